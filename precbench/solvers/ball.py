@@ -71,7 +71,7 @@ def _over_unit_ball(
         if length <= 1:
             return w
         step = (length - 1) * length**2 / float(w**2 @ (1 / (curvature + multiplier)))
-        # A step too short to change the multiplier: w is longer than 1 by rounding only.
+        # If the step is too short to change the multiplier, w is longer than 1 by rounding only.
         if not step > 2 * _EPS * multiplier:
             return w / length
         multiplier += step

@@ -90,7 +90,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     A solver is a subclass of `LinearRanker` or `NonlinearRanker` that defines `_fit`, and
     ``__init__`` as scikit-learn asks, or its parameters as the fields of a dataclass. It names the
     allowed values of its parameters in `allowed`, or as scikit-learn does in
-    ``_parameter_constraints``; those of its base classes are inherited.
+    ``_parameter_constraints``; the constraints of base classes are inherited.
 
     Attributes
     ----------
@@ -216,7 +216,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     def _set_threshold(self, X: Any, labels: NDArray[np.int8]) -> None:
         """Set `threshold_` so that the first k training rows exceed it, with `_judged_at` as k."""
         scores = self._scores(X)
-        # The count is not capped at the number of positives.
+        # Not the capped k of training: `predict` marks as many rows as `k` says.
         _, count = training_k(self._judged_at, int(np.count_nonzero(labels > 0)), len(labels))
         if np.isfinite(scores).all():  # else the overflow is reported
             self.threshold_ = cut_below(scores, count)

@@ -159,14 +159,14 @@ class BBR(SquaredPairRanker):
     -----
     Dense rows are counted from the mean of the first rows, which keeps the digits of
     features far from 0. CSR rows are counted from 0: of a feature whose mean is m standard
-    deviations from 0 they lose the digits of m**2; centre such a feature. Takes memory for a few
+    deviations from 0 they lose the digits of m**2; scale or centre it. Takes memory for a few
     matrices of n_features x n_features and, with dense rows, two blocks of up to 8,192 rows. For
     other features phi(x) put their transformer before it: ``make_pipeline(RBFSampler(), BBR())``.
 
     References
     ----------
     Gultekin and Paisley, "Risk bounds for low cost bipartite ranking", Algorithm 1. Theorem 1
-    bounds R(w) less the least R of the ball, when the rows lie in a ball too.
+    bounds R(w) less the least R of the ball, when the rows also lie in a ball.
 
     Examples
     --------
@@ -313,7 +313,7 @@ class LCBR(SquaredPairRanker):
         self._rng = np.random.default_rng(self.random_state)
 
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
-        """Set `coef_` from pairs drawn with replacement; False if the trace ended the fit."""
+        """Set `coef_` from pairs drawn with replacement; return False if the trace ends the fit."""
         n_pos = int(np.count_nonzero(labels > 0))
         n_possible = n_pos * (len(labels) - n_pos)
         n_pairs = self.n_pairs
@@ -336,9 +336,9 @@ class LCBR(SquaredPairRanker):
 class ClassMoments:
     """Count, sum and sum of outer products of the rows of each class: 0 positive, 1 negative."""
 
-    # The rows are counted from an origin: 0 for CSR rows, the mean of the first rows if dense.
-    # If a mean is d standard deviations from the origin, the relative rounding error of the
-    # covariance is d^2 times as large. Dense, d^2 is at most n_rows / the number of the first rows.
+    # The rows are counted from an origin: 0 for CSR rows, the mean of the first rows if dense. If a
+    # mean is d standard deviations from the origin, the relative rounding error of the covariance
+    # is d^2 times as large. For dense rows d^2 is at most n_rows / the number of the first rows.
 
     def __init__(self, rows: Rows, n_features: int):
         self.counts = np.zeros(2, dtype=np.intp)  # numbers of rows

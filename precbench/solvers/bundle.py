@@ -87,7 +87,7 @@ class Bundle:
 
     def _newton_step(self, gradient: NDArray[np.float64]) -> None:
         # Where steps by pairs are slow, move all weights alpha above 0 at once towards the greatest
-        # dual value for the same sum, as far as no weight falls below 0. `gradient` is that of the
+        # dual value for the same sum, as far as no weight falls below 0. `gradient` belongs to the
         # negative dual value. Change `_alpha` only if the dual value rises.
         m = self._n_planes
         active = np.flatnonzero(self._alpha[:m] > 0)
@@ -111,7 +111,7 @@ class Bundle:
     def _dual(self, alpha: NDArray[np.float64]) -> float:
         return cutting_plane.dual(self._gram, self._offsets[: len(alpha)], alpha)
 
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> NDArray[np.float64]:  # w, by the present alpha
         return -self._weighted_slope(self._alpha[: self._n_planes])
 
     def _weighted_slope(self, alpha: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -221,7 +221,7 @@ FOREIGN = {
 @cache
 def _version(packages: tuple[str, ...]) -> int | str:
     """Return an `algorithm_version` such as "1, lightgbm 4.6", or 1 if no package is given."""
-    for name in packages:  # of one library, called as the first; any of them may be installed
+    for name in packages:  # distributions of one library, called by the first name
         try:
             return f"1, {packages[0]} {metadata.version(name)}"
         except metadata.PackageNotFoundError:
@@ -283,7 +283,7 @@ class Wrapper(Ranker):
         """Return the arguments for the library's classifier, by their names in the library."""
         params, foreign = self.get_params(deep=False), self.foreign
         if self._weights is not None:
-            params["class_weight"] = None  # the row weights include those of the classes
+            params["class_weight"] = None  # the row weights include the class weights
         elif isinstance(getattr(self, "class_weight", None), dict):
             signed: Any = signed_weights(self.class_weight, self.classes_)
             params["class_weight"] = signed | {0: signed[-1]}  # HistGradientBoosting turns -1 to 0
@@ -393,7 +393,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
     """Base of the solvers that wrap scikit-learn-compatible classifiers.
 
     Rows are ranked by `decision_function` of the classifier, else by its probability of the
-    positive class, less 1/2. It runs in one thread. It has no state before the end of its training.
+    positive class, less 1/2. It runs in one thread and has no state before the end of its training.
 
     Attributes
     ----------
@@ -431,7 +431,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
         return self.k if self.ranks_lists else 1.0
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
-        # Yield the iterations so far: 0 before the training and 1 after it, since it is one step.
+        # Yield the iterations so far: 0 before the training and 1 after it: there is one step.
         classifier, X = self._classifier(), self._rows(X)
         yield 0
         with _thread_pools().limit(limits=1):  # a trial has one thread
@@ -775,7 +775,7 @@ class LambdaRank(BoostedTrees):
     ranks_lists = True
 
     def _task(self, labels: NDArray[np.int8], rng: np.random.Generator) -> _Task:
-        order, lengths, top = self._lists(labels, rng, _LONGEST_LIST)
+        order, lengths, top = self._lists(labels, rng, longest=_LONGEST_LIST)
         objective = {"objective": "lambdarank", "lambdarank_truncation_level": top}
         return order, {"group": lengths}, objective
 
@@ -993,7 +993,7 @@ def ranker_of(classifier: type) -> type[ScoringClassifier]:
     constraints = getattr(classifier, "_parameter_constraints", {})
     library = sys.modules[classifier.__module__.partition(".")[0]]  # "sklearn" of "sklearn.svm"
 
-    def make(self: Any) -> Any:
+    def make(self: Any) -> Any:  # `_classifier` of the new class
         return classifier(**self.get_params(deep=False))
 
     members = {

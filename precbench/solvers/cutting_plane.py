@@ -184,7 +184,7 @@ class CuttingPlane(LinearRanker):
         return True
 
     def _solve(self, bundle: Bundle, trace: Trace) -> bool:
-        """Solve for the plane weights in `bundle`; False if rounding or the trace prevents it."""
+        """Solve for the plane weights in `bundle`; return False if rounding or trace prevents it."""
         gap = self.gap_ if np.isfinite(self.gap_) else 0.0  # infinite before the first solution
         # P is then off by C tol at most: 2 % of the gap, or 10 % of the final gap if this is more.
         tol = max(0.02 * gap, 0.1 * self.tol * abs(self.primal_)) / self.C
@@ -192,7 +192,7 @@ class CuttingPlane(LinearRanker):
             if bundle.is_stuck:
                 warn(
                     f"CuttingPlane has not converged: gap_ is {self.gap_:.3g} after {self.n_iter_} "
-                    "iterations, and double precision does not allow a smaller one; scale the "
+                    "iterations, and double precision allows no smaller gap; scale the "
                     "features, or take a smaller C"
                 )
                 return False
@@ -232,7 +232,7 @@ class TrainingRisk:
         self._n_features = X.shape[1]  # without the intercept
         self.n_weights = X.shape[1] + self.has_intercept
 
-    def at(self, w: NDArray[np.float64]) -> Point:
+    def at(self, w: NDArray[np.float64]) -> Point:  # with scores, risk and subgradient
         scores = linear_scores(self._rows, w[: self._n_features])
         return self._point(w, scores + w[-1] if self.has_intercept else scores)
 
@@ -267,7 +267,7 @@ def _at_least_k(
     pos, neg = np.flatnonzero(positive), np.flatnonzero(~positive)
     n_true, n_false = cutting_plane.worst_table(-np.sort(-scores[pos]), -np.sort(-scores[neg]), k)
     subgradient = np.zeros_like(scores)  # y' - y, with y the labels
-    subgradient[pos] = -1  # 0 if y' marks the row as well, see the next line
+    subgradient[pos] = -1  # but 0 where y' is 1, see the next line
     subgradient[top_rows(scores, pos, n_true)] = 0
     subgradient[top_rows(scores, neg, n_false)] = 1
     return n_false / (n_true + n_false) + dot(subgradient, scores), subgradient

@@ -30,7 +30,7 @@ class _Recipe(NamedTuple):
 
     def fit(self, X: Any, labels: NDArray[np.int8]) -> tuple[Member, float]:
         """Return a fitted member, and the number to add to its scores for log odds."""
-        fitted: Any = self.solver.fit(X, labels, trace=untraced)  # which sets no threshold
+        fitted: Any = self.solver.fit(X, labels, trace=untraced)  # traced fits set no threshold_
         if isinstance(fitted, LogisticRegressionRanker):
             return Member(self.name, coef=fitted.coef_), fitted.offset_
         return Member(self.name, trees=fitted.to_trees()), 0.0
@@ -41,8 +41,8 @@ class Ensemble(NonlinearRanker):
     """Methods of different kinds, stacked: a logistic regression of their log odds.
 
     The members are logistic regression with a strong and a weak penalty, extremely randomised
-    trees, and small and large boosted trees. Each learns from all stratified folds but one and
-    scores that one. The weights, which are at least 0, and an intercept minimise the logistic loss
+    trees, and small and large boosted trees. Each learns from all stratified folds but one, which
+    it scores. The weights, which are at least 0, and an intercept minimise the logistic loss
     of these scores, plus a penalty on the squared distance of the weights from equal ones. Last,
     all members learn from all rows. The score of a row is its log odds.
 
@@ -131,7 +131,7 @@ class Ensemble(NonlinearRanker):
         if n_folds < 2:  # too few rows of a class to hold some out: weigh all members alike
             return np.full(len(recipes), 1 / len(recipes)), 0.0
         scores, positive, n_pos_scored = [], [], 0  # of the held-out folds
-        # Each division into folds scores all n_pos: divide until it is 100, at most three times.
+        # A division into folds scores all n_pos: divide until 100 are scored, but at most 3 times.
         for division in range(min(_MOST_DIVISIONS, ceil(_FEW_POSITIVES / n_pos))):
             folds = StratifiedKFold(n_folds, shuffle=True, random_state=(seed + division) % 2**32)
             for fitting, held_out in folds.split(labels, labels):
@@ -141,7 +141,7 @@ class Ensemble(NonlinearRanker):
                 positive.append(labels[held_out] > 0)
                 self.n_rows_seen_ += len(recipes) * len(fitting)
                 n_pos_scored += int(np.count_nonzero(positive[-1]))
-                if n_pos_scored >= _ENOUGH_SCORED:  # one division: several score below 200
+                if n_pos_scored >= _ENOUGH_SCORED:  # only with one division: several score < 200
                     break
         return _stack(np.concatenate(scores), np.concatenate(positive))
 
@@ -151,7 +151,7 @@ class Ensemble(NonlinearRanker):
         )
 
     def to_members(self) -> list[Member]:
-        """Return the members, [] before their fit; their weighted scores lack `intercept_`."""
+        """Return the members, [] if not yet fitted; their weighted scores lack `intercept_`."""
         return self.members_ if self.n_iter_ else []
 
 

@@ -60,7 +60,7 @@ class FTRL(LinearRanker):
     Every L_t has a Lipschitz constant G_t, and with eta = sqrt(2 sum_t G_t^2) / radius the
     penalties sum to at most l_T(w) + radius sqrt(2 sum_t G_t^2) for each w in the ball: Theorem 1,
     with the radius in place of ||w||, since one eta does not suit all w. This eta needs the number
-    of rows in advance: a fit has one horizon. Its time grows with the square of the number of rows.
+    of rows in advance: a fit has one horizon. The time grows with the square of the number of rows.
 
     Parameters
     ----------
@@ -229,11 +229,11 @@ class FTRL(LinearRanker):
         planes = Planes(loss, eta)
         planes.extend(start=0, point=point)
         # Planes alone may leave w open, hence a penalty ``eta/2 ||w||^2``: eta falls until the loss
-        # is near its bound without one. A descent ends at a gap of 0.1 (eta radius^2 + tol).
+        # is near `lower`. A descent ends at a gap of 0.1 (eta radius^2 + tol).
         while True:
             descent = self._descend(planes, point, eta, tol=0.1 * eta * self.radius**2 + 0.1 * tol)
             assert descent is not None  # without a trace
-            lower = planes.bound_in_ball(0.0, self.radius).value  # of the least loss
+            lower = planes.bound_in_ball(eta=0.0, radius=self.radius).value  # of the least loss
             gap = descent.point.risk - lower
             if gap <= tol or eta * self.radius**2 < 1e-3 * tol:  # or the penalty is negligible
                 break
@@ -276,13 +276,13 @@ class FTRL(LinearRanker):
         def primal(point: Point) -> float:  # the loss plus the penalty
             return point.risk + 0.5 * eta * dot(point.w, point.w)
 
-        best, lower = point, Bound(-np.inf, eta)
+        best, lower = point, Bound(value=-np.inf, curvature=eta)
         target = max(tol, lower.gap_within(distance, eta))  # the gap to reach
         gap, least_gap, n_idle = 0.0, np.inf, 0  # n_idle: evaluations since the least gap
         for n_evaluations in range(1, self.max_iter + 1):
             planes.add(point, planes.loss.by_weights(point.subgradient))
             # `solve` may be off by a small part of the gap that is left, or of the target.
-            w, bound = planes.solve(eta, self.radius, max(0.1 * target, 0.02 * gap))
+            w, bound = planes.solve(eta, self.radius, tol=max(0.1 * target, 0.02 * gap))
             lower = max(lower, bound)  # tuples compare by `value` first
             gap = max(0.0, primal(best) - lower.value)
             target = max(tol, lower.gap_within(distance, eta))

@@ -71,7 +71,7 @@ class IncrementalLoss(ABC):
             return Point(w, scores, risk=np.nan, subgradient=np.full_like(scores, np.nan))
         return Point(w, scores, *self.evaluate(scores))  # risk and subgradient of these rows
 
-    def by_weights(self, by_scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def by_weights(self, by_scores: NDArray[np.float64]) -> NDArray[np.float64]:  # X' by_scores
         return weighted_sum(self._first(len(by_scores)), by_scores, self.X.shape[1])
 
     def _first(self, n: int) -> Rows:
@@ -196,7 +196,7 @@ class Planes(Bundle):
         m = self._n_planes
         added, offsets = self.loss.extension(start, point.scores, self._chosen[:m])
         slopes, gram = self._slopes[:m], self._gram[:m, :m]  # views, changed in place
-        if added.ndim == 1:  # the same a for all: (s + a)'(t + a) = s't + s'a + t'a + a'a
+        if added.ndim == 1:  # one a for all planes: (s + a)'(t + a) = s't + s'a + t'a + a'a
             products = linear_scores(as_rows(slopes), added)
             gram += products + products[:, np.newaxis] + dot(added, added)
         slopes += added
@@ -303,7 +303,7 @@ class Planes(Bundle):
         if np.abs(unmet).max(initial=0.0) > tol:  # no corner: raise the mean height at the same w
             return unmet, np.zeros_like(gradient), np.inf
         # Within the span of the edges the rises determine w_change, so that there shares_change has
-        # to bring the gradient to 0; outside of it w_change does.
+        # to bring the gradient to 0; outside of the span w_change does.
         w_within, gradient_within = coordinates / sizes, V @ gradient
         w_change = V.T @ w_within - (gradient - V.T @ gradient_within) / self._strength
         shares_change = -(U @ ((gradient_within + self._strength * w_within) / sizes))

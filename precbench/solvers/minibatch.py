@@ -25,10 +25,10 @@ def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.
     # Algorithm R of Vitter, "Random sampling with a reservoir", ACM TOMS 11(1), 1985.
     reservoir = np.arange(min(n, size))
     later = np.arange(len(reservoir), n)
-    # Position j draws one of the places 0 to j, and enters if that is in the reservoir.
+    # Position j draws one of the places 0 to j, and enters if its place is in the reservoir.
     places = rng.integers(0, later + 1)
     enters = places < size
-    reservoir[places[enters]] = later[enters]  # of several at one place, the last remains
+    reservoir[places[enters]] = later[enters]  # the last position drawn to a place remains
     return np.sort(reservoir)
 
 
@@ -323,7 +323,7 @@ class ObjectiveRanker(MiniBatchRanker):
             "auc": (minibatch.PAUC, 1.0),  # all negatives
             "f1": (minibatch.F1, 1.0),  # has no top: the kernel does not use it
         }[self.objective]
-        return Rule(code, top, self.objective == "f1", self.eta0, self.radius)
+        return Rule(code, top, self.objective == "f1", eta0=self.eta0, radius=self.radius)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -342,7 +342,7 @@ class OnePMB(ObjectiveRanker):
     beta : float, default=0.1
         For "pauc": fraction of a batch's negatives in (0, 1], rounded up.
     batch_size : int, default=500
-        In rows; more than there are: all rows are one batch.
+        In rows; if there are fewer, all rows are one batch.
     epochs : int, default=25
     eta0 : float, default=0.1
         Length of the first step.

@@ -19,8 +19,8 @@ class OnlineAUCRanker(PassRanker):
     """Base of the methods that learn from each row against the earlier ones, in one pass."""
 
     # In later epochs the earlier rows count each time they were visited. The path does not depend
-    # on how the rows are cut into pieces for `partial_fit`. A row without an earlier one to compare
-    # with (for PGD any, for the others one of the other class) is remembered and changes nothing;
+    # on how the rows are cut into pieces for `partial_fit`. A row without an earlier row to compare
+    # with (PGD: any row, others: a row of the other class) is remembered and changes nothing;
     # `fit` of SPAM has no such row, for it knows the means of both classes from the start.
 
     epochs: int = 1
@@ -118,7 +118,7 @@ class OAM(OnlineAUCRanker):
 
     def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
         size, n_features = self._reservoirs.shape[1:]
-        scratch = np.empty(2 * n_features + size)
+        scratch = np.empty(2 * n_features + size)  # for the kernel
         online_auc.oam_pass(
             rows, labels, order, self._places(labels[order] > 0), self.update == "sequential",
             self.C, self._w, self._w_sum, self._reservoirs, self._counts, scratch,
@@ -128,7 +128,7 @@ class OAM(OnlineAUCRanker):
         """Draw for each next row a place in the reservoir of its class; beyond the end means none.
 
         Vitter's Algorithm R: row number n of a class draws one of n places; while there is room, it
-        takes the next one.
+        takes the next free place.
         """
         numbers = np.where(
             positive, self._counts[1] + positive.cumsum(), self._counts[0] + (~positive).cumsum()

@@ -20,7 +20,7 @@ class Allowed(dict[str, list[Any]]):
     """Parameters of a solver by name, each with the list of constraints of which one must hold."""
 
 
-def real(low: float | None, high: float | None, closed: str) -> list[Any]:  # closed: which ends
+def real(low: float | None, high: float | None, closed: str) -> list[Any]:  # closed: ends included
     return [Interval(Real, low, high, closed=closed)]
 
 

@@ -84,11 +84,11 @@ class PassRanker(LinearRanker):
     allowed = Allowed(epochs=COUNT, average=BOOLEAN, shuffle=SHUFFLE, random_state=SEED)
 
     @property
-    def _takes_pieces(self) -> bool:
+    def _takes_pieces(self) -> bool:  # whether rows may come in pieces
         return True
 
     @property
-    def _takes_mean(self) -> bool:
+    def _takes_mean(self) -> bool:  # whether the model is the mean of w
         return self.average
 
     @property

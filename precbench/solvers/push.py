@@ -149,8 +149,8 @@ class PushRanker(LinearRanker):
 
 
 def _separating_step(risk: PushRisk, point: Evaluation, column: NDArray[np.float64]) -> float:
-    # Return a finite step along a column of X that ranks no pair wrongly: one that lifts even the
-    # worst pair in which the column differs to a margin of 1.
+    # Return a finite step along a column of X that ranks no pair wrongly: after the step each pair
+    # in which the column differs has a margin of at least 1.
     worst, _best = risk.relation.extreme_gaps(point.scores)
     return (1 - min(worst, 0)) / risk.relation.least_gap_above_0(column)
 
@@ -168,7 +168,7 @@ def _damped_step(
     # is accepted if the risk decreases by a tenth of what the quadratic model predicts or, where it
     # changes by rounding only, if the gradient gets smaller. Else more damping shortens the step.
     slopes = axes.T @ point.gradient  # derivatives along the axes
-    rounding = 8 * _EPS * max(1.0, abs(point.value))  # 8 last digits: smaller changes are rounding
+    rounding = 8 * _EPS * max(1.0, abs(point.value))  # changes of few last digits are rounding
     while damping <= _MOST_DAMPING:
         moves = -slopes / (np.maximum(curvatures, 0) + damping * curvatures[-1])  # [-1]: largest
         new_w = w + axes @ moves
@@ -274,7 +274,7 @@ class PairPushRanker(PushRanker):
         relation = _check_pairs(pairs, X.shape[0])
         self.classes_ = np.array([-1, 1])
         above = PairLists.of_matrix(relation)  # by column k: the rows above k
-        sides = self._sides(above, PairLists.of_matrix(relation.tocsr()))  # by row: those below it
+        sides = self._sides(above, PairLists.of_matrix(relation.tocsr()))  # by row: the rows below
         risk = PairwiseRisk(with_short_indices(X), above, self.p, self.loss == "logistic", sides)
         with np.errstate(all="ignore"):
             self._train(risk, trace or untraced)

@@ -78,7 +78,7 @@ class PairLists(NamedTuple):
 
     def slices(self, most: int) -> Iterator[tuple[int, int]]:
         # Cut the lists into slices of at most `most` pairs, or of one longer list; yield the number
-        # of the first list of each slice, and of the first one after it.
+        # of the first list of each slice, and of the first list after this slice.
         ends = np.cumsum(self.stops - self.starts, dtype=np.int64)  # pairs up to each list's end
         first = 0
         while first < len(ends):
@@ -120,7 +120,7 @@ class PushRisk(ABC):
         self.relation = relation
 
     @abstractmethod
-    def at(self, w: NDArray[np.float64]) -> Evaluation: ...
+    def at(self, w: NDArray[np.float64]) -> Evaluation: ...  # the risk and its gradient
 
     @abstractmethod
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]: ...
@@ -145,7 +145,7 @@ class PushRisk(ABC):
     def is_unbounded_along(self, axes: NDArray[np.float64]) -> bool:
         # Return whether for a column w of `axes`, of norm 1, the scores X w or -X w rank some pair
         # rightly and none wrongly: then the risk falls without end. Differences below a millionth
-        # of the greatest one, or of the largest value in X, count as 0.
+        # of the greatest difference, or of the largest value in X, count as 0.
         for axis in axes.T:
             scores = linear_scores(self.rows, np.ascontiguousarray(axis))
             least, most = self.relation.extreme_gaps(scores)
@@ -402,7 +402,7 @@ class InformationRetrievalRisk(ScoreRisk):
         scores = linear_scores(self.rows, w)
         value, by_scores = self.by_scores(scores)
         gradient, log_risk = self.by_weights(by_scores), float(np.log(value))
-        return Evaluation(scores, value, gradient, log_risk, self.noise(by_scores))
+        return Evaluation(scores, value, gradient, log_risk=log_risk, noise=self.noise(by_scores))
 
     def by_scores(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         # The risk is the sum over the positives i of ln(1 + exp(above_i)), where above_i is the

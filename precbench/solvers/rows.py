@@ -18,7 +18,7 @@ _NO_INDEX = np.empty(0, dtype=np.int32)
 
 
 class Rows(NamedTuple):
-    """A matrix as the kernels take it; `indices` and `indptr` are empty for a dense one."""
+    """A matrix as the kernels take it; `indices` and `indptr` are empty for a dense matrix."""
 
     data: NDArray[np.floating]
     indices: NDArray[np.int32]
@@ -84,7 +84,7 @@ def with_short_indices(X: Any) -> Any:
     if max(X.nnz, X.shape[1]) > np.iinfo(np.int32).max:
         raise InputError(
             f"the sparse matrix has {X.nnz:,} entries in {X.shape[1]:,} columns, and at most "
-            "2**31 - 1 are possible; train on fewer rows, or in pieces with partial_fit"
+            "2**31 - 1 of each are possible; train on fewer rows, or in pieces with partial_fit"
         )
     check_form(X)
     if X.indices.dtype == X.indptr.dtype == np.int32:
@@ -130,7 +130,9 @@ def weighted_sum(rows: Rows, coef: NDArray[np.float64], n_features: int) -> NDAr
     if len(coef) > rows.n_rows:  # the kernel trusts both lengths
         raise InputError(f"coef of length {len(coef):,} exceeds {rows.n_rows:,} rows; shorten coef")
     if n_features < rows.n_features:
-        raise InputError(f"n_features is {n_features:,}; give at least {rows.n_features:,}")
+        raise InputError(
+            f"n_features is {n_features:,} for rows of {rows.n_features:,} features; give as many"
+        )
     out = np.zeros(n_features)
     linear.add_rows(rows, coef, out)
     return out

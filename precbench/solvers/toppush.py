@@ -167,11 +167,11 @@ class TopPush(LinearRanker):
 def _project(
     point: NDArray[np.float64], labels: NDArray[np.int8], n_top: int
 ) -> NDArray[np.float64]:
-    # Of the c that satisfy the constraints of the dual D (see `TopPush`) return the nearest one.
+    # Return, of the c that satisfy the constraints of D (see `TopPush`), the nearest to `point`.
     c = np.empty_like(point)  # written by the kernels
     if n_top == 1:
         project(point, labels, c)
-    else:  # the kernel needs the K-th largest -point of a negative, and the next one
+    else:  # the kernel needs the K-th largest -point of a negative, and the next largest
         parted = np.partition(-point[labels < 0], -n_top)  # the K largest come last
         following = parted[:-n_top].max(initial=-np.inf)
         project_capped(point, labels, n_top, parted[-n_top], following, c)

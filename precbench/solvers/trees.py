@@ -145,7 +145,7 @@ class Tree(NamedTuple):
         right: NDArray[Any],
         cover: NDArray[Any],
     ) -> Self:
-        """Return the tree of nodes, of which the first is the root, put in preorder."""
+        """Return a tree with its nodes put in preorder; the first node given is the root."""
         order = np.arange(len(feature))  # the nodes in preorder, if they are stored so
         if (left != order + 1)[feature >= 0].any():  # some left child does not follow its parent
             stack, visited = [0], []

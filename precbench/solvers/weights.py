@@ -91,7 +91,7 @@ class WeightedRanker(Ranker):
     def _row_weights(
         self, labels: NDArray[np.int8], class_weight: Any = None
     ) -> NDArray[np.float64] | None:
-        # Return the weights of rows times those of their classes, or None without `sample_weight`.
+        # Return the weights of rows times the class weights, or None without `sample_weight`.
         # "balanced" classes have equal sums of the products.
         if self._weights is None:
             return None
