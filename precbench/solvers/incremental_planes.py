@@ -154,8 +154,8 @@ class IncrementalPartialAUC(IncrementalLoss):
         return slopes, offsets
 
     def _with_pairs(self, slopes, offsets, new_pos, earlier, is_active):
-        # Add to each plane its active pairs: of a new positive i and a negative j that the plane
-        # chose earlier. Each adds x_j - x_i to the slope and 1 to the offset.
+        # Return slopes and offsets by plane, with the active pairs of new positives i and negatives
+        # j that the plane chose earlier: a pair adds x_j - x_i to the slope and 1 to the offset.
         pairs_of_pos = earlier.astype(float) @ is_active.T.astype(float)  # by plane and positive
         pairs_of_neg = earlier * is_active.sum(axis=0)  # numbers of pairs by plane and negative
         slopes = slopes + _weighted_sums(self._first(earlier.shape[1]), pairs_of_neg.astype(float))
