@@ -84,12 +84,12 @@ __all__ = [
 
 
 def check_solver(factory: Any) -> "Callable[..., Ranker]":
-    """Check what makes a solver for configs, and return it; wrap a scikit-learn classifier.
+    """Check a factory of solvers, and return it; a scikit-learn classifier is wrapped first.
 
     Parameters
     ----------
     factory : callable
-        Called without arguments. A scikit-learn-compatible classifier is made a solver.
+        Gives a solver when called without arguments, or is a scikit-learn-compatible classifier.
 
     Returns
     -------
@@ -98,8 +98,8 @@ def check_solver(factory: Any) -> "Callable[..., Ranker]":
     Raises
     ------
     InputError
-        If it gives neither a `LinearRanker`, a `NonlinearRanker` nor a classifier, or if its
-        `allowed` lacks a parameter.
+        If `factory` gives neither a `LinearRanker` nor a `NonlinearRanker` and is no classifier,
+        or if the `allowed` of the solver lacks a parameter.
     TypeError, ValueError
         If a default is not a plain value.
 
@@ -125,18 +125,18 @@ def check_solver(factory: Any) -> "Callable[..., Ranker]":
             f"returns one, or a scikit-learn classifier, not {factory!r}"
         )
     defaults = solver.get_params(deep=False)
-    json.dumps(defaults, allow_nan=False)  # raises if trials could not be stored under them
+    json.dumps(defaults, allow_nan=False)  # raises if a default is no plain value
     unchecked = sorted(defaults.keys() - solver._parameter_constraints.keys())
     if unchecked:
         raise InputError(
             f"{type(solver).__name__} does not say which values of {', '.join(unchecked)} are "
-            "allowed; add an entry for each to the class attribute allowed"
+            f"allowed; add an entry for each to `allowed`, such as Allowed({unchecked[0]}=[float])"
         )
     return factory
 
 
 def _is_foreign_classifier(factory: Any) -> bool:
-    """Return whether `factory` is a class of scikit-learn-compatible classifiers, not a solver."""
+    # Return whether `factory` is a class of scikit-learn-compatible classifiers, not a solver.
     from sklearn.base import BaseEstimator, is_classifier
 
     from precbench.solvers.base import Ranker
@@ -198,23 +198,23 @@ _CLASSES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Any:  # imports the module of a class when it is first used
     if name not in _CLASSES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_CLASSES[name]}"), name)
 
 
 def _built_in(name: str) -> "Callable[..., Ranker]":
-    """Import and return the class of a solver, or a function that makes it with its presets."""
+    """Import and return the class of a solver, or a function that calls the class with presets."""
     solver = __getattr__(_BUILT_IN[name].partition(":")[2])  # SGDAtK of "minibatch:SGDAtK"
-    if name not in _PRESETS:  # it has the defaults of its class
+    if name not in _PRESETS:  # the solver has the defaults of its class
         return solver
     preset = functools.partial(solver, **_PRESETS[name])
     preset.__doc__ = solver.__doc__
     return preset
 
 
-class _Solvers(Registry["Callable[..., Ranker]"]):
+class _Solvers(Registry["Callable[..., Ranker]"]):  # also by names of scikit-learn classes
     def __getitem__(self, name: str) -> "Callable[..., Ranker]":
         if name not in self._loaded and (classifier := _scikit_learn_class(name)):
             self._loaded[name] = check_solver(classifier)
@@ -223,7 +223,7 @@ class _Solvers(Registry["Callable[..., Ranker]"]):
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or _scikit_learn_class(name) is not None
 
-    def package(self, name: str) -> str:
+    def package(self, name: str) -> str:  # "": scikit-learn is in the `algorithm_version`
         return "" if _scikit_learn_class(name) else super().package(name)
 
 
@@ -246,7 +246,7 @@ SOLVERS = _Solvers("precbench.solvers", _BUILT_IN, check_solver, _built_in)
 def solver_version(name: str) -> int | str:
     """Return the ``algorithm_version`` of a solver, part of the keys of its trials.
 
-    That of a solver not built in is followed by its package and the version of this.
+    After the version of a solver that is not built in come the name and version of its package.
 
     Examples
     --------

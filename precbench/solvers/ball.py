@@ -16,11 +16,11 @@ def minimise_over_ball(
 
     `second` has no negative eigenvalue. The shortest of several minimisers is returned. A part of
     `mean` outside the range (column space) of `second` is left out if tiny, as a rounding error, or
-    with `mean_in_range`. Else the function falls without end along it, and only a radius gives a w.
+    with `mean_in_range`. Else the function falls without end along the part, so give a radius.
     """
     second, mean = np.asarray(second, dtype=np.float64), np.asarray(mean, dtype=np.float64)
     curvatures, axes = np.linalg.eigh(second)  # eigenvalues, ascending, and eigenvectors
-    # Eigenvalues up to this count as 0. Scale features whose scales differ by more than 1e7.
+    # Eigenvalues up to this floor count as 0: scale features whose scales differ by more than 1e7.
     floor = len(mean) * _EPS * curvatures[-1]
     return minimise_along_axes(curvatures, axes, floor, mean, radius, mean_in_range)
 
@@ -34,8 +34,8 @@ def minimise_along_axes(
     mean_in_range: bool,
 ) -> NDArray[np.float64]:
     """Return the w of `minimise_over_ball`, given eigenvalues and eigenvectors of `second`."""
-    # w is (second + multiplier I)^-1 mean. The multiplier is 0 if that w lies in the ball, else the
-    # one for the norm `radius`. All coordinates below are those along the eigenvectors.
+    # w is (second + multiplier I)^-1 mean. The multiplier is 0 if its w lies in the ball, else the
+    # one whose w has the norm `radius`. All coordinates below are along the eigenvectors.
     slopes = axes.T @ mean  # coordinates of the mean
     used = (curvatures > floor) & (slopes != 0)  # eigenvalues up to `floor` count as 0
     out_of_range = 0.0 if mean_in_range else float(np.linalg.norm(slopes[~used]))
@@ -45,7 +45,7 @@ def minimise_along_axes(
                 "the argument mean has a part outside the range of the argument second, so that no "
                 "w minimises the risk; give a radius"
             )
-        used = slopes != 0  # axes of curvature 0, too: w gets the norm `radius`
+        used = slopes != 0  # also axes of curvature 0, along which w goes to the edge of the ball
     curvature, slope = np.maximum(curvatures[used], 0), slopes[used]  # none below 0 by rounding
     if radius is None or (curvature.all() and np.linalg.norm(slope / curvature) <= radius):
         return axes[:, used] @ (slope / curvature)  # w with a multiplier of 0
@@ -62,16 +62,16 @@ def _over_unit_ball(
 ) -> NDArray[np.float64]:
     """Return ``slope / (curvature + m)``, with the least multiplier m >= 0 for a norm <= 1."""
     # By Newton's method on f(m) = ``1 / ||w|| - 1``, with steps of -f / f'. f is concave, so that
-    # they never pass its root, the m sought, if they start below it
+    # the steps never pass the root of f, the m sought, if they start below the root
     # (More and Sorensen, "Computing a trust region step", SIAM J. Sci. Stat. Comput. 4(3), 1983).
-    multiplier = max(0.0, float((np.abs(slope) - curvature).max()))  # below it some |w_i| is > 1
+    multiplier = max(0.0, float((np.abs(slope) - curvature).max()))  # for less some |w_i| is > 1
     while True:
         w = slope / (curvature + multiplier)
         length = float(np.linalg.norm(w))
         if length <= 1:
             return w
         step = (length - 1) * length**2 / float(w**2 @ (1 / (curvature + multiplier)))
-        # A step too short to change the multiplier: w is longer than 1 by rounding only.
+        # If the step is too short to change the multiplier, w is longer than 1 by rounding only.
         if not step > 2 * _EPS * multiplier:
             return w / length
         multiplier += step

@@ -60,7 +60,7 @@ def require_memory(n_values: int, n_features: int, what: str) -> None:
 
 
 def untraced(solver: "Ranker") -> bool:
-    return False
+    return False  # a trace that never ends the fit
 
 
 def warn(message: str) -> None:
@@ -79,7 +79,7 @@ def top_of_training(k: TopK, labels: NDArray[Any]) -> int:
     if count > n_pos:
         warn(
             f"k = {k} ({count:,} rows) exceeds the number of positives, {n_pos:,}; training uses "
-            f"k = {n_pos:,}; give at most that to avoid this warning"
+            f"k = {n_pos:,}; give a k of at most that many rows to avoid this warning"
         )
     return capped
 
@@ -90,7 +90,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     A solver is a subclass of `LinearRanker` or `NonlinearRanker` that defines `_fit`, and
     ``__init__`` as scikit-learn asks, or its parameters as the fields of a dataclass. It names the
     allowed values of its parameters in `allowed`, or as scikit-learn does in
-    ``_parameter_constraints``; those of its base classes are inherited.
+    ``_parameter_constraints``; the constraints of base classes are inherited.
 
     Attributes
     ----------
@@ -101,8 +101,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     n_rows_seen_ : int
         Rows visited so far, repeated visits included: the common unit of work.
     threshold_ : float
-        What `decision_function` subtracts, see `predict`; set by `fit` without a trace, gone after
-        `partial_fit`.
+        Subtracted by `decision_function`, see `predict`; only after a `fit` without a trace.
 
     Examples
     --------
@@ -115,7 +114,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     # Part of the key of a trial: raise it when the results change.
     algorithm_version: int | str = 1
 
-    # Time of one row of `n_rows_seen_`, as a multiple of that of an online method, about.
+    # About the time that a row of `n_rows_seen_` takes, as a multiple of that in an online method.
     row_cost: float = 1.0
 
     # Types of the values of rows that `_fit` takes as they are; others become the first.
@@ -129,7 +128,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     n_iter_: int
     n_rows_seen_: int
     threshold_: float
-    _width: int
+    _width: int  # n_features of the fit that the weights are of
 
     def __init_subclass__(cls, **options: Any):
         # Merge the constraints of a class and its bases, by which scikit-learn checks parameters.
@@ -188,16 +187,16 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         """Learn from rows that have been checked, of one of the `dtypes`, and labels -1 or +1.
 
         Set `n_iter_` and `n_rows_seen_` to 0, then call ``trace(self)``, which starts the clock;
-        call it again between slices of work, if there are any, with both brought up to date, and
-        end when it returns true. Weights that overflow may be left as they are: `fit` reports it.
+        call the trace again between slices of work, if there are any, with both counters up to
+        date, and end when it returns true. Weights may overflow: `fit` reports this.
         """
 
     @abstractmethod
     def _start(self, n_features: int) -> None:
-        """Set the counters to 0; a linear solver its weights, too."""
+        """Set the counters to 0, in a linear solver also the weights."""
 
     @abstractmethod
-    def _scores(self, X: Any) -> NDArray[np.float64]: ...
+    def _scores(self, X: Any) -> NDArray[np.float64]: ...  # no threshold is subtracted
 
     @property
     def overflowed(self) -> bool:
@@ -210,20 +209,20 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         return False
 
     @property
-    def _judged_at(self) -> TopK:  # k of `predict` and `score`: the own, or 1.0 for all positives
+    def _judged_at(self) -> TopK:  # k of `predict` and `score`: the solver's, or 1.0: all positives
         uses_k = getattr(self, "objective", "prec@k") == "prec@k"
         return getattr(self, "k", 1.0) if uses_k else 1.0
 
     def _set_threshold(self, X: Any, labels: NDArray[np.int8]) -> None:
         """Set `threshold_` so that the first k training rows exceed it, with `_judged_at` as k."""
         scores = self._scores(X)
-        # The count is not capped at the number of positives.
+        # Not the capped k of training: `predict` marks as many rows as `k` says.
         _, count = training_k(self._judged_at, int(np.count_nonzero(labels > 0)), len(labels))
         if np.isfinite(scores).all():  # else the overflow is reported
             self.threshold_ = cut_below(scores, count)
 
     def _report_overflow(self, trace: Trace | None) -> None:
-        """Raise an error if the weights are not finite; warn if a trace has those before."""
+        """Raise an error if the weights are not finite; warn if a trace has the weights before."""
         if not self.overflowed:
             return
         message = (
@@ -240,7 +239,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
 
     def require_memory(self, n_features: int) -> None:
         n_values, what = self._held(n_features)
-        require_memory(n_values, n_features, what)
+        require_memory(n_values, n_features, what)  # raises if a fit needs more than the limit
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score rows.
@@ -262,10 +261,10 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         return scores - self.threshold_ if hasattr(self, "threshold_") else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the positive class where the score exceeds that of all training rows but the top.
+        """Return labels: positive where the score exceeds all training scores except the top ones.
 
-        The top is the first `k` training rows, by the solver's own `k`; if it or its objective has
-        none, as many rows as there are positives. So about `k` of as many new rows of the same kind
+        The top is the first `k` training rows, by the solver's own `k`; if the solver or objective
+        has none, as many rows as there are positives. So about `k` of as many new rows of that kind
         are marked; rows tied with the first one below the top are not. Scores are cut at 0 instead
         where 0 has a meaning (the objective "f1", the log-odds of trees, foreign classifiers), or
         where there is no `threshold_`: after `partial_fit` or a traced fit.
@@ -285,9 +284,9 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     def score(self, X: Any, y: ArrayLike) -> float:
         """Return precision at k, by which `GridSearchCV` and `cross_val_score` choose by default.
 
-        It is `precbench.metrics.precision_at_k` at the solver's own `k`, or at the number of
-        positives where it or its objective has none. To compare solvers choose one `k` for all:
-        `precbench.precision_at_k_scorer`.
+        This is `precbench.metrics.precision_at_k` at the solver's own `k`, or at the number of
+        positives where the solver or its objective has no `k`. To compare solvers choose one `k`
+        for all: `precbench.precision_at_k_scorer`.
 
         Parameters
         ----------
@@ -301,7 +300,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         return precision_at_k_scorer(self._judged_at)(self, X, y)
 
     def catch_up(self) -> None:
-        """Bring the weights up to date in the course of a fit that does not need them itself."""
+        """Bring the weights up to date for a trace, in a fit that sets them only at its end."""
 
     def _check_width(self, n_features: int) -> None:
         if n_features != self._width:
@@ -311,6 +310,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             )
 
     def _validate(self, X: Any, *y: ArrayLike, **options: Any) -> Any:
+        # Return X, checked and in C order or canonical CSR; with y the pair of X and y.
         check_form(X)
         validated = validate_data(self, X, *y, accept_sparse="csr", order="C", **options)
         return (canonical(validated[0]), validated[1]) if y else canonical(validated)
@@ -318,8 +318,8 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     def _check_input(
         self, X: Any, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None
     ) -> tuple[Any, NDArray[np.int8]]:
-        """Check both; return X as one of the `dtypes`, in C order or CSR, and labels -1 or +1."""
-        # With `reset`, set `classes_` to `classes` or the labels of y; else y may hold no others.
+        """Check X and y; return X in one of `dtypes`, in C order or CSR, and labels -1 or +1."""
+        # With `reset`, set `classes_` to `classes` or the labels of y; else y may hold only these.
         X, y = self._validate(X, y, dtype=self.dtypes, reset=reset)
         check_classification_targets(y)
         _check_size(X.data if sparse.issparse(X) else X.ravel())
@@ -344,7 +344,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
 
     def __sklearn_tags__(self) -> Any:  # tell scikit-learn what fit takes
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True  # CSR matrices, too
+        tags.input_tags.sparse = True  # also CSR matrices
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True  # accuracy is not the aim
         return tags
@@ -390,7 +390,7 @@ class LinearRanker(Ranker):
         self.n_iter_ = self.n_rows_seen_ = 0
 
     def _publish(self, w: NDArray[np.float64], *, has_intercept: bool = False) -> None:
-        """Set `coef_` to w; with an intercept, its last entry becomes `intercept_`."""
+        """Drop `threshold_`; set `coef_` to w, or `coef_` and `intercept_`, the last entry of w."""
         self.__dict__.pop("threshold_", None)  # of earlier weights
         if has_intercept:
             self.coef_, self.intercept_ = w[:-1], float(w[-1])
@@ -449,7 +449,7 @@ class NonlinearRanker(Ranker):
 
     @abstractmethod
     def scores_after(self, X: Any, n_iter: int) -> NDArray[np.float64]:
-        """Score rows by the state after some of the iterations.
+        """Return the scores of rows after the first `n_iter` iterations.
 
         Parameters
         ----------

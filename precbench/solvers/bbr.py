@@ -27,10 +27,10 @@ from precbench.topk import ceil_share
 
 _EPS = float(np.finfo(np.float64).eps)
 _Noise = tuple[NDArray[np.float64], NDArray[np.float64]]  # a and b, see `_minimise`
-_BLOCK_ROWS = 8192  # of one class that BLAS multiplies at a time, at most
-_BLOCK_PRODUCTS = 2**29  # of entries in the rows of a block, unless 64 rows have more: 0.05 s
+_BLOCK_ROWS = 8192  # most rows of one class that BLAS multiplies at a time
+_BLOCK_PRODUCTS = 2**29  # of entries in a block, about 0.05 s; a block has at least 64 rows
 _SLICE_PRODUCTS = 2**22  # of entries, between two calls of the trace: about 0.01 s
-_SLICE_PAIRS = 2**13  # summed apart at most, since longer sums lose digits
+_SLICE_PAIRS = 2**13  # most pairs that are summed apart, since longer sums lose digits
 
 
 class SquaredPairRanker(LinearRanker):
@@ -96,7 +96,7 @@ class SquaredPairRanker(LinearRanker):
         neg = np.flatnonzero(labels < 0).astype(np.int32)
         products_of_pair = _n_products(rows, n, n_joined=2)
         length = min(_SLICE_PAIRS, _SLICE_PRODUCTS // products_of_pair)  # of a slice, in pairs
-        # To add a slice takes n**2 steps: have at least 4 n**2 products in it, to make these cheap.
+        # Let a slice have at least 4 n**2 products, since adding its sums takes n**2 steps.
         length = max(1, length, 4 * n**2 // products_of_pair)
         scratch = _scratch(n)
         sums, products = np.zeros(n), np.zeros((n, n))  # of the slices that are complete
@@ -108,7 +108,7 @@ class SquaredPairRanker(LinearRanker):
             # slices do not depend on the trace, so that neither does any bit of the sums.
             checkpoint = max(start + 1, getattr(trace, "next_rows", n_pairs))
             stop = min(n_pairs, start - start % length + length, checkpoint)
-            moments.add_pairs(
+            moments.add_pairs(  # adds to the last two arguments in place
                 rows, pos, neg, pair_numbers(start, stop), *scratch, part_sums, part_products
             )
             if stop % length == 0 or stop == n_pairs:  # the slice ends
@@ -141,15 +141,14 @@ class BBR(SquaredPairRanker):
     Parameters
     ----------
     radius : float or None, default=None
-        Radius of the ball W, the paper's W_*, which it chooses by cross-validation; None for the
-        whole space.
+        Radius of the ball W (W_* of the paper, by cross-validation); None for the whole space.
     accumulate : {"moments", "pairs"}, default="moments"
-        How mu and Sigma are computed, with the same result except for rounding. "moments" takes
-        those of each class in O((N_1 + N_0) D^2),
+        How mu and Sigma are computed, with the same result except for rounding: by the
+        "moments" of each class in O((N_1 + N_0) D^2),
 
             mu = m_1 - m_0,   Sigma = S_1 + S_0 - m_1 m_0' - m_0 m_1',   S_c = mean of x x',
 
-        and "pairs" is the loop of Algorithm 1, O(N_1 N_0 D^2).
+        or by the loop over "pairs" of Algorithm 1 in O(N_1 N_0 D^2).
 
     Attributes
     ----------
@@ -158,7 +157,7 @@ class BBR(SquaredPairRanker):
 
     Notes
     -----
-    Dense rows are counted from the mean of the first ones, which keeps the digits of
+    Dense rows are counted from the mean of the first rows, which keeps the digits of
     features far from 0. CSR rows are counted from 0: of a feature whose mean is m standard
     deviations from 0 they lose the digits of m**2; scale or centre it. Takes memory for a few
     matrices of n_features x n_features and, with dense rows, two blocks of up to 8,192 rows. For
@@ -167,7 +166,7 @@ class BBR(SquaredPairRanker):
     References
     ----------
     Gultekin and Paisley, "Risk bounds for low cost bipartite ranking", Algorithm 1. Theorem 1
-    bounds R(w) less the least R of the ball, when the rows lie in a ball too.
+    bounds R(w) less the least R of the ball, when the rows also lie in a ball.
 
     Examples
     --------
@@ -202,7 +201,7 @@ class BBR(SquaredPairRanker):
         X, y, classes
             As in `PassRanker.partial_fit`. While no row of one class has come, the weights are 0.
         trace : callable, optional
-            If it ends the call, these rows have not been learnt.
+            If the trace ends the call, these rows have not been learnt.
 
         Returns
         -------
@@ -218,7 +217,8 @@ class BBR(SquaredPairRanker):
         if not is_first and self._moments is None and self.n_iter_:  # a fit with "pairs" was last
             raise InputError(
                 'partial_fit cannot continue a fit with accumulate="pairs", which keeps no moments '
-                "of its rows; call fit with all rows, or partial_fit with the earlier ones first"
+                "of its rows; call fit with all rows, or partial_fit of a new solver with the "
+                "earlier rows and then with these"
             )
         X, labels = self._check_input(X, y, reset=is_first, classes=classes)
         if not is_first:
@@ -258,7 +258,7 @@ class BBR(SquaredPairRanker):
         total = ClassMoments(rows, len(self.coef_))
         for n_added in total.add(rows, labels):
             self.n_rows_seen_ += n_added
-            if total.counts.sum() < rows.n_rows and trace(self):  # the caller traces after the last
+            if total.counts.sum() < rows.n_rows and trace(self):  # after the last the caller traces
                 return False
         if self._moments is not None:  # of earlier calls of `partial_fit`
             total = self._moments.join(total)
@@ -313,7 +313,7 @@ class LCBR(SquaredPairRanker):
         self._rng = np.random.default_rng(self.random_state)
 
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
-        """Set `coef_` from pairs drawn with replacement; False if the trace ended the fit."""
+        """Set `coef_` from pairs drawn with replacement; return False if the trace ends the fit."""
         n_pos = int(np.count_nonzero(labels > 0))
         n_possible = n_pos * (len(labels) - n_pos)
         n_pairs = self.n_pairs
@@ -336,9 +336,9 @@ class LCBR(SquaredPairRanker):
 class ClassMoments:
     """Count, sum and sum of outer products of the rows of each class: 0 positive, 1 negative."""
 
-    # The rows are counted from an origin: the mean of the first dense ones, or 0 for CSR rows. If a
+    # The rows are counted from an origin: 0 for CSR rows, the mean of the first rows if dense. If a
     # mean is d standard deviations from the origin, the relative rounding error of the covariance
-    # is d^2 times as large. For dense rows d^2 is at most n_rows over the number of the first ones.
+    # is d^2 times as large. For dense rows d^2 is at most n_rows / the number of the first rows.
 
     def __init__(self, rows: Rows, n_features: int):
         self.counts = np.zeros(2, dtype=np.intp)  # numbers of rows
@@ -356,7 +356,7 @@ class ClassMoments:
 
     def _add_dense(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
         # Copy dense rows, less the origin, to the block of their class. When a block is full, or at
-        # the end, let BLAS add the products z z' of its rows, and yield the number just copied.
+        # the end, let BLAS add the products z z' of its rows; yield the number of rows just copied.
         n = len(self.origin)  # features
         blocks = np.empty((2, min(_block_length(n), rows.n_rows), n))
         filled, start = np.zeros(2, dtype=np.intp), 0  # rows in each block; next row to copy
@@ -394,16 +394,16 @@ class ClassMoments:
         shift = other.origin - self.origin
         for c, (n, total) in enumerate(zip(other.counts, other.sums, strict=True)):
             # total = sum z of `other`, and sum (z + shift)(z + shift)' = sum z z' + cross + cross'.
-            cross = np.outer(total + n / 2 * shift, shift)  # n / 2, as it is added twice
+            cross = np.outer(total + n / 2 * shift, shift)  # n / 2: cross' has the other half
             self.products[c] += other.products[c] + cross + cross.T
             self.sums[c] += total + n * shift
         self.counts += other.counts
         return self
 
     def of_differences(self) -> tuple[NDArray[np.float64], NDArray[np.float64], _Noise]:
-        """Return the mean and the second moment of ``x_i - x_j`` over all pairs, and its noise.
+        """Return mean and second moment of ``x_i - x_j`` over all pairs, and a noise (a, b).
 
-        The noise (a, b): the rounding error of ``second[j, k]`` is at most ``a[j] * b[k]``.
+        The rounding error of the entry [j, k] of the second moment is at most ``a[j] * b[k]``.
         """
         # The second moment is that of positives plus that of negatives, less cross and cross'.
         pos_mean, neg_mean = self.sums / self.counts[:, None]
@@ -416,12 +416,12 @@ class ClassMoments:
         return pos_mean - neg_mean, second, noise
 
 
-def _block_length(n_features: int) -> int:
+def _block_length(n_features: int) -> int:  # in rows
     return min(_BLOCK_ROWS, max(64, _BLOCK_PRODUCTS // n_features**2))
 
 
 def _n_products(rows: Rows, n_features: int, n_joined: int) -> int:
-    """Estimate how many products of two entries z z' takes, if z is made of `n_joined` rows."""
+    """Estimate how many products of two entries make z z', with z made of `n_joined` rows."""
     if not len(rows.indptr):  # dense rows: the entries of the upper triangle
         return n_features * (n_features + 1) // 2
     n_stored = np.diff(rows.indptr).astype(np.float64)  # entries of each sparse row

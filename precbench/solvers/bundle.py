@@ -30,8 +30,8 @@ class Bundle:
     # This w is -sum_j alpha_j slope_j, where the weights alpha >= 0 of the planes sum to C and
     # maximise the dual value ``sum_j alpha_j offset_j - 1/2 ||w||^2``.
 
-    _PATIENCE = 50  # solutions without weight after which a plane is dropped
-    _MOST_IDLE_CALLS = 20  # of `improve`, after which double precision does not allow more
+    _PATIENCE = 50  # a plane without weight in so many solutions is dropped
+    _MOST_IDLE_CALLS = 20  # of `improve` without a rise: rounding allows no more
     _ARRAYS: tuple[str, ...] = ("_offsets", "_slopes", "_alpha", "_idle")  # a row per plane
 
     def __init__(self, C: float, n_weights: int):
@@ -48,7 +48,7 @@ class Bundle:
         """Add the plane that has this slope in w and touches the risk at a point."""
         m = self._n_planes
         if m == len(self._offsets):
-            self._rearrange(np.arange(m), max(64, 2 * m))  # doubled: planes are seldom copied
+            self._rearrange(np.arange(m), capacity=max(64, 2 * m))  # doubled: few copies
         self._slopes[m], self._offsets[m] = slope, point.risk - dot(slope, point.w)
         products = linear_scores(as_rows(self._slopes[: m + 1]), slope)
         self._gram[m, : m + 1] = self._gram[: m + 1, m] = products
@@ -64,11 +64,12 @@ class Bundle:
     def improve(self, tol: float) -> bool:
         """Raise the dual value by steps in alpha; return whether it is the greatest, up to `tol`.
 
-        It is if weight moved from one plane to another raises it by at most `tol` a unit. Then drop
-        the planes that have had no weight for long.
+        The dual value counts as greatest if moving a unit of weight between two planes raises it by
+        at most `tol`. Then drop the planes that have had no weight for long.
         """
         m = self._n_planes
-        alpha, gradient = self._alpha[:m], np.empty(m)  # `solve_master` writes to both
+        # `solve_master` writes to alpha, a view of `_alpha`, and to the gradient.
+        alpha, gradient = self._alpha[:m], np.empty(m)
         steps = cutting_plane.solve_master(
             self._gram, self._offsets[:m], alpha, gradient, tol, _MASTER_STEPS
         )
@@ -81,20 +82,20 @@ class Bundle:
         idle = self._idle[:m]
         idle[:] = np.where(alpha > 0, 0, idle + 1)  # solutions in a row without weight
         if (idle >= self._PATIENCE).any():
-            self._rearrange(np.flatnonzero(idle < self._PATIENCE), len(self._offsets))
+            self._rearrange(np.flatnonzero(idle < self._PATIENCE), capacity=len(self._offsets))
         return True
 
     def _newton_step(self, gradient: NDArray[np.float64]) -> None:
         # Where steps by pairs are slow, move all weights alpha above 0 at once towards the greatest
-        # dual value for the same sum, as far as none falls below 0. `gradient` is that of the
-        # negative dual value. Change alpha only if the value rises.
+        # dual value for the same sum, as far as no weight falls below 0. `gradient` belongs to the
+        # negative dual value. Change `_alpha` only if the dual value rises.
         m = self._n_planes
         active = np.flatnonzero(self._alpha[:m] > 0)
         alpha, K = self._alpha[active], self._gram[np.ix_(active, active)]
         # Planes that depend on each other would leave K singular without this ridge.
         K[np.diag_indices_from(K)] += _RIDGE * K.diagonal().max()
         solutions = np.stack((gradient[active], np.ones(len(active))))
-        if not cutting_plane.solve_positive(K, solutions):  # singular; else a row b is now K^-1 b
+        if not cutting_plane.solve_positive(K, solutions):  # singular; else a row b is K^-1 b now
             return
         by_gradient, by_ones = solutions  # K^-1 gradient and K^-1 1
         # The step sums to 0, and after it all planes have the same gradient, `gradient` + K step.
@@ -110,11 +111,11 @@ class Bundle:
     def _dual(self, alpha: NDArray[np.float64]) -> float:
         return cutting_plane.dual(self._gram, self._offsets[: len(alpha)], alpha)
 
-    def weights(self) -> NDArray[np.float64]:
-        return -self._mean_slope(self._alpha[: self._n_planes])
+    def weights(self) -> NDArray[np.float64]:  # w, by the present alpha
+        return -self._weighted_slope(self._alpha[: self._n_planes])
 
-    def _mean_slope(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        return weighted_sum(as_rows(self._slopes[: len(shares)]), shares, self._slopes.shape[1])
+    def _weighted_slope(self, alpha: NDArray[np.float64]) -> NDArray[np.float64]:
+        return weighted_sum(as_rows(self._slopes[: len(alpha)]), alpha, self._slopes.shape[1])
 
     def bound(self) -> float:
         """Return the dual value: no w has a lower ``1/2 ||w||^2 + C R(w)``."""
@@ -127,7 +128,7 @@ class Bundle:
         for name in self._ARRAYS:  # in which each plane has a row
             old = getattr(self, name)
             new = old if capacity == len(old) else np.empty((capacity, *old.shape[1:]), old.dtype)
-            new[:m] = old[planes]
+            new[:m] = old[planes]  # which is a copy, so that `new` may be `old`
             setattr(self, name, new)
         old = self._gram
         self._gram = old if capacity == len(old) else np.empty((capacity, capacity))

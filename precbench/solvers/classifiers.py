@@ -73,10 +73,10 @@ class Foreign:
     factory: str  # "module:estimator" or "module", imported by the first fit
     parameters: dict[str, tuple[Any, Any]]  # of the solver: name to (default, constraints)
     own: frozenset[str] = frozenset()  # parameters that are not passed to the library
-    renamed: dict[str, str] = field(default_factory=dict)  # parameters with another name there
+    renamed: dict[str, str] = field(default_factory=dict)  # to the library's names
     fixed: dict[str, Any] = field(default_factory=dict)  # arguments that are always passed
     packages: tuple[str, ...] = ("scikit-learn",)  # distributions, of which one is installed
-    extra: str = ""  # of precbench, which installs the library
+    extra: str = ""  # the extra of precbench that installs the library
     n_positional: int = 0  # parameters that may be given without their name
     trees: Callable[[Any, int], Trees] | None = None  # from a fitted estimator and n_features
 
@@ -221,7 +221,7 @@ FOREIGN = {
 @cache
 def _version(packages: tuple[str, ...]) -> int | str:
     """Return an `algorithm_version` such as "1, lightgbm 4.6", or 1 if no package is given."""
-    for name in packages:  # of one library, called as the first; any of them may be installed
+    for name in packages:  # distributions of one library, called by the first name
         try:
             return f"1, {packages[0]} {metadata.version(name)}"
         except metadata.PackageNotFoundError:
@@ -256,9 +256,9 @@ def _thread_pools() -> ThreadpoolController:
 class Wrapper(Ranker):
     """Base of the solvers that another library fits, with the parameters of a row of `FOREIGN`."""
 
-    foreign = Foreign("", {}, packages=())
+    foreign = Foreign(factory="", parameters={}, packages=())  # subclasses have a row of `FOREIGN`
 
-    _weights: Any = None
+    _weights: Any = None  # of rows, set by `WeightedRanker`
     class_weight: Any
     random_state: Any
 
@@ -280,10 +280,10 @@ class Wrapper(Ranker):
         return factory(**self._settings()) if callable(factory) else factory
 
     def _settings(self) -> dict[str, Any]:
-        """Return the arguments for the library's classifier, by the names they have there."""
+        """Return the arguments for the library's classifier, by their names in the library."""
         params, foreign = self.get_params(deep=False), self.foreign
         if self._weights is not None:
-            params["class_weight"] = None  # the row weights include those of the classes
+            params["class_weight"] = None  # the row weights include the class weights
         elif isinstance(getattr(self, "class_weight", None), dict):
             signed: Any = signed_weights(self.class_weight, self.classes_)
             params["class_weight"] = signed | {0: signed[-1]}  # HistGradientBoosting turns -1 to 0
@@ -292,7 +292,7 @@ class Wrapper(Ranker):
         return renamed | foreign.fixed
 
     def _weight_argument(self, labels: NDArray[np.int8]) -> dict[str, Any]:
-        """Return `sample_weight` as an argument of the library's fit; empty without weights."""
+        """Return a dict with `sample_weight` for the library's fit, empty if there is no weight."""
         weights: Any = None
         if isinstance(self, WeightedRanker):
             weights = self._row_weights(labels, getattr(self, "class_weight", None))
@@ -321,7 +321,7 @@ class LinearClassifier(WeightedRanker, Wrapper, LinearRanker):
     Attributes
     ----------
     offset_ : float
-        Intercept of the classifier, which its scores have and those of the solver have not.
+        Intercept of the classifier: added to the classifier's scores, not to the solver's.
     """
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
@@ -330,7 +330,7 @@ class LinearClassifier(WeightedRanker, Wrapper, LinearRanker):
         yield 0
         classifier.fit(X, labels, **self._weight_argument(labels))
         self.coef_ = classifier.coef_.ravel()
-        self.offset_ = float(np.sum(classifier.intercept_))  # of one value, not in the scores
+        self.offset_ = float(np.sum(classifier.intercept_))  # one value, not in the scores
         yield int(np.max(classifier.n_iter_))  # a number, or an array of one
 
 
@@ -342,8 +342,8 @@ class LogisticRegressionRanker(LinearClassifier):
     C : float, default=1.0
         Inverse strength of the penalty.
     class_weight : {"balanced"}, dict or None, default=None
-        "balanced" weighs the losses of each class by ``n_samples / (2 * n_class)``, a dict of
-        weights by label by these.
+        "balanced" weighs the losses of each class by ``n_samples / (2 * n_class)``, a dict by its
+        weight for the label.
     tol : float, default=1e-4
     max_iter : int, default=1000
 
@@ -355,7 +355,7 @@ class LogisticRegressionRanker(LinearClassifier):
     >>> ranker = LogisticRegressionRanker().fit(X, y)
     >>> ranker.coef_.round(2).tolist(), LogisticRegression().fit(X, y).coef_.round(2).tolist()
     ([0.96], [[0.96]])
-    >>> ranker.predict(X).tolist()  # as many as there are positives, with no intercept
+    >>> ranker.predict(X).tolist()  # as many positives as in y: there is no intercept
     [0, 0, 1, 1]
     """
 
@@ -390,10 +390,10 @@ class LinearSVMRanker(LinearClassifier):
 
 
 class ScoringClassifier(Wrapper, NonlinearRanker):
-    """Base of contestants that are scikit-learn-compatible classifiers.
+    """Base of the solvers that wrap scikit-learn-compatible classifiers.
 
     Rows are ranked by `decision_function` of the classifier, else by its probability of the
-    positive class, less 1/2. It runs in one thread. It has no state before the end of its training.
+    positive class, less 1/2. It runs in one thread and has no state before the end of its training.
 
     Attributes
     ----------
@@ -427,11 +427,11 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
         return not self.ranks_lists
 
     @property
-    def _judged_at(self) -> TopK:  # a k of the classifier would be one of its own, as of neighbours
+    def _judged_at(self) -> TopK:  # a wrapped classifier may have another `k`, as of neighbours
         return self.k if self.ranks_lists else 1.0
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
-        # Yield the iterations so far: 0 before the training and 1 after it, since it is one step.
+        # Yield the iterations so far: 0 before the training and 1 after it: there is one step.
         classifier, X = self._classifier(), self._rows(X)
         yield 0
         with _thread_pools().limit(limits=1):  # a trial has one thread
@@ -451,7 +451,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
                 return self._final_scores(X)
         return self.to_trees().first(n_iter).scores(X)
 
-    def _final_scores(self, X: Any) -> NDArray[np.float64]:
+    def _final_scores(self, X: Any) -> NDArray[np.float64]:  # after the last iteration
         if hasattr(self.classifier_, "decision_function"):
             return as_scores(self.classifier_.decision_function(X), X.shape[0])
         return as_scores(self.classifier_.predict_proba(X)[:, 1], X.shape[0]) - 0.5
@@ -518,6 +518,7 @@ class GrowingEnsemble(ScoringClassifier):
         return {}
 
     def _grow(self, ensemble: Any, X: Any, labels: NDArray[np.int8], n_trees: int) -> None:
+        # Add trees until there are `n_trees`: `warm_start` keeps the earlier ones.
         ensemble.set_params(**{self.size: n_trees}).fit(X, labels, **self._weight_argument(labels))
 
 
@@ -585,8 +586,8 @@ class Forest(GrowingEnsemble):
         return super()._settings() | {"class_weight": None, "bootstrap": False}
 
     def _grow(self, ensemble: Any, X: Any, labels: NDArray[np.int8], n_trees: int) -> None:
-        # Add trees until there are `n_trees`. With "undersampled" each learns from as many rows of
-        # either class as the rarer class has, drawn with replacement.
+        # Add trees until there are `n_trees`. With "undersampled" each new tree learns from as many
+        # rows of either class as the rarer class has, drawn with replacement.
         if self.class_weight != UNDERSAMPLED:
             return super()._grow(ensemble, X, labels, n_trees)
         row_sets = [np.flatnonzero(labels == sign) for sign in (-1, 1)]  # of each class
@@ -666,7 +667,7 @@ class BoostedTrees(ScoringClassifier):
 
     @abstractmethod
     def _task(self, labels: NDArray[np.int8], rng: np.random.Generator) -> _Task:
-        """Return an index of the rows, and arguments of LightGBM's data set and its objective."""
+        """Return the index of the rows, arguments of `lightgbm.Dataset`, and the objective's."""
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
         """Train a LightGBM booster tree by tree; yield the number of trees so far."""
@@ -729,7 +730,7 @@ class LightGBM(WeightedRanker, BoostedTrees):
     foreign = FOREIGN["lightgbm"]
 
     def _task(self, labels: NDArray[np.int8], rng: np.random.Generator) -> _Task:
-        weights = self._weight_argument(labels)["sample_weight"]  # at least those of classes
+        weights = self._weight_argument(labels)["sample_weight"]  # not {}: has class weights
         return slice(None), {"weight": weights}, {"objective": "binary"}
 
 
@@ -745,7 +746,7 @@ class LambdaRank(BoostedTrees):
     ----------
     k : float, int or str, default=1.0
         Fraction of the positives in (0, 1], count of rows, or fraction of the rows ("1 %") that is
-        the top, at most as many rows as there are positives; of each list its share.
+        the top, at most as many rows as there are positives; each list has its share of k.
     beyond_k : int, default=0
         Rows by which the top of each list is longer; LightGBM advises a few, such as 3.
     list_length : int, default=10000
@@ -774,7 +775,7 @@ class LambdaRank(BoostedTrees):
     ranks_lists = True
 
     def _task(self, labels: NDArray[np.int8], rng: np.random.Generator) -> _Task:
-        order, lengths, top = self._lists(labels, rng, _LONGEST_LIST)
+        order, lengths, top = self._lists(labels, rng, longest=_LONGEST_LIST)
         objective = {"objective": "lambdarank", "lambdarank_truncation_level": top}
         return order, {"group": lengths}, objective
 
@@ -796,7 +797,7 @@ class SingleBoosting(ScoringClassifier):
 class XGBoost(SingleBoosting):
     """Gradient-boosted trees of XGBoost, with the logistic loss or the lists of LambdaMART.
 
-    To rank lists, all training rows are one, or are divided at random into lists of equal length.
+    To rank lists, all training rows are one list, or are divided at random into equally long lists.
     The pairs that are learnt from have a row in the top k of a list. Sparse rows are made dense.
 
     Parameters
@@ -814,8 +815,7 @@ class XGBoost(SingleBoosting):
     max_leaves : int, default=0
         Most leaves of a tree, which then grows where it gains most; 0 for no limit.
     min_child_weight : float, default=1.0
-        Least sum of second derivatives in a leaf; those of lists are small: take 0 where positives
-        are few.
+        Least sum of second derivatives in a leaf; lists have small ones: with few positives take 0.
     reg_lambda : float, default=1.0
         Weight of the L2 penalty.
     colsample_bytree : float, default=1.0
@@ -861,7 +861,7 @@ class XGBoost(SingleBoosting):
             params["lambdarank_pair_method"] = "topk"
             params["lambdarank_num_pair_per_sample"] = top  # pairs have a row in the first `top`
         else:
-            weights = self._weight_argument(labels)["sample_weight"]  # at least those of classes
+            weights = self._weight_argument(labels)["sample_weight"]  # not {}: has class weights
             rows = classifier.DMatrix(X, labels > 0, weight=weights, nthread=1)
             params["objective"] = "binary:logistic"
         return classifier.train(params, rows, self.n_estimators)
@@ -879,8 +879,7 @@ class CatBoost(SingleBoosting):
     n_estimators : int, default=1000
         Number of trees.
     learning_rate : float or None, default=None
-        None for what CatBoost derives from the numbers of rows and trees, or 0.03 where there is an
-        `l2_leaf_reg`.
+        None for what CatBoost derives from the numbers of rows and trees; with `l2_leaf_reg` 0.03.
     depth : int, default=6
         Of each tree, at most 16.
     l2_leaf_reg : float or None, default=None
@@ -914,7 +913,7 @@ class CatBoost(SingleBoosting):
         return super()._train(classifier, X, labels)
 
     def _final_scores(self, X: Any) -> NDArray[np.float64]:
-        if isinstance(self.classifier_, DummyClassifier):
+        if isinstance(self.classifier_, DummyClassifier):  # all training rows were equal
             return super()._final_scores(X)
         return self.classifier_.predict(X, prediction_type="RawFormulaVal", thread_count=1)
 
@@ -930,8 +929,7 @@ class MLP(ScoringClassifier):
         Weight of the L2 penalty.
     learning_rate_init : float, default=0.001
     max_iter : int, default=200
-        Most passes; the training ends before where the loss does not get smaller. All training
-        rows are used.
+        Most passes over all training rows; the training ends before if the loss falls no more.
     random_state : int or None, default=None
 
     References
@@ -995,7 +993,7 @@ def ranker_of(classifier: type) -> type[ScoringClassifier]:
     constraints = getattr(classifier, "_parameter_constraints", {})
     library = sys.modules[classifier.__module__.partition(".")[0]]  # "sklearn" of "sklearn.svm"
 
-    def make(self: Any) -> Any:
+    def make(self: Any) -> Any:  # `_classifier` of the new class
         return classifier(**self.get_params(deep=False))
 
     members = {

@@ -71,10 +71,10 @@ class CuttingPlane(LinearRanker):
     best_weights_ : ndarray of shape (n_features,) or (n_features + 1,)
         The w of the smallest P; an intercept comes last.
     primal_, lower_bound_, gap_ : float
-        That P, the bound that no w goes below, and their difference. `best_weights_` lie within
-        ``sqrt(2 gap_)`` of the minimiser, and so does the last iterate, except for rounding.
+        The smallest P, the bound that no w goes below, and their difference. `best_weights_` and
+        the last iterate lie within ``sqrt(2 gap_)`` of the minimiser, except for rounding.
     primal_path_, best_path_, lower_bound_path_ : ndarray of shape (n_iter,)
-        P of each iterate, and the two bounds once it had been assessed.
+        P of each iterate, and the smallest P and the lower bound after this iterate.
     converged_ : bool
 
     Notes
@@ -184,7 +184,7 @@ class CuttingPlane(LinearRanker):
         return True
 
     def _solve(self, bundle: Bundle, trace: Trace) -> bool:
-        """Solve for the plane weights in `bundle`; False if rounding or the trace prevents it."""
+        """Solve `bundle` for plane weights; return False if rounding or the trace prevents it."""
         gap = self.gap_ if np.isfinite(self.gap_) else 0.0  # infinite before the first solution
         # P is then off by C tol at most: 2 % of the gap, or 10 % of the final gap if this is more.
         tol = max(0.02 * gap, 0.1 * self.tol * abs(self.primal_)) / self.C
@@ -192,7 +192,7 @@ class CuttingPlane(LinearRanker):
             if bundle.is_stuck:
                 warn(
                     f"CuttingPlane has not converged: gap_ is {self.gap_:.3g} after {self.n_iter_} "
-                    "iterations, and double precision does not allow a smaller one; scale the "
+                    "iterations, and double precision allows no smaller gap; scale the "
                     "features, or take a smaller C"
                 )
                 return False
@@ -216,27 +216,28 @@ class TrainingRisk:
     ):
         self._rows, self._positive = as_rows(X), labels > 0
         n, n_pos = len(labels), int(np.count_nonzero(self._positive))
-        # The risk of `CuttingPlane` is ``percent * evaluate(s / spread)``. It weighs the scores s
-        # by 1/n, `evaluate` by 1/n_pos for F1 and 1 for prec@k; `PrecisionAtK` is k times the risk.
+        # The risk of `CuttingPlane`, ``percent * evaluate(s / spread)``, weighs scores s by 1/n.
         if objective != "prec@k":
             parameters = {"beta": beta} if objective == "pauc" else {}
             self._evaluate: _Evaluate = OBJECTIVES[objective](**parameters).evaluate
+            # `evaluate` weighs s by 1/n_pos for "f1"; "auc" and "pauc" are hinges of s itself.
             self._percent, self._spread = 100.0, n / n_pos if objective == "f1" else 1.0
             self.has_intercept = OBJECTIVES[objective].has_threshold
         else:
             top = top_of_training(k, labels)
             self._evaluate = partial(_at_least_k, k=top) if at_least else PrecisionAtK(top).evaluate
+            # `_at_least_k` weighs s by 1, and so does `PrecisionAtK`, which is k times the risk.
             self._percent, self._spread = (100.0, n) if at_least else (100.0 / top, n / top)
             self.has_intercept = at_least  # as in SVMperf
         self._n_features = X.shape[1]  # without the intercept
         self.n_weights = X.shape[1] + self.has_intercept
 
-    def at(self, w: NDArray[np.float64]) -> Point:
+    def at(self, w: NDArray[np.float64]) -> Point:  # with scores, risk and subgradient
         scores = linear_scores(self._rows, w[: self._n_features])
         return self._point(w, scores + w[-1] if self.has_intercept else scores)
 
     def between(self, start: Point, end: Point, t: float) -> Point:
-        """Return the point at ``start + t (end - start)``; its scores follow from those of both."""
+        """Return the point at ``start + t (end - start)``, whose scores are interpolated like w."""
         scores = end.scores - start.scores
         scores *= t  # in place, as below: no further arrays of n_rows
         scores += start.scores
@@ -252,7 +253,7 @@ class TrainingRisk:
         return Point(w, scores, self._percent * value, subgradient)
 
     def subgradient(self, point: Point) -> NDArray[np.float64]:
-        """Return the subgradient of the risk by the weights, that by the intercept last."""
+        """Return the subgradient by weights, intercept last; `point.subgradient` is by scores."""
         by_weights = weighted_sum(self._rows, point.subgradient, self._n_features)
         return np.append(by_weights, point.subgradient.sum()) if self.has_intercept else by_weights
 
@@ -262,11 +263,11 @@ def _at_least_k(
 ) -> tuple[float, NDArray[np.float64]]:
     # Return the risk of `at_least_k`, and a subgradient by the scores s. It is the maximum over the
     # labellings y' with k ones or more, of the share of negatives among these, plus
-    # ``sum_i (y'_i - y_i) s_i``: with ones on the `n_true` and `n_false` highest of either class.
+    # ``sum_i (y'_i - y_i) s_i``: with ones on the `n_true` highest positives, `n_false` negatives.
     pos, neg = np.flatnonzero(positive), np.flatnonzero(~positive)
     n_true, n_false = cutting_plane.worst_table(-np.sort(-scores[pos]), -np.sort(-scores[neg]), k)
     subgradient = np.zeros_like(scores)  # y' - y, with y the labels
-    subgradient[pos] = -1  # unless y' marks it, too
+    subgradient[pos] = -1  # but 0 where y' is 1, see the next line
     subgradient[top_rows(scores, pos, n_true)] = 0
     subgradient[top_rows(scores, neg, n_false)] = 1
     return n_false / (n_true + n_false) + dot(subgradient, scores), subgradient
@@ -296,7 +297,7 @@ def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bou
     left, right = tangent(0.0, best), None  # no right end yet
     if linear + left.slope >= 0 or not square:  # P does not fall, or the way is too short to tell
         return best
-    t, probe = 1.0, iterate  # which is the point at t = 1
+    t, probe = 1.0, iterate  # the iterate is the point at t = 1
     for _ in range(_MOST_PROBES):
         if probe.primal(C) < best.primal(C):
             best = probe
@@ -316,11 +317,11 @@ def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bou
 
 
 def _lowest(left: _Tangent, right: _Tangent | None, linear: float, square: float) -> float:
-    """Return the t where ``linear t + 1/2 square t^2`` plus the higher of two tangents is least."""
+    # Return the t where ``linear t + 1/2 square t^2`` plus the higher of two tangents is least.
     least_left = -(linear + left.slope) / square  # with the left tangent alone
     if right is None or right.slope <= left.slope:  # for a convex risk by rounding only
         return least_left
-    least_right = -(linear + right.slope) / square  # with the right one alone: before `least_left`
-    # Before the crossing the left tangent is the higher one, after it the right one.
+    least_right = -(linear + right.slope) / square  # with the right tangent: before `least_left`
+    # Before the crossing the left tangent is higher, after the crossing the right tangent.
     crossing = (left.offset - right.offset) / (right.slope - left.slope)
     return min(max(crossing, least_right), least_left)

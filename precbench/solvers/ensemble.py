@@ -30,7 +30,7 @@ _Recipe = tuple[str, Ranker]  # name of a member, and its unfitted solver
 def _fit_member(recipe: _Recipe, X: Any, labels: NDArray[np.int8]) -> tuple[Member, float]:
     """Return a fitted member, and the number to add to its scores for log odds."""
     name, solver = recipe
-    fitted: Any = solver.fit(X, labels, trace=untraced)  # without its threshold
+    fitted: Any = solver.fit(X, labels, trace=untraced)  # a traced fit sets no threshold_
     if isinstance(fitted, LogisticRegressionRanker):
         return Member(name, coef=fitted.coef_), fitted.offset_
     return Member(name, trees=fitted.to_trees()), 0.0
@@ -41,19 +41,18 @@ class Ensemble(NonlinearRanker):
     """Methods of different kinds, stacked: a logistic regression of their log odds.
 
     The members are logistic regression with a strong and a weak penalty, extremely randomised
-    trees, and small and large boosted trees. Each learns from all stratified folds but one and
-    scores that one. The weights, which are at least 0, and an intercept minimise the logistic loss
+    trees, and small and large boosted trees. Each learns from all stratified folds but one, which
+    it scores. The weights, which are at least 0, and an intercept minimise the logistic loss
     of these scores, plus a penalty on the squared distance of the weights from equal ones. Last,
     all members learn from all rows. The score of a row is its log odds.
 
     Folds are scored until 200 positives are among them. Where all folds have fewer than 100, the
-    rows are divided again, at most three times. With fewer than two rows of a class all members
-    weigh the same.
+    rows are divided again, at most three times. With one row of a class all weights are equal.
 
     Parameters
     ----------
     n_estimators : int, default=100
-        Number of trees of each member that has some.
+        Number of trees of each member that is made of trees.
     folds : int, default=5
     random_state : int or None, default=None
 
@@ -132,7 +131,7 @@ class Ensemble(NonlinearRanker):
         if n_folds < 2:  # too few rows of a class to hold some out: weigh all members alike
             return np.full(len(recipes), 1 / len(recipes)), 0.0
         scores, positive, n_pos_scored = [], [], 0  # of the held-out folds
-        # Divide the rows anew, up to three times in all, where fewer than 100 positives are scored.
+        # A division into folds scores all n_pos: divide until 100 are scored, but at most 3 times.
         for division in range(min(_MOST_DIVISIONS, ceil(_FEW_POSITIVES / n_pos))):
             folds = StratifiedKFold(n_folds, shuffle=True, random_state=(seed + division) % 2**32)
             for fitting, held_out in folds.split(labels, labels):
@@ -142,7 +141,7 @@ class Ensemble(NonlinearRanker):
                 positive.append(labels[held_out] > 0)
                 self.n_rows_seen_ += len(recipes) * len(fitting)
                 n_pos_scored += int(np.count_nonzero(positive[-1]))
-                if n_pos_scored >= _ENOUGH_SCORED:  # never reached where there are more divisions
+                if n_pos_scored >= _ENOUGH_SCORED:  # only with one division: several score < 200
                     break
         return _stack(np.concatenate(scores), np.concatenate(positive))
 
@@ -152,15 +151,16 @@ class Ensemble(NonlinearRanker):
         )
 
     def to_members(self) -> list[Member]:
-        """Return the members as plain arrays, whose weighted scores lack `intercept_` only."""
+        """Return the members, [] if not yet fitted; their weighted scores lack `intercept_`."""
         return self.members_ if self.n_iter_ else []
 
 
 def _stack(
     scores: NDArray[np.float64], positive: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], float]:
-    """Predict `positive` from columns of log odds by logistic regression: weights, intercept."""
-    # Weights are at least 0, and 0 for a column (member) with a value that is not finite.
+    """Return weights and intercept of the logistic regression of `positive` on log odds."""
+    # `scores` has a column of log odds for each member. Weights are at least 0, and 0 for a column
+    # with a value that is not finite.
     usable = np.isfinite(scores).all(axis=0)
     columns = scores[:, usable]
     n, m = columns.shape

@@ -59,24 +59,22 @@ class FTRL(LinearRanker):
 
     Every L_t has a Lipschitz constant G_t, and with eta = sqrt(2 sum_t G_t^2) / radius the
     penalties sum to at most l_T(w) + radius sqrt(2 sum_t G_t^2) for each w in the ball: Theorem 1,
-    with the radius in place of ||w||, since one eta does not suit all w. That eta needs the number
-    of rows in advance: a fit is a run with one horizon. The time of all rows grows with their
-    square.
+    with the radius in place of ||w||, since one eta does not suit all w. This eta needs the number
+    of rows in advance: a fit has one horizon. The time grows with the square of the number of rows.
 
     Parameters
     ----------
     objective : {"prec@k", "prbep", "pauc"}, default="prbep"
     top : float or int, default=0.25
-        k of "prec@k": a fraction of the rows so far in (0, 1], rounded up, or a count, at first cut
-        to their number.
+        k of "prec@k": a fraction of the rows so far in (0, 1], rounded up; or a count, at most all.
     beta : float, default=0.1
         Fraction of the negatives so far in (0, 1], rounded up, for "pauc".
     radius : float, default=1.0
     eta : float or None, default=None
         None for the value above.
     batch_size : int, default=1
-        Rows that come at a time: w is computed anew after each batch, and its penalty is what the
-        batch adds.
+        Rows that come at a time: w is computed after each batch, whose penalty is what the batch
+        adds to the loss.
     average : bool, default=False
         Give the mean of w_1, ..., w_t, all that were played, instead of w_{t+1}.
     tol : float, default=1e-4
@@ -229,13 +227,13 @@ class FTRL(LinearRanker):
         tol, eta = 1e-3 * bound, (bound / self.radius**2 or 1.0)  # eta is 1 if all rows are 0
         point = loss.at(np.zeros(X.shape[1]), len(labels))
         planes = Planes(loss, eta)
-        planes.extend(0, point)
+        planes.extend(start=0, point=point)
         # Planes alone may leave w open, hence a penalty ``eta/2 ||w||^2``: eta falls until the loss
-        # is near its bound without one. A descent ends at a gap of 0.1 (eta radius^2 + tol).
+        # is near `lower`. A descent ends at a gap of 0.1 (eta radius^2 + tol).
         while True:
             descent = self._descend(planes, point, eta, tol=0.1 * eta * self.radius**2 + 0.1 * tol)
             assert descent is not None  # without a trace
-            lower = planes.bound_in_ball(0.0, self.radius).value  # of the least loss
+            lower = planes.bound_in_ball(eta=0.0, radius=self.radius).value  # of the least loss
             gap = descent.point.risk - lower
             if gap <= tol or eta * self.radius**2 < 1e-3 * tol:  # or the penalty is negligible
                 break
@@ -278,14 +276,14 @@ class FTRL(LinearRanker):
         def primal(point: Point) -> float:  # the loss plus the penalty
             return point.risk + 0.5 * eta * dot(point.w, point.w)
 
-        best, lower = point, Bound(-np.inf, eta)
+        best, lower = point, Bound(value=-np.inf, curvature=eta)
         target = max(tol, lower.gap_within(distance, eta))  # the gap to reach
         gap, least_gap, n_idle = 0.0, np.inf, 0  # n_idle: evaluations since the least gap
         for n_evaluations in range(1, self.max_iter + 1):
             planes.add(point, planes.loss.by_weights(point.subgradient))
             # `solve` may be off by a small part of the gap that is left, or of the target.
-            w, bound = planes.solve(eta, self.radius, max(0.1 * target, 0.02 * gap))
-            lower = max(lower, bound)  # the one of the greater value
+            w, bound = planes.solve(eta, self.radius, tol=max(0.1 * target, 0.02 * gap))
+            lower = max(lower, bound)  # tuples compare by `value` first
             gap = max(0.0, primal(best) - lower.value)
             target = max(tol, lower.gap_within(distance, eta))
             if gap <= target:

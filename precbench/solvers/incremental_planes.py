@@ -20,8 +20,8 @@ _RANK = 1e-12  # of the largest singular value: smaller ones count as 0
 class Bound(NamedTuple):
     """A bound F(w) >= value + curvature/2 ||w - w_0||^2 in the ball, for some w_0."""
 
-    # F has a term ``eta/2 ||w||^2``: if F(w) <= value + gap, the best is within sqrt(2 gap / eta).
-    # Both are within sqrt(2 gap / curvature) of w_0, so within twice that of each other.
+    # F has a term ``eta/2 ||w||^2``: if F(w) <= value + gap, w is within sqrt(2 gap / eta) of the
+    # best w. Each of the two is within r = sqrt(2 gap / curvature) of w_0, so they are within 2 r.
 
     value: float
     curvature: float
@@ -31,14 +31,14 @@ class Bound(NamedTuple):
         return float(np.sqrt(2 * gap / max(eta, self.curvature / 4)))
 
     def gap_within(self, distance: float, eta: float) -> float:
-        """Return the gap whose `error` is a distance."""
+        """Return the gap of which `error` is `distance`."""
         return 0.5 * max(eta, self.curvature / 4) * distance**2
 
 
 class IncrementalLoss(ABC):
     """The losses of the first n rows, for all n, and the extension of planes below them."""
 
-    n_chosen = 0  # rows whose choice by a plane is needed to extend it
+    n_chosen = 0  # rows whose choice by a plane must be known to extend the plane
 
     def __init__(self, X: Any, positive: NDArray[np.bool_]):
         self.X, self.positive = X, positive
@@ -60,8 +60,8 @@ class IncrementalLoss(ABC):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | float]:
         """Return what to add to slopes and offsets of planes below the loss of `start` rows.
 
-        They become planes below the loss of the n > start rows with these `scores`, and high there.
-        `chosen` (n_planes, n_chosen), the negatives that each plane has chosen, is updated.
+        The planes then lie below the loss of the n > start rows, and high at w with these `scores`.
+        `chosen` (n_planes, n_chosen), the negatives each plane has chosen, is updated in place.
         """
 
     def at(self, w: NDArray[np.float64], n: int) -> Point:
@@ -71,7 +71,7 @@ class IncrementalLoss(ABC):
             return Point(w, scores, risk=np.nan, subgradient=np.full_like(scores, np.nan))
         return Point(w, scores, *self.evaluate(scores))  # risk and subgradient of these rows
 
-    def by_weights(self, by_scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def by_weights(self, by_scores: NDArray[np.float64]) -> NDArray[np.float64]:  # X' by_scores
         return weighted_sum(self._first(len(by_scores)), by_scores, self.X.shape[1])
 
     def _first(self, n: int) -> Rows:
@@ -87,15 +87,15 @@ class IncrementalStruct(IncrementalLoss):
 
     def __init__(self, X: Any, positive: NDArray[np.bool_], top: float | int | None):
         super().__init__(X, positive)
-        self._n_ones = (
+        self._n_ones = (  # by number of rows so far
             np.append(0, np.cumsum(positive)) if top is None else k_by_size(top, len(positive))
         )
 
     def lipschitz(self) -> NDArray[np.float64]:
-        # With R the largest norm, 2 R is enough: a row adds [z - z_(k)]_+ to the sum of the k
-        # largest z_i = s_i + 1[y_i = 0] when k stays, max(z, z_(k+1)) when it grows, and z_(k), at
-        # each w, moves like the score of one row. The G_t <= 8 of kar2014 on a ball is, in the
-        # scaling of its (3), G_t <= 4 on one of half the radius here.
+        # Return 4 R, R the largest norm, for the G_t <= 8 of kar2014 on a ball: in the scaling of
+        # its (3) this is G_t <= 4 on a ball of half the radius. 2 R would be enough: a row adds to
+        # the sum of the k largest z_i = s_i + 1[y_i = 0] either [z - z_(k)]_+, if k stays, or
+        # max(z, z_(k+1)), if k grows; at each w, z_(k) moves like the score of one row.
         return np.full(len(self.positive), 4 * self.largest_norm)
 
     def evaluate(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -103,9 +103,9 @@ class IncrementalStruct(IncrementalLoss):
         return struct(scores, self.positive[:n], self._n_ones[n])
 
     def extension(self, start, scores, chosen):
-        # The new rows add to the loss at least their struct surrogate, with the ones they add.
-        # Return the plane that touches this at their scores: one slope and one offset for all
-        # planes.
+        # The new rows add to the loss at least their struct surrogate, with the ones they add to k.
+        # Return the plane that touches this surrogate at the scores of the new rows: one slope and
+        # one offset for all planes.
         n, new = len(scores), slice(start, None)
         by_scores = np.zeros(n)  # the slope by the scores; 0 for rows before `start`
         n_more = self._n_ones[n] - self._n_ones[start]  # ones that the new rows add
@@ -119,13 +119,14 @@ class IncrementalPartialAUC(IncrementalLoss):
     def __init__(self, X: Any, positive: NDArray[np.bool_], beta: float):
         super().__init__(X, positive)
         self.n_chosen = len(positive)
+        # Numbers of positives and of negatives among the first n rows, by n.
         self._n_pos, n_neg = (np.append(0, np.cumsum(mask)) for mask in (positive, ~positive))
         self._n_top = k_by_size(beta, n_neg[-1])[n_neg]  # negatives in the top of n rows, by n
 
     def lipschitz(self) -> NDArray[np.float64]:
-        # A new negative adds [f(s) - f(s_(m))]_+ or f(max(s, s_(m+1))) with f(s) its hinges with
-        # all positives, a new positive its hinges with m negatives; each moves like a difference of
-        # two scores.
+        # A new negative of score s adds [f(s) - f(s_(m))]_+ or f(max(s, s_(m+1))), with f(s) its
+        # hinges with all positives; a new positive adds its hinges with m negatives. Each hinge
+        # moves like a difference of two scores.
         pairs = np.where(self.positive, self._n_top[1:], self._n_pos[1:])
         return 2 * self.largest_norm * pairs
 
@@ -136,26 +137,30 @@ class IncrementalPartialAUC(IncrementalLoss):
 
     def extension(self, start, scores, chosen):
         # Return what new pairs with a hinge above 0 add; mark in `chosen` the new negatives that
-        # enter the top: the highest, as many as it grows by.
-        # First their pairs with all positives, which add the same to all planes.
+        # enter the top: the highest, as many as the top grows by. A plane may keep the negatives it
+        # chose: any choice of as many negatives as the top has gives a bound below the loss.
         n, positive = len(scores), self.positive[: len(scores)]
         new_neg = start + np.flatnonzero(~positive[start:])
         entering = top_rows(scores, new_neg, self._n_top[n] - self._n_top[start])
         value, by_scores = pair_hinges(scores, np.flatnonzero(positive), entering)
+        # The pairs of entering negatives with all positives add the same to all planes.
         slopes, offsets = self.by_weights(by_scores), value - dot(by_scores, scores)
-        new_pos = start + np.flatnonzero(positive[start:])
-        if new_pos.size:  # then those of new positives with the negatives a plane chose before
-            # A pair with hinge > 0 is active: it adds x_j - x_i to the slope, 1 to the offset.
-            is_active = 1 + scores[:start] > scores[new_pos, np.newaxis]  # by new positive and row
-            earlier = chosen[:, :start]  # by plane and row: whether the plane chose it
-            # The numbers of active pairs, by plane and positive, and by plane and negative.
-            pairs_of_pos = earlier.astype(float) @ is_active.T.astype(float)
-            pairs_of_neg = earlier * is_active.sum(axis=0)
-            slopes = slopes + _weighted_sums(self._first(start), pairs_of_neg.astype(float))
-            slopes -= _weighted_sums(as_rows(self.X[new_pos]), pairs_of_pos)
-            offsets = offsets + pairs_of_pos.sum(axis=1)
+        new_pos, earlier = start + np.flatnonzero(positive[start:]), chosen[:, :start]
+        if new_pos.size:  # their pairs with the negatives that a plane chose before
+            # By new positive and row: whether their pair has a hinge above 0.
+            is_active = 1 + scores[:start] > scores[new_pos, np.newaxis]
+            slopes, offsets = self._with_pairs(slopes, offsets, new_pos, earlier, is_active)
         chosen[:, entering] = True
         return slopes, offsets
+
+    def _with_pairs(self, slopes, offsets, new_pos, earlier, is_active):
+        # Return slopes and offsets by plane, with the active pairs of new positives i and negatives
+        # j that the plane chose earlier: a pair adds x_j - x_i to the slope and 1 to the offset.
+        pairs_of_pos = earlier.astype(float) @ is_active.T.astype(float)  # by plane and positive
+        pairs_of_neg = earlier * is_active.sum(axis=0)  # numbers of pairs by plane and negative
+        slopes = slopes + _weighted_sums(self._first(earlier.shape[1]), pairs_of_neg.astype(float))
+        slopes -= _weighted_sums(as_rows(self.X[new_pos]), pairs_of_pos)
+        return slopes, offsets + pairs_of_pos.sum(axis=1)
 
 
 def _weighted_sums(rows: Rows, coefs: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -170,10 +175,10 @@ class Planes(Bundle):
 
     def __init__(self, loss: IncrementalLoss, eta: float):
         n_features = loss.X.shape[1]
-        super().__init__(1 / eta, n_features)  # the plane weights sum to 1 / eta
+        super().__init__(1 / eta, n_features)  # C of `Bundle`: the problem divided by eta
         self._strength = eta  # of the penalty strength/2 ||w||^2, which `solve` adapts
         self.loss = loss
-        self._chosen = np.empty((0, loss.n_chosen), dtype=bool)  # by plane and row, see `add`
+        self._chosen = np.empty((0, loss.n_chosen), dtype=bool)  # by plane and row: see `add`
         zero = np.zeros(n_features)
         # A plane at height 0, exact before the first row, so that there is always one to extend.
         self.add(Point(zero, scores=np.empty(0), risk=0.0, subgradient=np.empty(0)), slope=zero)
@@ -182,7 +187,7 @@ class Planes(Bundle):
         """Add a plane, and note the rows that it chose: those with a subgradient above 0."""
         super().add(point, slope)
         by_scores = point.subgradient[: self.loss.n_chosen]  # empty if the loss needs no choices
-        chosen = self._chosen[self._n_planes - 1]
+        chosen = self._chosen[self._n_planes - 1]  # a view, changed in place
         chosen[:] = False
         chosen[: len(by_scores)] = by_scores > 0
 
@@ -191,12 +196,12 @@ class Planes(Bundle):
         m = self._n_planes
         added, offsets = self.loss.extension(start, point.scores, self._chosen[:m])
         slopes, gram = self._slopes[:m], self._gram[:m, :m]  # views, changed in place
-        if added.ndim == 1:  # the same a for all: (s + a)'(t + a) = s't + s'a + t'a + a'a
+        if added.ndim == 1:  # one a for all planes: (s + a)'(t + a) = s't + s'a + t'a + a'a
             products = linear_scores(as_rows(slopes), added)
             gram += products + products[:, np.newaxis] + dot(added, added)
         slopes += added
         self._offsets[:m] += offsets
-        if added.ndim == 2:  # one for each plane: compute all products anew
+        if added.ndim == 2:  # a slope for each plane: compute all products
             for i, slope in enumerate(slopes):
                 gram[i, : i + 1] = gram[: i + 1, i] = linear_scores(as_rows(slopes[: i + 1]), slope)
 
@@ -204,8 +209,8 @@ class Planes(Bundle):
         """Minimise ``eta/2 ||w||^2`` plus the highest plane over the ball; return w and a bound."""
         # If the best w of the ball has the norm `radius`, it is also the best of all w for a
         # stronger penalty, ``strength/2 ||w||^2``. A turn solves for one strength; with its
-        # `next_strength` the same mean slope gives a w in the ball. The strength sought is its own
-        # next one: secants through two turns approach it. The bound holds after any turn.
+        # `next_strength` the same mean slope gives a w in the ball. The strength sought equals its
+        # own `next_strength`: secants of two turns approach it. The bound holds after any turn.
         too_weak, too_strong = eta, np.inf  # strengths, around the one sought
         strength_before = next_before = np.nan  # of the turn before: none yet
         for _ in range(_MOST_TURNS):
@@ -234,16 +239,16 @@ class Planes(Bundle):
 
     def _best(self, tol: float) -> NDArray[np.float64]:
         """Return the best of all w, in the ball or not, for the strength set by `_rescale`."""
-        if any(self.improve(tol) for _ in range(_TRIES)):
+        if any(self.improve(tol) for _ in range(_TRIES)):  # calls until one returns True
             return self.weights()
         return self._active_set(tol)
 
     def _active_set(self, tol: float) -> NDArray[np.float64]:
-        """Return the best w for this strength by an active-set method, where steps by pairs stall.
+        """Set `_alpha` and return the best w for this strength, by an active-set method.
 
         A turn moves towards the corner, the best w where all active planes have the same height; if
-        there is none, it raises their mean height at the same w. A plane whose share falls to 0 on
-        the way is dropped; else the highest plane at the new w becomes active.
+        there is no corner, it raises their mean height and keeps w. A plane whose share falls to 0
+        on the way is dropped; else the highest plane at the new w becomes active.
         """
         m, strength = self._n_planes, self._strength
         slopes, offsets = self._slopes[:m], self._offsets[:m]
@@ -251,7 +256,7 @@ class Planes(Bundle):
         active, w = shares > 0, -(shares @ slopes) / strength
         for _ in range(_MOST_TURNS + m):
             heights = offsets + slopes @ w
-            first, *others = np.flatnonzero(active)  # the others shall reach its height
+            first, *others = np.flatnonzero(active)  # others: to reach the height of `first`
             others_change, w_change, length = self._towards_corner(
                 slopes[others] - slopes[first],
                 heights[first] - heights[others],
@@ -284,9 +289,10 @@ class Planes(Bundle):
         gradient: NDArray[np.float64],
         tol: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-        # Return the changes of the shares of the active planes but the first and of w, and a factor
-        # of both: 1 leads to the corner, infinity says that there is none. `edges` are the slopes
-        # of these planes less that of the first, `rises` its height less theirs. At the corner
+        # Return the changes of the shares of all active planes but the first, the change of w, and
+        # a factor of both changes: 1 leads to the corner, infinity says that there is none. `edges`
+        # are the slopes of these planes less that of the first, `rises` the height of the first
+        # less theirs. At the corner
         # ``edges @ w_change = rises`` and ``gradient + strength w_change + edges' shares_change``,
         # the gradient of penalty and mean plane, is 0.
         U, sizes, V = np.linalg.svd(edges, full_matrices=False)
@@ -297,7 +303,7 @@ class Planes(Bundle):
         if np.abs(unmet).max(initial=0.0) > tol:  # no corner: raise the mean height at the same w
             return unmet, np.zeros_like(gradient), np.inf
         # Within the span of the edges the rises determine w_change, so that there shares_change has
-        # to bring the gradient to 0; outside of it w_change does.
+        # to bring the gradient to 0; outside of the span w_change does.
         w_within, gradient_within = coordinates / sizes, V @ gradient
         w_change = V.T @ w_within - (gradient - V.T @ gradient_within) / self._strength
         shares_change = -(U @ ((gradient_within + self._strength * w_within) / sizes))
@@ -308,13 +314,13 @@ class Planes(Bundle):
         m = self._n_planes
         shares = self._alpha[:m] / self._alpha[:m].sum()
         height = dot(shares, self._offsets[:m])  # of the mean plane at w = 0
-        length = norm(self._mean_slope(shares))
+        length = norm(self._weighted_slope(shares))
         if length <= eta * radius:  # the best w, -slope / eta or 0, is in the ball
             return Bound(height - (0.5 * length**2 / eta if eta else 0.0), curvature=eta)
         # The best w is -radius / length times the slope, on the sphere: that adds curvature.
         return Bound(height - radius * (length - 0.5 * eta * radius), curvature=length / radius)
 
-    def _rescale(self, strength: float) -> None:
+    def _rescale(self, strength: float) -> None:  # the plane weights then sum to 1 / strength
         self._strength, self._C = strength, 1 / strength
         alpha = self._alpha[: self._n_planes]
-        alpha *= self._C / alpha.sum()
+        alpha *= self._C / alpha.sum()  # in place: a view

@@ -10,14 +10,14 @@ from scipy.special import logit
 
 from precbench.solvers.random_features import ROWS_AT_ONCE, RandomFeatures
 from precbench.solvers.rows import as_rows, linear_scores
-from precbench.solvers.trees import Trees
+from precbench.solvers.trees import AGAIN, Trees
 
 _LEAST_SHARE = 1e-3  # some hundred trees cannot tell a smaller probability from 0
 
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A fitted ranking by weights of (random) features or by trees; `weight` is of its scores."""
+    """A ranking by weights of (random) features or by trees; `weight` multiplies its scores."""
 
     name: str
     coef: NDArray[np.float64] | None = None
@@ -56,7 +56,7 @@ class Member:
 
     @classmethod
     def from_arrays(
-        cls, arrays: Mapping[str, NDArray[Any]], *, trees: Mapping[str, Any] | None, **fields: Any
+        cls, arrays: dict[str, NDArray], *, name: str, trees: Mapping[str, Any] | None, **more: Any
     ) -> Self:
         """Rebuild a member from untrusted arrays, named as by `to_arrays`, and its other fields.
 
@@ -73,11 +73,12 @@ class Member:
             assert trees is not None
             rebuilt = Trees.from_arrays(parts["tree"], **trees)
             width = rebuilt.n_features
-        elif parts["tree"] or trees is not None or not is_vector(coef):
+        elif parts["tree"] or trees is not None:
+            raise ValueError(f"member {name!r} has trees beside its weights; {AGAIN}")
+        elif not is_vector(coef):
             raise ValueError(
-                f"member {fields.get('name')!r} has trees beside its weights, or weights that are "
-                f"not a vector of finite numbers (type {coef.dtype}, shape {coef.shape}); save the "
-                "model anew"
+                f"member {name!r} has weights of the type {coef.dtype} and shape {coef.shape}, not "
+                f"a vector of finite numbers; {AGAIN}"
             )
         else:
             width = len(coef)
@@ -87,15 +88,17 @@ class Member:
             are_numbers = is_vector(weights.ravel()) and is_vector(offset) and len(offset)
             if not (are_numbers and weights.ndim == 2 and len(offset) == len(weights) == width):
                 raise ValueError(
-                    f"member {fields.get('name')!r} has random features that are not finite, or do "
-                    f"not give the {width:,} that its weights or trees take; save the model anew"
+                    f"member {name!r} maps to {len(offset):,} random features, by weights of the "
+                    f"shape {weights.shape}, but has weights or trees for {width:,}; {AGAIN}"
+                    if are_numbers
+                    else f"member {name!r} has random features that are not finite numbers; {AGAIN}"
                 )
-        member = cls(coef=coef, trees=rebuilt, random_features=features, **fields)
+        member = cls(name, coef, trees=rebuilt, random_features=features, **more)
         is_described = (type(member.name), type(member.weight)) == (str, float)
         if not is_described or not np.isfinite(member.weight) or member.n_features < 1:
             raise ValueError(
                 f"member {member.name!r}: weight {member.weight!r}, {member.n_features} features, "
-                "but needed are a text as name, a finite weight and features; save the model anew"
+                "but needed are a text as name, a finite weight and a feature; " + AGAIN
             )
         return member
 
@@ -105,7 +108,7 @@ def log_odds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return logit(np.clip(scores + 0.5, _LEAST_SHARE, 1 - _LEAST_SHARE))
 
 
-def is_vector(array: NDArray[Any]) -> bool:
+def is_vector(array: NDArray[Any]) -> bool:  # of finite numbers of float64
     return array.ndim == 1 and array.dtype == np.float64 and bool(np.isfinite(array).all())
 
 

@@ -25,10 +25,10 @@ def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.
     # Algorithm R of Vitter, "Random sampling with a reservoir", ACM TOMS 11(1), 1985.
     reservoir = np.arange(min(n, size))
     later = np.arange(len(reservoir), n)
-    # Position j draws one of the places 0 to j, and enters if that is in the reservoir.
+    # Position j draws one of the places 0 to j, and enters if its place is in the reservoir.
     places = rng.integers(0, later + 1)
     enters = places < size
-    reservoir[places[enters]] = later[enters]  # of several at one place, the last remains
+    reservoir[places[enters]] = later[enters]  # the last position drawn to a place remains
     return np.sort(reservoir)
 
 
@@ -39,7 +39,7 @@ class Rule:
     code: int
     top: TopK  # as k in `precbench.topk`; for "pauc" and "auc" a fraction of the negatives
     has_threshold: bool = False  # whether score 0 divides the classes: there is an intercept
-    eta0: float | None = None  # step t = 1, 2, ... has the length eta0 / sqrt(t); without it 1
+    eta0: float | None = None  # step t = 1, 2, ... has the length eta0 / sqrt(t); None: length 1
     radius: float | None = None  # None for the whole space
 
     def step_lengths(self, t: int, n: int) -> NDArray[np.float64]:  # of n steps, after the first t
@@ -162,7 +162,7 @@ class PrecisionRanker(MiniBatchRanker):
                 self._best = precision, self._w.copy()
 
     def _model(self) -> NDArray[np.float64]:
-        return super()._model() if self._best is None else self._best[1]
+        return super()._model() if self._best is None else self._best[1]  # w of `_best`
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -192,8 +192,8 @@ class PerceptronAtK(PrecisionRanker):
         True is short for ``keep="mean"``, and has no meaning beside `keep`.
     keep : {"last", "mean", "best"} or None, default=None
         The w that is the model: the last one (the paper's choice, and the default), the mean of w
-        over all batches, or of the w at the ends of the passes the one with the highest prec@k on
-        the rows of `fit`, of equal ones the latest, without `partial_fit`.
+        over all batches, or the best w at the end of a pass, by prec@k on the rows of `fit` (the
+        latest of equally good ones); with "best" there is no `partial_fit`.
     shuffle : bool or {"rows", "blocks"}, default=True
         Order of the rows in each epoch of `fit`: True or "rows" for a new random order, "blocks"
         for blocks of 32 neighbouring rows in random order (faster; for rows that already lie in
@@ -323,7 +323,7 @@ class ObjectiveRanker(MiniBatchRanker):
             "auc": (minibatch.PAUC, 1.0),  # all negatives
             "f1": (minibatch.F1, 1.0),  # has no top: the kernel does not use it
         }[self.objective]
-        return Rule(code, top, self.objective == "f1", self.eta0, self.radius)
+        return Rule(code, top, self.objective == "f1", eta0=self.eta0, radius=self.radius)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -340,9 +340,9 @@ class OnePMB(ObjectiveRanker):
     k : float, int or str, default=0.25
         For "prec@k": as in `PerceptronAtK`; kar2014 takes 1.0 (PRBEP).
     beta : float, default=0.1
-        For "pauc": fraction of the negatives in (0, 1], in a batch of the batch's own, rounded up.
+        For "pauc": fraction of a batch's negatives in (0, 1], rounded up.
     batch_size : int, default=500
-        Longer than the data: all rows are one batch.
+        In rows; if there are fewer, all rows are one batch.
     epochs : int, default=25
     eta0 : float, default=0.1
         Length of the first step.
@@ -379,8 +379,7 @@ class TwoPMB(ObjectiveRanker):
     step can be taken before pass 1 has seen all positives.
 
     In a batch the fraction of positives is inflated. The loss of a batch still estimates "pauc" and
-    "auc", which treat the two classes separately; that of "prec@k" and "f1" is of an easier
-    problem.
+    "auc", which treat the classes separately; the loss of "prec@k" and "f1" is an easier problem's.
 
     Parameters
     ----------
@@ -429,7 +428,7 @@ class TwoPMB(ObjectiveRanker):
     def _batch_length(self, labels: NDArray[np.int8]) -> int:
         n_pos = int(np.count_nonzero(labels > 0))
         size = self.reservoir_size or self.batch_size
-        return min(size, n_pos) + min(self.batch_size, len(labels) - n_pos)
+        return min(size, n_pos) + min(self.batch_size, len(labels) - n_pos)  # buffer, negatives
 
     def _passes(
         self, labels: NDArray[np.int8], rng: np.random.Generator
@@ -441,7 +440,7 @@ class TwoPMB(ObjectiveRanker):
         buffer = pos[reservoir_sample(len(pos), self.reservoir_size or self.batch_size, rng)]
         # A piece has this many negatives: whole batches, with their buffers about _ORDER_ROWS rows.
         per_piece = self.batch_size * max(1, _ORDER_ROWS // self._batch_length(labels))
-        while True:
+        while True:  # endless: the caller stops
             negatives = neg[visiting_order(len(neg), self.shuffle, rng)]
             yield (
                 joined_batches(buffer, negatives[start : start + per_piece], self.batch_size)

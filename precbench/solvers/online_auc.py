@@ -19,8 +19,8 @@ class OnlineAUCRanker(PassRanker):
     """Base of the methods that learn from each row against the earlier ones, in one pass."""
 
     # In later epochs the earlier rows count each time they were visited. The path does not depend
-    # on how the rows are cut into pieces for `partial_fit`. A row without an earlier one to compare
-    # with (for PGD any, for the others one of the other class) is remembered and changes nothing;
+    # on how the rows are cut into pieces for `partial_fit`. A row without an earlier row to compare
+    # with (PGD: any row, others: a row of the other class) is remembered and changes nothing;
     # `fit` of SPAM has no such row, for it knows the means of both classes from the start.
 
     epochs: int = 1
@@ -41,11 +41,11 @@ class OnlineAUCRanker(PassRanker):
         for solver in solvers:
             solver._visit(rows, labels, order)
 
-    @abstractmethod
+    @abstractmethod  # takes a step at each row of `order`, and changes the state in place
     def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None: ...
 
     def _slice_length(self, rows: Rows) -> int:
-        # A step reads the whole state, not only a row.
+        # In rows. A step reads the whole state, not only a row.
         n_values = sum(array.size for array in vars(self).values() if isinstance(array, np.ndarray))
         return min(rows.per_slice(), max(1, VALUES_PER_SLICE // n_values))
 
@@ -118,17 +118,17 @@ class OAM(OnlineAUCRanker):
 
     def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
         size, n_features = self._reservoirs.shape[1:]
-        scratch = np.empty(2 * n_features + size)
+        scratch = np.empty(2 * n_features + size)  # for the kernel
         online_auc.oam_pass(
             rows, labels, order, self._places(labels[order] > 0), self.update == "sequential",
             self.C, self._w, self._w_sum, self._reservoirs, self._counts, scratch,
         )  # fmt: skip
 
     def _places(self, positive: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Draw for each next row a place in the reservoir of its class; one beyond its end is none.
+        """Draw for each next row a place in the reservoir of its class; beyond the end means none.
 
         Vitter's Algorithm R: row number n of a class draws one of n places; while there is room, it
-        takes the next one.
+        takes the next free place.
         """
         numbers = np.where(
             positive, self._counts[1] + positive.cumsum(), self._counts[0] + (~positive).cumsum()
@@ -143,8 +143,7 @@ class PGD(OnlineAUCRanker):
 
     ``w -= eta0 / t**power_t * mean_j((<w, x_t - x_j> - (y_t - y_j)) (x_t - x_j))`` over the rows j
     = 1, ..., t - 1, of either class, with labels -1 and +1, without a projection. The mean is
-    computed from the sums and the second moments of the earlier rows, in O(n_features**2) for each
-    row.
+    computed from the sums and the second moments of the earlier rows, in O(n_features**2) a row.
 
     Parameters
     ----------
@@ -183,6 +182,7 @@ class PGD(OnlineAUCRanker):
         return n_features**2, "the second moments"
 
     def _reset(self, n_features: int) -> None:
+        # Sums of x by class, and of x x' over both classes.
         sums, moments = np.zeros((2, n_features)), np.zeros((n_features, n_features))
         super()._reset(n_features)
         self._counts, self._sums, self._moments = np.zeros(2), sums, moments

@@ -20,7 +20,7 @@ class Allowed(dict[str, list[Any]]):
     """Parameters of a solver by name, each with the list of constraints of which one must hold."""
 
 
-def real(low: float | None, high: float | None, closed: str) -> list[Any]:
+def real(low: float | None, high: float | None, closed: str) -> list[Any]:  # closed: ends included
     return [Interval(Real, low, high, closed=closed)]
 
 
@@ -81,12 +81,12 @@ def refuses_weights(method: Callable[..., Any]) -> Callable[..., Any]:
     return unweighted
 
 
-def checks_parameters(method: Callable[..., Any]) -> Callable[..., Any]:
+def checks_parameters(method: Callable[..., Any]) -> Callable[..., Any]:  # against `allowed`
     return refuses_weights(_fit_context(prefer_skip_nested_validation=True)(method))
 
 
 def signed_weights(class_weight: ClassWeight, classes: Iterable[Any]) -> ClassWeight:
-    """Return `class_weight`; a dict has -1 and +1 in place of the user's (ascending) `classes`."""
+    """Return `class_weight`; in a dict -1 and +1 replace the user's (ascending) `classes`."""
     if not isinstance(class_weight, dict):
         return class_weight
     signed = {sign: class_weight.get(y, 1.0) for sign, y in zip((-1, 1), classes, strict=True)}

@@ -84,16 +84,16 @@ class PassRanker(LinearRanker):
     allowed = Allowed(epochs=COUNT, average=BOOLEAN, shuffle=SHUFFLE, random_state=SEED)
 
     @property
-    def _takes_pieces(self) -> bool:
+    def _takes_pieces(self) -> bool:  # whether rows may come in pieces
         return True
 
     @property
-    def _takes_mean(self) -> bool:
+    def _takes_mean(self) -> bool:  # whether the model is the mean of w
         return self.average
 
     @property
     def visits(self) -> Hashable | None:
-        """Key of the order of visits: `fit_together` takes solvers with one key; None if random."""
+        """Key of the order of visits, None if random; `fit_together` takes solvers of one key."""
         if not isinstance(self.random_state, Integral):
             return None
         params = self.get_params()
@@ -111,7 +111,7 @@ class PassRanker(LinearRanker):
     ) -> None:
         """Let solvers of this class visit the rows of `order` in batches.
 
-        Each updates its ``_w`` and, unless it is empty, adds w after each batch to its ``_w_sum``.
+        Change each solver's ``_w`` in place; after each batch add w to ``_w_sum``, unless empty.
         """
 
     @property
@@ -125,7 +125,7 @@ class PassRanker(LinearRanker):
         self, labels: NDArray[np.int8], rng: np.random.Generator
     ) -> Iterator[Iterable[NDArray[np.int32]]]:
         """Yield for each epoch of `fit` the order of its rows, in pieces of whole batches."""
-        while True:
+        while True:  # endless: the caller stops; here one piece of all rows, in `TwoPMB` several
             yield [visiting_order(len(labels), self.shuffle, rng)]
 
     def _prepare(self, labels: NDArray[np.int8]) -> None:
@@ -138,16 +138,16 @@ class PassRanker(LinearRanker):
         """Inspect w at the end of a pass, before the trace."""
 
     def _model(self) -> NDArray[np.float64]:
-        """Return the w to publish, the mean or a copy of the last, so that later steps keep it."""
+        """Return the w to publish: the mean, or a copy of the last w, which later steps change."""
         return self._w_sum / self.t_ if len(self._w_sum) else self._w.copy()
 
-    def _slice_length(self, rows: Rows) -> int:
+    def _slice_length(self, rows: Rows) -> int:  # in rows
         return rows.per_slice()
 
     def _reset(self, n_features: int) -> None:
         """Set the weights and all counters to 0."""
-        n_weights = n_features + self._has_intercept
-        w, w_sum = np.zeros(n_weights), np.zeros(n_weights if self._takes_mean else 0)  # sum of w
+        n_weights = n_features + self._has_intercept  # w_sum, the sum of w, is empty without mean
+        w, w_sum = np.zeros(n_weights), np.zeros(n_weights if self._takes_mean else 0)
         self._publish(w.copy(), has_intercept=self._has_intercept)
         self._w, self._w_sum = w, w_sum
         self.n_iter_ = self.n_rows_seen_ = self.t_ = 0
@@ -187,35 +187,34 @@ class PassRanker(LinearRanker):
         Raises
         ------
         InputError
-            If `order` names rows that X does not have, or labels, features or objective are others
-            than at the first call.
+            If `order` names rows that X lacks, or labels, features or objective have changed.
         """
         is_first, trace = not hasattr(self, "coef_"), trace or untraced
         X, labels = self._check_input(X, y, reset=is_first, classes=classes)
         if is_first:
             self._reset(X.shape[1])
-            if trace(self):  # it ends the fit
+            if trace(self):  # the trace ends the fit
                 return self
         else:
             self._check_width(X.shape[1])
             if len(self._w) != X.shape[1] + self._has_intercept:
                 raise InputError(
-                    'the objective was changed to or from "f1", the only one with an intercept; '
-                    "continue with the objective of the earlier calls, or call fit"
+                    f'the objective was changed {"to" if self._has_intercept else "from"} "f1", '
+                    "which alone has an intercept; continue with the earlier objective, or call fit"
                 )
         rows = as_rows(X)
         visited = np.arange(rows.n_rows) if order is None else np.asarray(order)
         if visited.ndim != 1 or (visited.size and visited.dtype.kind not in "iu"):
             raise InputError(
                 f"order has {visited.ndim} dimensions and the type {visited.dtype}; give a flat "
-                "list of row numbers"
+                "list of integers, the row numbers"
             )
         if visited.size and not 0 <= visited.min() <= visited.max() < rows.n_rows:
             raise InputError(
                 f"order has row numbers from {visited.min()} to {visited.max()}; give numbers of "
                 f"rows of X, from 0 to {rows.n_rows - 1}"
             )
-        batch_size = min(self.batch_size, max(1, len(visited)))  # scratch grows with it
+        batch_size = min(self.batch_size, max(1, len(visited)))  # scratch arrays grow with it
         row_numbers = np.ascontiguousarray(visited, dtype=np.int32)
         _visit([Fit(self, trace)], rows, labels, row_numbers, batch_size)
         self.n_iter_ += 1
@@ -281,8 +280,8 @@ def fit_together(fits: Sequence[Fit], X: Any, y: ArrayLike) -> None:
     first = fits[0].solver
     for solver, _trace in fits:
         solver._validate_params()
-    X, labels = first._check_input(X, y, reset=True)  # once: the others would find the same
-    for solver, _trace in fits[1:]:  # for each what that has done for `first`
+    X, labels = first._check_input(X, y, reset=True)  # once: other solvers would find the same
+    for solver, _trace in fits[1:]:  # what `_check_input` has done for `first`
         solver.classes_, solver.n_features_in_ = first.classes_, first.n_features_in_
         solver.require_memory(X.shape[1])
     with np.errstate(all="ignore"):  # weights that overflow are reported at the end
@@ -322,14 +321,14 @@ def fit_pieces_together(fits: Sequence[Fit], n_features: int, epoch: Callable[[]
         _call_traces(fits),
         lambda: (
             (as_rows(X), y.astype(np.int8, copy=False), order, min(batch_size, len(order)))
-            for X, y, order in epoch()  # reads the pieces anew
+            for X, y, order in epoch()  # reads the pieces again
         ),
     )
     for solver, trace in fits:
         solver._report_overflow(trace)
 
 
-_Visits = Iterable[tuple[Rows, NDArray[np.int8], NDArray[np.int32], int]]
+_Visits = Iterable[tuple[Rows, NDArray[np.int8], NDArray[np.int32], int]]  # arguments of `_visit`
 
 
 def _train(fits: Sequence[Fit], X: Any, labels: NDArray[np.int8]) -> None:
@@ -359,10 +358,10 @@ def _repeat(fits: list[Fit], epoch: Callable[[], _Visits]) -> None:
     while fits := [fit for fit in fits if fit.solver.n_iter_ < fit.solver.epochs]:
         begun = fits
         for piece in epoch():
-            fits = _visit(fits, *piece)  # those that go on
+            fits = _visit(fits, *piece)  # the fits that go on
             if not fits:
                 break
-        for solver, _trace in begun:  # an epoch that a trace ended counts, too
+        for solver, _trace in begun:  # an epoch that a trace ended also counts
             solver.n_iter_ += 1
 
 

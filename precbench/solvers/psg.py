@@ -19,8 +19,7 @@ class ProjectedSubgradient(LinearRanker):
     """PSG: projected subgradient descent on the whole training set.
 
     ``w_t = P_W[w_{t-1} - eta0 / sqrt(t) * g_t]`` with g_t a subgradient at w_{t-1} of the risk
-    of `CuttingPlane` divided by 100, a loss as a share, and P_W the projection onto the ball of
-    the given radius.
+    of `CuttingPlane` divided by 100, a loss as a share, and P_W the projection onto the ball.
 
     Parameters
     ----------

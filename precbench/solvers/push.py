@@ -114,8 +114,8 @@ class PushRanker(LinearRanker):
 
     def _by_coordinates(self, risk: PushRisk, trace: Trace) -> None:
         """Follow Fig. 2 of rudin2009: step along the feature with the largest derivative."""
-        # A step ends at the root of the derivative along its feature. A feature that ranks no pair
-        # wrongly, or none rightly, has no root: it gets a finite step, and is not used again.
+        # A step ends at the root of the derivative along its feature. Along a feature that ranks no
+        # pair wrongly, or none rightly, there is no root: take a finite step, then never use it.
         point, used = risk.at(self.coef_), np.zeros(len(self.coef_), dtype=bool)
         self._assess(point)
         while self.n_iter_ < self.max_iter:
@@ -133,7 +133,7 @@ class PushRanker(LinearRanker):
                 if least == most == 0:
                     continue  # the feature is equal in all pairs; its derivative was rounding
                 self.unbounded_ = True
-                sign = 1 if least >= 0 else -1  # the feature, or its negative, ranks none wrongly
+                sign = 1 if least >= 0 else -1  # sign * feature ranks no pair wrongly
                 step = sign * _separating_step(risk, point, sign * column)
             w = self.coef_.copy()
             w[j] += step
@@ -149,8 +149,8 @@ class PushRanker(LinearRanker):
 
 
 def _separating_step(risk: PushRisk, point: Evaluation, column: NDArray[np.float64]) -> float:
-    # Return a finite step along a column of X that ranks no pair wrongly: one that lifts even the
-    # worst pair in which the column differs to a margin of 1.
+    # Return a finite step along a column of X that ranks no pair wrongly: after the step each pair
+    # in which the column differs has a margin of at least 1.
     worst, _best = risk.relation.extreme_gaps(point.scores)
     return (1 - min(worst, 0)) / risk.relation.least_gap_above_0(column)
 
@@ -168,13 +168,13 @@ def _damped_step(
     # is accepted if the risk decreases by a tenth of what the quadratic model predicts or, where it
     # changes by rounding only, if the gradient gets smaller. Else more damping shortens the step.
     slopes = axes.T @ point.gradient  # derivatives along the axes
-    rounding = 8 * _EPS * max(1.0, abs(point.value))  # smaller changes of the risk are rounding
+    rounding = 8 * _EPS * max(1.0, abs(point.value))  # changes of few last digits are rounding
     while damping <= _MOST_DAMPING:
         moves = -slopes / (np.maximum(curvatures, 0) + damping * curvatures[-1])  # [-1]: largest
         new_w = w + axes @ moves
         new = risk.at(new_w)
         predicted = -(slopes @ moves + 0.5 * (curvatures @ moves**2))  # by the quadratic model
-        gained = point.value - new.value
+        gained = point.value - new.value  # NaN, -inf compare as false: the step is refused
         if abs(gained) <= rounding:
             if math.hypot(*new.gradient) < math.hypot(*point.gradient):
                 return new_w, new, damping
@@ -248,15 +248,14 @@ class PairPushRanker(PushRanker):
     def fit_pairs(self, X: Any, pairs: Any, trace: Trace | None = None) -> Self:
         """Learn from rows and the pairs of them whose order is known (the crucial pairs).
 
-        rudin2009, section 7. With every positive above every negative it is `fit`, at the cost of
-        the pairs.
+        rudin2009, section 7. With every positive above every negative the result is that of
+        `fit`, at the cost of the pairs.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         pairs : {array-like, sparse matrix} of shape (n_samples, n_samples)
-            A positive entry at [i, k] says that row i should rank above row k; its value does
-            not matter.
+            A positive entry at [i, k], of any value, says that row i should rank above row k.
         trace : callable, optional
             Called after each iteration, see `precbench.solvers.base.Trace`.
 
@@ -275,7 +274,7 @@ class PairPushRanker(PushRanker):
         relation = _check_pairs(pairs, X.shape[0])
         self.classes_ = np.array([-1, 1])
         above = PairLists.of_matrix(relation)  # by column k: the rows above k
-        sides = self._sides(above, PairLists.of_matrix(relation.tocsr()))  # by row: those below it
+        sides = self._sides(above, PairLists.of_matrix(relation.tocsr()))  # by row: the rows below
         risk = PairwiseRisk(with_short_indices(X), above, self.p, self.loss == "logistic", sides)
         with np.errstate(all="ignore"):
             self._train(risk, trace or untraced)
@@ -296,7 +295,7 @@ class PairPushRanker(PushRanker):
         top, bottom = (1.0, 0.0, above), (-1.0, self._bottom_constant(), below)
         return {"top": [top], "bottom": [bottom], "both": [top, bottom]}[self.push]
 
-    def _bottom_constant(self) -> float:  # what `bottom_weight` adds to log(R) / p of its term
+    def _bottom_constant(self) -> float:  # what `bottom_weight` adds to log(R) / p at the bottom
         return float(np.log(self.bottom_weight)) / self.p if self.push == "both" else 0.0
 
 
@@ -319,9 +318,8 @@ class PNormPush(PairPushRanker):
         along the feature with the largest absolute derivative (the first such) to the root of
         the derivative. "newton" goes to the optimum; it holds a matrix of n_features x n_features.
     derivative : {"absolute", "signed"}, default="absolute"
-        The derivative whose largest value chooses the feature in "coordinate". Fig. 2 prints the
-        signed one, the text says the absolute one, and only the latter gives the published
-        results.
+        The derivative whose largest value chooses the feature in "coordinate": signed in Fig. 2,
+        absolute in the text, and only the absolute one gives the published results.
     push : {"top", "bottom", "both"}, default="top"
         "bottom" exchanges the roles of the classes, ``sum_i (sum_k loss(s_i - s_k))^p``;
         "both" is the risk at the top plus `bottom_weight` times that at the bottom.

@@ -16,7 +16,7 @@ from precbench.kernels import push
 from precbench.solvers.rows import as_rows, linear_scores, weighted_sum
 
 _EPS = float(np.finfo(np.float64).eps)
-_EVALUATED = 2**21  # rows, or pairs, that a kernel visits in a fraction of 0.1 s
+_EVALUATED = 2**21  # pairs that a kernel visits in a fraction of 0.1 s
 _BLOCK_VALUES = 2**20  # of a temporary matrix
 _THIN = 0.2  # fraction of non-zeros below which sparse products are faster than dense ones
 _ROUNDING = 1e-6  # relative to the greatest difference of scores
@@ -64,7 +64,7 @@ class PairLists(NamedTuple):
     @classmethod
     def of_labels(cls, labels: NDArray[np.int8]) -> Self:
         upper, lower = (np.flatnonzero(side).astype(np.int32) for side in (labels > 0, labels < 0))
-        starts = np.zeros(len(lower), dtype=np.int32)
+        starts = np.zeros(len(lower), dtype=np.int32)  # each list has all positives
         return cls(upper, lower, starts, np.full(len(lower), len(upper), dtype=np.int32))
 
     @classmethod
@@ -78,7 +78,7 @@ class PairLists(NamedTuple):
 
     def slices(self, most: int) -> Iterator[tuple[int, int]]:
         # Cut the lists into slices of at most `most` pairs, or of one longer list; yield the number
-        # of the first list of each slice, and of the first one after it.
+        # of the first list of each slice, and of the first list after this slice.
         ends = np.cumsum(self.stops - self.starts, dtype=np.int64)  # pairs up to each list's end
         first = 0
         while first < len(ends):
@@ -89,7 +89,7 @@ class PairLists(NamedTuple):
 
     def blocks(self, most: int) -> Iterator[tuple[slice, NDArray[np.int32], NDArray[np.intp]]]:
         # Yield each slice of the lists; the upper rows of its lists, one list after the other; and
-        # the place among these rows where each list begins; last in it is the number of these rows.
+        # the places among these rows where the lists begin, with the number of these rows at last.
         for first, stop in self.slices(most):
             part = slice(first, stop)
             lists = zip(self.starts[part], self.stops[part], strict=True)
@@ -120,7 +120,7 @@ class PushRisk(ABC):
         self.relation = relation
 
     @abstractmethod
-    def at(self, w: NDArray[np.float64]) -> Evaluation: ...
+    def at(self, w: NDArray[np.float64]) -> Evaluation: ...  # the risk and its gradient
 
     @abstractmethod
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]: ...
@@ -145,7 +145,7 @@ class PushRisk(ABC):
     def is_unbounded_along(self, axes: NDArray[np.float64]) -> bool:
         # Return whether for a column w of `axes`, of norm 1, the scores X w or -X w rank some pair
         # rightly and none wrongly: then the risk falls without end. Differences below a millionth
-        # of the greatest one, or of the largest value in X, count as 0.
+        # of the greatest difference, or of the largest value in X, count as 0.
         for axis in axes.T:
             scores = linear_scores(self.rows, np.ascontiguousarray(axis))
             least, most = self.relation.extreme_gaps(scores)
@@ -155,7 +155,7 @@ class PushRisk(ABC):
                 return True
         return False
 
-    def column(self, j: int) -> NDArray[np.float64]:
+    def column(self, j: int) -> NDArray[np.float64]:  # of X, as a dense vector
         return _dense(self.X[:, [j]]).ravel()
 
     def by_weights(self, by_scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -163,6 +163,7 @@ class PushRisk(ABC):
         return weighted_sum(self.rows, by_scores, self.X.shape[1])
 
     def noise(self, by_scores: NDArray[np.float64]) -> float:
+        # Return how far an entry of `by_weights(by_scores)` may be off: about 4 _EPS for each term.
         return 4 * _EPS * float(np.abs(by_scores).sum()) * self.largest
 
     def scatter(
@@ -173,7 +174,7 @@ class PushRisk(ABC):
         weighted = np.flatnonzero(weights)  # the other rows add nothing
         n_stored, n_dense = self.rows.data.size, self.rows.n_rows * len(centre)  # numbers of values
         is_thin = n_stored < _THIN * n_dense
-        n_values = n_stored if is_thin else n_dense  # of them a block holds `_BLOCK_VALUES`
+        n_values = n_stored if is_thin else n_dense  # of which a block holds `_BLOCK_VALUES`
         length = max(1, _BLOCK_VALUES * self.rows.n_rows // max(1, n_values))  # rows of a block
         for start in range(0, len(weighted), length):
             rows = weighted[start : start + length]
@@ -208,10 +209,11 @@ class ExponentialRisk(PushRisk):
         # The gradient of v_m is the weighted mean row of negatives, at 1, less that of positives.
         scores, values, _logs, means = self._terms_at(w)
         value, gradients = float(values[0]), means[:, 1] - means[:, 0]
-        gradient = gradients[0]  # right, as `value` is, for one term
-        if len(values) > 1:  # a term for the push at the top, and one for that at the bottom
+        gradient = gradients[0]  # value and gradient of the term, if there is only one
+        if len(values) > 1:  # a term for the push at the top, and one for the push at the bottom
             gradient = softmax(self.p * values) @ gradients
             value = float(logsumexp(self.p * values)) / self.p
+        # As in `self.noise`, but from the entries of the means, whose weights sum to 1.
         noise = 4 * _EPS * float(np.abs(means).max(initial=0))
         return Evaluation(scores, value, gradient, log_risk=self.p * value, noise=noise)
 
@@ -266,7 +268,7 @@ class ExponentialRisk(PushRisk):
             tol = 1e-9  # a relative change at which a Newton step has all digits and is the last
             if math.isinf(low) or math.isinf(high):  # an end of the bracket is unknown
                 most = self.reach + 4 * abs(step)  # bounds the change of the step
-                if not abs(proposal - step) <= most:  # too far, or NaN; this step is not the last
+                if not abs(proposal - step) <= most:  # too far, or NaN; a bounded step is not last
                     proposal, tol = step + (most if slope < 0 else -most), 0.0
             elif not low < proposal < high:
                 proposal, tol = low + (high - low) / 2, 4e-16  # bisection: to the last digits
@@ -289,7 +291,7 @@ class ScoreRisk(PushRisk):
             _risk, gradient = self.by_scores(point.scores + step * unit)
             return float(gradient @ unit)
 
-        # Go from 0 in the direction of lower risk, ever twice as far, until the root is passed.
+        # Go from 0 in the direction of lower risk, each time twice as far, until past the root.
         end = -np.sign(slope(0.0))
         while slope(end) * end < 0:
             end *= 2
@@ -400,7 +402,7 @@ class InformationRetrievalRisk(ScoreRisk):
         scores = linear_scores(self.rows, w)
         value, by_scores = self.by_scores(scores)
         gradient, log_risk = self.by_weights(by_scores), float(np.log(value))
-        return Evaluation(scores, value, gradient, log_risk, self.noise(by_scores))
+        return Evaluation(scores, value, gradient, log_risk=log_risk, noise=self.noise(by_scores))
 
     def by_scores(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         # The risk is the sum over the positives i of ln(1 + exp(above_i)), where above_i is the
@@ -417,10 +419,10 @@ class InformationRetrievalRisk(ScoreRisk):
         # negatives k and c = sum_k q_k x_k, the second derivative of the risk is
         # sum_i a_i (1 - a_i) (x_i - c)(x_i - c)' + sum_i a_i sum_k q_k (x_k - c)(x_k - c)'.
         scores = linear_scores(self.rows, w)
-        pos, log_shares = scores[self.positive], log_softmax(scores[~self.positive])
+        pos, log_shares = scores[self.positive], log_softmax(scores[~self.positive])  # ln q
         above = logsumexp(scores[~self.positive]) - pos
         shares = np.zeros(len(scores))  # q, and 0 for positives
-        shares[~self.positive] = np.exp(log_shares)
+        shares[~self.positive] = np.exp(log_shares)  # as `softmax`, but for rounding
         weights = shares * expit(above).sum()  # of negatives, 0 for positives
         weights[self.positive] = expit(above) * expit(-above)  # a_i (1 - a_i)
-        return self.scatter(weights, self.by_weights(shares))
+        return self.scatter(weights, centre=self.by_weights(shares))  # c

@@ -12,7 +12,7 @@ from precbench.solvers.base import require_memory
 from precbench.solvers.rows import as_rows, linear_scores
 
 _MOST = 1_000_000  # random features
-ROWS_AT_ONCE = 4096
+ROWS_AT_ONCE = 4096  # mapped at a time, to limit the memory
 
 
 def fitted_sampler(
@@ -20,7 +20,7 @@ def fitted_sampler(
 ) -> Any:
     """Draw a map from scaled rows to random features, an `RBFSampler`.
 
-    It approximates the kernel ``exp(-gamma ||(x - x') / bandwidth||^2)``; the default of `gamma`
+    The map approximates the kernel ``exp(-gamma ||(x - x') / bandwidth||^2)``; by default `gamma`
     is 1 / (n_features * variance of X).
     """
     from sklearn.kernel_approximation import RBFSampler
@@ -70,7 +70,7 @@ class RandomFeatures:
                 raise InputError(f"{name} = {value!r} is invalid; give a finite number above 0")
         n_samples, n_features = X.shape
         n_values = (n_samples + n_features) * int(n_components)  # mapped rows, and the map
-        # The text is what does not fit in memory, in words of the error.
+        # The text says in the error what does not fit in memory.
         require_memory(n_values, n_features, f"{n_components:,} random features of all rows")
         sampler = fitted_sampler(X, int(n_components), gamma, bandwidth, seed)
         return cls(np.ascontiguousarray(sampler.random_weights_.T), sampler.random_offset_)

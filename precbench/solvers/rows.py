@@ -18,7 +18,7 @@ _NO_INDEX = np.empty(0, dtype=np.int32)
 
 
 class Rows(NamedTuple):
-    """A matrix as the kernels take it; `indices` and `indptr` are empty for a dense one."""
+    """A matrix as the kernels take it; `indices` and `indptr` are empty for a dense matrix."""
 
     data: NDArray[np.floating]
     indices: NDArray[np.int32]
@@ -26,7 +26,7 @@ class Rows(NamedTuple):
     n_rows: int
     n_features: int
 
-    def per_slice(self) -> int:
+    def per_slice(self) -> int:  # number of rows with `VALUES_PER_SLICE` values
         return max(1, VALUES_PER_SLICE * self.n_rows // max(1, self.data.size))
 
 
@@ -53,13 +53,13 @@ def check_form(X: Any) -> None:
     try:
         if form in ("csr", "csc", "bsr"):
             X.check_format(full_check=True)
-            if (np.diff(X.indptr) < 0).any():  # SciPy does not check it without entries
+            if (np.diff(X.indptr) < 0).any():  # SciPy does not check this without entries
                 raise ValueError("indptr, where each row or column begins, must not decrease")
         elif form == "coo":
             type(X)((X.data, (X.row, X.col)), shape=X.shape)  # raises if an index is outside
     except ValueError as error:
         raise InputError(
-            f"the {form} matrix is malformed: {error}; build it anew from its entries"
+            f"the {form} matrix is malformed: {error}; build it again from its entries"
         ) from error
 
 
@@ -84,7 +84,7 @@ def with_short_indices(X: Any) -> Any:
     if max(X.nnz, X.shape[1]) > np.iinfo(np.int32).max:
         raise InputError(
             f"the sparse matrix has {X.nnz:,} entries in {X.shape[1]:,} columns, and at most "
-            "2**31 - 1 are possible; train on fewer rows, or in pieces with partial_fit"
+            "2**31 - 1 of each are possible; train on fewer rows, or in pieces with partial_fit"
         )
     check_form(X)
     if X.indices.dtype == X.indptr.dtype == np.int32:
@@ -105,7 +105,7 @@ def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> linear_scores(as_rows(np.array([[1.0, 2.0], [3.0, 4.0]])), np.array([10.0, 1.0])).tolist()
     [12.0, 34.0]
     """
-    if w.shape != (rows.n_features,):  # the kernel trusts it
+    if w.shape != (rows.n_features,):  # the kernel trusts the shape
         raise InputError(
             f"weights of shape {w.shape} cannot score rows of {rows.n_features:,} features; give "
             "one weight for each feature"
@@ -116,7 +116,9 @@ def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def weighted_sum(rows: Rows, coef: NDArray[np.float64], n_features: int) -> NDArray[np.float64]:
-    """Return ``X.T @ coef``, and 0 for features that X lacks, bitwise identical on every machine.
+    """Return ``X.T @ coef``, bitwise identical on every machine; 0 for features that X lacks.
+
+    Rows beyond the end of `coef` have the weight 0.
 
     Examples
     --------
@@ -125,11 +127,11 @@ def weighted_sum(rows: Rows, coef: NDArray[np.float64], n_features: int) -> NDAr
     >>> weighted_sum(as_rows(np.array([[1.0, 2.0], [3.0, 4.0]])), np.array([10.0, 1.0]), 2).tolist()
     [13.0, 24.0]
     """
-    if n_features < rows.n_features or len(coef) > rows.n_rows:  # the kernel trusts them
+    if len(coef) > rows.n_rows:  # the kernel trusts both lengths
+        raise InputError(f"coef of length {len(coef):,} exceeds {rows.n_rows:,} rows; shorten coef")
+    if n_features < rows.n_features:
         raise InputError(
-            f"coef has {len(coef):,} weights for {rows.n_rows:,} rows, and n_features is "
-            f"{n_features:,} for rows of {rows.n_features:,} features; give at most one weight for "
-            "each row, and at least as many features as the rows have"
+            f"n_features is {n_features:,} for rows of {rows.n_features:,} features; give as many"
         )
     out = np.zeros(n_features)
     linear.add_rows(rows, coef, out)

@@ -43,8 +43,7 @@ class TopPush(LinearRanker):
     Parameters
     ----------
     top_negatives : int or float, default=1
-        K: a count, or a fraction of the negatives (float in (0, 1], rounded up). The solver
-        "toppush-k" has 0.05.
+        K: a count, or a fraction of the negatives in (0, 1], rounded up; of "toppush-k" 0.05.
     C : float, default=1.0
         Weight of the loss; the paper's lambda is 1 / C.
     tol : float, default=1e-4
@@ -142,7 +141,7 @@ class TopPush(LinearRanker):
         if self.top_negatives > n_neg:
             raise InputError(
                 f"top_negatives = {self.top_negatives} exceeds the number of negatives, {n_neg}; "
-                "give a smaller count, or a fraction of them in (0, 1]"
+                "give a smaller count, or a fraction of the negatives in (0, 1]"
             )
         return int(self.top_negatives)
 
@@ -166,11 +165,11 @@ class TopPush(LinearRanker):
 def _project(
     point: NDArray[np.float64], labels: NDArray[np.int8], n_top: int
 ) -> NDArray[np.float64]:
-    # Return the c nearest to a point that satisfies the constraints of the dual D (see `TopPush`).
+    # Return, of the c that satisfy the constraints of D (see `TopPush`), the nearest to `point`.
     c = np.empty_like(point)  # written by the kernels
     if n_top == 1:
         project(point, labels, c)
-    else:  # the kernel needs the K-th largest -point of a negative, and the next one
+    else:  # the kernel needs the K-th largest -point of a negative, and the next largest
         parted = np.partition(-point[labels < 0], -n_top)  # the K largest come last
         following = parted[:-n_top].max(initial=-np.inf)
         project_capped(point, labels, n_top, parted[-n_top], following, c)
@@ -180,6 +179,6 @@ def _project(
 def _mean_of_highest(scores: NDArray[np.float64], count: int) -> float:
     """Return the mean of the `count` highest scores."""
     lowest = np.partition(scores, -count)[-count]  # of the `count` highest
-    # Relative to it, so that the mean of equal scores is exactly that score.
-    above = np.maximum(scores - lowest, 0)
+    # Relative to `lowest`, so that the mean of equal scores is exactly their value.
+    above = np.maximum(scores - lowest, 0)  # 0 for all other scores
     return lowest + dot(above, np.ones_like(above)) / count

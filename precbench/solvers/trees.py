@@ -2,7 +2,7 @@
 
 # A file of another library is trusted by the program that reads it: LightGBM reads beyond its
 # arrays, or never ends, where the text of a model has a wrong child or feature, and scikit-learn's
-# trees do where their arrays have one. Arrays of our own are checked before a row is scored.
+# trees do likewise. Arrays of our own are checked before a row is scored.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +17,7 @@ from precbench.solvers.rows import as_rows
 
 _VISITS_PER_SLICE = 2**18  # of a tree by a row: about 0.1 s
 _LARGEST_SINGLE = float(np.finfo(np.float32).max)
+AGAIN = "fit and save the model again"
 _FINITE_MAX = float(np.finfo(np.float64).max)  # stands for an infinite threshold
 
 
@@ -54,12 +55,12 @@ class Trees:
         return replace(self, root=self.root[:n_trees], **parts)
 
     def compared(self, X: Any) -> Any:
-        """Return rows with the values that the nodes compare, in a forest of single precision."""
+        """Return rows as the nodes compare them: in a forest, rounded to single precision."""
         return in_single_precision(X).astype(np.float64) if self.is_forest else X
 
     @classmethod
     def of(cls, trees: Sequence["Tree"], n_features: int, **options: Any) -> Self:
-        """Join the nodes of trees in one sequence, and number their `right` children by it."""
+        """Return the ensemble of trees: all nodes in one sequence, which also numbers `right`."""
         ends = np.cumsum([0, *(len(tree.feature) for tree in trees)])
         if ends[-1] > np.iinfo(np.int32).max:
             raise InputError(
@@ -75,7 +76,7 @@ class Trees:
         return cls(n_features, feature, value, right, ends[:-1].astype(np.int32), cover, **options)
 
     @property
-    def described(self) -> dict[str, Any]:
+    def described(self) -> dict[str, Any]:  # what a file holds beside the arrays
         return {"base": self.base, "is_forest": self.is_forest}
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -114,18 +115,16 @@ class Trees:
             and not (is_forest and ((value < 0) | (value > 1))[feature < 0].any())
         )
         if not is_whole:
-            raise ValueError("trees: an array has a bad type, shape or value; save the model anew")
+            raise ValueError(f"trees: an array has a bad type, shape or value; {AGAIN}")
         ends = np.append(root, n_nodes)
         if ends[0] != 0 or (np.diff(ends) < 1).any():
-            raise ValueError("trees: the roots do not ascend from node 0; save the model anew")
+            raise ValueError(f"trees: the roots do not ascend from node 0; {AGAIN}")
         # Of each node: the end of its tree, its number, and whether it has children.
         end, node, inner = np.repeat(ends[1:], np.diff(ends)), np.arange(n_nodes), feature >= 0
         leads_on = ((right > node + 1) & (right < end))[inner].all()  # to later nodes of its tree
-        children = np.concatenate([node[inner] + 1, right[inner], root])  # roots: once, too
+        children = np.concatenate([node[inner] + 1, right[inner], root])  # a root also counts once
         if not leads_on or (np.bincount(children, minlength=n_nodes) != 1).any():
-            raise ValueError(
-                "trees: a node is not the child of exactly one earlier node; save the model anew"
-            )
+            raise ValueError(f"trees: a node is not the child of exactly one earlier node; {AGAIN}")
         return cls(n_features, feature, value, right, root, cover, base, is_forest)
 
 
@@ -146,7 +145,7 @@ class Tree(NamedTuple):
         right: NDArray[Any],
         cover: NDArray[Any],
     ) -> Self:
-        """Put the nodes of a tree, of which the first is the root, in preorder."""
+        """Return a tree with its nodes put in preorder; the first node given is the root."""
         order = np.arange(len(feature))  # the nodes in preorder, if they are stored so
         if (left != order + 1)[feature >= 0].any():  # some left child does not follow its parent
             stack, visited = [0], []
@@ -157,7 +156,7 @@ class Tree(NamedTuple):
                     # The left child is popped first, so that it comes next in preorder.
                     stack += [int(right[node]), int(left[node])]
             order = np.array(visited)
-        place = np.empty(len(order), dtype=np.int32)  # place[i] is that of node i in preorder
+        place = np.empty(len(order), dtype=np.int32)  # place[i]: where node i is in preorder
         place[order] = np.arange(len(order))
         feature = feature[order].astype(np.int32)
         right = np.where(feature >= 0, place[right[order]], 0).astype(np.int32)

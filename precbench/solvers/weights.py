@@ -16,11 +16,11 @@ from precbench.topk import cut_below
 class WeightedRanker(Ranker):
     """Base of the solvers whose loss is a sum over rows, so that rows may have weights.
 
-    A subclass takes them in `_fit` from `_row_weights`.
+    A subclass takes the weights in `_fit` from `_row_weights`.
     """
 
     _weights: NDArray[np.float64] | None = None  # during a fit
-    _sample_weight: Any = None
+    _sample_weight: Any = None  # during a fit: its argument
 
     def fit(
         self,
@@ -55,7 +55,7 @@ class WeightedRanker(Ranker):
         self._sample_weight = sample_weight  # for `_check_input`, which sets `_weights`
         try:
             return super().fit(X, y, trace)
-        finally:
+        finally:  # back to the None of the class, so that nothing of the fit is kept or pickled
             self.__dict__.pop("_sample_weight", None)
             self.__dict__.pop("_weights", None)
 
@@ -83,7 +83,7 @@ class WeightedRanker(Ranker):
             if not 0 < np.count_nonzero(labels > 0) < len(labels):
                 raise InputError(
                     "sample_weight is above 0 for rows of one class only; give weights above 0 to "
-                    "rows of both"
+                    "rows of both classes"
                 )
         self._weights = weights
         return X, labels
@@ -91,7 +91,7 @@ class WeightedRanker(Ranker):
     def _row_weights(
         self, labels: NDArray[np.int8], class_weight: Any = None
     ) -> NDArray[np.float64] | None:
-        # Return the weights of rows times those of their classes, or None without `sample_weight`.
+        # Return the weights of rows times the class weights, or None without `sample_weight`.
         # "balanced" classes have equal sums of the products.
         if self._weights is None:
             return None
@@ -109,7 +109,7 @@ class WeightedRanker(Ranker):
             super()._set_threshold(X, labels)
             return
         scores = self._scores(X)
-        # Of the weights of the first 1, 2, ... rows
+        # Sums of the weights of the first 1, 2, ... rows, highest score first.
         totals = np.cumsum(self._weights[np.argsort(-scores, kind="stable")])
         # The factor covers rounding: the sum over the positives adds them in another order.
         n_top = np.searchsorted(totals, self._weights[labels > 0].sum() * (1 + 1e-12), side="right")
