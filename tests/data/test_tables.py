@@ -570,6 +570,7 @@ TEXTS = {
     "bom": ("\ufeff" + CSV, "numbers"), "crlf": (CSV.replace("\n", "\r\n"), "numbers"),
     "cr": (CSV.replace("\n", "\r"), "numbers"),
     "blanks": (" \n" + CSV.replace("\n", "\n\t\n", 9).replace(",", ";") + "  ", "numbers"),
+    "a short row among semicolons": (f"x;z;y\n1;2\n{CSV[6:]}".replace(",", ";"), "1 open"),
     "utf-16": (CSV.encode("utf-16"), "numbers"),
     "packed without a suffix": (gzip.compress(CSV.encode()), "numbers"),
     "commas at the ends": (CSV.replace("\n", ",\n"), "numbers"),

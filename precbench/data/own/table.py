@@ -394,12 +394,13 @@ def _scan(path: Path) -> tuple[str, bool, bytes]:
 
 
 def _separator(lines: list[str], usual: str) -> str:
-    """Return the first separator that splits each line into the same number (> 1) of columns."""
-    for separator in dict.fromkeys((usual, ",", ";", "\t", "|")):
-        lengths = {len(r) for r in csv.reader(lines, delimiter=separator) if "".join(r).strip()}
-        if len(lengths) == 1 and lengths != {1}:
-            return separator
-    return usual  # none does
+    """Return the separator that splits most lines into as many columns (> 1) as the first one."""
+    n_alike = dict.fromkeys((usual, ",", ";", "\t", "|"), 0)  # the first of several, if equal
+    for separator in n_alike:
+        rows = csv.reader(lines, delimiter=separator)
+        lengths = [len(row) for row in rows if "".join(row).strip()]  # of rows that are not blank
+        n_alike[separator] = lengths.count(lengths[0]) if lengths and lengths[0] > 1 else 0
+    return max(n_alike, key=n_alike.__getitem__)
 
 
 def _places_of_filled_rows(path: Path, options: Mapping[str, Any]) -> NDArray[np.intp]:
