@@ -249,14 +249,17 @@ def test_row_numbers_are_those_of_the_file(rows):
     unreadable("mine.csv", f"'visits' {expected[-1] + 3} '?'", label="y", drop=["id"])
 
 
-def test_a_quotation_mark_that_swallows_rows_is_named(rows):
-    rows = rows.assign(note="fine")[["note", "visits", "y"]]
-    rows.loc[[20, 60], "note"] = '"3'
+@pytest.mark.parametrize(("place", "n_lines"), [(0, 41), (0, 3), (1, 2), (2, 2)])
+def test_a_quotation_mark_that_swallows_rows_is_named(rows, place, n_lines):
+    """And a comment of several lines is not."""
+    (rows := rows[["visits", "y"]].copy()).insert(place, "note", "fine")
+    rows.loc[[20, 19 + n_lines], "note"] = '"3'
+    rows.loc[5, "note"] = '"Hello,\nthanks, dear,\nall"'
     lines = [",".join(rows), *(",".join(map(str, row)) for row in rows.to_numpy())]
     Path("mine.csv").write_text("\n".join(lines))
-    with warns(UserWarning, "mine.csv 21 'note' 41 lines"):
+    with warns(UserWarning, f"mine.csv 21 'note' {n_lines} lines"):
         dataset, encoding = read_own_file("mine.csv", label="y", drop=["note"])
-    assert len(dataset.y) == N - 40
+    assert len(dataset.y) == N + 1 - n_lines
     with warns(UserWarning, "21 'note'"):
         read_new_rows("mine.csv", encoding)
 

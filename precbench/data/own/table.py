@@ -315,7 +315,7 @@ def _read_csv(
             kept_texts = next(text_blocks)[keep] if keep else pd.DataFrame(index=frame.index)
             if places is not None:  # pandas has not counted the blank rows
                 frame.index = places[frame.index]
-            _warn_of_quotes(path, frame)
+            _warn_of_quotes(path, frame, options["sep"])
             yield frame, kept_texts
 
 
@@ -412,17 +412,20 @@ def _places_of_filled_rows(path: Path, options: Mapping[str, Any]) -> NDArray[np
         return np.flatnonzero([r != [] and not re.fullmatch("[ \t]+", "\0".join(r)) for r in rows])
 
 
-def _warn_of_quotes(path: Path, frame: pd.DataFrame) -> None:
-    """Warn where a value has many lines, as behind a quotation mark that is never closed."""
+def _warn_of_quotes(path: Path, frame: pd.DataFrame, separator: str) -> None:
+    """Warn where a value seems to hold other rows, as behind a quotation mark without an end."""
+    cells = re.escape(separator) + r"\S"  # in prose a blank or a line end follows
     for name, values in frame.items():
         if not is_declared_text(values):
             continue
+        values = values[values.str.contains("\n", regex=False, na=False)]
         n_breaks = values.str.count("\n")
-        if n_breaks.max() >= _MANY_LINES:
-            row = frame.index[int(n_breaks.argmax())] + 1
+        holds_rows = values.str.count(cells) == n_breaks * (frame.shape[1] - 1)  # whole ones
+        if (is_odd := (n_breaks >= _MANY_LINES) | holds_rows).any():
+            i = int(is_odd.argmax())  # the first one
             warnings.warn(
-                f"{path}: row {row}, column {name!r} holds {n_breaks.max() + 1:.0f} lines; check "
-                "it for an unclosed quotation mark",
+                f"{path}: row {values.index[i] + 1}, column {name!r} holds {n_breaks.iloc[i] + 1} "
+                "lines; check it for an unclosed quotation mark",
                 stacklevel=6,
             )
 
