@@ -395,12 +395,14 @@ def _scan(path: Path) -> tuple[str, bool, bytes]:
 
 def _separator(lines: list[str], usual: str) -> str:
     """Return the separator that splits most lines into as many columns (> 1) as the first one."""
-    n_alike = dict.fromkeys((usual, ",", ";", "\t", "|"), 0)  # the first of several, if equal
-    for separator in n_alike:
+    shares = dict.fromkeys((usual, ",", ";", "\t", "|"), 0.0)  # of such lines
+    for separator in shares:
         rows = csv.reader(lines, delimiter=separator)
         lengths = [len(row) for row in rows if "".join(row).strip()]  # of rows that are not blank
-        n_alike[separator] = lengths.count(lengths[0]) if lengths and lengths[0] > 1 else 0
-    return max(n_alike, key=n_alike.__getitem__)
+        if lengths and lengths[0] > 1:
+            shares[separator] = lengths.count(lengths[0]) / len(lengths)
+    likely = max(shares, key=shares.__getitem__)  # the first of several that are alike
+    return likely if shares[likely] > 0.5 else usual
 
 
 def _places_of_filled_rows(path: Path, options: Mapping[str, Any]) -> NDArray[np.intp]:
