@@ -34,7 +34,7 @@ from precbench.data.own.problems import (
     listed,
     named_columns,
 )
-from precbench.data.own.roles import ambiguous, refuse
+from precbench.data.own.roles import ambiguous, misfit, refuse
 from precbench.errors import InputError
 from precbench.text import count
 
@@ -346,7 +346,7 @@ def _learn_text(
     values: pd.Series, is_text: NDArray[np.bool_], takes_text: bool, where: str
 ) -> Column:
     """Learn the categories of a column of text if `takes_text`; else refuse text, with advice."""
-    name, present = str(values.name), values.notna().to_numpy()
+    present = values.notna().to_numpy()
     texts = texts_of(values[present], where)
     if mostly(texts, OTHER_DATE):
         what = "looks like a date; name the format (date-format), or drop the column"
@@ -357,10 +357,9 @@ def _learn_text(
     text_share = is_text.sum() / present.sum()
     is_mostly_text = text_share > 0.5
     if is_mostly_text:
+        column = _learn_categories(values, most, where)  # raises if there are too many
         if takes_text:
-            return _learn_categories(values, most, where)
-        if n_distinct > most:
-            raise _too_many(name, n_distinct, len(values), where)
+            return column
         advice, option = "drop the column, or encode text with categorical: one-hot", "categorical"
     elif (  # numbers and a few different texts, each twice on average, as with "none" or "10+"
         text_share >= _MIXED_SHARE
@@ -371,16 +370,8 @@ def _learn_text(
         advice = "name the column in categorical, correct the text, or drop the column"
     else:  # numbers with typing errors
         advice, option = "correct it or drop the column", "drop"
-    i = int(np.argmax(is_text))
-    value = f"row {values.index[i] + 1}: {str(values.iloc[i])!r}"
-    raise TableError(
-        where,
-        f"column {name!r}, {value} is not a number; {advice}",
-        kind="text" if is_mostly_text else "",  # columns of text share a line
-        column=name,
-        place=value,
-        remedy=(option, name),
-    )
+    kind = "text" if is_mostly_text else ""  # columns of text share a line
+    raise misfit(values, is_text, f"is not a number; {advice}", where, option, kind)
 
 
 def _learn_categories(values: pd.Series, most: int, where: str, *, words: bool = False) -> Column:
