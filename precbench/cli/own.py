@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
+from functools import partial
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -29,9 +30,10 @@ if TYPE_CHECKING:
 
 _CONSTANTS = {"true": True, "false": False, "none": None, "null": None}
 
-_FILE = "Your file"
-_LAYOUT = "File format, detected where possible"
-_WORTH = "Profit"
+# Options by the heading under which the help lists them
+_of_file = partial(typer.Option, rich_help_panel="Your file")
+_of_layout = partial(typer.Option, rich_help_panel="File format, detected where possible")
+_of_profit = partial(typer.Option, rich_help_panel="Profit")
 _READER_OPTIONS = ("label", "positive", "groups", "time", "missing")
 _COLUMN_LISTS = ("drop", "id", "categorical", "numeric")
 
@@ -42,42 +44,28 @@ class FileLayout:
 
     form: Annotated[
         str | None,
-        typer.Option(
+        _of_layout(
             "--format",
             help="Format: svmlight, csv, tsv, parquet, xlsx or npz [default: from the suffix].",
-            rich_help_panel=_LAYOUT,
         ),
     ] = None
     separator: Annotated[
-        str | None,
-        typer.Option(help="Separator of the columns of CSV and TSV.", rich_help_panel=_LAYOUT),
+        str | None, _of_layout(help="Separator of the columns of CSV and TSV.")
     ] = None
     encoding: Annotated[
-        str | None,
-        typer.Option(help="Encoding of CSV and TSV, for example cp1252.", rich_help_panel=_LAYOUT),
+        str | None, _of_layout(help="Encoding of CSV and TSV, for example cp1252.")
     ] = None
     decimal: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MARK", help="Decimal mark: a point or a comma.", rich_help_panel=_LAYOUT
-        ),
+        str | None, _of_layout(metavar="MARK", help="Decimal mark: a point or a comma.")
     ] = None
     date_format: Annotated[
-        str | None,
-        typer.Option(
-            help="Format of dates other than ISO 8601, for example %d.%m.%Y.",
-            rich_help_panel=_LAYOUT,
-        ),
+        str | None, _of_layout(help="Format of dates other than ISO 8601, for example %d.%m.%Y.")
     ] = None
     sheet: Annotated[
-        str | None,
-        typer.Option(help="Sheet to read; required if there are several.", rich_help_panel=_LAYOUT),
+        str | None, _of_layout(help="Sheet to read; required if there are several.")
     ] = None
     skip_rows: Annotated[
-        int,
-        typer.Option(
-            min=0, help="Number of lines to skip above the column names.", rich_help_panel=_LAYOUT
-        ),
+        int, _of_layout(min=0, help="Number of lines to skip above the column names.")
     ] = 0
 
     @property
@@ -95,82 +83,61 @@ class OwnRows(FileLayout):
         Path,
         typer.Argument(help="CSV, TSV, Parquet, xlsx, svmlight or npz file, also .gz, .bz2, .xz."),
     ]
-    label: Annotated[
-        str | None, typer.Option(help="Label column (required for tables).", rich_help_panel=_FILE)
-    ] = None
+    label: Annotated[str | None, _of_file(help="Label column (required for tables).")] = None
     positive: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Positive label; not needed for 0/1 and -1/1; repeatable.", rich_help_panel=_FILE
-        ),
+        list[str] | None, _of_file(help="Positive label; not needed for 0/1 and -1/1; repeatable.")
     ] = None
     groups: Annotated[
         str | None,
-        typer.Option(
-            help="Column (npz: array) of groups; a split never divides the rows of a group.",
-            rich_help_panel=_FILE,
-        ),
+        _of_file(help="Column (npz: array) of groups; a split never divides the rows of a group."),
     ] = None
     time: Annotated[
         str | None,
-        typer.Option(
+        _of_file(
             help="Column (npz: array) of the time of each row, numbers or ISO dates; the quality "
-            "is measured on the latest rows.",
-            rich_help_panel=_FILE,
+            "is measured on the latest rows."
         ),
     ] = None
     drop: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Column to leave out of the features; repeatable.", rich_help_panel=_FILE
-        ),
+        list[str] | None, _of_file(help="Column to leave out of the features; repeatable.")
     ] = None
     id: Annotated[
         list[str] | None,
-        typer.Option(
+        _of_file(
             help="Column that identifies rows, with a different value in each, and is no feature; "
-            "repeatable.",
-            rich_help_panel=_FILE,
+            "repeatable."
         ),
     ] = None
     categorical: Annotated[
         list[str] | None,
-        typer.Option(
+        _of_file(
             help="Columns of categories, text or codes, such as zip,product; one-hot means all "
-            "columns of text; repeatable [default: text is refused].",
-            rich_help_panel=_FILE,
+            "columns of text; repeatable [default: text is refused]."
         ),
     ] = None
     numeric: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Columns to read as numbers although they look like codes (0012); repeatable.",
-            rich_help_panel=_FILE,
+        _of_file(
+            help="Columns to read as numbers although they look like codes (0012); repeatable."
         ),
     ] = None
     missing: Annotated[
-        str,
-        typer.Option(
-            help="Treatment of missing values: error, mean, median or most-frequent.",
-            rich_help_panel=_FILE,
-        ),
+        str, _of_file(help="Treatment of missing values: error, mean, median or most-frequent.")
     ] = "error"
     allow: Annotated[
         list[str] | None,
-        typer.Option(
+        _of_file(
             help="Columns to use as features although they look like a leak or an identifier; "
-            "repeatable.",
-            rich_help_panel=_FILE,
+            "repeatable."
         ),
     ] = None
     open_list: Annotated[
         Path | None,
-        typer.Option(
+        _of_file(
             "--open",
             metavar="LIST",
             help="File to write (.csv, .xlsx or .parquet): the rows without a label, ranked by the "
             "model (tables only).",
-            rich_help_panel=_FILE,
         ),
     ] = None
     k: Annotated[
@@ -193,25 +160,19 @@ class OwnRows(FileLayout):
     ] = None
     gain: Annotated[
         float | None,
-        typer.Option(
-            help="What each hit gains; the profit is then shown for each length of the list.",
-            rich_help_panel=_WORTH,
+        _of_profit(
+            help="What each hit gains; the profit is then shown for each length of the list."
         ),
     ] = None
     gain_column: Annotated[
         str | None,
-        typer.Option(
+        _of_profit(
             help="Column with the gain from a row that is a hit (tables only); it is a feature, "
-            "too, unless --drop names it.",
-            rich_help_panel=_WORTH,
+            "too, unless --drop names it."
         ),
     ] = None
     cost: Annotated[
-        float | None,
-        typer.Option(
-            help="Cost of a listed row, in the unit of --gain [default: 0].",
-            rich_help_panel=_WORTH,
-        ),
+        float | None, _of_profit(help="Cost of a listed row, in the unit of --gain [default: 0].")
     ] = None
 
     @property
@@ -332,21 +293,25 @@ def check_target(
 
     `others` are the other files by their description, `suffixes` the formats that are allowed.
     """
-    if suffixes and path.suffix not in suffixes:
-        raise InputError(f"{option} {path}: the name must end with {' or '.join(suffixes)}")
     # Other formats need no package; json, which is always there, stands for one.
     package, extra = _NEEDS.get(path.suffix, ("json", ""))
-    if suffixes and find_spec(package) is None:
-        raise InputError(f"{option} {path} needs {package}; install precbench[{extra}]")
-    if not path.parent.is_dir():
-        raise InputError(f"{option} {path}: there is no folder {path.parent}; create it first")
-    if path.exists() and not path.is_file():
-        raise InputError(f"{option} {path} is not a regular file; give another name")
-    if not os.access(path.parent, os.W_OK):
-        raise InputError(f"{option} {path}: cannot write to folder {path.parent}; give another")
+    folder, is_there = path.parent, path.exists()
+    checks = [
+        (
+            suffixes and path.suffix not in suffixes,
+            f": the name must end with {' or '.join(suffixes)}",
+        ),
+        (suffixes and find_spec(package) is None, f" needs {package}; install precbench[{extra}]"),
+        (not folder.is_dir(), f": there is no folder {folder}; create it first"),
+        (is_there and not path.is_file(), " is not a regular file; give another name"),
+        (not os.access(folder, os.W_OK), f": cannot write to folder {folder}; give another"),
+    ]
     for description, other in others.items():
-        if path.exists() and other.exists() and path.samefile(other):
-            raise InputError(f"{option} {path} is {description}; give another name")
+        is_other = is_there and other.exists() and path.samefile(other)
+        checks.append((is_other, f" is {description}; give another name"))
+    for is_wrong, text in checks:
+        if is_wrong:
+            raise InputError(f"{option} {path}{text}")
 
 
 def check_sheet(ranking: "pd.DataFrame", path: Path) -> None:

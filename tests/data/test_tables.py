@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from openpyxl import Workbook, load_workbook
+from openpyxl.chart import BarChart
 from sklearn.metrics import roc_auc_score
 
 import precbench
@@ -269,8 +270,10 @@ def test_sheets_as_excel_has_them(rows):
     with pd.ExcelWriter("mine.xlsx") as book:
         rows.to_excel(book, sheet_name="old", index=False)
         rows.to_excel(book, sheet_name="new", index=False, startrow=3)
+        book.book.create_chartsheet("bars").add_chart(BarChart())
     for options, words in (
         ({}, "2 sheet old new"), ({"sheet": "nwe"}, "'nwe' old new"),
+        ({"sheet": "bars"}, "'bars' old new"),
         ({"sheet": "new", "skip_rows": 1000}, "1,000 skip_rows"),
     ):  # fmt: skip
         unreadable("mine.xlsx", f"mine.xlsx {words}", label="y", **options)

@@ -443,20 +443,14 @@ def _days(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
 def _refuse_gap(values: pd.Series, where: str, word: str = "") -> None:
     """Raise for the first missing value; `word` is its text in the file, such as NA, or ""."""
     name, row = str(values.name), values.index[values.isna()][0] + 1
-    if word:
-        raise TableError(
-            where,
-            f"column {name!r}, row {row}: {word!r} counts as missing; name the column in "
-            "categorical if it is a word, or impute with missing: mean, median or most-frequent",
-            column=name,
-            remedy=("categorical", name),
-        )
+    as_word = f"{word!r} counts as missing; name the column in categorical if it is a word"
+    fault = as_word if word else "the value is missing; fill it, drop the column"
     raise TableError(
         where,
-        f"column {name!r}, row {row}: the value is missing; fill it, drop the column, "
-        "or impute with missing: mean, median or most-frequent",
-        kind="missing",  # columns with such gaps share a line, which shows the place of each
+        f"column {name!r}, row {row}: {fault}, or impute with missing: mean, median or "
+        "most-frequent",
+        kind="" if word else "missing",  # such columns share a line, which shows each place
         column=name,
         place=f"row {row}",
-        remedy=("missing", "median"),
+        remedy=("categorical", name) if word else ("missing", "median"),
     )

@@ -477,17 +477,14 @@ def _read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[
     from openpyxl import load_workbook
 
     with closing(load_workbook(path, read_only=True, data_only=True)) as book:
-        if layout.sheet is not None and layout.sheet not in book.sheetnames:
+        sheets = book.worksheets  # without those of charts
+        chosen = [sheet for sheet in sheets if layout.sheet in (None, sheet.title)]
+        if len(chosen) != 1:
+            found = f"no sheet {layout.sheet!r}" if layout.sheet else f"{len(sheets)} sheets"
             raise InputError(
-                f"{path}: no sheet {layout.sheet!r}; name one of {listed(book.sheetnames)}"
+                f"{path}: {found}; name one (sheet) of {listed(sheet.title for sheet in sheets)}"
             )
-        if layout.sheet is None and len(book.sheetnames) > 1:
-            raise InputError(
-                f"{path}: the workbook has {len(book.sheetnames)} sheets; name one (sheet) of "
-                f"{listed(book.sheetnames)}"
-            )
-        sheet: Any = book[layout.sheet or book.sheetnames[0]]
-        lines = _sheet_rows(path, sheet, layout.skip_rows)
+        lines = _sheet_rows(path, chosen[0], layout.skip_rows)
         # The first row with a value holds the column names; columns count from 1.
         filled_rows = ((n, cells) for n, cells in lines if set(cells.values()) - {None})
         top, titles = next(filled_rows, (0, {}))  # the number of that row, and its names by column
