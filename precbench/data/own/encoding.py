@@ -79,14 +79,10 @@ class Column:
             return self.categories[int(features.argmax())] if features.any() else "(unknown)"
         number = float(features[0])
         if self.origin is None:
-            return _few_digits(number)
+            n_before = len(f"{abs(number):.0f}")  # digits before the point, of which up to 15 stay
+            return f"{number:.{min(15, max(4, n_before))}g}"
         moment = np.datetime64(self.origin, "m") + round(number * 1440)  # days to minutes
         return str(moment).removesuffix("T00:00")
-
-
-def _few_digits(number: float) -> str:
-    """Format a number with four digits, or with up to 15 before its point."""
-    return f"{number:.{min(15, max(4, len(f'{abs(number):.0f}')))}g}"
 
 
 @dataclass
