@@ -288,6 +288,7 @@ def test_sheets_as_excel_has_them(rows):
     book.active.merge_cells("A2:A3")
     book.save("merged.xlsx")
     unreadable("merged.xlsx", "merged.xlsx A2:A3 merged", label="y")
+    unreadable(Path(written(rows, "text.csv")).rename("text.xlsx"), "text xlsx suffix", label="y")
 
 
 def test_several_labels_may_be_positive(rows):
@@ -582,6 +583,7 @@ TEXTS = {
     "commas at the ends": (CSV.replace("\n", ",\n"), "numbers"),
     "a wide line": (CSV + "1,2,1,4\n", "62 4 3"),
     "a sum below": (CSV + "9.7,308,\n", "61 open totals"),
+    "a workbook": (b"PK\3\4\x14\0", "xlsx suffix"), "Parquet": (b"PAR1\x15\0", "parquet, suffix"),
     "names again": (CSV + CSV, "only: names, units totals 'x' 61 'z'"),
     "units below the names": (CSV.replace("y", "y\nkm,s,"), "only: 'x' 1 'km' 'z' 's' 'y'"),
     "two tables": (CSV + "\nsummary,count\nrows,120\n", "'x' 'summary'"),

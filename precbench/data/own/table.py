@@ -30,6 +30,12 @@ MOST_COLUMNS = 100_000  # a column takes some KiB, however short it is
 _WORKBOOKS = (".xls", ".xlsb", ".ods")
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 TABLES = (*_SEPARATORS, "parquet", "xlsx")
+_CONTENTS = {  # what a file holds, by its first bytes
+    b"PAR1\x15": "parquet",  # a column may be named PAR1 or PK
+    b"PK\x03\x04": "xlsx or another ZIP archive",
+    b"\xd0\xcf\x11\xe0": "xls, or a workbook with a password",
+    b"": "text or packed data",
+}
 _NAMELESS = "Unnamed: "  # pandas' prefix for a column without a name
 _MISSING_TEXTS = (  # what pandas takes for missing
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
@@ -165,8 +171,17 @@ def several(names: str | Sequence[str]) -> list[str]:
 
 
 def format_of(path: Path, name: str | None = None) -> Format:
-    # Return the given format, else the one that the suffix stands for; refuse an unknown one.
+    # Return the given format, else the one that the suffix stands for; refuse an unknown one, and
+    # a table whose first bytes are those of another.
     kind = find_format(path, name)
+    with path.open("rb") as file:
+        head = file.read(8)
+    content = next(what for first, what in _CONTENTS.items() if head.startswith(first))
+    if kind in TABLES and not content.startswith("text" if kind in _SEPARATORS else kind):
+        raise InputError(
+            f"{path}: the file holds {content}, not {kind}; give it the suffix of what it holds, "
+            f"or save it as {kind}"
+        )
     if kind in get_args(Format):
         return cast("Format", kind)
     if kind.lower() in _WORKBOOKS:
