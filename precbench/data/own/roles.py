@@ -32,6 +32,13 @@ def signs(
     be alike, as in a month without hits.
     """
     codes, distinct = _factorised(labels, where, "label")  # distinct[codes] are the labels
+    words = {*labels.map(str).str.strip().str.lower()}
+    if words & {"true", "false"} and words & {"0", "1", "0.0", "1.0"}:
+        warnings.warn(
+            f"{where}: in column {labels.name!r} TRUE counts as the label 1, and FALSE as 0; "
+            "correct the labels if that is wrong",
+            stacklevel=3,
+        )
     counts = np.bincount(codes)
     positives = [positive] if isinstance(positive, str | int | float) else positive
     # If all labels are alike, their sign is known from `positive`, or from a usual 1, 0 or -1.
@@ -211,20 +218,20 @@ def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.in
     """Return each row's code, one for all spellings of a value, and the first spelling of each."""
     codes, distinct = pd.factorize(values.astype(object))
     if (missing := codes < 0).any():
-        rows = values.index[missing] + 1
-        n, row = len(rows), rows[0]
+        n, rows = int(missing.sum()), values.index[missing] + 1
         others = f" (as in {count(n - 1, 'other row')})" if n > 1 else ""
         if what != "label":
             raise InputError(
-                f"{where}: row {row}: the {what} is missing{others}; fill it in, or remove the row"
+                f"{where}: row {rows[0]}: the {what} is missing{others}; fill it in, or remove the "
+                "row"
             )
         may_be_total = n == 1 and missing[-1]
         raise TableError(
             where,
-            f"row {row}: the label is missing{others}; remove such rows"
+            f"row {rows[0]}: the label is missing{others}; remove such rows"
             f"{', as of totals' if may_be_total else ''}, or rank them with --open",
             column=str(values.name),
-            place=f"row {row}",
+            place=f"row {rows[0]}",
             rows=rows,
             remedy=None if may_be_total else ("open_list", f"{Path(where).stem}-ranked.csv"),
         )
