@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 _CONSTANTS = {"true": True, "false": False, "none": None, "null": None}
 
-# Options by the heading under which the help lists them
-_of_file = partial(typer.Option, rich_help_panel="Your file")
-_of_layout = partial(typer.Option, rich_help_panel="File format, detected where possible")
-_of_profit = partial(typer.Option, rich_help_panel="Profit")
+_of_file, _of_layout, _of_profit = (  # options under a heading of the help
+    partial(typer.Option, rich_help_panel=heading)
+    for heading in ("Your file", "File format, detected where possible", "Profit")
+)
 _READER_OPTIONS = ("label", "positive", "groups", "time", "missing")
 _COLUMN_LISTS = ("drop", "id", "categorical", "numeric")
 

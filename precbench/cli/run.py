@@ -37,8 +37,10 @@ _RERUN = {  # the statuses that each word of --rerun stands for
     "failed": RETRIED,
     _CHANGED_CODE: (_CHANGED_CODE,),
 }
-_CHOICE, _WORKERS = "What to run", "How to run"
-_FILES, _SCREEN = "Data and results", "What to show"
+_of_choice, _of_workers, _of_files, _of_screen = (  # options under a heading of the help
+    partial(typer.Option, rich_help_panel=heading)
+    for heading in ("What to run", "How to run", "Data and results", "What to show")
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,135 +49,103 @@ class RunOptions:
 
     solvers: Annotated[
         list[str] | None,
-        typer.Option(
+        _of_choice(
             "--solver",
             help="Label of a solver to run, or a pattern such as sgd-*; repeatable [default: all].",
             autocompletion=completion.solvers,
-            rich_help_panel=_CHOICE,
         ),
     ] = None
     skip: Annotated[
         list[str] | None,
-        typer.Option(
+        _of_choice(
             help="Label of a solver to leave out, or a pattern such as sgd-*; repeatable.",
             autocompletion=completion.solvers,
-            rich_help_panel=_CHOICE,
         ),
     ] = None
     datasets: Annotated[
         list[str] | None,
-        typer.Option(
+        _of_choice(
             "--dataset",
             help="Name of a data set to use, or a pattern such as a*; repeatable [default: all].",
             autocompletion=completion.datasets,
-            rich_help_panel=_CHOICE,
         ),
     ] = None
     splits: Annotated[
         str | None,
-        typer.Option(
+        _of_choice(
             "--splits",
             "--seeds",
             help="Numbers of the splits to run, for example 0,2 or 0-4 [default: all].",
-            rich_help_panel=_CHOICE,
         ),
     ] = None
     shard: Annotated[
         str | None,
-        typer.Option(
+        _of_choice(
             metavar="I/N",
             help="Run part I of N equal parts, in OUT/shards/I-of-N; precbench merge joins them.",
-            rich_help_panel=_CHOICE,
         ),
     ] = None
     smoke: Annotated[
         bool,
-        typer.Option(
-            "--smoke", help="Try the config out at smoke size, in seconds.", rich_help_panel=_CHOICE
-        ),
+        _of_choice("--smoke", help="Try the config out at smoke size, in seconds."),
     ] = False
     rerun: Annotated[
         list[str] | None,
-        typer.Option(
+        _of_choice(
             metavar="STATUS",
             help="Run again only the trials with this status: timeout, crashed, interrupted, "
             "failed (these three and errors), diverged or skipped; changed-code means trials "
             "that other source code trained; repeatable.",
-            rich_help_panel=_CHOICE,
         ),
     ] = None
-    force: Annotated[
-        bool, typer.Option("--force", help="Run finished trials again.", rich_help_panel=_CHOICE)
-    ] = False
+    force: Annotated[bool, _of_choice("--force", help="Run finished trials again.")] = False
     jobs: Annotated[
         int,
-        typer.Option(
-            "--jobs",
-            "-j",
-            min=1,
-            help="Number of trials to run at a time.",
-            rich_help_panel=_WORKERS,
-        ),
+        _of_workers("--jobs", "-j", min=1, help="Number of trials to run at a time."),
     ] = 1
     cluster: Annotated[
         str | None,
-        typer.Option(
-            help="Run the trials on a Dask cluster: address or file of its scheduler, or local:N.",
-            rich_help_panel=_WORKERS,
+        _of_workers(
+            help="Run the trials on a Dask cluster: address or file of its scheduler, or local:N."
         ),
     ] = None
     cluster_wait: Annotated[
         float,
-        typer.Option(
-            min=0,
-            help="Seconds to wait for the scheduler and the workers of --cluster.",
-            rich_help_panel=_WORKERS,
-        ),
+        _of_workers(min=0, help="Seconds to wait for the scheduler and the workers of --cluster."),
     ] = 30.0
     timing: Annotated[
         bool,
-        typer.Option(
+        _of_workers(
             "--timing",
             help="Run one trial at a time, to compare times; those that ran in parallel run again.",
-            rich_help_panel=_WORKERS,
         ),
     ] = False
     dry_run: Annotated[
         bool,
-        typer.Option(
+        _of_workers(
             "--dry-run",
             help="Run nothing: list what would run, for how long, and the data to fetch.",
-            rich_help_panel=_WORKERS,
         ),
     ] = False
-    out: Annotated[Path, typer.Option(help="Folder for the results.", rich_help_panel=_FILES)] = (
-        Path("results")
-    )
-    mirror: Annotated[str | None, typer.Option(help=MIRROR, rich_help_panel=_FILES)] = None
+    out: Annotated[Path, _of_files(help="Folder for the results.")] = Path("results")
+    mirror: Annotated[str | None, _of_files(help=MIRROR)] = None
     no_stand_in: Annotated[
         bool,
-        typer.Option(
+        _of_files(
             "--no-stand-in",
             help="Fail if data are missing; never leave them out or use synthetic data instead.",
-            rich_help_panel=_FILES,
         ),
     ] = False
-    no_plots: Annotated[
-        bool, typer.Option("--no-plots", help="Draw no figures.", rich_help_panel=_FILES)
-    ] = False
+    no_plots: Annotated[bool, _of_files("--no-plots", help="Draw no figures.")] = False
     quiet: Annotated[
         bool,
-        typer.Option(
-            "--quiet", "-q", help="Print only trials that are not ok.", rich_help_panel=_SCREEN
-        ),
+        _of_screen("--quiet", "-q", help="Print only trials that are not ok."),
     ] = False
     verbose: Annotated[
         bool,
-        typer.Option(
-            "--verbose", "-v", help="Print a line for each trial.", rich_help_panel=_SCREEN
-        ),
+        _of_screen("--verbose", "-v", help="Print a line for each trial."),
     ] = False
-    as_json: Annotated[bool, typer.Option("--json", help=JSON, rich_help_panel=_SCREEN)] = False
+    as_json: Annotated[bool, _of_screen("--json", help=JSON)] = False
 
     @property
     def is_quiet(self) -> bool:

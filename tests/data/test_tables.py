@@ -161,9 +161,9 @@ def test_what_can_be_read_in_two_ways_is_refused_with_both(rows):
 
 
 def test_a_format_of_dates_is_one(rows):
-    for wrong, option in (("%Q", "date_format"), (";;", "separator"), ("é", "encoding")):
-        unreadable(written(rows, "mine.csv"), wrong, label="y", **{option: wrong})
-    unreadable("mine.csv", "decimal ';'", label="y", decimal=";")
+    wrong = {"date_format": "%Q", "separator": ";;", "encoding": "é", "sheet": "s", "decimal": ";"}
+    for option, text in [*wrong.items(), ("date_format", "foo")]:
+        unreadable(written(rows, "mine.csv"), text, label="y", **{option: text})
     with pytest.raises(TypeError, match="seperator"):
         read_own_file("mine.csv", label="y", seperator=";")
 
@@ -252,10 +252,9 @@ def test_row_numbers_are_those_of_the_file(rows):
 
 @pytest.mark.parametrize(("place", "n_lines"), [(0, 41), (0, 3), (1, 2), (2, 2)])
 def test_a_quotation_mark_that_swallows_rows_is_named(rows, place, n_lines):
-    """And a comment of several lines is not."""
     (rows := rows[["visits", "y"]].copy()).insert(place, "note", "fine")
     rows.loc[[20, 19 + n_lines], "note"] = '"3'
-    rows.loc[5, "note"] = '"Hello,\nthanks, dear,\nall"'
+    rows.loc[5, "note"] = '"Hello,\nthanks, dear,\nall"'  # is no mistake
     lines = [",".join(rows), *(",".join(map(str, row)) for row in rows.to_numpy())]
     Path("mine.csv").write_text("\n".join(lines))
     with warns(UserWarning, f"mine.csv 21 'note' {n_lines} lines"):
@@ -581,8 +580,7 @@ TEXTS = {
     "utf-16": (CSV.encode("utf-16"), "numbers"),
     "packed without a suffix": (gzip.compress(CSV.encode()), "numbers"),
     "commas at the ends": (CSV.replace("\n", ",\n"), "numbers"),
-    "a wide line": (CSV + "1,2,1,4\n", "62 4 3"),
-    "a sum below": (CSV + "9.7,308,\n", "61 open totals"),
+    "a wide line": (CSV + "1,2,1,4\n", "62 4 3"), "a sum": (CSV + "9.7,308,\n", "61 open totals"),
     "a workbook": (b"PK\3\4\x14\0", "xlsx suffix"), "Parquet": (b"PAR1\x15\0", "parquet, suffix"),
     "names again": (CSV + CSV, "only: names, units totals 'x' 61 'z'"),
     "units below the names": (CSV.replace("y", "y\nkm,s,"), "only: 'x' 1 'km' 'z' 's' 'y'"),

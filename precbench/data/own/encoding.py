@@ -366,8 +366,14 @@ def _learn_text(
         advice = "name the column in categorical, correct the text, or drop the column"
     else:  # numbers with typing errors
         advice, option = "correct it or drop the column", "drop"
-    kind = "text" if is_mostly_text else ""  # columns of text share a line
-    raise misfit(values, is_text, f"is not a number; {advice}", where, option, kind)
+    raise misfit(
+        values,
+        is_text,
+        f"is not a number; {advice}",
+        where,
+        option,
+        kind="text" if is_mostly_text else "",  # columns of text share a line
+    )
 
 
 def _learn_categories(values: pd.Series, most: int, where: str, *, words: bool = False) -> Column:

@@ -143,7 +143,7 @@ def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
             f"a table must be a path or a frame with named columns, found {type(source).__name__}"
         )
     path = Path(source)
-    kind = format_of(path, options.get("format"))
+    kind = format_of(path, options.get("format"), layout.sheet)
     if kind not in TABLES:
         return OwnTable(path, kind, None)
     # In these columns NA and None are words, not missing values.
@@ -170,12 +170,14 @@ def several(names: str | Sequence[str]) -> list[str]:
     return [*texts, *(part.strip() for text in texts for part in text.split(","))]
 
 
-def format_of(path: Path, name: str | None = None) -> Format:
+def format_of(path: Path, name: str | None = None, sheet: str | None = None) -> Format:
     # Return the given format, else the one that the suffix stands for; refuse an unknown one, and
     # a table whose first bytes are those of another.
     kind = find_format(path, name)
     with path.open("rb") as file:
         head = file.read(8)
+    if sheet is not None and kind != "xlsx":
+        raise InputError(f"{path}: {kind} files have no sheets; leave out sheet {sheet!r}")
     content = next(what for first, what in _CONTENTS.items() if head.startswith(first))
     if kind in TABLES and not content.startswith("text" if kind in _SEPARATORS else kind):
         raise InputError(
@@ -232,8 +234,15 @@ def read_blocks(
 
 def _read_whole(path: Path, kind: Format, layout: Layout, words: frozenset[str]) -> OwnTable:
     """Read a table at once, without columns that have neither a name nor a value."""
-    texts = None if layout.decimal == "," else words  # None: all; or 1.234 would be a fraction
-    frame = next(read_blocks(path, kind, layout, texts=texts, words=words))[0]
+    frame, _ = next(
+        read_blocks(
+            path,
+            kind,
+            layout,
+            texts=None if layout.decimal == "," else words,  # None: all; or 1.234 is a fraction
+            words=words,
+        )
+    )
     empty = [name for name in frame if str(name).startswith(_NAMELESS) and frame[name].isna().all()]
     if empty:
         warnings.warn(
@@ -253,9 +262,8 @@ def _nested_as_text(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _is_empty(path: Path, layout: Layout, text: str) -> InputError:
-    if layout.skip_rows:
-        text = f"skip_rows {layout.skip_rows:,} leaves no rows; skip fewer lines"
-    return InputError(f"{path}: {text}")
+    skipped = f"skip_rows {layout.skip_rows:,} leaves no rows; skip fewer lines"
+    return InputError(f"{path}: {skipped if layout.skip_rows else text}")
 
 
 def _with_text_names(frame: pd.DataFrame, where: object) -> pd.DataFrame:
@@ -581,8 +589,8 @@ def _pandas_errors_as_input_errors(path: Path) -> Iterator[None]:
         encoding = {"charmap": "Windows-1252"}.get(error.encoding, error.encoding)
         raise InputError(f"{path}: the text is not {encoding}; name the right encoding") from error
     except ImportError as error:
-        is_parquet = path.suffix.lower() == ".parquet"
-        package, extra = ("pyarrow", "parquet") if is_parquet else ("openpyxl", "excel")
+        needed = {".parquet": ("pyarrow", "parquet")}  # else a workbook is read
+        package, extra = needed.get(path.suffix.lower(), ("openpyxl", "excel"))
         raise InputError(f"{path}: {package} is needed; install precbench[{extra}]") from error
     except Exception as error:  # a damaged file has many ways to fail
         reason = " ".join(str(error).split()) or type(error).__name__
