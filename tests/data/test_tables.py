@@ -574,10 +574,10 @@ def text(**columns):
 # What the column x holds where the file can be read, else words of the refusal.
 TEXTS = {
     "bom": ("\ufeff" + CSV, "numbers"), "crlf": (CSV.replace("\n", "\r\n"), "numbers"),
-    "cr": (CSV.replace("\n", "\r"), "numbers"),
+    "cr": (CSV.replace("\n", "\r"), "numbers"), "utf-32": (CSV.encode("utf-32"), "numbers"),
     "blanks": (" \n" + CSV.replace("\n", "\n\t\n", 9).replace(",", ";") + "  ", "numbers"),
     "a short row among semicolons": (f"x;z;y\n1;2\n{CSV[6:]}".replace(",", ";"), "1 open"),
-    "utf-16": (CSV.encode("utf-16"), "numbers"),
+    "utf-16": (CSV.encode("utf-16"), "numbers"), "no mark": (CSV.encode("utf-16-be"), "numbers"),
     "packed without a suffix": (gzip.compress(CSV.encode()), "numbers"),
     "commas at the ends": (CSV.replace("\n", ",\n"), "numbers"),
     "a wide line": (CSV + "1,2,1,4\n", "62 4 3"), "a sum": (CSV + "9.7,308,\n", "61 open totals"),

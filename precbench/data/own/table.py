@@ -43,6 +43,14 @@ _MISSING_TEXTS = (  # what pandas takes for missing
 )
 # Rows, columns and characters of a cell, as in Excel; characters of all cells
 _SHEET_LIMITS = (1_048_576, 16_384, 32_767, 2**28)
+_WIDE = {  # encodings of two or four bytes a character, by a byte order mark or by their NULs
+    r"\xff\xfe\0\0|\0\0\xfe\xff": "utf-32",
+    r"\xff\xfe|\xfe\xff": "utf-16",
+    r"[^\0]\0\0\0": "utf-32-le",
+    r"\0\0\0[^\0]": "utf-32-be",
+    r"[^\0]\0[^\0]\0": "utf-16-le",
+    r"\0[^\0]\0[^\0]": "utf-16-be",
+}
 _SAMPLE_LINES = 50  # lines from which the separator is detected
 _MANY_LINES = 5  # in one value, as an unclosed quotation mark makes
 
@@ -398,13 +406,14 @@ def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str
 
 def _scan(path: Path) -> tuple[str, bool, bytes]:
     """Return the encoding, whether there may be blank lines, and the last line if it has no end."""
-    # The encoding is UTF-8, UTF-16 with a byte order mark, or else Windows-1252.
+    # The encoding is UTF-8, one of `_WIDE`, or else Windows-1252.
     decoder: Any = codecs.getincrementaldecoder("utf-8")()
     encoding, has_blank, held_back, last_line = "utf-8-sig", False, b"", b""
     with opened(path) as stream:
         while chunk := stream.read(2**20):
-            if stream.tell() == len(chunk) and chunk.startswith((codecs.BOM_LE, codecs.BOM_BE)):
-                return "utf-16", True, b""  # the lines are not looked at, so some may be blank
+            head = chunk[:4].decode("latin-1") if stream.tell() == len(chunk) else ""
+            if wide := [name for first, name in _WIDE.items() if re.match(first, head)]:
+                return wide[0], True, b""  # the lines are not looked at, so some may be blank
             # Line ends are held back until text follows, as blank lines at the end do not count.
             lines = (held_back + chunk).rstrip(b"\r\n \t")
             held_back = (held_back + chunk)[len(lines) :]
