@@ -193,7 +193,7 @@ def misfit(
         kind=kind,
         column=name,
         place=value,
-        rows=() if kind else rows,
+        rows=() if option == "categorical" else rows,  # texts may be meant
         remedy=None if option is None else (option, name),
     )
 

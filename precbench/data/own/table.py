@@ -182,10 +182,8 @@ def format_of(path: Path, name: str | None = None, sheet: str | None = None) -> 
     # Return the given format, else the one that the suffix stands for; refuse an unknown one, and
     # a table whose first bytes are those of another.
     kind = find_format(path, name)
-    with path.open("rb") as file:
+    with _pandas_errors_as_input_errors(path), path.open("rb") as file:
         head = file.read(8)
-    if sheet is not None and kind != "xlsx":
-        raise InputError(f"{path}: {kind} files have no sheets; leave out sheet {sheet!r}")
     content = next(what for first, what in _CONTENTS.items() if head.startswith(first))
     if kind in TABLES and not content.startswith("text" if kind in _SEPARATORS else kind):
         raise InputError(
@@ -193,6 +191,8 @@ def format_of(path: Path, name: str | None = None, sheet: str | None = None) -> 
             f"or save it as {kind}"
         )
     if kind in get_args(Format):
+        if sheet is not None and kind != "xlsx":
+            raise InputError(f"{path}: {kind} files have no sheets; leave out sheet {sheet!r}")
         return cast("Format", kind)
     if kind.lower() in _WORKBOOKS:
         raise InputError(f"{path}: unknown format {kind!r}; save the sheet as XLSX or CSV")
