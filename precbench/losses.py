@@ -363,7 +363,7 @@ class PartialAUC(Loss):
     Notes
     -----
     Never below 1 - pAUC, whatever the weight of a tied pair. Convex, because the highest negatives
-    maximise the sum of hinges over all sets of their size; subgradient as in kar2014, appendix H.
+    maximise the sum of hinges over all sets of this size; subgradient as in kar2014, appendix H.
 
     Examples
     --------
@@ -425,7 +425,7 @@ def pair_hinges(
     (0.5, array([-0., -1.,  1.]))
     """
     values, thresholds = scores[pos], 1 + scores[neg]  # a pair is active if value < threshold
-    if pos.size <= neg.size:
+    if pos.size <= neg.size:  # counting is faster if the first array is the shorter
         per_pos, per_neg = _count_pairs(values, thresholds)  # active pairs of each i, of each j
     else:
         per_neg, per_pos = _count_pairs(-thresholds, -values)  # values negated and swapped
@@ -440,7 +440,6 @@ def _count_pairs(
     few: NDArray[np.float64], many: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     # Return two arrays: the number of pairs with ``few[i] < many[j]`` for each i, and for each j.
-    # The shorter `few` is, the faster.
     n_few = few.size
     few_counts, many_counts = np.zeros(n_few), np.zeros(many.size)
     if n_few:  # the kernel needs one value or more, and fills both counts

@@ -56,21 +56,21 @@ _Positive = Annotated[Count, Field(ge=1)]
 plain_strings = pd.option_context("mode.string_storage", "python")
 
 
-class Measure(Fields):
+class Measure(Fields):  # a metric with its parameters
     name: str
     parameters: dict[str, Any]
     written: str
     smaller_is_better: bool
 
 
-class Sweep(Fields):
+class Sweep(Fields):  # the parameter that an experiment varies, and its values
     name: str
     values: Annotated[list[bool | Count | Number | str], Field(min_length=1)]
     metrics: list[_Labels]  # for each value, the labels of all metrics
     written: list[str]  # the notation of each metric for all values together
 
 
-class Sizes(Fields):
+class Sizes(Fields):  # of a data set
     rows: _Positive
     features: Count
     positives: Count

@@ -73,13 +73,13 @@ def _measure(plan: Plan, store: Store) -> tuple[list[Any], dict[str, list[pd.Dat
     if "precision-k" in plots:
         header = [*_ROC_COLUMNS, "k", "share", "precision"]
         curves["precision-k.csv"] = [pd.DataFrame(columns=header)]
-    kinds = {name: machine.kind for name, machine in store.machines().items()}
+    machine_kinds = {name: machine.kind for name, machine in store.machines().items()}
     for trials in _by_rows(plan, store):  # a group that shares its rows
         first, *_ = trials[0]  # a trial, without key and record
         prepared = Rows(first, plan.datasets[first.dataset.name])  # once for all trials of a group
         for trial, key, record in trials:
             columns = _trial_columns(plan, trial, record)
-            columns["machine"] = kinds.get(record.environment, "")
+            columns["machine"] = machine_kinds.get(record.environment, "")
             metrics = experiment.metrics_at(trial.sweep)
             if record.status != "ok":
                 rows += [columns | {"metric": metric.label} for metric in metrics]
@@ -198,7 +198,7 @@ def _with_features(trial: Trial, store: Store, record: Record) -> Trial:
     return trial.with_features(chosen)
 
 
-def _trial_columns(plan: Plan, trial: Trial, record: Record) -> dict[str, Any]:
+def _trial_columns(plan: Plan, trial: Trial, record: Record) -> dict[str, Any]:  # of each row
     dataset = plan.datasets[trial.dataset.name]
     return {
         "experiment": plan.experiment.name,
@@ -221,7 +221,7 @@ def _trial_columns(plan: Plan, trial: Trial, record: Record) -> dict[str, Any]:
     }
 
 
-def _written(value: Any) -> str:  # as text, a value that tuning chose
+def _written(value: Any) -> str:  # a value that tuning chose, as text
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"{value:g}"
     return str(value).lower()
@@ -318,7 +318,7 @@ def _roc_counts(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArray
     # Return the rows of ``roc-counts.csv``: some vertices of the ROC curve, in numbers of rows.
     fpr, tpr, _ = roc_curve(y, scores)
     spaced = np.linspace(0, len(fpr) - 1, _ROC_VERTICES).round().astype(int)
-    vertices = np.union1d(spaced, np.arange(min(_ROC_VERTICES, len(fpr))))  # first ones: all
+    vertices = np.union1d(spaced, np.arange(min(_ROC_VERTICES, len(fpr))))  # the first: all
     n_pos = np.count_nonzero(y > 0)
     named = {name: columns[name] for name in _COUNTS_COLUMNS}
     false, true = fpr[vertices] * (len(y) - n_pos), tpr[vertices] * n_pos  # whole but for rounding
@@ -374,7 +374,7 @@ def _code_of_measuring(experiment: Experiment) -> str:
 def _description(plan: Plan, config: str) -> dict[str, Any]:
     # Return the content of ``experiment.json``; its fields are those of `precbench.results.Run`.
     experiment, sweep = plan.experiment, None
-    splits = {trial.dataset.name: trial.split for trial, _ in plan.trials}  # one by data set
+    splits = {trial.dataset.name: trial.split for trial, _ in plan.trials}  # any split of each
     points = [experiment.metrics_at(point) for point in experiment.sweep_points()]
     if experiment.sweep is not None:
         [(name, values)] = experiment.sweep.items()  # `symbolic` shows this name as the value

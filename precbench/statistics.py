@@ -175,9 +175,10 @@ def _quantile(n: int) -> float:
 def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: int) -> Interval:
     """Predict the hits among the first `k` rows of a new list, with a prediction interval.
 
-    The precision of the new list is a beta variable with the mean of `precisions`. The variance is
-    the sum of two: of the mean over splits (see `resampled_interval`; at least of a mean over the
-    distinct rows at the top of all splits), and of a mean over `k` rows. Ends are rounded outwards.
+    The precision of the new list is a beta variable with the mean of `precisions`. Its variance is
+    the variance of the mean over splits (see `resampled_interval`), but at least of a mean over the
+    distinct rows at the top of all splits, plus the variance of a mean over `k` rows. The ends of
+    the interval are rounded outwards.
 
     Parameters
     ----------
@@ -249,7 +250,7 @@ def _variance_of_list(
     return variance_of_mean + (0.0 if k is None else spread / k)
 
 
-def _numbers(values: ArrayLike) -> NDArray[np.float64]:
+def _numbers(values: ArrayLike) -> NDArray[np.float64]:  # of any shape; NaN is allowed
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -271,7 +272,7 @@ def _splits(values: ArrayLike) -> NDArray[np.float64]:
     return checked
 
 
-def _vector(values: ArrayLike) -> NDArray[np.float64]:
+def _vector(values: ArrayLike) -> NDArray[np.float64]:  # NaN is allowed
     numbers = _numbers(values)
     if numbers.ndim != 1:
         raise InputError(f"the values have the shape {numbers.shape}; give a flat list of numbers")

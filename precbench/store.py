@@ -129,7 +129,7 @@ class Request(Fields):
     shards: list[Annotated[str, Field(pattern=SHARD)]] = Field(default_factory=list)
 
 
-class Machine(Fields):
+class Machine(Fields):  # what `environment` returns; other keys are kept
     model_config = ConfigDict(extra="allow")
 
     os: str

@@ -24,7 +24,7 @@ _ENVIRONMENT = {_SAFE_PATH: "1"} | dict.fromkeys(
 )
 _PR_SET_PDEATHSIG = 1  # of Linux: asks for a signal when the parent process dies
 _LOOK_SECONDS = 1.0  # between looks at whether all workers live
-_executor: Any = None
+_executor: Any = None  # of the last `begin`; None without workers
 
 
 @contextmanager
@@ -114,7 +114,7 @@ def run(
     """Call a function in worker processes; yield the results in the order in which calls end."""
     # When a worker is free, the next arguments are taken from `calls`; memory maps are passed by
     # reference. If a worker dies, `BrokenProcessPool` is raised and all other workers are killed.
-    executor, waiting = begin(n_workers), iter(calls)
+    executor, waiting = begin(n_workers), iter(calls)  # waiting: arguments not yet sent
     running: set[Future[_Result]] = set()
     try:
         while True:

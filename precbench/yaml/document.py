@@ -126,7 +126,7 @@ class _Builder:
         self.file = file
         self.where: dict[Keys, tuple[int, int]] = {}  # line and column of each key or item
         self.mistakes: list[str] = []
-        self._events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)  # all methods advance it
+        self._events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)  # advanced by all methods
 
     def document(self) -> Any:
         """Read the only document of the file and return its data, None for an empty file."""
