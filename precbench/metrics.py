@@ -110,7 +110,7 @@ def as_scores(values: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     if array.ndim != 1:
         raise InputError(f"the scores have shape {array.shape}; give a one-dimensional array")
     if array.size != n_rows:
-        raise InputError(f"there are {array.size} scores for {n_rows} rows; give one per row")
+        raise InputError(f"there are {array.size} scores for {n_rows} rows; give a score per row")
     if array.dtype.kind not in "biuf":  # booleans, integers and floats
         raise InputError(f"the scores have the type {array.dtype}; give real numbers")
     scores = array.astype(np.float64, copy=False)
@@ -140,11 +140,11 @@ def _is_positive(labels: NDArray) -> NDArray[np.bool_]:
     if np.count_nonzero(is_first) + np.count_nonzero(is_second) < labels.size:
         missing = labels != labels  # true for NaN only, and defined for strings
         if missing.any():
-            raise InputError(f"the label at index {int(np.argmax(missing))} is nan; drop its row")
+            raise InputError(f"the label at index {int(np.argmax(missing))} is nan; drop this row")
         other = labels[np.argmin(is_first | is_second)]
         raise InputError(
             f"the labels have more than two values, among them {first}, {second} and {other}; "
-            "name the positive class and map all others to one value"
+            "name the positive class and map all other labels to one value"
         )
     return is_second if second > first else is_first
 

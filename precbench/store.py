@@ -197,7 +197,7 @@ class Store:
                 return
         raise PrecbenchError(
             f"{self.folder} was moved or removed during the run, and later results are in a new "
-            "folder of this name; join them with precbench merge, then run the same command again"
+            "folder of this name; join both with precbench merge, then run the same command again"
         )
 
     @property
