@@ -128,7 +128,7 @@ class Run(Fields):
         return [f"{self.sweep.name}={value}" for value in self.sweep.values]
 
     def metric_at(self, metric: str, sweep: str) -> str:
-        """Return the label of a metric at a point of the sweep, which may set its parameter."""
+        """Return a metric's label at a point of the sweep, which may set a metric parameter."""
         if self.sweep is None:
             return metric
         return self.sweep.metrics[self.sweep_points.index(sweep)][self.metrics.index(metric)]

@@ -243,7 +243,7 @@ def distinct_rows(n_splits: int, tested: float, test_share: float, k: int | None
 def _variance_of_list(
     values: NDArray[np.float64], spread: float, n_rows: float, test_share: float, k: int | None
 ) -> float:
-    """Return the variance of the mean over splits plus `spread` / k, the variance of k rows."""
+    """Return the variance of the mean over splits plus `spread` / k, of the mean over k rows."""
     _mean, error = _mean_and_error(values, test_share)
     # At least the variance over `n_rows` independent rows, since few splits may agree by chance.
     variance_of_mean = max(0.0 if np.isnan(error) else error**2, spread / n_rows)
@@ -460,8 +460,8 @@ def _maximal_cliques(
 ) -> Iterator[set[int]]:
     """Yield the maximal cliques that contain `group` (Bron and Kerbosch 1973, with pivots)."""
     # All `candidates` and `excluded` are linked to all of `group`. Cliques with an excluded member
-    # were yielded before: a group that an excluded member could join is not maximal. Nor is a group
-    # of neighbours of the pivot alone, which the pivot could join.
+    # were yielded before: a group that an excluded member could join is not maximal. Neither is a
+    # group with no new members but neighbours of the pivot: the pivot could join.
     if not candidates and not excluded:
         yield group
         return
