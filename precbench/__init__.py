@@ -47,5 +47,5 @@ def __getattr__(name: str) -> Any:  # Python calls this for a name that the modu
     return getattr(import_module(_HOMES[name]), name)
 
 
-def __dir__() -> list[str]:
+def __dir__() -> list[str]:  # with the names that are not yet imported
     return sorted(__all__)

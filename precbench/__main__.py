@@ -7,7 +7,7 @@ from typing import Any
 
 
 def main() -> None:
-    """Import and run the command line; exit with 130 if Ctrl-C or SIGTERM ends it."""
+    """Import and run the command line; exit with 130 if Ctrl-C or SIGTERM interrupts the run."""
     _set_handler(_interrupt)  # Ctrl-C and SIGTERM raise KeyboardInterrupt, and set an alarm
     signal.signal(signal.SIGALRM, _interrupt)  # the alarm interrupts a clean-up that hangs
     sys.unraisablehook = _interrupt_again  # repeats a KeyboardInterrupt that Python has dropped
@@ -37,14 +37,14 @@ def _set_handler(handler: Any) -> None:
 
 
 def _interrupt(*_: Any) -> None:
-    """Raise `KeyboardInterrupt`; ignore later signals, but interrupt clean-up again after 10 s."""
+    """Raise `KeyboardInterrupt`; ignore later signals, but raise again after 10 s of clean-up."""
     _set_handler(signal.SIG_IGN)
     signal.alarm(10)  # seconds; then SIGALRM calls `_interrupt`
     raise KeyboardInterrupt
 
 
 def _interrupt_again(lost: Any) -> None:
-    """Repeat a `KeyboardInterrupt` that Python dropped in a callback, as of garbage collection."""
+    """Repeat a `KeyboardInterrupt` that Python dropped, for example in garbage collection."""
     if lost.exc_type is KeyboardInterrupt:
         signal.setitimer(signal.ITIMER_REAL, 0.01)  # seconds; then SIGALRM calls `_interrupt`
     else:

@@ -32,7 +32,7 @@ def did_you_mean(name: object, valid: Iterable[str]) -> str:
     """Return ``" (did you mean 'x'?)"`` for the nearest valid name, "" if none is near."""
     import difflib
 
-    spellings = {other.lower(): other for other in valid}  # compared in lower case
+    spellings = {other.lower(): other for other in valid}  # valid names by lower case
     lower = str(name).lower()
     one_off = [other for other in spellings if _is_one_letter_off(lower, other)]
     # Names one letter off go first, however short (cutoff 0); without them, similar names count.
@@ -50,7 +50,7 @@ def nearest_or_all(name: object, valid: Collection[str], listed: str = "") -> st
 
 
 def _is_one_letter_off(given: str, valid: str) -> bool:
-    """Return whether `given` is `valid` with a letter added, left out, wrong or swapped."""
+    """Return whether `given` is `valid` with a letter added, missing or wrong, or two swapped."""
     start = len(os.path.commonprefix([given, valid]))  # noqa: RUF071 (letters, not folders)
     rest, valid_rest = given[start:], valid[start:]
     return (

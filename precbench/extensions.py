@@ -27,7 +27,7 @@ def find_entry_points(group: str) -> list[EntryPoint]:
 
 def package_of(entry: EntryPoint) -> str:
     """Return the name and version of the package that defines an entry point."""
-    assert entry.dist is not None  # only entry points made by hand have none
+    assert entry.dist is not None  # only an entry point made by hand has no `dist`
     return f"{entry.dist.name} {entry.dist.version}"
 
 
@@ -83,7 +83,7 @@ class Registry(Mapping[str, _Member]):
         return "" if name in self._built_in else package_of(self._added[name])
 
     def __getitem__(self, name: str) -> _Member:
-        # Load a member on first use; a package's member that fails raises `InputError`.
+        # Return a member, loaded on first use; raise `InputError` if a package's member fails.
         if name not in self._loaded and name in self._built_in:
             self._loaded[name] = self._load(name)
         if name not in self._loaded:

@@ -14,7 +14,7 @@ from precbench.text import visible
 
 @contextmanager
 def temporary(target: Path) -> Iterator[Path]:
-    """Yield the path ``.<name>.<random>.tmp`` beside `target`; remove what is there at the end."""
+    """Yield the path ``.<name>.<random>.tmp`` beside `target`; at the end remove what is there."""
     path = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
         yield path
@@ -63,7 +63,7 @@ def writing(
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path; what is written there then replaces `path`, whole or not at all."""
-    target = Path(os.path.realpath(path))  # of a link, the file it leads to is replaced
+    target = Path(os.path.realpath(path))  # a link stays, its file is replaced
     with writing(path, "choose another place", refused=InputError), temporary(target) as unfinished:
         if target.exists() and not target.is_file():  # `writing` reports the error
             raise OSError("it is a folder" if target.is_dir() else "it is not a regular file")

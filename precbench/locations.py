@@ -16,7 +16,7 @@ def shipped(folder: str) -> Path:
 def config_names() -> list[str]:  # such as "rudin2009/table-3-magic"
     folder = shipped("configs")
     names = (p.relative_to(folder).with_suffix("").as_posix() for p in folder.rglob("*.yaml"))
-    return sorted(name for name in names if not name.endswith(".published"))  # those hold claims
+    return sorted(name for name in names if not name.endswith(".published"))  # claims
 
 
 def cache_folder() -> Path:
@@ -27,7 +27,7 @@ def cache_folder() -> Path:
 
     try:
         return user_cache_path("precbench")
-    except RuntimeError:  # the user has no home folder
+    except RuntimeError:  # the user has no home folder: warn
         folder = Path("precbench-cache").absolute()
         warnings.warn(
             f"this user has no home folder, so the cache is {folder}; set PRECBENCH_CACHE to a "

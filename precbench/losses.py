@@ -135,7 +135,7 @@ class Loss(ABC):
         InputError
             If scores, labels or a parameter are invalid, such as a k above the number of positives.
         """
-        return self._checked(scores, y, k)[0]  # of (value, subgradient)
+        return self._evaluation(scores, y, k)[0]  # of (value, subgradient)
 
     def subgradient(
         self, scores: ArrayLike, y: ArrayLike, k: float | int | None = None
@@ -144,9 +144,9 @@ class Loss(ABC):
 
         If several candidates attain the maximum, the first one in the order of the class counts.
         """
-        return self._checked(scores, y, k)[1]  # of (value, subgradient)
+        return self._evaluation(scores, y, k)[1]  # of (value, subgradient)
 
-    def _checked(self, scores: ArrayLike, y: ArrayLike, k: float | int | None) -> Evaluation:
+    def _evaluation(self, scores: ArrayLike, y: ArrayLike, k: float | int | None) -> Evaluation:
         positive, checked = check_ranking(y, scores)
         fields: dict[str, Any] = {} if k is None else {"k": k}  # in place of the k of the instance
         return replace(self, **fields).evaluate(np.ascontiguousarray(checked), positive)
@@ -213,14 +213,14 @@ def struct(scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int) -> 
     >>> float(value), gradient.tolist()
     (0.0, [0.0, 0.0, 0.0])
     """
-    return _augmented_top_less(scores, positive, k, np.flatnonzero(positive))
+    return _augmented_top_less(scores, positive, k, subtracted=np.flatnonzero(positive))
 
 
 @dataclass(frozen=True)
 class StructSurrogate(Surrogate):
     """The structural surrogate of Joachims (2005), kar2015 (3).
 
-    With A the k highest of s_i + 1[y_i = 0]: the sum of these over A minus the sum of all
+    With A the rows of the k highest v_i = s_i + 1[y_i = 0]: the sum of v_i over A minus all
     positive scores. Subgradient: 1[A] - 1[positives]. An upper bound on the loss only for k = n₊.
 
     Examples
@@ -241,7 +241,7 @@ class StructSurrogate(Surrogate):
 class RampSurrogate(Surrogate):
     """The ramp surrogate, kar2015 (4): tight, but not convex.
 
-    With A the k highest of s_i + 1[y_i = 0]: the sum of these over A minus the sum of the k
+    With A the rows of the k highest v_i = s_i + 1[y_i = 0]: the sum of v_i over A minus the k
     highest positive scores. Subgradient: 1[A] - 1[k highest positives].
 
     Examples
@@ -257,7 +257,7 @@ class RampSurrogate(Surrogate):
 
     def evaluate(self, scores, positive):
         k = self.count(positive)
-        return _augmented_top_less(scores, positive, k, top_rows(scores, positive, k))
+        return _augmented_top_less(scores, positive, k, subtracted=top_rows(scores, positive, k))
 
 
 @dataclass(frozen=True)
@@ -311,8 +311,8 @@ class AvgSurrogate(Surrogate):
     name = "avg"
 
     def evaluate(self, scores, positive):
-        # Of the labellings with a true and b = k - a false positives the best takes the highest
-        # s⁺_i and s⁻_j. Its value, by prefix sums for all a, is b + sum_{j <= b} s⁻_j -
+        # Of labellings with a (above: k') true and b = k - a false positives, the best takes the
+        # highest s⁺_i and s⁻_j. Its value, by prefix sums for all a, is b + sum_{j <= b} s⁻_j -
         # D sum_{i > a} s⁺_i with D = b / (n₊ - a), or 0 for b = 0.
         k = self.count(positive)
         pos, neg = _rank(scores, positive), _rank(scores, ~positive)
@@ -363,7 +363,7 @@ class PartialAUC(Loss):
     Notes
     -----
     Never below 1 - pAUC, whatever the weight of a tied pair. Convex, because the highest negatives
-    maximise the sum of hinges over all sets of as many; subgradient as in kar2014, appendix H.
+    maximise the sum of hinges over all sets of this size; subgradient as in kar2014, appendix H.
 
     Examples
     --------
@@ -381,7 +381,7 @@ class PartialAUC(Loss):
 
     def evaluate(self, scores, positive):
         pos = np.flatnonzero(positive)
-        neg = top_rows(scores, ~positive, ceil_share(self.beta, positive.size - pos.size))
+        neg = top_rows(scores, ~positive, count=ceil_share(self.beta, positive.size - pos.size))
         value, gradient = pair_hinges(scores, pos, neg)
         return value / (pos.size * neg.size), gradient / (pos.size * neg.size)
 
@@ -425,10 +425,10 @@ def pair_hinges(
     (0.5, array([-0., -1.,  1.]))
     """
     values, thresholds = scores[pos], 1 + scores[neg]  # a pair is active if value < threshold
-    if pos.size <= neg.size:
+    if pos.size <= neg.size:  # counting is faster if the first array is the shorter
         per_pos, per_neg = _count_pairs(values, thresholds)  # active pairs of each i, of each j
     else:
-        per_neg, per_pos = _count_pairs(-thresholds, -values)  # these pairs, negated and swapped
+        per_neg, per_pos = _count_pairs(-thresholds, -values)  # values negated and swapped
     value = dot(per_neg, thresholds) - dot(per_pos, values)  # sum of the active hinges
     gradient = np.zeros_like(scores)
     gradient[neg] = per_neg
@@ -439,11 +439,10 @@ def pair_hinges(
 def _count_pairs(
     few: NDArray[np.float64], many: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    # Count the pairs with ``few[i] < many[j]``: return an array with their number for each i, and
-    # one for each j. The shorter `few` is, the faster.
+    # Return two arrays: the number of pairs with ``few[i] < many[j]`` for each i, and for each j.
     n_few = few.size
     few_counts, many_counts = np.zeros(n_few), np.zeros(many.size)
-    if n_few:  # the kernel takes one or more, and fills the counts
+    if n_few:  # the kernel needs one value or more, and fills both counts
         starts, heads = np.empty(n_few + 1, dtype=np.int32), np.empty(n_few + 1)  # scratch
         pairs.count_pairs(few, np.sort(few), many, starts, few_counts, many_counts, heads)
     return few_counts, many_counts
@@ -455,8 +454,8 @@ class F1(Loss):
 
     Never below 1 - F1 for predictions positive where the score is above 0, nor below 0. Joachims'
     surrogate takes n₊ times the scores; dividing by n₊ makes the scale of scores independent
-    of the number of rows. O(n log n), in place of Joachims' O(n₊ n₋). If several numbers of true
-    and false positives are best, the fewest true, and with them the fewest false ones count.
+    of the number of rows. O(n log n), in place of Joachims' O(n₊ n₋). Of equally good numbers
+    of true and false positives, the smallest number of true, then of false positives counts.
 
     Examples
     --------
@@ -470,7 +469,7 @@ class F1(Loss):
     has_threshold = True
 
     def evaluate(self, scores, positive):
-        # Maximise over labellings: the best one with a true and b false positives takes the a
+        # Maximise over labellings: the best with a true and b false positives takes the a
         # highest positives s⁺_i and the b highest negatives s⁻_j. Its value times n₊ is
         # n₊ (n₊ - a + b) / (n₊ + a + b) - sum_{i > a} s⁺_i + sum_{j <= b} s⁻_j. One more false
         # positive adds 2 a n₊ / ((n₊ + a + b) (n₊ + a + b + 1)) + s⁻_{b+1}, which never grows with
@@ -530,7 +529,7 @@ def prec_loss(scores: ArrayLike, y: ArrayLike, k: float | int) -> int:
 
 @dataclass(frozen=True)
 class Margins:
-    """The greatest margins that scores realise, in their units; weak >= average >= strong.
+    """The greatest margins that scores realise, in units of the scores; weak >= average >= strong.
 
     Each is a mean less the highest negative score.
 
@@ -575,6 +574,6 @@ def margins(scores: ArrayLike, y: ArrayLike, k: float | int) -> Margins:
     top_negative = checked[~positive].max()
     return Margins(
         weak=float(lowest[0] - top_negative),  # of the k-th highest
-        average=float(lowest.mean() - top_negative),  # of all of these
+        average=float(lowest.mean() - top_negative),  # of all in `lowest`
         strong=float(lowest[-1] - top_negative),  # of the lowest
     )

@@ -15,9 +15,9 @@ def compare_records(
 ) -> tuple[dict[str, Store], list[str]]:
     """Choose the records to copy into the target: return their stores by key, and the conflicts.
 
-    Nothing is written. Of the records of one key those of the best `_rank` count. The first is
-    taken, the target's before those of `sources`. Where numbers differ, the record of a store in
-    `preferred` is taken; without this record, the conflicts get a line with trial and places.
+    Nothing is written. Of the records of a key with the best `_rank`, the first is chosen; the
+    target comes before `sources`. If numbers differ, the first record of a store in `preferred` is
+    chosen; if there is none, no record is chosen, and a line about the trial is a conflict.
     """
     holders: dict[str, list[tuple[Store, Record]]] = {}
     for store in (target, *sources):
@@ -27,16 +27,16 @@ def compare_records(
     choice: dict[str, Store] = {}  # by the key of a record: the store to copy it from
     conflicts = []
     for key, copies in holders.items():  # copies: (store, record), the target's first
-        rank = max(_rank(record) for _, record in copies)  # 2: result, 1: skipped, 0: failed
+        rank = max(_rank(record) for _, record in copies)
         best = [(store, record) for store, record in copies if _rank(record) == rank]
-        if rank and any(store is not target for store, _ in copies):  # not failed, and in a source
-            numbers = {_hash_of_numbers(store, record) for store, record in best}
-            if len(numbers) > 1:
-                chosen = [(store, record) for store, record in best if store in preferred]
-                if not chosen:
-                    conflicts.append(_conflict(best))
-                    continue
-                best = chosen
+        is_in_source = any(store is not target for store, _ in copies)
+        # A failed trial (rank 0) has no numbers. Numbers differ if they have more than one hash.
+        if rank and is_in_source and len({_hash_of_numbers(*copy) for copy in best}) > 1:
+            best_preferred = [(store, record) for store, record in best if store in preferred]
+            if not best_preferred:
+                conflicts.append(_conflict(best))
+                continue
+            best = best_preferred
         first_store, _ = best[0]
         if first_store is not target:  # the target keeps its own record
             choice[key] = first_store
@@ -53,7 +53,7 @@ def take_records(target: Store, choice: dict[str, Store]) -> None:
             continue
         content, machine = record.to_dict(), machines[store].get(record.environment)
         if machine is not None:
-            content["environment"] = target.add_environment(machine.model_dump())  # its id there
+            content["environment"] = target.add_environment(machine.model_dump())  # a new id
         target.write(content, store.arrays(key))
 
 
@@ -77,5 +77,5 @@ def _conflict(copies: Sequence[tuple[Store, Record]]) -> str:
     for store, record in copies:
         machine = store.machines().get(record.environment)
         places.append(f"{store.folder} on {machine.kind if machine else 'an unknown machine'}")
-    trial = f"{record.dataset}/{record.label}/{record.split}"  # equal in all copies
+    trial = f"{record.dataset}/{record.label}/{record.split}"  # equal in all copies: of the last
     return f"{trial} ({record.key[:12]}): {', '.join(places)}"

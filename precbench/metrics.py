@@ -110,7 +110,7 @@ def as_scores(values: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     if array.ndim != 1:
         raise InputError(f"the scores have shape {array.shape}; give a one-dimensional array")
     if array.size != n_rows:
-        raise InputError(f"there are {array.size} scores for {n_rows} rows; give one per row")
+        raise InputError(f"there are {array.size} scores for {n_rows} rows; give a score per row")
     if array.dtype.kind not in "biuf":  # booleans, integers and floats
         raise InputError(f"the scores have the type {array.dtype}; give real numbers")
     scores = array.astype(np.float64, copy=False)
@@ -138,13 +138,13 @@ def _is_positive(labels: NDArray) -> NDArray[np.bool_]:
     second = labels[place]
     is_second = labels == second
     if np.count_nonzero(is_first) + np.count_nonzero(is_second) < labels.size:
-        missing = labels != labels  # true for NaN only, and defined for strings too
+        missing = labels != labels  # true for NaN only, and defined for strings
         if missing.any():
-            raise InputError(f"the label at index {int(np.argmax(missing))} is nan; drop its row")
+            raise InputError(f"the label at index {int(np.argmax(missing))} is nan; drop this row")
         other = labels[np.argmin(is_first | is_second)]
         raise InputError(
             f"the labels have more than two values, among them {first}, {second} and {other}; "
-            "name the positive class and map all others to one value"
+            "name the positive class and map all other labels to one value"
         )
     return is_second if second > first else is_first
 
@@ -284,7 +284,7 @@ def interval_at_k(
     start, stop = max(0, count - half), min(n, count + half)  # the ranks start + 1 to stop
     near = _hits(positive, scores, stop) - (_hits(positive, scores, start) if start else 0)
     local = (near + 0.5) / (stop - start + 1)  # L, but never 0 or 1
-    others = 1 - count / n  # fraction of the rows below the top
+    others = 1 - count / n  # fraction of rows below the top
     share = (hits + 0.5) / (count + 1)  # P, but never 0 or 1
     excess = 1 + (share - local) ** 2 * others / (share * (1 - share))  # variance / (P (1 - P) / k)
     return _wilson(hits / count, count / excess, level)  # as of count / excess independent rows
@@ -485,7 +485,7 @@ def partial_pr_auc(y_true: ArrayLike, y_score: ArrayLike, recall: float = 0.95) 
 
 
 def recall_at_fpr(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> float:
-    """Largest fraction of the positives above a threshold that at most `beta` of negatives pass.
+    """Recall at the lowest threshold that at most the fraction `beta` of the negatives pass.
 
     Parameters
     ----------
@@ -497,7 +497,7 @@ def recall_at_fpr(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> float:
     Returns
     -------
     float
-        The largest true positive rate at such a threshold, in [0, 1].
+        The true positive rate at this threshold, in [0, 1].
 
     Examples
     --------
@@ -507,14 +507,14 @@ def recall_at_fpr(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> float:
     1.0
     """
     fpr, tpr, _thresholds = roc_curve(y_true, y_score)
-    return float(tpr[fpr <= check_beta(beta) * (1 + 1e-12)].max())  # 1e-12: rounding
+    return float(tpr[fpr <= check_beta(beta) * (1 + 1e-12)].max())  # 1e-12: rounding of fpr
 
 
 def _cumulative_counts(
     positive: NDArray[np.bool_], scores: NDArray
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray]:
-    # Return the numbers of true and of false positives by threshold, and the thresholds: the
-    # distinct scores, descending. A row is predicted positive from the threshold on (>=).
+    # Return the numbers of true and of false positives at each threshold, and the thresholds: the
+    # distinct scores, descending. A row is predicted positive if its score is >= the threshold.
     ascending = np.sort(scores)
     is_first = np.append(True, ascending[1:] != ascending[:-1])  # of equal scores
     thresholds = ascending[is_first][::-1] + 0.0  # turns -0.0 into 0.0
@@ -771,7 +771,7 @@ def roc_curve(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray, NDArray, 
     fpr, tpr : ndarray of float64, shape (n_distinct + 1,)
         False and true positive rates, from (0, 0) to (1, 1).
     thresholds : ndarray of float64, shape (n_distinct + 1,)
-        Descending, from ``inf``: a row is predicted positive when its score is at least this.
+        Descending, from ``inf``: a row is predicted positive from this score on.
         All three as ``sklearn.metrics.roc_curve(drop_intermediate=False)``.
 
     Examples
@@ -825,12 +825,12 @@ class MetricSpec:
 
 
 def check_metric(member: Any) -> MetricSpec:
-    """Return the metric that a package adds: a `MetricSpec` as it is, a function made into one."""
+    """Return the metric that a package adds; a function is made into a `MetricSpec`."""
     if not callable(member) or isinstance(member, type):
-        raise InputError("the metric is neither a function nor a MetricSpec; name one of these")
+        raise InputError(f"the metric is a {type(member).__name__}; name a function or MetricSpec")
     if len(inspect.signature(member).parameters) < 2:
         raise InputError(
-            "the metric takes fewer than two arguments; let it take labels and scores first"
+            "the metric takes fewer than two arguments; let the function take labels and scores"
         )
     return member if isinstance(member, MetricSpec) else MetricSpec(member, member.__name__)
 
@@ -897,11 +897,11 @@ class Metric:
     def written(self) -> str:
         """The notation in text and figures, for example ``prec@0.25`` or ``prec@5.56 %``."""
         pattern = self._spec.written
-        # `fields` are the parameters that the pattern shows; the others follow it in parentheses.
+        # The pattern shows the parameters `fields`; all others follow the text in parentheses.
         fields = {name for _text, name, *_ in string.Formatter().parse(pattern) if name}
         known = self._spec.parameters.items()
         defaults = {name: value for name, value in known if value is not inspect.Parameter.empty}
-        # A field shows the given value, else the default, else its own name.
+        # A field shows the given value, else the default, else the name of the parameter.
         text = pattern.format(**{name: name for name in fields} | defaults | self.params)
         # At most three digits before a %: 5.5556 % becomes 5.56 %.
         text = re.sub(r"[\d.]+(?= %)", lambda share: f"{float(share[0]):.3g}", text)
@@ -913,7 +913,7 @@ class Metric:
         return self._spec.smaller_is_better
 
     def check_size(self, n_pos: int, n_rows: int) -> None:
-        """Raise an error if there are fewer rows than the `k` of the metric, if it has a `k`."""
+        """Raise an error if a list has fewer rows than the `k` of the metric, if any."""
         if "k" in self._spec.parameters:
             resolve_k(self.params["k"], n_pos, n_rows)
 

@@ -4,14 +4,14 @@ import io
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 
 class DamagedError(ValueError):
-    """A file does not hold what is read from it."""
+    """A file does not hold what its reader asks for."""
 
 
 def pack(arrays: Mapping[str, Any]) -> bytes:
@@ -27,12 +27,12 @@ def pack(arrays: Mapping[str, Any]) -> bytes:
 def unpack(
     path: Path, names: Iterable[str] | None = None, *, kinds: str = "fiu", packed: bool = False
 ) -> dict[str, NDArray[Any]]:
-    """Read arrays of an npz file, by default all; raise `DamagedError` if an array is unacceptable.
+    """Return arrays of an npz file by name, by default all; `DamagedError` if any is unacceptable.
 
     `kinds` are the accepted kinds of ``numpy.dtype``. Compressed arrays are accepted only with
-    `packed`: other arrays take no more memory than the file.
+    `packed`, because they may take far more memory than the file.
     """
-    arrays = {}
+    arrays: dict[str, NDArray[Any]] = {}
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             members = {member.filename.removesuffix(".npy"): member for member in archive.filelist}
@@ -45,19 +45,22 @@ def unpack(
                         "which does not compress"
                     )
                 with archive.open(members[name]) as stream:
-                    array = np.lib.format.read_array(stream, allow_pickle=False)
-                    if stream.read(1):  # reading at the end checks the checksum
-                        raise DamagedError(
-                            f"the array {name} is longer than its shape says; write the file again"
-                        )
-                if array.dtype.kind not in kinds:
-                    raise DamagedError(
-                        f"the array {name} has the type {array.dtype} of kind {array.dtype.kind}; "
-                        f"convert it to a type of kind {', '.join(kinds)} (see numpy.dtype.kind)"
-                    )
-                arrays[name] = array.astype(array.dtype.newbyteorder("native"), copy=False)
+                    arrays[name] = _read_array(stream, name, kinds)
     except (FileNotFoundError, DamagedError):
         raise
     except Exception as error:  # a damaged archive has many ways to fail
         raise DamagedError(str(error) or type(error).__name__) from error
     return arrays
+
+
+def _read_array(stream: IO[bytes], name: str, kinds: str) -> NDArray[Any]:
+    # Return the only array of a stream in the byte order of this machine; `name` is for messages.
+    array = np.lib.format.read_array(stream, allow_pickle=False)
+    if stream.read(1):  # reading at the end checks the checksum
+        raise DamagedError(f"the array {name} is longer than its shape says; write the file again")
+    if array.dtype.kind not in kinds:
+        raise DamagedError(
+            f"the array {name} has the type {array.dtype} of kind {array.dtype.kind}; "
+            f"convert it to a type of kind {', '.join(kinds)} (see numpy.dtype.kind)"
+        )
+    return array.astype(array.dtype.newbyteorder("native"), copy=False)

@@ -56,21 +56,21 @@ _Positive = Annotated[Count, Field(ge=1)]
 plain_strings = pd.option_context("mode.string_storage", "python")
 
 
-class Measure(Fields):
+class Measure(Fields):  # a metric with its parameters
     name: str
     parameters: dict[str, Any]
     written: str
     smaller_is_better: bool
 
 
-class Sweep(Fields):
+class Sweep(Fields):  # the parameter that an experiment varies, and its values
     name: str
     values: Annotated[list[bool | Count | Number | str], Field(min_length=1)]
     metrics: list[_Labels]  # for each value, the labels of all metrics
     written: list[str]  # the notation of each metric for all values together
 
 
-class Sizes(Fields):
+class Sizes(Fields):  # of a data set
     rows: _Positive
     features: Count
     positives: Count
@@ -89,7 +89,7 @@ class Run(Fields):
     results: pd.DataFrame  # one row per solver, split, checkpoint and metric
     name: str
     title: str
-    source: str | None  # the figure or table of a paper that it reproduces
+    source: str | None  # the figure or table of a paper that is reproduced
     plots: list[str]
     metrics: _Labels  # the first is the main one
     measures: dict[str, Measure]  # by label in the results
@@ -128,7 +128,7 @@ class Run(Fields):
         return [f"{self.sweep.name}={value}" for value in self.sweep.values]
 
     def metric_at(self, metric: str, sweep: str) -> str:
-        """Return the label of a metric at a point of the sweep, which may set one parameter."""
+        """Return a metric's label at a point of the sweep, which may set a metric parameter."""
         if self.sweep is None:
             return metric
         return self.sweep.metrics[self.sweep_points.index(sweep)][self.metrics.index(metric)]
@@ -180,7 +180,7 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
     results = read_csv(path, COLUMNS)
     if results.empty:
         raise InputError(f"{path} has no rows: no trial has ended; run the experiment again")
-    split = results["split"]  # a float, NaN if missing; it holds integers up to 2**53
+    split = results["split"]  # a float, NaN if missing; exact for integers up to 2**53
     is_valid = split.between(0, 2**53) & (split % 1 == 0) & results["seed"].notna()
     if not is_valid.all():
         row = is_valid.argmin()  # the first that is not valid, from 0
@@ -227,7 +227,7 @@ def read_values(folder: str | os.PathLike[str]) -> Result:
 
 
 def read_csv(path: Path, columns: Mapping[str, type]) -> pd.DataFrame:
-    """Return the `columns` of a table, by their types; an empty cell is "", False or NaN."""
+    """Return the `columns` of a table, each as its type; an empty cell is "", False or NaN."""
     table = _read_table(path, dtype=str, usecols=lambda column: column in columns)
     if missing := [column for column in columns if column not in table]:
         raise InputError(f"{path} has no column {', '.join(missing)}; {_RUN_AGAIN}")
@@ -240,7 +240,7 @@ def read_csv(path: Path, columns: Mapping[str, type]) -> pd.DataFrame:
             table[column] = table[column].replace("", "nan").astype(float)
         except ValueError as error:
             raise InputError(f"{path}, column {column}: {error}; {_RUN_AGAIN}") from None
-        if column != "value" and np.isinf(table[column]).any():  # a risk may overflow
+        if column != "value" and np.isinf(table[column]).any():  # the value of a risk may overflow
             raise InputError(f"{path}, column {column}: a number is not finite; {_RUN_AGAIN}")
     return table
 
@@ -260,7 +260,7 @@ def _read_json(path: Path, kind: type[_Kind], **more: Any) -> _Kind:
         raise InputError(f"{path}: {error}; {_RUN_AGAIN}") from None
 
 
-def _read_table(path: Path, **options: Any) -> pd.DataFrame:
+def _read_table(path: Path, **options: Any) -> pd.DataFrame:  # "NA" is text, not missing
     try:
         return pd.read_csv(_existing_file(path), keep_default_na=False, **options)
     except ValueError as error:  # of pandas, for an empty or ragged file

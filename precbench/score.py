@@ -50,25 +50,36 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
     record has no row; a trial without a result has a row per metric, with the reason. `config` is
     the name or path of the config, for the command that repeats a trial.
     """
-    experiment, plots = plan.experiment, plan.experiment.plots or ()
     facts = _description(plan, config)  # the content of experiment.json
     facts["data"] = _sizes_of_other_datasets(plan, store.folder / "experiment.json") | facts["data"]
     described = json.dumps(facts, indent=1) + "\n"
     if (measured_before := _measured_before(plan, store, described)) is not None:
         return measured_before
+    rows, curves = _measure(plan, store)
+    results = pd.DataFrame(rows, columns=[*COLUMNS])
+    for name, tables in {"results.csv": [results], **curves}.items():
+        table = pd.concat([_rows_of_other_datasets(plan, store.folder / name), *tables])
+        _write(store, name, table.to_csv(index=False, lineterminator="\n"))
+    _write(store, "experiment.json", described)  # last: says that the other files are complete
+    return results
+
+
+def _measure(plan: Plan, store: Store) -> tuple[list[Any], dict[str, list[pd.DataFrame]]]:
+    # Return the rows of ``results.csv``, and by file name the tables that make up a file of curves.
+    experiment, plots = plan.experiment, plan.experiment.plots or ()
     rows: list[dict[str, Any]] = []
-    # Tables by file name; the first, without rows, makes the header of a file without curves.
+    # The first table of a file has no rows: it makes the header of a file without curves.
     curves = {"roc.csv": [pd.DataFrame(columns=[*_ROC_COLUMNS, "fpr", "tpr"])]}  # always written
     if "precision-k" in plots:
         header = [*_ROC_COLUMNS, "k", "share", "precision"]
         curves["precision-k.csv"] = [pd.DataFrame(columns=header)]
-    kinds = {name: machine.kind for name, machine in store.machines().items()}
+    machine_kinds = {name: machine.kind for name, machine in store.machines().items()}
     for trials in _by_rows(plan, store):  # a group that shares its rows
         first, *_ = trials[0]  # a trial, without key and record
         prepared = Rows(first, plan.datasets[first.dataset.name])  # once for all trials of a group
         for trial, key, record in trials:
             columns = _trial_columns(plan, trial, record)
-            columns["machine"] = kinds.get(record.environment, "")
+            columns["machine"] = machine_kinds.get(record.environment, "")
             metrics = experiment.metrics_at(trial.sweep)
             if record.status != "ok":
                 rows += [columns | {"metric": metric.label} for metric in metrics]
@@ -82,18 +93,13 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
                 rows += metric_rows
                 for name, table in _curves(plots, part_columns, y, final, metrics):
                     curves.setdefault(name, []).append(table)
-    results = pd.DataFrame(rows, columns=[*COLUMNS])
-    for name, tables in {"results.csv": [results], **curves}.items():
-        table = pd.concat([_rows_of_other_datasets(plan, store.folder / name), *tables])
-        _write(store, name, table.to_csv(index=False, lineterminator="\n"))
-    _write(store, "experiment.json", described)  # last: says that the other files are complete
-    return results
+    return rows, curves
 
 
 def _measured_before(plan: Plan, store: Store, described: str) -> pd.DataFrame | None:
     # Return the rows of ``results.csv`` if they are of these records and this code, else None.
     path = store.folder / "results.csv"
-    # Files that plots are drawn from; those of accuracies are drawn from results.csv.
+    # Plots of accuracies are drawn from results.csv, each other plot from the file of its name.
     needed = [f"{plot}.csv" for plot in plan.experiment.plots or () if "accuracy" not in plot]
     with suppress(OSError, InputError):
         written = (store.folder / "experiment.json").read_bytes()  # names the code that measured
@@ -128,7 +134,7 @@ def final_scores(
 
 def final_means(results: pd.DataFrame) -> list[dict[str, Any]]:
     """Return a row for each mean of final values over splits; a mean not finite is None."""
-    final = results[results["final"].eq(True) & results["value"].notna()]
+    final = results[results["final"].eq(True) & results["value"].notna()]  # `final` may be NaN
     cells = final.groupby(["dataset", "sweep", "metric", "part", "solver"], sort=False)["value"]
     means = cells.agg(["mean", "count"]).reset_index().rename(columns={"count": "splits"})
     records: list[dict[Any, Any]] = means.to_dict("records")
@@ -182,7 +188,7 @@ def _by_rows(plan: Plan, store: Store) -> Iterator[list[tuple[Trial, str, Record
 
 
 def _with_features(trial: Trial, store: Store, record: Record) -> Trial:
-    # Return a trial with the random features that tuning chose, with none if there is no result.
+    # Return a trial with the random features that tuning chose, without features if it failed.
     if trial.fourier is None or record.status != "ok":
         return replace(trial, fourier=None)
     chosen = record.chosen
@@ -192,7 +198,7 @@ def _with_features(trial: Trial, store: Store, record: Record) -> Trial:
     return trial.with_features(chosen)
 
 
-def _trial_columns(plan: Plan, trial: Trial, record: Record) -> dict[str, Any]:
+def _trial_columns(plan: Plan, trial: Trial, record: Record) -> dict[str, Any]:  # of each row
     dataset = plan.datasets[trial.dataset.name]
     return {
         "experiment": plan.experiment.name,
@@ -204,7 +210,7 @@ def _trial_columns(plan: Plan, trial: Trial, record: Record) -> dict[str, Any]:
         "split": trial.split.index,
         "seed": trial.seed,
         "sweep": trial.sweep_point,
-        "part": "test",
+        "part": "test",  # replaced in rows with numbers
         "status": record.status,
         "reason": record.reason,
         "stopped": record.stopped,
@@ -215,15 +221,15 @@ def _trial_columns(plan: Plan, trial: Trial, record: Record) -> dict[str, Any]:
     }
 
 
-def _written(value: Any) -> str:  # a chosen value of a parameter
+def _written(value: Any) -> str:  # a value that tuning chose, as text
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"{value:g}"
     return str(value).lower()
 
 
 def _checkpoints(store: Store, key: str, measured: Mapping[str, Sample]) -> dict[str, NDArray]:
-    # Return the stored arrays of a trial; refuse damaged arrays. By checkpoint they hold progress,
-    # and scores of the rows of each part in `measured`, or the weights of a linear solver.
+    # Return the stored arrays of a trial; refuse damaged arrays. For each checkpoint they hold the
+    # progress, and the scores of each part in `measured` or the weights of a linear solver.
     arrays = store.arrays(key)
     n_checkpoints = len(np.atleast_1d(arrays.get("rows_seen", ())))  # `len` fails for 0-d
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_PROGRESS, (n_checkpoints,))
@@ -263,7 +269,7 @@ def _metric_rows(
     for checkpoint, final in enumerate(scores):  # after the loop, `final` holds the last scores
         for metric, rows in zip(metrics, by_metric, strict=True):
             named = columns | {"metric": metric.label}
-            # A metric that has failed at a checkpoint is not computed at later ones.
+            # A metric that has failed at a checkpoint is not computed at later checkpoints.
             if rows and rows[-1]["status"] == "failed":
                 continue
             try:
@@ -312,7 +318,7 @@ def _roc_counts(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArray
     # Return the rows of ``roc-counts.csv``: some vertices of the ROC curve, in numbers of rows.
     fpr, tpr, _ = roc_curve(y, scores)
     spaced = np.linspace(0, len(fpr) - 1, _ROC_VERTICES).round().astype(int)
-    vertices = np.union1d(spaced, np.arange(min(_ROC_VERTICES, len(fpr))))  # the top in full
+    vertices = np.union1d(spaced, np.arange(min(_ROC_VERTICES, len(fpr))))  # the first: all
     n_pos = np.count_nonzero(y > 0)
     named = {name: columns[name] for name in _COUNTS_COLUMNS}
     false, true = fpr[vertices] * (len(y) - n_pos), tpr[vertices] * n_pos  # whole but for rounding
@@ -346,7 +352,7 @@ def _sizes(dataset: Dataset) -> dict[str, Any]:
         "features": features,
         "positives": dataset.n_pos,
         "stand_in": dataset.stand_in,
-        "training_rows": dataset.n_train or 0,
+        "training_rows": dataset.n_train or 0,  # 0: no provided split
     }
 
 
@@ -369,9 +375,9 @@ def _description(plan: Plan, config: str) -> dict[str, Any]:
     # Return the content of ``experiment.json``; its fields are those of `precbench.results.Run`.
     experiment, sweep = plan.experiment, None
     splits = {trial.dataset.name: trial.split for trial, _ in plan.trials}  # any split of each
-    points = [experiment.metrics_at(point) for point in experiment.sweep_points()]  # metrics there
+    points = [experiment.metrics_at(point) for point in experiment.sweep_points()]
     if experiment.sweep is not None:
-        [(name, values)] = experiment.sweep.items()  # `symbolic`: the name in place of a value
+        [(name, values)] = experiment.sweep.items()  # `symbolic` shows this name as the value
         symbolic = [metric.replace(**{name: name}).written for metric in experiment.metrics]
         labels = [[metric.label for metric in metrics] for metrics in points]
         sweep = {"name": name, "values": list(values), "metrics": labels, "written": symbolic}
@@ -405,6 +411,6 @@ def _description(plan: Plan, config: str) -> dict[str, Any]:
         },
         "smoke": plan.smoke,
         "code": _code_of_measuring(experiment),
-        # Others may see the file: no folder of the user.
+        # Other people may read the file: a folder of the user is left out.
         "config": visible(Path(config).name if Path(config).is_absolute() else config),
     }

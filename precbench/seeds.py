@@ -24,7 +24,7 @@ def legacy_generator(*key: Hashable) -> np.random.RandomState:  # for splits of 
     return np.random.RandomState(np.random.MT19937(_seed_sequence(key)))
 
 
-def data_generator(name: str) -> np.random.Generator:  # of generated data, seeded by their name
+def data_generator(name: str) -> np.random.Generator:  # for generated data, seeded by `name`
     return np.random.Generator(np.random.PCG64(int.from_bytes(_digest((name,))[:16], "little")))
 
 
@@ -44,5 +44,5 @@ def _seed_sequence(key: tuple[Hashable, ...]) -> np.random.SeedSequence:
     return np.random.SeedSequence(int.from_bytes(_digest(key), "little"))
 
 
-def _digest(key: tuple[Hashable, ...]) -> bytes:
+def _digest(key: tuple[Hashable, ...]) -> bytes:  # 32 bytes
     return hashlib.sha256("/".join(map(str, key)).encode()).digest()

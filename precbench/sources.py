@@ -13,7 +13,7 @@ from pathlib import Path
 def code_of(package: str, without: Collection[str] = ()) -> str:
     """Return a hash of the source of a package or module, as 12 hexadecimal digits."""
     # `without` names parts of the package to leave out, such as "cli". A compiled module counts by
-    # its variable SOURCE, a hash of what it was compiled from, as binaries differ by machine.
+    # its variable SOURCE, a hash of sources and options, because binaries differ by machine.
     spec = find_spec(package)
     assert spec is not None and spec.origin is not None, package
     if not spec.submodule_search_locations:  # a module, not a package

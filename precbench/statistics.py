@@ -175,16 +175,17 @@ def _quantile(n: int) -> float:
 def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: int) -> Interval:
     """Predict the hits among the first `k` rows of a new list, with a prediction interval.
 
-    The precision of the new list is a beta variable with the mean of `precisions`. Two variances
-    add up: of the mean over splits (see `resampled_interval`), but at least of a mean over the
-    distinct rows at the top of all splits; and of a mean over `k` rows. Ends are rounded outwards.
+    The precision of the new list is a beta variable with the mean of `precisions`. Its variance is
+    the variance of the mean over splits (see `resampled_interval`), but at least of a mean over the
+    distinct rows at the top of all splits, plus the variance of a mean over `k` rows. The ends of
+    the interval are rounded outwards.
 
     Parameters
     ----------
     precisions : array-like of shape (n_splits,)
-        Among the first `tested` rows of the held-out list of each split.
+        Of the first `tested` rows of the held-out list of each split.
     tested : float
-        Rows at the top of a held-out list, the share of this list that `k` is of the new list.
+        Rows at the top of a held-out list; the same share of this list as `k` is of the new list.
     test_share : float
         As for `resampled_interval`.
     k : int
@@ -196,7 +197,7 @@ def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: in
     shrunk = (n_rows * mean + 0.5) / (n_rows + 1)
     spread = shrunk * (1 - shrunk)  # variance of a row, a hit or not
     variance = _variance_of_list(values, spread, n_rows, test_share, k)
-    variance = min(variance, spread / 1.001)  # the most is `spread`, of values 0 and 1 only
+    variance = min(variance, spread / 1.001)  # a beta variable has less than `spread`
     size = spread / variance - 1  # a + b of the beta distribution with this mean and variance
     a, b = shrunk * size, (1 - shrunk) * size  # the parameters a, b
     low, high = betaincinv(a, b, LEVEL / 2), betaincinv(a, b, 1 - LEVEL / 2)
@@ -211,7 +212,7 @@ def expected_total(
     Parameters
     ----------
     means : array-like of shape (n_splits,)
-        Of the amounts of the first `tested` rows of the held-out list of each split.
+        Mean amount of the first `tested` rows of the held-out list of each split.
     spread : float
         Variance of the amounts of these rows.
     tested, test_share, k
@@ -228,13 +229,13 @@ def expected_total(
 def distinct_rows(n_splits: int, tested: float, test_share: float, k: int | None = None) -> float:
     """Return the expected number of different rows in `n_splits` samples of `tested` rows.
 
-    Each sample is the fraction `test_share` of one set of rows; if 0, no two samples share a row.
+    Each sample is the fraction `test_share` of one set of rows; for 0, no two samples share a row.
     """
-    for name, number in {"tested": tested, "k": 1 if k is None else k}.items():
+    for name, number in {"tested": tested, "k": 1 if k is None else k}.items():  # k: check only
         if not number > 0:
             raise InputError(f"{name} = {number} is not above 0; give a positive number")
     share = _checked_share(test_share)
-    # Each of tested / share rows is in a sample or more with the chance 1 - (1 - share)**n_splits.
+    # Each of tested / share rows is in any of the samples with chance 1 - (1 - share)**n_splits.
     chance = -np.expm1(n_splits * np.log1p(-share))
     return tested * (n_splits if share == 0 else float(chance / share))
 
@@ -242,14 +243,14 @@ def distinct_rows(n_splits: int, tested: float, test_share: float, k: int | None
 def _variance_of_list(
     values: NDArray[np.float64], spread: float, n_rows: float, test_share: float, k: int | None
 ) -> float:
-    """Return the variance of the mean over splits plus that of k rows; `spread`: of one row."""
+    """Return the variance of the mean over splits plus `spread` / k, of the mean over k rows."""
     _mean, error = _mean_and_error(values, test_share)
     # At least the variance over `n_rows` independent rows, since few splits may agree by chance.
     variance_of_mean = max(0.0 if np.isnan(error) else error**2, spread / n_rows)
     return variance_of_mean + (0.0 if k is None else spread / k)
 
 
-def _numbers(values: ArrayLike) -> NDArray[np.float64]:
+def _numbers(values: ArrayLike) -> NDArray[np.float64]:  # of any shape; NaN is allowed
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -271,7 +272,7 @@ def _splits(values: ArrayLike) -> NDArray[np.float64]:
     return checked
 
 
-def _vector(values: ArrayLike) -> NDArray[np.float64]:
+def _vector(values: ArrayLike) -> NDArray[np.float64]:  # NaN is allowed
     numbers = _numbers(values)
     if numbers.ndim != 1:
         raise InputError(f"the values have the shape {numbers.shape}; give a flat list of numbers")
@@ -346,7 +347,7 @@ def friedman_test(values: ArrayLike) -> float:
     """Return the p-value that all methods have the same mean rank over the data sets (demsar2006).
 
     In the form of Iman and Davenport, with the variance of the tied ranks. The result is 1 if
-    all methods are tied everywhere, else NaN for one data set.
+    all mean ranks are equal, else NaN for one data set.
 
     Parameters
     ----------
@@ -356,7 +357,7 @@ def friedman_test(values: ArrayLike) -> float:
     ranks = _ranks(values)
     n, k = ranks.shape
     centre = (k + 1) / 2  # the mean rank
-    between = n * ((ranks.mean(axis=0) - centre) ** 2).sum()  # 0 if the methods are tied
+    between = n * ((ranks.mean(axis=0) - centre) ** 2).sum()  # 0 for equal mean ranks
     if between <= _EQUAL * n:
         return 1.0
     statistic = between / (((ranks - centre) ** 2).sum() / (n * (k - 1)))  # Friedman's chi-square
@@ -416,7 +417,7 @@ def pairwise_signed_rank(values: ArrayLike) -> NDArray[np.float64]:
         Symmetric, with ones on the diagonal.
     """
     table = _table(values)
-    rows, columns = np.triu_indices(table.shape[1], 1)
+    rows, columns = np.triu_indices(table.shape[1], k=1)  # pairs above the diagonal
     p = [signed_rank_test(table[:, i], table[:, j]) for i, j in zip(rows, columns, strict=True)]
     adjusted = np.ones((table.shape[1], table.shape[1]))
     adjusted[rows, columns] = adjusted[columns, rows] = holm(p)
@@ -444,13 +445,14 @@ def cliques(ranks: ArrayLike, p: ArrayLike) -> list[tuple[int, ...]]:
             f"p has the shape {pairs.shape}, and ranks has {len(order)} methods; give p a row "
             "and a column for each method"
         )
-    # Methods are numbered by rank. At first the group is empty, all are candidates, none excluded.
+    # From here on, methods are numbered by rank.
     alike = pairs[np.ix_(order, order)] > LEVEL
     neighbours = [set(np.flatnonzero(row).tolist()) - {i} for i, row in enumerate(alike)]
-    ordered = sorted(
-        map(sorted, _maximal_cliques(set(), set(range(len(order))), set(), neighbours))
+    groups = _maximal_cliques(
+        group=set(), candidates=set(range(len(order))), excluded=set(), neighbours=neighbours
     )
-    return [tuple(int(order[i]) for i in group) for group in ordered if len(group) > 1]
+    ordered = sorted(sorted(group) for group in groups if len(group) > 1)
+    return [tuple(int(order[i]) for i in group) for group in ordered]
 
 
 def _maximal_cliques(
@@ -458,12 +460,13 @@ def _maximal_cliques(
 ) -> Iterator[set[int]]:
     """Yield the maximal cliques that contain `group` (Bron and Kerbosch 1973, with pivots)."""
     # All `candidates` and `excluded` are linked to all of `group`. Cliques with an excluded member
-    # were yielded before; so a group that an excluded member could join is not maximal.
+    # were yielded before: a group that an excluded member could join is not maximal. Neither is a
+    # group with no new members but neighbours of the pivot: the pivot could join.
     if not candidates and not excluded:
         yield group
         return
     pivot = max(candidates | excluded, key=lambda i: len(neighbours[i] & candidates))
-    for i in sorted(candidates - neighbours[pivot]):  # without these, the pivot could join
+    for i in sorted(candidates - neighbours[pivot]):
         near = neighbours[i]
         yield from _maximal_cliques(group | {i}, candidates & near, excluded & near, neighbours)
         candidates, excluded = candidates - {i}, excluded | {i}

@@ -117,7 +117,7 @@ class Record(Fields):
         return self.model_dump(exclude_unset=True)  # only fields that the file has
 
 
-class _Head(Fields):
+class _Head(Fields):  # read first: a newer schema may have other fields
     version: Count = Field(alias="schema")
 
 
@@ -129,7 +129,7 @@ class Request(Fields):
     shards: list[Annotated[str, Field(pattern=SHARD)]] = Field(default_factory=list)
 
 
-class Machine(Fields):
+class Machine(Fields):  # what `environment` returns; other keys are kept
     model_config = ConfigDict(extra="allow")
 
     os: str
@@ -163,9 +163,9 @@ class Store:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the folder against a second run, and remove what killed runs left in it.
+        """Hold the folder against a second run, and remove what killed runs left there.
 
-        The system releases the lock when the process dies.
+        The system releases the lock when the file is closed, or the process dies.
         """
         with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -191,13 +191,13 @@ class Store:
     def require_lock(self) -> None:
         """Raise an error if the locked folder is no longer there: moved, removed or replaced."""
         held = os.fstat(self._lock)  # the file that `lock` has opened
-        with suppress(OSError):
+        with suppress(OSError):  # no such file
             present = (self.folder / ".lock").stat()  # the file that is there now
             if (present.st_dev, present.st_ino) == (held.st_dev, held.st_ino):
                 return
         raise PrecbenchError(
             f"{self.folder} was moved or removed during the run, and later results are in a new "
-            "folder of this name; join them with precbench merge, then run the same command again"
+            "folder of this name; join both with precbench merge, then run the same command again"
         )
 
     @property
@@ -261,7 +261,7 @@ class Store:
             npz_file.unlink(missing_ok=True)  # of a former record
 
     def read(self, key: str) -> Record | None:
-        """Return a checked record, None if there is none; parse it again only after a change."""
+        """Return a checked record, None without one; parse the file again only after a change."""
         path = self._file(key)
         try:
             status = path.stat()
@@ -324,13 +324,13 @@ def _read(path: Path, kind: type[_Kind]) -> _Kind:
 
 
 def _read_record(path: Path) -> Record:
-    # Read and check a record; refuse one of a newer schema.
+    # Return a checked record; raise an error for a damaged record, or a record of a newer schema.
     content = path.read_bytes()
     try:
         schema = parse(content, _Head).version
         record = parse(content, Record) if schema <= SCHEMA else None  # None: newer
         if record is not None and record.key != path.stem:
-            raise ValueError("it holds the result of another key than its name")
+            raise ValueError(f"its key is {record.key}, not the name of the file")
     except ValueError as error:
         raise _damaged(path, str(error)) from error
     if record is None:
@@ -353,10 +353,10 @@ def find_stores(results: Path) -> list[Store]:
 
 
 def find_result_folders(results: Path, *entries: str) -> list[Path]:
-    """Return `results` alone if it has one of the entries, else its subfolders with an entry."""
+    """Return `results` alone if it has an entry of `entries`, else its subfolders with an entry."""
     if not results.is_dir():
-        raise InputError(f"there is no folder {results}; name one that precbench run has written")
-    for pattern in ("", "*/"):
+        raise InputError(f"there is no folder {results}; give a folder that precbench run wrote")
+    for pattern in ("", "*/"):  # `results`, its subfolders
         paths = (path for entry in entries for path in results.glob(pattern + entry))
         if folders := {path.parent for path in paths}:
             return sorted(folders)
@@ -449,5 +449,5 @@ def _write(contents: Mapping[Path, bytes | str]) -> None:
 
 
 def _damaged(path: Path, why: str) -> InputError:
-    # The error names the JSON, also for damaged arrays: without it, the trial runs again.
+    # The error names the JSON, also for damaged arrays: without the JSON, the trial runs again.
     return InputError(f"{path} is damaged ({why}); remove {path.stem}.json and run again")

@@ -42,6 +42,6 @@ def _refusal(error: ValidationError) -> ValueError:
         return ValueError(f"fields are missing: {', '.join(missing)}")
     if first["type"] == "json_invalid":
         return ValueError(f"not JSON: {first['ctx']['error']}")
-    message = first["msg"].removeprefix("Value error, ")
+    message = first["msg"].removeprefix("Value error, ")  # of pydantic, before our text
     more = f" (and {len(others):,} more)" if others else ""
     return ValueError(f"{places[0]}{': ' if places[0] else ''}{message}{more}")

@@ -30,7 +30,7 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 DatasetNames = Annotated[list[str], Field(min_length=1)]
 Sizes = Annotated[list[AtLeastTwo], Field(min_length=2)]
 
-# Metrics by label, functions of labels and scores; in a config as in that of an experiment
+# Metrics by label, functions of labels and scores; written as in the config of an experiment
 Measures = Mapping[str, Callable[[ArrayLike, ArrayLike], float]]
 
 

@@ -14,7 +14,8 @@ _UNSEEN = re.compile(
 
 
 def visible(text: str) -> str:
-    """Replace characters that control a terminal, or cannot be written, by escape sequences."""
+    """Return text with escapes for characters that control a terminal, or cannot be written."""
+    # `ascii` returns an escape sequence in quotes, which [1:-1] removes.
     return text if text.isprintable() else _UNSEEN.sub(lambda match: ascii(match[0])[1:-1], text)
 
 

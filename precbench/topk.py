@@ -53,7 +53,7 @@ def several_k(k: TopK | Sequence[TopK]) -> list[TopK]:
     if not values:
         raise InputError("k is an empty list; give at least one length of the top")
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
-    return list({repr(value): check_k(value) for value in plain}.values())  # by text: 1 == 1.0
+    return list({repr(value): check_k(value) for value in plain}.values())  # by text, as 1 == 1.0
 
 
 def _is_count(k: Any) -> bool:
@@ -71,8 +71,7 @@ def _share_of_rows(k: object) -> float | None:  # of text such as "1 %"; None fo
 
 
 def _suggestion(k: object) -> str:
-    # Return for text that is nearly a `k` what it may mean, such as ``" (did you mean '1 %'?)"``;
-    # else an empty string.
+    # Return what text that is nearly a `k` may mean: ``" (did you mean '1 %'?)"``; else "".
     if not isinstance(k, str):
         return ""
     percent = _NEARLY_PERCENT.fullmatch(k)
@@ -125,7 +124,8 @@ def _count(k: TopK, n_pos: int, n_rows: int) -> int:
 @functools.lru_cache(maxsize=32, typed=True)  # typed: 1 and 1.0 are two values of k
 def k_by_size(k: TopK, length: int) -> NDArray[np.int32]:
     """Return an array: entry n is the k to train for with n positives among `length` rows."""
-    counts = (training_k(k, n, length)[0] for n in range(1, length + 1))
+    # The array is cached: callers must not change its entries.
+    counts = (training_k(k, n, length)[0] for n in range(1, length + 1))  # [0]: the k to train for
     return np.array([0, *counts], dtype=np.int32)
 
 
@@ -183,7 +183,7 @@ def sums_at(values: NDArray, scores: NDArray, counts: ArrayLike) -> NDArray[np.f
 
 
 def cut_below(scores: NDArray, count: int) -> float:
-    """Return a number that only the `count` highest scores exceed; of ties at the end, none do."""
+    """Return a number that only the `count` highest scores exceed; those tied at the end do not."""
     # Cut midway between the last score of the top and the highest below, so that the last bit
     # of a score, which may differ between processors, does not decide. If scores of the top are
     # tied, up to noise, with the highest score below, cut above the ties; if the top has all rows,

@@ -24,7 +24,7 @@ _ENVIRONMENT = {_SAFE_PATH: "1"} | dict.fromkeys(
 )
 _PR_SET_PDEATHSIG = 1  # of Linux: asks for a signal when the parent process dies
 _LOOK_SECONDS = 1.0  # between looks at whether all workers live
-_executor: Any = None
+_executor: Any = None  # of the last `begin`; None without workers
 
 
 @contextmanager
@@ -64,18 +64,18 @@ def begin(n_workers: int, function: str = "builtins:int", *arguments: Any) -> An
         _executor = get_memmapping_executor(
             n_workers,
             initializer=_prepare,
-            # `_prepare` uses the first argument. If another changes, joblib starts new workers.
+            # `_prepare` uses the parent's id; if any argument changes, joblib starts new workers.
             initargs=(os.getpid(), str(Path.cwd()), *sys.path),
             env=_ENVIRONMENT | settings,  # one BLAS thread; the settings of this process
             max_nbytes=None,  # arrays are sent whole, or are memory maps already
             temp_folder=os.devnull,  # never used, see max_nbytes; joblib would create a folder
         )
-        for _ in range(n_workers):  # one call each; the first starts all workers
+        for _ in range(n_workers):  # a call for each worker; the first call starts all
             _executor.submit(_call, function, *arguments)
     return _executor
 
 
-def _call(function: str, *arguments: Any) -> None:
+def _call(function: str, *arguments: Any) -> None:  # in a worker
     resolve_name(function)(*arguments)
 
 
@@ -92,7 +92,7 @@ def _prepare(parent: int, *_unused: str) -> None:
 
 
 def _all_live(executor: Any) -> bool:
-    """Return whether all workers and the thread of joblib that watches the workers live."""
+    """Return whether all workers are alive, and the thread of joblib that watches the workers."""
     # The thread notices a closed pipe, but a child of a dead worker may hold the pipe open. The
     # workers are copied to a list, since the thread removes dead workers meanwhile.
     is_dead = any(process.exitcode for process in [*executor._processes.values()])  # None: alive
@@ -103,7 +103,7 @@ def end() -> None:
     """Kill the workers, if any; idle workers would end by themselves only after minutes."""
     global _executor
     if _executor is not None:
-        with suppress(RuntimeError):  # raised if joblib cannot start the thread that kills them
+        with suppress(RuntimeError):  # raised if joblib cannot start the thread that kills workers
             _executor.shutdown(kill_workers=True)
         _executor = None
 
@@ -111,10 +111,10 @@ def end() -> None:
 def run(
     function: Callable[..., _Result], calls: Iterable[Sequence[Any]], n_workers: int
 ) -> Generator[_Result]:
-    """Call a function in worker processes and yield the results as they come."""
+    """Call a function in worker processes; yield the results in the order in which calls end."""
     # When a worker is free, the next arguments are taken from `calls`; memory maps are passed by
     # reference. If a worker dies, `BrokenProcessPool` is raised and all other workers are killed.
-    executor, waiting = begin(n_workers), iter(calls)
+    executor, waiting = begin(n_workers), iter(calls)  # waiting: arguments not yet sent
     running: set[Future[_Result]] = set()
     try:
         while True:

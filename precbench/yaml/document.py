@@ -53,8 +53,8 @@ class Document:
         return InputError("\n".join(lines))
 
     def _place(self, keys: Keys) -> tuple[str, tuple[int, int]]:
-        """Return the file, line and column of the piece at `keys`, or of the nearest around it."""
-        # What is below a top-level key of the base file alone is placed there, all else here.
+        """Return file, line and column of the piece at `keys`, or of the nearest piece around."""
+        # A piece below a top-level key that only the base file has is placed in the base file.
         if self.base is not None and keys[:1] not in self.where and keys[:1] in self.base.where:
             return self.base._place(keys)
         nearest = next(keys[:n] for n in range(len(keys), -1, -1) if keys[:n] in self.where)
@@ -62,7 +62,7 @@ class Document:
 
 
 def load(path: Path) -> Document:
-    """Read a file; the error has a line for each mistake, ``file:line:col: path: message``."""
+    """Return a file's content; the error has a line per mistake, ``file:line:col: path: text``."""
     try:
         with path.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
@@ -80,7 +80,7 @@ def load(path: Path) -> Document:
 
 
 def extended(own: Document, folder: Path) -> Document:
-    """Return a document joined with the file that its key ``extends`` names, in `folder`, if any.
+    """Return a document with the keys of the file in `folder` that ``extends`` names, if any.
 
     The result has the top-level keys of both files; for a key in both, all below is that of `own`.
     """
@@ -103,13 +103,13 @@ def extended(own: Document, folder: Path) -> Document:
 
 
 def parse(text: str, file: str = "<text>") -> Document:
-    """Read YAML from memory; `file` is the name that messages show."""
+    """Return YAML from memory as a document; `file` is the name that messages show."""
     builder = _Builder(text, file)
     try:
         data = builder.document()
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
-        place = (before.count("\n") + 1, len(before) - before.rfind("\n"))  # line and column
+        place = (before.count("\n") + 1, len(before) - before.rfind("\n"))  # line, column from 1
         raise InputError(_complaint(file, place, (), "a character YAML does not allow")) from error
     except yaml.MarkedYAMLError as error:
         message = ", ".join(part for part in (error.problem, error.context) if part)
@@ -124,9 +124,9 @@ class _Builder:
 
     def __init__(self, text: str, file: str):
         self.file = file
-        self.where: dict[Keys, tuple[int, int]] = {}
+        self.where: dict[Keys, tuple[int, int]] = {}  # line and column of each key or item
         self.mistakes: list[str] = []
-        self._events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)
+        self._events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)  # advanced by all methods
 
     def document(self) -> Any:
         """Read the only document of the file and return its data, None for an empty file."""
@@ -165,7 +165,7 @@ class _Builder:
         name: str = event.value
         if {"\n", "\t"} & set(name):  # allowed in values, so `_refuse_hidden` lets them pass
             self._refuse(event, keys, "a control character in a text")
-        if first := self.where.get((*keys, name)):  # its line and column
+        if first := self.where.get((*keys, name)):  # (line, column)
             self._refuse(event, (*keys, name), f"duplicate key {name!r}, first in line {first[0]}")
         self.where.setdefault((*keys, name), _position(event.start_mark))
         return name
@@ -192,7 +192,7 @@ class _Builder:
             )
         elif _NOT_FINITE.fullmatch(text):
             self._refuse(event, keys, f"{text} (numbers must be finite)")
-        return text
+        return text  # of a refused number too: reading goes on
 
     def _refuse_hidden(self, event: Any, keys: Keys) -> None:
         """Refuse aliases, anchors and tags, which are no plain data, and control characters."""

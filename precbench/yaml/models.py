@@ -43,7 +43,7 @@ _PROBLEMS = {
 
 
 def refuse(problems: Iterable[Problem]) -> None:
-    """Raise a pydantic error with the problems, if any; pydantic puts the section's place first."""
+    """Raise a pydantic error with the problems, if any; pydantic adds the section's place."""
     details = [
         InitErrorDetails(
             type=PydanticCustomError("problem", "{text}", {"text": text}), loc=path, input=None
@@ -60,7 +60,7 @@ def at(path: Keys, texts: Iterable[str]) -> list[Problem]:
 
 
 def unknown(what: str, name: str, known: Collection[str]) -> list[str]:
-    """Return no message for a known name, else one message with the nearest known name."""
+    """Return an empty list for a known name, else a message with the nearest known name."""
     return [] if name in known else [f"unknown {what} {name!r}{did_you_mean(name, [*known])}"]
 
 
@@ -153,7 +153,7 @@ _Section = TypeVar("_Section", bound=Section)
 
 
 def validated(document: Document, kind: type[_Section], context: Any = None) -> _Section:
-    """Return the section that a file consists of; `context` is passed to its validators."""
+    """Return the section that a file consists of; `context` is for the validators."""
     try:
         return kind.model_validate(document.data, context=context)
     except ValidationError as error:
