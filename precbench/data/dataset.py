@@ -70,7 +70,7 @@ def fill_value(numbers: NDArray[np.floating], how: str) -> float:
 
 
 def _filling(known: NDArray[np.floating], how: str) -> NDArray[np.floating] | float:
-    """Return the number, or one-hot row, for the gaps of a column; `known` has its other rows."""
+    """Return the number, or one-hot row, for the gaps of a column; `known` has the other rows."""
     if not len(known):
         return 0.0  # nothing to learn from
     if known.shape[1] > 1:  # one-hot: 1 for the most frequent category alone, whatever `how` is

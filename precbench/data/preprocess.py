@@ -105,7 +105,7 @@ class Scaler:
     def _scale_features(self, X: Matrix) -> None:
         """Overwrite X with (X - shift) / scale, a few thousand rows or entries at a time."""
         if self.shift is None or self.scale is None:
-            return
+            return  # nothing was learnt
         if X.shape[1] != len(self.shift):
             raise InputError(
                 f"X has {X.shape[1]} features, but the scaling was fitted to {len(self.shift)}; "
@@ -116,8 +116,8 @@ class Scaler:
                 np.divide(X[rows] - self.shift, self.scale, out=X[rows])
         elif self.shift.any():
             raise InputError(
-                "X is sparse, but the scaling was fitted to dense rows and would fill the zeros of "
-                "sparse ones; make X dense"
+                "X is sparse, but the scaling was fitted to dense rows, and its shift would fill "
+                "the zeros of X; make X dense"
             )
         else:
             for entries in _slices(X.nnz):

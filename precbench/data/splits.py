@@ -127,7 +127,7 @@ def validation_split(
     if min(len(set(y_train[rows].tolist())) for rows in (fit_rows, validation_rows)) < 2:
         raise InputError(
             f"{len(y_train)} training rows with {np.count_nonzero(y_train > 0)} positives: with a "
-            f"validation_size of {share:g} one part has a single class; give another validation_size"
+            f"validation_size of {share:g} a part has a single class; give another validation_size"
         )
     return fit_rows, validation_rows
 

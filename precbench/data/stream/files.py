@@ -112,7 +112,7 @@ def open_stream(
     if kind not in get_args(StreamFormat):
         suffixes = ", ".join(suffix for suffix, name in SUFFIXES.items() if name == "svmlight")
         raise InputError(f"{path}: only svmlight ({suffixes}) and .npy can be streamed; convert it")
-    options = [VERSION, kind, None, positive, n_features]  # None keeps old hashes
+    options = [VERSION, kind, None, positive, n_features]  # None: an option removed; keeps hashes
     scan = _Scan(hashlib.sha256(json.dumps(options).encode()), target)
     if kind == "svmlight":
         if labels is not None:
@@ -136,14 +136,14 @@ class _Scan:
         self.digest = digest  # hash of the options and of what has been read
         self.target = target  # the positive label
         self.distinct: set[float] = set()  # the labels that have occurred
-        self._packed: list[NDArray[np.uint8]] = []  # one bit for each row: whether it is positive
+        self._packed: list[NDArray[np.uint8]] = []  # one bit a row, set for positive rows
         self._rest = np.empty(0, dtype=bool)  # the last rows, too few for a whole byte
 
     def see(self, labels: NDArray[Any], path: Path) -> None:
         """Add the labels of the next rows: the distinct values, and which rows are positive."""
         self.distinct.update(np.unique(labels).tolist())
         if len(self.distinct) > MOST_CATEGORIES:
-            raise InputError(f"{path}: more than {MOST_CATEGORIES:,} labels; label rows 0 or 1")
+            raise InputError(f"{path}: over {MOST_CATEGORIES:,} distinct labels; label rows 0 or 1")
         bits = np.concatenate([self._rest, labels == self.target])
         whole = len(bits) - len(bits) % 8  # how many bits fill whole bytes
         self._packed.append(np.packbits(bits[:whole]))
@@ -153,7 +153,7 @@ class _Scan:
         return np.concatenate([*self._packed, np.packbits(self._rest)])  # one bit a row
 
 
-# Size and modification time of a file: a different stamp means that it has changed
+# Size and modification time of a file: another stamp means that the file has changed
 Stamp = tuple[int, int]
 
 
@@ -164,7 +164,7 @@ def _stamp(file: IO[bytes]) -> Stamp:
 
 @contextmanager
 def open_unchanged(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]]:
-    """Yield an open file; raise if it is changed: now, if `stamp` is given, or at the end."""
+    """Yield an open file; raise if its stamp is not `stamp` (if given), or changes meanwhile."""
     try:
         with path.open("rb") as file:
             stamp = stamp or _stamp(file)
@@ -182,7 +182,7 @@ def _refuse_changed(path: Path, file: IO[bytes], stamp: Stamp) -> None:
 
 def _changed_error(path: Path) -> InputError:
     return InputError(
-        f"{path}: the file has changed since its rows were counted; start again when it is complete"
+        f"{path}: the file has changed since its rows were counted; start again when complete"
     )
 
 
@@ -264,7 +264,7 @@ class Npy:
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except Exception as error:  # a damaged header has many ways to fail
-            reason, _, _ = str(error).partition(".")  # then follows advice to unpickle
+            reason, _, _ = str(error).partition(".")  # without advice to unpickle
             raise InputError(f"{path}: no array of numbers: {reason}; use numpy.save") from error
         if not isinstance(array, np.memmap) or array.dtype.kind not in "fiub":
             found = f"dtype {array.dtype}" if hasattr(array, "dtype") else "an npz archive"
@@ -301,7 +301,7 @@ class Npy:
             pages.madvise(mmap.MADV_DONTNEED)  # frees memory even if the array is kept
 
     def _pages(self, start: int, stop: int) -> tuple[int, int, int]:
-        """Return where the pages with some rows start, their size, and the bytes before these."""
+        """Return where the pages of some rows start, their size, and the bytes before the rows."""
         row_bytes = int(np.prod(self.shape[1:])) * self.dtype.itemsize
         begin, end = self.offset + start * row_bytes, self.offset + stop * row_bytes  # in the file
         before = begin % mmap.ALLOCATIONGRANULARITY  # a map begins at a multiple of this
@@ -316,7 +316,7 @@ class _NpyBlocks(Source):
 
     @property
     def mapped(self) -> Mapped | None:
-        is_aligned = self.features.offset % self.features.dtype.alignment == 0
+        is_aligned = self.features.offset % self.features.dtype.alignment == 0  # else copied
         return self.features.mapped if self.features.dtype == self.dtype and is_aligned else None
 
     def read(self, runs: Iterable[range]) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
@@ -372,6 +372,6 @@ def _scan_npy(
             )
         if not np.isfinite(y).all():
             row = start + 1 + np.argmin(np.isfinite(y))
-            raise InputError(f"{labels.path}: label {row} (from 1) is not finite; correct the row")
+            raise InputError(f"{labels.path}: label {row} (from 1) is not finite; give a number")
         scan.see(y, labels.path)
     return replace(blocks, positives=scan.positives())

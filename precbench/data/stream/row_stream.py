@@ -152,7 +152,7 @@ class RowStream:
         return starmap(_gathered, self.visits(batch_size, rng))
 
     def visits(self, batch_size: int, rng: np.random.Generator | None = None) -> Iterator[Visit]:
-        """Yield the pieces of `batches` without copies: a matrix, and which of its rows to visit.
+        """Yield the pieces of `batches` without copies: X, y, and which rows to visit.
 
         Parameters
         ----------
@@ -259,7 +259,7 @@ class RowStream:
     def _blocks_that_fill_a_buffer(
         self, blocks: list[int]
     ) -> Iterator[tuple[list[Span], NDArray[np.int32]]]:
-        """Yield for each full buffer its blocks as spans, and the rows of these that are kept."""
+        """Yield for each full buffer the spans of its blocks, and the numbers of the rows kept."""
         spans: list[Span] = []
         kept_rows: list[NDArray[np.int32]] = []
         n_kept = 0
@@ -292,7 +292,7 @@ class RowStream:
             labels[filled] = y[is_kept]
             buffer[filled] = X if is_kept.all() else X[is_kept]
             if self.scaler is not None:
-                self.scaler.transform_in_place(buffer[filled])
+                self.scaler.transform_in_place(buffer[filled])  # a view
             n = filled.stop
             if n >= full:
                 yield buffer[:n], labels[:n]
