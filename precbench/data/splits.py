@@ -164,9 +164,9 @@ def _draw(
     if stratified and min(dataset.n_pos, len(y) - dataset.n_pos) < 2:
         raise InputError(
             f"{dataset.name} has {count(dataset.n_pos, 'positive')} in {len(y):,} rows; a "
-            "stratified split needs at least 2 rows of each class; use another split, or add rows"
+            "stratified split needs at least 2 rows of each class; do not stratify, or add rows"
         )
-    # A random split is drawn anew for each index; all folds belong to one partition.
+    # Each random split is a draw of its own; all folds belong to one partition.
     key = (index, "random") if is_random else ("kfold",)
     random_state = legacy_generator(seed, dataset.split_key or dataset.name, *key)
     try:

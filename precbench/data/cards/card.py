@@ -21,7 +21,7 @@ Sha256 = Annotated[str, matching(r"[0-9a-f]{64}", "should be 64 lower-case hexad
 Md5 = Annotated[str, matching(r"[0-9a-f]{32}", "should be 32 lower-case hexadecimal digits")]
 
 
-class File(Section):
+class File(Section):  # of a data set
     name: PlainName
     urls: Items[Address] = ()  # in the order to try
     sha256: Sha256 | None = None
@@ -50,7 +50,7 @@ class Use(Section):  # of the data set in a paper
     how: str
 
 
-class StandIn(Section):
+class StandIn(Section):  # synthetic rows in place of missing files
     density: Annotated[float, Field(gt=0, le=1)]  # fraction of non-zero values
     noise: Annotated[float, Field(ge=0)]  # standard deviation; that of the signal is 1
 

@@ -187,7 +187,7 @@ def _changed_error(path: Path) -> InputError:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _TextBlocks(Source):
+class _TextBlocks(Source):  # of an svmlight file
     path: Path
     stamp: Stamp
     offsets: NDArray[np.int64]  # the first byte of each block, then the size of the file
@@ -309,7 +309,7 @@ class Npy:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _NpyBlocks(Source):
+class _NpyBlocks(Source):  # of an npy file of rows and an npy file of their labels
     features: Npy
     labels: Npy
     target: object  # the canonical label of the positive class

@@ -415,7 +415,7 @@ def stream_dataset(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _ArrayBlocks(Source):
+class _ArrayBlocks(Source):  # of the arrays of a data set
     X: Matrix
     y: NDArray[np.float64]
 
