@@ -32,7 +32,7 @@ def config_schema() -> dict[str, Any]:
     shared = {name: schema for name, schema in entry["properties"].items() if name != "params"}
     definitions["LabelledSolver"] = _labelled(shared)  # a label with the key `solver`
     properties = experiment["properties"]
-    kinds = properties["datasets"]["items"]["anyOf"]  # mappings; a name alone is accepted, too
+    kinds = properties["datasets"]["items"]["anyOf"]  # mappings; below, names are accepted as well
     properties["datasets"] = _listed({"anyOf": [{"enum": list(DATASETS)}, *kinds]})
     properties["metrics"] = _listed({"$ref": "#/$defs/Metric"})
     properties["solvers"] = {
@@ -68,8 +68,8 @@ def _metric() -> dict[str, Any]:
         }
         for name, spec in METRICS.items()
     }
-    one = {"minProperties": 1, "maxProperties": 1, "additionalProperties": False}
-    return {"anyOf": [{"enum": list(METRICS)}, {"type": "object", "properties": named, **one}]}
+    one_key = {"minProperties": 1, "maxProperties": 1, "additionalProperties": False}
+    return {"anyOf": [{"enum": list(METRICS)}, {"type": "object", "properties": named, **one_key}]}
 
 
 def _solver(name: str, shared: dict[str, Any]) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def _solver(name: str, shared: dict[str, Any]) -> dict[str, Any]:
 
 
 def _labelled(shared: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema below any label: `solver`, and keys that this solver has, or `shared`."""
+    """Return the schema below any label: `solver`, the keys in `shared`, and parameters of it."""
     cases = [
         {
             "if": {"properties": {"solver": {"const": name}}, "required": ["solver"]},
@@ -101,5 +101,5 @@ def _labelled(shared: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": known, "required": ["solver"], "allOf": cases}
 
 
-def _default(value: Any) -> dict[str, Any]:
+def _default(value: Any) -> dict[str, Any]:  # {} for a default that is no plain value
     return {"default": value} if isinstance(value, str | int | float | bool | None) else {}

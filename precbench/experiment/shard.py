@@ -35,7 +35,7 @@ class Shard:
         return f"{self.number}/{self.total}"
 
     def folder(self, results: Path) -> Path:
-        """Return its folder in a folder of results, such as ``shards/03-of-10``."""
+        """Return the shard's folder in a folder of results, such as ``shards/03-of-10``."""
         return results / SHARDS / f"{self.number:0{len(str(self.total))}}-of-{self.total}"
 
     def keys(self, plan: "Plan", wanted: Collection[str], *, by_split: bool = False) -> set[str]:
@@ -43,16 +43,16 @@ class Shard:
 
         Trials are sorted by data set, solver and key, and dealt one by one: shards differ by at
         most one trial, in all and of each solver, which a choice by hash would not ensure. With
-        `by_split`, all trials on a split are dealt together, so that their times are of one
-        machine, the largest groups first. The result depends neither on the order of the config,
-        nor on which trials have run.
+        `by_split`, all trials on a split are dealt together, the largest groups first, so that
+        their times are of one machine. The result depends neither on the order of the config, nor
+        on which trials have run.
         """
         places: dict[str, tuple[str, str]] = {}  # data set, and split or label, by key
         for trial, key in plan.trials:
             if key in wanted:
                 split = f"{trial.split.index:06}"  # with zeros in front, to sort it as text
                 place = trial.dataset.name, split if by_split else trial.label
-                # Trials with equal numbers share a key: the first of their labels counts.
+                # Trials with equal numbers share a key: the first label by alphabet counts.
                 places[key] = min(places.get(key, place), place)
         groups: dict[tuple[str, ...], list[str]] = {}  # keys dealt together: all of a split, or one
         for key, place in places.items():
