@@ -60,14 +60,14 @@ def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | N
     # A single job also runs in a process of its own, so that a crash does not end the run.
     waiting = {job.key: job for job in jobs}
     was_lost_at_start = False
-    while waiting:  # once, and again with new workers each time that one has died
+    while waiting:  # once, and again with new workers each time that a worker has died
         n_waiting = len(waiting)
         try:
             with _shared_rows(list(waiting.values())) as calls:
                 for key, status in workers.run(_run, calls, n_workers):
                     yield waiting.pop(key), status
-        except BrokenProcessPool as error:  # one worker has died, and the others are ended, too
-            # Jobs that had begun are yielded: those with a record of this run, or with a mark.
+        except BrokenProcessPool as error:  # a worker has died, and Python has ended the others
+            # Yield the jobs that had begun: with a record of this run, or with a mark (None).
             for job in list(waiting.values()):
                 record = Store(job.folder).read(job.key)
                 outcome = record.status if record is not None and record.run == job.run else None
@@ -75,7 +75,7 @@ def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | N
                     job.mark.unlink(missing_ok=True)
                     yield waiting.pop(job.key), outcome
             is_lost_at_start = len(waiting) == n_waiting
-            if is_lost_at_start and was_lost_at_start:  # once may be by chance
+            if is_lost_at_start and was_lost_at_start:  # a single loss may be by chance
                 raise PrecbenchError(
                     "worker processes die at their start, perhaps for lack of memory; use fewer "
                     "workers (--jobs)"
