@@ -100,10 +100,8 @@ class Outcomes:
     def stopped(
         self, dataset: str, solver: str, metric: str = "", by: str = "limit"
     ) -> tuple[int, int]:
-        """Return how many trials the limit `by` stopped, and how many trials there are.
-
-        Counted are the trials that have the `metric` (default: the first), at any sweep point.
-        """
+        """Return how many trials the limit `by` stopped, and how many trials there are."""
+        # Counted are the trials that have the `metric` (default: the first), at any sweep point.
         rows = self._points(dataset, solver, metric or self.run.metrics[0], "test")
         return int((rows["stopped"] == by).sum()), len(rows)
 

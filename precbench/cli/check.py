@@ -92,7 +92,7 @@ def check_results(
     measured = {*evidence.outcomes, *evidence.values}  # names of experiments and studies in RESULTS
     evidence.values.update(_quick_studies(claims))  # numbers that follow from definitions
     ledger = make_ledger(claims, evidence)
-    new_reference = updated(ledger, before)  # keeps a verdict that too few runs decide now
+    new_reference = updated(ledger, before)  # keeps old verdicts where there are too few runs now
     changed = changes(new_reference if update_reference else ledger, before)  # verdicts that differ
 
     store = Store(out or results[0])  # writes files whole or not at all
@@ -144,7 +144,7 @@ def _print_verdicts(rows: Sequence[LedgerRow], verdict: str | None) -> None:
     if verdict is not None:
         print_table(claims_table(rows, f"{verdict.capitalize()}: {len(rows)}"))
     elif rows:
-        # Claims not plainly reproduced, claims not measured, and how many have each verdict.
+        # Claims not plainly reproduced, claims not measured, and the number of claims by verdict.
         for table in (open_table(rows), missing_table(rows), counts_table(rows)):
             if table.rows:
                 print_table(table)

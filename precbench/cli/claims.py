@@ -40,7 +40,7 @@ def new_claims(
         list[str] | None,
         typer.Argument(
             metavar="[FIELD=VALUE]...",
-            help="More fields of each claim, for example dataset=letter runs=5.",
+            help="More fields of each claim (see precbench list claims --json), such as runs=5.",
         ),
     ] = None,
     config: Annotated[
@@ -53,7 +53,7 @@ def new_claims(
         typer.Option("--csv", help="CSV file of a printed table, with column and row names."),
     ] = None,
     columns: Annotated[
-        str, typer.Option(help="Field of the claims whose values the column names of --csv are.")
+        str, typer.Option(help="Field of the claims that the column names of --csv give.")
     ] = "solver",
     rows: Annotated[
         str, typer.Option(help="Field of the claims that the row names of --csv give.")
@@ -170,7 +170,7 @@ def _with_entry(path: Path, head: dict[str, str], key: str, entry: dict[str, Any
         if old.get(name) != value:
             raise InputError(f"{path} has {name}: {old.get(name)}, not {value}; give another file")
     indented = indent(_as_yaml([entry]), "  ")
-    # The key is found by the line breaks around it; the first line, too, gets one before it.
+    # The key is found by the line breaks around it: a line break is put before the first line.
     before, key_line, after = f"\n{text}".partition(f"\n{key}:\n")
     if not key_line:  # the file has no such list yet
         return f"{text.rstrip()}\n{key}:\n{indented}"

@@ -17,7 +17,7 @@ from precbench.results import Run, read_run
 from precbench.statistics import resampled_test
 from precbench.store import find_result_folders
 
-_CELL = ["dataset", "sweep", "metric", "part", "solver"]  # has a value in each split
+_CELL = ["dataset", "sweep", "metric", "part", "solver"]  # columns of a cell: a value per split
 _TRIAL = [*_CELL, "split"]
 _UNEQUAL_COUNTS = {  # keys of what `_difference` returns, with words for each count
     "differing": "differ",
@@ -91,7 +91,7 @@ def _difference(first: Run, second: Run, tolerance: float) -> dict[str, Any]:
     one, other = _finals(first), _finals(second)  # one value by cell and split
     both = one.add_suffix("_first").join(other.add_suffix("_second"), how="inner")
     a, b = both["value_first"].to_numpy(), both["value_second"].to_numpy()
-    with np.errstate(invalid="ignore"):  # inf - inf
+    with np.errstate(invalid="ignore"):  # inf - inf is NaN, which is not near
         near = np.abs(a - b) <= tolerance * np.maximum(np.abs(a), np.abs(b))
     both["differs"] = ~((a == b) | near | (np.isnan(a) & np.isnan(b)))  # missing in both: equal
     cells = [
@@ -110,7 +110,7 @@ def _difference(first: Run, second: Run, tolerance: float) -> dict[str, Any]:
 
 
 def _finals(run: Run) -> pd.DataFrame:
-    """Return the final values by trial; one that failed has a missing value."""
+    """Return the final values by trial; a failed trial has a missing value."""
     rows = run.results[run.results["final"] | (run.results["status"] != "ok")]
     return rows.set_index(_TRIAL)[["value"]]
 
@@ -124,7 +124,7 @@ def _cell(place: dict[str, str], rows: pd.DataFrame, shares: dict[str, float]) -
     low = high = None
     share = shares.get(place["dataset"])
     if len(pair) > 1 and share is not None and np.isfinite(pair).all():
-        _, low, high, _ = resampled_test(pair[:, 1], pair[:, 0], share)  # mean and p are not used
+        _mean, low, high, _p = resampled_test(pair[:, 1], pair[:, 0], share)  # second - first
     return {
         **place,
         "first": _json_number(first),

@@ -73,7 +73,7 @@ def evaluate(
     )
     is_hit = read_labels(file, label, positive, **options.layout) > 0  # of each row
     n_rows, n_pos = len(is_hit), int(np.count_nonzero(is_hit))
-    # Without --k that of the model, or the default of fit
+    # Without --k, the k of the model, or else the default of fit
     k_given = (quality.k if quality else 0.25) if k is None else plain_value(k)
     if not n_pos and isinstance(k_given, float):
         raise InputError(
@@ -93,7 +93,7 @@ def evaluate(
     }  # fmt: skip
     hits_text = f"{_hits(hits)} among the first {length:,}: precision {hits / length:.3f}"
     if quality and (measured := quality.length):
-        # It was measured on a list of `measured.rows` rows: look up the same share of these.
+        # The model was measured on a list of `measured.rows` rows: look up as large a share.
         same_share, curve = length / n_rows * measured.rows, measured.curve
         value = np.interp(same_share, curve["length"], curve["precision"])
         result["precision_when_fitted"] = float(value)
@@ -158,7 +158,7 @@ def _compare_lists(
     n_rows, own_hits, other_hits = (  # ties make fractions, the test needs whole numbers
         round(float(n)) for n in (only_own.sum(), only_own @ is_hit, only_other @ is_hit)
     )
-    by_list = [[hits, n_rows - hits] for hits in (own_hits, other_hits)]
+    by_list = [[hits, n_rows - hits] for hits in (own_hits, other_hits)]  # hits, other rows
     counts = {"rows": n_rows, "own": own_hits, "others": other_hits}
     return {"hits": _count_hits(other, is_hit), **counts, "p": float(fisher_exact(by_list).pvalue)}
 

@@ -35,7 +35,7 @@ Mirror = Annotated[str | None, typer.Option(help=MIRROR)]
 
 
 def refuse_unknown(what: str, value: str | None, known: Collection[str], listed: str = "") -> None:
-    if value is not None and value not in known:
+    if value is not None and value not in known:  # `listed`: what precbench list calls `known`
         raise InputError(f"unknown {what} {value!r}{nearest_or_all(value, known, listed)}")
 
 

@@ -44,7 +44,7 @@ def profile(options: ProfileOptions) -> int:
     options.checked_worth()  # refuses what compare would refuse
     own = options.table()
     profiled = profile_table(own, options.reading, options.allow or ())
-    n_rows, n_pos, n_copies, columns, table_error = profiled.values()
+    n_rows, n_pos, n_copies, columns, table_error = profiled.values()  # in the order of its keys
     rows = f"{one_line(options.file.name)}: {n_rows:,} rows"
     rows += "" if n_pos is None else f", {n_pos:,} positive ({n_pos / n_rows:.2%})"
     if options.groups is not None and options.groups in own.frame:

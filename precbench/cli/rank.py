@@ -78,7 +78,7 @@ def rank(
                 "--parameters must be a mapping of names to values, such as '{C: 0.1}'"
             )
     label, entry = f"{name} (yours)", {"solver": name, **params}
-    common = shared_parameters(survey_config["common"], {label: entry})  # that it has, too
+    common = shared_parameters(survey_config["common"], {label: entry})  # that the solver has
     tasks = read_tasks()[::3] if options.small else read_tasks()  # sorted by number of rows
     experiment = "rank-" + re.sub(r"[^A-Za-z0-9_-]+", "-", name)
     paths = write_configs(

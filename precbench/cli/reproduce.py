@@ -33,8 +33,8 @@ class _Run:
     config: Experiment | Study
     claims: Sequence[Claim]
     options: RunOptions
-    seconds: float | None
-    n_trials: int
+    seconds: float | None  # expected; None for a study
+    n_trials: int  # missing ones
 
     @property
     def description(self) -> str:
@@ -121,7 +121,7 @@ def reproduce(
 
 
 def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str]]]:
-    """Return, by config, the claims about the targets, by id, and the names of the data to use."""
+    """Return by config: the claims about the targets, by id, and the names of the data to use."""
     testable = [c for c in load_claims() if c.is_testable]
     papers = {claim.paper for claim in testable}
     configs = {claim.config for claim in testable}
@@ -136,7 +136,7 @@ def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str
             )
         for claim in testable:
             if claim.is_about(target) or target in (claim.paper, claim.config):
-                claims, datasets = chosen.setdefault(claim.config, ({}, set()))  # so far
+                claims, datasets = chosen.setdefault(claim.config, ({}, set()))  # both filled here
                 claims[claim.id] = claim
                 datasets |= {target} if target in data else {*claim.data}  # no others of the claim
     return chosen
@@ -145,7 +145,7 @@ def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str
 def _planned(
     name: str, claims: list[Claim], datasets: set[str], options: RunOptions, missing: dict[str, str]
 ) -> list[_Run]:
-    """Return a list of the run of a config, empty without data; add absent data to `missing`."""
+    """Return the run of a config in a list, [] without data; add absent data sets to `missing`."""
     config = load_config(name)
     if isinstance(config, Study):
         return [_Run(name, config, claims, options, seconds=None, n_trials=1)]
@@ -163,7 +163,7 @@ def _planned(
     timing = any(claim.is_timed for claim in claims)
     selected = replace(
         options,
-        solvers=sorted(labels) or [next(iter(config.solvers))],  # any one: only rows are counted
+        solvers=sorted(labels) or [next(iter(config.solvers))],  # any solver: only rows count
         datasets=available,
         splits=None if labels else "0",  # counts of rows need a single trial
         timing=timing,

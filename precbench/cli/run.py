@@ -211,7 +211,7 @@ def _connect(options: RunOptions) -> "AbstractContextManager[Cluster | None]":
 
 
 def has_failed(summary: dict[str, Any]) -> bool:
-    """Return whether a trial of a run has failed; a skipped one has not."""
+    """Return whether a trial of a run has failed; a skipped trial has not."""
     return bool(summary["not_ok"].keys() - {"skipped"})
 
 
@@ -224,12 +224,12 @@ def prepared(
     """Check the options against a config; return a function that runs it.
 
     The function takes a cluster to run on, if there is one, and returns a summary of the run.
-    `name` is that of the config, empty without a file; `datasets` are those loaded already.
+    `name` is the name of the config, "" without a file; `datasets` are loaded already.
     """
     if isinstance(config, Experiment):
         selected = config.select(*_chosen(config, options), split_numbers(options.splits))
         return partial(_run, config, selected, options, name, datasets=datasets)
-    # --rerun changed-code is allowed, without effect: a study is computed anew each time.
+    # --rerun changed-code is allowed, without effect: every run computes a study.
     statuses = options.rerun_statuses - {_CHANGED_CODE}
     selections = (options.solvers, options.datasets, options.skip, statuses, options.shard)
     if any(selections) or options.splits is not None:
@@ -435,7 +435,7 @@ def _train(
     n_done, bar = 0, progress(len(trials), quiet=options.quiet, verbose=options.verbose)
     with bar as show, closing(outcomes) as finished:
         try:
-            for job, _ in finished:  # as trials end; _: the status, which the record has, too
+            for job, _ in finished:  # as trials end; _: the status, which is also in the record
                 store.require_lock()
                 record = store.read(job.key)
                 assert record is not None

@@ -166,7 +166,7 @@ def score(
     if explainer is not None:
         ranking, records = explainer.with_reasons(ranking)
     ranking["row"] = gaps.places_of(ranking["row"])  # numbers in the file, blank rows included
-    for record, row in zip(records or (), ranking["row"].tolist(), strict=False):  # if any
+    for record, row in zip(records or (), ranking["row"].tolist(), strict=False):  # None: no record
         record["row"] = row
     # What is said of the list: in `report` for JSON, in `sentences` for people.
     report: dict[str, Any] = dict.fromkeys(("hits", "drift", "last"))  # None if not computed
@@ -217,8 +217,8 @@ def _on_disk(file: Path) -> Iterator[Path]:
 
 def _read_names(earlier: Path, column: str) -> set[str]:
     """Return the entries of a column of an earlier list: ids, or row numbers as text."""
-    if format_of(earlier) not in TABLES:
-        raise InputError(f"--last {earlier}: give a list that score has written, CSV or Parquet")
+    if (kind := format_of(earlier)) not in TABLES:
+        raise InputError(f"--last {earlier} is {kind}; give a CSV or Parquet list that score wrote")
     blocks = read_new_blocks(earlier, Encoding("csv", 0, dense=True), keep=[column])  # no features
     return {name for _, columns in blocks for name in columns[column]}
 

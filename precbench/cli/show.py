@@ -86,7 +86,7 @@ def _show_model(path: str, as_json: bool) -> None:
     try:
         provenance = checked(model.about, _Provenance)
     except ValueError as error:
-        raise InputError(f"{path}: damaged description; fit the model again ({error})") from error
+        raise InputError(f"{path}: damaged ({error}); fit and save the model again") from error
     if as_json:
         print(json.dumps(_facts(path, model, provenance, quality)))
         return

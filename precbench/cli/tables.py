@@ -66,7 +66,7 @@ class _Column:
         self.cells = cells
         self.has_sentences = any(cell.cell_len > _SENTENCE for cell in cells)
         texts = [cell.plain for cell in cells]
-        # A header may be broken between words; cells, too, in a column with a long one.
+        # A header may be broken between words; in a column with a long cell, all cells may.
         words = " ".join([header, *(texts if self.has_sentences else ())]).split()
         cell_widths = [_NARROWEST] if self.has_sentences else map(cell_len, texts)
         self.least = max([1, *cell_widths, *map(cell_len, words)])

@@ -258,8 +258,7 @@ def _groups_of_shared_visits(
     trial: Trial, candidates: list[dict[str, Any]]
 ) -> list[tuple[Fourier | None, list[int]]]:
     """Return groups of candidates that can learn together, as (random features, their numbers)."""
-    # Solvers with equal `visits` take the same rows in the same order; without `visits`, each is
-    # a group of its own.
+    # Solvers with equal `visits` take the same rows in the same order; without `visits`: alone.
     groups: dict[tuple[Fourier | None, Hashable], list[int]] = {}
     for number, candidate in enumerate(candidates):
         visits = getattr(_solver(trial, trial.params_of(candidate)), "visits", None)
