@@ -126,7 +126,7 @@ class Outcomes:
         if rows.index.has_duplicates:
             raise MissingError(
                 f"{metric} of {self.run.name} was measured at several points of the sweep, but "
-                "the claim needs one: give it the kind 'variation', or 'order' with the key 'at'"
+                "the claim needs one point: give the kind 'variation', or 'order' with the key 'at'"
             )
         return rows
 

@@ -71,7 +71,7 @@ class _Table(Section):
             problems += at((), unknown(f"group (best of row {name})", group, groups))  # (): groups
         # The best group of a row is a claim about solvers, so that each column needs a solver.
         lacking = [column for column, fields in columns.items() if best and "solver" not in fields]
-        refuse(problems + at((), [f"column {column} has no solver" for column in lacking]))
+        refuse(problems + at((), [f"column {c} has no solver, which best needs" for c in lacking]))
         return groups
 
     @field_validator("rows")

@@ -49,14 +49,14 @@ def check_results(
         bool, typer.Option("--update-reference", help="Replace the reference by the new verdicts.")
     ] = False,
     reference: Annotated[
-        Path | None, typer.Option(help="CSV of verdicts to compare with [default: those shipped].")
+        Path | None, typer.Option(help="CSV of verdicts to compare with [default: shipped CSV].")
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder to write ledger.csv, .json, .md to [default: first of RESULTS]."),
     ] = None,
     show_all: Annotated[
-        bool, typer.Option("--all", help="Show all claims, not only those about these results.")
+        bool, typer.Option("--all", help="Show all claims, not only claims about these results.")
     ] = False,
     paper: Annotated[
         str | None, typer.Option(help="Show only the claims of this paper, for example kar2015.")

@@ -38,7 +38,7 @@ def evaluate(
         ),
     ] = None,
     against: Annotated[
-        Path | None, typer.Option(help="Another model file; its list is compared with the first.")
+        Path | None, typer.Option(help="Another model file; the lists of both are compared.")
     ] = None,
     fail_below: Annotated[
         float | None,

@@ -26,7 +26,7 @@ def merge_results(
     folders: Annotated[
         list[Path], typer.Argument(help="Folders of results, or of single experiments in them.")
     ],
-    out: Annotated[Path, typer.Option(help="Folder to merge into; the results that it has stay.")],
+    out: Annotated[Path, typer.Option(help="Folder to merge into; results that are there stay.")],
     keep: Annotated[
         Path | None,
         typer.Option(help="One of the folders: its records are kept where numbers differ."),

@@ -93,7 +93,7 @@ def reproduce(
     options = RunOptions(
         jobs=jobs, dry_run=dry_run, out=out, mirror=mirror, as_json=as_json, no_stand_in=True
     )
-    for name, (chosen, datasets) in _chosen(targets).items():  # claims of each config by id
+    for name, (chosen, datasets) in _chosen(targets).items():  # by config; `chosen`: claims by id
         runs += _planned(name, list(chosen.values()), datasets, options, missing)
     if not runs:
         raise DataUnavailableError("\n".join(missing.values()))
@@ -138,7 +138,7 @@ def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str
             if claim.is_about(target) or target in (claim.paper, claim.config):
                 claims, datasets = chosen.setdefault(claim.config, ({}, set()))  # both filled here
                 claims[claim.id] = claim
-                datasets |= {target} if target in data else {*claim.data}  # no others of the claim
+                datasets |= {target} if target in data else {*claim.data}  # a data set: only that
     return chosen
 
 

@@ -136,7 +136,7 @@ class RunOptions:
         bool,
         typer.Option(
             "--timing",
-            help="Run one trial at a time, to compare times; those that ran in parallel run again.",
+            help="Run one trial at a time, to compare times; trials run in parallel run again.",
             rich_help_panel=_WORKERS,
         ),
     ] = False

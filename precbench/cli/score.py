@@ -48,7 +48,7 @@ def score(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="File to write: .csv, .xlsx or .parquet; an existing one is replaced."),
+        typer.Option(help="File to write: .csv, .xlsx or .parquet; an existing file is replaced."),
     ] = None,
     probability: Annotated[
         bool, typer.Option("--probability", help="Add a column with the probability of a hit.")

@@ -259,7 +259,7 @@ class Experiment(Section):
         chosen = tuple(e for e in self.datasets if e.name in (smoke.datasets or ()))
         changes: dict[str, Any] = {
             "rows": smoke.rows,
-            "datasets": chosen or self.datasets,  # all, if `select` has left none of those chosen
+            "datasets": chosen or self.datasets,  # all, if `select` has left no chosen data set
             "protocol": self.protocol.model_copy(
                 update={"splits": self.protocol.indices[: smoke.n_splits]}
             ),

@@ -44,7 +44,7 @@ def read_data(
     dtype: Dtype = "float64",
 ) -> Dataset:
     """Load the data set of a config entry; of more than `rows` rows, about `rows` are drawn."""
-    # They are the same in every run. Without `stand_ins`, ``on_missing: stand-in`` is an error.
+    # The draw is the same in every run. Without `stand_ins`, ``on_missing: stand-in`` is an error.
     if isinstance(entry, StreamedFile):
         return _open_stream(entry, rows, dtype)
     if isinstance(entry, FileData):
@@ -69,7 +69,7 @@ def read_data(
 
 
 def _open_stream(entry: StreamedFile, rows: int | None, dtype: Dtype) -> StreamedDataset:
-    # Open a streamed file; each row is drawn by itself, so that about `rows` of them are kept.
+    # Open a streamed file; each row is drawn by itself, so that about `rows` rows are kept.
     from precbench.data import open_stream
 
     options = entry.model_dump(exclude={"file", "name", "stream"}, exclude_none=True)

@@ -50,7 +50,7 @@ def _record_death(job: Job, seconds: float) -> str:
     if seconds > job.trial.timeout:  # compiled code has kept the trial's own timer waiting
         status, reason = "timeout", f"more than {job.trial.timeout:g} s in compiled code"
     else:
-        status, reason = "crashed", "the process died twice while working on it"
+        status, reason = "crashed", "the process died twice while working on this trial"
     Store(job.folder).write(base_record(job) | {"status": status, "reason": reason})
     return status
 
