@@ -77,7 +77,7 @@ class _Table(Section):
     @field_validator("rows")
     @classmethod
     def _fit_the_columns(cls, rows: dict[str, _Row], info: Any) -> Any:
-        """Refuse rows with another number of cells, and exceptions in unknown columns."""
+        """Refuse rows that have not one cell for each column, and exceptions in unknown columns."""
         columns = info.data.get("columns", {})  # checked before; {} if they were refused
         problems: list[Problem] = [
             ((name, "printed"), f"has {len(row.printed)} cells, the table {len(columns)} columns")

@@ -71,7 +71,7 @@ class Printed(NamedTuple):
     unit: float
 
 
-_NUMBER = re.compile(
+_NUMBER = re.compile(  # groups: integer, decimals, power of ten, K
     r"(-?(?:\d{1,3}(?:,\d{3})+|\d+))(?:\.(\d+))?(?:\s*\*\s*10\^(\d+)|(K))?\s*%?", re.ASCII
 )
 

@@ -71,7 +71,7 @@ def write_pages(
     rows, written = [], []
     for folder in folders:
         page = write_report(folder, "changed", ledger).page  # draws figures only of new results
-        assert page is not None  # None is for "none" in place of "changed"
+        assert page is not None  # None only with "none" in place of "changed"
         content = "; ".join([page.fact, *page.marks])  # marks: warnings
         rows.append([page.title, page.source or "", content, page.verdicts])
         written.append(folder / PAGE)

@@ -121,7 +121,7 @@ def reproduce(
 
 
 def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str]]]:
-    """Return by config: the claims about the targets, by id, and the names of the data to use."""
+    """Return by config the claims about the targets, by id, and the names of the data to use."""
     testable = [c for c in load_claims() if c.is_testable]
     papers = {claim.paper for claim in testable}
     configs = {claim.config for claim in testable}

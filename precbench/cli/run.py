@@ -136,7 +136,7 @@ class RunOptions:
         bool,
         typer.Option(
             "--timing",
-            help="Run one trial at a time, to compare times; trials run in parallel run again.",
+            help="To compare times, run one trial at a time; repeat trials that ran in parallel.",
             rich_help_panel=_WORKERS,
         ),
     ] = False

@@ -467,7 +467,7 @@ def choice_problems(value: Any) -> list[str]:
     if isinstance(candidates, list) and len(candidates) > 1:
         return [
             f"{candidates[i]} is repeated among the values to tune"
-            for i in repeats(map(repr, candidates))
+            for i in repeats(map(repr, candidates))  # by text: 1 is not 1.0
         ]
     return [  # with a hint if the first key is ``tune`` misspelt
         "should be a value, or {tune: [two or more values]}, "

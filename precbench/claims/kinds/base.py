@@ -168,7 +168,7 @@ class Claim(Section):
                 yield claim.ledger_row(Verdict.NO_DATA, reason=str(missing))
 
     def judge_checked(self, evidence: Evidence) -> LedgerRow:
-        """Judge the claim without its doubtful solvers, see `doubts`, which the reason names."""
+        """Judge the claim without doubtful solvers, see `doubts`; the reason names the solvers."""
         row, claim = self.judge(evidence), self
         for solver, (verdict, reason) in self.doubts(evidence).items():
             reduced = claim.drop_solver(solver)

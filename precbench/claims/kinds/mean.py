@@ -232,7 +232,7 @@ def _judge_cell(
 
 
 def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:
-    """Return whether the trend (the difference from the first cell) is as printed; and a text."""
+    """Return whether the trend (the side of the first cell) is as printed, and why, in words."""
     claim = cell.claim
     if claim.first_solver in ("", claim.solver):
         return False, "it is the first of its row"
