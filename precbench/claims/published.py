@@ -207,7 +207,7 @@ def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
     mistakes: dict[Problem, str] = {}  # each once, with the id of the first claim that has it
     for entry in _unchecked(published, common):
         problems: list[Problem] = []
-        fields = {  # with placeholders filled in; `problems` gets those that are unknown
+        fields = {  # with placeholders filled in; `problems` gets unknown placeholders
             name: _filled(value, entry.values, (*entry.place_of(name), name), problems)
             for name, value in entry.fields.items()
         }

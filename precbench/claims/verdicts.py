@@ -103,11 +103,11 @@ class Placement(NamedTuple):
 
     p: float  # fraction of repetitions, the printed one included, at least as far out as the print
     p_of_all: float  # fraction in which any row is as far out; at most `LEVEL`: the row differs
-    smallest_error: NDArray[np.float64]  # of one value that is detected, the others being our means
+    smallest_error: NDArray[np.float64]  # by cell: detected if all other values are our means
 
 
 def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> list[Placement]:
-    """Return for each printed row where it lies among our repetitions, the same for all rows.
+    """Return for each printed row where it lies among our repetitions, which all rows share.
 
     A row is the printed values and our repetitions, an array of shape (n_repetitions, n_cells). How
     far out it lies is its Mahalanobis distance from the repetitions: differences between columns of
@@ -119,7 +119,7 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
     printed, drawn, units = zip(*(_distances(*row) for row in rows), strict=True)
     with np.errstate(divide="ignore"):  # a distance of 0 has the logarithm -inf
         log_drawn, log_printed = np.log(drawn), np.log(printed)
-    # Logarithms are scaled so that 0 is the median of a row's repetitions, and 1 their 95 % point.
+    # Logarithms are scaled: 0 is the median of a row's repetitions, 1 is their 95 % point.
     middle, high = np.median(log_drawn, axis=1), np.quantile(log_drawn, 1 - LEVEL, axis=1)
     scaled_print = (log_printed - middle) / (high - middle)
     farthest = ((log_drawn.T - middle) / (high - middle)).max(axis=1)  # by repetition
@@ -141,7 +141,7 @@ class _Distances(NamedTuple):
 
     printed: float  # of the printed values from our repetitions
     drawn: NDArray[np.float64]  # of each repetition from the others
-    unit: NDArray[np.float64]  # by cell: how far it alone has to be off for a distance of 1
+    unit: NDArray[np.float64]  # by cell: how far the cell alone has to be off for a distance of 1
 
 
 def _distances(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> _Distances:
@@ -153,10 +153,10 @@ def _distances(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> _D
     used = s > 1e-9 * s[0]  # axes along which the repetitions vary by more than rounding
     leverage, along = (u[:, used] ** 2).sum(axis=1), axes[used] / s[used, None]
     offset = (printed - centre) / spread  # z of the print
-    # Our repetitions never leave the used axes: a print that does is infinitely far out.
+    # Our repetitions never leave the used axes: a print that leaves them is infinitely far out.
     is_outside = np.abs(axes[~used] @ offset).max(initial=0) > 1e-6 * np.abs(offset).max()
     is_fixed = np.abs(axes[~used]).max(axis=0, initial=0) > 1e-6  # cells that follow from others
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore"):  # a denominator of 0: infinitely far out
         # Each from the n - 1 others, by its leverage h (Sherman and Morrison, as one row is left
         # out): (n - 2) n h / ((n - 1)^2 / n - (n - 1) h).
         drawn = (n - 2) * n * leverage / np.maximum((n - 1) ** 2 / n - (n - 1) * leverage, 0)

@@ -102,7 +102,7 @@ def new_claims(
 def _add_entry(
     to: Path, head: dict[str, str], key: str, entry: dict[str, Any], config: str
 ) -> None:
-    # Add an entry to a file of claims, created if missing; refuse one that makes the file invalid.
+    # Add an entry to a file of claims, created if missing; raise if the file would be invalid.
     # `head` has paper and experiment of the file; `key` is its list to add to: claims or tables.
     if not to.name.endswith(SUFFIX):
         raise InputError(f"--to {to}: a file of claims must be called NAME{SUFFIX}; rename it")
@@ -172,7 +172,7 @@ def _with_entry(path: Path, head: dict[str, str], key: str, entry: dict[str, Any
     indented = indent(_as_yaml([entry]), "  ")
     # The key is found by the line breaks around it: a line break is put before the first line.
     before, key_line, after = f"\n{text}".partition(f"\n{key}:\n")
-    if not key_line:  # the file has no such list yet
+    if not key_line:  # the file has no list under this key yet
         return f"{text.rstrip()}\n{key}:\n{indented}"
     return f"{before}{key_line}{indented}{after}".removeprefix("\n")
 

@@ -132,7 +132,7 @@ def describe_data(name: Annotated[str, _NAME], as_json: Json = False) -> None:
 
 
 def _print_reports(reports: Mapping[str, Sequence[FileReport]], as_json: bool) -> None:
-    """Print the status of the files of each data set, with both checksums of a damaged file."""
+    """Print the status of the files of each data set, and for a damaged file two checksums."""
     if as_json:
         described = {name: list(map(asdict, files)) for name, files in reports.items()}
         print(json.dumps(described, default=str))

@@ -93,7 +93,7 @@ def _difference(first: Run, second: Run, tolerance: float) -> dict[str, Any]:
     a, b = both["value_first"].to_numpy(), both["value_second"].to_numpy()
     with np.errstate(invalid="ignore"):  # inf - inf is NaN, which is not near
         near = np.abs(a - b) <= tolerance * np.maximum(np.abs(a), np.abs(b))
-    both["differs"] = ~((a == b) | near | (np.isnan(a) & np.isnan(b)))  # missing in both: equal
+    both["differs"] = ~((a == b) | near | (np.isnan(a) & np.isnan(b)))  # NaN in both: equal
     cells = [
         _cell(dict(zip(_CELL, map(str, cell), strict=True)), rows, first.test_shares)
         for cell, rows in both.groupby(level=_CELL, sort=False)  # cell: values of _CELL
@@ -116,7 +116,7 @@ def _finals(run: Run) -> pd.DataFrame:
 
 
 def _cell(place: dict[str, str], rows: pd.DataFrame, shares: dict[str, float]) -> dict[str, Any]:
-    # Compare the means of a cell, such as the AUC of a solver, over the splits that both runs have.
+    # Compare the means of a cell, such as the AUC of a solver, over the splits of both runs.
     # `place` names the cell; `shares` has the share of test rows of each data set. ``low`` to
     # ``high`` is the paired 95 % interval of the difference, or None.
     pair = rows[["value_first", "value_second"]].dropna().to_numpy()

@@ -34,7 +34,7 @@ def _about_solver(name: str) -> str:
         ", ".join(f"{parameter}: {value}" for parameter, value in preset.items()),
         f"package {package}" if (package := SOLVERS.package(name)) else "",
     ]
-    # A variant has no docstring of its own: that of the class of an instance is taken.
+    # A variant has no docstring of its own: the class of an instance has the docstring.
     return first_line(type(SOLVERS[name]())) + "".join(f" ({text})" for text in details if text)
 
 

@@ -40,7 +40,7 @@ def refuse_unknown(what: str, value: str | None, known: Collection[str], listed:
 
 
 def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print nested facts as JSON, or for people as YAML without those that are empty."""
+    """Print nested facts as JSON, or for people as YAML without empty facts."""
     text = json.dumps(facts, indent=1, default=str)  # turns paths into text, also for YAML
     if not as_json:
         import yaml
@@ -54,8 +54,8 @@ def takes(options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callabl
     """Return a decorator that gives a command an option for each field of a dataclass."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        # The command takes the options one by one; `function` gets an object of them all, last.
-        *parameters, _ = signature(function).parameters.values()  # _: the one for this object
+        # The command takes the options one by one; `function` gets one object of all options, last.
+        *parameters, _ = signature(function).parameters.values()  # _: for this object
 
         @wraps(function)
         def command(**values: Any) -> Any:

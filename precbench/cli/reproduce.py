@@ -27,7 +27,7 @@ from precbench.text import count, duration, one_line
 
 @dataclass(frozen=True)
 class _Run:
-    """A config, or some data sets and solvers of it, with the claims that it decides."""
+    """A config, or some of its data sets and solvers, with the claims that these decide."""
 
     name: str
     config: Experiment | Study
@@ -111,7 +111,7 @@ def reproduce(
 
     claims = [claim for run in runs for claim in run.claims]
     folders = dict.fromkeys(summary["folder"] for summary in summaries)
-    ledger = make_ledger(claims, read_evidence(filter(os.path.isdir, folders)))  # those that exist
+    ledger = make_ledger(claims, read_evidence(filter(os.path.isdir, folders)))  # if they exist
     if as_json:
         outcome = {"runs": summaries, "absent": missing, "ledger": list(map(vars, ledger))}
         print(json.dumps(outcome, indent=1))
@@ -136,7 +136,7 @@ def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str
             )
         for claim in testable:
             if claim.is_about(target) or target in (claim.paper, claim.config):
-                claims, datasets = chosen.setdefault(claim.config, ({}, set()))  # both filled here
+                claims, datasets = chosen.setdefault(claim.config, ({}, set()))  # filled in place
                 claims[claim.id] = claim
                 datasets |= {target} if target in data else {*claim.data}  # a data set: only that
     return chosen

@@ -470,7 +470,7 @@ def split_numbers(text: str | None) -> list[int] | None:
 
 
 def _announce(plan: "Plan", console: Screen) -> None:
-    """Print the title of a run, its data sets, and which of them are synthetic or left out."""
+    """Print the title of a run, its data sets, and which data are synthetic or left out."""
     console.print(f"{plan.experiment.title} ({plan.protocol}; {plan.scaling})")
     for dataset in plan.datasets.values():
         n, d = dataset.X.shape

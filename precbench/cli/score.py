@@ -139,10 +139,10 @@ def score(
     explainer = None if explain is None else Listing(loaded, explain)  # keeps the rows to explain
     gaps = Gaps() if monitor is None else monitor.gaps  # missing values, unseen categories
     gaps.refuse = refuse_gaps
-    training_rows, n_seen = loaded.training_rows, 0  # n_seen: how many of them are ranked here
+    training_rows, n_seen = loaded.training_rows, 0  # n_seen: training rows ranked here
 
     def watch(X: Any, scores: NDArray[np.float64]) -> None:
-        # Pass a block of rows to `monitor`; add to `n_seen` how many of them are training rows.
+        # Pass a block of rows to `monitor`; add the number of its training rows to `n_seen`.
         nonlocal n_seen
         if monitor is not None:
             monitor.add(X, scores)
@@ -204,7 +204,7 @@ def score(
 
 @contextmanager
 def _on_disk(file: Path) -> Iterator[Path]:
-    """Yield the path of the file of rows; for "-", that of a temporary copy of standard input."""
+    """Yield the path of the file of rows; for "-", of a temporary copy of standard input."""
     if str(file) != "-":
         yield file
         return
@@ -224,7 +224,7 @@ def _read_names(earlier: Path, column: str) -> set[str]:
 
 
 def _compare_names(names: pd.Series, before: set[str]) -> dict[str, Any]:
-    """Count names on this list, on the earlier one and on both; `jaccard`: both by either."""
+    """Count names on this list, on the earlier list and on both; `jaccard`: on both by all."""
     now = set(names.astype(str))
     again, n_union = len(now & before), len(now | before)
     return {"listed": len(now), "before": len(before), "again": again, "jaccard": again / n_union}

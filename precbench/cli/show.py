@@ -167,7 +167,7 @@ def _by_weight(model: "Model") -> "list[Member]":
 
 
 def _most_used(model: "Model") -> str:
-    """List the features with the largest weights, or of trees those with the most splits."""
+    """List the features with the largest weights; for trees, the features with the most splits."""
     names = model.encoding and model.encoding.feature_names
     if not names or model.members or model.random_features is not None:  # no weights of columns
         return ""

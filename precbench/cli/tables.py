@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from precbench.advice.length import Length
 
 _SENTENCE = 32  # a longer cell may be broken, at its spaces
-_NARROWEST = 20  # of a column with such cells
+_NARROWEST = 20  # of a column with longer cells
 _GAP = 2  # blanks between columns
 
 
@@ -59,7 +59,7 @@ def print_table(table: Table, console: Console | None = None) -> None:
 
 
 class _Column:
-    """A column of texts, and the least width in which no word or number of it is split."""
+    """A column of texts, and the least width in which none of its words and numbers is split."""
 
     def __init__(self, header: str, cells: list[Text]):
         # `least` is this width, in characters; it is not 0.

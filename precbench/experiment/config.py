@@ -130,7 +130,7 @@ class Experiment(Section):
     @field_validator("plots")
     @classmethod
     def _choose_plots(cls, plots: tuple[Plot, ...] | None, info: ValidationInfo) -> Any:
-        """Return the given plots; by default those that suit the sweep and the metrics."""
+        """Return the given plots; by default plots that suit the sweep and the metrics."""
         if plots is not None:
             return plots
         if info.data.get("sweep"):
@@ -198,7 +198,7 @@ class Experiment(Section):
             why = "has no meaning with split: time, which validates on the latest rows; remove this"
             yield from ((place, why) for place in given)
         streams = [e.name for e in self.datasets if isinstance(e, StreamedCard | StreamedFile)]
-        if streams:  # messages name the first one: they would be the same for the others
+        if streams:  # messages name the first one: for others only the name would differ
             yield from self._stream_problems(streams[0], given)
 
     def _stream_problems(self, name: str, of_tuning: Sequence[Keys]) -> Iterator[Problem]:
@@ -369,7 +369,7 @@ class Study(Section):
     @field_validator("smoke")
     @classmethod
     def _replaces_parameters(cls, smoke: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        """Check the parameters at the smoke size, which replace those of the full size."""
+        """Check the parameters at the smoke size, which replace parameters of the full size."""
         if {"kind", "parameters"} <= set(info.data):  # kind and parameters were found valid
             parameters = info.data["parameters"]
             _arguments(info.data["kind"], {**parameters, **smoke})  # raises if one is invalid

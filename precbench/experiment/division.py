@@ -69,7 +69,7 @@ def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
         folds = divide_into_folds(trial, dataset, train)
         rows["validation"] = train[min((fold for _, fold in folds), key=len)]  # the smallest fold
     elif trial.candidates:
-        rows["validation"] = train[n_fit:]  # the training rows after those for fitting
+        rows["validation"] = train[n_fit:]  # the training rows after the rows for fitting
     return {
         part: (int(np.count_nonzero(dataset.y[numbers] > 0)), len(numbers))
         for part, numbers in rows.items()
@@ -78,8 +78,8 @@ def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
 
 def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
     """Divide rows in memory; return the split, and how many training rows are for fitting."""
-    # Of the training rows, those for fitting come first and those for validation last, each in
-    # random order. The order is the same for every solver: comparisons on a split are paired.
+    # Training rows for fitting come first, and training rows for validation last, each in random
+    # order. The order is the same for every solver: comparisons on a split are paired.
     rule = trial.split
     if rule.groups == "ignore":
         dataset = replace(dataset, groups=None)
@@ -128,7 +128,7 @@ def divide_into_folds(
     seed = trial_seed(trial.seed, "folds")
     rule = StratifiedKFold if groups is None else StratifiedGroupKFold
     folds = rule(min(trial.folds, most), shuffle=True, random_state=seed).split(y, y, groups)
-    # Large groups may leave a fold, or all others together, with one class: such a fold is dropped.
+    # Large groups may leave a fold, or all others together, with one class: the fold is dropped.
     usable = [(fit, fold) for fit, fold in folds if len({*y[fit]}) == len({*y[fold]}) == 2]
     if not usable:
         raise InputError(
@@ -161,7 +161,7 @@ def _test_rows(rule: Split, dataset: StreamedDataset) -> Keep:
     if rule.kind == "provided":
         n_train = dataset.n_train or 0  # never None here: `check_division` refuses that
         return lambda numbers: numbers >= n_train
-    # A row draws a number from [0, 1) by seed and purpose; `share` accepts those in an interval.
+    # A row draws a number from [0, 1) by seed and purpose; `share` accepts an interval.
     if rule.kind == "random":
         return share(0.0, rule.test_size, rule.seed, "test")
     return share(rule.fold / rule.n_splits, (rule.fold + 1) / rule.n_splits, rule.seed, "test")

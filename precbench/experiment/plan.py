@@ -101,12 +101,12 @@ def make_plan(
     datasets: Mapping[str, Dataset] | None = None,
 ) -> Plan:
     """Return the plan of an experiment: load its data, compute and check the keys of its trials."""
-    # `only` names the data sets to load, `datasets` are those that are loaded already. Without
+    # `only` names the data sets to load, `datasets` are data sets loaded already. Without
     # `stand_ins`, a missing data set is an error whatever its ``on_missing`` says.
     from precbench.experiment.samples import read_data
 
     experiment = experiment.smoke_size() if smoke else experiment
-    datasets = dict(datasets or {})  # a copy, to add those that are loaded here
+    datasets = dict(datasets or {})  # a copy, to add data sets loaded here
     absent: dict[str, str] = {}  # messages about skipped data sets
     for entry in experiment.datasets:
         if entry.name in datasets or (only is not None and entry.name not in only):
@@ -153,7 +153,7 @@ def _refuse_too_few_rows(
     experiment: Experiment, trials: Iterable[Trial], datasets: Mapping[str, Dataset], smoke: bool
 ) -> None:
     """Refuse metrics that need more positives or rows than a part that they are measured on has."""
-    checked = set[tuple[Any, ...]]()  # cases: trials of one case have the same parts and metrics
+    checked = set[tuple[Any, ...]]()  # cases: the trials of a case have equal parts and metrics
     for trial in trials:
         dataset = datasets[trial.dataset.name]
         tuned_by = (trial.metric,) if trial.candidates else ()

@@ -146,7 +146,7 @@ class Streamed:
                 f"{self.name} has {n_rows:,} rows, {self.X.n_pos:,} of them positive; a ranking "
                 "needs rows of both classes: set another protocol.seed, or take more rows"
             )
-        first = solvers[0]  # the others have the same shuffle, seed and batch size
+        first = solvers[0]  # all have the same shuffle, seed and batch size
         rng = None if first.shuffle is False else np.random.default_rng(first.random_state)
         fits = list(map(Fit, solvers, traces))  # each solver with its trace
         fit_pieces_together(fits, n_features, lambda: self.X.visits(first.batch_size, rng))
@@ -277,7 +277,7 @@ def _subsample_rows(dataset: Dataset, rows: int) -> Dataset:
     # The rarer class gets the larger of its share and `_LEAST_SHARE`, but at most all its rows.
     if dataset.X.shape[0] <= rows:
         return dataset
-    rng = np.random.default_rng(0)  # the same rows in every run
+    rng = np.random.default_rng(0)  # every run draws equal rows
     members = [np.flatnonzero(dataset.y == label) for label in (-1.0, 1.0)]  # row numbers by class
     sizes = [max(2, round(rows * len(numbers) / len(dataset.y))) for numbers in members]
     rare, fewest = int(np.argmin(sizes)), round(_LEAST_SHARE * rows)  # `rare`: place in `sizes`

@@ -181,7 +181,7 @@ def _dataset(entry: Any, info: ValidationInfo) -> Any:
     if isinstance(entry, str):
         entry = {"name": entry}
     if isinstance(entry, dict) and "file" in entry:
-        # By default the name is that of the file, without suffixes.
+        # By default the name is the name of the file, without suffixes.
         named = {"name": Path(str(entry["file"])).name.split(".")[0], **entry}
         kind = StreamedFile if "stream" in entry else FileData
         return kind.model_validate(named, context=info.context)
@@ -354,7 +354,7 @@ def _tunable(kind: Any) -> PlainValidator:
 
 
 class Fourier(Section):
-    """Random Fourier features, whose linear scores approximate those of a Gaussian kernel.
+    """Random Fourier features, whose linear scores approximate the scores of a Gaussian kernel.
 
     They replace the scaled features x, see `sklearn.kernel_approximation.RBFSampler`. Each value
     may be tuned: ``{tune: [two or more values]}``.
@@ -393,7 +393,7 @@ class SolverEntry(Section):
     @model_validator(mode="before")
     @classmethod
     def _gather_parameters(cls, value: Any) -> Any:
-        """Move all keys but those of `SOLVER_KEYS` to `params`, the field that takes them."""
+        """Move all keys that are not in `SOLVER_KEYS` to the field `params`."""
         if not isinstance(value, dict):
             return value
         own = {name: value[name] for name in SOLVER_KEYS if name in value}
@@ -422,7 +422,7 @@ class SolverEntry(Section):
         return name in solver_defaults(self.solver)
 
     def replace(self, **params: Any) -> "SolverEntry":
-        """Return a copy with those of `params` that the solver has."""
+        """Return a copy with `params`, without parameters that the solver lacks."""
         own = {name: value for name, value in params.items() if self.has_parameter(name)}
         return self.model_copy(update={"params": {**self.params, **own}})
 

@@ -39,7 +39,7 @@ class Shard:
         return results / SHARDS / f"{self.number:0{len(str(self.total))}}-of-{self.total}"
 
     def keys(self, plan: "Plan", wanted: Collection[str], *, by_split: bool = False) -> set[str]:
-        """Return the keys of the trials in this shard; all shards together hold those `wanted`.
+        """Return the keys of the trials in this shard; all shards together hold the keys `wanted`.
 
         Trials are sorted by data set, solver and key, and dealt one by one: shards differ by at
         most one trial, in all and of each solver, which a choice by hash would not ensure. With
@@ -57,6 +57,6 @@ class Shard:
         groups: dict[tuple[str, ...], list[str]] = {}  # keys dealt together: all of a split, or one
         for key, place in places.items():
             groups.setdefault(place if by_split else (*place, key), []).append(key)
-        # The largest groups come first, those of one size in the order of their names.
+        # The largest groups come first, groups of one size in the order of their names.
         order = sorted(groups, key=lambda group: (-len(groups[group]), group))
         return {key for group in order[self.number - 1 :: self.total] for key in groups[group]}

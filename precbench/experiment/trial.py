@@ -110,7 +110,7 @@ class Trial:
 
     @property
     def candidates(self) -> dict[str, list[Any]]:
-        """The tuned parameters with their candidates, those of random features first."""
+        """The tuned parameters with their candidates; parameters of random features come first."""
         features = {} if self.fourier is None else self.fourier.candidates
         prefixed = {f"{_FOURIER}{name}": values for name, values in features.items()}
         own = {name: value["tune"] for name, value in self.params.items() if is_tuned(value)}

@@ -12,7 +12,7 @@ from precbench.solvers import SOLVERS
 from precbench.store import RETRIED, Record, Store, environment
 
 if TYPE_CHECKING:
-    from precbench.runner.dispatch import Run
+    from precbench.runner.dispatch import RunJobs
     from precbench.runner.worker import Job
 
 
@@ -26,7 +26,7 @@ def to_do(
     rerun: Collection[str] = (),
     changed_code: bool = False,
 ) -> dict[str, Trial]:
-    """Return by key, in the order of the plan, the trials to run: those without a usable record."""
+    """Return by key, in the order of the plan, the trials to run, which lack a usable record."""
     # With `timing`, records of trials that ran in parallel are unusable; with `changed_code`,
     # records that other code made. With `rerun`, only trials with one of its statuses are returned.
     to_run: dict[str, Trial] = {}
@@ -69,7 +69,7 @@ def run_plan(
     trials: Mapping[str, Trial],
     *,
     n_workers: int = 1,
-    elsewhere: "Run | None" = None,
+    elsewhere: "RunJobs | None" = None,
 ) -> "Generator[tuple[Job, str]]":
     """Run trials and yield each job and its status as it ends; the caller holds the store's lock.
 

@@ -21,12 +21,12 @@ from precbench.files import writing
 from precbench.runner.worker import Job, base_record, run_job
 from precbench.store import Store
 
-Run = Callable[[Sequence[Job]], Iterable[tuple[Job, str | None]]]
+RunJobs = Callable[[Sequence[Job]], Iterable[tuple[Job, str | None]]]
 
 _MOST_SENT = 2**20  # bytes of rows that are sent with each job; more are shared by a file
 
 
-def dispatch(jobs: Sequence[Job], run: Run) -> Iterator[tuple[Job, str]]:
+def dispatch(jobs: Sequence[Job], run: RunJobs) -> Iterator[tuple[Job, str]]:
     """Run jobs and yield each with its status as it ends.
 
     `run`, which is `run_here` or `precbench.runner.cluster.Cluster.run`, yields None as the status
@@ -114,7 +114,7 @@ def _is_shared(X: Any) -> bool:
     values = getattr(X, "data", X) if sparse.issparse(X) else X  # of a sparse X, its values
     if getattr(values, "nbytes", 0) <= _MOST_SENT:  # streamed rows have none
         return True
-    # Rows may be a view of a memory map, or a view of such a view: `base` is what a view shows.
+    # Rows may be a view of a memory map, or a view of a view: `base` is what a view shows.
     while values is not None and not isinstance(values, np.memmap):
         values = getattr(values, "base", None)
     return values is not None

@@ -188,7 +188,7 @@ def warm_up(solver: str) -> None:
     """Fit small solvers once in this process, so that no trial is charged for late imports."""
     X = np.random.default_rng(0).standard_normal((64, 2))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of too few iterations
+        warnings.simplefilter("ignore")  # warnings of too few iterations
         for name in ("perceptron-avg", "sgd-avg", solver):  # two that load shared code
             small = SOLVERS[name]()
             if name in SOLVERS.built_in:  # small: two trees, iterations and so on

@@ -106,7 +106,7 @@ class Claim(Section):
 
     @property
     def in_words(self) -> bool:
-        """Whether the verdict needs no printed number, as where both sides are measured."""
+        """Whether the verdict needs no printed number, as where two measured sides are compared."""
         fields = self.number_unless
         return fields is None or any(getattr(self, field) is not None for field in fields)
 
@@ -226,7 +226,7 @@ class Claim(Section):
 
     def _stopped(self, evidence: Evidence, by: str = "limit") -> "Iterator[_Stops]":
         """Yield how many trials a limit stopped, if any, for each solver and data set compared."""
-        # `by` names the limit: "limit", which is that of training, or "tuning limit".
+        # `by` names the limit: "limit" (of training) or "tuning limit".
         outcomes = evidence.outcomes.get(self.experiment)
         if outcomes is None:
             return
@@ -303,7 +303,7 @@ class Claim(Section):
         return replace(row, verdict=Verdict.INCONCLUSIVE, reason=reason)
 
     def undecided(self, reason: str, **other: Any) -> LedgerRow:
-        """Return the row of the ledger if there are too few results, or unsuitable ones."""
+        """Return the row of the ledger if results are too few or unsuitable."""
         return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, **other)
 
     def judged(
@@ -322,7 +322,7 @@ class _Stops(NamedTuple):
 
     solver: str
     are_too_many: bool  # half of its trials, or more
-    text: str  # the same in words
+    text: str  # how many, in words
 
 
 class MeasuredClaim(Claim):

@@ -85,7 +85,7 @@ class MeanClaim(MeasuredClaim):
 
     @classmethod
     def judge_all(cls, claims: Sequence[Self], evidence: Evidence) -> Iterator[LedgerRow]:
-        """Judge each mean of several draws alone, and those of one draw by their printed rows."""
+        """Judge each mean of several draws alone, and means of one draw by their printed rows."""
         yield from super().judge_all([c for c in claims if not c.is_one_draw], evidence)
         cells = []
         for claim in claims:

@@ -39,9 +39,9 @@ class OrderClaim(MeasuredClaim):
     of: Literal["best", "gap", "falls", "shortfall", "variation"] = "best"
     fall_by: float = 0.0
     margin: float = 0.0  # the better side may be worse by less than this
-    worse_checkpoint: int | Literal["last"] | None = None  # None: that of the better side
+    worse_checkpoint: int | Literal["last"] | None = None  # None: as the better side
     at: str = ""  # point of the sweep, as ``batch_size=500``
-    worse_at: str = ""  # point of the worse side; "": that of the better side
+    worse_at: str = ""  # point of the worse side; "": as the better side
     # Whether the claim is about a single draw: it holds if more of our draws show it than chance
     # would, fails if hardly any draw does, and else is undecided.
     one_draw: bool = False
@@ -63,7 +63,7 @@ class OrderClaim(MeasuredClaim):
         at_worse = None if at_worse == "last" else at_worse  # checkpoint; None: final weights
         better = self._best(outcomes, self.better, self.checkpoint, self.at)
         worse = self._best(outcomes, self.worse, at_worse, self.worse_at or self.at)
-        better, worse = better.align(worse, join="inner")  # on the splits that both have
+        better, worse = better.align(worse, join="inner")  # on common splits
         wins, losses, p = sign_test(better.to_numpy() + self.margin, worse.to_numpy(), self.chance)
         fields: dict[str, Any] = {
             "measured": f"holds in {wins} of {len(better)}, fails in {losses}",
@@ -148,7 +148,7 @@ class RatioClaim(Claim):
 
     @property
     def is_decided_by_values(self) -> bool:
-        """Whether the times are those to an accuracy, which the final values set."""
+        """Whether the times are times to an accuracy, which the final values set."""
         return self.within is not None
 
     def judge(self, evidence: Evidence) -> LedgerRow:
@@ -158,7 +158,7 @@ class RatioClaim(Claim):
         outcomes.refuse_different_runs(self.dataset, self.labels)
         if self.within is not None:
             slower, faster = self._times_to_accuracy(self.within, outcomes)
-        ratios = (slower / faster).dropna()  # of the splits that both have
+        ratios = (slower / faster).dropna()  # of common splits
         ratio = float(ratios.median())
         printed = self.read_as or parse_printed(self.printed).value
         if len(ratios) < MIN_TIMED_SPLITS:

@@ -28,7 +28,7 @@ from precbench.yaml.models import Items, Section, at, refuse
 class Reading(Section):
     """One way to read the paper."""
 
-    cell: Selection = Field(default_factory=dict)  # joined to that of the claim
+    cell: Selection = Field(default_factory=dict)  # joined to the `cell` of the claim
     deviation: str | None = None  # id of the documented one, if the reading is ours
 
 
@@ -103,7 +103,7 @@ class BoundClaim(Claim):
     factor: float = 1.0
     margin: float = 0.0
     # Whether the paper leaves a constant open: ours may be too small, so that a bound which fails
-    # refutes nothing, and one that holds is a trend only.
+    # refutes nothing, and a bound which holds is a trend only.
     open_constant: bool = False
 
     def judge(self, evidence: Evidence) -> LedgerRow:
@@ -168,7 +168,7 @@ class RateClaim(Claim):
     against: str  # column of the sizes
     # Selects values of the rate at the same sizes; their reciprocals stand for the sizes.
     by: Selection | None = None
-    times_log: bool = False  # the exponent is that of ``n log n``, not of n
+    times_log: bool = False  # the exponent is of ``n log n``, not of n
     exponent: float = -1.0  # the default is for `by`; without `by` the exponent has to be given
     # Slope of what does not obey the rate; default 0 if the rate falls, exponent + 1 if it grows
     trivial: float | None = None
