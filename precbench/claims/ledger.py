@@ -44,7 +44,7 @@ class Change:
 
 
 def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list[Change]:
-    """Return the verdicts that differ from settled ones of the reference.
+    """Return the verdicts that differ from settled verdicts of the reference.
 
     A decision is worse if its rank is farther from the best. No decision after a decision is also
     worse, but counts only where missing results cannot be the reason: for an exact number or a

@@ -204,7 +204,7 @@ def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
     """Yield the place and the claim for each valid claim; raise at the end if any is invalid."""
     published = validated(document, _Published)
     common = {"experiment": published.experiment, "config": config, **published.common}
-    mistakes: dict[Problem, str] = {}  # each once, with the id of the first claim that has it
+    mistakes: dict[Problem, str] = {}  # each once, with the id of the first claim
     for entry in _unchecked(published, common):
         problems: list[Problem] = []
         fields = {  # with placeholders filled in; `problems` gets unknown placeholders
@@ -251,7 +251,7 @@ def _repeated(entry: _Entry, outer: _Unchecked) -> Iterator[_Unchecked]:
     keys, own = outer.keys, entry.model_extra or {}  # own: all keys but ``for`` and ``claims``
     # For each name under ``for``: triples of the name, a value, and the fields that it brings
     axes = [[(name, *item) for item in values.items()] for name, values in entry.repeat.items()]
-    for triples in product(*axes):  # a triple per name; without ``for`` one empty ()
+    for triples in product(*axes):  # a triple per name; without ``for`` a single ()
         places = {f: (*keys, "for", name, str(v)) for name, v, fields in triples for f in fields}
         claim = _Unchecked(
             keys,

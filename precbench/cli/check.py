@@ -140,7 +140,7 @@ def report_regressions(changed: Iterable[Change]) -> int:
 
 
 def _print_verdicts(rows: Sequence[LedgerRow], verdict: str | None) -> None:
-    """Print claims that all have this verdict as one table; if it is None, tables by verdict."""
+    """Print claims that all have this verdict as one table; for None, tables by verdict."""
     if verdict is not None:
         print_table(claims_table(rows, f"{verdict.capitalize()}: {len(rows)}"))
     elif rows:

@@ -103,7 +103,7 @@ def _add_entry(
     to: Path, head: dict[str, str], key: str, entry: dict[str, Any], config: str
 ) -> None:
     # Add an entry to a file of claims, created if missing; raise if the file would be invalid.
-    # `head` has paper and experiment of the file; `key` is its list to add to: claims or tables.
+    # `head` has paper and experiment of the file; `key` names the list: claims or tables.
     if not to.name.endswith(SUFFIX):
         raise InputError(f"--to {to}: a file of claims must be called NAME{SUFFIX}; rename it")
     if to.exists():
@@ -136,7 +136,7 @@ def _cells(path: Path, columns: str, rows: str) -> dict[str, Any]:
         raise InputError(f"{path}: no table; put names in its first row and first column")
     header, *body = lines  # the corner, header[0], is not used
     for what, names in ("columns", header[1:]), ("rows", [name for name, *_ in body]):
-        for i in repeats(names):  # indices of names that an earlier one equals
+        for i in repeats(names):  # indices of repeated names
             raise InputError(f"{path}: two {what} are named {names[i]!r}; rename one")
     return {
         "columns": {name: {columns: name} for name in header[1:]},

@@ -52,7 +52,7 @@ def compare_results(
       precbench diff results/letter before/letter --json
       precbench diff results other-blas/results --tolerance 1e-9
     """
-    pairs, unpaired = _pairs(first, second)  # by experiment; names that one folder has alone
+    pairs, unpaired = _pairs(first, second)  # by experiment; names in one folder only
     differences = [_difference(read_run(one), read_run(other), tolerance) for one, other in pairs]
     same = not unpaired and not any(
         difference[name] for difference in differences for name in _UNEQUAL_COUNTS
@@ -72,7 +72,7 @@ def compare_results(
 
 
 def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str]]:
-    """Return the two folders of each common experiment, and the names that only one has."""
+    """Return the two folders of each common experiment, and the names in only one folder."""
     folders = [find_result_folders(folder, "results.csv") for folder in (first, second)]
     if folders == [[first], [second]]:  # single experiments, maybe with other names
         return [(first, second)], []

@@ -66,7 +66,7 @@ def evaluate(
 
     loaded, encoding = load_model(model)
     other = None if against is None else load_model(against)  # a model and its encoding
-    quality = quality_of(loaded, str(model))  # as measured when it was fitted; may be None
+    quality = quality_of(loaded, str(model))  # as measured at the fit; may be None
     label, positive = (
         label or getattr(quality, "label", None),
         positive or getattr(quality, "positive", None),

@@ -67,7 +67,7 @@ def one_line_warnings() -> Iterator[None]:
         warnings.simplefilter("ignore")  # all kinds but the next two: later filters go before
         warnings.simplefilter("always", UserWarning)
         warnings.simplefilter("always", RuntimeWarning)
-        warnings.filterwarnings("ignore", "A worker stopped")  # of joblib, which starts another one
+        warnings.filterwarnings("ignore", "A worker stopped")  # joblib starts another worker
         warnings.showwarning = show
         yield
 

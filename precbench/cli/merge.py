@@ -108,7 +108,7 @@ def _merges(
 
 
 def _note_request(target: Store, sources: list[Store]) -> dict[str, Any]:
-    """Note in the target all trials that runs asked for; return how many it holds and lacks."""
+    """Note in the target which trials were asked for; return how many the target has and lacks."""
     requests = [store.request() for store in (target, *sources)]  # what each last run was to do
     present = set(target.keys())
     keys = present.union(*(request.keys for request in requests))  # all that was asked for

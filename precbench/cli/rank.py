@@ -70,7 +70,7 @@ def rank(
     """
     refuse_unknown("solver", name, SOLVERS, "solvers")
     survey_config = load(shipped("configs") / "top" / "survey.yaml").data
-    params = survey_config["solvers"].get(name) or {}  # as in the survey, if it has the solver
+    params = survey_config["solvers"].get(name) or {}  # as in the survey, or none
     if options.parameters:
         params = parse(options.parameters, "--parameters").data
         if not isinstance(params, dict):
@@ -113,7 +113,7 @@ def rank(
 def _join_survey(table: pd.DataFrame) -> Survey:
     """Join results of a method with results of the survey, on their common tasks and splits."""
     committed, keys = pd.read_csv(REFERENCE), ["task", "split"]  # the survey, columns to join by
-    shared = table[keys].merge(committed[keys].drop_duplicates())  # common ones
+    shared = table[keys].merge(committed[keys].drop_duplicates())  # common tasks, splits
     if shared.empty:
         raise InputError(
             "the survey has no results on these tasks and splits; change --dataset or --splits"

@@ -34,7 +34,7 @@ class _Run:
     claims: Sequence[Claim]
     options: RunOptions
     seconds: float | None  # expected; None for a study
-    n_trials: int  # missing ones
+    n_trials: int  # to run
 
     @property
     def description(self) -> str:

@@ -247,7 +247,7 @@ def _chosen(
     labels, names = list(config.solvers), [entry.name for entry in config.datasets]
     solvers = options.solvers and _matching(options.solvers, labels)  # None: --solver is not given
     if skipped := _matching(options.skip or (), labels):
-        config.select(solvers=skipped)  # raises if one is unknown
+        config.select(solvers=skipped)  # raises if a label is unknown
         solvers = [label for label in solvers or labels if label not in skipped]
         if not solvers:
             raise InputError(f"{config.name}: --skip leaves no solver to run; skip fewer")
@@ -346,7 +346,7 @@ def _finish_shard(
 
 
 def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) -> dict[str, Any]:
-    """Compute a study (never on the cluster), or with --dry-run name it; return a summary."""
+    """Compute a study (never on the cluster), or with --dry-run show its name; return a summary."""
     from precbench.advice.report import write_report
     from precbench.runner.study import run_study
 
@@ -389,7 +389,7 @@ def _select_trials(
         rerun=options.rerun_statuses - {_CHANGED_CODE},
         changed_code=_CHANGED_CODE in options.rerun_statuses,
     )
-    done = keys - trials.keys()  # they are kept
+    done = keys - trials.keys()  # records that are kept
     if options.rerun:
         console.print(f"{len(keys)} trials, {len(trials)} of them to run again")
     else:
@@ -503,7 +503,7 @@ def _present(store: Store, console: Screen, report: "Report") -> None:
 
 
 def run_all(configs: Iterable[str], options: RunOptions) -> list[dict[str, Any]]:
-    """Run configs and return their summaries; mistakes in any are reported before one runs."""
+    """Run configs and return their summaries; mistakes in any config are reported before a run."""
     loaded = [(load_config(name), name) for name in configs]
     if options.cluster is None and not options.dry_run:
         first_config, _ = loaded[0]

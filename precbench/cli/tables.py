@@ -101,7 +101,7 @@ def _blocks(names: list[_Column], others: list[_Column], width: int) -> list[lis
 
 
 def _grid(names: list[_Column], others: list[_Column], width: int) -> Grid:
-    """Lay out the columns of names and a block of others, without rows that are empty in it."""
+    """Lay out the columns of names and a block of others, without rows that are empty there."""
     columns = [*names, *others]
     least = sum(column.least + _GAP for column in columns) - 1  # with one free place at the end
     grid = Grid(

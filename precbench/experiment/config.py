@@ -73,7 +73,7 @@ class Experiment(Section):
     more_keys: ClassVar = ("extends",)
 
     name: Name
-    # Groups of configs that are run together; the Makefile knows them
+    # Groups of configs that are run together; the Makefile knows these groups
     tags: Names = ()
     title: Line
     source: Line | None = None
@@ -154,7 +154,7 @@ class Experiment(Section):
             yield from (((key, i), f"{names[i]} is repeated") for i in repeats(names))
 
     def _sweep_problems(self) -> Iterator[Problem]:
-        """Yield the problems of ``sweep``, of keys that need it, and of ``smoke.datasets``."""
+        """Yield the problems of ``sweep``, of keys that need a sweep, and of ``smoke.datasets``."""
         smoke, plots = self.smoke, self.plots or ()
         if self.sweep is None:
             if smoke.sweep:
@@ -267,7 +267,7 @@ class Experiment(Section):
             "solvers": {n: entry.replace(**lengths) for n, entry in self.solvers.items()},
             "checkpoints": smoke.checkpoints,
         }
-        if self.sweep is not None:  # by default its first and last value, or its only one
+        if self.sweep is not None:  # by default its first and last value, or its only value
             changes["sweep"] = {
                 name: smoke.sweep or (values[0], values[-1])[: len(values)]
                 for name, values in self.sweep.items()
@@ -363,7 +363,7 @@ class Study(Section):
     @classmethod
     def _match_the_function(cls, parameters: dict[str, Any], info: ValidationInfo) -> Any:
         if "kind" in info.data:
-            _arguments(info.data["kind"], parameters)  # raises if one is invalid
+            _arguments(info.data["kind"], parameters)  # raises if some are invalid
         return parameters
 
     @field_validator("smoke")
@@ -372,7 +372,7 @@ class Study(Section):
         """Check the parameters at the smoke size, which replace parameters of the full size."""
         if {"kind", "parameters"} <= set(info.data):  # kind and parameters were found valid
             parameters = info.data["parameters"]
-            _arguments(info.data["kind"], {**parameters, **smoke})  # raises if one is invalid
+            _arguments(info.data["kind"], {**parameters, **smoke})  # raises if some are invalid
             refuse(  # new keys in a mapping of the full size; a new mapping may have any keys
                 problem
                 for name, value in smoke.items()

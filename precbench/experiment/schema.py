@@ -43,7 +43,7 @@ def config_schema() -> dict[str, Any]:
         "additionalProperties": _LABELLED,  # a label that is no name of a solver
     }
     properties["extends"] = _TEXT | {"description": "A file beside this one, whose keys hold here."}
-    experiment["required"] = []  # keys may be in the file that this one extends
+    experiment["required"] = []  # keys may be in the file that this file extends
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "precbench config",
@@ -73,7 +73,7 @@ def _metric() -> dict[str, Any]:
 
 
 def _solver(name: str, shared: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema below a label that is a solver's name; `solver` may name another one."""
+    """Return the schema below a label that is a solver's name; `solver` may name another solver."""
     return {
         "description": first_line(type(SOLVERS[name]())),
         "if": {"type": "object", "required": ["solver"]},
@@ -88,7 +88,7 @@ def _solver(name: str, shared: dict[str, Any]) -> dict[str, Any]:
 
 
 def _labelled(shared: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema below any label: `solver`, the keys in `shared`, and parameters of it."""
+    """Return the schema below any label: `solver`, `shared` keys, and parameters of the solver."""
     cases = [
         {
             "if": {"properties": {"solver": {"const": name}}, "required": ["solver"]},

@@ -85,7 +85,7 @@ def _checkpoints(value: Any) -> Any:
     return value
 
 
-# The approximate number of checkpoints, at growing distances; "every" for one after each batch or
+# The approximate number of checkpoints, at growing distances; "every": after each batch or
 # iteration; or their places, in passes over the training rows
 Checkpoints = Annotated[int | str | tuple[float, ...], PlainValidator(_checkpoints)]
 
@@ -107,7 +107,7 @@ class NamedData(Section):
 
 
 def _existing_file(file: Any, info: ValidationInfo) -> Any:
-    """Return the path of a file; a relative one starts at the folder of the config."""
+    """Return the path of a file; a relative path starts at the folder of the config."""
     if not isinstance(file, str):
         return file
     # The context is the folder of the config. A ~ without a home folder stays as it is.

@@ -54,7 +54,7 @@ class Shard:
                 place = trial.dataset.name, split if by_split else trial.label
                 # Trials with equal numbers share a key: the first label by alphabet counts.
                 places[key] = min(places.get(key, place), place)
-        groups: dict[tuple[str, ...], list[str]] = {}  # keys dealt together: all of a split, or one
+        groups: dict[tuple[str, ...], list[str]] = {}  # keys dealt together: of a split, or single
         for key, place in places.items():
             groups.setdefault(place if by_split else (*place, key), []).append(key)
         # The largest groups come first, groups of one size in the order of their names.

@@ -82,7 +82,7 @@ class Trial:
     split: Split
     solver: str  # name in `SOLVERS`
     label: str  # name in tables and figures
-    params: dict[str, Any]  # without random_state; a tuned one is ``{"tune": [candidates]}``
+    params: dict[str, Any]  # without random_state; if tuned: ``{"tune": [candidates]}``
     sweep: tuple[str, Any] | None  # the swept parameter and its value
     metric: Metric  # which tuning optimises
     validation_size: float  # fraction of the training rows
@@ -92,7 +92,7 @@ class Trial:
     timeout: float  # seconds until the trial is aborted
     limit: Limit | None
     fourier: Fourier | None = None  # random features, drawn for each split
-    parts: tuple[Part, ...] = ("test",)  # that it is measured on
+    parts: tuple[Part, ...] = ("test",)  # to measure the trial on
     dtype: Dtype = "float64"
     folds: int | None = None  # of the training rows, to measure candidates on
     tuning_rows: int | None = None  # at most so many training rows for tuning

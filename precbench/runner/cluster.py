@@ -35,7 +35,7 @@ _LOOK_SECONDS = 1.0  # between looks at whether the workers are at work
 _FETCH_SECONDS = 60.0  # for a result; if its worker has died, Dask runs the job again meanwhile
 _SETTINGS = {
     "distributed.admin.large-graph-warning-threshold": "1TB",  # the rows are meant to be sent
-    # A local worker starts again after its death, unless it takes longer than this.
+    # A local worker starts again after its death, unless the start takes longer than this.
     "distributed.deploy.lost-worker-timeout": "1h",
     # Dask does these 10 to 100 times a second, which takes 5 % of a core.
     "distributed.admin.tick.interval": "1s",
@@ -88,7 +88,7 @@ class Cluster:
                     job = sent.pop(future)
                     yield job, _write_record(job, future)
                     continue  # the check below is for the case that no job has ended
-                if any(self.client.processing().values()):  # by worker, the jobs it works on
+                if any(self.client.processing().values()):  # by worker, jobs in work
                     last_active = time.monotonic()
                 elif time.monotonic() > last_active + self.wait:
                     raise PrecbenchError(

@@ -91,7 +91,7 @@ def run_job(job: Job) -> str:
         job.mark.write_text(job.trial.title, "utf-8")
     record, arrays = outcome(job)
     Store(job.folder).write(record, arrays)
-    # The record comes first: a mark without one tells the parent which trial killed the process.
+    # The record comes first: a mark without record tells the parent which trial killed the process.
     job.mark.unlink(missing_ok=True)
     return str(record["status"])
 
@@ -200,7 +200,7 @@ def warm_up(solver: str) -> None:
 
 
 _ROW_FIELDS = ("dataset", "data_sha256", "rows", "preprocessing", "split", "seed")
-# The last prepared rows, perhaps of another trial, in a pair after what they depend on
+# At most one pair: what prepared rows depend on, and the rows, perhaps of an earlier trial
 _prepared: list[tuple[dict[str, Any], Rows]] = []
 
 
@@ -214,7 +214,7 @@ def _prepared_rows(job: Job, fourier: Fourier | None) -> Rows:
     if [kept_key for kept_key, _ in _prepared] != [key]:  # at most one is kept
         _prepared.clear()  # before the new rows need the memory
         rows = Rows(trial, job.dataset)
-        _ = rows.training  # prepares them now, before a clock starts
+        _ = rows.training  # prepares the rows now, before a clock starts
         _prepared.append((key, rows))
     [(_, rows)] = _prepared
     return rows

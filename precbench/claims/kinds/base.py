@@ -279,7 +279,7 @@ class Claim(Section):
     def ledger_row(
         self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any
     ) -> LedgerRow:
-        """Return the row of the ledger, with the deviations of the claim and further ones."""
+        """Return the row of the ledger, with the deviations of the claim and further deviations."""
         # `other` are further fields of the row. The verdict is weakened if the claim was chosen
         # after the results, and no decision if the claim is known second-hand only.
         row = LedgerRow(
@@ -309,7 +309,7 @@ class Claim(Section):
     def judged(
         self, holds: bool, trend: bool = False, more: Iterable[str] = ()
     ) -> tuple[Verdict, list[str]]:
-        """Return the verdict, and the deviations under which it was reached."""
+        """Return the verdict, and the deviations under which the verdict was reached."""
         # `holds`: our result is as printed; `trend`: its trend is; `more`: further deviations
         deviations = list(dict.fromkeys([*self.deviations, *more]))
         if holds:
@@ -347,7 +347,7 @@ def make_ledger(claims: Sequence[Claim], evidence: Evidence) -> list[LedgerRow]:
     rows: list[LedgerRow] = []
     by_kind: dict[type[Claim], list[Claim]] = {}
     for claim in claims:
-        reason = claim.untested  # why nothing decides it yet, "" if an experiment does
+        reason = claim.untested  # why nothing decides the claim yet, else ""
         if claim.is_testable and not (shipped("configs") / f"{claim.config}.yaml").exists():
             reason = f"there is no config {claim.config} yet"
         if reason:

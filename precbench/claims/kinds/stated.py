@@ -29,7 +29,7 @@ class Reading(Section):
     """One way to read the paper."""
 
     cell: Selection = Field(default_factory=dict)  # joined to the `cell` of the claim
-    deviation: str | None = None  # id of the documented one, if the reading is ours
+    deviation: str | None = None  # id of the documented deviation, if the reading is ours
 
 
 class ExactClaim(Claim):
@@ -194,7 +194,7 @@ class RateClaim(Claim):
             reason = "0 against 0 decides nothing"
             return self.ledger_row(Verdict.NO_POWER, measured="0", runs=runs, reason=reason)
         trivial = self.trivial  # the slope of what does not obey the claim
-        if trivial is None:  # a falling rate: no fall; a growing one: one power more
+        if trivial is None:  # a falling rate: no fall; a growing rate: a power more
             trivial = 0.0 if self.exponent < 0 else self.exponent + 1
         n_informative = sum(slope.high < trivial for slope in slopes)  # surely steeper
         n_slower = sum(slope.low > self.exponent for slope in slopes)  # than the rate
