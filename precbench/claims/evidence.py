@@ -94,7 +94,7 @@ class Outcomes:
         """Return the seconds to the final weights by split, of trials that ran alone."""
         rows = self._trials(dataset, solver)
         if (rows["timing"] != "sequential").any():
-            raise MissingError(f"trials of {self.run.name} ran in parallel: run it with --timing")
+            raise MissingError(f"trials of {self.run.name} ran in parallel: rerun with --timing")
         return rows[WALL_SECONDS]
 
     def stopped(
