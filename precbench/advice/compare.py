@@ -655,7 +655,7 @@ def _fit_arguments(
     entry, seed = experiment.solvers[method], experiment.protocol.seed
     [(most_chosen, _)] = Counter(tuple(params.items()) for params in chosen).most_common(1)
     tuned = dict(most_chosen)
-    common = {name: value for name, value in experiment.common.items() if entry.has(name)}
+    common = {n: value for n, value in experiment.common.items() if entry.has_parameter(n)}
     params = {name: tuned.get(name, value) for name, value in {**common, **entry.params}.items()}
     if "random_state" in SOLVERS[entry.solver]().get_params():
         params["random_state"] = seed

@@ -40,8 +40,8 @@ class Outcomes:
     def _curve_places(self) -> dict[Any, Any]:
         return self._ok.groupby(_CELL, sort=False).indices
 
-    def _curve(self, *key: str) -> pd.DataFrame:
-        self._cell(*key)  # raises if it is missing
+    def _curve(self, *key: str) -> pd.DataFrame:  # all checkpoints of a cell, with split as index
+        self._cell(*key)  # raises if the cell is missing
         return self._ok.iloc[self._curve_places[key]].set_index("split")
 
     def values(
@@ -52,7 +52,7 @@ class Outcomes:
         part: str = "test",
         checkpoint: int | None = None,
     ) -> pd.Series:
-        """Return the mean of each repetition over its folds, unless a fold is missing."""
+        """Return by repetition the mean over its folds; leave out repetitions that lack a fold."""
         if checkpoint is None:  # the final weights
             rows = self._cell(dataset, solver, metric, part)
         else:
@@ -64,7 +64,7 @@ class Outcomes:
         return by_repetition.mean()[by_repetition.count() == folds]
 
     def refuse_different_runs(self, dataset: str, solvers: Sequence[str]) -> None:
-        """Raise `MissingError` if times do not compare: of different runs or machines."""
+        """Raise `MissingError` if times of solvers are of different runs or machines."""
         trials = pd.concat([self._trials(dataset, solver) for solver in solvers])
         for column, where in (("run", "in different runs"), ("machine", "on different machines")):
             if trials[column].nunique() > 1:
@@ -76,16 +76,16 @@ class Outcomes:
     def curves(
         self, dataset: str, solver: str, metric: str, part: str = "test"
     ) -> Mapping[Any, pd.DataFrame]:
-        """Return the checkpoints of each split in order, from the first that is not w = 0."""
-        # Each has ``value`` (larger is better) and ``wall_seconds``. At w = 0, where the
+        """Return the checkpoints by split, in order, from the first at which w is not 0."""
+        # A checkpoint has ``value`` (larger is better) and ``wall_seconds``. At w = 0, where the
         # cutting plane stays for its first rows, all scores are tied, and the value may be high.
         rows = self._curve(dataset, solver, metric, part).sort_values("checkpoint", kind="stable")
         has_begun = rows["rows_seen"] > 0  # before the first row w is 0
         value_at_zero = rows["value"].mask(has_begun).groupby(level="split").transform("max")
-        # w is not stored: it has left 0 once the value differs. All later checkpoints count, and
-        # all of them if there is none at w = 0, as NaN differs from every value.
+        # w is not stored: it has left 0 once the value differs from that at 0, and later values
+        # count. Without a checkpoint at 0 all count: `value_at_zero` is NaN, unequal to any value.
         has_moved = (rows["value"] != value_at_zero).groupby(level="split").cummax()
-        rows = rows[has_moved | (rows["final"] & has_begun)]  # if it has seen a row
+        rows = rows[has_moved | (rows["final"] & has_begun)]  # the last one, if a row was seen
         sign = -1 if metric in self.run.losses else 1
         rows = rows.assign(value=sign * rows["value"])[["value", WALL_SECONDS]]
         return dict(iter(rows.groupby(level="split")))
@@ -94,16 +94,14 @@ class Outcomes:
         """Return the seconds to the final weights by split, of trials that ran alone."""
         rows = self._trials(dataset, solver)
         if (rows["timing"] != "sequential").any():
-            raise MissingError(f"trials of {self.run.name} ran in parallel: rerun it with --timing")
+            raise MissingError(f"trials of {self.run.name} ran in parallel: rerun with --timing")
         return rows[WALL_SECONDS]
 
     def stopped(
         self, dataset: str, solver: str, metric: str = "", by: str = "limit"
     ) -> tuple[int, int]:
-        """Return how many trials the limit `by` stopped, and how many there are.
-
-        They are those at the points of a sweep that have the `metric`, by default the first one.
-        """
+        """Return how many trials the limit `by` stopped, and how many trials there are."""
+        # Counted are the trials that have the `metric` (default: the first), at any sweep point.
         rows = self._points(dataset, solver, metric or self.run.metrics[0], "test")
         return int((rows["stopped"] == by).sum()), len(rows)
 
@@ -128,7 +126,7 @@ class Outcomes:
         if rows.index.has_duplicates:
             raise MissingError(
                 f"{metric} of {self.run.name} was measured at several points of the sweep, but "
-                "the claim needs one: give it the kind 'variation', or 'order' with the key 'at'"
+                "the claim needs one point: give the kind 'variation', or 'order' with the key 'at'"
             )
         return rows
 

@@ -30,7 +30,7 @@ class LedgerRow:
 
     @property
     def place(self) -> str:
-        return self.id.split("/")[1]
+        return self.id.split("/")[1]  # of "paper/place/..."
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class Change:
 
 
 def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list[Change]:
-    """Return the verdicts that differ from settled ones of the reference.
+    """Return the verdicts that differ from settled verdicts of the reference.
 
-    A decision is worse if its rank is farther from the best. No decision after one is worse, too,
-    but counts only where missing results cannot be why: an exact number needs no data, a study is
-    never cut short, and for "no config", "not testable" and "no power" enough was measured.
+    A decision is worse if its rank is farther from the best. No decision after a decision is also
+    worse, but counts only where missing results cannot be the reason: for an exact number or a
+    complete study, or if the verdict is "no power", "no config" or "not testable".
     """
     changed = []
     before = {row.id: row for row in reference}
@@ -68,8 +68,8 @@ def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list
 def updated(ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]) -> list[LedgerRow]:
     """Return the new reference: for each claim of the ledger its new row, or the old one.
 
-    The new row counts if more results cannot change its verdict, or if it is of at least as many
-    runs. An old row quotes the claim as it is now, and names its deviations.
+    The new row is taken if more results cannot change its verdict, or if its runs are at least as
+    many. An old row is returned with the place, the print and the deviations of the claim now.
     """
     before = {row.id: row for row in reference}
     return [
@@ -88,15 +88,15 @@ def _requote(old: LedgerRow, now: LedgerRow) -> LedgerRow:
 
 
 def _is_final(row: LedgerRow) -> bool:
-    """Return whether more results cannot change the verdict; those of a study are all there."""
+    """Return whether more results cannot change the verdict; results of a study are complete."""
     by_study = row.kind in ("bound", "rate") and row.verdict is Verdict.INCONCLUSIVE
     return row.verdict.is_settled or row.verdict.is_fixed or by_study
 
 
-def _replaces(row: LedgerRow, before: LedgerRow) -> bool:
+def _replaces(row: LedgerRow, before: LedgerRow) -> bool:  # in the new reference
     if _is_final(row) or row.kind != before.kind:
         return True
-    # As many runs count, but 0 of them, without any results, replace no settled row.
+    # As many runs are enough; but a settled row of 0 runs stays.
     return row.runs >= before.runs and (before.runs > 0 or not before.verdict.is_settled)
 
 
@@ -119,7 +119,7 @@ def read_ledger(path: Path) -> list[LedgerRow]:
         return [_from_text(row) for row in table.to_dict("records")]
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise InputError(
-            f"{path} is no ledger: {error}; give one that precbench check wrote"
+            f"{path} is no ledger: {error}; give a ledger.csv that precbench check wrote"
         ) from None
 
 

@@ -3,7 +3,7 @@
 A file holds the claims that the results of ``NAME.yaml`` can decide, as printed tables or one by
 one. An entry of its ``claims`` is a claim, or fields that the ``claims`` in it share; ``for``
 repeats either for each combination of values, whose names stand as ``{name}`` in texts. In a table
-``{row}`` and ``{column}`` stand for the names of both.
+``{row}`` and ``{column}`` stand for the names of the row and of the column.
 """
 
 import re
@@ -69,15 +69,15 @@ class _Table(Section):
         ]
         for name, group in best.items():
             problems += at((), unknown(f"group (best of row {name})", group, groups))  # (): groups
-        # If a row has a best group, that is a claim about solvers, so each column needs one.
+        # The best group of a row is a claim about solvers, so that each column needs a solver.
         lacking = [column for column, fields in columns.items() if best and "solver" not in fields]
-        refuse(problems + at((), [f"column {column} has no solver" for column in lacking]))
+        refuse(problems + at((), [f"column {c} has no solver, which best needs" for c in lacking]))
         return groups
 
     @field_validator("rows")
     @classmethod
     def _fit_the_columns(cls, rows: dict[str, _Row], info: Any) -> Any:
-        """Refuse rows with another number of cells, and exceptions in unknown columns."""
+        """Refuse rows that have not one cell for each column, and exceptions in unknown columns."""
         columns = info.data.get("columns", {})  # checked before; {} if they were refused
         problems: list[Problem] = [
             ((name, "printed"), f"has {len(row.printed)} cells, the table {len(columns)} columns")
@@ -95,7 +95,7 @@ class _Table(Section):
 
 
 def _as_mapping(values: Any) -> Any:
-    """Turn a list of values into a mapping from each to no fields; refuse repeated ones."""
+    """Return a list of values as a mapping from each value to no fields; refuse repeated values."""
     if not isinstance(values, list):
         return values  # a mapping already
     refuse(
@@ -130,7 +130,7 @@ class Deviation(Section):
     says: str
     ours: str
     evidence: str  # the command that shows why
-    reading: bool = False  # the text can mean it, and the print does not decide: no departure
+    reading: bool = False  # the text can mean ours, and no print decides: it is no departure
 
 
 class _Published(Section):
@@ -145,7 +145,7 @@ class _Deviations(Section):
     deviations: dict[Name, Deviation]
 
 
-def load_claims() -> list[Claim]:
+def load_claims() -> list[Claim]:  # of all shipped files
     folder = shipped("configs")
     paths = sorted(set(folder.rglob("*" + SUFFIX)) - {_deviations_file()})
     return _checked(
@@ -153,7 +153,7 @@ def load_claims() -> list[Claim]:
     )
 
 
-def read_claims(path: Path) -> list[Claim]:
+def read_claims(path: Path) -> list[Claim]:  # of one file
     return _checked([(load(path), path.name.removesuffix(SUFFIX))])
 
 
@@ -196,32 +196,32 @@ class _Unchecked(NamedTuple):
     values: Mapping[str, Any]  # of placeholders such as {row}, by name
     places: Mapping[str, Keys]  # of inherited fields, by name; others are at `keys`
 
-    def at(self, field: str) -> Keys:
+    def place_of(self, field: str) -> Keys:
         return self.places.get(field, self.keys)
 
 
 def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
-    """Yield each valid claim with its place in the document; raise at the end if any is not."""
+    """Yield the place and the claim for each valid claim; raise at the end if any is invalid."""
     published = validated(document, _Published)
     common = {"experiment": published.experiment, "config": config, **published.common}
-    mistakes: dict[Problem, str] = {}  # each once, with the id of the first claim that has it
+    mistakes: dict[Problem, str] = {}  # each once, with the id of the first claim
     for entry in _unchecked(published, common):
         problems: list[Problem] = []
-        fields = {  # with placeholders filled in; `problems` gets those that are unknown
-            name: _filled(value, entry.values, (*entry.at(name), name), problems)
+        fields = {  # with placeholders filled in; `problems` gets unknown placeholders
+            name: _filled(value, entry.values, (*entry.place_of(name), name), problems)
             for name, value in entry.fields.items()
         }
         claim_id, kind = fields.get("id"), str(fields.get("kind", ""))
         if claim_id is not None:
             fields["id"] = f"{published.paper}/{claim_id}"
-        problems += at((*entry.at("kind"), "kind"), unknown("kind of claim", kind, KINDS))
+        problems += at((*entry.place_of("kind"), "kind"), unknown("kind of claim", kind, KINDS))
         try:
             if not problems:
                 yield entry.keys, KINDS[kind].model_validate(fields)
         except ValidationError as error:
             for detail in error.errors():
                 loc = detail["loc"]  # a field and the keys in it; () for the whole claim
-                place = entry.at(str(loc[0])) if loc else entry.keys
+                place = entry.place_of(str(loc[0])) if loc else entry.keys
                 problems.append(((*place, *loc), detail["msg"]))
         for problem in problems:
             mistakes.setdefault(problem, f"{claim_id}: " if claim_id else "")
@@ -247,11 +247,11 @@ def _unchecked(published: _Published, common: Fields) -> Iterator[_Unchecked]:
 
 def _repeated(entry: _Entry, outer: _Unchecked) -> Iterator[_Unchecked]:
     """Yield the claims of an entry, once for each combination of the values under ``for``."""
-    # They inherit the fields and the values of placeholders of the `outer` entries.
+    # The claims inherit the fields and the values of placeholders of the `outer` entries.
     keys, own = outer.keys, entry.model_extra or {}  # own: all keys but ``for`` and ``claims``
     # For each name under ``for``: triples of the name, a value, and the fields that it brings
     axes = [[(name, *item) for item in values.items()] for name, values in entry.repeat.items()]
-    for triples in product(*axes):  # a triple per name; without ``for`` one empty ()
+    for triples in product(*axes):  # a triple per name; without ``for`` a single ()
         places = {f: (*keys, "for", name, str(v)) for name, v, fields in triples for f in fields}
         claim = _Unchecked(
             keys,
@@ -261,7 +261,7 @@ def _repeated(entry: _Entry, outer: _Unchecked) -> Iterator[_Unchecked]:
         )
         if entry.claims is None:  # this is a claim itself
             yield claim
-        for number, inner in enumerate(entry.claims or ()):  # else fields of those inside
+        for number, inner in enumerate(entry.claims or ()):  # the claims inside inherit `claim`
             yield from _repeated(inner, claim._replace(keys=(*keys, "claims", number)))
 
 
@@ -300,14 +300,14 @@ def _cells(table: _Table, name: str, row: _Row) -> Iterator[tuple[str, Fields]]:
             "printed": printed,
         }
         exception = row.exceptions.get(column, {})
-        # Of equal names the later count: a cell before its row, and a row before its column.
+        # Of equal names the last wins: a cell goes before its row, and a row before its column.
         yield column, _merged(table.common, first, fields, row.fields, exception, cell)
 
 
 def _best(table: _Table, name: str, row: _Row) -> Fields:
-    """Return the fields of an order: the best cell of a row is in its `best` group of columns."""
+    """Return the fields of a claim: the best cell of a row is in the row's `best` group."""
     assert row.best is not None
-    best = table.groups[row.best]
+    best = table.groups[row.best]  # names of columns
     solvers = {column: fields["solver"] for column, fields in table.columns.items()}
     fields = _merged(table.common, row.fields)
     # An order compares no digits, so it has no fields about them.

@@ -18,9 +18,9 @@ from precbench.errors import InputError
 
 # Fewer draws say too little about the tail in which a wrong number would lie
 MIN_REPETITIONS = 100
-MIN_SPLITS = 20
+MIN_SPLITS = 20  # for a test over splits
 MIN_TIMED_SPLITS = 5  # the number over which the papers average their times
-LEVEL = 0.05
+LEVEL = 0.05  # of all tests
 # The fraction of a claim's bounds or curves that has to be able to fail: at least half
 MIN_INFORMATIVE = 0.5
 
@@ -60,7 +60,7 @@ class Verdict(StrEnum):
 
     @property
     def is_fixed(self) -> bool:
-        """Whether it follows from the claim alone, whatever the results."""
+        """Whether the verdict follows from the claim alone, whatever the results."""
         return self in (Verdict.NO_CONFIG, Verdict.NOT_TESTABLE)
 
 
@@ -71,7 +71,7 @@ class Printed(NamedTuple):
     unit: float
 
 
-_NUMBER = re.compile(
+_NUMBER = re.compile(  # groups: integer, decimals, power of ten, K
     r"(-?(?:\d{1,3}(?:,\d{3})+|\d+))(?:\.(\d+))?(?:\s*\*\s*10\^(\d+)|(K))?\s*%?", re.ASCII
 )
 
@@ -79,7 +79,7 @@ _NUMBER = re.compile(
 def parse_printed(text: str, power_of_ten: int = 0) -> Printed:
     """Return a printed number, such as ``17,160.17``, ``2.73*10^3``, ``33K`` or ``3.92 %``.
 
-    It is multiplied by 10^`power_of_ten`, which the print left out.
+    The number is multiplied by 10^`power_of_ten`, which the print left out.
     """
     match = _NUMBER.fullmatch(text)
     if match is None:
@@ -91,7 +91,7 @@ def parse_printed(text: str, power_of_ten: int = 0) -> Printed:
 
 
 def agrees(printed: Printed, measured: float, truncated: bool = False) -> bool:
-    """Return whether a measured number would be printed like this, rounded or truncated."""
+    """Return whether a measured number would be printed as `printed`, rounded or truncated."""
     slack = 1e-9 * printed.unit  # for the rounding of the difference
     if truncated:
         return -slack <= measured - printed.value < printed.unit + slack
@@ -101,13 +101,13 @@ def agrees(printed: Printed, measured: float, truncated: bool = False) -> bool:
 class Placement(NamedTuple):
     """Where the printed values of a row lie among our own repetitions."""
 
-    p: float  # fraction of repetitions, the printed one included, as far out as the printed row
-    p_of_all: float  # fraction in which any row is as far out; up to `LEVEL`, this row differs
-    smallest_error: NDArray[np.float64]  # of one value that is detected, the others being our means
+    p: float  # fraction of repetitions, the printed one included, at least as far out as the print
+    p_of_all: float  # fraction in which any row is as far out; at most `LEVEL`: the row differs
+    smallest_error: NDArray[np.float64]  # by cell: detected if all other values are our means
 
 
 def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> list[Placement]:
-    """Return where printed rows lie among our repetitions, which are of one protocol for all.
+    """Return for each printed row where it lies among our repetitions, which all rows share.
 
     A row is the printed values and our repetitions, an array of shape (n_repetitions, n_cells). How
     far out it lies is its Mahalanobis distance from the repetitions: differences between columns of
@@ -117,13 +117,13 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
     """
     # By row: the squared distances of the print and of each repetition, and the units of errors
     printed, drawn, units = zip(*(_distances(*row) for row in rows), strict=True)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore"):  # a distance of 0 has the logarithm -inf
         log_drawn, log_printed = np.log(drawn), np.log(printed)
-    # Logarithms are scaled so that 0 is the median of a row's repetitions, and 1 their 95 % point.
+    # Logarithms are scaled: 0 is the median of a row's repetitions, 1 is their 95 % point.
     middle, high = np.median(log_drawn, axis=1), np.quantile(log_drawn, 1 - LEVEL, axis=1)
     scaled_print = (log_printed - middle) / (high - middle)
     farthest = ((log_drawn.T - middle) / (high - middle)).max(axis=1)  # by repetition
-    # Only a print beyond it has `p_of_all` <= `LEVEL`; it counts as one more, see `_share`.
+    # Only a print beyond the threshold has `p_of_all` <= `LEVEL`, see `_share`.
     threshold = np.sort(farthest)[-int(LEVEL * (1 + farthest.size))]
     limits = np.exp(middle + threshold * (high - middle))  # by row, as squared distances
     return [
@@ -148,13 +148,13 @@ def _distances(
     # squared distance is z' inv(C) z = (n - 1) |along z|^2; along = axes / s, by the SVD of all z.
     n, centre, spread = len(samples), samples.mean(axis=0), samples.std(axis=0)
     u, s, axes = np.linalg.svd((samples - centre) / spread, full_matrices=False)
-    used = s > 1e-9 * s[0]  # axes along which the repetitions vary
+    used = s > 1e-9 * s[0]  # axes along which the repetitions vary by more than rounding
     leverage, along = (u[:, used] ** 2).sum(axis=1), axes[used] / s[used, None]
     offset = (printed - centre) / spread  # z of the print
-    # Our repetitions never leave the used axes: a print that does is infinitely far out.
+    # Our repetitions never leave the used axes: a print that leaves them is infinitely far out.
     is_outside = np.abs(axes[~used] @ offset).max(initial=0) > 1e-6 * np.abs(offset).max()
     is_fixed = np.abs(axes[~used]).max(axis=0, initial=0) > 1e-6  # cells that follow from others
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore"):  # a denominator of 0: infinitely far out
         # Each from the n - 1 others, by its leverage h (Sherman and Morrison, as one row is left
         # out): (n - 2) n h / ((n - 1)^2 / n - (n - 1) h).
         drawn = (n - 2) * n * leverage / np.maximum((n - 1) ** 2 / n - (n - 1) * leverage, 0)
@@ -164,21 +164,21 @@ def _distances(
     return distance, drawn, np.where(is_fixed, 0.0, unit)
 
 
-def _share(as_far: NDArray[np.bool_]) -> float:  # the printed row is one more, as far as itself
+def _share(as_far: NDArray[np.bool_]) -> float:  # of True; the print counts as one more repetition
     return float(1 + as_far.sum()) / (1 + as_far.size)
 
 
 def has_spread(sample: NDArray[np.float64]) -> bool:
     """Return whether the interquartile range is positive whichever repetition is left out."""
     ordered, n = np.sort(sample), len(sample)
-    # Which one is left out moves each quartile by one place: these are the nearest to each other.
+    # Leaving a repetition out moves a quartile by at most one place: the nearest places count.
     return bool(n > 3 and ordered[3 * (n - 2) // 4] > ordered[-(-(n - 2) // 4) + 1])
 
 
 def prediction_half_width(sample: NDArray[np.float64], runs: int) -> float:
-    """Return how far the mean of `runs` more draws may be from the sample's, in 95 of 100 cases.
+    """Return how far the mean of `runs` more draws is from the mean of a sample in 95 % of cases.
 
-    It is half of Student's prediction interval, for normal draws.
+    This is half of Student's prediction interval, for normal draws.
     """
     n = len(sample)
     return float(stdtrit(n - 1, 1 - LEVEL / 2) * sample.std(ddof=1) * np.sqrt(1 / n + 1 / runs))
@@ -199,7 +199,7 @@ def sign_test(better: NDArray, worse: NDArray, chance: float = 0.5) -> tuple[int
 
 
 def mean_test(differences: ArrayLike) -> float:
-    """Return p of the one-sided t test whether the mean is above 0; it is small if so."""
+    """Return p of the one-sided t test whether the mean is above 0: small if the mean is."""
     values = np.asarray(differences, dtype=float)
     mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
     if error <= 1e-12 * abs(mean) or error == 0:  # values equal but for rounding: no doubt is left
@@ -216,8 +216,8 @@ class Slope(NamedTuple):
 def fitted_slope(x: NDArray, values: NDArray, level: float = LEVEL) -> Slope:
     """Return the slope of the logarithms of positive values against x, the logarithms of sizes.
 
-    Its interval, of Student, misses the true slope in the fraction `level` of cases, for
-    independent normal errors of equal spread; with fewer than three points it is unbounded.
+    Student's interval misses the true slope in the fraction `level` of cases, for independent
+    normal errors of equal spread; with fewer than three points the interval is unbounded.
     """
     # Least squares: slope = sum (x - mean x) log v / sum (x - mean x)^2.
     n, logarithms = len(x), np.log(values)

@@ -49,14 +49,14 @@ def check_results(
         bool, typer.Option("--update-reference", help="Replace the reference by the new verdicts.")
     ] = False,
     reference: Annotated[
-        Path | None, typer.Option(help="CSV of verdicts to compare with [default: those shipped].")
+        Path | None, typer.Option(help="CSV of verdicts to compare with [default: shipped CSV].")
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder to write ledger.csv, .json, .md to [default: first of RESULTS]."),
     ] = None,
     show_all: Annotated[
-        bool, typer.Option("--all", help="Show all claims, not only those about these results.")
+        bool, typer.Option("--all", help="Show all claims, not only claims about these results.")
     ] = False,
     paper: Annotated[
         str | None, typer.Option(help="Show only the claims of this paper, for example kar2015.")
@@ -92,7 +92,7 @@ def check_results(
     measured = {*evidence.outcomes, *evidence.values}  # names of experiments and studies in RESULTS
     evidence.values.update(_quick_studies(claims))  # numbers that follow from definitions
     ledger = make_ledger(claims, evidence)
-    new_reference = updated(ledger, before)  # keeps a verdict that too few runs decide now
+    new_reference = updated(ledger, before)  # keeps old verdicts where there are too few runs now
     changed = changes(new_reference if update_reference else ledger, before)  # verdicts that differ
 
     store = Store(out or results[0])  # writes files whole or not at all
@@ -140,11 +140,11 @@ def report_regressions(changed: Iterable[Change]) -> int:
 
 
 def _print_verdicts(rows: Sequence[LedgerRow], verdict: str | None) -> None:
-    """Print claims that all have this verdict as one table; if it is None, tables by verdict."""
+    """Print claims that all have this verdict as one table; for None, tables by verdict."""
     if verdict is not None:
         print_table(claims_table(rows, f"{verdict.capitalize()}: {len(rows)}"))
     elif rows:
-        # Claims not plainly reproduced, claims not measured, and how many have each verdict.
+        # Claims not plainly reproduced, claims not measured, and the number of claims by verdict.
         for table in (open_table(rows), missing_table(rows), counts_table(rows)):
             if table.rows:
                 print_table(table)

@@ -40,7 +40,7 @@ def new_claims(
         list[str] | None,
         typer.Argument(
             metavar="[FIELD=VALUE]...",
-            help="More fields of each claim, for example dataset=letter runs=5.",
+            help="More fields of each claim (see precbench list claims --json), such as runs=5.",
         ),
     ] = None,
     config: Annotated[
@@ -53,7 +53,7 @@ def new_claims(
         typer.Option("--csv", help="CSV file of a printed table, with column and row names."),
     ] = None,
     columns: Annotated[
-        str, typer.Option(help="Field of the claims whose values the column names of --csv are.")
+        str, typer.Option(help="Field of the claims that the column names of --csv give.")
     ] = "solver",
     rows: Annotated[
         str, typer.Option(help="Field of the claims that the row names of --csv give.")
@@ -102,8 +102,8 @@ def new_claims(
 def _add_entry(
     to: Path, head: dict[str, str], key: str, entry: dict[str, Any], config: str
 ) -> None:
-    # Add an entry to a file of claims, created if missing; refuse one that makes the file invalid.
-    # `head` has paper and experiment of the file; `key` is its list to add to: claims or tables.
+    # Add an entry to a file of claims, created if missing; raise if the file would be invalid.
+    # `head` has paper and experiment of the file; `key` names the list: claims or tables.
     if not to.name.endswith(SUFFIX):
         raise InputError(f"--to {to}: a file of claims must be called NAME{SUFFIX}; rename it")
     if to.exists():
@@ -136,7 +136,7 @@ def _cells(path: Path, columns: str, rows: str) -> dict[str, Any]:
         raise InputError(f"{path}: no table; put names in its first row and first column")
     header, *body = lines  # the corner, header[0], is not used
     for what, names in ("columns", header[1:]), ("rows", [name for name, *_ in body]):
-        for i in repeats(names):  # indices of names that an earlier one equals
+        for i in repeats(names):  # indices of repeated names
             raise InputError(f"{path}: two {what} are named {names[i]!r}; rename one")
     return {
         "columns": {name: {columns: name} for name in header[1:]},
@@ -170,9 +170,9 @@ def _with_entry(path: Path, head: dict[str, str], key: str, entry: dict[str, Any
         if old.get(name) != value:
             raise InputError(f"{path} has {name}: {old.get(name)}, not {value}; give another file")
     indented = indent(_as_yaml([entry]), "  ")
-    # The key is found by the line breaks around it; the first line, too, gets one before it.
+    # The key is found by the line breaks around it: a line break is put before the first line.
     before, key_line, after = f"\n{text}".partition(f"\n{key}:\n")
-    if not key_line:  # the file has no such list yet
+    if not key_line:  # the file has no list under this key yet
         return f"{text.rstrip()}\n{key}:\n{indented}"
     return f"{before}{key_line}{indented}{after}".removeprefix("\n")
 

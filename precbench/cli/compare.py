@@ -123,9 +123,9 @@ def compare(options: CompareOptions) -> int:
         tables = [columns_table(columns, f"The columns of {options.file.name}")]
     del own  # frees its memory: the contest has the rows
     console.print(f"{one_line(options.file.name)}: {_size_in_words(contest)}")
-    # Silent (as_json), without figures: `report_length` draws them, when the length is known.
+    # Silent (as_json), without figures: `report_length` draws figures, when the length is known.
     run = RunOptions(jobs=options.jobs or cores(), out=options.out, as_json=True, no_plots=True)
-    # The function that `prepared` returns is called at once: it trains the missing trials.
+    # The function that `prepared` returns is called at once, and trains the missing trials.
     summary = prepared(contest.experiment, run, str(options.config or ""), contest.plan.datasets)()
     results = read_run(summary["folder"])
     chosen = choose_method(results, prefer=options.prefer)

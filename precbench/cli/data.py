@@ -38,7 +38,7 @@ def fetch_data(
     sizes = []
     for name in names:
         dataset = load_dataset(name, mirror=mirror)
-        n, d = dataset.X.shape  # as the card says, else load_dataset raises
+        n, d = dataset.X.shape  # as the card says: load_dataset raises otherwise
         sizes.append({"name": name, "rows": n, "features": d, "positives": dataset.n_pos})
         if not as_json:
             print(
@@ -93,7 +93,7 @@ def verify_data(
 def clean_cache(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Data sets whose downloads are removed, too [default: none]."),
+        typer.Argument(help="Data sets whose files are removed, even added files [default: none]."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be removed.")] = False,
     as_json: Json = False,
@@ -132,7 +132,7 @@ def describe_data(name: Annotated[str, _NAME], as_json: Json = False) -> None:
 
 
 def _print_reports(reports: Mapping[str, Sequence[FileReport]], as_json: bool) -> None:
-    """Print the status of the files of each data set, with both checksums of a damaged file."""
+    """Print the status of the files of each data set, and for a damaged file two checksums."""
     if as_json:
         described = {name: list(map(asdict, files)) for name, files in reports.items()}
         print(json.dumps(described, default=str))

@@ -17,7 +17,7 @@ from precbench.results import Run, read_run
 from precbench.statistics import resampled_test
 from precbench.store import find_result_folders
 
-_CELL = ["dataset", "sweep", "metric", "part", "solver"]  # has a value in each split
+_CELL = ["dataset", "sweep", "metric", "part", "solver"]  # columns of a cell: a value per split
 _TRIAL = [*_CELL, "split"]
 _UNEQUAL_COUNTS = {  # keys of what `_difference` returns, with words for each count
     "differing": "differ",
@@ -52,7 +52,7 @@ def compare_results(
       precbench diff results/letter before/letter --json
       precbench diff results other-blas/results --tolerance 1e-9
     """
-    pairs, unpaired = _pairs(first, second)  # by experiment; names that one folder has alone
+    pairs, unpaired = _pairs(first, second)  # by experiment; names in one folder only
     differences = [_difference(read_run(one), read_run(other), tolerance) for one, other in pairs]
     same = not unpaired and not any(
         difference[name] for difference in differences for name in _UNEQUAL_COUNTS
@@ -72,7 +72,7 @@ def compare_results(
 
 
 def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str]]:
-    """Return the two folders of each common experiment, and the names that only one has."""
+    """Return the two folders of each common experiment, and the names in only one folder."""
     folders = [find_result_folders(folder, "results.csv") for folder in (first, second)]
     if folders == [[first], [second]]:  # single experiments, maybe with other names
         return [(first, second)], []
@@ -91,9 +91,9 @@ def _difference(first: Run, second: Run, tolerance: float) -> dict[str, Any]:
     one, other = _finals(first), _finals(second)  # one value by cell and split
     both = one.add_suffix("_first").join(other.add_suffix("_second"), how="inner")
     a, b = both["value_first"].to_numpy(), both["value_second"].to_numpy()
-    with np.errstate(invalid="ignore"):  # inf - inf
+    with np.errstate(invalid="ignore"):  # inf - inf is NaN, which is not near
         near = np.abs(a - b) <= tolerance * np.maximum(np.abs(a), np.abs(b))
-    both["differs"] = ~((a == b) | near | (np.isnan(a) & np.isnan(b)))  # missing in both: equal
+    both["differs"] = ~((a == b) | near | (np.isnan(a) & np.isnan(b)))  # NaN in both: equal
     cells = [
         _cell(dict(zip(_CELL, map(str, cell), strict=True)), rows, first.test_shares)
         for cell, rows in both.groupby(level=_CELL, sort=False)  # cell: values of _CELL
@@ -110,13 +110,13 @@ def _difference(first: Run, second: Run, tolerance: float) -> dict[str, Any]:
 
 
 def _finals(run: Run) -> pd.DataFrame:
-    """Return the final values by trial; one that failed has a missing value."""
+    """Return the final values by trial; a failed trial has a missing value."""
     rows = run.results[run.results["final"] | (run.results["status"] != "ok")]
     return rows.set_index(_TRIAL)[["value"]]
 
 
 def _cell(place: dict[str, str], rows: pd.DataFrame, shares: dict[str, float]) -> dict[str, Any]:
-    # Compare the means of a cell, such as the AUC of a solver, over the splits that both runs have.
+    # Compare the means of a cell, such as the AUC of a solver, over the splits of both runs.
     # `place` names the cell; `shares` has the share of test rows of each data set. ``low`` to
     # ``high`` is the paired 95 % interval of the difference, or None.
     pair = rows[["value_first", "value_second"]].dropna().to_numpy()
@@ -124,7 +124,7 @@ def _cell(place: dict[str, str], rows: pd.DataFrame, shares: dict[str, float]) -
     low = high = None
     share = shares.get(place["dataset"])
     if len(pair) > 1 and share is not None and np.isfinite(pair).all():
-        _, low, high, _ = resampled_test(pair[:, 1], pair[:, 0], share)  # mean and p are not used
+        _mean, low, high, _p = resampled_test(pair[:, 1], pair[:, 0], share)  # second - first
     return {
         **place,
         "first": _json_number(first),

@@ -79,7 +79,7 @@ def _cache() -> str:
     folder = cache_folder()
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
     place = "$PRECBENCH_CACHE" if os.environ.get("PRECBENCH_CACHE") else "the default cache folder"
-    nearest = next(path for path in (folder, *folder.parents) if path.exists())  # it, or above
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())  # or a parent
     if not os.access(nearest, os.W_OK):
         # The path is not printed, since it may hold the user's name.
         raise PermissionError(f"cannot write to {place}; set $PRECBENCH_CACHE to another folder")

@@ -38,7 +38,7 @@ def evaluate(
         ),
     ] = None,
     against: Annotated[
-        Path | None, typer.Option(help="Another model file; its list is compared with the first.")
+        Path | None, typer.Option(help="Another model file; the lists of both are compared.")
     ] = None,
     fail_below: Annotated[
         float | None,
@@ -66,14 +66,14 @@ def evaluate(
 
     loaded, encoding = load_model(model)
     other = None if against is None else load_model(against)  # a model and its encoding
-    quality = quality_of(loaded, str(model))  # as measured when it was fitted; may be None
+    quality = quality_of(loaded, str(model))  # as measured at the fit; may be None
     label, positive = (
         label or getattr(quality, "label", None),
         positive or getattr(quality, "positive", None),
     )
     is_hit = read_labels(file, label, positive, **options.layout) > 0  # of each row
     n_rows, n_pos = len(is_hit), int(np.count_nonzero(is_hit))
-    # Without --k that of the model, or the default of fit
+    # Without --k, the k of the model, or else the default of fit
     k_given = (quality.k if quality else 0.25) if k is None else plain_value(k)
     if not n_pos and isinstance(k_given, float):
         raise InputError(
@@ -93,7 +93,7 @@ def evaluate(
     }  # fmt: skip
     hits_text = f"{_hits(hits)} among the first {length:,}: precision {hits / length:.3f}"
     if quality and (measured := quality.length):
-        # It was measured on a list of `measured.rows` rows: look up the same share of these.
+        # The model was measured on a list of `measured.rows` rows: look up as large a share.
         same_share, curve = length / n_rows * measured.rows, measured.curve
         value = np.interp(same_share, curve["length"], curve["precision"])
         result["precision_when_fitted"] = float(value)
@@ -125,7 +125,7 @@ def evaluate(
 def _scores(
     model: "Model", encoding: "Encoding", path: Path, options: FileLayout
 ) -> tuple[NDArray[np.float64], int]:
-    """Return the scores of all rows of a file, and how many of them the model was trained on."""
+    """Return the scores of the rows of a file, and how many rows the model was trained on."""
     parts, n_known = list[NDArray[np.float64]](), 0
     for X, _ in read_new_blocks(path, encoding, **options.layout):  # _: no columns are kept
         parts.append(model.decision_function(X, n_jobs=-1))
@@ -135,7 +135,7 @@ def _scores(
 
 def _listing_probabilities(scores: NDArray[np.float64], length: int) -> NDArray[np.float64]:
     """Return the probability of each row to be on the list, if tied rows are in random order."""
-    above, tied, n_places = split_at(scores, length)  # n_places: those left for the tied rows
+    above, tied, n_places = split_at(scores, length)  # n_places: left for tied rows
     listed = np.zeros(len(scores))
     listed[above] = 1
     listed[tied] = n_places / len(tied)
@@ -158,7 +158,7 @@ def _compare_lists(
     n_rows, own_hits, other_hits = (  # ties make fractions, the test needs whole numbers
         round(float(n)) for n in (only_own.sum(), only_own @ is_hit, only_other @ is_hit)
     )
-    by_list = [[hits, n_rows - hits] for hits in (own_hits, other_hits)]
+    by_list = [[hits, n_rows - hits] for hits in (own_hits, other_hits)]  # hits, other rows
     counts = {"rows": n_rows, "own": own_hits, "others": other_hits}
     return {"hits": _count_hits(other, is_hit), **counts, "p": float(fisher_exact(by_list).pvalue)}
 

@@ -22,7 +22,7 @@ class _VisibleStream:
     """A stream that writes `visible` text, with control characters escaped."""
 
     def __init__(self, stream: Any):
-        self.rich_proxied_file = stream  # by this name a console of rich finds it, to write to it
+        self.rich_proxied_file = stream  # a console of rich looks for this name, and writes there
 
     def write(self, text: str) -> int:
         return self.rich_proxied_file.write(visible(text))
@@ -45,7 +45,7 @@ def harmless_streams() -> Iterator[None]:
     with Path(os.devnull).open("w") as null:
         streams = [stream or null for stream in (sys.stdout, sys.stderr)]  # None under pythonw
         for stream in streams:
-            if hasattr(stream, "reconfigure"):  # that of a notebook has not
+            if hasattr(stream, "reconfigure"):  # the stream of a notebook has no such method
                 stream.reconfigure(errors="backslashreplace")
         out, err = map(_VisibleStream, streams)
         with redirect_stdout(out), redirect_stderr(err), one_line_warnings():
@@ -64,10 +64,10 @@ def one_line_warnings() -> Iterator[None]:
             printed.add(text)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # all kinds but the next two
+        warnings.simplefilter("ignore")  # all kinds but the next two: later filters go before
         warnings.simplefilter("always", UserWarning)
         warnings.simplefilter("always", RuntimeWarning)
-        warnings.filterwarnings("ignore", "A worker stopped")  # of joblib, which starts another one
+        warnings.filterwarnings("ignore", "A worker stopped")  # joblib starts another worker
         warnings.showwarning = show
         yield
 
@@ -106,6 +106,7 @@ class LazyGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: Any) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
+        # For a name in `listed`, `command` is only a placeholder.
         return name, self._load(name) if name in self.listed else command, rest
 
     def _load(self, name: Any) -> Any:

@@ -34,7 +34,7 @@ def _about_solver(name: str) -> str:
         ", ".join(f"{parameter}: {value}" for parameter, value in preset.items()),
         f"package {package}" if (package := SOLVERS.package(name)) else "",
     ]
-    # A variant has no docstring of its own: that of the class of an instance is taken.
+    # A variant has no docstring of its own: the class of an instance has the docstring.
     return first_line(type(SOLVERS[name]())) + "".join(f" ({text})" for text in details if text)
 
 
@@ -45,7 +45,7 @@ def _metrics() -> list[dict[str, Any]]:
         {
             "name": name,
             "about": first_line(metric),
-            "parameters": list(inspect.signature(metric).parameters)[2:],
+            "parameters": list(inspect.signature(metric).parameters)[2:],  # after labels, scores
         }
         for name, metric in METRICS.items()
     ]
@@ -96,7 +96,7 @@ def _claims() -> list[dict[str, Any]]:
             "verdict": verdicts.get(claim.id, ""),
             "place": claim.place,
             **claim.model_dump(mode="json", exclude_none=True),
-            "paper": claim.paper,  # a property, as place is: neither is in the dump
+            "paper": claim.paper,  # a property, like place: the dump contains neither
         }
         for claim in load_claims()
     ]
@@ -166,7 +166,7 @@ def list_(
         known = sorted({str(member[key]) for member in all_members if key in member})
         if not known:
             raise InputError(f"--{option} selects claims and is of no use for {what}; leave it out")
-        if option == "verdict":  # also those that no claim has now
+        if option == "verdict":  # also verdicts that no claim has now
             from precbench.claims.verdicts import Verdict
 
             known = [*map(str, Verdict)]

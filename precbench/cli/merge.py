@@ -26,7 +26,7 @@ def merge_results(
     folders: Annotated[
         list[Path], typer.Argument(help="Folders of results, or of single experiments in them.")
     ],
-    out: Annotated[Path, typer.Option(help="Folder to merge into; the results that it has stay.")],
+    out: Annotated[Path, typer.Option(help="Folder to merge into; results that are there stay.")],
     keep: Annotated[
         Path | None,
         typer.Option(help="One of the folders: its records are kept where numbers differ."),
@@ -94,7 +94,7 @@ def _merges(
     """Return, for each experiment, its target, its sources, and the stores that win conflicts."""
     preferred = keep and keep.resolve()  # the folder whose records win conflicts
     if preferred and preferred not in {folder.resolve() for folder in (*folders, out)}:
-        raise InputError(f"--keep {keep}: give one of the folders to merge, or that of --out")
+        raise InputError(f"--keep {keep} is not merged; give one of FOLDERS or the folder of --out")
     merges: dict[str, tuple[Store, list[Store], list[Store]]] = {}
     for folder in folders:
         for store in find_stores(folder):
@@ -108,7 +108,7 @@ def _merges(
 
 
 def _note_request(target: Store, sources: list[Store]) -> dict[str, Any]:
-    """Note in the target the trials that any run asked for; count those it holds and lacks."""
+    """Note in the target which trials were asked for; return how many the target has and lacks."""
     requests = [store.request() for store in (target, *sources)]  # what each last run was to do
     present = set(target.keys())
     keys = present.union(*(request.keys for request in requests))  # all that was asked for
@@ -138,7 +138,7 @@ def _sentence(summary: dict[str, Any]) -> str:
 def _config_of(
     name: str, known: Mapping[str, tuple[Experiment | Study, str]]
 ) -> tuple[Experiment | Study | None, str, bool]:
-    """Return the config of results with this name, or None; its name; whether it is smoke size."""
+    """Return the config of results, or None; its name; whether the results are of smoke size."""
     for candidate in dict.fromkeys((name, name.removesuffix("-smoke"))):  # both, if they differ
         if candidate in known:
             return *known[candidate], candidate != name  # smoke size: "-smoke" was removed

@@ -35,12 +35,12 @@ Mirror = Annotated[str | None, typer.Option(help=MIRROR)]
 
 
 def refuse_unknown(what: str, value: str | None, known: Collection[str], listed: str = "") -> None:
-    if value is not None and value not in known:
+    if value is not None and value not in known:  # `listed`: what precbench list calls `known`
         raise InputError(f"unknown {what} {value!r}{nearest_or_all(value, known, listed)}")
 
 
 def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print nested facts as JSON, or for people as YAML without those that are empty."""
+    """Print nested facts as JSON, or for people as YAML without empty facts."""
     text = json.dumps(facts, indent=1, default=str)  # turns paths into text, also for YAML
     if not as_json:
         import yaml
@@ -54,8 +54,8 @@ def takes(options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callabl
     """Return a decorator that gives a command an option for each field of a dataclass."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        # The command takes the options one by one; `function` gets an object of them all, last.
-        *parameters, _ = signature(function).parameters.values()  # _: the one for this object
+        # The command takes the options one by one; `function` gets one object of all options, last.
+        *parameters, _ = signature(function).parameters.values()  # _: for this object
 
         @wraps(function)
         def command(**values: Any) -> Any:

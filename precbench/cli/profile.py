@@ -44,7 +44,7 @@ def profile(options: ProfileOptions) -> int:
     options.checked_worth()  # refuses what compare would refuse
     own = options.table()
     profiled = profile_table(own, options.reading, options.allow or ())
-    n_rows, n_pos, n_copies, columns, table_error = profiled.values()
+    n_rows, n_pos, n_copies, columns, table_error = profiled.values()  # in the order of its keys
     rows = f"{one_line(options.file.name)}: {n_rows:,} rows"
     rows += "" if n_pos is None else f", {n_pos:,} positive ({n_pos / n_rows:.2%})"
     if options.groups is not None and options.groups in own.frame:
@@ -54,7 +54,7 @@ def profile(options: ProfileOptions) -> int:
     console.print(rows)
     print_table(columns_table(columns, options.file.name), console)
     refusal, outlook = None, None
-    if table_error is not None:  # compare would raise it
+    if table_error is not None:  # compare would raise this error
         refusal = options.with_remedy("compare", table_error)
         console.print(f"compare refuses it: {refusal}")
     elif n_pos is not None:  # the label is known
@@ -66,7 +66,7 @@ def profile(options: ProfileOptions) -> int:
 
 
 def columns_table(columns: Sequence[dict[str, Any]], title: str) -> Table:
-    """Lay out descriptions of columns, as `profile_columns` returns them; of many, the first."""
+    """Lay out descriptions of columns, as `profile_columns` returns them; of many the first."""
     shown = columns[:_MOST_SHOWN]
     cells = [
         [
@@ -90,7 +90,7 @@ def _outlook(options: ProfileOptions, own: "OwnTable") -> str:
     from precbench.store import Store
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what they warn of is in the profile
+        warnings.simplefilter("ignore")  # the profile has what they warn of
         contest = prepare({"file": own, **options.reading}, options.lengths)
     store = Store(Path("results") / contest.experiment.name)  # has the times of an earlier compare
     trials = [trial for trial, _ in contest.plan.trials]

@@ -70,7 +70,7 @@ def rank(
     """
     refuse_unknown("solver", name, SOLVERS, "solvers")
     survey_config = load(shipped("configs") / "top" / "survey.yaml").data
-    params = survey_config["solvers"].get(name) or {}  # those of the survey, if it has the solver
+    params = survey_config["solvers"].get(name) or {}  # as in the survey, or none
     if options.parameters:
         params = parse(options.parameters, "--parameters").data
         if not isinstance(params, dict):
@@ -78,13 +78,13 @@ def rank(
                 "--parameters must be a mapping of names to values, such as '{C: 0.1}'"
             )
     label, entry = f"{name} (yours)", {"solver": name, **params}
-    common = shared_parameters(survey_config["common"], {label: entry})  # that it has, too
+    common = shared_parameters(survey_config["common"], {label: entry})  # that the solver has
     tasks = read_tasks()[::3] if options.small else read_tasks()  # sorted by number of rows
     experiment = "rank-" + re.sub(r"[^A-Za-z0-9_-]+", "-", name)
     paths = write_configs(
         options.out / "survey-tasks", tasks, name=experiment, solvers={label: entry}, common=common
     )
-    # Quiet: tables of a single method say little; those of the whole survey are shown below.
+    # Quiet: tables of a single method say little; tables of the whole survey are shown below.
     summaries = run_all(map(str, paths), replace(options, quiet=True))
     failed = int(any(map(has_failed, summaries)))  # the exit code
     if options.dry_run or options.shard or options.smoke:  # there is nothing to rank
@@ -93,7 +93,7 @@ def rank(
     ranks = standings(survey.values(AP))
     tables = [_standing(survey, label, ranks), _by_measure(survey, label), _by_task(survey, label)]
     stem, title = options.out / experiment, f"Rank of {name} in the survey"
-    study = Result.model_construct(  # unchecked: not a study, but the page is made like that of one
+    study = Result.model_construct(  # unchecked: no study, but the page is made as for a study
         folder=stem, parameters=entry, name="", title=title, source=None, smoke=False
     )
     contents = {
@@ -111,9 +111,9 @@ def rank(
 
 
 def _join_survey(table: pd.DataFrame) -> Survey:
-    """Join results of a method with those of the survey, on the tasks and splits that both have."""
+    """Join results of a method with results of the survey, on their common tasks and splits."""
     committed, keys = pd.read_csv(REFERENCE), ["task", "split"]  # the survey, columns to join by
-    shared = table[keys].merge(committed[keys].drop_duplicates())  # tasks and splits of both
+    shared = table[keys].merge(committed[keys].drop_duplicates())  # common tasks, splits
     if shared.empty:
         raise InputError(
             "the survey has no results on these tasks and splits; change --dataset or --splits"

@@ -46,7 +46,7 @@ def finished_folders(results: Path) -> list[Path]:
     if not folders:
         raise InputError(
             f"neither {results} nor a folder in it has a {' or '.join(_MARKS)}; run an experiment, "
-            "or resume an interrupted one with the same command (see precbench status)"
+            "or resume an interrupted run with the same command (see precbench status)"
         )
     return folders
 
@@ -71,7 +71,7 @@ def write_pages(
     rows, written = [], []
     for folder in folders:
         page = write_report(folder, "changed", ledger).page  # draws figures only of new results
-        assert page is not None
+        assert page is not None  # None only with "none" in place of "changed"
         content = "; ".join([page.fact, *page.marks])  # marks: warnings
         rows.append([page.title, page.source or "", content, page.verdicts])
         written.append(folder / PAGE)

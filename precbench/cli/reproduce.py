@@ -27,14 +27,14 @@ from precbench.text import count, duration, one_line
 
 @dataclass(frozen=True)
 class _Run:
-    """A config, or some data sets and solvers of it, with the claims that it decides."""
+    """A config, or some of its data sets and solvers, with the claims that these decide."""
 
     name: str
     config: Experiment | Study
     claims: Sequence[Claim]
     options: RunOptions
-    seconds: float | None
-    n_trials: int
+    seconds: float | None  # expected; None for a study
+    n_trials: int  # to run
 
     @property
     def description(self) -> str:
@@ -93,7 +93,7 @@ def reproduce(
     options = RunOptions(
         jobs=jobs, dry_run=dry_run, out=out, mirror=mirror, as_json=as_json, no_stand_in=True
     )
-    for name, (chosen, datasets) in _chosen(targets).items():  # claims of each config by id
+    for name, (chosen, datasets) in _chosen(targets).items():  # by config; `chosen`: claims by id
         runs += _planned(name, list(chosen.values()), datasets, options, missing)
     if not runs:
         raise DataUnavailableError("\n".join(missing.values()))
@@ -111,7 +111,7 @@ def reproduce(
 
     claims = [claim for run in runs for claim in run.claims]
     folders = dict.fromkeys(summary["folder"] for summary in summaries)
-    ledger = make_ledger(claims, read_evidence(filter(os.path.isdir, folders)))  # those that exist
+    ledger = make_ledger(claims, read_evidence(filter(os.path.isdir, folders)))  # if they exist
     if as_json:
         outcome = {"runs": summaries, "absent": missing, "ledger": list(map(vars, ledger))}
         print(json.dumps(outcome, indent=1))
@@ -121,7 +121,7 @@ def reproduce(
 
 
 def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str]]]:
-    """Return, by config, the claims about the targets, by id, and the names of the data to use."""
+    """Return by config the claims about the targets, by id, and the names of the data to use."""
     testable = [c for c in load_claims() if c.is_testable]
     papers = {claim.paper for claim in testable}
     configs = {claim.config for claim in testable}
@@ -136,16 +136,16 @@ def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str
             )
         for claim in testable:
             if claim.is_about(target) or target in (claim.paper, claim.config):
-                claims, datasets = chosen.setdefault(claim.config, ({}, set()))  # so far
+                claims, datasets = chosen.setdefault(claim.config, ({}, set()))  # filled in place
                 claims[claim.id] = claim
-                datasets |= {target} if target in data else {*claim.data}  # no others of the claim
+                datasets |= {target} if target in data else {*claim.data}  # a data set: only that
     return chosen
 
 
 def _planned(
     name: str, claims: list[Claim], datasets: set[str], options: RunOptions, missing: dict[str, str]
 ) -> list[_Run]:
-    """Return a list of the run of a config, empty without data; add absent data to `missing`."""
+    """Return the run of a config in a list, [] without data; add absent data sets to `missing`."""
     config = load_config(name)
     if isinstance(config, Study):
         return [_Run(name, config, claims, options, seconds=None, n_trials=1)]
@@ -163,7 +163,7 @@ def _planned(
     timing = any(claim.is_timed for claim in claims)
     selected = replace(
         options,
-        solvers=sorted(labels) or [next(iter(config.solvers))],  # any one: only rows are counted
+        solvers=sorted(labels) or [next(iter(config.solvers))],  # any solver: only rows count
         datasets=available,
         splits=None if labels else "0",  # counts of rows need a single trial
         timing=timing,

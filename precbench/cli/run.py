@@ -118,7 +118,7 @@ class RunOptions:
         bool,
         _workers_option(
             "--timing",
-            help="Run one trial at a time, to compare times; those that ran in parallel run again.",
+            help="To compare times, run one trial at a time; repeat trials that ran in parallel.",
         ),
     ] = False
     dry_run: Annotated[
@@ -180,7 +180,7 @@ def _connect(options: RunOptions) -> "AbstractContextManager[Cluster | None]":
 
 
 def has_failed(summary: dict[str, Any]) -> bool:
-    """Return whether a trial of a run has failed; a skipped one has not."""
+    """Return whether a trial of a run has failed; a skipped trial has not."""
     return bool(summary["not_ok"].keys() - {"skipped"})
 
 
@@ -193,12 +193,12 @@ def prepared(
     """Check the options against a config; return a function that runs it.
 
     The function takes a cluster to run on, if there is one, and returns a summary of the run.
-    `name` is that of the config, empty without a file; `datasets` are those loaded already.
+    `name` is the name of the config, "" without a file; `datasets` are loaded already.
     """
     if isinstance(config, Experiment):
         selected = config.select(*_chosen(config, options), split_numbers(options.splits))
         return partial(_run, config, selected, options, name, datasets=datasets)
-    # --rerun changed-code is allowed, without effect: a study is computed anew each time.
+    # --rerun changed-code is allowed, without effect: every run computes a study.
     statuses = options.rerun_statuses - {_CHANGED_CODE}
     selections = (options.solvers, options.datasets, options.skip, statuses, options.shard)
     if any(selections) or options.splits is not None:
@@ -216,7 +216,7 @@ def _chosen(
     labels, names = list(config.solvers), [entry.name for entry in config.datasets]
     solvers = options.solvers and _matching(options.solvers, labels)  # None: --solver is not given
     if skipped := _matching(options.skip or (), labels):
-        config.select(solvers=skipped)  # raises if one is unknown
+        config.select(solvers=skipped)  # raises if a label is unknown
         solvers = [label for label in solvers or labels if label not in skipped]
         if not solvers:
             raise InputError(f"{config.name}: --skip leaves no solver to run; skip fewer")
@@ -315,7 +315,7 @@ def _finish_shard(
 
 
 def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) -> dict[str, Any]:
-    """Compute a study (never on the cluster), or with --dry-run name it; return a summary."""
+    """Compute a study (never on the cluster), or with --dry-run show its name; return a summary."""
     from precbench.advice.report import write_report
     from precbench.runner.study import run_study
 
@@ -358,7 +358,7 @@ def _select_trials(
         rerun=options.rerun_statuses - {_CHANGED_CODE},
         changed_code=_CHANGED_CODE in options.rerun_statuses,
     )
-    done = keys - trials.keys()  # they are kept
+    done = keys - trials.keys()  # records that are kept
     if options.rerun:
         console.print(f"{len(keys)} trials, {len(trials)} of them to run again")
     else:
@@ -404,7 +404,7 @@ def _train(
     n_done, bar = 0, progress(len(trials), quiet=options.quiet, verbose=options.verbose)
     with bar as show, closing(outcomes) as finished:
         try:
-            for job, _ in finished:  # as trials end; _: the status, which the record has, too
+            for job, _ in finished:  # as trials end; _: the status, which is also in the record
                 store.require_lock()
                 record = store.read(job.key)
                 assert record is not None
@@ -439,7 +439,7 @@ def split_numbers(text: str | None) -> list[int] | None:
 
 
 def _announce(plan: "Plan", console: Screen) -> None:
-    """Print the title of a run, its data sets, and which of them are synthetic or left out."""
+    """Print the title of a run, its data sets, and which data are synthetic or left out."""
     console.print(f"{plan.experiment.title} ({plan.protocol}; {plan.scaling})")
     for dataset in plan.datasets.values():
         n, d = dataset.X.shape
@@ -472,7 +472,7 @@ def _present(store: Store, console: Screen, report: "Report") -> None:
 
 
 def run_all(configs: Iterable[str], options: RunOptions) -> list[dict[str, Any]]:
-    """Run configs and return their summaries; mistakes in any are reported before one runs."""
+    """Run configs and return their summaries; mistakes in any config are reported before a run."""
     loaded = [(load_config(name), name) for name in configs]
     if options.cluster is None and not options.dry_run:
         first_config, _ = loaded[0]

@@ -48,7 +48,7 @@ def score(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="File to write: .csv, .xlsx or .parquet; an existing one is replaced."),
+        typer.Option(help="File to write: .csv, .xlsx or .parquet; an existing file is replaced."),
     ] = None,
     probability: Annotated[
         bool, typer.Option("--probability", help="Add a column with the probability of a hit.")
@@ -139,10 +139,10 @@ def score(
     explainer = None if explain is None else Listing(loaded, explain)  # keeps the rows to explain
     gaps = Gaps() if monitor is None else monitor.gaps  # missing values, unseen categories
     gaps.refuse = refuse_gaps
-    training_rows, n_seen = loaded.training_rows, 0  # n_seen: how many of them are ranked here
+    training_rows, n_seen = loaded.training_rows, 0  # n_seen: training rows ranked here
 
     def watch(X: Any, scores: NDArray[np.float64]) -> None:
-        # Pass a block of rows to `monitor`; add to `n_seen` how many of them are training rows.
+        # Pass a block of rows to `monitor`; add the number of its training rows to `n_seen`.
         nonlocal n_seen
         if monitor is not None:
             monitor.add(X, scores)
@@ -166,7 +166,7 @@ def score(
     if explainer is not None:
         ranking, records = explainer.with_reasons(ranking)
     ranking["row"] = gaps.places_of(ranking["row"])  # numbers in the file, blank rows included
-    for record, row in zip(records or (), ranking["row"].tolist(), strict=False):  # if any
+    for record, row in zip(records or (), ranking["row"].tolist(), strict=False):  # None: no record
         record["row"] = row
     # What is said of the list: in `report` for JSON, in `sentences` for people.
     report: dict[str, Any] = dict.fromkeys(("hits", "drift", "last"))  # None if not computed
@@ -204,7 +204,7 @@ def score(
 
 @contextmanager
 def _on_disk(file: Path) -> Iterator[Path]:
-    """Yield the path of the file of rows; for "-", that of a temporary copy of standard input."""
+    """Yield the path of the file of rows; for "-", of a temporary copy of standard input."""
     if str(file) != "-":
         yield file
         return
@@ -217,14 +217,14 @@ def _on_disk(file: Path) -> Iterator[Path]:
 
 def _read_names(earlier: Path, column: str) -> set[str]:
     """Return the entries of a column of an earlier list: ids, or row numbers as text."""
-    if format_of(earlier) not in TABLES:
-        raise InputError(f"--last {earlier}: give a list that score has written, CSV or Parquet")
+    if (kind := format_of(earlier)) not in TABLES:
+        raise InputError(f"--last {earlier} is {kind}; give a CSV or Parquet list that score wrote")
     blocks = read_new_blocks(earlier, Encoding("csv", 0, dense=True), keep=[column])  # no features
     return {name for _, columns in blocks for name in columns[column]}
 
 
 def _compare_names(names: pd.Series, before: set[str]) -> dict[str, Any]:
-    """Count names on this list, on the earlier one and on both; `jaccard`: both by either."""
+    """Count names on this list, on the earlier list and on both; `jaccard`: on both by all."""
     now = set(names.astype(str))
     again, n_union = len(now & before), len(now | before)
     return {"listed": len(now), "before": len(before), "again": again, "jaccard": again / n_union}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Screen(Console):
-    """A console that escapes control characters in text, but not those of rich."""
+    """A console that escapes control characters in text, but not the control characters of rich."""
 
     def render(self, *args: Any, **kwargs: Any) -> Iterator[Segment]:
         for segment in super().render(*args, **kwargs):
@@ -35,7 +35,7 @@ class Screen(Console):
 def screen(*, quiet: bool = False, stderr: bool = False, **options: Any) -> Screen:
     """Return a console for standard output or error; it wraps lines on a terminal only."""
     stream = sys.stderr if stderr else sys.stdout
-    # `Screen` escapes text itself: it writes past a stream that would escape rich's colours, too.
+    # `Screen` escapes text itself: it writes past a stream that would also escape rich's colours.
     stream = getattr(stream, "rich_proxied_file", stream)
     console = Screen(file=stream, highlight=False, markup=False, quiet=quiet, **options)
     console.soft_wrap = not console.is_terminal

@@ -86,7 +86,7 @@ def _show_model(path: str, as_json: bool) -> None:
     try:
         provenance = checked(model.about, _Provenance)
     except ValueError as error:
-        raise InputError(f"{path}: damaged description; fit the model again ({error})") from error
+        raise InputError(f"{path}: damaged ({error}); fit and save the model again") from error
     if as_json:
         print(json.dumps(_facts(path, model, provenance, quality)))
         return
@@ -167,7 +167,7 @@ def _by_weight(model: "Model") -> "list[Member]":
 
 
 def _most_used(model: "Model") -> str:
-    """List the features with the largest weights, or of trees those with the most splits."""
+    """List the features with the largest weights; for trees, the features with the most splits."""
     names = model.encoding and model.encoding.feature_names
     if not names or model.members or model.random_features is not None:  # no weights of columns
         return ""

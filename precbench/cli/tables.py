@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from precbench.advice.length import Length
 
 _SENTENCE = 32  # a longer cell may be broken, at its spaces
-_NARROWEST = 20  # of a column with such cells
+_NARROWEST = 20  # of a column with longer cells
 _GAP = 2  # blanks between columns
 
 
@@ -59,14 +59,14 @@ def print_table(table: Table, console: Console | None = None) -> None:
 
 
 class _Column:
-    """A column of texts, and the least width in which no word or number of it is split."""
+    """A column of texts, and the least width in which none of its words and numbers is split."""
 
     def __init__(self, header: str, cells: list[Text]):
         # `least` is this width, in characters; it is not 0.
         self.cells = cells
         self.has_sentences = any(cell.cell_len > _SENTENCE for cell in cells)
         texts = [cell.plain for cell in cells]
-        # A header may be broken between words; cells, too, in a column with a long one.
+        # A header may be broken between words; in a column with a long cell, all cells may.
         words = " ".join([header, *(texts if self.has_sentences else ())]).split()
         cell_widths = [_NARROWEST] if self.has_sentences else map(cell_len, texts)
         self.least = max([1, *cell_widths, *map(cell_len, words)])
@@ -100,7 +100,7 @@ def _blocks(names: list[_Column], others: list[_Column], width: int) -> list[lis
 
 
 def _grid(names: list[_Column], others: list[_Column], width: int) -> Grid:
-    """Lay out the columns of names and a block of others, without rows that are empty in it."""
+    """Lay out the columns of names and a block of others, without rows that are empty there."""
     columns = [*names, *others]
     least = sum(column.least + _GAP for column in columns) - 1  # with one free place at the end
     grid = Grid(

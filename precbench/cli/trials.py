@@ -36,7 +36,7 @@ def show_trial(what: str, results: Path, as_json: bool) -> None:
 
 
 def find_trial(what: str, results: Path) -> tuple[Store, Record]:
-    """Return the one record that a key, the start of one, or DATASET/SOLVER/SPLIT names."""
+    """Return the store and the record that a key, its start, or DATASET/SOLVER/SPLIT names."""
     matches = list(_matching(what, results))
     if not matches:
         raise InputError(
@@ -49,14 +49,14 @@ def find_trial(what: str, results: Path) -> tuple[Store, Record]:
             f"{len(matches)} trials match {what} ({', '.join(listed)}); give a longer key, or the "
             "folder of one experiment (--results)"
         )
-    return matches[0]
+    return matches[0]  # the only match
 
 
 def _matching(what: str, results: Path) -> Iterator[tuple[Store, Record]]:
     """Yield stores and records: `what` is the start of their keys, or DATASET/SOLVER/SPLIT."""
     place, is_key = _PLACE.fullmatch(what), _KEY.fullmatch(what)  # never both
     for store in map(Store, find_result_folders(results, "trials")):
-        keys = store.keys()  # of all records: any of them may have the place
+        keys = store.keys()  # of all records: any record may have the place
         for key in keys if place else [key for key in keys if is_key and key.startswith(what)]:
             record = store.read(key)
             if record is not None and (

@@ -45,9 +45,9 @@ def _checked(name: str) -> dict[str, Any]:
 
 
 def _content(name: str) -> str:
-    """Describe what a valid file holds, such as the number of its claims or trials."""
+    """Describe a file, such as "30 trials (3 solvers)" or "7 claims"; raise if it is invalid."""
     if name.endswith(SUFFIX):
-        is_claims = Path(name).name != DEVIATIONS  # else it holds deviations from papers
+        is_claims = Path(name).name != DEVIATIONS  # that file holds deviations, not claims
         n = len(read_claims(Path(name)) if is_claims else load_deviations(Path(name)))
         return count(n, "claim" if is_claims else "deviation")
     config = load_config(name)
@@ -57,7 +57,7 @@ def _content(name: str) -> str:
         "data set": len(config.datasets),
         "solver": len(config.solvers),
         "split": len(config.protocol.indices),
-        "point": len(config.sweep_points()),  # values of a parameter that is varied
+        "point": len(config.sweep_points()),  # values of the swept parameter; 1 without a sweep
     }
     counted = ", ".join(count(n, what) for what, n in sizes.items() if n > 1)
     return count(len(config.trials()), "trial") + (f" ({counted})" if counted else "")

@@ -24,10 +24,10 @@ __all__ = [
     "stream_dataset",
 ]
 
-_READERS = {"open_stream": "stream.files", "read_svmlight": "svmlight"}  # few runs read such files
+_READERS = {"open_stream": "stream.files", "read_svmlight": "svmlight"}  # and their modules
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Any:  # imports a reader on first use, as few runs need one
     if name not in _READERS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_READERS[name]}"), name)

@@ -13,24 +13,24 @@ if TYPE_CHECKING:
 
 Matrix: TypeAlias = "NDArray[np.floating] | csr_matrix"
 
-# The type that values of rows are stored in
+# Type of the values in X
 Dtype = Literal["float64", "float32"]
 
 
 def to_dtype(X: Matrix, dtype: Dtype, name: str) -> Matrix:
-    """Convert rows to a type, without a copy if they have it; refuse values that it cannot hold."""
+    """Return X as `dtype`, without a copy if X has that type; refuse values out of its range."""
     try:
-        with np.errstate(over="raise"):  # else they would become infinite
+        with np.errstate(over="raise"):  # else large values would become infinite
             return X.astype(dtype, copy=False)
     except FloatingPointError as error:
         raise InputError(
-            f"{name}: X has values above {np.finfo(dtype).max:.3g}, the largest of {dtype}; use "
-            "dtype float64"
+            f"{name}: X has absolute values above {np.finfo(dtype).max:.3g}, the largest {dtype} "
+            "number; use dtype float64"
         ) from error
 
 
 def parts(X: Matrix) -> list[NDArray]:
-    """Return the arrays that hold the rows."""
+    """Return the arrays that X consists of: X itself, or the three of a CSR matrix."""
     return [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr]
 
 
@@ -48,16 +48,16 @@ class Imputed:
     """The values of X that were missing and have been filled in."""
 
     how: str  # "mean", "median" or "most-frequent"
-    # For each column with gaps: its first feature, the one after its last (several features are
-    # categories), and the rows without a value.
+    # For each column with gaps: its first feature, the feature after its last (a column of
+    # categories has several), and the rows without a value.
     columns: tuple[tuple[int, int, NDArray[np.int64]], ...]
 
     def select(self, rows: NDArray[np.intp]) -> Self:
-        """Return the part that is in some rows (in ascending order), then numbered from 0."""
+        """Return the gaps in `rows` (ascending), each at its place in `rows`."""
         columns = []
-        for start, stop, missing in self.columns:  # features of a column, and its rows with gaps
+        for start, stop, missing in self.columns:  # features of a column, its rows with gaps
             still_missing = missing[np.isin(missing, rows, assume_unique=True)]
-            columns.append((start, stop, np.searchsorted(rows, still_missing)))  # the new numbers
+            columns.append((start, stop, np.searchsorted(rows, still_missing)))  # places in `rows`
         return replace(self, columns=tuple(columns))
 
 
@@ -69,13 +69,13 @@ def fill_value(numbers: NDArray[np.floating], how: str) -> float:
     return float(np.nanmedian(numbers) if how == "median" else np.nanmean(numbers, dtype=float))
 
 
-def _fill(values: NDArray[np.floating], how: str) -> NDArray[np.floating] | float:
-    """Return what fills gaps of a column; `values` are its features in the rows with a value."""
-    if not len(values):
+def _filling(known: NDArray[np.floating], how: str) -> NDArray[np.floating] | float:
+    """Return the number, or one-hot row, for the gaps of a column; `known` has the other rows."""
+    if not len(known):
         return 0.0  # nothing to learn from
-    if values.shape[1] > 1:  # one-hot, whatever `how` is: 1 for the most frequent category alone
-        return np.eye(values.shape[1])[values.sum(axis=0).argmax()]
-    return fill_value(values, how)
+    if known.shape[1] > 1:  # one-hot: 1 for the most frequent category alone, whatever `how` is
+        return np.eye(known.shape[1])[known.sum(axis=0).argmax()]
+    return fill_value(known, how)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class Dataset:
     Attributes
     ----------
     name, title : str
-        The title is shown in tables and plots; a stand-in's ends with ``(stand-in, synthetic)``.
+        Tables and plots show the title; that of a stand-in ends with ``(stand-in, synthetic)``.
     X : ndarray of shape (n_samples, n_features), C-contiguous, or csr_matrix with int32 indices
         Of float64 or float32.
     y : ndarray of shape (n_samples,), float64
@@ -103,12 +103,12 @@ class Dataset:
     optimum : ndarray of shape (n_features,) or None
         The unit vector that generated the labels, if known.
     split_key : str or None
-        Seed key of random splits; None for the name.
+        Seed key of random splits; if None, `name` is the key.
     time : ndarray of shape (n_samples,), int64 or float64, or None
         Time of each row: numbers, or for dates microseconds since 1970 (UTC).
     imputed : Imputed or None
-        Missing values of X that were filled in from all rows; `gathered` fills them in from the
-        training rows.
+        Missing values of X that were filled in from all rows; `gathered` fills the gaps from the
+        training rows instead.
 
     Examples
     --------
@@ -134,18 +134,18 @@ class Dataset:
     imputed: Imputed | None = None
 
     def gathered(self, rows: NDArray[np.intp], train: NDArray[np.intp]) -> Matrix:
-        """Return a copy of some rows of X; gaps are filled from the rows `train`, not test rows."""
+        """Return a copy of `rows` of X, with gaps filled from the rows `train` alone."""
         X = self.X[rows]
         if self.imputed is None:
             return X
         is_missing = np.zeros(self.X.shape[0], dtype=bool)
         for start, stop, missing in self.imputed.columns:
             is_missing[missing] = True
-            gaps = np.flatnonzero(is_missing[rows])  # places in `rows`, and in the copy
+            gaps = np.flatnonzero(is_missing[rows])  # places in `rows`, thus rows of the copy
             if len(gaps):
                 known = np.asarray(self.X[train[~is_missing[train]], start:stop])
-                X[gaps, start:stop] = _fill(known, self.imputed.how)
-            is_missing[missing] = False  # for the next column
+                X[gaps, start:stop] = _filling(known, self.imputed.how)
+            is_missing[missing] = False  # all False again, for the next column
         return X
 
     @property

@@ -15,9 +15,9 @@ from typing import IO, Any, Literal, cast
 from precbench.errors import InputError
 
 Source = str | os.PathLike[str] | IO[bytes]
-# Of files that are read whole
+# Formats of files that are read whole
 Format = Literal["svmlight", "csv", "tsv", "parquet", "xlsx", "npz"]
-# Of files that are read block by block in any order
+# Formats of files that are read block by block, in any order
 StreamFormat = Literal["svmlight", "npy"]
 
 SUFFIXES = {
@@ -33,34 +33,34 @@ SUFFIXES = {
     ".npz": "npz",
     ".npy": "npy",
 }
-_PACKED = (".gz", ".bz2", ".xz")
-_OPENERS: dict[str, Callable[..., Any]] = {
+_PACKED = (".gz", ".bz2", ".xz")  # suffixes of compressed files
+_OPENERS: dict[str, Callable[..., Any]] = {  # by a pattern of the first bytes
     r"\x1f\x8b": gzip.open,
     r"BZh[1-9](1AY&SY|\x17rE8P\x90)": bz2.open,  # a table may begin with the name BZh1
     r"\xfd7zXZ\x00": lzma.open,
 }
-# What reading packed text may raise where it is damaged.
+# What may be raised where compressed text is damaged
 _DAMAGED = (EOFError, OSError, MemoryError, zlib.error, lzma.LZMAError)
 
 
 def find_format(path: Path, name: str | None) -> str:
-    """Return the given format, else that of the suffix (.csv of .csv.gz), else the suffix."""
+    """Return `name` if given, else the format of the suffix (csv of .csv.gz), else the suffix."""
     if not path.is_file():
         fault = "a folder, not a file" if path.is_dir() else "no such file"
         raise InputError(f"{path}: {fault}; give the path of a file")
     suffixes = [suffix for suffix in map(str.lower, path.suffixes) if suffix not in _PACKED]
-    return name or SUFFIXES.get(suffixes[-1] if suffixes else "", path.suffix)  # itself if unknown
+    return name or SUFFIXES.get(suffixes[-1] if suffixes else "", path.suffix)  # unknown
 
 
 def opener(file: Any) -> Callable[..., Any] | None:
-    """Return the function that opens the compressed text in a file, None for plain text."""
+    """Return the function that opens compressed text in `file`; None if the text is plain."""
     head = file.peek(10)[:10].decode("latin-1")
     return next((opens for magic, opens in _OPENERS.items() if re.match(magic, head)), None)
 
 
 @contextmanager
 def opened(source: Source) -> Iterator[IO[bytes]]:
-    """Open a file for reading, decompressed if its first bytes say so."""
+    """Yield the file of a source, open for reading, decompressed if its first bytes say so."""
     name = name_of(source)
     try:
         with ExitStack() as stack:
@@ -69,10 +69,10 @@ def opened(source: Source) -> Iterator[IO[bytes]]:
                 file = stack.enter_context(Path(source).open("rb"))
             elif not hasattr(source, "peek"):  # with which `opener` looks at the first bytes
                 file = io.BufferedReader(cast("Any", source))
-                stack.callback(file.detach)  # or closing it would close the caller's file
+                stack.callback(file.detach)  # or the buffer would close the caller's file
             opens = opener(file)
             yield file if opens is None else stack.enter_context(opens(file))
-    except _DAMAGED as error:  # what readers of compressed files may raise
+    except _DAMAGED as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{name}: cannot be read: {reason}; give a readable copy") from error
 

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from precbench.data.dataset import Matrix
 from precbench.errors import InputError
 
-ROWS_AT_ONCE = 4096
+ROWS_AT_ONCE = 4096  # of a temporary copy in float64
 
 Scaling = Literal["standardise", "unit", "unit-norm", "standardise-unit-norm", "none"]
 
 _KINDS = get_args(Scaling)
-# How features are scaled before rows
+# How features are scaled before rows are, for the kinds that scale rows
 _FEATURE_SCALING = {"unit-norm": "none", "standardise-unit-norm": "standardise"}
 
 
@@ -23,8 +23,8 @@ class Scaler:
 
     ``standardise``: mean 0 and standard deviation 1. ``unit``: to [0, 1] by minimum and maximum, or
     for a sparse matrix to [-1, 1] by the largest absolute value, so that zeros stay. A constant
-    feature keeps its scale. ``unit-norm``: each row divided by its Euclidean norm; a zero row
-    stays. ``standardise-unit-norm``: both, in this order.
+    feature (if sparse, one of zeros) keeps its scale. ``unit-norm``: each row divided by its
+    Euclidean norm; a zero row stays. ``standardise-unit-norm``: features, then rows.
     """
 
     shift: NDArray[np.float64] | None
@@ -40,18 +40,18 @@ class Scaler:
 
     @property
     def learns(self) -> bool:
-        return self._feature_scaling != "none"
+        return self._feature_scaling != "none"  # else `fit` does nothing
 
     @property
     def scales_rows(self) -> bool:
-        return self.kind != self._feature_scaling
+        return self.kind != self._feature_scaling  # the kinds that end in unit-norm
 
     def fit(self, X: Matrix) -> Self:
-        """Learn shift and scale, a few thousand rows at a time."""
+        """Learn shift and scale, a few thousand rows at a time; return the scaler."""
         return self.fit_blocks(X[rows] for rows in _slices(X.shape[0]))
 
     def fit_blocks(self, blocks: Iterable[Matrix]) -> Self:
-        """Learn shift and scale from blocks of rows, all dense or all sparse."""
+        """Learn shift and scale from blocks, all dense or all sparse; return the scaler."""
         if not self.learns:
             return self
         from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
@@ -62,12 +62,12 @@ class Scaler:
             if not isinstance(block, np.ndarray):
                 if standardises:
                     raise InputError(
-                        "sparse data cannot be standardised, the shift would fill the zeros; use "
+                        "sparse data cannot be standardised: the shift would fill the zeros; use "
                         "scaling 'unit', 'unit-norm' or 'none'"
                     )
                 if not isinstance(learner, MaxAbsScaler):
-                    learner = MaxAbsScaler()  # it has no shift, so zeros stay zeros
-            with np.errstate(over="ignore", invalid="ignore"):  # refused below
+                    learner = MaxAbsScaler()  # without a shift: zeros stay zeros
+            with np.errstate(over="ignore", invalid="ignore"):  # overflows are refused below
                 learner.partial_fit(block.astype(np.float64, copy=False))
         if standardises:
             self.shift, self.scale = learner.mean_, learner.scale_
@@ -88,7 +88,7 @@ class Scaler:
         return self
 
     def transform_in_place(self, X: Matrix) -> Matrix:
-        """Overwrite rows with their scaled values, and return them."""
+        """Overwrite X with its scaled rows, and return X."""
         self._scale_features(X)
         if self.scales_rows:
             from sklearn.preprocessing import normalize
@@ -96,7 +96,7 @@ class Scaler:
             for rows in _slices(X.shape[0]):
                 block = normalize(X[rows].astype(np.float64, copy=False), copy=False)
                 if isinstance(X, np.ndarray):
-                    X[rows] = block
+                    X[rows] = block  # a float64 block is X's own memory
                 else:
                     first = X.indptr[rows.start]  # the first entry of these rows
                     X.data[first : first + block.nnz] = block.data
@@ -105,7 +105,7 @@ class Scaler:
     def _scale_features(self, X: Matrix) -> None:
         """Overwrite X with (X - shift) / scale, a few thousand rows or entries at a time."""
         if self.shift is None or self.scale is None:
-            return
+            return  # nothing was learnt
         if X.shape[1] != len(self.shift):
             raise InputError(
                 f"X has {X.shape[1]} features, but the scaling was fitted to {len(self.shift)}; "
@@ -116,15 +116,15 @@ class Scaler:
                 np.divide(X[rows] - self.shift, self.scale, out=X[rows])
         elif self.shift.any():
             raise InputError(
-                "X is sparse, but the scaling was fitted to dense rows and would fill the zeros of "
-                "sparse ones; make X dense"
+                "X is sparse, but the scaling was fitted to dense rows, and its shift would fill "
+                "the zeros of X; make X dense"
             )
         else:
             for entries in _slices(X.nnz):
                 X.data[entries] /= self.scale[X.indices[entries]]
 
     def to_arrays(self) -> dict[str, NDArray[np.float64]]:
-        """Return the fitted arrays, for a saved model."""
+        """Return the fitted arrays by name, for a saved model; empty if nothing was learnt."""
         arrays = {"shift": self.shift, "scale": self.scale}
         return {name: array for name, array in arrays.items() if array is not None}
 
@@ -136,5 +136,5 @@ class Scaler:
         return scaler
 
 
-def _slices(n: int) -> Iterator[slice]:
+def _slices(n: int) -> Iterator[slice]:  # of places below n; the last may end beyond n
     return (slice(start, start + ROWS_AT_ONCE) for start in range(0, n, ROWS_AT_ONCE))

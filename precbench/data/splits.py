@@ -16,8 +16,8 @@ from precbench.errors import InputError
 from precbench.seeds import generator, legacy_generator
 from precbench.text import count
 
-MOST_FOLDS = 20  # denominators of test_size that a stratified split of groups can hit exactly
-_FEW_POSITIVES = 50
+MOST_FOLDS = 20  # a stratified split of groups rounds test_size to i/n, n at most this
+_FEW_POSITIVES = 50  # with fewer, a random part might lack positives; a choice
 
 Kind = Literal["random", "kfold", "time", "provided", "none"]
 
@@ -42,21 +42,21 @@ def split_rows(
 ) -> RowSplit:
     """Return one split of a data set; rows of one group stay together.
 
-    ``random``: the test set is a fraction `test_size` of the rows (of the groups), drawn anew for
+    ``random``: the test set is a fraction `test_size` of the rows (of the groups), another draw for
     each index; `train_size` sets the number of training rows instead. ``kfold``: the test sets of
     the `n_splits` indices partition the rows. ``time``: the test set is the latest fraction
-    `test_size` of the rows, for index 1 the fraction before it, and so on. All earlier rows are
-    used for training, except those of groups in the test set. Rows of equal time stay together, so
-    the size of a set may differ slightly. ``provided``: the first ``dataset.n_train`` rows are the
-    training set. ``none``: all rows are used for both.
+    `test_size` of the rows; for index 1 the fraction before that of index 0, and so on. All earlier
+    rows are used for training, except rows of groups in the test set. Rows of equal time stay
+    together, so the size of a set may differ slightly. ``provided``: the first ``dataset.n_train``
+    rows are the training set. ``none``: all rows are both training and test rows.
     """
-    # The size of the test set: a fraction of the rows, or their number.
-    tested = test_size if train_size is None else _test_size_for(train_size, dataset)
+    # The size of the test set: a fraction of the rows, or a number of rows
+    size = test_size if train_size is None else _test_size_for(train_size, dataset)
     match kind:
         case "random" | "kfold":
-            train, test = _draw(dataset, kind, index, n_splits, tested, stratified, seed)
+            train, test = _draw(dataset, kind, index, n_splits, size, stratified, seed)
         case "time":
-            train, test = _split_by_time(dataset, index, n_splits, tested)
+            train, test = _split_by_time(dataset, index, size)
         case "provided":
             train, test = _split_as_provided(dataset)
         case "none":
@@ -85,12 +85,12 @@ def rule_for_new_lists(dataset: Dataset, n_splits: int) -> Rule:
     """Return how to divide a list so that intervals over its splits hold for new lists.
 
     With times: the latest rows, up to half of them. Otherwise 30 % at random, stratified only if
-    a part might lack positives: stratified splits share one number of positives, which varies
-    between lists, so the intervals would be too narrow.
+    a part might lack positives: all stratified splits have one number of positives, new lists
+    have different numbers, so the intervals would be too narrow.
     """
     if dataset.time is not None:
-        return Rule("time", min(0.3, 0.5 / n_splits), stratified=False)
-    return Rule("random", 0.3, stratified=dataset.n_pos < _FEW_POSITIVES)
+        return Rule("time", test_size=min(0.3, 0.5 / n_splits), stratified=False)
+    return Rule("random", test_size=0.3, stratified=dataset.n_pos < _FEW_POSITIVES)
 
 
 def validation_split(
@@ -100,16 +100,16 @@ def validation_split(
     groups: NDArray[np.int64] | None = None,
     time: NDArray[np.int64] | NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the places of the rows to fit and of those to validate, a `share` of all.
+    """Return the places of the rows to fit, and of the rows to validate (a `share`), ascending.
 
-    With `time` the latest are validated, else both parts are stratified and keep groups whole.
+    With `time` the latest rows are validated, else the parts are stratified and groups stay whole.
     """
     from sklearn.model_selection import StratifiedShuffleSplit
 
     random_state = legacy_generator(*seed_key)
     try:
         if time is not None:
-            fit_rows, validation_rows = _split_at_window(time, share, 0)
+            fit_rows, validation_rows = _split_at_window(time, share, index=0)
         elif groups is None:
             splitter = StratifiedShuffleSplit(1, test_size=share, random_state=random_state)
             rows = np.empty((len(y_train), 0))  # only their number matters
@@ -126,14 +126,14 @@ def validation_split(
     fit_rows, validation_rows = np.sort(fit_rows), np.sort(validation_rows)
     if min(len(set(y_train[rows].tolist())) for rows in (fit_rows, validation_rows)) < 2:
         raise InputError(
-            f"a validation_size of {share:g} leaves a part of {len(y_train)} training rows, with "
-            f"{np.count_nonzero(y_train > 0)} positives, without a class; give another size"
+            f"{len(y_train)} training rows with {np.count_nonzero(y_train > 0)} positives: with a "
+            f"validation_size of {share:g} a part has a single class; give another validation_size"
         )
     return fit_rows, validation_rows
 
 
 def _test_size_for(train_size: int, dataset: Dataset) -> int:
-    """Return the number of test rows for a number of training rows."""
+    """Return the number of test rows that leaves `train_size` rows for training."""
     if dataset.groups is not None:
         raise InputError(
             f"train_size is a number of rows, but groups of {dataset.name} stay whole; give "
@@ -164,9 +164,9 @@ def _draw(
     if stratified and min(dataset.n_pos, len(y) - dataset.n_pos) < 2:
         raise InputError(
             f"{dataset.name} has {count(dataset.n_pos, 'positive')} in {len(y):,} rows; a "
-            "stratified split needs at least 2 rows of each class; use another split, or add rows"
+            "stratified split needs at least 2 rows of each class; do not stratify, or add rows"
         )
-    # A random split is drawn anew for each index; all folds belong to one partition.
+    # Each random split is a draw of its own; all folds belong to one partition.
     key = (index, "random") if is_random else ("kfold",)
     random_state = legacy_generator(seed, dataset.split_key or dataset.name, *key)
     try:
@@ -183,7 +183,7 @@ def _draw(
         if is_random:
             shuffle = getattr(ms, f"{prefix}ShuffleSplit")
             splitter = shuffle(1, test_size=test_size, random_state=random_state)
-            index = 0  # of the only split that it yields
+            index = 0  # of the only split of `splitter`
         else:
             folds = getattr(ms, f"{prefix}KFold")
             splitter = folds(n_splits, shuffle=True, random_state=random_state)
@@ -196,7 +196,7 @@ def _draw(
 
 
 def _split_as_provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    # Return the first `n_train` rows and the others; no group may have rows in both.
+    # Return the first `n_train` rows, and the other rows; refuse groups with rows in both parts.
     assert dataset.n_train is not None
     train, test = np.split(np.arange(len(dataset.y)), [dataset.n_train])
     if dataset.groups is not None:
@@ -210,18 +210,18 @@ def _split_as_provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.i
 
 
 def _split_by_time(
-    dataset: Dataset, index: int, n_splits: int, test_size: float
+    dataset: Dataset, index: int, test_size: float
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows to train on and those to test: window `index` of the times, 0 the latest.
+    """Return the training rows, and the test rows: window `index` of the times (0: the latest).
 
-    All earlier rows are trained on, except those of groups in the window.
+    The training rows are all earlier rows, except rows of groups in the window.
     """
     assert dataset.time is not None
     try:
         train, test = _split_at_window(dataset.time, test_size, index)
     except ValueError as error:
         raise InputError(
-            f"split {index} of {dataset.name} fails: {error}; give another test_size or n_splits"
+            f"split {index} of {dataset.name} by time: {error}; give another test_size or n_splits"
         ) from error
     if dataset.groups is None:
         return train, test
@@ -238,30 +238,31 @@ def _split_by_time(
 def _split_at_window(
     time: NDArray[np.int64] | NDArray[np.float64], share: float, index: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows before window `index`, and those in it; window 0 is the latest."""
+    """Return the rows before and in window `index` (0: the latest); refuse if either is empty."""
     # Each window is a fraction of the rows, and begins and ends at the nearest change of time.
     order = np.argsort(time, kind="stable")
     sorted_time = time[order]
     size = max(1, round(share * len(time)))
     ends = (len(time) - (index + 1) * size, len(time) - index * size)
     start, stop = (_nearest_change(sorted_time, end) for end in ends)
-    if start in (0, stop):  # no row is before the window, or none in it
+    if start in (0, stop):
         raise ValueError(
-            f"the times have {len(np.unique(time))} different values, and no part that begins with "
-            f"one of them has {share:g} of the rows"
+            f"{'no earlier row is left' if start == 0 else 'the window is empty'}, as a window of "
+            f"{share:g} of the rows begins and ends where the time changes, and the times have "
+            f"{count(len(np.unique(time)), 'different value')}"
         )
     return order[:start], order[start:stop]
 
 
 def _nearest_change(sorted_time: NDArray, place: int) -> int:
-    """Return the place nearest to `place` where the time changes, the earlier of two."""
+    """Return the place nearest to `place` where the time changes, of a tie the earlier."""
     if not 0 < place < len(sorted_time):
         return max(0, place)  # the first row, or the end
-    first, last = (  # where the times that equal the one at `place` begin and end
+    begin, end = (  # of the times that equal the time at `place`
         int(np.searchsorted(sorted_time, sorted_time[place], side=side))
         for side in ("left", "right")
     )
-    return first if place - first <= last - place else last
+    return begin if place - begin <= end - place else end
 
 
 def _random_stratified_groups(
@@ -270,15 +271,15 @@ def _random_stratified_groups(
     share: float,
     random_state: np.random.RandomState,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return rows to keep and to hold out: as many stratified folds of groups as make `share`."""
+    """Return the rows to keep, and the rows to hold out: whole folds, about a `share`."""
     most = min(MOST_FOLDS, len(np.unique(groups)))
     if most < 2:
         raise ValueError("all rows are of one group, which cannot be split")
     # A share of 3/10 holds out three of ten folds.
-    nearest = Fraction(share).limit_denominator(most) or Fraction(1, most)  # one fold at least
+    nearest = Fraction(share).limit_denominator(most) or Fraction(1, most)  # not 0
     n_folds = max(nearest.denominator, 2)
     fold = stratified_group_folds(is_positive, groups, n_folds, random_state)
-    is_held_out = fold < min(nearest.numerator, n_folds - 1)  # one fold at least is kept
+    is_held_out = fold < min(nearest.numerator, n_folds - 1)  # at least one fold is kept
     return np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
 
 
@@ -291,29 +292,29 @@ def stratified_group_folds(
     n_folds: int,
     random_state: np.random.RandomState,
 ) -> NDArray[np.intp]:
-    """Assign each row to a fold of whole groups, so that each fold gets its share of both classes.
+    """Return the fold of each row: whole groups, and in each fold about its share of both classes.
 
     Groups with equal numbers of positives and of negatives are assigned together, to the folds that
     hold the least of their classes, large groups first. In n rows there are at most about n^(2/3)
-    such kinds. Every group is in every fold with the same probability. A fold may be empty if a
-    few groups hold most of the rows.
+    such kinds of groups. Every group is in every fold with the same probability. A fold may be
+    empty if a few groups hold most of the rows.
     """
     _, group = np.unique(groups, return_inverse=True)
     group_sizes = np.bincount(group)
     group_positives = np.bincount(group, weights=is_positive).astype(np.int64)
     # The kind of a group is its number of positives and its size, in one code.
     base = group_sizes.max() + 1
-    codes, kind, n_groups = np.unique(
+    codes, kind, n_groups = np.unique(  # codes of the kinds, kind of each group, groups a kind
         group_positives * base + group_sizes, return_inverse=True, return_counts=True
     )
     n_pos, size = np.divmod(codes, base)
-    class_sizes = np.column_stack([n_pos, size - n_pos])  # of a group of each kind
+    class_sizes = np.column_stack([n_pos, size - n_pos])  # [kind, class]: rows of one group
     # A fold with r_c of the t_c rows of each class c costs the sum of (r_c / t_c)^2. A group with
-    # s_c rows adds two sums to that, of 2 r_c s_c / t_c^2 and of s_c^2 / t_c^2. The second is the
-    # group's `weight`; the first, divided by twice the weight, is the fold's `load`.
+    # s_c rows adds two sums to that cost, of 2 r_c s_c / t_c^2 and of s_c^2 / t_c^2. The second sum
+    # is the group's `weight`; the first, divided by twice the weight, is the fold's `load`.
     cost = class_sizes / class_sizes.T.dot(n_groups) ** 2  # s_c / t_c^2
     weight = (cost * class_sizes).sum(axis=1)
-    # Large kinds first; those of weights with one power of two in random order, to vary the folds.
+    # Kinds of large weight first; within one power of two in random order, to vary the folds.
     order = np.lexsort([random_state.permutation(len(codes)), -np.frexp(weight)[1]])
 
     fold_rows = np.zeros((n_folds, 2), dtype=np.int64)  # by class, so far

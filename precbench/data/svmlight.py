@@ -21,13 +21,13 @@ from precbench.kernels.svmlight import Status, parse_block
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-BLOCK_BYTES = 1 << 18
-LONGEST_LINE = 1 << 28
+BLOCK_BYTES = 1 << 18  # read at a time
+LONGEST_LINE = 1 << 28  # bytes
 MOST_ENTRIES = 2**31 - 1  # what the int32 of a csr_matrix can count
 LARGEST_INDEX = 2**31 - 1
 DENSE_ABOVE = 0.5  # fraction of non-zero values above which a sparse format comes out dense
 
-_MOST_TIMES = 64.0  # the filled length is what is reserved at most, as blocks may differ
+_MOST_TIMES = 64.0  # the filled length: reserve no more, as later blocks may differ
 
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _MISTAKES = {
@@ -45,7 +45,7 @@ _MISTAKES = {
 
 
 class Rows(NamedTuple):
-    """Parsed rows; ``row_ends`` counts the entries up to the end of each."""
+    """Parsed rows; ``row_ends`` counts the entries up to the end of each row."""
 
     data: NDArray[np.floating]
     indices: NDArray[np.int32]
@@ -102,7 +102,7 @@ def read_svmlight(
                     "open_stream"
                 )
             n_bytes += len(text)
-            # Factor by which the arrays grow if the rest is alike, plus 2 %; 2 if size is unknown.
+            # Final / present length if the rest is alike, plus 2 %; 2 if the size is unknown.
             times = min(_MOST_TIMES, 1.02 * size / n_bytes) if n_bytes <= size else 2.0
             data.add(to_dtype(rows.data, dtype, name), times)
             indices.add(rows.indices, times)
@@ -133,12 +133,12 @@ class _Growing:
         self._n = end
 
     def filled(self) -> NDArray[Any]:
-        self._reserved.resize(self._n, refcheck=False)
+        self._reserved.resize(self._n, refcheck=False)  # in place: frees the spare capacity
         return self._reserved
 
 
 def _size_of(stream: Any) -> int:
-    """Return the size of a plain text file; 0, or less than is read, for other streams."""
+    """Return the size on disk in bytes, compressed as the file is; 0 if the stream has none."""
     try:
         return os.fstat(stream.fileno()).st_size
     except (AttributeError, OSError):
@@ -146,7 +146,7 @@ def _size_of(stream: Any) -> int:
 
 
 def matrix_of(rows: Rows, n_features: int) -> tuple[csr_matrix, NDArray[np.float64]]:
-    """Return a block as a CSR matrix without a copy, and its labels."""
+    """Return the rows as a CSR matrix, without a copy of the values, and the labels."""
     from scipy.sparse import csr_matrix
 
     indptr = np.concatenate([[0], rows.row_ends], dtype=np.int32)
@@ -155,38 +155,38 @@ def matrix_of(rows: Rows, n_features: int) -> tuple[csr_matrix, NDArray[np.float
 
 
 def dense_if_full(X: csr_matrix) -> Matrix:
-    """Return the rows as ndarray if more than half of the values are non-zero."""
+    """Return X as ndarray if more than half of the values are non-zero, else X itself."""
     return X.toarray() if X.nnz > DENSE_ABOVE * X.shape[0] * X.shape[1] else X
 
 
 def parsed(
     stream: IO[bytes], name: str, n_features: int | None, block_bytes: int
 ) -> Iterator[tuple[bytes, Rows]]:
-    """Yield blocks of whole lines with their rows, in the order of the file."""
+    """Yield the text and the rows of one block of whole lines after another."""
     n_lines = n_rows = 0
     while text := stream.read(block_bytes):
         text += stream.readline(LONGEST_LINE)  # the rest of the last line
         if n_lines == 0 and text.startswith(_BYTE_ORDER_MARKS):
             raise InputError(
-                f"{name}:1:1: the file begins with a byte order mark; save it as UTF-8 without one"
+                f"{name}:1:1: the file begins with a byte order mark; save as UTF-8 without a mark"
             )
         rows = parse_rows(text, name, n_features, n_lines)
         yield text, rows
         n_lines += rows.n_lines
         n_rows += len(rows.labels)
     if n_rows == 0:
-        raise InputError(f"{name}: no line has a label; begin each row with one")
+        raise InputError(f"{name}: no line has a label; begin each row with its label")
 
 
 def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0) -> Rows:
-    """Parse whole lines; `n_lines` is the number of lines before them, for messages."""
+    """Return the rows of whole lines; `n_lines` lines are before `text`, for messages."""
     if len(text) - text.rfind(b"\n") > LONGEST_LINE:
         line = n_lines + text.count(b"\n") + 1
         raise InputError(f"{name}:{line}: over {LONGEST_LINE:,} bytes; end each row by a newline")
     if not text.endswith(b"\n"):
         text += b"\n"
     limit = LARGEST_INDEX if n_features is None else min(n_features, LARGEST_INDEX)
-    # An entry takes at least 4 bytes, as in " 1:1", and a row 2; unfilled pages take no memory.
+    # An entry takes at least 4 bytes, as in " 1:1", a row 2 or more; unfilled pages take no memory.
     most_entries, most_rows = len(text) // 4 + 1, len(text) // 2 + 1
     data, indices = np.empty(most_entries), np.empty(most_entries, dtype=np.int32)
     row_ends, labels = np.empty(most_rows, dtype=np.intp), np.empty(most_rows)
@@ -206,7 +206,7 @@ def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0)
             labels[-1 - place] = value
         else:
             data[place] = value
-    if status != Status.OK:  # of the first mistake; `position` is its place in the text
+    if status != Status.OK:  # `position` is the place of the first mistake in the text
         line = n_lines + 1 + text.count(b"\n", 0, position)
         column = position - text.rfind(b"\n", 0, position)
         mistake = _mistake(Status(status), text, position, limit)
@@ -223,7 +223,7 @@ def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0)
 
 def _mistake(status: Status, text: bytes, position: int, limit: int) -> str:
     """Describe the mistake in the word at a position; `limit` is the largest index allowed."""
-    words, token = text[position : position + 40].split(maxsplit=1), "nothing"  # 40 bytes show it
+    words, token = text[position : position + 40].split(maxsplit=1), "nothing"  # 40 bytes suffice
     if words and not text[position : position + 1].isspace():  # else the word is missing
         token = repr(words[0].decode("ascii", "backslashreplace"))
     if token.startswith("'qid:"):

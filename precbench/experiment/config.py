@@ -73,7 +73,7 @@ class Experiment(Section):
     more_keys: ClassVar = ("extends",)
 
     name: Name
-    # Groups of configs that are run together; the Makefile knows them
+    # Groups of configs that are run together; the Makefile knows these groups
     tags: Names = ()
     title: Line
     source: Line | None = None
@@ -102,7 +102,7 @@ class Experiment(Section):
     def _label_is_the_solver(cls, solvers: Any) -> Any:
         if not isinstance(solvers, dict):
             return solvers
-        return {
+        return {  # by default a label is the name of its solver
             label: {"solver": label, **(entry or {})} if isinstance(entry, dict | None) else entry
             for label, entry in solvers.items()
         }
@@ -111,7 +111,7 @@ class Experiment(Section):
     @classmethod
     def _common_to_some(cls, common: dict[str, Any], info: ValidationInfo) -> Any:
         if "solvers" in info.data:
-            refuse(
+            refuse(  # shared parameters that no solver has, or with a value that a solver refuses
                 problem
                 for name, value in common.items()
                 for problem in _shared_problems(
@@ -125,12 +125,12 @@ class Experiment(Section):
     def _inherit_from_common(
         cls, metrics: Any, read: ValidatorFunctionWrapHandler, info: ValidationInfo
     ) -> Any:
-        return read(metrics) if "common" in info.data else ()  # `common` was refused
+        return read(metrics) if "common" in info.data else ()  # metrics need a valid `common`
 
     @field_validator("plots")
     @classmethod
     def _choose_plots(cls, plots: tuple[Plot, ...] | None, info: ValidationInfo) -> Any:
-        """Return the given plots; by default those that suit the sweep and the metrics."""
+        """Return the given plots; by default plots that suit the sweep and the metrics."""
         if plots is not None:
             return plots
         if info.data.get("sweep"):
@@ -154,18 +154,18 @@ class Experiment(Section):
             yield from (((key, i), f"{names[i]} is repeated") for i in repeats(names))
 
     def _sweep_problems(self) -> Iterator[Problem]:
-        """Yield the problems of ``sweep``, of keys that need it, and of ``smoke.datasets``."""
+        """Yield the problems of ``sweep``, of keys that need a sweep, and of ``smoke.datasets``."""
         smoke, plots = self.smoke, self.plots or ()
         if self.sweep is None:
             if smoke.sweep:
-                yield ("smoke", "sweep"), "has no meaning without a sweep: add one, or remove this"
+                yield ("smoke", "sweep"), "has no meaning without sweep: add sweep, or remove this"
             if "accuracy-sweep" in plots:
                 yield (
                     ("plots", plots.index("accuracy-sweep")),
-                    "accuracy-sweep needs a sweep, and there is none: add one, or remove this",
+                    "accuracy-sweep needs a sweep, and there is none: add sweep, or remove this",
                 )
         elif len(self.sweep) != 1:
-            yield ("sweep",), f"should name one parameter, found {', '.join(self.sweep)}"
+            yield ("sweep",), f"should name one parameter, found {', '.join(self.sweep) or 'none'}"
         else:
             [(name, values)] = self.sweep.items()
             yield from self._swept_value_problems(("sweep", name), name, values)
@@ -185,20 +185,20 @@ class Experiment(Section):
         # that the first value is enough to find them.
         labels = [metric.replace(**{name: values[0]}).label for metric in self.metrics]
         return problems + at(
-            path, [f"makes two metrics the same: {labels[i]}; remove one" for i in repeats(labels)]
+            path, [f"makes metrics equal: {labels[i]}; remove a metric" for i in repeats(labels)]
         )
 
     def _inapplicable_keys(self) -> Iterator[Problem]:
         """Yield the problems of keys that mean nothing beside another key, or for a stream."""
         tuning = self.tuning
         if tuning.folds and tuning.rows:
-            yield ("tuning", "rows"), "has no meaning with folds, which take all rows; remove one"
+            yield ("tuning", "rows"), "has no meaning with folds, which take all rows; remove this"
         given: list[Keys] = [("tuning", key) for key in ("folds", "rows") if getattr(tuning, key)]
         if self.protocol.split == "time":
             why = "has no meaning with split: time, which validates on the latest rows; remove this"
             yield from ((place, why) for place in given)
         streams = [e.name for e in self.datasets if isinstance(e, StreamedCard | StreamedFile)]
-        if streams:  # messages name the first one: they would be the same for the others
+        if streams:  # messages name the first one: for others only the name would differ
             yield from self._stream_problems(streams[0], given)
 
     def _stream_problems(self, name: str, of_tuning: Sequence[Keys]) -> Iterator[Problem]:
@@ -229,14 +229,14 @@ class Experiment(Section):
         datasets: Sequence[str] | None = None,
         seeds: Sequence[int] | None = None,
     ) -> "Experiment":
-        """Return the experiment with some solvers, data sets and splits (`seeds`); None: all."""
+        """Return the experiment with these solvers, data sets and splits (`seeds`); None: all."""
         names = [entry.name for entry in self.datasets]
         choices = (("solver", solvers, self.solvers), ("data set", datasets, names))
         complaints = [
             f"{self.name}: {text}"
-            for what, chosen, known in choices
+            for what, chosen, available in choices
             for name in chosen or ()
-            for text in unknown(what, name, known)
+            for text in unknown(what, name, available)
         ]
         indices = self.protocol.indices
         if missing := sorted({*(seeds or ())}.difference(indices)):
@@ -253,21 +253,21 @@ class Experiment(Section):
         return self.model_copy(update=changes)
 
     def smoke_size(self) -> "Experiment":
-        """Return the experiment at its smoke size; `select` goes first, as this drops data sets."""
+        """Return the experiment at its smoke size, which drops data sets: call `select` before."""
         smoke = self.smoke
         lengths = smoke.model_dump(include={"epochs", "max_iter", "n_estimators"})
         chosen = tuple(e for e in self.datasets if e.name in (smoke.datasets or ()))
         changes: dict[str, Any] = {
             "rows": smoke.rows,
-            "datasets": chosen or self.datasets,  # all, if `select` has left none of those chosen
+            "datasets": chosen or self.datasets,  # all, if `select` has left no chosen data set
             "protocol": self.protocol.model_copy(
                 update={"splits": self.protocol.indices[: smoke.n_splits]}
             ),
-            # `replace` ignores those of the lengths that a solver does not have.
+            # `replace` ignores the parameters in `lengths` that a solver does not have.
             "solvers": {n: entry.replace(**lengths) for n, entry in self.solvers.items()},
             "checkpoints": smoke.checkpoints,
         }
-        if self.sweep is not None:  # by default its first and last value, or its only one
+        if self.sweep is not None:  # by default its first and last value, or its only value
             changes["sweep"] = {
                 name: smoke.sweep or (values[0], values[-1])[: len(values)]
                 for name, values in self.sweep.items()
@@ -281,7 +281,7 @@ class Experiment(Section):
         return [(name, value) for name, values in self.sweep.items() for value in values]
 
     def metrics_at(self, sweep: tuple[str, Any] | None) -> tuple[Metric, ...]:
-        swept = dict([sweep] if sweep else [])
+        swept = dict([sweep] if sweep else [])  # {parameter: value}, or {}
         return tuple(metric.replace(**swept) for metric in self.metrics)
 
     def trials(self) -> list[Trial]:
@@ -308,9 +308,9 @@ class Experiment(Section):
             purpose = ("folds", repetition) if repetition else ("folds",)
             split_seed = trial_seed(protocol.seed, dataset.name, *purpose)
         swept = dict([sweep] if sweep else [])
-        given = {**self.common, **entry.params, **swept}  # the last one that gives a value counts
-        defaults = solver_defaults(entry.solver)  # given parameters that it lacks are left out
-        own_scaling = getattr(dataset, "scaling", None)  # goes before that of the config
+        given = {**self.common, **entry.params, **swept}  # of equal names the last wins
+        defaults = solver_defaults(entry.solver)  # given parameters of other names are left out
+        own_scaling = getattr(dataset, "scaling", None)  # goes before the scaling of the config
         return Trial(
             experiment=self.name,
             dataset=dataset,
@@ -363,16 +363,16 @@ class Study(Section):
     @classmethod
     def _match_the_function(cls, parameters: dict[str, Any], info: ValidationInfo) -> Any:
         if "kind" in info.data:
-            _arguments(info.data["kind"], parameters)  # raises if one is invalid
+            _arguments(info.data["kind"], parameters)  # raises if some are invalid
         return parameters
 
     @field_validator("smoke")
     @classmethod
     def _replaces_parameters(cls, smoke: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        """Check the parameters at the smoke size, which replace those of the full size."""
-        if {"kind", "parameters"} <= set(info.data):  # both, checked before, are valid
+        """Check the parameters at the smoke size, which replace parameters of the full size."""
+        if {"kind", "parameters"} <= set(info.data):  # kind and parameters were found valid
             parameters = info.data["parameters"]
-            _arguments(info.data["kind"], {**parameters, **smoke})  # raises if one is invalid
+            _arguments(info.data["kind"], {**parameters, **smoke})  # raises if some are invalid
             refuse(  # new keys in a mapping of the full size; a new mapping may have any keys
                 problem
                 for name, value in smoke.items()
@@ -384,7 +384,7 @@ class Study(Section):
 
     @model_validator(mode="after")
     def _try_if_quick(self) -> "Study":
-        """Refuse parameters that are invalid only together: compute a quick study on trial."""
+        """Refuse parameters that are invalid only together, which computing a quick study shows."""
         if self.is_quick:
             try:
                 self.smoke_size().compute()  # the function of the study raises
@@ -447,14 +447,14 @@ def load_config(config: str | Path) -> Experiment | Study:
 def from_document(document: Document, folder: Path) -> Experiment | Study:
     """Return the content of a config file, checked; relative paths in it start at `folder`."""
     document = extended(document, folder)  # with the contents of the config that it extends
-    # A study has the key `study`; one where it is misspelt is known by its `parameters`.
+    # A study has the key `study`; if that is misspelt, the key `parameters` shows a study.
     keys = set(document.data) if isinstance(document.data, dict) else set()
     if keys.isdisjoint({"study", "parameters"}):
         return validated(document, Experiment, folder)
     return validated(document, Study, folder)
 
 
-def _recommended_scaling(dataset: Data) -> Scaling:
+def _recommended_scaling(dataset: Data) -> Scaling:  # by the card; "none" for a file of the user
     from precbench.data import DATASETS
 
     card = dataset.card if isinstance(dataset, StreamedCard) else dataset.name
@@ -472,11 +472,11 @@ def _shared_problems(
     # `path` is the place of `name` in the file; `values` are keyed by their places in the file.
     if name == "random_state":  # refused, whatever the solver and the value
         return at(path, parameter_problems("", name, None))
-    solvers_with_it = sorted({entry.solver for entry in solvers.values() if entry.has(name)})
+    solvers_with_it = sorted({e.solver for e in solvers.values() if e.has_parameter(name)})
     metrics_with_it = [metric for metric in metrics if name in METRICS[metric.name].parameters]
     if not solvers_with_it and not metrics_with_it:
-        known = {n for entry in solvers.values() for n in solver_defaults(entry.solver)}
-        hint = did_you_mean(name, sorted(known))
+        available = {n for entry in solvers.values() for n in solver_defaults(entry.solver)}
+        hint = did_you_mean(name, sorted(available))
         return at(path, [f"none of the solvers has this parameter{hint}"])
     problems = []
     for place, value in values.items():
@@ -484,5 +484,5 @@ def _shared_problems(
         for metric in metrics_with_it:
             replaced = metric.replace(**{name: value})
             texts += [text for _, text in metric_problems(replaced.name, replaced.params)]
-        problems += at(place, texts[:1])  # one will do: most solvers have the same constraint
+        problems += at(place, texts[:1])  # the first is enough: most solvers have one constraint
     return problems

@@ -43,7 +43,7 @@ def check_division(rule: Split, dataset: Dataset) -> None:
 
 
 def smallest_part(trial: Trial, dataset: Dataset) -> int:
-    """Return a rough lower bound of the rows of any part; 1 if unknown."""
+    """Return a rough lower bound of the number of rows of the smallest part; 1 if unknown."""
     n_rows = dataset.X.shape[0]
     test_share = trial.split.test_share(n_rows)
     if test_share is None or trial.split.kind == "time":  # a time window has no exact share
@@ -69,7 +69,7 @@ def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
         folds = divide_into_folds(trial, dataset, train)
         rows["validation"] = train[min((fold for _, fold in folds), key=len)]  # the smallest fold
     elif trial.candidates:
-        rows["validation"] = train[n_fit:]  # the training rows after those for fitting
+        rows["validation"] = train[n_fit:]  # the training rows after the rows for fitting
     return {
         part: (int(np.count_nonzero(dataset.y[numbers] > 0)), len(numbers))
         for part, numbers in rows.items()
@@ -78,8 +78,8 @@ def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
 
 def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
     """Divide rows in memory; return the split, and how many training rows are for fitting."""
-    # Those for fitting come first, those for validation last, each in random order. The order is
-    # the same for every solver, so that comparisons on a split are paired.
+    # Training rows for fitting come first, and training rows for validation last, each in random
+    # order. The order is the same for every solver: comparisons on a split are paired.
     rule = trial.split
     if rule.groups == "ignore":
         dataset = replace(dataset, groups=None)
@@ -99,7 +99,7 @@ def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
         fit, validation = validation_split(
             dataset.y[train], trial.validation_size, [trial.seed, "validation"], groups, time
         )
-    except InputError:  # too few rows, which matters only if candidates are compared on them
+    except InputError:  # too few validation rows, which matters only if candidates need them
         if trial.candidates and trial.folds is None:
             raise
         return RowSplit(train, test), len(train)
@@ -109,8 +109,8 @@ def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
 def divide_into_folds(
     trial: Trial, dataset: Dataset, rows: NDArray[np.intp]
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Divide the training rows `rows` into stratified folds, as places in `rows`."""
-    # A fold is a pair of arrays of places: the rows to fit, then the rows of the fold, held out.
+    """Return stratified folds of the training rows `rows`: pairs of arrays of places in `rows`."""
+    # The first array has the rows to fit, the second the rows of the fold, which are held out.
     # Groups stay together. There are at most as many folds as the rarer class has rows, or groups.
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
@@ -119,7 +119,7 @@ def divide_into_folds(
     if dataset.groups is not None and trial.split.groups == "keep":
         _, groups = np.unique(dataset.groups[rows], return_inverse=True)  # ids from 0
     ids = np.arange(len(rows)) if groups is None else groups  # rows of one id stay together
-    most = min(len(np.unique(ids[y == label])) for label in (-1.0, 1.0))  # a fold needs both
+    most = min(len(np.unique(ids[y == label])) for label in (-1.0, 1.0))  # folds: each needs both
     if most < 2:
         raise InputError(
             f"data set {dataset.name}: the training rows of split {trial.split.index} cannot be "
@@ -128,7 +128,7 @@ def divide_into_folds(
     seed = trial_seed(trial.seed, "folds")
     rule = StratifiedKFold if groups is None else StratifiedGroupKFold
     folds = rule(min(trial.folds, most), shuffle=True, random_state=seed).split(y, y, groups)
-    # Large groups may leave a fold, or all others together, with one class: such a fold is dropped.
+    # Large groups may leave a fold, or all others together, with one class: the fold is dropped.
     usable = [(fit, fold) for fit, fold in folds if len({*y[fit]}) == len({*y[fold]}) == 2]
     if not usable:
         raise InputError(
@@ -159,9 +159,9 @@ def divide_stream(trial: Trial, dataset: StreamedDataset) -> StreamDivision:
 def _test_rows(rule: Split, dataset: StreamedDataset) -> Keep:
     """Return a function that maps row numbers to whether they are test rows."""
     if rule.kind == "provided":
-        n_train = dataset.n_train or 0  # `check_division` has seen that there is one
+        n_train = dataset.n_train or 0  # never None here: `check_division` refuses that
         return lambda numbers: numbers >= n_train
-    # A row draws a number from [0, 1) by seed and purpose; `share` accepts those in an interval.
+    # A row draws a number from [0, 1) by seed and purpose; `share` accepts an interval.
     if rule.kind == "random":
         return share(0.0, rule.test_size, rule.seed, "test")
     return share(rule.fold / rule.n_splits, (rule.fold + 1) / rule.n_splits, rule.seed, "test")
@@ -179,5 +179,5 @@ def all_but(keep: Keep) -> Keep:
 def in_share(
     rows: NDArray[np.int64], key: Sequence[Hashable], low: float, high: float
 ) -> NDArray[np.bool_]:
-    drawn = uniforms(rows, *key)
+    drawn = uniforms(rows, *key)  # a number in [0, 1) for each row, which the key determines
     return (low <= drawn) & (drawn < high)

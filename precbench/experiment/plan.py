@@ -21,7 +21,7 @@ class Plan:
 
     experiment: Experiment
     datasets: Mapping[str, Dataset]  # by name; not necessarily all of the experiment
-    trials: tuple[tuple[Trial, str], ...]  # with keys; trials with equal numbers share one
+    trials: tuple[tuple[Trial, str], ...]  # with keys; trials with equal numbers share a key
     smoke: bool = False
     absent: Mapping[str, str] = field(default_factory=dict)  # skipped data sets, and why
 
@@ -100,13 +100,13 @@ def make_plan(
     smoke: bool = False,
     datasets: Mapping[str, Dataset] | None = None,
 ) -> Plan:
-    """Load the data of an experiment, compute the keys of its trials, and check both."""
-    # `only` names the data sets to load, `datasets` are those that are loaded already. Without
+    """Return the plan of an experiment: load its data, compute and check the keys of its trials."""
+    # `only` names the data sets to load, `datasets` are data sets loaded already. Without
     # `stand_ins`, a missing data set is an error whatever its ``on_missing`` says.
     from precbench.experiment.samples import read_data
 
     experiment = experiment.smoke_size() if smoke else experiment
-    datasets = dict(datasets or {})  # a copy, to add those that are loaded here
+    datasets = dict(datasets or {})  # a copy, to add data sets loaded here
     absent: dict[str, str] = {}  # messages about skipped data sets
     for entry in experiment.datasets:
         if entry.name in datasets or (only is not None and entry.name not in only):
@@ -153,7 +153,7 @@ def _refuse_too_few_rows(
     experiment: Experiment, trials: Iterable[Trial], datasets: Mapping[str, Dataset], smoke: bool
 ) -> None:
     """Refuse metrics that need more positives or rows than a part that they are measured on has."""
-    checked = set[tuple[Any, ...]]()  # cases: trials of one case have the same parts and metrics
+    checked = set[tuple[Any, ...]]()  # cases: the trials of a case have equal parts and metrics
     for trial in trials:
         dataset = datasets[trial.dataset.name]
         tuned_by = (trial.metric,) if trial.candidates else ()
@@ -176,8 +176,8 @@ def _refuse_too_few_rows(
             for metric in metrics_of.get(part, ()):
                 if shortage := _shortage(metric, size):
                     sized = f"{dataset.name} at the smoke size" if smoke else dataset.name
-                    remedies = ", or choose by another (tuned_by)" if part == "validation" else ""
-                    remedies += ", or more rows to smoke" if smoke else ""
+                    remedies = ", or set tuned_by to another metric" if part == "validation" else ""
+                    remedies += ", or raise smoke.rows" if smoke else ""
                     raise InputError(  # the shortage names a first remedy: "give k = 5 or less"
                         f"the metric {metric.label} cannot be measured on the {part} set of split "
                         f"{trial.split.index} of {sized}: {shortage}{remedies}"

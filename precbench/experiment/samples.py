@@ -32,7 +32,7 @@ from precbench.solvers.rows import as_rows, linear_scores
 Intercepts: TypeAlias = Sequence[float] | NDArray[np.float64] | None
 
 _SCORES_AT_ONCE = 2**23  # of streamed rows, 64 MiB
-_LEAST_SHARE = 0.02  # of the rarer class among drawn rows, so that it can be measured
+_LEAST_SHARE = 0.02  # of the rarer class among drawn rows, so that metrics can be measured
 
 
 def read_data(
@@ -43,8 +43,8 @@ def read_data(
     rows: int | None = None,
     dtype: Dtype = "float64",
 ) -> Dataset:
-    """Load the data set of a config entry, with at most `rows` rows, drawn with a fixed seed."""
-    # Without `stand_ins`, ``on_missing: stand-in`` is an error.
+    """Load the data set of a config entry; of more than `rows` rows, about `rows` are drawn."""
+    # The draw is the same in every run. Without `stand_ins`, ``on_missing: stand-in`` is an error.
     if isinstance(entry, StreamedFile):
         return _open_stream(entry, rows, dtype)
     if isinstance(entry, FileData):
@@ -53,7 +53,7 @@ def read_data(
         # The other fields are arguments of the function that reads the file.
         options = entry.model_dump(exclude={"file", "name"}, exclude_none=True)
         dataset, _encoding = read_own_file(entry.file, dtype=dtype, **options)
-        # With `split_key=None` the splits depend on the name in the config.
+        # With `split_key=None` the splits depend on the name in the config, not on the labels.
         dataset = replace(dataset, name=entry.name, title=entry.name, split_key=None)
     else:
         stand_in = stand_ins and entry.on_missing == "stand-in"
@@ -69,7 +69,7 @@ def read_data(
 
 
 def _open_stream(entry: StreamedFile, rows: int | None, dtype: Dtype) -> StreamedDataset:
-    # Open a streamed file; each row is drawn by itself, so that about `rows` of them are kept.
+    # Open a streamed file; each row is drawn by itself, so that about `rows` rows are kept.
     from precbench.data import open_stream
 
     options = entry.model_dump(exclude={"file", "name", "stream"}, exclude_none=True)
@@ -96,7 +96,7 @@ class InMemory:
 
     def train(self, solvers: Sequence[Any], traces: Sequence[Trace]) -> None:
         """Fit one solver, or several whose visits to the rows are the same."""
-        if len(solvers) == 1:
+        if len(solvers) == 1:  # a single solver may lack `visits`, which `fit_together` needs
             solvers[0].fit(self.X, self.y, trace=traces[0])
         else:
             fit_together(list(map(Fit, solvers, traces)), self.X, self.y)
@@ -106,7 +106,7 @@ class InMemory:
 
     def scores(
         self, weights: NDArray[np.float64], intercepts: Intercepts = None
-    ) -> Iterator[NDArray[np.float64]]:
+    ) -> Iterator[NDArray[np.float64]]:  # the scores of all rows under each weight vector
         for w, intercept in _with_intercepts(weights, intercepts):
             yield linear_scores(self._rows, w) + intercept
 
@@ -119,8 +119,8 @@ class InMemory:
 class Streamed:
     """Rows that are read again at every pass; `name` is used in messages.
 
-    Labels and the scores under one weight vector stay in memory, 16 bytes a row, once they are
-    used; if rows are few, the scores under several.
+    Once they are used, labels and the scores under one weight vector are in memory, 16 bytes a row;
+    of few rows, the scores under several weight vectors.
     """
 
     X: RowStream
@@ -146,7 +146,7 @@ class Streamed:
                 f"{self.name} has {n_rows:,} rows, {self.X.n_pos:,} of them positive; a ranking "
                 "needs rows of both classes: set another protocol.seed, or take more rows"
             )
-        first = solvers[0]  # the others have the same shuffle, seed and batch size
+        first = solvers[0]  # all have the same shuffle, seed and batch size
         rng = None if first.shuffle is False else np.random.default_rng(first.random_state)
         fits = list(map(Fit, solvers, traces))  # each solver with its trace
         fit_pieces_together(fits, n_features, lambda: self.X.visits(first.batch_size, rng))
@@ -158,9 +158,9 @@ class Streamed:
     def scores(
         self, weights: NDArray[np.float64], intercepts: Intercepts = None
     ) -> Iterator[NDArray[np.float64]]:
-        """Yield the scores under each weight vector; one reading of the rows serves several."""
+        """Yield the scores of all rows under each weight vector; a reading serves several."""
         models = _with_intercepts(weights, intercepts)
-        at_once = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))  # how many models, by memory
+        at_once = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))  # models whose scores find memory
         for first in range(0, len(models), at_once):
             batch = models[first : first + at_once]  # pairs of weights and intercept
             scores = np.empty((len(batch), self.n_rows))
@@ -175,7 +175,7 @@ class Streamed:
 
 def _with_intercepts(
     weights: NDArray[np.float64], intercepts: Intercepts
-) -> list[tuple[NDArray[np.float64], float]]:
+) -> list[tuple[NDArray[np.float64], float]]:  # by weight vector; an intercept not given is 0
     return list(
         zip(weights, [0.0] * len(weights) if intercepts is None else intercepts, strict=True)
     )
@@ -210,13 +210,13 @@ class Rows:
 
     @cached_property
     def test(self) -> Sample:
-        # The test rows, scaled and made random features by what is fitted to the training rows
+        # The test rows, prepared (scaled, random features) as fitted to the training rows
         if isinstance(self._dataset, StreamedDataset):
             return self._streamed("test", self._streams.test)
         (train, test), _n_fit = self.split
         X = self._dataset.gathered(test, train)  # gaps are filled in from the training rows
         if self._trial.scaling != "none" or self._trial.fourier is not None:
-            _, prepare = self._prepared
+            _, prepare = self._prepared  # prepares the training rows as well
             X = prepare(X)
         return InMemory(X, self._dataset.y[test])
 
@@ -225,7 +225,7 @@ class Rows:
 
     @cached_property
     def divisions(self) -> Sequence[tuple[Any, Any]]:
-        """Pairs: the training rows that candidates are fitted to, and those to compare them on."""
+        """Pairs: training rows to fit candidates to, and training rows to compare candidates on."""
         # Rows are given by a slice or by places; of a stream, by a function that accepts them.
         trial = self._trial
         if isinstance(self._dataset, StreamedDataset):
@@ -237,7 +237,7 @@ class Rows:
         n_all = len(split.train)
         fraction = min(1.0, trial.tuning_rows / n_all) if trial.tuning_rows else 1.0
         n_validation = round(fraction * (n_all - n_fit))
-        # `tuning_rows` keeps the first rows of either part, which are in random order.
+        # `tuning_rows` keeps the first rows of each of the two parts, which are in random order.
         return [(slice(round(fraction * n_fit)), slice(n_fit, n_fit + n_validation))]
 
     @cached_property
@@ -255,7 +255,7 @@ class Rows:
 
     @cached_property
     def _prepared(self) -> tuple[Any, Callable[[Any], Any]]:
-        """The training rows, scaled and as random features, and the function that does so."""
+        """The prepared training rows, and a function that prepares other rows, perhaps in place."""
         trial, (division, _n_fit) = self._trial, self.split
         train = division.train
         X_train = self._dataset.gathered(train, train)
@@ -273,14 +273,14 @@ class Rows:
 
 
 def _subsample_rows(dataset: Dataset, rows: int) -> Dataset:
-    """Draw about `rows` rows by class: 2 or more of each, and `_LEAST_SHARE` of the rarer one."""
-    # The rarer class has its own share if that is larger, and no more rows than there are.
+    """Return about `rows` rows, drawn by class, 2 or more of each class; all if there are fewer."""
+    # The rarer class gets the larger of its share and `_LEAST_SHARE`, but at most all its rows.
     if dataset.X.shape[0] <= rows:
         return dataset
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(0)  # every run draws equal rows
     members = [np.flatnonzero(dataset.y == label) for label in (-1.0, 1.0)]  # row numbers by class
     sizes = [max(2, round(rows * len(numbers) / len(dataset.y))) for numbers in members]
-    rare, fewest = int(np.argmin(sizes)), round(_LEAST_SHARE * rows)  # `rare`: 0 or 1
+    rare, fewest = int(np.argmin(sizes)), round(_LEAST_SHARE * rows)  # `rare`: place in `sizes`
     if sizes[rare] <= fewest:
         sizes[rare] = min(fewest, len(members[rare]))
         sizes[1 - rare] = rows - sizes[rare]  # the other class

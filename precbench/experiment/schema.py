@@ -32,7 +32,7 @@ def config_schema() -> dict[str, Any]:
     shared = {name: schema for name, schema in entry["properties"].items() if name != "params"}
     definitions["LabelledSolver"] = _labelled(shared)  # a label with the key `solver`
     properties = experiment["properties"]
-    kinds = properties["datasets"]["items"]["anyOf"]  # mappings; a name alone is accepted, too
+    kinds = properties["datasets"]["items"]["anyOf"]  # mappings; below, names are accepted as well
     properties["datasets"] = _listed({"anyOf": [{"enum": list(DATASETS)}, *kinds]})
     properties["metrics"] = _listed({"$ref": "#/$defs/Metric"})
     properties["solvers"] = {
@@ -43,7 +43,7 @@ def config_schema() -> dict[str, Any]:
         "additionalProperties": _LABELLED,  # a label that is no name of a solver
     }
     properties["extends"] = _TEXT | {"description": "A file beside this one, whose keys hold here."}
-    experiment["required"] = []  # keys may be in the file that this one extends
+    experiment["required"] = []  # keys may be in the file that this file extends
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "precbench config",
@@ -68,12 +68,12 @@ def _metric() -> dict[str, Any]:
         }
         for name, spec in METRICS.items()
     }
-    one = {"minProperties": 1, "maxProperties": 1, "additionalProperties": False}
-    return {"anyOf": [{"enum": list(METRICS)}, {"type": "object", "properties": named, **one}]}
+    one_key = {"minProperties": 1, "maxProperties": 1, "additionalProperties": False}
+    return {"anyOf": [{"enum": list(METRICS)}, {"type": "object", "properties": named, **one_key}]}
 
 
 def _solver(name: str, shared: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema below a label that is a solver's name; `solver` may name another one."""
+    """Return the schema below a label that is a solver's name; `solver` may name another solver."""
     return {
         "description": first_line(type(SOLVERS[name]())),
         "if": {"type": "object", "required": ["solver"]},
@@ -88,7 +88,7 @@ def _solver(name: str, shared: dict[str, Any]) -> dict[str, Any]:
 
 
 def _labelled(shared: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema below any label: `solver`, and keys that this solver has, or `shared`."""
+    """Return the schema below any label: `solver`, `shared` keys, and parameters of the solver."""
     cases = [
         {
             "if": {"properties": {"solver": {"const": name}}, "required": ["solver"]},
@@ -101,5 +101,5 @@ def _labelled(shared: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": known, "required": ["solver"], "allOf": cases}
 
 
-def _default(value: Any) -> dict[str, Any]:
+def _default(value: Any) -> dict[str, Any]:  # {} for a default that is no plain value
     return {"default": value} if isinstance(value, str | int | float | bool | None) else {}

@@ -85,7 +85,7 @@ def _checkpoints(value: Any) -> Any:
     return value
 
 
-# The approximate number of checkpoints, at growing distances; "every" for one after each batch or
+# The approximate number of checkpoints, at growing distances; "every": after each batch or
 # iteration; or their places, in passes over the training rows
 Checkpoints = Annotated[int | str | tuple[float, ...], PlainValidator(_checkpoints)]
 
@@ -96,18 +96,18 @@ CardName = Annotated[str, known("data set", "precbench.data:DATASETS")]
 class NamedData(Section):
     """A data set with a card."""
 
-    more_keys: ClassVar = ("file", "stream")  # either makes it another kind
+    more_keys: ClassVar = ("file", "stream")  # either key makes the entry another kind of data
 
     name: CardName
     on_missing: OnMissing = "error"
     # The provided training and test sets, in place of the split of the protocol
     split: Literal["provided"] | None = None
-    # In place of that of the config, or that of the card
+    # In place of the scaling of the config, or of the card
     scaling: Scaling | None = None
 
 
 def _existing_file(file: Any, info: ValidationInfo) -> Any:
-    """Return the path of a file; a relative one starts at the folder of the config."""
+    """Return the path of a file; a relative path starts at the folder of the config."""
     if not isinstance(file, str):
         return file
     # The context is the folder of the config. A ~ without a home folder stays as it is.
@@ -158,7 +158,7 @@ class StreamedCard(Section):
 
     @property
     def name(self) -> str:
-        """The name in tables, so that the same data may stand beside it in memory."""
+        """The name in tables, with a suffix: the same data in memory have the name of the card."""
         return f"{self.card}-streamed"
 
 
@@ -181,7 +181,7 @@ def _dataset(entry: Any, info: ValidationInfo) -> Any:
     if isinstance(entry, str):
         entry = {"name": entry}
     if isinstance(entry, dict) and "file" in entry:
-        # By default the name is that of the file, without suffixes.
+        # By default the name is the name of the file, without suffixes.
         named = {"name": Path(str(entry["file"])).name.split(".")[0], **entry}
         kind = StreamedFile if "stream" in entry else FileData
         return kind.model_validate(named, context=info.context)
@@ -194,7 +194,7 @@ Data = NamedData | FileData | StreamedCard | StreamedFile
 DataEntry = Annotated[Data, BeforeValidator(_dataset)]
 
 
-# The plan of more would fill the memory
+# The plan of more splits would fill the memory
 MOST_SPLITS = 100_000
 
 
@@ -237,7 +237,7 @@ class Protocol(Section):
         given = self.model_fields_set  # keys in the file
         splits = self.splits or ()
         n_all = len(self._all)  # splits of all repetitions
-        # A case is a key, whether the key or its value is wrong, and the message if it is.
+        # A case: a key; whether the key or its value is wrong; the message if so.
         cases = [
             *(
                 (
@@ -290,18 +290,18 @@ class Protocol(Section):
 
 
 def _metric(entry: Any, info: ValidationInfo) -> Metric:
-    """Read a metric: a name, or ``{name: parameters}``; ``common`` gives missing parameters."""
+    """Return the metric of an entry, a name or ``{name: parameters}``; else refuse the entry."""
     if isinstance(entry, str):
         entry = {entry: {}}
     if not isinstance(entry, dict) or len(entry) != 1:
         problem = f"should be a name, or {{name: {{parameters}}}}, found {reprlib.repr(entry)}"
-        refuse(at((), [problem]))
+        refuse(at((), [problem]))  # raises
     [(name, params)] = entry.items()
-    refuse(at((name,), unknown("metric", name, METRICS)))
+    refuse(at((name,), unknown("metric", name, METRICS)))  # raises if the name is unknown
     if not isinstance(params, dict):
         refuse(at((name,), [f"should be a mapping of parameters, found {reprlib.repr(params)}"]))
     common = {n: v for n, v in info.data.get("common", {}).items() if not is_tuned(v)}
-    # `replace` takes the values of `common` that the metric has; values to tune are left out.
+    # `replace` takes the parameters of the metric from `common`; those in the entry go before.
     params = {**Metric(name, {}).replace(**common).params, **params}
     refuse(((name, *path), text) for path, text in metric_problems(name, params))
     return Metric(name, params)
@@ -313,18 +313,18 @@ MetricEntry = Annotated[Metric, BeforeValidator(_metric)]
 class Tuning(Section):
     """How the values of tuned parameters are chosen."""
 
-    # Compares candidates, unless a solver has another (``tuned_by``); default: the first metric of
-    # the experiment
+    # The metric that compares candidates, unless a solver names its own (``tuned_by``); default:
+    # the first metric of the experiment
     by: MetricEntry | None = None
-    # Each candidate is trained on all folds of the training rows but one and measured on that one,
-    # and the means are compared. By default it is measured once, on ``protocol.validation_size`` of
-    # the rows. Folds are stratified, and keep groups.
+    # The number of folds of the training rows: each candidate is trained on all folds but one and
+    # measured on the fold left out, and the means are compared. By default a candidate is measured
+    # once, on ``protocol.validation_size`` of the rows. Folds are stratified, and keep groups.
     folds: Annotated[int, Field(ge=2, le=MOST_SPLITS)] | None = None
     # Candidates are trained and measured on so many of the training rows; what is chosen is trained
     # on all of them
     rows: Annotated[int, Field(ge=2)] | None = None
-    # Most candidates of a solver: of more combinations of its lists so many are drawn at random,
-    # the same for all data sets and splits. By default all are tried.
+    # Most candidates of a solver: if its lists have more combinations, so many are drawn at random,
+    # the same for all data sets and splits. By default all combinations are tried.
     draw: Annotated[int, Field(ge=2)] | None = None
 
 
@@ -341,7 +341,7 @@ def _tunable(kind: Any) -> PlainValidator:
     adapter = TypeAdapter(kind)
 
     def check(value: Any) -> Any:
-        # Return `value` if it, or each of its values to tune, is of the type.
+        # Return `value` if it is of the type, or if each of its values to tune is; else refuse it.
         refuse(at((), choice_problems(value)))
         try:
             for candidate in value["tune"] if is_tuned(value) else [value]:
@@ -354,7 +354,7 @@ def _tunable(kind: Any) -> PlainValidator:
 
 
 class Fourier(Section):
-    """Random Fourier features, whose linear scores approximate those of a Gaussian kernel.
+    """Random Fourier features, whose linear scores approximate the scores of a Gaussian kernel.
 
     They replace the scaled features x, see `sklearn.kernel_approximation.RBFSampler`. Each value
     may be tuned: ``{tune: [two or more values]}``.
@@ -363,7 +363,7 @@ class Fourier(Section):
     n_components: Annotated[Any, _tunable(Annotated[int, Field(ge=1, le=1_000_000)])]
     # For the kernel ``exp(-gamma ||x - x'||^2)``; default 1 / (n_features * variance of x)
     gamma: Annotated[Any, _tunable(PositiveFloat | None)] = None
-    # Width of the kernel, as a multiple of the one by `gamma`
+    # Width of the kernel, as a multiple of the width that `gamma` gives
     bandwidth: Annotated[Any, _tunable(PositiveFloat)] = 1.0
 
     @property
@@ -393,7 +393,7 @@ class SolverEntry(Section):
     @model_validator(mode="before")
     @classmethod
     def _gather_parameters(cls, value: Any) -> Any:
-        """Move all keys but those of `SOLVER_KEYS` to `params`, the field that takes them."""
+        """Move all keys that are not in `SOLVER_KEYS` to the field `params`."""
         if not isinstance(value, dict):
             return value
         own = {name: value[name] for name in SOLVER_KEYS if name in value}
@@ -401,7 +401,7 @@ class SolverEntry(Section):
 
     @classmethod
     def _path(cls, loc: Keys) -> Keys:
-        return loc[1:] if loc[:1] == ("params",) else loc
+        return loc[1:] if loc[:1] == ("params",) else loc  # a file has no key `params`
 
     @field_validator("params")
     @classmethod
@@ -418,12 +418,12 @@ class SolverEntry(Section):
             refuse(((name,), f"unknown key{hint}") for name, hint in near.items() if hint)
         return params
 
-    def has(self, name: str) -> bool:
+    def has_parameter(self, name: str) -> bool:
         return name in solver_defaults(self.solver)
 
     def replace(self, **params: Any) -> "SolverEntry":
-        """Return a copy with those of `params` that the solver has."""
-        own = {name: value for name, value in params.items() if self.has(name)}
+        """Return a copy with `params`, without parameters that the solver lacks."""
+        own = {name: value for name, value in params.items() if self.has_parameter(name)}
         return self.model_copy(update={"params": {**self.params, **own}})
 
 
@@ -460,16 +460,16 @@ def is_tuned(value: Any) -> bool:
 
 
 def choice_problems(value: Any) -> list[str]:
-    """Return the problems of a value that is a mapping, which should be ``{tune: [values]}``."""
+    """Return the problems of a value, which may be ``{tune: [two or more different values]}``."""
     if not isinstance(value, dict):  # a plain value
         return []
     candidates = value["tune"] if is_tuned(value) else None
     if isinstance(candidates, list) and len(candidates) > 1:
         return [
             f"{candidates[i]} is repeated among the values to tune"
-            for i in repeats(map(repr, candidates))
+            for i in repeats(map(repr, candidates))  # by text: 1 is not 1.0
         ]
-    return [
+    return [  # with a hint if the first key is ``tune`` misspelt
         "should be a value, or {tune: [two or more values]}, "
         f"found {reprlib.repr(value)}{did_you_mean(next(iter(value), ''), ['tune'])}"
     ]
@@ -482,13 +482,13 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
 
     if name == "random_state":
         return ["cannot be set: seeds follow from protocol.seed, the data set and the split"]
-    known = solver_defaults(solver)
-    if name not in known:
-        return [f"unknown parameter of {solver}{did_you_mean(name, [*known, *SOLVER_KEYS])}"]
+    defaults = solver_defaults(solver)
+    if name not in defaults:
+        return [f"unknown parameter of {solver}{did_you_mean(name, [*defaults, *SOLVER_KEYS])}"]
     if problems := choice_problems(value):
         return problems
     for candidate in value["tune"] if is_tuned(value) else [value]:
-        if isinstance(candidate, bool) and not isinstance(known[name], bool):
+        if isinstance(candidate, bool) and not isinstance(defaults[name], bool):
             problems.append(f"should not be true or false, found {candidate}")
         try:
             estimator = SOLVERS[solver](**{name: candidate})
@@ -502,7 +502,7 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
 
 
 def metric_problems(metric: str, params: Mapping[str, Any]) -> list[Problem]:
-    """Return the problems of a metric's parameters: of names, of types, or found by a trial."""
+    """Return the problems of a metric's parameters: a name, a type, or a value that is refused."""
     spec = METRICS[metric]
     defaults, types = spec.parameters, get_type_hints(spec.function)
     problems: list[Problem] = [
@@ -519,7 +519,7 @@ def metric_problems(metric: str, params: Mapping[str, Any]) -> list[Problem]:
             TypeAdapter(types.get(name, Any)).validate_python(value, strict=True)
         except ValidationError as error:
             problems.append(((name,), in_plain_words(error.errors()[0])))
-    # The trial is a perfect ranking: labels as scores, and as many positives as any parameter asks.
+    # Measure a perfect ranking: labels as scores, and as many positives as any parameter asks.
     n_pos = max([2, *(value for value in params.values() if isinstance(value, int))])
     if not problems and n_pos <= _LARGEST_TRY:  # a larger ranking would take long
         labels = [1] * n_pos + [0] * 2

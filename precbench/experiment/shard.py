@@ -35,28 +35,28 @@ class Shard:
         return f"{self.number}/{self.total}"
 
     def folder(self, results: Path) -> Path:
-        """Return its folder in a folder of results, such as ``shards/03-of-10``."""
+        """Return the shard's folder in a folder of results, such as ``shards/03-of-10``."""
         return results / SHARDS / f"{self.number:0{len(str(self.total))}}-of-{self.total}"
 
     def keys(self, plan: "Plan", wanted: Collection[str], *, by_split: bool = False) -> set[str]:
-        """Return the keys of the trials in this shard; all shards together hold those `wanted`.
+        """Return the keys of the trials in this shard; all shards together hold the keys `wanted`.
 
         Trials are sorted by data set, solver and key, and dealt one by one: shards differ by at
         most one trial, in all and of each solver, which a choice by hash would not ensure. With
-        `by_split`, all trials on a split are dealt together, so that their times are of one
-        machine, the largest groups first. The result depends neither on the order of the config,
-        nor on which trials have run.
+        `by_split`, all trials on a split are dealt together, the largest groups first, so that
+        their times are of one machine. The result depends neither on the order of the config, nor
+        on which trials have run.
         """
         places: dict[str, tuple[str, str]] = {}  # data set, and split or label, by key
         for trial, key in plan.trials:
             if key in wanted:
                 split = f"{trial.split.index:06}"  # with zeros in front, to sort it as text
                 place = trial.dataset.name, split if by_split else trial.label
-                # Trials with equal numbers share a key: the first of their labels counts.
+                # Trials with equal numbers share a key: the first label by alphabet counts.
                 places[key] = min(places.get(key, place), place)
-        groups: dict[tuple[str, ...], list[str]] = {}  # keys dealt together: all of a split, or one
+        groups: dict[tuple[str, ...], list[str]] = {}  # keys dealt together: of a split, or single
         for key, place in places.items():
             groups.setdefault(place if by_split else (*place, key), []).append(key)
-        # The largest groups come first, those of one size in the order of their names.
+        # The largest groups come first, groups of one size in the order of their names.
         order = sorted(groups, key=lambda group: (-len(groups[group]), group))
         return {key for group in order[self.number - 1 :: self.total] for key in groups[group]}

@@ -34,7 +34,7 @@ TUNING_VERSION = 1
 NO_NUMBERS = ("advice", "claims", "cli", "merge", "papers", "report", "score", "survey")
 
 _FOURIER = "fourier."
-# The hash of the data stands for these.
+# Fields of a file or stream that do not count in a key, since the hash of the data does
 _SOURCE = {"file", "labels", "card", "name", "on_missing", "time"}
 
 
@@ -82,7 +82,7 @@ class Trial:
     split: Split
     solver: str  # name in `SOLVERS`
     label: str  # name in tables and figures
-    params: dict[str, Any]  # without random_state; a tuned one is ``{"tune": [candidates]}``
+    params: dict[str, Any]  # without random_state; if tuned: ``{"tune": [candidates]}``
     sweep: tuple[str, Any] | None  # the swept parameter and its value
     metric: Metric  # which tuning optimises
     validation_size: float  # fraction of the training rows
@@ -92,7 +92,7 @@ class Trial:
     timeout: float  # seconds until the trial is aborted
     limit: Limit | None
     fourier: Fourier | None = None  # random features, drawn for each split
-    parts: tuple[Part, ...] = ("test",)  # that it is measured on
+    parts: tuple[Part, ...] = ("test",)  # to measure the trial on
     dtype: Dtype = "float64"
     folds: int | None = None  # of the training rows, to measure candidates on
     tuning_rows: int | None = None  # at most so many training rows for tuning
@@ -110,7 +110,7 @@ class Trial:
 
     @property
     def candidates(self) -> dict[str, list[Any]]:
-        """The tuned parameters with their candidates, those of random features first."""
+        """The tuned parameters with their candidates; parameters of random features come first."""
         features = {} if self.fourier is None else self.fourier.candidates
         prefixed = {f"{_FOURIER}{name}": values for name, values in features.items()}
         own = {name: value["tune"] for name, value in self.params.items() if is_tuned(value)}
@@ -148,14 +148,14 @@ class Trial:
         own = {n.removeprefix(_FOURIER): v for n, v in chosen.items() if n.startswith(_FOURIER)}
         return replace(self, fourier=self.fourier.model_copy(update=own))
 
-    def params_of(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    def params_of(self, chosen: Mapping[str, Any]) -> dict[str, Any]:  # of the solver, as chosen
         own = {name: v for name, v in chosen.items() if not name.startswith(_FOURIER)}
         return {**self.params, **own}
 
     @property
     def code(self) -> str:
         """A hash of the code that the trial runs, for its record; not part of its key."""
-        # Modules that no number depends on are left out; a solver's own package adds its hash.
+        # Modules that no number depends on are left out; a solver's other package adds a hash.
         from precbench.solvers import SOLVERS
 
         package = type(SOLVERS[self.solver]()).__module__.partition(".")[0]
@@ -205,8 +205,8 @@ class Trial:
         return fields
 
 
-def algorithm_version(solver: str, is_tuned: bool) -> dict[str, int | str]:
+def algorithm_version(solver: str, with_tuning: bool) -> dict[str, int | str]:
     from precbench.solvers import solver_version
 
     own = {"solver": solver_version(solver), "preparation": PREPARATION_VERSION}
-    return {**own, "tuning": TUNING_VERSION} if is_tuned else own
+    return {**own, "tuning": TUNING_VERSION} if with_tuning else own

@@ -16,14 +16,14 @@ def choose(
     trial: Trial,
     train: Callable[[list[dict[str, Any]]], Iterable[tuple[int, Ranker, Sample]]],
 ) -> dict[str, Any]:
-    """Return the candidate that ranks held-out rows best; among ties the middle one."""
-    # `train` takes the candidates and yields, in any order, the number of each, the trained solver
-    # and the rows to measure it on: each candidate once, or once for each fold.
+    """Return the candidate that ranks held-out rows best; of equally good ones the middle one."""
+    # `train` takes the candidates and yields, in any order, the number of a candidate, its trained
+    # solver, and the rows to measure the solver on: once for each candidate, or once for each fold.
     sign = -1 if trial.metric.smaller_is_better else 1
     candidates = trial.combinations()
     tried: dict[int, list[float]] = {}  # values by the number of the candidate; larger is better
     for number, solver, validation in train(candidates):
-        value = np.nan  # if the weights have overflowed
+        value = np.nan  # if the weights have overflowed: leaves the candidate out below
         if not solver.overflowed:
             value = sign * trial.metric(validation.y, validation.scored_by(solver))
         tried.setdefault(number, []).append(value)

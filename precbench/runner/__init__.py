@@ -12,7 +12,7 @@ from precbench.solvers import SOLVERS
 from precbench.store import RETRIED, Record, Store, environment
 
 if TYPE_CHECKING:
-    from precbench.runner.dispatch import Run
+    from precbench.runner.dispatch import RunJobs
     from precbench.runner.worker import Job
 
 
@@ -26,9 +26,9 @@ def to_do(
     rerun: Collection[str] = (),
     changed_code: bool = False,
 ) -> dict[str, Trial]:
-    """Return by key, in the order of the plan, the trials to run: those without a usable record."""
-    # With `timing`, records of trials that ran in parallel are unusable; with `changed_code`, those
-    # of other code than the present one. `rerun` names statuses: only trials with one are returned.
+    """Return by key, in the order of the plan, the trials to run, which lack a usable record."""
+    # With `timing`, records of trials that ran in parallel are unusable; with `changed_code`,
+    # records that other code made. With `rerun`, only trials with one of its statuses are returned.
     to_run: dict[str, Trial] = {}
     for trial, key in plan.trials:
         if key in to_run or (wanted is not None and key not in wanted):
@@ -49,7 +49,7 @@ def to_do(
 
 
 def keys_of_other_code(plan: Plan, store: Store, keys: Collection[str]) -> list[str]:
-    """Return the keys of records that other code than the present made, under the same versions."""
+    """Return the keys of records that other code than the present made under the same versions."""
     records = [(trial, store.read(key)) for trial, key in plan.trials if key in keys]
     return [record.key for trial, record in records if record and record.code != trial.code]
 
@@ -57,9 +57,9 @@ def keys_of_other_code(plan: Plan, store: Store, keys: Collection[str]) -> list[
 def _limit_has_changed(plan: Plan, trial: Trial, record: Record) -> bool:
     """Return whether a recorded trial would end at another place under the present limit."""
     passes = _most_passes(plan, trial)
-    if record.stopped:  # by a limit, which the record names; None there means no limit
+    if record.stopped:  # by a limit of `limit_passes`, where None means no limit
         return record.limit_passes != (None if isinf(passes) else passes)
-    # It ended by itself: would it be stopped before that now?
+    # The trial ended by itself. Would the present limit stop the trial earlier?
     return (record.fitted.get("n_rows_seen_") or 0) > passes * (record.n_train or inf)
 
 
@@ -69,9 +69,9 @@ def run_plan(
     trials: Mapping[str, Trial],
     *,
     n_workers: int = 1,
-    elsewhere: "Run | None" = None,
+    elsewhere: "RunJobs | None" = None,
 ) -> "Generator[tuple[Job, str]]":
-    """Run trials and yield each with its status as it ends; the caller holds the store's lock.
+    """Run trials and yield each job and its status as it ends; the caller holds the store's lock.
 
     With more than one worker, times are marked as not comparable. `elsewhere`, such as
     `precbench.runner.cluster.Cluster.run`, runs the jobs in place of local processes, and puts the
@@ -84,7 +84,7 @@ def run_plan(
     run = secrets.token_hex(8)  # an id that earlier records lack
     jobs = []
     for key, trial in trials.items():
-        earlier = store.read(key)  # how that ended is kept as "status: reason"
+        earlier = store.read(key)  # a record; how it ended is kept as "status: reason"
         jobs.append(
             Job(
                 trial=trial,

@@ -35,7 +35,7 @@ _LOOK_SECONDS = 1.0  # between looks at whether the workers are at work
 _FETCH_SECONDS = 60.0  # for a result; if its worker has died, Dask runs the job again meanwhile
 _SETTINGS = {
     "distributed.admin.large-graph-warning-threshold": "1TB",  # the rows are meant to be sent
-    # A local worker starts again after its death, unless it takes longer than this.
+    # A local worker starts again after its death, unless the start takes longer than this.
     "distributed.deploy.lost-worker-timeout": "1h",
     # Dask does these 10 to 100 times a second, which takes 5 % of a core.
     "distributed.admin.tick.interval": "1s",
@@ -49,8 +49,8 @@ class Cluster:
     """A connection to a Dask cluster that runs trials, see `connect`."""
 
     client: distributed.Client
-    where: str
-    wait: float
+    where: str  # an address, a file or local:N
+    wait: float  # seconds
 
     @property
     def n_workers(self) -> int:
@@ -76,7 +76,7 @@ class Cluster:
         with _errors_of_dask(self.where):
             waiting, most_sent = iter(jobs), _SENT_AHEAD * max(1, self.n_workers)
             while True:
-                for job in islice(waiting, most_sent - len(sent)):  # as many as may be sent
+                for job in islice(waiting, most_sent - len(sent)):  # as many as may still be sent
                     future = self._submit(job, rows)
                     sent[future] = job
                     future.add_done_callback(ended.put)
@@ -88,7 +88,7 @@ class Cluster:
                     job = sent.pop(future)
                     yield job, _write_record(job, future)
                     continue  # the check below is for the case that no job has ended
-                if any(self.client.processing().values()):  # by worker, the jobs it works on
+                if any(self.client.processing().values()):  # by worker, jobs in work
                     last_active = time.monotonic()
                 elif time.monotonic() > last_active + self.wait:
                     raise PrecbenchError(
@@ -97,9 +97,9 @@ class Cluster:
                     )
 
     def _submit(self, job: Job, rows: dict[int, distributed.Future]) -> distributed.Future:
-        """Send a job and return its future; its rows are sent once, and then kept in `rows`."""
+        """Send a job and return its future; rows that `rows` lacks are sent before, and added."""
         dataset_id = id(job.dataset)
-        if dataset_id not in rows:  # sent as the result of a task, which Dask repeats if it is lost
+        if dataset_id not in rows:  # sent as the result of a task, so that Dask restores lost rows
             rows[dataset_id] = self.client.submit(lambda rows: rows, job.dataset, pure=False)
         # `_run` gets the job without its rows, and the rows: Dask puts them in place of the future.
         without_rows = replace(job, dataset=cast(Dataset, None))
@@ -129,7 +129,7 @@ def connect(where: str, wait: float = 30.0) -> Iterator[Cluster]:
         if name.partition(".")[0] == "distributed":
             logging.getLogger(name).setLevel(logging.CRITICAL)
     with ExitStack() as opened:
-        opened.enter_context(safe_path())  # up to the end, for workers that start later, too
+        opened.enter_context(safe_path())  # up to the end: also for workers that start later
         opened.enter_context(dask.config.set(_SETTINGS))
         with _errors_of_dask(where), no_interrupt():
             client = distributed.Client(
@@ -142,7 +142,7 @@ def connect(where: str, wait: float = 30.0) -> Iterator[Cluster]:
 
 
 def _scheduler(where: str, opened: ExitStack) -> dict[str, Any]:
-    """Return the arguments of a client for its scheduler; one started here ends with `opened`."""
+    """Return a client's arguments that name its scheduler; a local scheduler ends with `opened`."""
     kind, _, number = where.partition(":")
     if kind == "local" and number.isdigit() and int(number):
         # Pages of the dashboards are for this machine only.
@@ -180,8 +180,8 @@ def _errors_of_dask(where: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise PrecbenchError(
-            f"the cluster {where} does not answer, or has no workers ({type(error).__name__}: "
-            f"{error}); check scheduler and workers, then repeat the command, which resumes"
+            f"the cluster {where} failed ({type(error).__name__}: {error}); check its scheduler "
+            "and workers, then repeat the command, which resumes"
         ) from error
 
 
@@ -191,7 +191,7 @@ _one_at_a_time = threading.Lock()  # clocks and warnings belong to the whole pro
 
 
 def versions() -> dict[str, str | None]:
-    """Return what must agree between client and workers: precbench, its source, and libraries."""
+    """Return the versions that must agree between client and workers, by name."""
     return {
         "Python": platform.python_version(),
         "the source of precbench": code_of("precbench"),

@@ -8,11 +8,11 @@ from precbench.experiment import Trial
 from precbench.experiment.plan import Plan
 from precbench.store import Store
 
-# Rough: what a pass takes for each value and for each row
+# Roughly what a pass takes for each value and, in addition, for each row
 _SECONDS_PER_VALUE = 2e-9
 _SECONDS_PER_ROW = 3e-8
-_SECONDS_PER_TRIAL = 0.2  # to begin and to measure it
-_ITERATIONS = 100  # of a solver that names no largest number of them and has no limit
+_SECONDS_PER_TRIAL = 0.2  # to begin and to measure a trial
+_ITERATIONS = 100  # of a solver without `max_iter` and without a limit
 
 
 def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> list[float]:
@@ -24,7 +24,7 @@ def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> list[
             known.setdefault((record.label, record.dataset), []).append(seconds)
     return [
         median(known.get((t.label, t.dataset.name)) or [_SECONDS_PER_TRIAL + _by_size(plan, t)])
-        for t in trials  # by its size if there is no such record
+        for t in trials  # without such records from the size of the trial
     ]
 
 
@@ -40,7 +40,7 @@ def _by_size(plan: Plan, trial: Trial) -> float:
     if "epochs" in trial.params:
         passes = (1 + 0.4 * n_candidates * tuned) * _largest(trial, "epochs")
     elif trial.limit is not None:
-        most_epochs = max(_largest(other, "epochs", 1) for other, _ in plan.trials)
+        most_epochs = max(_largest(other, "epochs", default=1) for other, _ in plan.trials)
         passes = (1 + tuned) * trial.limit.times_slowest * most_epochs  # candidates share a limit
     else:
         passes = (1 + 0.8 * n_candidates * tuned) * _largest(trial, "max_iter", _ITERATIONS)

@@ -21,12 +21,12 @@ from precbench.files import writing
 from precbench.runner.worker import Job, base_record, run_job
 from precbench.store import Store
 
-Run = Callable[[Sequence[Job]], Iterable[tuple[Job, str | None]]]
+RunJobs = Callable[[Sequence[Job]], Iterable[tuple[Job, str | None]]]
 
 _MOST_SENT = 2**20  # bytes of rows that are sent with each job; more are shared by a file
 
 
-def dispatch(jobs: Sequence[Job], run: Run) -> Iterator[tuple[Job, str]]:
+def dispatch(jobs: Sequence[Job], run: RunJobs) -> Iterator[tuple[Job, str]]:
     """Run jobs and yield each with its status as it ends.
 
     `run`, which is `run_here` or `precbench.runner.cluster.Cluster.run`, yields None as the status
@@ -50,7 +50,7 @@ def _record_death(job: Job, seconds: float) -> str:
     if seconds > job.trial.timeout:  # compiled code has kept the trial's own timer waiting
         status, reason = "timeout", f"more than {job.trial.timeout:g} s in compiled code"
     else:
-        status, reason = "crashed", "the process died twice while working on it"
+        status, reason = "crashed", "the process died twice while working on this trial"
     Store(job.folder).write(base_record(job) | {"status": status, "reason": reason})
     return status
 
@@ -60,14 +60,14 @@ def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | N
     # A single job also runs in a process of its own, so that a crash does not end the run.
     waiting = {job.key: job for job in jobs}
     was_lost_at_start = False
-    while waiting:  # once, and again with new workers each time that one has died
+    while waiting:  # once, and again with new workers each time that a worker has died
         n_waiting = len(waiting)
         try:
             with _shared_rows(list(waiting.values())) as calls:
                 for key, status in workers.run(_run, calls, n_workers):
                     yield waiting.pop(key), status
-        except BrokenProcessPool as error:  # one worker has died, and the others are ended, too
-            # Jobs that had begun are yielded: those with a record of this run, or with a mark.
+        except BrokenProcessPool as error:  # a worker has died, and Python has ended the others
+            # Yield the jobs that had begun: with a record of this run, or with a mark (None).
             for job in list(waiting.values()):
                 record = Store(job.folder).read(job.key)
                 outcome = record.status if record is not None and record.run == job.run else None
@@ -75,7 +75,7 @@ def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | N
                     job.mark.unlink(missing_ok=True)
                     yield waiting.pop(job.key), outcome
             is_lost_at_start = len(waiting) == n_waiting
-            if is_lost_at_start and was_lost_at_start:  # once may be by chance
+            if is_lost_at_start and was_lost_at_start:  # a single loss may be by chance
                 raise PrecbenchError(
                     "worker processes die at their start, perhaps for lack of memory; use fewer "
                     "workers (--jobs)"
@@ -114,7 +114,7 @@ def _is_shared(X: Any) -> bool:
     values = getattr(X, "data", X) if sparse.issparse(X) else X  # of a sparse X, its values
     if getattr(values, "nbytes", 0) <= _MOST_SENT:  # streamed rows have none
         return True
-    # Rows may be a view of a memory map, or a view of such a view: `base` is what a view shows.
+    # Rows may be a view of a memory map, or a view of a view: `base` is what a view shows.
     while values is not None and not isinstance(values, np.memmap):
         values = getattr(values, "base", None)
     return values is not None

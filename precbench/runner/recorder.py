@@ -18,7 +18,7 @@ class Recorder:
     The first call, which a solver makes once its input is checked, starts the wall and CPU clocks
     and is checkpoint 0. Checkpoint 1 is at `first_rows` (None: only the final state); row counts
     then grow by `factor` (1: every call), or are those of `places`. The solver is stopped after
-    `most_rows` rows. `next_rows` is the row count at which it should call next.
+    `most_rows` rows. `next_rows` is the row count at which the solver should call next.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Recorder:
         ``rows_seen, wall_seconds, cpu_seconds, mistakes`` (-1 if not counted); ``coef`` and perhaps
         ``intercept`` of a linear solver, ``n_iter`` of others.
         """
-        if self._states["rows_seen"][-1:] != [solver.n_rows_seen_]:
+        if self._states["rows_seen"][-1:] != [solver.n_rows_seen_]:  # [] without checkpoints
             self._record_state(solver)
         return {name: np.array(values) for name, values in self._states.items()}
 

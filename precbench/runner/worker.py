@@ -34,7 +34,7 @@ from precbench.topk import ceil_share
 _GRACE_SECONDS = 5.0  # for compiled code to return after the timeout
 # Growth of the rows between checkpoints of a solver whose number of passes is not known before
 _UNKNOWN_LENGTH_FACTOR = 1.3
-_MOST_SCORES = 2**25  # that are stored of a trial, over all its checkpoints; 256 MiB
+_MOST_SCORES = 2**25  # stored scores of a trial, over all its checkpoints; 256 MiB
 _MOST_KEPT = 2**23  # values of rows that wait for another trial, 64 MiB
 
 
@@ -49,8 +49,8 @@ class Job:
     passes: float  # passes over the rows after which the solver is stopped
     timing: str  # "sequential" or "parallel"
     environment: str  # id of the machine record
-    run: str  # id of the run, which earlier records with the same key lack
-    before: str = ""  # how the trial ended last time
+    run: str  # id of the run; earlier records with the same key have another
+    before: str = ""  # how the trial ended last time; "" if it has not run
 
     @property
     def mark(self) -> Path:
@@ -91,7 +91,7 @@ def run_job(job: Job) -> str:
         job.mark.write_text(job.trial.title, "utf-8")
     record, arrays = outcome(job)
     Store(job.folder).write(record, arrays)
-    # The record comes first: a mark without one tells the parent which trial killed the process.
+    # The record comes first: a mark without record tells the parent which trial killed the process.
     job.mark.unlink(missing_ok=True)
     return str(record["status"])
 
@@ -115,7 +115,7 @@ def outcome(job: Job) -> tuple[dict[str, Any], dict[str, NDArray] | None]:
 
 
 def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
-    """Tune and train; return the fields that this adds to the record, and the arrays."""
+    """Tune and train; return the remaining fields of the record, and the arrays."""
     warm_up(job.trial.solver)
     chosen, tuning_seconds, tuning_stopped = _tune(job)  # `chosen`: values of tuned parameters
     trial, params = job.trial.with_features(chosen), job.trial.params_of(chosen)
@@ -159,7 +159,7 @@ def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
 def _with_scores(
     arrays: dict[str, NDArray], solver: NonlinearRanker, measured: Mapping[Any, InMemory]
 ) -> dict[str, NDArray]:
-    """Add scores to the arrays, which keep only as many checkpoints as `_MOST_SCORES` allows."""
+    """Return the arrays with scores added, at as many checkpoints as `_MOST_SCORES` allows."""
     n_checkpoints, n_rows = len(arrays["n_iter"]), sum(rows.n_rows for rows in measured.values())
     n_kept = min(n_checkpoints, max(1, _MOST_SCORES // n_rows))
     # Evenly spaced from the end, so that the last checkpoint, which is the result, is kept.
@@ -188,57 +188,57 @@ def warm_up(solver: str) -> None:
     """Fit small solvers once in this process, so that no trial is charged for late imports."""
     X = np.random.default_rng(0).standard_normal((64, 2))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of too few iterations
+        warnings.simplefilter("ignore")  # warnings of too few iterations
         for name in ("perceptron-avg", "sgd-avg", solver):  # two that load shared code
             small = SOLVERS[name]()
             if name in SOLVERS.built_in:  # small: two trees, iterations and so on
                 sizes = [param for param in _SIZE_PARAMETERS if param in small.get_params()]
                 small.set_params(**dict.fromkeys(sizes, 2))
-            small.fit(X, np.sign(X[:, 0]), trace=Recorder(first_rows=1))  # warms `Recorder` up, too
+            small.fit(X, np.sign(X[:, 0]), trace=Recorder(first_rows=1))  # also warms `Recorder` up
     gc.collect()
     gc.freeze()  # later collections, for which a trial waits, skip the objects loaded by now
 
 
 _ROW_FIELDS = ("dataset", "data_sha256", "rows", "preprocessing", "split", "seed")
-# The last prepared rows, perhaps of another trial, in a pair after what they depend on
+# At most one pair: what prepared rows depend on, and the rows, perhaps of an earlier trial
 _prepared: list[tuple[dict[str, Any], Rows]] = []
 
 
 def _prepared_rows(job: Job, fourier: Fourier | None) -> Rows:
-    """Return the prepared rows of a trial with these features: those kept last, if they suit."""
+    """Return the prepared rows of a trial with these features: the rows kept last, if they suit."""
     trial = replace(job.trial, fourier=fourier)
     description = trial.description(job.dataset.sha256)
     key = {name: description[name] for name in _ROW_FIELDS}
-    # These two say how tuning divides the training rows; without candidates nothing is divided.
+    # `folds` and `tuning_rows` say how tuning divides the training rows, if there are candidates.
     key["tuned"] = (trial.folds or 1, trial.tuning_rows) if trial.candidates else False
     if [kept_key for kept_key, _ in _prepared] != [key]:  # at most one is kept
         _prepared.clear()  # before the new rows need the memory
         rows = Rows(trial, job.dataset)
-        _ = rows.training  # prepares them now, before a clock starts
+        _ = rows.training  # prepares the rows now, before a clock starts
         _prepared.append((key, rows))
     [(_, rows)] = _prepared
     return rows
 
 
 def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
-    """Return the chosen parameters, the seconds that took, and "tuning limit" if a limit cut it."""
+    """Return the chosen values, the seconds of tuning, and "tuning limit" if that ended a fit."""
     # All candidates together have the limit of one training.
     trial = job.trial
     if not trial.candidates:
         return {}, 0.0, ""
-    # The first rows are prepared before the clock starts.
+    # Prepare the rows of the first candidate before the clock starts; they are kept for its fit.
     _prepared_rows(job, trial.with_features(trial.combinations()[0]).fourier)
     start, stopped = time.perf_counter(), ""
 
     def train_candidates(candidates: list[dict[str, Any]]) -> Iterator[tuple[int, Ranker, Sample]]:
-        """Yield the number of each candidate, its solver, and the rows to measure it on."""
-        nonlocal stopped
+        """Yield the number of each candidate, its solver, and the rows to measure the solver on."""
+        nonlocal stopped  # set below, and returned by `_tune`
         for fourier, numbers in _groups_of_shared_visits(trial, candidates):
             rows = _prepared_rows(job, fourier)
             for fitting_rows, validation_rows in rows.divisions:  # one, or one for each fold
                 fitting = rows.training.part(fitting_rows)
-                share = len(numbers) / (len(candidates) * len(rows.divisions))  # of all fits
-                most_rows = job.passes * fitting.n_rows * share / len(numbers)
+                share = len(numbers) / (len(candidates) * len(rows.divisions))  # of the limit
+                most_rows = job.passes * fitting.n_rows * share / len(numbers)  # for each solver
                 solvers = [_solver(trial, trial.params_of(candidates[n])) for n in numbers]
                 # Traces that record no checkpoint, and end a fit after `most_rows`
                 limits = [Recorder(first_rows=None, most_rows=most_rows) for _ in solvers]
@@ -259,7 +259,7 @@ def _groups_of_shared_visits(
     trial: Trial, candidates: list[dict[str, Any]]
 ) -> list[tuple[Fourier | None, list[int]]]:
     """Return groups of candidates that can learn together, as (random features, their numbers)."""
-    # Solvers with equal `visits` take the same rows in the same order; one without learns alone.
+    # Solvers with equal `visits` take the same rows in the same order; without `visits`: alone.
     groups: dict[tuple[Fourier | None, Hashable], list[int]] = {}
     for number, candidate in enumerate(candidates):
         visits = getattr(_solver(trial, trial.params_of(candidate)), "visits", None)
@@ -269,15 +269,15 @@ def _groups_of_shared_visits(
 
 
 def _checkpoint_schedule(trial: Trial, params: dict[str, Any], n_train: int) -> dict[str, Any]:
-    """Return the arguments of `Recorder` that place the checkpoints: the first, and a growth."""
+    """Return the arguments of `Recorder` that say at which row counts the checkpoints are."""
     checkpoints = trial.checkpoints
     if isinstance(checkpoints, tuple):  # passes over the training rows
         return {"first_rows": 1, "places": [ceil_share(share, n_train) for share in checkpoints]}
-    if checkpoints == 1:  # the final state alone
+    if checkpoints == 1:  # a number: only the final state
         return {"first_rows": None}
-    if isinstance(checkpoints, str):  # "every"
+    if isinstance(checkpoints, str):  # "every": a checkpoint at each call
         return {"first_rows": 1, "factor": 1.0}
-    if "epochs" not in params:  # how many rows it will visit is unknown
+    if "epochs" not in params:  # a number, but how many rows the solver will visit is unknown
         return {"first_rows": 1, "factor": _UNKNOWN_LENGTH_FACTOR}
     first = min(params.get("batch_size", 1), n_train)
     # Row counts first * growth**i, i = 0, ..., checkpoints - 1, end with all rows of all epochs.
@@ -323,11 +323,11 @@ def _hard_limit(seconds: float) -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
-    """Return why a trial failed: a `PrecbenchError`'s message, else type, message and place."""
+    """Return why a trial failed: the message, with type and place if the error is unexpected."""
     if isinstance(error, PrecbenchError):
         return str(error)
     if isinstance(error, MemoryError):
         return f"out of memory: {error}" if str(error) else "out of memory"
-    frames = traceback.extract_tb(error.__traceback__)
+    frames = traceback.extract_tb(error.__traceback__)  # the last one raised the error
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}{place}"

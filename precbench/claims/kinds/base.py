@@ -33,7 +33,7 @@ _SOLVER_LISTS = ("better", "worse", "among", "steady", "unsteady")
 
 
 class Minimum(Section):
-    """A study that knows on which data sets the problem of a solver has its minimum at w = 0."""
+    """A study that shows on which data sets the problem of a solver has its minimum at w = 0."""
 
     solver: str
     study: str  # name of the experiment
@@ -67,8 +67,8 @@ class Claim(Section):
         If the problem of a compared solver has its minimum at w = 0, the solver's result is a
         point on the way to a ranking of nothing, and decides nothing.
     after_results : bool
-        Whether what decides it (a margin, a choice of data sets, the claim itself) was chosen after
-        our results were seen: it can fail, but to pass earns no more than "no power".
+        Whether what decides the claim (a margin, a choice of data sets, the claim itself) was
+        chosen after our results were seen: if the claim holds, the verdict is only "no power".
     secondhand : bool
         If the paper could not be read, and the print comes from another source, no verdict is a
         decision, and the ledger says which one it would be.
@@ -77,7 +77,7 @@ class Claim(Section):
     """
 
     reads_study: ClassVar[bool] = False
-    # A printed number is needed unless one of these fields is given; None: it never is
+    # A printed number is needed unless one of these fields is given; None: it is never needed
     number_unless: ClassVar[tuple[str, ...] | None] = None
 
     kind: str
@@ -102,32 +102,32 @@ class Claim(Section):
 
     @property
     def place(self) -> str:
-        return self.id.split("/")[1]
+        return self.id.split("/")[1]  # of "paper/place/..."
 
     @property
     def in_words(self) -> bool:
-        """Whether the verdict needs no printed number, as where both sides are measured."""
+        """Whether the verdict needs no printed number, as where two measured sides are compared."""
         fields = self.number_unless
         return fields is None or any(getattr(self, field) is not None for field in fields)
 
     @property
     def data(self) -> tuple[str, ...]:
-        """Names of the data sets whose results decide it; none for a study."""
+        """Names of the data sets whose results decide the claim; none for a study."""
         return self._names_in(*_DATA)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Labels of the solvers that it compares; none for a study or a count."""
+        """Labels of the solvers that the claim compares; none for a study or a count."""
         return self._names_in(*_SOLVERS)
 
     def _names_in(self, *fields: str) -> tuple[str, ...]:
-        values = [getattr(self, field, ()) for field in fields]
+        values = [getattr(self, field, ()) for field in fields]  # each a name or several
         lists = [[names] if isinstance(names, str) else names for names in values if names]
         return tuple(name for names in lists for name in names)
 
     @property
     def is_testable(self) -> bool:
-        """Whether a run can decide it."""
+        """Whether a run can decide the claim."""
         return not self.untested
 
     @property
@@ -143,10 +143,10 @@ class Claim(Section):
 
     @model_validator(mode="after")
     def _check_printed(self) -> Self:
-        """Refuse a print that is not a number, unless the verdict needs none."""
-        if not (self.untested or self.in_words):
+        """Refuse a claim whose verdict needs a printed number, if `printed` is none."""
+        if not (self.untested or self.in_words):  # an untested claim gets no verdict
             try:
-                parse_printed(self.printed)
+                parse_printed(self.printed)  # raises if it is no number; the result is not used
             except InputError as error:
                 refuse(at((), [str(error)]))  # (): the claim as a whole
         return self
@@ -168,7 +168,7 @@ class Claim(Section):
                 yield claim.ledger_row(Verdict.NO_DATA, reason=str(missing))
 
     def judge_checked(self, evidence: Evidence) -> LedgerRow:
-        """Judge the claim without its doubtful solvers, see `doubts`, which the reason names."""
+        """Judge the claim without doubtful solvers, see `doubts`; the reason names the solvers."""
         row, claim = self.judge(evidence), self
         for solver, (verdict, reason) in self.doubts(evidence).items():
             reduced = claim.drop_solver(solver)
@@ -179,7 +179,7 @@ class Claim(Section):
         for *_, text in claim._stopped(evidence, "tuning limit"):  # of too few trials for a doubt
             row = replace(row, reason=_joined(row.reason, text))
         if self.is_timed and (stopped := [text for *_, text in claim._stopped(evidence)]):
-            # The full time is at least the one cut short, so a claim that fails might hold.
+            # The full time is at least the time cut short, so a claim that fails might hold.
             verdict = row.verdict if row.verdict.holds else Verdict.INCONCLUSIVE
             reason = f"{', '.join(stopped)}: a time is at least that"
             return replace(row, verdict=verdict, reason=_joined(row.reason, reason))
@@ -187,9 +187,9 @@ class Claim(Section):
 
     def doubts(self, evidence: Evidence) -> dict[str, tuple[Verdict, str]]:
         """Return the solvers whose results decide nothing, each with a verdict and the reason."""
-        # A solver is doubtful if its problem has the minimum at w = 0 on a data set of the claim,
-        # or if a limit stopped half or more of its trials on one, or of their tuning: with another
-        # parameter both values and times would differ.
+        # A solver is doubtful if, on a data set of the claim, its problem has the minimum at w = 0,
+        # or a limit stopped half or more of its trials, or of their tuning: with other parameters
+        # both values and times would differ.
         doubts: dict[str, tuple[Verdict, str]] = {}
         if self.minimum is not None and (at_zero := self._datasets_at_zero(self.minimum, evidence)):
             reason = f"the minimum of {self.minimum.solver} is w = 0 on {', '.join(at_zero)}"
@@ -214,7 +214,7 @@ class Claim(Section):
 
     def drop_solver(self, solver: str) -> Self | None:
         """Return the claim without a solver, None if a side would have no solver left."""
-        # A claim without such lists compares single solvers, so that without one nothing is left.
+        # A claim without lists compares single solvers: with a solver dropped nothing is left.
         lists = {field: getattr(self, field, ()) for field in _SOLVER_LISTS}
         others = {f: tuple(s for s in names if s != solver) for f, names in lists.items() if names}
         return self.model_copy(update=others) if others and all(others.values()) else None
@@ -261,8 +261,8 @@ class Claim(Section):
     def counterparts(self, table: pd.DataFrame, own: Selection, cell: Selection) -> NDArray:
         """Return the right-hand values of a comparison, one for each row that `own` selects.
 
-        It is the value of the row that `cell` selects and that equals the left one in all columns
-        but those of the two selections. If `cell` selects one row only, all have its value.
+        It is the value of the row that `cell` selects and that equals the left-hand row in all
+        columns but those of the two selections. A single row in `cell` is that of every left row.
         """
         left, right = self.selected(table, own), self.selected(table, cell)
         if len(right) == 1 and len(left):
@@ -271,17 +271,18 @@ class Claim(Section):
         pairs = left.merge(right, on=others, suffixes=("", "_right"))
         if pairs.empty or len(pairs) != len(left):
             raise InputError(
-                f"claim {self.id}: {own} selects {len(left)} values, {cell} counterparts of "
-                f"{len(pairs)} of them; name in both each column in which such two differ"
+                f"claim {self.id}: {own} selects {len(left)} values, {cell} gives {len(pairs)} "
+                "counterparts; a value and its counterpart must agree in all columns that neither "
+                "selection names: name each other column in both selections"
             )
         return pairs["value_right"].to_numpy(dtype=float)
 
     def ledger_row(
         self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any
     ) -> LedgerRow:
-        """Return the row of the ledger, with the deviations of the claim and further ones."""
+        """Return the row of the ledger, with the deviations of the claim and further deviations."""
         # `other` are further fields of the row. The verdict is weakened if the claim was chosen
-        # after the results. It is no decision if the claim is known second-hand only.
+        # after the results, and no decision if the claim is known second-hand only.
         row = LedgerRow(
             id=self.id,
             paper=self.paper,
@@ -303,14 +304,14 @@ class Claim(Section):
         return replace(row, verdict=Verdict.INCONCLUSIVE, reason=reason)
 
     def undecided(self, reason: str, **other: Any) -> LedgerRow:
-        """Return the row of the ledger if there are too few results, or unsuitable ones."""
+        """Return the row of the ledger if results are too few or unsuitable."""
         return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, **other)
 
     def judged(
         self, holds: bool, trend: bool = False, more: Iterable[str] = ()
     ) -> tuple[Verdict, list[str]]:
-        """Return the verdict, and the deviations under which it was reached."""
-        # holds: ours is as printed; trend: at least its trend is; more: beside the claim's own
+        """Return the verdict, and the deviations under which the verdict was reached."""
+        # `holds`: our result is as printed; `trend`: its trend is; `more`: further deviations
         deviations = list(dict.fromkeys([*self.deviations, *more]))
         if holds:
             return Verdict.WITH_DEVIATION if deviations else Verdict.REPRODUCED, deviations
@@ -339,7 +340,7 @@ def make_ledger(claims: Sequence[Claim], evidence: Evidence) -> list[LedgerRow]:
     rows: list[LedgerRow] = []
     by_kind: dict[type[Claim], list[Claim]] = {}
     for claim in claims:
-        reason = claim.untested  # why nothing decides it yet, "" if an experiment does
+        reason = claim.untested  # why nothing decides the claim yet, else ""
         if claim.is_testable and not (shipped("configs") / f"{claim.config}.yaml").exists():
             reason = f"there is no config {claim.config} yet"
         if reason:

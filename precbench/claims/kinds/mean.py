@@ -35,10 +35,10 @@ class MeanClaim(MeasuredClaim):
     solver: str
     row: str = ""  # cells of one printed row are judged together
     averaged: bool = False  # over many draws: ours should agree to half a unit of the last digit
-    margin: float = 0.0  # with `averaged`, a distance that agrees, too ("approximately")
-    # The mean of a few draws should lie where that of as many of ours would in 95 of 100 cases.
+    margin: float = 0.0  # with `averaged`, a distance that still agrees ("approximately")
+    # Few draws: the print should lie where a mean of as many of ours would in 95 of 100 cases.
     runs: PositiveInt | None = None
-    power_of_ten: int = 0  # that the print leaves out; one above 0 is our choice
+    power_of_ten: int = 0  # that the print leaves out; a power above 0 is our choice
     logarithm: bool = False  # whether distances are taken between logarithms
     first_solver: str = ""  # first column of the row: the trend is the difference from it
     first_printed: str = ""
@@ -49,7 +49,7 @@ class MeanClaim(MeasuredClaim):
 
     def scaled(self, printed: str, shift: int = 0) -> float:
         """Return a printed number, or its logarithm if the claim has the key ``logarithm``."""
-        # `shift` tries a neighbouring power of ten. Only a power above 0 is our choice.
+        # `shift` tries a neighbouring power of ten, if the power is our choice (above 0).
         value = parse_printed(printed, self.power_of_ten + shift * (self.power_of_ten > 0)).value
         if self.logarithm and value <= 0:
             raise InputError(
@@ -60,11 +60,11 @@ class MeanClaim(MeasuredClaim):
     def draws(self, evidence: Evidence) -> "_Draws":
         outcomes = self.results_in(evidence.outcomes)
         values = outcomes.values(self.dataset, self.solver, self.metric, self.part, self.checkpoint)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore"):  # log 0 is -inf, with which no verdict is reached
             return _Draws(self, np.log(values) if self.logarithm else values)
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge a printed mean of several draws: by its digits if of many, else by an interval."""
+        """Judge a printed mean: of many draws by its digits, of a few draws by an interval."""
         cell = self.draws(evidence)
         mean = float(cell.draws.mean())
         fields: dict[str, Any] = {"measured": f"{mean:.6g}"}
@@ -85,7 +85,7 @@ class MeanClaim(MeasuredClaim):
 
     @classmethod
     def judge_all(cls, claims: Sequence[Self], evidence: Evidence) -> Iterator[LedgerRow]:
-        """Judge each mean of several draws alone, and those of one draw by their printed rows."""
+        """Judge each mean of several draws alone, and means of one draw by their printed rows."""
         yield from super().judge_all([c for c in claims if not c.is_one_draw], evidence)
         cells = []
         for claim in claims:
@@ -98,13 +98,13 @@ class MeanClaim(MeasuredClaim):
 
 
 class _Draws(NamedTuple):
-    """A claim about a mean, with our draws of it, or their logarithms with its key `logarithm`."""
+    """A claim about a mean, with our draws, as logarithms if the claim has the key `logarithm`."""
 
     claim: MeanClaim
     draws: pd.Series  # by repetition
 
     @property
-    def column(self) -> tuple[str, ...]:
+    def column(self) -> tuple[str, ...]:  # of the printed table
         return self.claim.experiment, self.claim.dataset, self.claim.solver, self.claim.part
 
     def row(self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any) -> LedgerRow:
@@ -150,16 +150,16 @@ def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerR
 
 def _judge_comparable(rows: Sequence[Sequence[_Draws]], evidence: Evidence) -> Iterator[LedgerRow]:
     """Judge cells by how far out their rows lie among our draws, which all rows have in common."""
-    # A power of ten that we chose, as the print dropped it, is tried one lower and higher, too.
+    # A power of ten that is our choice is also tried one lower and one higher.
     by_shift = {
         shift: place([_printed_and_drawn(row, shift) for row in rows]) for shift in (-1, 0, 1)
     }
     passed = [row for row, placed in zip(rows, by_shift[0], strict=True) if placed.p_of_all > LEVEL]
-    misfits = _misfits(cell for row in passed for cell in row)  # by column; others differ anyhow
+    misfits = _misfits(cell for row in passed for cell in row)  # rows not passed differ anyhow
     for row_number, row in enumerate(rows):
         power, ambiguity = row[0].claim.power_of_ten, ""  # the same for all cells of the row
         fits = [shift for shift in (-1, 1) if by_shift[shift][row_number].p_of_all > LEVEL]
-        if power > 0 and fits:  # it is our choice, and the row passes with others as well
+        if power > 0 and fits:  # the power is our choice, and the row passes with others as well
             others = " and ".join(f"10^{power + shift}" for shift in fits)
             ambiguity = f"with the power 10^{power}, which is ours; {others} pass as well"
         for i, cell in enumerate(row):
@@ -180,30 +180,35 @@ def _printed_and_drawn(
 
 def _misfits(cells: Iterable[_Draws]) -> dict[tuple[str, ...], str]:
     """Return by column why the powers of ten that we chose contradict the numbers printed in it."""
-    # All measures of a column come from one draw, so their logarithms must fit each other. `place`
-    # tests that: it is made for rows, but here the cells of a column stand in place of a row.
+    # All measures of a column come from one draw, so that their logarithms must fit each other.
+    # `place`, made for rows of a table, tests this: it gets each column as if it were a row.
+    columns = _columns_with_our_power(cells)
+    placements = place([_printed_and_drawn(c) for c in columns.values()]) if columns else []
+    return {
+        column: f"powers of ten with the others of the column: p = {placement.p_of_all:.2g}"
+        for column, placement in zip(columns, placements, strict=True)
+        if placement.p_of_all <= LEVEL
+    }
+
+
+def _columns_with_our_power(cells: Iterable[_Draws]) -> dict[tuple[str, ...], list[_Draws]]:
+    # Return by column its cells of logarithms, for columns in which we chose a power of ten.
     columns: dict[tuple[str, ...], list[_Draws]] = {}
     for cell in cells:
         if cell.claim.logarithm:
             columns.setdefault(cell.column, []).append(cell)
-    with_ours = {
-        column: cells_of_column
-        for column, cells_of_column in columns.items()
-        if any(cell.claim.power_of_ten > 0 for cell in cells_of_column)  # a power is ours
-    }
-    placements = place([_printed_and_drawn(c) for c in with_ours.values()]) if with_ours else []
     return {
-        column: f"powers of ten with the others of the column: p = {placement.p_of_all:.2g}"
-        for column, placement in zip(with_ours, placements, strict=True)
-        if placement.p_of_all <= LEVEL
+        column: column_cells
+        for column, column_cells in columns.items()
+        if any(cell.claim.power_of_ten > 0 for cell in column_cells)
     }
 
 
 def _judge_cell(
     cell: _Draws, placement: Placement, i: int, evidence: Evidence, misfit: str, ambiguity: str
 ) -> LedgerRow:
-    """Judge the i-th cell of a row by the placement of the row, and by its power of ten if ours."""
-    # `misfit` says why our power is wrong, `ambiguity` that others pass as well; "" if not so.
+    """Judge the i-th cell of a row by the row's placement, and by a power of ten that we chose."""
+    # `misfit` says why our power is wrong, `ambiguity` that other powers pass as well; "": not so.
     claim, error = cell.claim, float(placement.smallest_error[i])  # least error that is detected
     fields: dict[str, Any] = {
         "reason": f"row: p = {placement.p:.2g}, of all rows {placement.p_of_all:.2g}",
@@ -227,7 +232,7 @@ def _judge_cell(
 
 
 def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:
-    """Return whether our draws lie on the printed side of the first cell's, and that in words."""
+    """Return whether the trend (the side of the first cell) is as printed, and why, in words."""
     claim = cell.claim
     if claim.first_solver in ("", claim.solver):
         return False, "it is the first of its row"
@@ -236,8 +241,8 @@ def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:
     except MissingError:
         return False, "the first of its row was not measured"
     own, others = cell.draws.align(first.draws, join="inner")
-    # 1 if the print is above the first cell's, -1 if below: times this, larger is on its side.
+    # 1 if the print is above the first print, -1 if below: times this, larger is the printed side.
     printed_side = np.sign(claim.scaled(claim.printed) - claim.scaled(claim.first_printed))
     wins, _losses, p = sign_test(printed_side * own.to_numpy(), printed_side * others.to_numpy())
-    text = f"on the printed side of the first of its row in {wins} of {len(own)}"
+    text = f"on the printed side of the first of its row in {wins} of {len(own)}"  # repetitions
     return bool(p <= LEVEL) and len(own) >= MIN_SPLITS, text

@@ -35,35 +35,35 @@ class OrderClaim(MeasuredClaim):
     # What is compared of each side. best: its best value; gap: the distance between its two values;
     # falls: the share of steps to the next checkpoint that fall by more than `fall_by`; shortfall:
     # the mean distance of the values before the last from the best of the curve; variation: by
-    # which share the least value of the sweep is below the largest. Of these four, less is better.
+    # which share the least value of the sweep is below the largest. Except best, less is better.
     of: Literal["best", "gap", "falls", "shortfall", "variation"] = "best"
     fall_by: float = 0.0
     margin: float = 0.0  # the better side may be worse by less than this
-    worse_checkpoint: int | Literal["last"] | None = None  # if not that of the better side
+    worse_checkpoint: int | Literal["last"] | None = None  # None: as the better side
     at: str = ""  # point of the sweep, as ``batch_size=500``
-    worse_at: str = ""  # that of the worse side, if another
-    # Said of one draw alone: it holds if more of our draws show it than chance would, fails if
-    # hardly any does, and else is undecided.
+    worse_at: str = ""  # point of the worse side; "": as the better side
+    # Whether the claim is about a single draw: it holds if more of our draws show it than chance
+    # would, fails if hardly any draw does, and else is undecided.
     one_draw: bool = False
     deterministic: bool = False  # one run decides
 
     @property
     def chance(self) -> float:
         """Probability that the claim holds on a split if all solvers are equal."""
-        if self.of == "gap":  # one gap against another
+        if self.of == "gap":  # a gap on each side, whatever the numbers of solvers
             return 0.5
-        # If each solver is equally often the best of all, the better side has it this often.
+        # If each solver is equally often the best, the best is this often on the better side.
         share = len(self.better) / (len(self.better) + len(self.worse))
-        return share if self.one_draw else max(share, 0.5)  # 0.5: it has to hold on most splits
+        return share if self.one_draw else max(share, 0.5)  # 0.5: the claim is about most splits
 
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge by a sign test over the splits whether the better side wins more than by chance."""
         outcomes = self.results_in(evidence.outcomes)
-        of_worse = self.checkpoint if self.worse_checkpoint is None else self.worse_checkpoint
-        of_worse = None if of_worse == "last" else of_worse  # checkpoint; None: final weights
+        at_worse = self.checkpoint if self.worse_checkpoint is None else self.worse_checkpoint
+        at_worse = None if at_worse == "last" else at_worse  # checkpoint; None: final weights
         better = self._best(outcomes, self.better, self.checkpoint, self.at)
-        worse = self._best(outcomes, self.worse, of_worse, self.worse_at or self.at)
-        better, worse = better.align(worse, join="inner")  # on the splits that both have
+        worse = self._best(outcomes, self.worse, at_worse, self.worse_at or self.at)
+        better, worse = better.align(worse, join="inner")  # on common splits
         wins, losses, p = sign_test(better.to_numpy() + self.margin, worse.to_numpy(), self.chance)
         fields: dict[str, Any] = {
             "measured": f"holds in {wins} of {len(better)}, fails in {losses}",
@@ -79,7 +79,7 @@ class OrderClaim(MeasuredClaim):
         fields["reason"] = f"sign test: p = {p:.2g}"
         if self.chance != 0.5:
             fields["reason"] += f" against {self.chance:.0%} by chance"
-        # The paper's single draw would be no surprise among ours: over 5 % of them are like it.
+        # The paper's single draw is no surprise if more than 5 % of our draws are like that draw.
         compatible = not self.one_draw or wins > LEVEL * len(better)
         if p <= LEVEL and compatible:
             return self.ledger_row(*self.judged(True), **fields)
@@ -92,7 +92,7 @@ class OrderClaim(MeasuredClaim):
     def _best(
         self, outcomes: Outcomes, solvers: Sequence[str], checkpoint: int | None, at: str
     ) -> pd.Series:
-        """Return for each split the best value of the solvers, or minus the gap between the two."""
+        """Return by split the best value of the solvers, or minus the gap of their two values."""
         columns = [self._read(outcomes, solver, checkpoint, at) for solver in solvers]
         by_split = pd.concat(columns, axis=1, join="inner")
         best = by_split.max(axis=1)
@@ -120,7 +120,7 @@ class OrderClaim(MeasuredClaim):
         """Return minus the share of steps that fall, or minus the shortfall, see `of`."""
         values = curve["value"].to_numpy()
         if len(values) < 2:  # a curve of one point has no step
-            return np.nan
+            return np.nan  # neither a win nor a loss
         if self.of == "falls":
             return -float(np.mean(np.diff(values) < -self.fall_by))
         return float(values[:-1].mean() - values.max())
@@ -135,12 +135,12 @@ class RatioClaim(Claim):
     dataset: str
     slower: str
     faster: str
-    # If given, a side's time is that to its first checkpoint at which `metric` reaches the worse of
-    # the two final values, less this; else its time to the final weights.
+    # If given, a side's time ends at its first checkpoint at which `metric` reaches the worse of
+    # the two final values, less `within`; else at its final weights.
     within: PositiveFloat | None = None
     metric: str = ""
     read_as: PositiveFloat | None = None  # the ratio, if the paper says it in words
-    at_least: bool = False  # whether a larger ratio agrees, too
+    at_least: bool = False  # whether a larger ratio agrees as well
 
     @property
     def is_timed(self) -> bool:
@@ -148,7 +148,7 @@ class RatioClaim(Claim):
 
     @property
     def is_decided_by_values(self) -> bool:
-        """Whether the times are those to an accuracy, which the final values set."""
+        """Whether the times are times to an accuracy, which the final values set."""
         return self.within is not None
 
     def judge(self, evidence: Evidence) -> LedgerRow:
@@ -158,7 +158,7 @@ class RatioClaim(Claim):
         outcomes.refuse_different_runs(self.dataset, self.labels)
         if self.within is not None:
             slower, faster = self._times_to_accuracy(self.within, outcomes)
-        ratios = (slower / faster).dropna()  # of the splits that both have
+        ratios = (slower / faster).dropna()  # of common splits
         ratio = float(ratios.median())
         printed = self.read_as or parse_printed(self.printed).value
         if len(ratios) < MIN_TIMED_SPLITS:
@@ -173,7 +173,7 @@ class RatioClaim(Claim):
         return self.ledger_row(*self.judged(False, trend=ratio > 1), reason=reason, **fields)
 
     def _times_to_accuracy(self, within: float, outcomes: Outcomes) -> tuple[pd.Series, pd.Series]:
-        """Return by split when each side reaches the worse of both final values, less `within`."""
+        """Return by split when each side reaches the worse of the final values, less `within`."""
         slower, faster = (
             outcomes.curves(self.dataset, s, self.metric) for s in (self.slower, self.faster)
         )
@@ -181,7 +181,7 @@ class RatioClaim(Claim):
         for split in slower.keys() & faster.keys():
             curves = slower[split], faster[split]
             target = min(curve["value"].iloc[-1] for curve in curves) - within
-            # The first checkpoint at which each reaches the target
+            # The first checkpoint at which each reaches the target, which its last one does
             seconds[split] = [c.loc[c["value"] >= target, WALL_SECONDS].iloc[0] for c in curves]
         times = pd.DataFrame.from_dict(seconds, orient="index", columns=["slower", "faster"])
         return times["slower"], times["faster"]
@@ -225,13 +225,13 @@ class VariationClaim(Claim):
         if len(values) < MIN_SPLITS:
             return self.undecided(f"needs {MIN_SPLITS} splits", **fields)
         share = 1 - self.at_most  # the claim: for all points a and b, a is at least share * b
-        # p-values by pair: a small one in `shown` says that it obeys the claim, in `refuted` not
+        # p by pair: a small p in `shown` says that the claim holds, in `refuted` that it fails
         shown = [mean_test(values[a] - share * values[b]) for a, b in permutations(values, 2)]
         refuted = [mean_test(share * values[b] - values[a]) for a, b in permutations(values, 2)]
         if max(shown) <= LEVEL:  # for every pair
             reason = f"t tests of {len(shown)} pairs: p = {max(shown):.2g}"
             return self.ledger_row(*self.judged(True), reason=reason, **fields)
-        if (p := min(refuted) * len(refuted)) <= LEVEL:  # for one, by Bonferroni's rule
+        if (p := min(refuted) * len(refuted)) <= LEVEL:  # for one pair, by Bonferroni's rule
             reason = f"t test of the farthest of {len(refuted)} pairs: p = {p:.2g}"
             return self.ledger_row(*self.judged(False), reason=reason, **fields)
         reason = f"{len(values)} splits show neither less nor more than {self.at_most:.0%}"

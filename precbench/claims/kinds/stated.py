@@ -28,8 +28,8 @@ from precbench.yaml.models import Items, Section, at, refuse
 class Reading(Section):
     """One way to read the paper."""
 
-    cell: Selection = Field(default_factory=dict)  # joined to that of the claim
-    deviation: str | None = None  # id of the documented one, if the reading is ours
+    cell: Selection = Field(default_factory=dict)  # joined to the `cell` of the claim
+    deviation: str | None = None  # id of the documented deviation, if the reading is ours
 
 
 class ExactClaim(Claim):
@@ -70,7 +70,7 @@ class ExactClaim(Claim):
         if len(rows) != (n_expected := len(self.among) or 1):
             raise InputError(
                 f"claim {self.id}: `cell` selects {len(rows)} values of the study, but needs "
-                f"{n_expected}; name {'more' if len(rows) > n_expected else 'fewer'} of its columns"
+                f"{n_expected}; give `cell` {'more' if len(rows) > n_expected else 'fewer'} columns"
             )
         if self.argmin is not None:  # the print is the entry with the smallest value
             smallest = str(rows[self.argmin].iloc[int(rows["value"].argmin())])
@@ -88,8 +88,8 @@ class BoundClaim(Claim):
     """Some values of a study lie below others: a theorem, or an order of curves.
 
     The claim is ``left <= factor * right + margin``. `cell` selects the values on the left, and
-    `by` those on the right: each left one is compared with the right one that equals it in all
-    other columns, or with the only right one.
+    `by` the values on the right: each left value is compared with the right value whose row agrees
+    in all other columns, or with the only right value.
     """
 
     reads_study: ClassVar[bool] = True
@@ -98,12 +98,12 @@ class BoundClaim(Claim):
     cell: Selection
     by: Selection
     # Selects values of what does not obey the claim: the trivial model w = 0, or a control. Unless
-    # half of the bounds are below them, nothing is decided. By default 0 against 0 decides nothing.
+    # half of the bounds are below these, nothing is decided. By default 0 against 0 says nothing.
     trivial: Selection | None = None
     factor: float = 1.0
     margin: float = 0.0
     # Whether the paper leaves a constant open: ours may be too small, so that a bound which fails
-    # refutes nothing, and one that holds is a trend only.
+    # refutes nothing, and a bound which holds is a trend only.
     open_constant: bool = False
 
     def judge(self, evidence: Evidence) -> LedgerRow:
@@ -121,7 +121,7 @@ class BoundClaim(Claim):
                 return self.undecided(reason, **fields)
             return self.ledger_row(*self.judged(False), **fields)
         # A bound is informative if it could have failed.
-        if self.trivial is None:  # all but 0 against 0 could have
+        if self.trivial is None:  # all bounds could have failed, except 0 against 0
             informative = (left != 0) | (right != 0)
             condition = "compare more than 0 with 0"
         else:
@@ -154,11 +154,11 @@ class RateClaim(Claim):
 
     The rate is n^exponent, (n log n)^exponent with `times_log`, or the values that `by` selects.
     The slope of each curve (logarithms of values against those of sizes) has an interval; all hold
-    together in 95 of 100 cases. If any lies above the exponent, the rate does not show at these
-    sizes, which is inconclusive: no size refutes an O with an open constant, nor proves it.
-    Otherwise it is a trend only. A curve whose interval reaches the slope of what does not obey the
-    rate says nothing, nor does one with a value of 0 or less. Unless half of the curves say
-    something, there is no power.
+    together in 95 of 100 cases. If any interval lies above the exponent, the rate does not show at
+    these sizes, which is inconclusive: no size refutes or proves an O with an open constant.
+    Otherwise the verdict is "trend only". A curve says nothing if its interval reaches the slope of
+    what does not obey the rate, or if it has a value of 0 or less. Unless half of the curves say
+    something, the verdict is "no power".
     """
 
     reads_study: ClassVar[bool] = True
@@ -168,9 +168,9 @@ class RateClaim(Claim):
     against: str  # column of the sizes
     # Selects values of the rate at the same sizes; their reciprocals stand for the sizes.
     by: Selection | None = None
-    times_log: bool = False  # the exponent is that of ``n log n``, not of n
-    exponent: float = -1.0  # the default is for `by`; without `by` it has to be given
-    # Slope of what does not obey it; default 0 for a falling rate, exponent + 1 for a growing one.
+    times_log: bool = False  # the exponent is of ``n log n``, not of n
+    exponent: float = -1.0  # the default is for `by`; without `by` the exponent has to be given
+    # Slope of what does not obey the rate; default 0 if the rate falls, exponent + 1 if it grows
     trivial: float | None = None
 
     @model_validator(mode="after")
@@ -187,14 +187,14 @@ class RateClaim(Claim):
         """Judge whether the slopes of the curves, with their joint intervals, show the rate."""
         curves = list(self._curves(self.results_in(evidence.values)))
         positive = [(x, values) for x, values in curves if (values > 0).all()]
-        # One interval for each: all hold together in 95 of 100 cases, by Bonferroni's rule.
+        # An interval for each curve: all hold together in 95 of 100 cases, by Bonferroni's rule.
         slopes = [fitted_slope(*curve, LEVEL / len(positive)) for curve in positive]
         runs = sum(len(values) for _, values in curves)
         if not slopes:
             reason = "0 against 0 decides nothing"
             return self.ledger_row(Verdict.NO_POWER, measured="0", runs=runs, reason=reason)
         trivial = self.trivial  # the slope of what does not obey the claim
-        if trivial is None:  # a falling rate: no fall; a growing one: one power more
+        if trivial is None:  # a falling rate: no fall; a growing rate: a power more
             trivial = 0.0 if self.exponent < 0 else self.exponent + 1
         n_informative = sum(slope.high < trivial for slope in slopes)  # surely steeper
         n_slower = sum(slope.low > self.exponent for slope in slopes)  # than the rate
@@ -247,7 +247,8 @@ class StatementClaim(Claim):
     @model_validator(mode="after")
     def _check_reason(self) -> Self:
         if bool(self.reason) == bool(self.untested):
-            refuse(at((), ["needs either a reason (no run can decide it) or untested (none does)"]))
+            needs = "needs either reason (no run can decide the claim) or untested (none does yet)"
+            refuse(at((), [f"{needs}, found {'both' if self.reason else 'neither'}"]))
         return self
 
     def judge(self, evidence: Evidence) -> LedgerRow:

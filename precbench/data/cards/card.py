@@ -21,7 +21,7 @@ Sha256 = Annotated[str, matching(r"[0-9a-f]{64}", "should be 64 lower-case hexad
 Md5 = Annotated[str, matching(r"[0-9a-f]{32}", "should be 32 lower-case hexadecimal digits")]
 
 
-class File(Section):
+class File(Section):  # of a data set
     name: PlainName
     urls: Items[Address] = ()  # in the order to try
     sha256: Sha256 | None = None
@@ -32,7 +32,7 @@ class File(Section):
     @model_validator(mode="after")
     def _one_size(self) -> Self:
         if (self.bytes is None) == (self.max_bytes is None):
-            refuse(at((), ["needs either bytes or max_bytes"]))
+            refuse(at((), ["needs exactly one of bytes and max_bytes"]))
         return self
 
     @property
@@ -41,18 +41,18 @@ class File(Section):
 
     @property
     def checksum(self) -> str | None:
-        """The published checksum; a file without one is checked by its parsed sizes."""
+        """The published checksum, if any; without a checksum the parsed sizes are checked."""
         return self.sha256 or self.md5
 
 
-class Use(Section):
+class Use(Section):  # of the data set in a paper
     paper: str
     how: str
 
 
-class StandIn(Section):
+class StandIn(Section):  # synthetic rows in place of missing files
     density: Annotated[float, Field(gt=0, le=1)]  # fraction of non-zero values
-    noise: Annotated[float, Field(ge=0)]  # standard deviation, the signal having 1
+    noise: Annotated[float, Field(ge=0)]  # standard deviation; that of the signal is 1
 
 
 class Card(Section):
@@ -69,7 +69,7 @@ class Card(Section):
     gamma: Annotated[float, Field(gt=0, lt=2)] | None = None  # margin of ``generator: margin``
     # Fraction of the variance of ``generator: signal`` that no linear function explains.
     non_linear: Annotated[float, Field(ge=0, le=1)] | None = None
-    swapped: Annotated[int, Field(ge=0)] = 0  # positives, and negatives, with swapped labels
+    swapped: Annotated[int, Field(ge=0)] = 0  # positives, and as many negatives, that swap labels
     rows: PositiveInt
     features: PositiveInt
     positives: PositiveInt
@@ -83,7 +83,7 @@ class Card(Section):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        """Require the keys that the format or generator needs, and refuse them elsewhere."""
+        """Refuse missing keys, keys without meaning for the format or generator, wrong counts."""
         needed = {
             "files": self.format != "synthetic",
             "positive": self.format != "synthetic",
@@ -101,7 +101,7 @@ class Card(Section):
             if is_needed != (field in given)
         )
         n_columns = self.features if self.feature_columns is None else len(self.feature_columns)
-        checks = (
+        checks = (  # place, whether the rule holds, text if not
             (
                 ("feature_columns",),
                 n_columns == self.features,
@@ -118,7 +118,7 @@ class Card(Section):
 
 
 def read_card(path: Path) -> Card:
-    """Read and check a card ``NAME.yaml``; the error has one line for each mistake."""
+    """Return the checked card of ``NAME.yaml``; the error has one line for each mistake."""
     document = load(path)
     card = validated(document, Card)  # checks the types and rules of the keys
     if card.name != path.stem:

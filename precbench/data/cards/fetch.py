@@ -28,22 +28,22 @@ _SAFE = r"https://|http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/|$)"
 
 @dataclass(frozen=True)
 class FileReport:
-    """State of one cached file; "as added" means without a published checksum."""
+    """State of one file of the cache; "as added": present, but no checksum is published."""
 
     name: str
     status: Literal["verified", "as added", "damaged", "missing"]
     path: Path
-    expected: str | None
-    sha256: str | None = None
+    expected: str | None  # the published checksum
+    sha256: str | None = None  # of the file in the cache
     bytes: int | None = None
 
 
 class _SourceError(InputError):
-    """A source that does not give a file; the next one is tried."""
+    """A source that does not give a file; the next source is tried."""
 
 
 def fetch(card: Card, mirror: str | os.PathLike[str] | None = None) -> tuple[FileReport, ...]:
-    """Return the files of a card, after fetching those that are missing.
+    """Fetch missing and damaged files of a card into the cache; return a report on each file.
 
     A mirror (default ``$PRECBENCH_MIRROR``) is a folder or an address with
     ``<folder of the card>/<file name>``, plain or compressed as ``.bz2``.
@@ -52,10 +52,10 @@ def fetch(card: Card, mirror: str | os.PathLike[str] | None = None) -> tuple[Fil
 
 
 def _fetch_file(card: Card, file: File, mirror: str | os.PathLike[str] | None) -> FileReport:
-    """Obtain a file from the first source that works, unless it is cached, and report on it."""
+    """Fetch a file from the first source that works, unless cached; return the report on it."""
     report = _inspect(card, file)
     if report.status not in ("missing", "damaged"):
-        return report  # the file is in the cache already
+        return report  # the file is in the cache
     failures = [] if report.status == "missing" else [f"{report.path}: {_fault(file, report.path)}"]
     # `name` is the file's name at the address, where it may end with .bz2.
     for address, name in _sources(card, file, _mirror_address(mirror)):
@@ -72,21 +72,22 @@ def _fetch_file(card: Card, file: File, mirror: str | os.PathLike[str] | None) -
 
 
 def add_files(name: str, paths: Iterable[str | os.PathLike[str]]) -> tuple[FileReport, ...]:
-    """Add the user's files, named as on the card, to the cache: all of them, or none."""
+    """Copy the user's files, named as on the card, to the cache (all or none); return `info`."""
     card = find_card(name)
     if not card.files:
-        raise InputError(f"{name} is generated and has no files; use {name} without adding any")
+        raise InputError(f"{name} is generated and has no files; use {name} without adding files")
     _accept_all(card, [(os.fspath(path), Path(path).name) for path in paths])
-    return info(name)  # reports on all files of the card
+    return info(name)
 
 
 def info(name: str) -> tuple[FileReport, ...]:
+    """Return a report on each file of the card of a data set."""
     card = find_card(name)
     return tuple(_inspect(card, file) for file in card.files)
 
 
 def _inspect(card: Card, file: File) -> FileReport:
-    """Report on a file of the cache after a check of its size and, if published, checksum."""
+    """Check the size and, if published, the checksum of a file in the cache; report on it."""
     path = cache_folder() / "files" / card.folder / file.name
     if not path.is_file():
         return FileReport(file.name, "missing", path, file.checksum)
@@ -118,7 +119,7 @@ def _file_names(card: Card) -> str:
 
 
 def _sources(card: Card, file: File, mirror: str) -> list[tuple[str, str]]:
-    """Return where to look for a file, each with its name there: the mirror, then its addresses."""
+    """Return (address, name of the file there) of each source: the mirror, then the card's."""
     names = (file.name, f"{file.name}.bz2") if mirror else ()
     mirrored = [(f"{mirror}/{card.folder}/{name}", name) for name in names]
     return mirrored + [(address, file.name) for address in file.urls]
@@ -138,13 +139,13 @@ def _mirror_address(mirror: str | os.PathLike[str] | None) -> str:
 
 
 def _is_safe(address: str) -> bool:
-    return re.match(_SAFE, address, re.IGNORECASE) is not None
+    return re.match(_SAFE, address, re.IGNORECASE) is not None  # https, or this machine
 
 
 def _accept_all(card: Card, sources: Iterable[tuple[str, str]]) -> None:
-    # Move files into the cache if all of them match the card, else raise. A source is the address
-    # or path of a file, and the file's name there.
-    folder, accepted = cache_folder() / "files" / card.folder, dict[str, Path]()
+    # Move files into the cache if all of them match the card, else raise an error. A source is the
+    # address or path of a file, and the file's name there.
+    folder, accepted = cache_folder() / "files" / card.folder, dict[str, Path]()  # files by name
     advice = "name another folder in PRECBENCH_CACHE"  # if `folder` cannot be written
     with writing(folder, advice), temporary(folder / "new") as place:
         place.mkdir(parents=True)
@@ -157,19 +158,19 @@ def _accept_all(card: Card, sources: Iterable[tuple[str, str]]) -> None:
                 reason = "no such file" if isinstance(error, FileNotFoundError) else error
                 raise _SourceError(f"{address} cannot be used: {reason}") from error
             accepted[path.name] = path
-        # Without checksums the files must parse to the sizes on the card, once all are there.
+        # If a checksum is missing, the files, once all are there, must parse to the card's sizes.
         paths = [accepted.get(file.name, folder / file.name) for file in card.files]
         if not all(file.checksum for file in card.files) and all(map(Path.is_file, paths)):
             try:
                 parse(card, paths)
-            except InputError as error:  # whose text has the path of the temporary folder
+            except InputError as error:  # the text names files in the temporary folder
                 raise InputError(str(error).replace(f"{place}/", "")) from error
         for name, path in accepted.items():
             path.replace(folder / name)
 
 
 def _obtain(card: Card, address: str, path: Path) -> Path:
-    # Copy or download a file to `path`, decompress it, and check it; return where the result is.
+    # Copy or download a file to `path`, decompress and check it; return the result's path.
     import pooch
 
     pooch.get_logger().setLevel("WARNING")
@@ -196,9 +197,9 @@ def _download(address: str, path: Path) -> None:
     def check(answer: Any, **_: object) -> None:  # called with every answer, also a redirect
         target = urljoin(answer.url, answer.headers.get("location", ""))
         if not _is_safe(target):  # the hook runs before a redirect is followed
-            raise InputError(f"it redirects to {target}, which is not https; use another address")
+            raise InputError(f"redirected to {target}, which is not https; use another address")
 
-    as_stored = {"Accept-Encoding": "identity"}  # or a .gz might arrive unpacked
+    as_stored = {"Accept-Encoding": "identity"}  # else a .gz might arrive unpacked
     download = pooch.HTTPDownloader(timeout=TIMEOUTS, headers=as_stored, hooks={"response": check})
     if sys.stderr.isatty():
         print(f"fetching {address}", file=sys.stderr)
@@ -217,7 +218,7 @@ def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]
     Return the paths, relative to the cache, with their sizes in bytes; `dry_run` removes nothing.
     """
     root = cache_folder()
-    targets = {*(root / "prepared").glob("*"), *(root / "files").rglob(".*.tmp")}  # and unfinished
+    targets = {*(root / "prepared").glob("*"), *(root / "files").rglob(".*.tmp")}  # unfinished
     for card in map(find_card, names):
         paths = [root / "files" / card.folder / file.name for file in card.files]
         targets |= {path for path in paths if path.is_file()}
@@ -227,6 +228,6 @@ def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]
         removed[path.relative_to(root).as_posix()] = sum(file.stat().st_size for file in files)
         if not dry_run and path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
-        elif not dry_run:  # a file, or a link, whose folder stays
+        elif not dry_run:  # a file, or a link to a folder that stays
             path.unlink()
     return removed

@@ -20,16 +20,16 @@ from precbench.topk import first_rows
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-# Raise them when the numbers change: they are part of a data set's identity.
+# Raise a version when the numbers change: the versions are part of a data set's identity.
 VERSION = 2
 STAND_IN_VERSION = 1
-MOST_FREQUENT = 0.9  # fraction of rows with a binary feature of a stand-in
-ROWS_AT_ONCE = 4096
-NOISE = 0.5  # standard deviation of the noise of ``generator: signal``, the signal having 1
+MOST_FREQUENT = 0.9  # the largest share of ones in a binary feature of a stand-in
+ROWS_AT_ONCE = 4096  # drawn at a time, to save memory
+NOISE = 0.5  # standard deviation of the noise of ``generator: signal``; the signal's is 1
 
 
 def generate(card: Card) -> Arrays:
-    """Generate the rows of a synthetic card, with `optimum` for ``generator: margin``."""
+    """Return the rows that a synthetic card describes, with `optimum` for ``generator: margin``."""
     if card.generator == "counterexample":  # six points on a line; see the note of the card
         X = np.array([[-1.0], [-1.0], [-2.0], [-3.0], [-3.0], [-3.0]])
         return Arrays(X, np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0]))
@@ -37,7 +37,7 @@ def generate(card: Card) -> Arrays:
 
 
 def _with_margin(card: Card) -> Arrays:
-    """Generate rows in the unit ball, of two classes that a plane separates by a margin gamma.
+    """Return rows in the unit ball, of two classes that a plane separates by a margin gamma.
 
     A row is s w + z. The unit vector w is normal to the plane; the score s, at least gamma/2 in
     absolute value, has the sign of the label; z is orthogonal to w and uniform in the remaining
@@ -55,7 +55,7 @@ def _with_margin(card: Card) -> Arrays:
     size[[np.argmax(y), np.argmin(y)]] = least  # the first row of each class is at the margin
     Z = rng.standard_normal((card.rows, card.features))
     Z -= np.outer(np.einsum("ij,j->i", Z, w), w)  # orthogonal to w; not BLAS: same bits anywhere
-    norms = np.maximum(np.linalg.norm(Z, axis=1), np.finfo(float).tiny)
+    norms = np.maximum(np.linalg.norm(Z, axis=1), np.finfo(float).tiny)  # not 0: a divisor
     radius = 0.999 * np.sqrt(1.0 - size**2)  # of the remaining ball, with room for rounding
     # With uniform u, u^(1/d) is the radius of a uniform point in the unit ball of d dimensions.
     exponent = 1 / max(card.features - 1, 1)  # orthogonal to w there are d = features - 1
@@ -68,10 +68,10 @@ def _with_margin(card: Card) -> Arrays:
 
 
 def _with_signal(card: Card) -> Arrays:
-    # Generate Gaussian features; the positives are the rows with the most signal plus noise.
+    # Return Gaussian features; the positives are the rows with the most signal plus noise.
     # The signal is a linear function and, for the share `non_linear` of its variance, a sum of
     # squares of features and of products of neighbours, with random factors. A Gaussian feature
-    # correlates with neither, so no linear function explains that share.
+    # correlates with no such sum, so no linear function explains that share.
     assert card.non_linear is not None
     rng = data_generator(card.name)
     w, squares, products = rng.standard_normal((3, card.features))
@@ -80,8 +80,8 @@ def _with_signal(card: Card) -> Arrays:
     curved = np.einsum("ij,j->i", X**2, squares / np.sqrt(2))  # a square has variance 2
     curved += np.einsum("ij,j->i", X * np.roll(X, 1, axis=1), products)
     score = NOISE * rng.standard_normal(card.rows)
-    for share, part in ((1 - card.non_linear, linear), (card.non_linear, curved)):
-        score += np.sqrt(share) * part / part.std()  # of variance `share`
+    for share, term in ((1 - card.non_linear, linear), (card.non_linear, curved)):
+        score += np.sqrt(share) * term / term.std()  # adds the variance `share`
     y = np.full(card.rows, -1.0)
     y[first_rows(score, card.positives)] = 1.0
     return Arrays(X, y)
@@ -91,11 +91,11 @@ def _with_signal(card: Card) -> Arrays:
 
 
 def generate_stand_in(card: Card) -> Arrays:
-    """Generate the stand-in of a card.
+    """Return the rows of the stand-in of a card.
 
     The positives are the rows with the largest ``X @ w / scale + noise``; the signal has unit
-    variance, the noise the card's. Features are dense and Gaussian, some set to zero, or for a
-    sparse format binary in CSR.
+    variance, the noise the standard deviation on the card. Features are dense and Gaussian, some
+    set to zero, or for a sparse format binary in CSR.
     """
     from precbench.data.svmlight import DENSE_ABOVE
 
@@ -109,7 +109,7 @@ def generate_stand_in(card: Card) -> Arrays:
     else:
         X = rng.standard_normal((card.rows, card.features))
         if density < 1:
-            X *= rng.random(X.shape, dtype=np.float32) < density  # sets the others to zero
+            X *= rng.random(X.shape, dtype=np.float32) < density  # sets the other values to zero
         signal = np.einsum("ij,j->i", X, w)  # unlike BLAS, bitwise identical everywhere
     scores = signal / signal.std() + card.stand_in.noise * rng.standard_normal(card.rows)
     y = np.full(card.rows, -1.0)
@@ -118,7 +118,7 @@ def generate_stand_in(card: Card) -> Arrays:
 
 
 def _binary(rng: np.random.Generator, n_rows: int, n_features: int, density: float) -> csr_matrix:
-    # Draw independent binary columns; their frequencies follow Zipf's law, with mean `density`.
+    # Return independent binary columns; their frequencies follow Zipf's law, with mean `density`.
     from scipy.sparse import csr_matrix, vstack
 
     frequency = rng.permutation(_zipf(n_features, density)).astype(np.float32)
@@ -133,7 +133,7 @@ def _zipf(n_features: int, density: float) -> NDArray[np.float64]:
     from scipy.optimize import brentq
 
     ranks = np.arange(1, n_features + 1)
-    c = brentq(  # the root of mean - density, between 0 and the last argument
+    c = brentq(  # the root of mean - density, between the two bounds below
         lambda c: np.minimum(MOST_FREQUENT, c / ranks).mean() - density,
         0,
         MOST_FREQUENT * n_features,

@@ -11,9 +11,9 @@ from precbench.data.cards.card import Card
 from precbench.data.dataset import Arrays
 from precbench.errors import InputError
 
-# The gene ontology columns (77 of 162), counted from 0; see the note of the card.
-PPI_COLUMNS = 162
-PPI_DROPPED = slice(20, 97)
+# Columns count from 0.
+PPI_COLUMNS = 162  # without the label
+PPI_DROPPED = slice(20, 97)  # the 77 of the gene ontology; see the note of the card
 KDD08_LABEL = 0
 KDD08_PATIENT = 4
 
@@ -21,7 +21,7 @@ VERSION = 1  # raise it when the same files give other arrays: it is part of the
 
 
 def parse(card: Card, paths: Sequence[Path]) -> Arrays:
-    """Read the files of a card and check the numbers of rows, features and positives.
+    """Return the rows in the files of a card; refuse other sizes than those on the card.
 
     X is dense unless the format is sparse and at most half of the values are non-zero.
     """
@@ -31,7 +31,7 @@ def parse(card: Card, paths: Sequence[Path]) -> Arrays:
     if actual != expected:
         raise InputError(
             "{}: the files hold {:,} rows, {:,} features and {:,} positives, but the card says "
-            "{:,} rows, {:,} features and {:,} positives; give the files it describes in place of "
+            "{:,} rows, {:,} features and {:,} positives; give the files of the card in place of "
             "{}".format(card.name, *actual, *expected, ", ".join(map(str, paths)))
         )
     if isinstance(arrays.X, np.ndarray):  # the svmlight reader has checked its numbers
@@ -44,7 +44,7 @@ def parse(card: Card, paths: Sequence[Path]) -> Arrays:
     return arrays
 
 
-# Each takes a card and its files, and returns the arrays before they are checked.
+# Each parser takes a card and its files, and returns the arrays before they are checked.
 
 
 def _svmlight(card: Card, paths: Sequence[Path]) -> Arrays:
@@ -63,23 +63,23 @@ def _csv(card: Card, paths: Sequence[Path]) -> Arrays:
     assert card.label_column is not None
     label = card.label_column - 1  # cards count columns from 1
     separator = "," if card.separator == "comma" else None  # None: blanks
-    # Labels may be text: 1 for the positive one, 0 for any other.
+    # Labels may be text: 1 for the positive label, 0 for any other label.
     converters: dict[int | str, Callable[[str], float]] = {
         label: lambda text: float(text == str(card.positive))
     }
     table = np.concatenate([_table(path, separator, converters) for path in paths])
     columns = card.feature_columns
     X = np.delete(table, label, axis=1) if columns is None else table[:, np.array(columns) - 1]
-    return Arrays(np.ascontiguousarray(X), _signs(table[:, label], 1))  # positive labels are 1 now
+    return Arrays(np.ascontiguousarray(X), _signs(table[:, label], 1))  # 1: see `converters`
 
 
 def _kdd08(card: Card, paths: Sequence[Path]) -> Arrays:
-    """Read the features from one file, label and patient of the same rows from another."""
+    """Take the features from the first file, label and patient of its rows from the second."""
     X, info = (_table(path) for path in paths)
     if len(X) != len(info):
         raise InputError(
-            f"{card.name}: {paths[0]} has {len(X):,} rows and {paths[1]} {len(info):,}, but both "
-            "must describe the same candidates; get both files again"
+            f"{card.name}: {paths[0]} has {len(X):,} rows and {paths[1]} has {len(info):,}, but "
+            "row i of each must be about one candidate; get the two files again"
         )
     if info.shape[1] <= KDD08_PATIENT:
         raise InputError(
@@ -91,7 +91,7 @@ def _kdd08(card: Card, paths: Sequence[Path]) -> Arrays:
 
 
 def _ppi(card: Card, paths: Sequence[Path]) -> Arrays:
-    # Read features with the label behind them, and drop those of the gene ontology.
+    # Take the label from the last column, and drop the features of the gene ontology.
     tables = [_table(path, ",") for path in paths]
     for path, table in zip(paths, tables, strict=True):
         if table.shape[1] != PPI_COLUMNS + 1:

@@ -34,14 +34,14 @@ def _cards_of(entry: EntryPoint) -> list[Path]:
         spec = find_spec(entry.value)
     except Exception as error:
         raise refusal(entry, f"cannot be used: {type(error).__name__}: {error}") from error
-    folders = [] if spec is None else spec.submodule_search_locations or []  # None for a module
+    folders = [] if spec is None else spec.submodule_search_locations or []  # None: no package
     paths = sorted(path for folder in folders for path in Path(folder).glob("*.yaml"))
     if not paths:
         raise refusal(entry, f"names {entry.value}, which is not a package with cards (*.yaml)")
     return paths
 
 
-_card = cache(read_card)
+_card = cache(read_card)  # each file is read once
 
 
 class _Cards(Mapping[str, "Card"]):

@@ -22,8 +22,8 @@ from precbench.data.stream.row_stream import (
     BUFFER_BYTES,
     Mapped,
     RowStream,
-    Run,
     Source,
+    Span,
     StreamedDataset,
     block_starts,
 )
@@ -32,7 +32,7 @@ from precbench.errors import InputError
 
 VERSION = 1  # raise it when the same file gives other rows: it is part of their identity
 
-_MAP_FLAGS = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)  # Linux reads ahead with it
+_MAP_FLAGS = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)  # Linux reads all pages
 
 
 def open_stream(
@@ -60,19 +60,19 @@ def open_stream(
     format : {"svmlight", "npy"}, optional
         By default known from the suffix: ``.svm``, ``.libsvm``, ``.svmlight``, ``.txt``; ``.npy``.
     labels : path, optional
-        For an npy file, another one with the labels of its rows.
+        For an npy file: the npy file with the labels of its rows.
     positive : number, optional
         The label of the positive class; not needed for 0 and 1, or -1 and 1.
     n_features : int, optional
-        Number of features of an svmlight file; by default the largest index in it.
+        Number of features of an svmlight file; by default the largest index in the file.
     block_bytes : int
         Size of a block on disk. Rows of a block stay together until the shuffle buffer separates
         them.
     buffer_bytes : int
         Size of the shuffle buffer in memory.
     dtype : {"float64", "float32"}
-        Type of the values as they are read; with float32 the buffer holds twice as many rows, in
-        another order.
+        Type of the values as they are read; with float32 the buffer holds twice as many rows, so
+        that a random order is another one.
 
     Returns
     -------
@@ -99,9 +99,9 @@ def open_stream(
     (2, 2) 1 [([[0.5, 2.0], [0.0, 3.0]], [1.0, -1.0])]
     """
     path = Path(path)
-    for name, n_bytes in (("block_bytes", block_bytes), ("buffer_bytes", buffer_bytes)):
+    for option, n_bytes in (("block_bytes", block_bytes), ("buffer_bytes", buffer_bytes)):
         if n_bytes < 1:
-            raise InputError(f"{name} must be at least 1, found {n_bytes}")
+            raise InputError(f"{option} must be at least 1, found {n_bytes}")
     target = canonical(1 if positive is None else positive)  # the positive label
     kind = find_format(path, format)
     if kind == "npz":
@@ -112,48 +112,48 @@ def open_stream(
     if kind not in get_args(StreamFormat):
         suffixes = ", ".join(suffix for suffix, name in SUFFIXES.items() if name == "svmlight")
         raise InputError(f"{path}: only svmlight ({suffixes}) and .npy can be streamed; convert it")
-    options = [VERSION, kind, None, positive, n_features]  # None: unused, keeps old hashes
+    options = [VERSION, kind, None, positive, n_features]  # None: an option removed; keeps hashes
     scan = _Scan(hashlib.sha256(json.dumps(options).encode()), target)
     if kind == "svmlight":
         if labels is not None:
-            raise InputError(f"{path}: an svmlight file holds its labels; leave out labels")
+            raise InputError(f"{path}: an svmlight file holds its labels; leave out 'labels'")
         source: Source = _scan_text(path, scan, n_features, block_bytes)
     else:
         if n_features is not None:
             raise InputError(f"{path}: the shape of an npy file is fixed; leave out n_features")
         source = _scan_npy(path, labels, scan, block_bytes)
-    # Called for its errors: one class only, or it is not known which label is positive.
+    # The result is not used: the call refuses labels of one class, or without a known positive.
     are_positive(sorted(scan.distinct), str(path), None if positive is None else [positive])
     name = path.name.split(".")[0]
     stream = RowStream(replace(source, dtype=dtype), buffer_bytes)
-    return StreamedDataset(name, name, stream, np.empty(0), scan.digest.hexdigest())
+    return StreamedDataset(name, name, X=stream, y=np.empty(0), sha256=scan.digest.hexdigest())
 
 
 class _Scan:
-    """What the first pass over a file collects: its digest, the labels, and the positive rows."""
+    """What the first pass over a file collects: a digest, the labels, and the positive rows."""
 
     def __init__(self, digest: Any, target: object) -> None:
         self.digest = digest  # hash of the options and of what has been read
         self.target = target  # the positive label
         self.distinct: set[float] = set()  # the labels that have occurred
-        self._packed: list[NDArray[np.uint8]] = []  # one bit for each row: whether it is positive
+        self._packed: list[NDArray[np.uint8]] = []  # one bit a row, set for positive rows
         self._rest = np.empty(0, dtype=bool)  # the last rows, too few for a whole byte
 
     def see(self, labels: NDArray[Any], path: Path) -> None:
-        """Add the labels of the next rows: their distinct values, and which are the target."""
+        """Add the labels of the next rows: the distinct values, and which rows are positive."""
         self.distinct.update(np.unique(labels).tolist())
         if len(self.distinct) > MOST_CATEGORIES:
-            raise InputError(f"{path}: more than {MOST_CATEGORIES:,} classes; label rows 0 or 1")
+            raise InputError(f"{path}: over {MOST_CATEGORIES:,} distinct labels; label rows 0 or 1")
         bits = np.concatenate([self._rest, labels == self.target])
         whole = len(bits) - len(bits) % 8  # how many bits fill whole bytes
         self._packed.append(np.packbits(bits[:whole]))
         self._rest = bits[whole:]
 
     def positives(self) -> NDArray[np.uint8]:
-        return np.concatenate([*self._packed, np.packbits(self._rest)])
+        return np.concatenate([*self._packed, np.packbits(self._rest)])  # one bit a row
 
 
-# Size and modification time of a file: a different stamp means that it has changed
+# Size and modification time of a file: another stamp means that the file has changed
 Stamp = tuple[int, int]
 
 
@@ -164,7 +164,7 @@ def _stamp(file: IO[bytes]) -> Stamp:
 
 @contextmanager
 def open_unchanged(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]]:
-    """Open a file; raise if its stamp is not the given one, or is another one at the end."""
+    """Yield an open file; raise if its stamp is not `stamp` (if given), or changes meanwhile."""
     try:
         with path.open("rb") as file:
             stamp = stamp or _stamp(file)
@@ -182,12 +182,12 @@ def _refuse_changed(path: Path, file: IO[bytes], stamp: Stamp) -> None:
 
 def _changed_error(path: Path) -> InputError:
     return InputError(
-        f"{path}: the file has changed since its rows were counted; start again when it is complete"
+        f"{path}: the file has changed since its rows were counted; start again when complete"
     )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _TextBlocks(Source):
+class _TextBlocks(Source):  # of an svmlight file
     path: Path
     stamp: Stamp
     offsets: NDArray[np.int64]  # the first byte of each block, then the size of the file
@@ -206,19 +206,19 @@ class _TextBlocks(Source):
                 X, labels = matrix_of(rows, self.n_features)
                 y = np.where(labels == self.target, 1.0, -1.0)
                 first = int(self.starts[run.start])
-                if first + len(y) != self.starts[run.stop]:  # not as many rows as at first
+                if first + len(y) != self.starts[run.stop]:  # another number of rows
                     raise _changed_error(self.path)
                 block = X.toarray() if self.dense else X
                 yield first, to_dtype(block, self.dtype, str(self.path)), y
 
 
 def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int) -> _TextBlocks:
-    """Parse an svmlight file once, and return where its blocks begin."""
-    starts, offsets = [0], [0]  # first row and byte of each block; the last are those of the end
+    """Parse an svmlight file once, fill `scan`, and return a source that reads its blocks."""
+    starts, offsets = [0], [0]  # first row and first byte of each block, then of the end
     largest = n_entries = 0
     with open_unchanged(path) as file:
         stamp = _stamp(file)
-        if opener(file):
+        if opener(file):  # compressed
             raise InputError(
                 f"{path}: a compressed file cannot be read in random order; decompress it first"
             )
@@ -231,7 +231,7 @@ def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int
             offsets.append(offsets[-1] + len(text))
     width = largest if n_features is None else n_features
     if width == 0:
-        raise InputError(f"{path}: no row has a feature; give at least one as index:value")
+        raise InputError(f"{path}: no row has a feature; write features as index:value")
     return _TextBlocks(
         path=path,
         stamp=stamp,
@@ -240,7 +240,7 @@ def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int
         starts=np.array(starts),
         positives=scan.positives(),
         block_bytes=block_bytes,
-        run=1,  # one block at a time: parsing takes many times the memory of its text
+        blocks_per_run=1,  # one block at a time: parsing takes many times the memory of its text
         offsets=np.array(offsets),
         target=scan.target,
     )
@@ -257,19 +257,21 @@ class Npy:
     offset: int  # bytes before the first row
 
     @classmethod
-    def at(cls, path: Path, n_dimensions: int) -> Self:
-        """Return the file as its header describes it; refuse all but numbers in C order."""
+    def described(cls, path: Path, n_dimensions: int) -> Self:
+        """Return what the header says about the file; refuse all but numbers in C order."""
         with open_unchanged(path) as file:
             stamp = _stamp(file)
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except Exception as error:  # a damaged header has many ways to fail
-            raise InputError(f"{path}: not an npy file: {error}; use numpy.save") from error
+            reason, _, _ = str(error).partition(".")  # without advice to unpickle
+            raise InputError(f"{path}: no array of numbers: {reason}; use numpy.save") from error
         if not isinstance(array, np.memmap) or array.dtype.kind not in "fiub":
-            raise InputError(f"{path}: not an npy file of plain numbers; use numpy.save")
+            found = f"dtype {array.dtype}" if hasattr(array, "dtype") else "an npz archive"
+            raise InputError(f"{path}: found {found}, not an array of numbers; use numpy.save")
         if array.ndim != n_dimensions:
             raise InputError(
-                f"{path}: found the shape {array.shape}; save an array with ndim={n_dimensions}"
+                f"{path}: found the shape {array.shape}; save an array of {n_dimensions} dimensions"
             )
         if not array.flags.c_contiguous:
             raise InputError(
@@ -278,43 +280,43 @@ class Npy:
         return cls(path, stamp, array.dtype, array.shape, array.offset)
 
     def rows(self, file: IO[bytes], start: int, stop: int) -> NDArray[Any]:
-        """Return some rows as a map of the file, whose pages are freed when the array is."""
+        """Return the rows from `start` to `stop` as a map of the file, freed with the array."""
         _refuse_changed(self.path, file, self.stamp)  # access beyond the end would kill the process
-        page, n_bytes, before = self._pages(start, stop)
-        pages = mmap.mmap(file.fileno(), n_bytes, _MAP_FLAGS, mmap.PROT_READ, offset=page)
-        values = np.ndarray((stop - start, *self.shape[1:]), self.dtype, pages, before)
-        return np.require(values, requirements=["C", "A"])  # a copy unless in C order and aligned
+        page_start, n_bytes, before = self._pages(start, stop)
+        pages = mmap.mmap(file.fileno(), n_bytes, _MAP_FLAGS, mmap.PROT_READ, offset=page_start)
+        values = np.ndarray((stop - start, *self.shape[1:]), self.dtype, pages, offset=before)
+        return np.require(values, requirements=["C", "A"])  # a copy if the values are not aligned
 
     @contextmanager
-    def mapped(self, runs: Iterable[Run]) -> Iterator[NDArray[Any]]:
-        """Give all rows as a map, of which some runs are prefetched, and free it at the end."""
+    def mapped(self, spans: Iterable[Span]) -> Iterator[NDArray[Any]]:
+        """Yield all rows as a map, with `spans` of rows prefetched; free its pages at the end."""
         with open_unchanged(self.path, self.stamp) as file:
-            pages = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
-            for start, stop in runs:
-                page, n_bytes, _ = self._pages(start, stop)
-                # The advice splits the map at the run, so that access to it maps no page outside.
-                pages.madvise(mmap.MADV_SEQUENTIAL, page, n_bytes)
-                pages.madvise(mmap.MADV_WILLNEED, page, n_bytes)
+            pages = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)  # 0: the whole file
+            for start, stop in spans:
+                page_start, n_bytes, _ = self._pages(start, stop)
+                # The advice splits the map, so that access to the span maps no page outside.
+                pages.madvise(mmap.MADV_SEQUENTIAL, page_start, n_bytes)
+                pages.madvise(mmap.MADV_WILLNEED, page_start, n_bytes)
             yield np.ndarray(self.shape, self.dtype, pages, self.offset)
-            pages.madvise(mmap.MADV_DONTNEED)  # even if the array is kept
+            pages.madvise(mmap.MADV_DONTNEED)  # frees memory even if the array is kept
 
     def _pages(self, start: int, stop: int) -> tuple[int, int, int]:
-        """Return the offset and size of the pages with some rows, and the bytes before the rows."""
+        """Return where the pages of some rows start, their size, and the bytes before the rows."""
         row_bytes = int(np.prod(self.shape[1:])) * self.dtype.itemsize
         begin, end = self.offset + start * row_bytes, self.offset + stop * row_bytes  # in the file
-        before = begin % mmap.ALLOCATIONGRANULARITY  # a map must begin at a multiple of it
+        before = begin % mmap.ALLOCATIONGRANULARITY  # a map begins at a multiple of this
         return begin - before, end - begin + before, before
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _NpyBlocks(Source):
+class _NpyBlocks(Source):  # of an npy file of rows and an npy file of their labels
     features: Npy
     labels: Npy
     target: object  # the canonical label of the positive class
 
     @property
     def mapped(self) -> Mapped | None:
-        is_aligned = self.features.offset % self.features.dtype.alignment == 0
+        is_aligned = self.features.offset % self.features.dtype.alignment == 0  # else copied
         return self.features.mapped if self.features.dtype == self.dtype and is_aligned else None
 
     def read(self, runs: Iterable[range]) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
@@ -338,15 +340,15 @@ class _NpyBlocks(Source):
 def _scan_npy(
     path: Path, labels_path: str | os.PathLike[str] | None, scan: _Scan, block_bytes: int
 ) -> _NpyBlocks:
-    """Read and check an npy file and its labels once, and return the blocks of rows."""
+    """Check an npy file and its labels once, fill `scan`, and return a source of its blocks."""
     if labels_path is None:
-        raise InputError(f"{path}: the labels are missing; name the npy file with them (labels)")
-    features = Npy.at(path, 2)
+        raise InputError(f"{path}: the labels are missing; name their npy file in 'labels'")
+    features = Npy.described(path, n_dimensions=2)
     n_rows, width = features.shape
-    labels = Npy.at(Path(labels_path), 1)
+    labels = Npy.described(Path(labels_path), n_dimensions=1)
     if labels.shape != (n_rows,):
         raise InputError(
-            f"{labels.path}: found {labels.shape[0]:,} labels for {n_rows:,} rows; give one a row"
+            f"{labels.path}: {labels.shape[0]:,} labels for {n_rows:,} rows; give one label a row"
         )
     if width == 0:
         raise InputError(f"{path}: the array has no columns; give at least one feature")
@@ -365,9 +367,11 @@ def _scan_npy(
         scan.digest.update(np.ascontiguousarray(y))
         if not np.isfinite(X).all():
             row, column = np.argwhere(~np.isfinite(X))[0] + [start + 1, 1]  # both count from 1
-            raise InputError(f"{path}: row {row}, feature {column} is no finite number; correct it")
+            raise InputError(
+                f"{path}: row {row}, feature {column} (from 1) is not finite; correct the value"
+            )
         if not np.isfinite(y).all():
             row = start + 1 + np.argmin(np.isfinite(y))
-            raise InputError(f"{path}: row {row}: the label is not a finite number; correct it")
-        scan.see(y, path)
+            raise InputError(f"{labels.path}: label {row} (from 1) is not finite; give a number")
+        scan.see(y, labels.path)
     return replace(blocks, positives=scan.positives())

@@ -17,20 +17,20 @@ from numpy.typing import NDArray
 from precbench.data.dataset import Dataset, Dtype, Matrix, parts
 from precbench.data.preprocess import Scaler, Scaling
 
-BLOCK_BYTES = 2**20
-BUFFER_BYTES = 2**26
+BLOCK_BYTES = 2**20  # 1 MiB
+BUFFER_BYTES = 2**26  # 64 MiB
 
-Piece: TypeAlias = "tuple[Matrix, NDArray[np.float64]]"
-Visit: TypeAlias = "tuple[Matrix, NDArray[np.float64 | np.int8], NDArray[np.int32]]"
-# Returns which row numbers belong to a part
+Piece: TypeAlias = "tuple[Matrix, NDArray[np.float64]]"  # X, y
+Visit: TypeAlias = "tuple[Matrix, NDArray[np.float64 | np.int8], NDArray[np.int32]]"  # see `visits`
+# A function that returns for each row number whether the row belongs to a part
 Keep = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
-# Numbers of the first of some neighbouring rows and of the row behind the last
-Run = tuple[int, int]
-# Maps all rows of a file, of which some runs are about to be visited
-Mapped = Callable[[Iterable[Run]], AbstractContextManager[NDArray[np.floating]]]
+# Neighbouring rows: the number of the first, and that of the row behind the last
+Span = tuple[int, int]
+# A function that maps all rows of a file; spans of rows that are about to be visited are prefetched
+Mapped = Callable[[Iterable[Span]], AbstractContextManager[NDArray[np.floating]]]
 
 _ROWS_AT_ONCE = 2**16  # when only numbers and labels are read; a multiple of 8, for whole bytes
-_MOST_MAPPED = 2**12  # blocks of a buffer: the system grants a process some 2**16 separate maps
+_MOST_MAPPED = 2**12  # blocks of a buffer: a process may have some 2**16 separate maps
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -40,18 +40,18 @@ class Source(ABC):
     n_features: int
     dense: bool  # whether blocks are ndarrays; else CSR matrices
     starts: NDArray[np.int64]  # the first row of each block, then the number of rows
-    positives: NDArray[np.uint8]  # one bit a row
+    positives: NDArray[np.uint8]  # one bit a row, set for positive rows
     block_bytes: int  # on disk
-    run: int = 8  # neighbouring blocks read at a time in stored order
+    blocks_per_run: int = 8  # neighbouring blocks that are read at a time in stored order
     dtype: Dtype = "float64"
 
     @abstractmethod
     def read(self, runs: Iterable[range]) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
-        """Yield the first row number, the rows and the labels, -1 or +1, of runs of blocks."""
+        """Yield first row number, X, and y (-1 or +1) of each run, a range of block numbers."""
 
     @property
     def mapped(self) -> Mapped | None:
-        """Function that maps the rows into memory, if a file holds them unchanged."""
+        """Function that maps the rows into memory; None unless a file holds the rows unchanged."""
         return None
 
 
@@ -59,16 +59,16 @@ class Source(ABC):
 class RowStream:
     """Rows with labels that are read again at every pass.
 
-    It takes at most
+    A stream takes at most
 
         5 * buffer_bytes + 32 * block_bytes + n_rows / 2 + 64 * n_blocks
 
-    bytes: the buffer, which dense rows need once, sparse ones several times while it is filled;
+    bytes: the buffer, which dense rows need once, sparse rows several times while it is filled;
     blocks in flight (text takes the most); a bit a row for the label and for each part; and the
     starts of the blocks. A row longer than a block is a block of its own. Rows of a data set with a
-    card come from the memory map in the cache, whose pages the system reclaims at any time. So do
-    rows of an npy file that need no change: in random order they are visited in the map, not
-    copied. The buffer of other dense rows is kept for the next pass, one for each part of a stream.
+    card come from the memory map in the cache, whose pages the system reclaims at any time. Rows of
+    an npy file that need no change are mapped from the file: in random order they are visited in
+    the map, not copied. The buffer of other dense rows is kept for the next pass, one per part.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class RowStream:
     buffer_bytes : int
         Size of the shuffle buffer in memory.
     keeps : tuple of callable
-        Rows that one of them rejects are left out.
+        A row is left out if any of these functions rejects its number.
     scaler : Scaler, optional
         Fitted; see `scaled`.
 
@@ -114,7 +114,7 @@ class RowStream:
         return self._counts[1]
 
     @cached_property
-    def _counts(self) -> tuple[int, int]:
+    def _counts(self) -> tuple[int, int]:  # of rows, and of positive rows
         counts = [(len(y), int(np.count_nonzero(y > 0))) for y in self._labels()]
         n_rows, n_pos = np.sum(counts, axis=0).tolist()
         return n_rows, n_pos
@@ -124,7 +124,7 @@ class RowStream:
         return np.concatenate([np.empty(0), *self._labels()])
 
     def __iter__(self) -> Iterator[Piece]:
-        """Yield the rows in stored order, block by block."""
+        """Yield copies of X and y in stored order, a few blocks at a time."""
         return starmap(_gathered, self._visit_blocks(self._runs_in_order()))
 
     def batches(self, batch_size: int, rng: np.random.Generator | None = None) -> Iterator[Piece]:
@@ -133,16 +133,16 @@ class RowStream:
         Batches of `partial_fit` never span two calls, so such pieces give the same path as one call
         with all rows.
 
-        For a random order, the blocks are read in random order. When they fill the buffer, its rows
-        are permuted and yielded, and it is filled anew. If the buffer holds all rows, every order
-        is equally likely; if it holds one block, rows change places within their block only.
+        For a random order, the blocks are read in random order. When the buffer is full, its rows
+        are permuted and yielded, and further blocks are read. If the buffer holds all rows, every
+        order is equally likely; if it holds one block, rows change places within their block only.
 
         Parameters
         ----------
         batch_size : int
             Number of rows.
         rng : numpy.random.Generator, optional
-            For a random order; by default the stored one.
+            For a random order; by default the stored order.
 
         Yields
         ------
@@ -152,7 +152,7 @@ class RowStream:
         return starmap(_gathered, self.visits(batch_size, rng))
 
     def visits(self, batch_size: int, rng: np.random.Generator | None = None) -> Iterator[Visit]:
-        """Yield the pieces of `batches` without copies: a matrix, and which of its rows to visit.
+        """Yield the pieces of `batches` without copies: X, y, and which rows to visit.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ class RowStream:
         Yields
         ------
         X : ndarray or csr_matrix
-            Overwritten by the next one, in this pass or a later one.
+            The next X, of this pass or a later pass, may overwrite its memory.
         y : ndarray of float64 or int8
             -1 or +1 for the rows to visit.
         order : ndarray of int32
@@ -171,7 +171,7 @@ class RowStream:
         blocks = (
             self._visit_blocks(self._runs_in_order()) if rng is None else self._visit_buffers(rng)
         )
-        rest: list[Piece] = []  # fewer rows than a batch, to be completed by the next block
+        rest: list[Piece] = []  # fewer rows than a batch; the next block completes the batch
         n_rest = 0
         for X, y, order in blocks:
             n_missing = batch_size - n_rest if n_rest else 0  # rows that complete the batch
@@ -201,20 +201,20 @@ class RowStream:
             return self
         return replace(self, scaler=Scaler(kind).fit_blocks(X for X, _ in fitted_on))
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, Any]:  # for other processes: without buffers
         return {name: value for name, value in self.__dict__.items() if name != "_spare_buffers"}
 
     @cached_property
     def _spare_buffers(self) -> list[NDArray[np.floating]]:
-        """The shuffle buffer, unless a pass is using it."""
+        """The shuffle buffer of the last pass in a list; empty while a pass uses the buffer."""
         return []
 
     def _runs_in_order(self) -> Iterator[range]:
-        ends = block_starts(len(self.source.starts) - 1, self.source.run)
-        return starmap(range, pairwise(ends.tolist()))
+        ends = block_starts(len(self.source.starts) - 1, self.source.blocks_per_run)
+        return starmap(range, pairwise(ends.tolist()))  # ranges of block numbers
 
     def _visit_blocks(self, runs: Iterable[range]) -> Iterator[Visit]:
-        """Yield X, y, and which rows to visit, as `visits` does; scaled rows are copies."""
+        """Yield X, y and the order as `visits` does, for each run; scaled rows are copies."""
         for first, X, y in self.source.read(runs):
             order = np.flatnonzero(self._is_kept(first, first + len(y))).astype(np.int32)
             if len(order) and self.scaler is not None:
@@ -224,7 +224,7 @@ class RowStream:
                 yield X, y, order
 
     def _visit_buffers(self, rng: np.random.Generator) -> Iterator[Visit]:
-        """Yield the rows of one full buffer after another, permuted within each, as `visits`."""
+        """Yield full buffers of randomly drawn blocks as `visits` does, each in random order."""
         blocks = rng.permutation(len(self.source.starts) - 1).tolist()
         n_rows = int(self.source.starts[-1])
         may_be_mapped = (  # whether a map of the rows in a buffer is as good as a copy of them
@@ -235,7 +235,7 @@ class RowStream:
         )
         mapped = self.source.mapped if may_be_mapped else None
         runs = (range(block, block + 1) for block in blocks)
-        # A generator copies nothing until it is used, which it is not if the rows are mapped.
+        # Nothing is copied yet: a generator begins when it is used; mapped rows need no copies.
         copies = self._dense_buffers(runs) if self.source.dense else self._csr_buffers(runs)
         buffers = self._visit_in_map(blocks, mapped) if mapped else starmap(_visit_all, copies)
         for X, y, rows in buffers:
@@ -247,37 +247,37 @@ class RowStream:
         return max(1, self.buffer_bytes // row_bytes)
 
     def _visit_in_map(self, blocks: list[int], mapped: Mapped) -> Iterator[Visit]:
-        """Yield rows in a map of the file, as `visits`; a copy would take as long as the pass."""
-        for runs, rows in self._blocks_that_fill_a_buffer(blocks):
-            # Zeros take memory only where something is written to them.
+        """Yield full buffers as `visits` does, in a map: copies would take as long as the pass."""
+        for spans, rows in self._blocks_that_fill_a_buffer(blocks):
+            # New zeros take memory only in pages that are written to.
             labels = np.zeros(int(self.source.starts[-1]), dtype=np.int8)
-            for start, stop in runs:
+            for start, stop in spans:
                 labels[start:stop] = np.where(_unpacked(self.source.positives, start, stop), 1, -1)
-            with mapped(runs) as X:
+            with mapped(spans) as X:
                 yield X, labels, rows
 
     def _blocks_that_fill_a_buffer(
         self, blocks: list[int]
-    ) -> Iterator[tuple[list[Run], NDArray[np.int32]]]:
-        """Yield, for each full buffer, the runs of its blocks, and the rows of the part in them."""
-        runs: list[Run] = []
+    ) -> Iterator[tuple[list[Span], NDArray[np.int32]]]:
+        """Yield for each full buffer the spans of its blocks, and the numbers of the rows kept."""
+        spans: list[Span] = []
         kept_rows: list[NDArray[np.int32]] = []
         n_kept = 0
         for block in blocks:
             start, stop = map(int, self.source.starts[block : block + 2])
-            runs.append((start, stop))
+            spans.append((start, stop))
             kept_rows.append(np.arange(start, stop, dtype=np.int32)[self._is_kept(start, stop)])
             n_kept += len(kept_rows[-1])
             if n_kept >= self._rows_per_buffer:
-                yield runs, np.concatenate(kept_rows)
-                runs, kept_rows, n_kept = [], [], 0
+                yield spans, np.concatenate(kept_rows)
+                spans, kept_rows, n_kept = [], [], 0
         if n_kept:
-            yield runs, np.concatenate(kept_rows)
+            yield spans, np.concatenate(kept_rows)
 
     def _dense_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
-        """Yield full buffers, each in the same array, which later passes reuse.
+        """Yield X and y of full buffers, all in one array, which later passes reuse.
 
-        To reuse memory is faster than to ask for more; pages that are never filled take none.
+        To reuse memory is faster than to ask for more; pages that are never filled take no memory.
         """
         n_rows, full = int(self.source.starts[-1]), self._rows_per_buffer
         longest_block = int(np.diff(self.source.starts).max())
@@ -292,7 +292,7 @@ class RowStream:
             labels[filled] = y[is_kept]
             buffer[filled] = X if is_kept.all() else X[is_kept]
             if self.scaler is not None:
-                self.scaler.transform_in_place(buffer[filled])
+                self.scaler.transform_in_place(buffer[filled])  # a view
             n = filled.stop
             if n >= full:
                 yield buffer[:n], labels[:n]
@@ -302,7 +302,7 @@ class RowStream:
         spare[:] = [buffer]  # for the next pass
 
     def _csr_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
-        """Yield the rows of sparse blocks, joined into as many as fill the buffer."""
+        """Yield X and y of sparse rows, joined until they fill the buffer."""
         waiting: list[Piece] = []
         waiting_bytes = 0
         for visit in self._visit_blocks(runs):
@@ -314,25 +314,25 @@ class RowStream:
         if waiting:
             yield _stacked(waiting)
 
-    def _labels(self) -> Iterator[NDArray[np.float64]]:
-        for start, stop in self._ranges():
+    def _labels(self) -> Iterator[NDArray[np.float64]]:  # of the rows that are kept
+        for start, stop in self._spans():
             y = np.where(_unpacked(self.source.positives, start, stop), 1.0, -1.0)
             yield y[self._is_kept(start, stop)]
 
-    def _ranges(self) -> Iterator[Run]:
+    def _spans(self) -> Iterator[Span]:  # all rows, whole bytes of bits at a time
         return pairwise(block_starts(int(self.source.starts[-1]), _ROWS_AT_ONCE).tolist())
 
     def _is_kept(self, start: int, stop: int) -> NDArray[np.bool_]:
         if not self.keeps:
-            return np.ones(stop - start, bool)
+            return np.ones(stop - start, bool)  # the stream has all rows
         return _unpacked(self._bits_of_part, start, stop)
 
     @cached_property
     def _bits_of_part(self) -> NDArray[np.uint8]:
-        """One bit a row, set for the rows of this part, which all of `keeps` accept."""
+        """One bit a row, set for the rows of this part: those that all of `keeps` accept."""
         pieces = [
-            np.packbits(np.logical_and.reduce([keep(np.arange(*ends)) for keep in self.keeps]))
-            for ends in self._ranges()
+            np.packbits(np.logical_and.reduce([keep(np.arange(*span)) for keep in self.keeps]))
+            for span in self._spans()
         ]
         return np.concatenate(pieces)
 
@@ -415,7 +415,7 @@ def stream_dataset(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _ArrayBlocks(Source):
+class _ArrayBlocks(Source):  # of the arrays of a data set
     X: Matrix
     y: NDArray[np.float64]
 
@@ -426,13 +426,13 @@ class _ArrayBlocks(Source):
 
 
 def block_starts(n_rows: int, per_block: int) -> NDArray[np.int64]:
-    return np.append(np.arange(0, n_rows, per_block), n_rows)
+    return np.append(np.arange(0, n_rows, per_block), n_rows)  # the end comes last
 
 
 def _unpacked(bits: NDArray[np.uint8], start: int, stop: int) -> NDArray[np.bool_]:
     """Return the bits from `start` to `stop` as Booleans; only the bytes with them are unpacked."""
     first = start // 8
-    flags = np.unpackbits(bits[first : -(-stop // 8)])  # to the byte with the last bit
+    flags = np.unpackbits(bits[first : -(-stop // 8)])  # rounded up: to the byte with the last bit
     return flags[start - 8 * first : stop - 8 * first].view(np.bool_)
 
 
@@ -441,7 +441,7 @@ def n_bytes(X: Matrix) -> int:
 
 
 def _visit_all(X: Matrix, y: NDArray[np.float64]) -> Visit:
-    return X, y, np.arange(len(y), dtype=np.int32)
+    return X, y, np.arange(len(y), dtype=np.int32)  # all rows as they lie in X
 
 
 def _gathered(X: Matrix, y: NDArray[Any], order: NDArray[np.int32]) -> Piece:
