@@ -36,12 +36,11 @@ def gaussian_mixtures(
     seed: Seed,
 ) -> pd.DataFrame:
     """Compare BBR and LCBR with the optimal rankers of Gaussian mixtures (Figure 1)."""
-    # In each repetition the means of the components, the training rows and the pairs of LCBR are
-    # drawn anew. Risk and AUC are those of the distribution, in closed form. Seconds are CPU
-    # seconds of a fit, which other programs disturb less than wall-clock ones, with the checks of
-    # the input or without: the least of the repetitions, which run the solvers in turn on one
-    # thread. The part ``speed`` divides the seconds of ``bbr-pairs``, the loop of Algorithm 1, by
-    # those of another method, and as ``accumulation`` what both take beyond a fit on one pair.
+    # Each repetition draws other means of the components, training rows and pairs of LCBR. Risk and
+    # AUC are those of the distribution, in closed form. Seconds are CPU seconds of a fit, which
+    # other programs disturb less than wall-clock seconds, with the checks of the input or without:
+    # the least of the repetitions, which run the solvers in turn on one thread. The part ``speed``
+    # is that of LCBR with the last entry of `pairs`.
     for share in shares:
         if not 0 < round(rows * share) < rows:
             raise InputError(
@@ -53,13 +52,13 @@ def gaussian_mixtures(
         raise InputError(f"problems: components {components} should all be different; change one")
     records: list[_Record] = []
     with threadpool_limits(1):
-        for problem, repetition in itertools.product(problems, range(repetitions)):
-            at = _Repetition(problem, features, (seed, problem.components, repetition))
-            records += _fit_methods(at, rows, pairs, radius, repetition < timed)
-            records += _optima(at, radius, drawn, eccentricity)
-        for repetition in range(repetitions):
-            at = _Repetition(skewed, features, (seed, skewed.components, repetition))
-            records += _fit_skewed(at, rows, skewed_pairs, shares, radius)
+        for problem, i in itertools.product(problems, range(repetitions)):
+            repetition = _Repetition(problem, features, (seed, problem.components, i))
+            records += _fit_methods(repetition, rows, pairs, radius, with_loop=i < timed)
+            records += _optima(repetition, radius, drawn, eccentricity)
+        for i in range(repetitions):
+            repetition = _Repetition(skewed, features, (seed, skewed.components, i))
+            records += _fit_skewed(repetition, rows, skewed_pairs, shares, radius)
     columns = ["part", "components", "method", "pairs", "share", "measure", "value"]
     table = _statistics(pd.DataFrame(records, columns=columns))
     extra = [*_speed_ups(table, pairs[-1]), *_larger_ends(table, skewed, skewed_pairs, shares)]
@@ -86,23 +85,22 @@ class _Repetition(NamedTuple):  # draws its mixture, and makes generators for it
 
 
 def _fit_methods(
-    at: _Repetition, rows: int, pairs: list[int], radius: float, with_loop: bool
+    repetition: _Repetition, rows: int, pairs: list[int], radius: float, *, with_loop: bool
 ) -> Iterator[_Record]:
     """Time BBR and LCBR, with `with_loop` also BBR's loop; measure their risk and AUC."""
-    mixture, k = at.mixture(), at.problem.components  # k: components of a class
-    X, y = mixture.sample(rows // 2, rows - rows // 2, at.rng(_ROWS))  # a generator for rows
+    mixture, k = repetition.mixture(), repetition.problem.components  # k: components of a class
+    X, y = mixture.sample(n_pos=rows // 2, n_neg=rows - rows // 2, rng=repetition.rng(_ROWS))
     solvers: list[tuple[str, float, LinearRanker]] = [("bbr", np.nan, BBR(radius=radius))]
     for n_pairs in dict.fromkeys([1, *pairs]):  # each once; a single pair is only timed
-        solvers.append(
-            ("lcbr", n_pairs, LCBR(n_pairs, radius=radius, random_state=at.rng(_PAIRS, n_pairs)))
-        )
+        rng = repetition.rng(_PAIRS, n_pairs)
+        solvers.append(("lcbr", n_pairs, LCBR(n_pairs, radius=radius, random_state=rng)))
     if with_loop:
         solvers.append(("bbr-pairs", np.nan, BBR(radius=radius, accumulate="pairs")))
     weights = {}  # by method
     for method, n_drawn, solver in solvers:  # n_drawn: NaN for all pairs
         seconds, with_checks = _timed_fit(solver, X, y)
         weights[method] = w = solver.coef_
-        yield "pairs", k, method, n_drawn, 0.5, "seconds", seconds
+        yield "pairs", k, method, n_drawn, 0.5, "seconds", seconds  # in the order of `_Record`
         yield "pairs", k, method, n_drawn, 0.5, "seconds with checks", with_checks
         if method == "bbr" or (method == "lcbr" and n_drawn in pairs):  # others: only timed
             yield "pairs", k, method, n_drawn, 0.5, "risk", mixture.risk(w)
@@ -121,14 +119,17 @@ def _timed_fit(solver: LinearRanker, X: NDArray, y: NDArray) -> tuple[float, flo
     return end - calls[0], end - start
 
 
-def _optima(at: _Repetition, radius: float, drawn: int, eccentricity: float) -> Iterator[_Record]:
-    """Measure the best linear ranker, the best of any scores, and that for another covariance."""
-    mixture, eccentric, k = at.mixture(), at.mixture(eccentricity), at.problem.components
+def _optima(
+    repetition: _Repetition, radius: float, drawn: int, eccentricity: float
+) -> Iterator[_Record]:
+    """Measure the best linear ranker, the best scores, and the best w for another covariance."""
+    mixture, eccentric = repetition.mixture(), repetition.mixture(eccentricity)
+    k = repetition.problem.components
     w = minimise_over_ball(mixture.second, mixture.mean, radius)  # of the least risk, by moments
     auc = mixture.auc(w)
-    yield "pairs", k, "optimum", np.nan, 0.5, "risk", mixture.risk(w)
+    yield "pairs", k, "optimum", np.nan, 0.5, "risk", mixture.risk(w)  # in the order of `_Record`
     yield "pairs", k, "optimum", np.nan, 0.5, "auc", auc
-    largest_auc = mixture.largest_auc(drawn, at.rng(_RATIO))  # of any scores, estimated
+    largest_auc = mixture.largest_auc(drawn, repetition.rng(_RATIO))  # of any scores, estimated
     yield "pairs", k, "likelihood-ratio", np.nan, 0.5, "auc", largest_auc
     other_auc = eccentric.auc(minimise_over_ball(eccentric.second, eccentric.mean, radius))
     yield "covariance", k, "optimum", np.nan, 0.5, "auc", other_auc
@@ -136,15 +137,16 @@ def _optima(at: _Repetition, radius: float, drawn: int, eccentricity: float) -> 
 
 
 def _fit_skewed(
-    at: _Repetition, rows: int, pairs: int, shares: list[float], radius: float
+    repetition: _Repetition, rows: int, pairs: int, shares: list[float], radius: float
 ) -> Iterator[_Record]:
     """Measure the AUC of BBR and LCBR for each share of positives (Figure 1, panel (j))."""
-    mixture, k = at.mixture(), at.problem.components  # k: components of a class
+    mixture, k = repetition.mixture(), repetition.problem.components  # k: components of a class
     for share in shares:
         n_pos = round(rows * share)
-        X, y = mixture.sample(n_pos, rows - n_pos, at.rng(_SKEW, n_pos))
+        X, y = mixture.sample(n_pos, rows - n_pos, repetition.rng(_SKEW, n_pos))
         bbr = BBR(radius=radius)
-        lcbr = LCBR(pairs, radius=radius, random_state=at.rng(_SKEW, n_pos, pairs))
+        lcbr = LCBR(pairs, radius=radius, random_state=repetition.rng(_SKEW, n_pos, pairs))
+        # In the order of `_Record`: part, components, method, pairs, share, measure, value.
         yield "skew", k, "bbr", np.nan, share, "auc", mixture.auc(bbr.fit(X, y).coef_)
         yield "skew", k, "lcbr", pairs, share, "auc", mixture.auc(lcbr.fit(X, y).coef_)
 
@@ -156,7 +158,7 @@ _STATISTICS_OF = {  # measures with statistics of their own
 
 
 def _statistics(table: pd.DataFrame) -> pd.DataFrame:
-    """Aggregate the repetitions of each measure, by mean and standard error if none are its own."""
+    """Return statistics of each measure over the repetitions: its own, or mean, standard error."""
     keys = list(table.columns[:-1])  # all but "value"
     parts = []
     for measure, values in table.groupby("measure", sort=False):
@@ -172,6 +174,8 @@ _Row = tuple[str, float, str, float, float, str, str, float]
 
 def _speed_ups(table: pd.DataFrame, pairs: int) -> Iterator[_Row]:
     """Yield how many times faster than BBR's loop are BBR by moments and LCBR on `pairs` pairs."""
+    # The seconds of ``bbr-pairs``, the loop of Algorithm 1, are divided by those of a method; for
+    # ``accumulation``, the seconds that each of the two takes beyond a fit on one pair.
     keys = ["measure", "components", "method", "pairs"]
     timed = table[table["statistic"] == "least"].fillna({"pairs": 0})  # 0 for BBR, which draws none
     least = timed.set_index(keys)["value"].to_dict()
@@ -185,7 +189,6 @@ def _speed_ups(table: pd.DataFrame, pairs: int) -> Iterator[_Row]:
             ratio = loop[measure] / moments[measure]
             yield "speed", components, "bbr", np.nan, np.nan, "speed-up", measure, ratio
         ratios = {measure: loop[measure] / on_pairs[measure] for measure in loop}
-        # Accumulating the pairs takes what a fit takes beyond a fit on one pair.
         of_all, of_drawn = (fit["seconds"] - on_one_pair["seconds"] for fit in (loop, on_pairs))
         if min(of_all, of_drawn) > 0:
             ratios["accumulation"] = of_all / of_drawn
@@ -196,7 +199,7 @@ def _speed_ups(table: pd.DataFrame, pairs: int) -> Iterator[_Row]:
 def _larger_ends(
     table: pd.DataFrame, skewed: MixtureProblem, pairs: int, shares: list[float]
 ) -> Iterator[_Row]:
-    """Yield, by method, the larger mean AUC of both ends of `shares`, to compare with 0.5's."""
+    """Yield for each method the larger of its mean AUCs at the first and at the last share."""
     means = table[(table["part"] == "skew") & (table["statistic"] == "mean")]
     ends = means[means["share"].isin([shares[0], shares[-1]])]
     for method, n in (("bbr", np.nan), ("lcbr", pairs)):

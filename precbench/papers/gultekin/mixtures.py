@@ -43,16 +43,16 @@ class MixturePair:
         return 2 * self.covariance + of_centres
 
     @cached_property
-    def _gaps(self) -> NDArray[np.float64]:
+    def _gaps(self) -> NDArray[np.float64]:  # by component of positives, of negatives, and feature
         return self.means[1][:, np.newaxis] - self.means[0]
 
     @cached_property
-    def _shares(self) -> NDArray[np.float64]:
+    def _shares(self) -> NDArray[np.float64]:  # of the pairs of components, as in `_gaps`
         return np.outer(self.weights, self.weights)
 
     @cached_property
     def _root(self) -> NDArray[np.float64]:
-        return cholesky(self.covariance, lower=True)
+        return cholesky(self.covariance, lower=True)  # covariance: _root _root'
 
     def risk(self, w: ArrayLike) -> float:
         """Return the expected pairwise squared loss, ``1/2 + w' second w / 2 - mean' w``."""
@@ -82,10 +82,10 @@ class MixturePair:
     def largest_auc(self, n: int, rng: np.random.Generator) -> float:
         """Estimate the largest AUC, that of the likelihood ratio, from n rows of each class."""
         # The AUC of the linear ranker w = ``covariance^-1 mean`` is known in closed form. Only the
-        # difference of both AUCs is estimated, which has less noise (a control variate).
+        # difference of the two AUCs is estimated, which has less noise (a control variate).
         X, y = self.sample(n, n, rng)
         w = np.linalg.solve(self.covariance, self.mean)
-        # For each positive, the share of the negatives with a lower score: its mean is the AUC.
+        # For each positive the share of the negatives with a lower score; the mean is the AUC.
         best, linear = (_shares_below(s, y) for s in (self.log_likelihood_ratio(X), X @ w))
         return self.auc(w) + float(np.mean(best - linear))
 
@@ -97,7 +97,7 @@ class MixturePair:
         for means, n in ((self.means[1], n_pos), (self.means[0], n_neg)):  # means[1]: positives
             components = rng.choice(len(self.weights), size=n, p=self.weights)  # of each row
             noise = rng.standard_normal((n, len(self.covariance)))
-            parts.append(means[components] + noise @ self._root.T)  # covariance: _root _root'
+            parts.append(means[components] + noise @ self._root.T)
         return np.concatenate(parts), np.repeat([1.0, -1.0], [n_pos, n_neg])
 
 

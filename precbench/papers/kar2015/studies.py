@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
 
 _KEYS = ["theorem", "measure", "solver", "dataset", "batch_size"]
-_ROUNDING = 1e-9  # of both sides of a lemma that holds with equality, as its claim allows
+_ROUNDING = 1e-9  # of both sides of a lemma that holds with equality; the claim allows as much
 
 
 def _means_over_splits(values: pd.DataFrame) -> pd.DataFrame:
-    """Return means over the splits of all quantities, and of how often and how a bound holds."""
+    """Return means over splits of all quantities, of ``holds`` (0 or 1) and the ``share``."""
     splits = values.dropna(subset="batch_size").fillna({"split": 0})  # 0: measured without splits
     wide = splits.pivot(index=[*_KEYS, "split"], columns="quantity", values="value").reset_index()
     holds = (wide["measured"] <= wide["bound"] + _ROUNDING).astype(float)
-    wide["holds"] = holds.where(wide["bound"].notna())  # its mean: the share of splits it holds in
+    wide["holds"] = holds.where(wide["bound"].notna())  # whether the bound holds; NaN without one
     wide["share"] = (wide["measured"] / wide["bound"]).where(wide["bound"] > 0)  # of the bound
     means = wide.groupby(_KEYS, sort=False).mean(numeric_only=True).drop(columns="split")
     return means.reset_index().melt(_KEYS, var_name="quantity").dropna(subset="value")
@@ -32,10 +32,10 @@ def _tables(result: Result) -> Iterator[Table]:
     means = _means_over_splits(result.values)
     yield value_table(
         result, means[means["quantity"] != "share"], _KEYS,
-        "Means over the splits, and the share of them in which the bound holds. Trivial: the most "
-        "mistakes that the batches allow, so that a larger bound is vacuous. Where a constant is "
-        "open the bound is the explicit part plus a constant times the rate, and the constant is "
-        "the smallest that suffices, which should stay bounded as b grows.",
+        "Means over the splits. Holds: the share of splits in which the bound holds. Trivial: the "
+        "most mistakes that the batches allow, so that a larger bound is vacuous. Where a constant "
+        "is open the bound is the explicit part plus a constant times the rate, and the constant "
+        "is the smallest that suffices, which should stay bounded as b grows.",
         across="quantity",
     )  # fmt: skip
 
@@ -49,7 +49,7 @@ _PANELS = {
 
 def _draw(figure: "SubFigure", result: Result) -> None:
     """Draw shares of the bounds, deviations and constants by batch size, a panel for each."""
-    means = _means_over_splits(result.values)  # quantities without a panel are not drawn
+    means = _means_over_splits(result.values)  # drawn are the quantities in `_PANELS`
     # "measured" is drawn of Theorem 12 only, as a deviation; "constant" of the other statements.
     not_drawn = (means["theorem"] == "Theorem 12").map({True: "constant", False: "measured"})
     means = means[means["quantity"] != not_drawn]
@@ -63,7 +63,7 @@ def _draw(figure: "SubFigure", result: Result) -> None:
     )  # fmt: skip
 
 
-def _law_tables(result: Result) -> Iterator[Table]:
+def _law_tables(result: Result) -> Iterator[Table]:  # "allowed" is 0 in all rows: left out
     yield value_table(
         result, result.values[result.values["quantity"] != "allowed"], ["place", "law", "scores"],
         "The largest excess of the left side over the right one; a law holds where it is not "
@@ -73,7 +73,7 @@ def _law_tables(result: Result) -> Iterator[Table]:
 
 
 def _draw_laws(figure: "SubFigure", result: Result) -> None:
-    """Draw the largest excess of each law and of its control, with the laws one above the other."""
+    """Draw the largest excess of each law and of its control, the laws one above another."""
     largest = result.values.groupby(["law", "quantity"], sort=False)["value"].max().reset_index()
     # `draw_panels` puts "value" on the y axis: here the laws. The dash "" draws markers, no line.
     largest = largest.rename(columns={"value": "excess", "law": "value"}).assign(panel="")
@@ -110,7 +110,7 @@ def _tables_of_optima(result: Result) -> Iterator[Table]:
     yield value_table(
         result, result.values[result.values["iteration"].isna()], ["dataset", "problem", "C"],
         "The smallest value found and the lower bound, as multiples of the value at w = 0; the "
-        "norms of the best w and of the last iterate; what both, and w = 0, reach in the test.",
+        "norms, and the measures on test rows, of the best w, the last iterate and w = 0.",
         across="quantity",
     )  # fmt: skip
 
@@ -141,9 +141,9 @@ PRECISION_RATES = StudyKind(
     tables=tabulate(["theorem", "solver", "quantity", "batch_size"]),
     draw=_draw_rates,
     size=(6.4, 3.6),
-    caption="Each bound has a factor that the paper leaves open. The smallest with which the "
-    "bound holds, the mean over {repetitions} streams of b batches of b rows of {dataset}; it "
-    "should not grow with b.",
+    caption="Each bound has a factor that the paper leaves open. Shown is the smallest factor with "
+    "which the bound holds, as the mean over {repetitions} streams of b batches of b rows of "
+    "{dataset}; it should not grow with b.",
 )
 
 PRECISION_LAWS = StudyKind(
@@ -195,8 +195,8 @@ CUTTING_PLANE_MINIMA = StudyKind(
     draw=_draw_optima,
     size=(10.0, 4.6),
     caption="The value of each iterate of the cutting plane, the smallest so far and the lower "
-    "bound, as multiples of the value at w = 0, where all scores tie; and what it reaches on the "
-    "test rows.",
+    "bound, as multiples of the value at w = 0, where all scores tie; and the measure of each "
+    "iterate on the test rows.",
 )
 
 PRECISION_BOUNDS = StudyKind(
