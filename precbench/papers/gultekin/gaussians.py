@@ -36,11 +36,11 @@ def gaussian_mixtures(
     seed: Seed,
 ) -> pd.DataFrame:
     """Compare BBR and LCBR with the optimal rankers of Gaussian mixtures (Figure 1)."""
-    # Each repetition draws other means of the components, training rows and pairs of LCBR. Risk and
+    # Each repetition draws new means of the components, training rows and pairs of LCBR. Risk and
     # AUC are those of the distribution, in closed form. Seconds are CPU seconds of a fit, which
     # other programs disturb less than wall-clock seconds, with the checks of the input or without:
     # the least of the repetitions, which run the solvers in turn on one thread. The part ``speed``
-    # is that of LCBR with the last entry of `pairs`.
+    # takes LCBR with the last entry of `pairs`.
     for share in shares:
         if not 0 < round(rows * share) < rows:
             raise InputError(
@@ -91,9 +91,10 @@ def _fit_methods(
     mixture, k = repetition.mixture(), repetition.problem.components  # k: components of a class
     X, y = mixture.sample(n_pos=rows // 2, n_neg=rows - rows // 2, rng=repetition.rng(_ROWS))
     solvers: list[tuple[str, float, LinearRanker]] = [("bbr", np.nan, BBR(radius=radius))]
-    for n_pairs in dict.fromkeys([1, *pairs]):  # each once; a single pair is only timed
-        rng = repetition.rng(_PAIRS, n_pairs)
-        solvers.append(("lcbr", n_pairs, LCBR(n_pairs, radius=radius, random_state=rng)))
+    solvers += [
+        ("lcbr", n, LCBR(n, radius=radius, random_state=repetition.rng(_PAIRS, n)))
+        for n in dict.fromkeys([1, *pairs])  # each once; a single pair is only timed
+    ]
     if with_loop:
         solvers.append(("bbr-pairs", np.nan, BBR(radius=radius, accumulate="pairs")))
     weights = {}  # by method
