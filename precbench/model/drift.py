@@ -79,7 +79,7 @@ class _Bins(Fields):
             deciles = ordered[[ceil_share(i / _BINS, len(ordered)) - 1 for i in range(1, _BINS)]]
             edges = [float(ordered[0]), float(ordered[-1])]  # minimum and maximum
             if edges[0] < edges[1]:
-                # All deciles are below the maximum: if the maximum is frequent, it has a bin for itself.
+                # All deciles are below the maximum: a frequent maximum has a bin for itself.
                 second = ordered[np.searchsorted(ordered, edges[1]) - 1]  # next to the maximum
                 edges[1:1] = np.unique(np.minimum(deciles, second)).tolist()  # between the two
             n_bins = len(edges) + 1
@@ -88,7 +88,7 @@ class _Bins(Fields):
         return bins.model_copy(update={"counts": counts.tolist()})
 
     def counted(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return counts by bin of `values`, a column of numbers or, per category, one of 0 and 1."""
+        """Return counts by bin of `values`: a column of numbers, or of 0 and 1 per category."""
         if self.edges is None:
             return values[:, : len(self.counts)].sum(axis=0)  # without the indicator of gaps
         cuts = np.array(self.edges)

@@ -62,13 +62,12 @@ class Contributions(NamedTuple):
         return cls(base, values)
 
     def _as_log_odds(self) -> "Contributions":
-        # Return contributions to log odds, from contributions to probabilities (less 1/2): in each
-        # row times the change of the log odds over the change of the probability.
+        # Return contributions to log odds in place of probabilities (less 1/2): in each row times a
+        # `slope`, the change of log odds over the change of probability, which `divide` writes.
         total = self.values.sum(axis=1)  # the change of the probability
         base = log_odds(np.array([self.base]))
         probability = np.clip(self.base + 0.5, 1e-9, 1 - 1e-9)  # keeps the slope finite
         slope = np.full(len(total), 1 / (probability * (1 - probability)))  # limit for a total of 0
-        # Overwrites `slope` where the total is not 0, except for rounding.
         np.divide(log_odds(self.base + total) - base, total, slope, where=np.abs(total) > 1e-9)
         return Contributions(base.item(), self.values * slope[:, np.newaxis])
 
@@ -84,8 +83,8 @@ def _of_member(
     if member.trees is not None:
         if member.random_features is not None:
             raise InputError(
-                "the model cannot be explained: its trees are fitted to random Fourier features; fit "
-                "the model without them, or with a linear solver"
+                "the model cannot be explained: its trees are fitted to random Fourier features; "
+                "fit the model without them, or with a linear solver"
             )
         return _of_trees(member.trees, X, column, n_columns)
     assert member.coef is not None

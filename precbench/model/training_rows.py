@@ -79,6 +79,6 @@ class TrainingRows:
         hashes, (share, repeated) = arrays["hashes"], arrays["numbers"].tolist()
         is_whole = (hashes.dtype, hashes.ndim) == (np.int64, 1) and 0 < len(hashes) <= _MOST
         if not (is_whole and 0 < share <= 1 and 0 <= repeated <= 1):
-            bad = "shares of rows" if is_whole else "hashes"
+            bad = "shares" if is_whole else "hashes"
             raise ValueError(f"rows: the {bad} are invalid; fit and save the model again")
         return cls(hashes.view(np.uint64), share, repeated)  # saved as signed integers

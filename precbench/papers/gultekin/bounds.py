@@ -94,9 +94,8 @@ class Bounds(NamedTuple):
         return factor * self.radius * (1 + math.sqrt(2 * math.log(2 / delta))) / math.sqrt(s)
 
     def linear_probability(self, s: int, epsilon: NDArray, factor: float) -> NDArray:
-        # The inverse of `linear`: delta by eps; 2, a vacuous bound, where eps is small.
         beyond = np.maximum(epsilon * math.sqrt(s) / (factor * self.radius) - 1, 0)
-        return 2 * np.exp(-(beyond**2) / 2)
+        return 2 * np.exp(-(beyond**2) / 2)  # the inverse of `linear`: delta by eps; 2 is vacuous
 
     def theorem_2(self, s: int, delta: float, norm: float) -> float:
         """Return the least eps for which S pairs are as many as both terms of (11) require."""

@@ -24,7 +24,7 @@ def gaussian_mixtures(
     problems: Annotated[list[MixtureProblem], Field(min_length=1)],
     features: Count,
     rows: AtLeastTwo,  # of a training set
-    pairs: Annotated[list[Count], Field(min_length=1)],  # of LCBR
+    pairs: Annotated[list[Count], Field(min_length=1)],  # of LCBR; the last for ``speed``
     radius: PositiveFloat,  # of the ball in which w lies
     skewed: MixtureProblem,  # of the last panel
     skewed_pairs: Count,  # of LCBR in the last panel
@@ -39,8 +39,7 @@ def gaussian_mixtures(
     # Each repetition draws new means of the components, training rows and pairs of LCBR. Risk and
     # AUC are those of the distribution, in closed form. Seconds are CPU seconds of a fit, which
     # other programs disturb less than wall-clock seconds, with the checks of the input or without:
-    # the least of the repetitions, which run the solvers in turn on one thread. The part ``speed``
-    # takes LCBR with the last entry of `pairs`.
+    # the least of the repetitions, which run the solvers in turn on one thread.
     for share in shares:
         if not 0 < round(rows * share) < rows:
             raise InputError(

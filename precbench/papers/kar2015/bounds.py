@@ -89,16 +89,15 @@ def precision_rates(
 ) -> pd.DataFrame:
     """Measure whether the open constants of Theorems 13, 15 and Corollary 14 stay bounded."""
     # Streams of b batches of b rows are drawn independently from all rows, with replacement; as b
-    # grows all terms of the bounds fall together. `eta0` is the step of Theorem 15, on the
-    # surrogate divided by k. SGD@k sums over k rows, so its step is `eta0` divided by the k of an
-    # average batch.
+    # grows all terms of the bounds fall together. `eta0` is the step of Theorem 15, on a surrogate
+    # divided by k. SGD@k sums over k rows: its step is divided by the k of an average batch.
     data = _with_optimum(dataset)
     population = _Population(data, k)
     rng = np.random.default_rng(seed)
     rows: list[tuple[str, str, float, str, float]] = []
     share_of_pos = np.mean(data.y > 0)
     for length in lengths:
-        step = eta0 / math.ceil(k * share_of_pos * length)  # divided by the k of an average batch
+        step = eta0 / math.ceil(k * share_of_pos * length)  # over the k of an average batch
         constants: dict[tuple[str, str], list[float]] = {}  # by theorem and solver
         for _ in range(repetitions):
             drawn = rng.integers(len(data.y), size=length**2)  # b batches of b rows

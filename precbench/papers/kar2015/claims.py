@@ -15,9 +15,8 @@ class ConsistencyClaim(Claim):
     """Some solvers are near the best on all data sets, others fall behind on some."""
 
     # On a data set a solver falls behind by 1 - its value / the best value of the solvers `among`;
-    # what counts is the most that it falls behind on any data set. On a split the claim holds if
-    # each of the `unsteady` falls behind by over `margin` more than all of the `steady` (than 0, if
-    # none is `steady`).
+    # its largest such fraction over the data sets counts. On a split the claim holds if each of the
+    # `unsteady` falls behind by over `margin` more than all of the `steady` (than 0 if none is).
 
     kind: Literal["consistency"]
     datasets: Items[str]

@@ -8,7 +8,6 @@
 #
 # The cutting plane minimises a risk plus the square of ||w||, whose gradient is 0 at w = 0, so the
 # answer is the same for every C: w = 0 is the minimiser if and only if
-#
 #   "struct, at least k", F-measure   the mean of the positives is a mean of negatives with weights
 #       of at most 1/n_pos, whatever k is. At w = 0 the most violated labellings have no true
 #       positive and any number of false ones; the constant column makes their weights sum to n_pos.
@@ -63,8 +62,8 @@ def surrogate_minima(
         dataset = load_dataset(name)
         scaler = Scaler(DATASETS[name].scaling).fit(dataset.X)
         scaled, positive = scaler.transform_in_place(dataset.X.copy()), dataset.y > 0
-        sgd = {"k": k, "epochs": epochs, "batch_size": batch_size}
-        sgd["random_state"] = trial_seed(seed, name, 0)
+        random_state = trial_seed(seed, name, 0)
+        sgd = SGDAtK(k=k, epochs=epochs, batch_size=batch_size, random_state=random_state)
         for rows, scaling in _ROWS.items():  # "as scaled" first: X overwrites `scaled`
             X = Scaler(scaling).fit(scaled).transform_in_place(scaled)
             is_least = {
@@ -78,19 +77,19 @@ def surrogate_minima(
                 if surrogate in ("avg", "max"):  # those that SGD@k minimises
                     table += (
                         (name, rows, surrogate, "relative to w = 0", step, ratio)
-                        for step, ratio in _ratios_of_sgd(surrogate, X, dataset.y, eta0, **sgd)
+                        for step, ratio in _ratios_of(sgd, surrogate, X, dataset.y, k, eta0)
                     )
     return pd.DataFrame(table, columns=columns)
 
 
-def _ratios_of_sgd(
-    surrogate: str, X: Any, y: NDArray[np.float64], eta0: list[float], k: float, **options: Any
+def _ratios_of(
+    sgd: SGDAtK, surrogate: str, X: Any, y: NDArray[np.float64], k: float, eta0: list[float]
 ) -> Iterator[tuple[float, float]]:
-    """Yield each step size, and the surrogate at the w of SGD@k divided by that at w = 0."""
+    """Yield each step size, and the surrogate at the w of `sgd` divided by that at w = 0."""
     loss, positive = SURROGATES[surrogate], y > 0
     at_zero = loss.value(np.zeros(len(y)), positive, k)  # all scores are 0
     for step in eta0:
-        w = SGDAtK(surrogate, k=k, eta0=step, **options).fit(X, y).coef_
+        w = sgd.set_params(surrogate=surrogate, eta0=step).fit(X, y).coef_
         yield step, loss.value(linear_scores(as_rows(X), w), positive, k) / at_zero
 
 
