@@ -56,7 +56,7 @@ class Calibration:
             IsotonicRegression().fit(scores, np.where(positive, one, zero))
             for positive, scores in [pooled, *samples]
         ]
-        # The scores at which any of the curves bends: all are linear from one to the next.
+        # The scores at which any of the curves bends: all curves are linear in between.
         knots = np.unique(np.concatenate([curve.X_thresholds_ for curve in curves]))
         shares = [np.interp(knots, curve.X_thresholds_, curve.y_thresholds_) for curve in curves]
         return cls(test_share, n_rows, n_pos, knots, np.array(shares))
@@ -89,8 +89,8 @@ class Calibration:
         pooled, *single = precisions
         # The pooled curve gives the mean; the single curves, shifted to this mean, its variation.
         centred = np.clip(single - np.mean(single) + pooled, 0, 1)
-        # Rows on which the precision was in effect measured: the same share of a held-out list, but
-        # at least as many as it has positives, since a curve smooths over its neighbours.
+        # Rows on which the precision was in effect measured: the share k / n_rows of a held-out
+        # list, but at least the number of its positives, since a curve smooths over neighbours.
         tested = max(self.held * k / n_rows, self.positives)
         return expected_hits(centred, tested, self.test_share, k)._replace(mean=float(k * pooled))
 

@@ -21,7 +21,7 @@ _SOME, _DRIFT = 0.1, 0.25  # the usual limits of the stability index, see `psi`
 _CHANCE = 0.001  # significance level over all columns and the scores
 _OUTSIDE = 0.01  # share of the rows up to which new values, gaps or categories are not reported
 _MODELS = 2  # times `Profile.between`: the saved model has more rows than the lists' models
-_MOST_DAYS = 1e8  # since the origin of a date: NumPy can still format it
+_MOST_DAYS = 1e8  # since the origin of dates: NumPy can still format such dates
 _NEW, _GAPS = "new categories", "gaps"
 
 
@@ -60,7 +60,7 @@ class _Bins(Fields):
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
-        # Require ascending edges, one fewer than counts, and at least one row.
+        # Require ascending edges, one edge less than counts, and at least one row.
         edges = self.edges
         fit = edges is None or (len(edges) == len(self.counts) - 1 and (np.diff(edges) >= 0).all())
         if not fit or sum(self.counts) < 1:
@@ -227,7 +227,7 @@ class Drift:
     def _of_categories(
         self, column: Column, before: NDArray[np.float64], now: NDArray[np.float64]
     ) -> "_Compared":
-        # Make bins of the frequent categories, of all others together, and of those that are new.
+        # Make bins: one for each frequent category, one for all other and one for new categories.
         order = np.argsort(-before, kind="stable")
         n_kept = min(_MOST_KEPT, int(np.count_nonzero(before >= _FEWEST)))
         shown, others = order[:n_kept], order[n_kept:]

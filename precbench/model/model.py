@@ -197,7 +197,7 @@ class Model:
             encoding = Encoding.learn(table, categorical=categorical, missing=missing)
             X = encoding.encode(table.frame, "X")
         X = _matrix(X)
-        unfitted.require_memory(X.shape[1])  # before the scaler, which holds vectors too
+        unfitted.require_memory(X.shape[1])  # before the scaler, which also holds vectors
         scaler = Scaler(scaling).fit(X)
         scaled = X if scaling == "none" else scaler.transform_in_place(X.copy())
         random_features = mean = None  # mean: of scaled rows, for `explain`; None: 0 or unused
@@ -402,7 +402,7 @@ class Model:
         return replace(self, calibration=calibration)
 
     def _of_training_rows(self, X: Any) -> NDArray[np.float64] | None:
-        """Score the training rows; None if such scores are too extreme: of trees, or few rows."""
+        """Return scores of the training rows; None if too extreme: of trees, or of few rows."""
         if self.coef is None or X.shape[0] < _ENOUGH * len(self.coef):
             return None
         return self.decision_function(X)
@@ -436,13 +436,13 @@ class Model:
         """
         if self.profile is None or self.encoding is None:
             raise InputError(
-                "the model has no profile of its training rows; fit it again, with `precbench fit` "
-                "or `precbench compare --save`, or to a DataFrame"
+                "the model has no profile of its training rows; fit the model again, with "
+                "`precbench fit` or `precbench compare --save`, or to a DataFrame"
             )
         return Drift(self.profile, self.encoding)
 
     def predict_proba(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Return calibrated probabilities; those of a list add up to its expected hits.
+        """Return calibrated probabilities, which over a list add up to its expected hits.
 
         Parameters
         ----------
@@ -472,8 +472,8 @@ class Model:
         """
         if self.calibration is None:
             raise InputError(
-                "the model has no probabilities; fit it again, with `precbench fit` or `precbench "
-                "compare --save`, or use Model.calibrated"
+                "the model has no probabilities; fit the model again, with `precbench fit` or "
+                "`precbench compare --save`, or use Model.calibrated"
             )
         return self.calibration.probabilities(np.asarray(scores, dtype=np.float64))
 

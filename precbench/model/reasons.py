@@ -28,8 +28,8 @@ class Listing:
         n_rows = 0  # of the earlier blocks
         for X, names in blocks:
             yield X, names
-            # When resumed: `rank_blocks` has put the rows of this block that it lists into `rows`,
-            # and `gaps.missing` is still of this block.
+            # When resumed: `rank_blocks` has put its listed rows of this block into `rows`, and
+            # `gaps.missing` is still of this block.
             for row in self.rows.keys() - self._missing.keys():
                 self._missing[row] = frozenset(
                     name for name, is_gap in gaps.missing.items() if is_gap[row - n_rows - 1]
@@ -56,7 +56,7 @@ class Listing:
 def reasons(
     model: Model, X: Sequence[Any], n: int, missing: Sequence[Collection[str]] | None = None
 ) -> Iterator[dict[str, list[dict[str, Any]]]]:
-    """Yield for each row of X the columns that raise its score most, and that lower the score most.
+    """Yield for each row of X the columns that raise the score most, and that lower the score most.
 
     ``raises`` lists at most `n` columns, ``lowers`` at most one column, as dicts of ``column``,
     ``value`` as text and ``contribution``. `missing` names the filled-in columns of each row.

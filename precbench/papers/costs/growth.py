@@ -32,8 +32,8 @@ class CostCurve(Section):
 
     @model_validator(mode="after")
     def _check_parameters(self) -> Self:
-        """Refuse an unknown solver, and parameters that it lacks or rejects, each at its key."""
-        refuse(at(("solver",), unknown("solver", self.solver, SOLVERS)))  # raises if it is unknown
+        """Refuse an unknown solver, and parameters that the solver lacks or rejects, by key."""
+        refuse(at(("solver",), unknown("solver", self.solver, SOLVERS)))  # if unknown
         parameters = SOLVERS[self.solver]().get_params()
         problems = list[Problem]()
         for name, value in self.parameters.items():
@@ -84,7 +84,7 @@ def _cost(curve: CostCurve, size: int, entropy: list[int]) -> float:
 def _seconds(solver: LinearRanker, X: Any, y: Any) -> float:
     calls: list[float] = []
     solver.fit(X, y, trace=lambda _: calls.append(time.process_time()))
-    return max(time.process_time() - calls[0], 1e-9)  # since the first call; positive, for its log
+    return max(time.process_time() - calls[0], 1e-9)  # since the first call; above 0, for logs
 
 
 def _bytes(solver: LinearRanker, X: Any, y: Any) -> float:

@@ -1,7 +1,7 @@
 """The lemmas and theorems of gultekin beside the deviations that they bound."""
 
-# R is the risk of the distribution, R_N that of all pairs of a sample of N rows, and R_S that of S
-# of these pairs. Each is w' Sigma w / 2 - mu' w, with the means mu of z and Sigma of z z', z = x1 -
+# R is the risk of the distribution, R_N of all pairs in a sample of N rows, and R_S of S of these
+# pairs. Each is w' Sigma w / 2 - mu' w, with the means mu of z and Sigma of z z', z = x1 -
 # x0 for a positive x1 and a negative x0. In the ball ||w|| <= W, R is least at w*, R_N at w_N (BBR)
 # and R_S at w_S (LCBR). A statement bounds the probability that its deviation is eps or more:
 #
@@ -49,8 +49,8 @@ class Bounds(NamedTuple):
     """Right sides of Lemmas 1 and 2 with X = 1, and the eps at which they are delta."""
 
     # `radius` is W and `n_features` D; `covered` is the radius of the ball, or sphere, that is
-    # covered in Lemma 1. Lemma 2 (ii) has eps sqrt(S) / (factor W): `lemma_factor` as it stands
-    # there, `theorem_factor` as (11) and (17) use it.
+    # covered in Lemma 1. Lemma 2 (ii) has eps sqrt(S) / (factor W): `lemma_factor` in the lemma,
+    # `theorem_factor` where (11) and (17) use the lemma.
 
     radius: float
     n_features: int
@@ -273,7 +273,7 @@ class _PairDeviations(NamedTuple):
 def _pair_deviations(
     sample: _Sample, s: int, draws: int, radius: float, rng: np.random.Generator
 ) -> _PairDeviations:
-    """Draw s pairs of one sample many times, and measure how far each draw deviates from it."""
+    """Draw s pairs of one sample many times, and measure how far each draw is from the sample."""
     risk = sample.risk()  # R_N
     least = risk(risk.minimiser(radius))  # R_N(w_N)
     deviations = []

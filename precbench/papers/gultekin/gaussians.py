@@ -31,7 +31,7 @@ def gaussian_mixtures(
     shares: Annotated[list[Share], Field(min_length=2)],  # of positives in the last panel
     eccentricity: Share,  # of another covariance
     repetitions: AtLeastTwo,
-    timed: Count,  # repetitions that time the loop, too
+    timed: Count,  # the first repetitions, which also time the loop
     drawn: AtLeastTwo,  # rows of each class, for the largest AUC
     seed: Seed,
 ) -> pd.DataFrame:
@@ -58,14 +58,13 @@ def gaussian_mixtures(
         for i in range(repetitions):
             repetition = _Repetition(skewed, features, (seed, skewed.components, i))
             records += _fit_skewed(repetition, rows, skewed_pairs, shares, radius)
-    columns = ["part", "components", "method", "pairs", "share", "measure", "value"]
-    table = _statistics(pd.DataFrame(records, columns=columns))
+    table = _statistics(pd.DataFrame(records, columns=_COLUMNS))
     extra = [*_speed_ups(table, pairs[-1]), *_larger_ends(table, skewed, skewed_pairs, shares)]
     return pd.concat([table, pd.DataFrame(extra, columns=table.columns)], ignore_index=True)
 
 
-# Part, components, method, pairs, share of positives, measure, value.
-_Record = tuple[str, int, str, float, float, str, float]
+_COLUMNS = ["part", "components", "method", "pairs", "share", "measure", "value"]
+_Record = tuple[str, int, str, float, float, str, float]  # in the order of `_COLUMNS`
 
 
 class _Repetition(NamedTuple):  # draws its mixture, and makes generators for its rows and pairs
@@ -85,7 +84,7 @@ class _Repetition(NamedTuple):  # draws its mixture, and makes generators for it
 
 def _fit_methods(
     repetition: _Repetition, rows: int, pairs: list[int], radius: float, *, with_loop: bool
-) -> Iterator[_Record]:
+) -> Iterator[_Record]:  # in the order of `_COLUMNS`
     """Time BBR and LCBR, with `with_loop` also BBR's loop; measure their risk and AUC."""
     mixture, k = repetition.mixture(), repetition.problem.components  # k: components of a class
     X, y = mixture.sample(n_pos=rows // 2, n_neg=rows - rows // 2, rng=repetition.rng(_ROWS))
@@ -100,7 +99,7 @@ def _fit_methods(
     for method, n_drawn, solver in solvers:  # n_drawn: NaN for all pairs
         seconds, with_checks = _timed_fit(solver, X, y)
         weights[method] = w = solver.coef_
-        yield "pairs", k, method, n_drawn, 0.5, "seconds", seconds  # in the order of `_Record`
+        yield "pairs", k, method, n_drawn, 0.5, "seconds", seconds
         yield "pairs", k, method, n_drawn, 0.5, "seconds with checks", with_checks
         if method == "bbr" or (method == "lcbr" and n_drawn in pairs):  # others: only timed
             yield "pairs", k, method, n_drawn, 0.5, "risk", mixture.risk(w)
@@ -121,13 +120,13 @@ def _timed_fit(solver: LinearRanker, X: NDArray, y: NDArray) -> tuple[float, flo
 
 def _optima(
     repetition: _Repetition, radius: float, drawn: int, eccentricity: float
-) -> Iterator[_Record]:
+) -> Iterator[_Record]:  # in the order of `_COLUMNS`
     """Measure the best linear ranker, the best scores, and the best w for another covariance."""
     mixture, eccentric = repetition.mixture(), repetition.mixture(eccentricity)
     k = repetition.problem.components
     w = minimise_over_ball(mixture.second, mixture.mean, radius)  # of the least risk, by moments
     auc = mixture.auc(w)
-    yield "pairs", k, "optimum", np.nan, 0.5, "risk", mixture.risk(w)  # in the order of `_Record`
+    yield "pairs", k, "optimum", np.nan, 0.5, "risk", mixture.risk(w)
     yield "pairs", k, "optimum", np.nan, 0.5, "auc", auc
     largest_auc = mixture.largest_auc(drawn, repetition.rng(_RATIO))  # of any scores, estimated
     yield "pairs", k, "likelihood-ratio", np.nan, 0.5, "auc", largest_auc
@@ -138,7 +137,7 @@ def _optima(
 
 def _fit_skewed(
     repetition: _Repetition, rows: int, pairs: int, shares: list[float], radius: float
-) -> Iterator[_Record]:
+) -> Iterator[_Record]:  # in the order of `_COLUMNS`
     """Measure the AUC of BBR and LCBR for each share of positives (Figure 1, panel (j))."""
     mixture, k = repetition.mixture(), repetition.problem.components  # k: components of a class
     for share in shares:
@@ -146,7 +145,6 @@ def _fit_skewed(
         X, y = mixture.sample(n_pos, rows - n_pos, repetition.rng(_SKEW, n_pos))
         bbr = BBR(radius=radius)
         lcbr = LCBR(pairs, radius=radius, random_state=repetition.rng(_SKEW, n_pos, pairs))
-        # In the order of `_Record`: part, components, method, pairs, share, measure, value.
         yield "skew", k, "bbr", np.nan, share, "auc", mixture.auc(bbr.fit(X, y).coef_)
         yield "skew", k, "lcbr", pairs, share, "auc", mixture.auc(lcbr.fit(X, y).coef_)
 
@@ -168,7 +166,7 @@ def _statistics(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)[[*keys, "statistic", "value"]]
 
 
-# Part, components, method, pairs, share of positives, measure, statistic, value.
+# As `_COLUMNS`, with the statistic before the value.
 _Row = tuple[str, float, str, float, float, str, str, float]
 
 

@@ -24,10 +24,10 @@ class MixtureProblem(Section):
 class MixturePair:
     """Gaussian mixtures of negatives and of positives, with the same weights and one covariance."""
 
-    # `means` (2, n_components, n_features) are first those of the negatives. Below x1 is a positive
-    # and x0 a negative, drawn independently; `mean` is that of z = x1 - x0, and `second` that of z
-    # z'. Gultekin and Paisley have the covariance ``sigma**2 I`` in (24), whose density of a
-    # component lacks the power D of its constant.
+    # `means` (2, n_components, n_features) are those of the negatives, then of the positives. Below
+    # x1 is a positive and x0 a negative, drawn independently; `mean` is the mean of z = x1 - x0,
+    # `second` the mean of z z'. In the paper, (24), the covariance is ``sigma**2 I``, and the density
+    # of a component lacks the power D of its constant.
 
     weights: NDArray[np.float64]
     means: NDArray[np.float64]
@@ -62,7 +62,7 @@ class MixturePair:
     def auc(self, w: ArrayLike) -> float:
         """Return the probability that ``w'x1 > w'x0``, a tie counting one half, in closed form."""
         w = np.asarray(w, dtype=np.float64)
-        deviation = float(np.sqrt(2 * w @ self.covariance @ w))  # of w'(x1 - x0) in a component
+        deviation = float(np.sqrt(2 * w @ self.covariance @ w))  # of w'z in a pair of components
         if deviation == 0:  # w = 0
             return 0.5
         # Over pairs of components, weighted by `_shares`; `_gaps` are the differences of means.
@@ -71,10 +71,10 @@ class MixturePair:
     def log_likelihood_ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return log(density of positives / density of negatives), scores of the largest AUC."""
         white = solve_triangular(self._root, X.T, lower=True)  # rows scaled to the covariance I
-        logs = []  # of both densities, up to the same terms
+        logs = []  # of the density of each class, without common terms
         for means in self.means:  # of the negatives, then of the positives
             centres = solve_triangular(self._root, means.T, lower=True)
-            # The term ||x||^2 / 2 is left out: it cancels in the ratio.
+            # The term ||x||^2 / 2 cancels in the ratio and is left out.
             exponents = white.T @ centres - np.sum(centres**2, axis=0) / 2
             logs.append(logsumexp(exponents, axis=1, b=self.weights))
         return logs[1] - logs[0]  # positives less negatives

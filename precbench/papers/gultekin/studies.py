@@ -43,7 +43,7 @@ def _draw_mixtures(figure: "SubFigure", result: Result) -> None:
         for measure, title in _MEASURES.items()
     ]
     skewed = shown[shown["part"] == "skew"]
-    # The last panel has the share of positives on its axis: it takes the place of the pairs.
+    # The last panel has the share of positives on its axis, in place of the pairs.
     parts.append(skewed.assign(pairs=skewed["share"], panel="AUC by fraction of positives"))
     table = pd.concat(parts)
     table["panel"] += table["components"].map(", K = {:.0f}".format)

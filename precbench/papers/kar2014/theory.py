@@ -81,7 +81,7 @@ def _stream(dataset: str, seed: int) -> tuple[Any, NDArray[np.float64]]:
 def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, float]]]:
     """Yield the regret of FTRL and its bounds: by single rows, then by batches of sqrt(T)."""
     # The regret is (sum of the penalties - least loss in the ball) / T; "pauc" divides by beta T_+
-    # T_- instead. With Lipschitz constants G_t of the penalties it is at most sqrt(2 sum_t G_t^2)
+    # T_- instead. For penalties with Lipschitz constants G_t it is at most sqrt(2 sum_t G_t^2)
     # radius / T (Theorem 1), which is O(sqrt(1 / T)), or O(sqrt(1 / T_+ + 1 / T_-)) for "pauc"
     # (Theorem 3), and with s rows at a time at most sqrt(s) times as much (Lemma 13).
     n, n_pos = len(y), int(np.sum(y > 0))
@@ -115,7 +115,7 @@ def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, flo
 
 
 def _regret_against(leader: Leader, player: FTRL) -> tuple[float, float]:
-    """Return the regret against the leader, and by how much it may be larger (certified gaps)."""
+    """Return the regret against the leader, and how far below the exact regret this may be."""
     gaps = leader.gap + player.error_ * float(np.sum(player.lipschitz_))
     return float(np.sum(player.penalties_)) - leader.loss, gaps
 
@@ -218,8 +218,8 @@ def _ratios(
 ) -> tuple[float, float, float]:
     """Return what Lemma 2, Case 2.1 and Lemma 12 bound, divided by the distance ||w - v||."""
     # v is `other`. Lemma 2: from w to v no entry of the sorted list of w'x - y changes by more than
-    # 3 ||w - v||. Lemma 12: the penalty L_t of the last row, the loss of all rows less that of the
-    # others, changes by at most 8 ||w - v||. Case 2.1 of its proof: if the last row's entry z_t is
+    # 3 ||w - v||. Lemma 12: the penalty L_t of the last row, the loss with this row less the loss
+    # without, changes by at most 8 ||w - v||. Case 2.1 of its proof: if the last row's entry z_t is
     # at most an entry z_i of the others, at w and at v, 2 z_i - z_t changes by up to 9 ||w - v||.
     distance = float(np.linalg.norm(w - other))
     at_w, at_other = ((X @ v) - y for v in (w, other))  # the lists, unsorted
@@ -342,7 +342,7 @@ def error_bounds(
                 values = _theorem_4(player, X, y, horizon, streams, measure, least, seed)
                 table += [("Theorem 4", dataset, objective, horizon, *value) for value in values]
             if objective == "prec@k":
-                continue  # 1PMB cannot minimise it: its k is a fraction of the positives
+                continue  # 1PMB cannot minimise this loss, as its k is of the positives
             X_n, y_n = X[:rows], y[:rows]  # the rows of the pass
             best_n = _best(player, X_n, y_n)
             for size in buffers:
@@ -390,8 +390,8 @@ def _theorem_4(
     for _ in range(streams):
         drawn = rng.choice(len(y), horizon, replace=False)
         player.fit(X[drawn], y[drawn])
-        regret, _ = _regret_against(player.leader(X[drawn], y[drawn]), player)  # _: certified error
-        regrets.append(regret / _terms(player, y[drawn]))  # per row, or pair of rows
+        least_regret, _ = _regret_against(player.leader(X[drawn], y[drawn]), player)
+        regrets.append(least_regret / _terms(player, y[drawn]))  # per row, or pair of rows
         excesses.append(measure(X @ player.coef_, y > 0) - least)  # at the mean of the w_t
     return [
         ("excess", float(np.quantile(np.subtract(excesses, regrets), 1 - DELTA))),

@@ -44,8 +44,8 @@ def precision_bounds(
     """Compare Theorems 7, 9, 12, 13, 15, their corollaries and lemmas with measured values."""
     # Each solver makes one pass over the training set of a split, 70 % of the rows in random order,
     # so that the batches of the theorems are those of the solver. `k` is kappa, a fraction of the
-    # positives of a batch. A bound that exceeds the ``trivial`` one, the most mistakes that the
-    # batches allow, is vacuous. Bounds with an open constant have an ``explicit part`` and a
+    # positives of a batch. A bound above the ``trivial`` bound, the most mistakes that the batches
+    # allow, is vacuous. Bounds with an open constant have an ``explicit part`` and a
     # ``rate``, the term without its constant, and the smallest sufficient ``constant``.
     columns = ["theorem", "measure", "solver", "dataset", "split", "batch_size", "quantity"]
     rows: list[tuple[str, str, str, str, float, float, str, float]] = []  # `columns`, then "value"
@@ -329,7 +329,7 @@ def _constant_of_corollary_14(stream: _Stream, loss: float) -> float:
         / (c * reach / math.sqrt(stream.n_batches) + stream.uniform_rate)
         for c, surrogate in zip(_MULTIPLES, stream.population.surrogate_at_multiples, strict=True)
     )
-    return max(0.0, *needed)
+    return max(0.0, *needed)  # one C for all w
 
 
 _Measure = Callable[[NDArray[np.float64], NDArray[np.float64]], float]

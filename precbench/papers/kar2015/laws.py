@@ -132,7 +132,7 @@ def _avg_from_struct(case: _Case) -> float:
 
 def _largest_over_sets(surrogate: str) -> _Quantity:
     """Return a function: the largest xi of Claim 1, over all sets of k rows, less a surrogate."""
-    # xi of a set: the scores in it, plus 1 for each negative, less the k largest of the positives.
+    # xi of a set sums its scores, plus 1 for each negative, less the k largest scores of positives.
 
     def excess(case: _Case) -> float:
         scores, positive, k = case
@@ -144,7 +144,7 @@ def _largest_over_sets(surrogate: str) -> _Quantity:
 
 
 def _lemma_16(case: _Case, sign: float = 1.0) -> float:
-    """Return the mean of the k least scores less that of the k' > k least, times `sign`."""
+    """Return the mean of the k least scores less the mean of the k' > k least, times `sign`."""
     ordered = np.sort(case.scores)
     return sign * float(ordered[: case.k].mean() - ordered[: case.positive.sum()].mean())
 

@@ -11,7 +11,7 @@
 #   "struct, at least k", F-measure   the mean of the positives is a mean of negatives with weights
 #       of at most 1/n_pos, whatever k is. At w = 0 the most violated labellings have no true
 #       positive and any number of false ones; the constant column makes their weights sum to n_pos.
-#   "pauc"    the mean of the positives is one with weights of at most 1/ceil(beta n_neg).
+#   "pauc"    the mean of the positives is a mean with weights of at most 1/ceil(beta n_neg).
 #   "struct"  (exactly k ones, as in (3)) n_pos times the mean of the positives is k times a mean of
 #       negatives with weights of at most 1/k.
 

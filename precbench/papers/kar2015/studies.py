@@ -85,7 +85,7 @@ def _draw_laws(figure: "SubFigure", result: Result) -> None:
 
 
 def _draw_appendix(figure: "SubFigure", result: Result) -> None:
-    """Draw the struct surrogate at weights of both signs, and the loss at negative ones."""
+    """Draw the struct surrogate at weights of both signs, and the loss at negative weights."""
     signs = {"struct(w)": 1, "struct(-w)": -1, "loss(-w)": -1}  # "weight" holds absolute values
     values = result.values[result.values["quantity"].isin(signs)].assign(panel="Appendix A")
     values["weight"] = values["weight"].astype(float) * values["quantity"].map(signs)
@@ -96,7 +96,7 @@ def _draw_appendix(figure: "SubFigure", result: Result) -> None:
 
 
 def _draw_minima(figure: "SubFigure", result: Result) -> None:
-    """Draw the surrogates that SGD@k reaches by step size, as multiples of those at w = 0."""
+    """Draw the surrogates that SGD@k reaches by step size, as multiples of values at w = 0."""
     reached = result.values.dropna(subset="eta0")
     curves = reached.assign(curve=reached["dataset"] + ", " + reached["surrogate"])
     for axes in draw_panels(

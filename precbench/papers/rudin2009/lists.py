@@ -79,7 +79,7 @@ def pnorm_shares(y_true: ArrayLike, y_score: ArrayLike, p: float) -> NDArray[np.
 def ir_shares(y_true: ArrayLike, y_score: ArrayLike) -> NDArray[np.float64]:
     """Return the share of each pair in the objective of the IR Push, highest scores first."""
     # The objective sums ``ln(1 + sum_k e^(s_k - s_i))``, k over the negatives, for the positives i.
-    # The share of a pair is the term of i, times the share of k in its inner sum, divided by all.
+    # The share of a pair is the term of i, times the share of k in it, divided by the objective.
     z = _differences(y_true, y_score)  # s_k - s_i, a row for each i
     log_sums = np.logaddexp.reduce(z, axis=1, keepdims=True)
     contributions = np.logaddexp(0, log_sums) * np.exp(z - log_sums)
@@ -156,8 +156,8 @@ def one_dimensional(
     rng = np.random.default_rng(seed)
     drawn = pd.DataFrame(_measure_both(*_draw_sample(rng, epsilon, m)) for _ in range(repetitions))
     test = pd.Series(_measure_both(*_draw_sample(rng, epsilon, test_size)))
-    bound = (1 - epsilon) ** m  # from below, of the probability that the increasing one is chosen
-    chosen = drawn.loc[drawn["chosen"], "increasing R_max / I"]  # of sets that choose it
+    bound = (1 - epsilon) ** m  # from below, of the probability that "increasing" is chosen
+    chosen = drawn.loc[drawn["chosen"], "increasing R_max / I"]  # of sets that choose "increasing"
     supported = _is_at_least(bound, len(chosen), repetitions)  # by a binomial test
     up = "increasing"
     rows: list[tuple[str, str, str, float]] = [
@@ -225,7 +225,7 @@ def push_variants(
 ) -> pd.DataFrame:
     """Compare the pushes of Section 7: at the top, the bottom, both ends, and on crucial pairs."""
     # The crucial pairs are those of the `crucial` positives that the push at the top ranks lowest,
-    # each with every negative of the training set; the push on them ignores all other pairs.
+    # each with every negative of the training set; the push on these ignores all other pairs.
     # ``R^(1/p)`` is the p-norm of the heights of negatives, at the bottom of heights of positives.
     return means_of_fits(
         (name, *compared)

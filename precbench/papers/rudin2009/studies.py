@@ -151,7 +151,7 @@ def _draw_curves(figure: "SubFigure", result: Result, x: str, ylabel: str) -> No
 def _draw_lemma(figure: "SubFigure", result: Result) -> None:
     _draw_curves(figure, result, "b", "difference of roots and its bounds")
     [axes] = figure.axes
-    # Up to b = 2 a the first term of the minimum is the smaller one.
+    # Up to b = 2 a the first term of the minimum is the smaller.
     axes.axvspan(0, min(2 * result.parameters["a"], 1), color="0.94", linewidth=0, zorder=0)
     axes.set_ylim(bottom=0)
 
@@ -234,8 +234,8 @@ PUSH_VARIANTS = StudyKind(
     numbers=(),
     tables=tabulate(
         _FITS,
-        f"{_DRAWS} R^(1/p) is the p-norm of the heights; of the crucial and the other pairs the "
-        "share ranked correctly.",
+        f"{_DRAWS} R^(1/p) is the p-norm of the heights; of crucial and other pairs the share "
+        "ranked correctly.",
         across="measure",
     ),
     draw=_draw_fits,
@@ -253,7 +253,7 @@ RANKED_LISTS = StudyKind(
     tables=_ranked_tables,
     draw=_draw_ranked,
     size=(6.4, 5.8),
-    caption="The p-th root of each risk of a list, divided by that of the first list with as "
+    caption="The p-th root of each risk of a list, divided by the root of the first list with as "
     "many positives and negatives, whose scores are multiplied by the same factor (no factor "
     "changes the zero-one risk). Where a curve is below 1, the objective prefers its list.",
     quick=True,

@@ -1,4 +1,4 @@
-"""The theorems and lemmas of rudin2009 beside measured values, and other objectives of its kind."""
+"""The theorems and lemmas of rudin2009 beside measured values, and similar objectives."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ _STEEP = 2.0**14  # p at which the p-norm stands for R_max: its log is off by lo
 
 def push_theorems(
     powers: Powers,  # p
-    lists: Count,  # random ones, for Theorem 1
+    lists: Count,  # random lists, for Theorem 1 and Section 2
     pairs: Count,  # of functions, for Lemma 5
     rankers: Count,
     features: Count,
@@ -33,7 +33,7 @@ def push_theorems(
     margin: PositiveFloat,  # theta
     sizes: Sizes,  # of each class
     draws: AtLeastTwo,  # training sets of each size
-    problems: Count,  # random ones, for Theorem 4
+    problems: Count,  # random problems, for Theorem 4
     seed: Seed,
 ) -> pd.DataFrame:
     """Measure both sides of Theorems 1 to 4, Lemmas 5 and 9 and the limits of Section 2."""
@@ -85,12 +85,12 @@ def _theorem_1(rng: np.random.Generator, powers: list[float], lists: int) -> Ite
         n_pos, n_neg = rng.integers(1, 13, 2)  # n_neg is K
         pos, neg = (rng.integers(0, 8, n) / 4.0 for n in (n_pos, n_neg))  # scores, with ties
         heights = {name: _heights(pos, neg, loss) for name, loss in _LOSSES.items()}
-        ones = heights.pop("zero-one")  # the numbers of positives that are not above
+        ones = heights.pop("zero-one")  # by negative: the number of positives not above
         for price, log_g in log_prices.items():
             with np.errstate(divide="ignore"):  # log 0
                 total = float(logsumexp(log_g(ones)))
                 if total == -np.inf:
-                    continue  # R_max is 0, and so are both sides
+                    continue  # R_max and both sides are 0
                 worst = ones.max(keepdims=True)  # R_max, in an array
                 sides = {  # by inequality, the logs of its left and right side
                     "K g(R_max / K) <= R_g,1": (log_g(worst / n_neg)[0] + math.log(n_neg), total),
@@ -171,7 +171,7 @@ def _generalisation(
     shifts = distance * directions[:, 0]  # of the positives, along each direction
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)  # for means over a negative's score
     weights /= weights.sum()
-    steps = theta * (np.arange(8) + 0.5) / 8  # phi is a stair that falls to 0 at theta
+    steps = theta * (np.arange(8) + 0.5) / 8  # phi: the mean zero-one loss with these margins
     heights_at = ndtr(nodes - shifts[:, None])  # by ranker: height of a negative at each node
     stairs_at = ndtr(nodes + steps[:, None] - shifts[0]).mean(axis=0)  # with phi, first ranker
     true_risks = {p: (heights_at**p @ weights) ** (1 / p) for p in powers}  # of each ranker
@@ -186,7 +186,7 @@ def _generalisation(
                 (np.sort(X_pos @ direction + shift), np.sort(X_neg @ direction))
                 for direction, shift in zip(directions, shifts, strict=True)
             ]
-            # By ranker and negative: the share of the positives that are not `theta` above it.
+            # By ranker and negative: the share of the positives not `theta` above the negative.
             heights = [np.searchsorted(pos, neg + theta, "right") / n for pos, neg in scores]
             [(pos, neg), *_] = scores  # of the first ranker
             counts = [np.searchsorted(pos, neg + step, "right") for step in steps]
