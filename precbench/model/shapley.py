@@ -126,7 +126,7 @@ def _of_trees(
         inner, share = np.flatnonzero(feature >= 0), np.ones(n_nodes)
         sides = np.stack([inner + 1, right[inner]])  # left and right child of each inner node
         share[sides] = cover[sides] / cover[sides].sum(axis=0)
-        # `outline` fills these. `above`: the next node up whose condition is on the same column,
+        # Filled by `outline`. `above`: the next node up whose condition is on the same column,
         # `zero`: the product of the shares at all such nodes, `reach`: the share of all rows here.
         parent, above = np.empty((2, n_nodes), dtype=np.int32)
         zero, reach = np.empty((2, n_nodes))
@@ -172,7 +172,7 @@ def _factors(
     gain = (1 - zero) / known  # (o - z) / factor for o = 1; for o = 0 it is -1 / (1 - t)
     passes, fails = known / known[above], (1 - t) * zero / known[above]  # multiply the product
     passed, failed = weights * (gain - gain[above]), weights * (-1 / (1 - t) - gain[above])
-    return np.stack([passes, fails, passed, failed], axis=1)  # two factors, two weights of leaves
+    return np.stack([passes, fails, passed, failed], axis=1)  # two of products, two of sums
 
 
 def _of_waves(

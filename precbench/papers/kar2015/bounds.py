@@ -45,8 +45,8 @@ def precision_bounds(
     # Each solver makes one pass over the training set of a split, 70 % of the rows in random order,
     # so that the batches of the theorems are those of the solver. `k` is kappa, a fraction of the
     # positives of a batch. A bound above the ``trivial`` bound, the most mistakes that the batches
-    # allow, is vacuous. Bounds with an open constant have an ``explicit part`` and a
-    # ``rate``, the term without its constant, and the smallest sufficient ``constant``.
+    # allow, is vacuous. Bounds with an open constant have an ``explicit part`` and a ``rate``, the
+    # term without its constant, and the smallest sufficient ``constant``.
     columns = ["theorem", "measure", "solver", "dataset", "split", "batch_size", "quantity"]
     rows: list[tuple[str, str, str, str, float, float, str, float]] = []  # `columns`, then "value"
     for name in datasets:
@@ -66,7 +66,7 @@ def precision_bounds(
             for quantity, value in _top_averages(dataset, k, size, samples, rng).items()
         ]
         population = _Population(dataset, k)
-        # Theorems 7 to 15 and their lemmas; size is that of a batch.
+        # Theorems 7 to 15 except 12, and their lemmas; `size` is the number of rows of a batch.
         for split, size in itertools.product(range(splits), batch_sizes):
             stream = _stream(population, size, split, splits)
             rows += [

@@ -166,7 +166,7 @@ def _generalisation(
     # positive has to be `theta` above; Lemma 9 bounds the excess of one ranker, with the loss phi.
     # Negatives are N(0, I), positives N((distance, 0, ...), I). A ranker is the projection on a
     # direction, so scores are normal, and its true risk is an integral over a negative's score.
-    directions = rng.standard_normal((rankers, features))
+    directions = rng.standard_normal((rankers, features))  # a row for each ranker
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     shifts = distance * directions[:, 0]  # of the positives, along each direction
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)  # for means over a negative's score
@@ -181,7 +181,7 @@ def _generalisation(
         excesses: dict[float, list[float]] = {p: [] for p in powers}
         excesses_of_first: dict[float, list[float]] = {p: [] for p in powers}
         for _ in range(draws):
-            X_pos, X_neg = rng.standard_normal((2, n, features))
+            X_pos, X_neg = rng.standard_normal((2, n, features))  # `shift` moves the positives
             scores = [  # by ranker: of the positives, and of the negatives
                 (np.sort(X_pos @ direction + shift), np.sort(X_neg @ direction))
                 for direction, shift in zip(directions, shifts, strict=True)
@@ -225,7 +225,7 @@ def _compare_minimisers(
     rng: np.random.Generator, powers: list[float], problems: int
 ) -> Iterator[Any]:
     """Yield how much the losses of the minimisers of R_p,exp differ: not at all, by Theorem 4."""
-    # L-BFGS finds two, from random starts; Newton's method a third one for dependent features.
+    # L-BFGS finds two minimisers from random starts, Newton's method a third (dependent features).
     for p in powers:
         largest = {"dependent features": 0.0, "unbounded": 0.0}
         for _ in range(problems):
@@ -235,7 +235,7 @@ def _compare_minimisers(
             dependent = np.hstack([X, X @ rng.standard_normal((3, 3)), np.ones((40, 1))])
             newton = PNormPush(p, method="newton", max_iter=200).fit(X, positive)
             by_newton = [X @ newton.coef_] if not newton.unbounded_ else []
-            # A feature that is 1 for some positives only ranks no pair wrongly: no weight is best.
+            # A feature that is 1 only for some positives ranks no pair wrongly: no weight is best.
             unbounded = np.column_stack([X, positive & (X[:, 1] > 0.5)])
             for name, features, known in (
                 ("dependent features", dependent, by_newton),
