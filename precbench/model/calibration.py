@@ -27,7 +27,7 @@ class Calibration:
     held, positives : float
         Rows of a held-out list, and positives among these rows, on average.
     scores : ndarray of shape (n,)
-        Where the curves bend, in ascending order.
+        Scores at which the curves bend, in ascending order.
     shares : ndarray of shape (1 + n_splits, n)
         Probability at each of the `scores`, by curve.
     """

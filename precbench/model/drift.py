@@ -80,7 +80,7 @@ class _Bins(Fields):
             edges = [float(ordered[0]), float(ordered[-1])]  # minimum and maximum
             if edges[0] < edges[1]:
                 # All deciles are below the maximum: a frequent maximum has a bin for itself.
-                second = ordered[np.searchsorted(ordered, edges[1]) - 1]  # next to the maximum
+                second = ordered[np.searchsorted(ordered, edges[1]) - 1]  # largest but the maximum
                 edges[1:1] = np.unique(np.minimum(deciles, second)).tolist()  # between the two
             n_bins = len(edges) + 1
         bins = cls(counts=[1.0] * n_bins, edges=edges, gaps=n_gaps)  # counts are replaced below
@@ -212,7 +212,7 @@ class Drift:
         n_before, n_now, n_bins = before.sum(), now.sum(), np.count_nonzero(before + now)
         # The index of samples of one distribution exceeds `chance` with probability `alpha`.
         chance = (1 / n_before + 1 / n_now) * float(chdtri(n_bins - 1, alpha)) if n_bins > 1 else 0
-        index, of_models = psi(before, now), _MODELS * between  # of_models: without any drift
+        index, of_models = psi(before, now), _MODELS * between  # of_models: without drift
         shares = zip(names, (before / n_before).tolist(), (now / n_now).tolist(), strict=True)
         return {
             "name": column.name,

@@ -56,7 +56,7 @@ class Listing:
 def reasons(
     model: Model, X: Sequence[Any], n: int, missing: Sequence[Collection[str]] | None = None
 ) -> Iterator[dict[str, list[dict[str, Any]]]]:
-    """Yield for each row of X the columns that raise the score most, and that lower the score most.
+    """Yield for each row of X the columns that raise and that lower its score most.
 
     ``raises`` lists at most `n` columns, ``lowers`` at most one column, as dicts of ``column``,
     ``value`` as text and ``contribution``. `missing` names the filled-in columns of each row.

@@ -209,6 +209,6 @@ def _of_waves(
     if (np.abs(error) > _MOST_LOST * np.abs(amplitude).sum()).any():
         raise InputError(
             "the contributions of columns do not add up to the score: values are too large for the "
-            "random features of the model; fit it with scaled columns, or without random features"
+            "random features of the model; fit to scaled columns, or without random features"
         )
     return Contributions(base, values)

@@ -33,7 +33,7 @@ class CostCurve(Section):
     @model_validator(mode="after")
     def _check_parameters(self) -> Self:
         """Refuse an unknown solver, and parameters that the solver lacks or rejects, by key."""
-        refuse(at(("solver",), unknown("solver", self.solver, SOLVERS)))  # if unknown
+        refuse(at(("solver",), unknown("solver", self.solver, SOLVERS)))  # raises if unknown
         parameters = SOLVERS[self.solver]().get_params()
         problems = list[Problem]()
         for name, value in self.parameters.items():
