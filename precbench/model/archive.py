@@ -63,7 +63,7 @@ def write(model: "Model", path: str | os.PathLike[str]) -> None:
 
 
 def _arrays(model: Any) -> dict[str, NDArray[Any]]:
-    # Return the arrays of a model by their names in the file, such as ``coef``, ``member0_coef``.
+    # Return the arrays of a model by names in the file, such as ``coef`` or ``member0_coef``.
     own = Member("", model.coef, model.trees, model.random_features)  # empty if there are members
     parts: dict[str, dict[str, Any]] = {"scaler": model.scaler.to_arrays()}
     parts |= {f"member{i}": member.to_arrays() for i, member in enumerate(model.members)}
@@ -81,8 +81,8 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         schema, attributes = described["schema"], None  # None: a newer schema, refused below
         if schema <= _SCHEMA:
             attributes = _attributes(checked(described, _Description), arrays)
-            if _arrays(SimpleNamespace(**attributes)).keys() != arrays.keys():  # one is unused
-                raise ValueError("the description lacks an array; fit and save the model again")
+            if odd := arrays.keys() ^ _arrays(SimpleNamespace(**attributes)).keys():  # of one only
+                raise ValueError(f"the array {min(odd)} does not fit; fit and save the model again")
     except FileNotFoundError:
         raise InputError(
             f"there is no model {path}; make one with precbench fit FILE --save {path}"
@@ -94,20 +94,21 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
                 f"{path} cannot be read: {cause.strerror}; name a file that precbench fit has saved"
             ) from error
         raise InputError(
-            f"{path} is not a model or is damaged; name a file that precbench fit has saved"
+            f"{path} cannot be read as a model; name a file that precbench fit has saved, or fit "
+            "and save the model again"
         ) from error
     if attributes is None:
         raise InputError(
-            f"{path} was saved by a newer precbench (schema {schema}, this one knows "
+            f"{path} was saved by a newer precbench (schema {schema}, where this precbench knows "
             f"{_SCHEMA}); update precbench"
         )
     return attributes
 
 
 def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str, Any]:
-    # Return the attributes of `Model`; raise an error if its parts do not fit together. Each part
+    # Return the attributes of `Model`; raise an error if the parts do not fit together. Each part
     # checks its own arrays, which are named PART_NAME in the file. Arrays without a part in their
-    # names are those of the model itself, here of the part "own".
+    # names belong to the model itself, here the part "own".
     parts: dict[str, dict[str, NDArray]] = {"own": {}, "scaler": {}, "mean": {}}
     for full, array in arrays.items():
         part, _, name = full.partition("_")
@@ -120,7 +121,7 @@ def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str
     own = (
         Member("") if members else Member.from_arrays(parts["own"], name="", trees=described.trees)
     )
-    [n_features] = {member.n_features for member in members or (own,)}  # all have as many
+    [n_features] = {member.n_features for member in members or (own,)}  # refuses several numbers
     scaler = Scaler.from_arrays(described.scaling, parts["scaler"])
     curves, rows = parts.get("calibration"), parts.get("rows")
     encoding = Encoding.from_dict(described.encoding) if described.encoding else None
@@ -128,8 +129,8 @@ def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str
     vectors = [*parts["scaler"].values(), *([] if mean is None else [mean])]
     is_whole = (
         n_features > 0
-        and not (members and described.trees)  # trees beside members would be unused,
-        and not (own.trees and described.intercept)  # and so would an intercept of trees
+        and not (members and described.trees)  # trees beside members would be unused
+        and not (own.trees and described.intercept)  # an intercept beside trees would be unused
         and all(is_vector(a) and len(a) == n_features for a in vectors)
         and (scaler.scale is None or (scaler.scale > 0).all())
         # No mean is stored where it is 0 (standardised) or unused (trees).

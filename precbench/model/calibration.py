@@ -17,19 +17,19 @@ _TOLERANCE = 0.1  # relative difference of the spreads of scores that chance exp
 class Calibration:
     """Isotonic curves from scores to probabilities, linear between the given scores.
 
-    The first curve, of all held-out lists together, gives the probabilities. Those of the single
-    lists show their uncertainty.
+    The first curve, of all held-out lists together, gives the probabilities. The curves of single
+    lists show how uncertain these probabilities are.
 
     Attributes
     ----------
     test_share : float
         Share of the rows in a held-out list.
     held, positives : float
-        Rows of such a list, and positives among them, on average.
+        Rows of a held-out list, and positives among these rows, on average.
     scores : ndarray of shape (n,)
-        In ascending order.
+        Scores at which the curves bend, in ascending order.
     shares : ndarray of shape (1 + n_splits, n)
-        Probabilities.
+        Probability at each of the `scores`, by curve.
     """
 
     test_share: float
@@ -56,20 +56,20 @@ class Calibration:
             IsotonicRegression().fit(scores, np.where(positive, one, zero))
             for positive, scores in [pooled, *samples]
         ]
-        # The scores at which any of the curves bends: all are linear from one to the next.
+        # The scores at which any of the curves bends: all curves are linear in between.
         knots = np.unique(np.concatenate([curve.X_thresholds_ for curve in curves]))
         shares = [np.interp(knots, curve.X_thresholds_, curve.y_thresholds_) for curve in curves]
         return cls(test_share, n_rows, n_pos, knots, np.array(shares))
 
     def matched(self, scores: NDArray[np.float64], own: NDArray[np.float64]) -> Self:
-        """Return the curves for a model whose scores have another scale than those of the lists.
+        """Return the curves for a model whose scores have another scale than the lists' scores.
 
-        The quartiles of `own`, scores of the model, are matched to those of `scores`.
+        The curves move so that the median and interquartile range of `scores`, those of the lists,
+        become the median and interquartile range of `own`, scores of the model.
         """
         factor, middle = _spread(own) / _spread(scores), np.median(own)
-        if not abs(factor - 1) > _TOLERANCE:  # the scale is the same, or a spread of 0 is NaN
+        if not abs(factor - 1) > _TOLERANCE:  # the scale is the same, or NaN as a spread is 0
             return self
-        # s becomes (s - median of `scores`) * factor + median of `own`.
         return replace(self, scores=(self.scores - np.median(scores)) * factor + middle)
 
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -84,13 +84,13 @@ class Calibration:
         """Return the expected hits in the first `k` rows of a list of `n_rows`, with an interval.
 
         `precisions` holds the mean probability of the first k rows by the pooled curve, then by the
-        curve of each split.
+        curve of each list.
         """
         pooled, *single = precisions
-        # The pooled curve gives the mean; those of single lists, shifted to it, show how it varies.
+        # The pooled curve gives the mean; the single curves, shifted to this mean, its variation.
         centred = np.clip(single - np.mean(single) + pooled, 0, 1)
-        # Rows on which the precision was in effect measured: the same share of a held-out list, but
-        # at least as many as it has positives, since a curve smooths over its neighbours.
+        # Rows on which the precision was in effect measured: the share k / n_rows of a held-out
+        # list, but at least the number of its positives, since a curve smooths over neighbours.
         tested = max(self.held * k / n_rows, self.positives)
         return expected_hits(centred, tested, self.test_share, k)._replace(mean=float(k * pooled))
 
@@ -111,7 +111,7 @@ class Calibration:
             all(a.dtype == np.float64 and np.isfinite(a).all() for a in arrays.values())
             and scores.ndim == 1
             and shares.ndim == 2
-            and len(shares) > 1  # the pooled curve, and that of a list at least
+            and len(shares) > 1  # the pooled curve, and at least that of a single list
             and shares.shape[1] == scores.size > 0
             and (np.diff(scores) > 0).all()  # scores ascend
             and (np.diff(shares, axis=1) >= 0).all()  # no curve falls

@@ -15,13 +15,13 @@ from precbench.strict_json import Count, Fields, Number
 from precbench.text import count
 from precbench.topk import ceil_share
 
-_BINS, _MOST_KEPT = 10, 20  # bins of numbers; categories with a bin of their own
-_FEWEST = 10  # training rows of such a category, so that its share is known well enough
+_BINS, _MOST_KEPT = 10, 20  # bins of numbers; categories with a bin for themselves
+_FEWEST = 10  # training rows of a category with a bin, so that its share is known well enough
 _SOME, _DRIFT = 0.1, 0.25  # the usual limits of the stability index, see `psi`
 _CHANCE = 0.001  # significance level over all columns and the scores
 _OUTSIDE = 0.01  # share of the rows up to which new values, gaps or categories are not reported
-_MODELS = 2  # times `Profile.between`: the saved model has more rows than those of the lists
-_MOST_DAYS = 1e8  # since the origin of a date: NumPy can still format it
+_MODELS = 2  # times `Profile.between`: the saved model has more rows than the lists' models
+_MOST_DAYS = 1e8  # since the origin of dates: NumPy can still format such dates
 _NEW, _GAPS = "new categories", "gaps"
 
 
@@ -32,7 +32,7 @@ def psi(before: ArrayLike, now: ArrayLike) -> float:
     ----------
     before, now : array-like of shape (n_bins,)
         Counts by bin of two samples, of n and m rows. Within the logarithm (1 / n + 1 / m) / 2 is
-        added to the shares of both, half a row of each; else an empty bin would weigh infinitely.
+        added to all shares, half a row of each sample; else an empty bin would weigh infinitely.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def psi(before: ArrayLike, now: ArrayLike) -> float:
         n_bins - 1 degrees of freedom.
     """
     old, new = np.asarray(before, dtype=np.float64), np.asarray(now, dtype=np.float64)
-    half = (1 / old.sum() + 1 / new.sum()) / 2  # added to all shares, see `before`
+    half = (1 / old.sum() + 1 / new.sum()) / 2  # added to all shares
     old, new = old / old.sum(), new / new.sum()
     return float(((new - old) * np.log((new + half) / (old + half))).sum())
 
@@ -49,9 +49,9 @@ def psi(before: ArrayLike, now: ArrayLike) -> float:
 class _Bins(Fields):
     """Counts of the training rows of a column, or of their scores, by bin.
 
-    The `edges` of numbers are the minimum, some deciles and the maximum; the first and the last of
-    `counts` are those below and above. Categories have no edges and a bin each. `gaps` counts
-    missing values, which are in no bin.
+    The `edges` of numbers are the minimum, some deciles and the maximum; the first of `counts` is
+    of rows below the minimum, the last of rows above the maximum. Categories have no edges, and a
+    bin each. `gaps` counts missing values, which are in no bin.
     """
 
     counts: list[Annotated[Number, Field(ge=0, le=2**53)]]
@@ -60,7 +60,7 @@ class _Bins(Fields):
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
-        # Require ascending edges, one fewer than counts, and at least one row.
+        # Require ascending edges, one edge less than counts, and at least one row.
         edges = self.edges
         fit = edges is None or (len(edges) == len(self.counts) - 1 and (np.diff(edges) >= 0).all())
         if not fit or sum(self.counts) < 1:
@@ -69,9 +69,9 @@ class _Bins(Fields):
 
     @classmethod
     def learn(cls, values: NDArray[np.float64], column: Column, missing: ArrayLike = ()) -> Self:
-        """Make and fill the bins of `values`: the features of a column, or scores.
+        """Return bins, with their counts, of `values`: the features of a column, or scores.
 
-        `missing` holds the rows whose value was filled in; these are in no bin.
+        `missing` holds the rows whose value was filled in; these rows are in no bin.
         """
         edges, n_gaps, n_bins = None, np.size(missing), len(column.categories or ())
         if column.categories is None:
@@ -79,16 +79,16 @@ class _Bins(Fields):
             deciles = ordered[[ceil_share(i / _BINS, len(ordered)) - 1 for i in range(1, _BINS)]]
             edges = [float(ordered[0]), float(ordered[-1])]  # minimum and maximum
             if edges[0] < edges[1]:
-                # All deciles are below the maximum: if it is frequent, it gets a bin for itself.
-                second = ordered[np.searchsorted(ordered, edges[1]) - 1]  # largest but for maxima
-                edges[1:1] = np.unique(np.minimum(deciles, second)).tolist()  # inserted
+                # All deciles are below the maximum: a frequent maximum has a bin for itself.
+                second = ordered[np.searchsorted(ordered, edges[1]) - 1]  # largest but the maximum
+                edges[1:1] = np.unique(np.minimum(deciles, second)).tolist()  # between the two
             n_bins = len(edges) + 1
         bins = cls(counts=[1.0] * n_bins, edges=edges, gaps=n_gaps)  # counts are replaced below
         counts = bins.without_fills(bins.counted(values), column, n_gaps)
         return bins.model_copy(update={"counts": counts.tolist()})
 
     def counted(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Count rows by bin: `values` has a column of numbers, or one of 0 and 1 per category."""
+        """Return counts by bin of `values`: a column of numbers, or of 0 and 1 per category."""
         if self.edges is None:
             return values[:, : len(self.counts)].sum(axis=0)  # without the indicator of gaps
         cuts = np.array(self.edges)
@@ -99,10 +99,10 @@ class _Bins(Fields):
     def without_fills(
         self, counts: NDArray[np.float64], column: Column, n_gaps: int
     ) -> NDArray[np.float64]:
-        """Subtract the `n_gaps` filled-in values, all in the bin of the fill value, from counts."""
+        """Return counts less the `n_gaps` filled-in values, all in the bin of the fill value."""
         if not n_gaps:
             return counts
-        texts = column.categories  # None for numbers; the features of a category are 0 and 1
+        texts = column.categories  # None for numbers; each category is a feature, 0 or 1
         fill_row = [column.fill] if texts is None else [text == column.fill for text in texts]
         return counts - n_gaps * self.counted(np.array([fill_row], dtype=np.float64))
 
@@ -116,10 +116,10 @@ class Profile(Fields):
     columns : list
         Bins of each column of the encoding, or each unnamed feature; none for sparse rows.
     scores : bins
-        With means over lists as counts.
+        Counts are means over the held-out lists.
     between : float
-        The largest index of the scores of one list against those of the others: how far the scores
-        of models differ that were fitted to other rows of the same kind.
+        The largest `psi` of the scores of one list against the scores of all other lists: how far
+        the scores differ of models that were fitted to different rows of one kind.
     """
 
     rows: Count
@@ -132,7 +132,7 @@ class Profile(Fields):
         cls, X: Any, encoding: Encoding, imputed: Imputed | None, lists: Sequence[NDArray]
     ) -> Self:
         """Describe encoded training rows, and the scores of held-out lists."""
-        # Rows whose value was filled in, by the first feature of their column
+        # Rows whose value was filled in, by the first feature of the column
         gap_rows = {start: rows for start, _stop, rows in (imputed.columns if imputed else ())}
         columns = [
             _Bins.learn(X[:, features], column, gap_rows.get(features.start, ()))
@@ -140,7 +140,7 @@ class Profile(Fields):
         ]
         scores = _Bins.learn(np.concatenate(lists)[:, np.newaxis], Column("scores"))
         counts = np.array([scores.counted(list_scores[:, np.newaxis]) for list_scores in lists])
-        # Each list beside all others, see `Profile`
+        # Each list against all others
         between = max(map(psi, counts.sum(axis=0) - counts, counts)) if len(lists) > 1 else 0.0
         scores = scores.model_copy(update={"counts": counts.mean(axis=0).tolist()})
         return cls(rows=X.shape[0], columns=columns, scores=scores, between=between)
@@ -154,7 +154,7 @@ class Profile(Fields):
             is_whole &= (
                 (bins.edges is None) == (texts is not None)  # only numbers have edges
                 and (texts is None or len(bins.counts) == len(texts))  # a bin for each category
-                and (texts is None or column.fill in (None, *texts))  # None: refuses gaps
+                and (texts is None or column.fill in (None, *texts))  # None: no gaps allowed
                 and (not column.origin or max(map(abs, edges), default=0) < _MOST_DAYS)  # dates
             )
         if not is_whole or self.scores.edges is None:
@@ -167,7 +167,7 @@ def _columns(encoding: Encoding) -> list[tuple[Column, slice]]:
 
 
 class Drift:
-    """Counts of new rows in the bins of a profile; `Encoding.encode` notes their gaps in `gaps`."""
+    """Counts of new rows in the bins of a profile; `Encoding.encode` fills `gaps`."""
 
     def __init__(self, profile: Profile, encoding: Encoding) -> None:
         self.gaps, self._rows, self._profile = Gaps(), 0, profile
@@ -187,7 +187,7 @@ class Drift:
         named = [*(column for column, _ in self._columns), Column("scores")]
         bins = [*self._profile.columns, self._profile.scores]
         gaps = [*(self.gaps.filled[column.name] for column, _ in self._columns), 0]
-        between = [0.0] * len(self._columns) + [self._profile.between]  # of scores only
+        between = [0.0] * len(self._columns) + [self._profile.between]  # 0 except for scores
         *columns, scores = map(self._compared, named, bins, self._counts, gaps, between)
         return {
             "rows": self._rows,
@@ -201,9 +201,9 @@ class Drift:
         self, column: Column, bins: _Bins, counts: NDArray[np.float64], n_gaps: int, between: float
     ) -> dict[str, Any]:
         # Return PSI, verdicts and bins of a column, or of the scores: `counts` of new rows by bin
-        # against the training rows in `bins`. `between` is that of `Profile`, 0 for a column.
+        # against the training rows in `bins`. `between` is `Profile.between`, 0 for a column.
         before, now = np.array(bins.counts), bins.without_fills(counts, column, n_gaps)
-        alpha = _CHANCE / len(self._counts)  # of one of the tests, by Bonferroni
+        alpha = _CHANCE / len(self._counts)  # level of a single test, by Bonferroni
         if bins.edges is None:
             names, before, now, facts, has_left = self._of_categories(column, before, now)
         else:
@@ -212,7 +212,7 @@ class Drift:
         n_before, n_now, n_bins = before.sum(), now.sum(), np.count_nonzero(before + now)
         # The index of samples of one distribution exceeds `chance` with probability `alpha`.
         chance = (1 / n_before + 1 / n_now) * float(chdtri(n_bins - 1, alpha)) if n_bins > 1 else 0
-        index, of_models = psi(before, now), _MODELS * between  # models differ by it anyway
+        index, of_models = psi(before, now), _MODELS * between  # of_models: without drift
         shares = zip(names, (before / n_before).tolist(), (now / n_now).tolist(), strict=True)
         return {
             "name": column.name,
@@ -227,13 +227,13 @@ class Drift:
     def _of_categories(
         self, column: Column, before: NDArray[np.float64], now: NDArray[np.float64]
     ) -> "_Compared":
-        # Make bins of the frequent categories, of all others together, and of those that are new.
+        # Make bins: one for each frequent category, one for all other and one for new categories.
         order = np.argsort(-before, kind="stable")
         n_kept = min(_MOST_KEPT, int(np.count_nonzero(before >= _FEWEST)))
         shown, others = order[:n_kept], order[n_kept:]
-        # Good-Turing: the share of rows in new categories is estimated by that of the training rows
-        # whose category occurs once, so these count as new.
-        n_single = np.count_nonzero(before == 1)  # all are in `others`, see `_FEWEST`
+        # Good-Turing: the share of rows in new categories is estimated by the share of the training
+        # rows whose category occurs once, so these training rows count as new.
+        n_single = np.count_nonzero(before == 1)  # all in `others`, as they have few rows
         return (
             [*np.array(column.categories)[shown].tolist(), "other categories", _NEW],
             np.array([*before[shown], before[others].sum() - n_single, n_single]),
@@ -252,9 +252,9 @@ class Drift:
     ) -> "_Compared":
         # Make bins of numbers, and test if too many new rows lie beyond all training rows.
         minimum, *ends = (_shown(edge, column) for edge in bins.edges or ())  # ends of the bins
-        # The first and the last bin count rows below and above the range; `n_beyond` is the larger.
+        # The first and the last bin count rows beyond the range; `n_beyond` is the larger count.
         n_now, n_before, n_beyond = now.sum(), before.sum(), float(max(now[0], now[-1]))
-        # The chance, if both have one distribution, that the `n_beyond` most extreme rows are new.
+        # The chance that the `n_beyond` most extreme of all rows are new, without any drift
         by_chance = (n_now / (n_now + n_before)) ** n_beyond
         starts = np.r_[0, 2 : len(now) - 1]  # of sums: a bin beyond the range joins its neighbour
         return (
@@ -272,14 +272,14 @@ _Compared = tuple[list[str], NDArray[np.float64], NDArray[np.float64], dict[str,
 
 
 def _shown(value: float, column: Column) -> float | str:
-    """Return a number with six digits; in a column of dates, whose unit is a day, its date."""
+    """Return a number with six digits; for a column of dates (numbers of days) the date."""
     if column.origin is None:
         return float(f"{value:.6g}")
     return str(np.datetime64(column.origin) + np.timedelta64(int(np.floor(value)), "D"))
 
 
 def describe_drift(summary: dict[str, Any]) -> str:
-    """Return a sentence on the result of `Drift.summary`."""
+    """Return the result of `Drift.summary` in a sentence."""
     compared = [*summary["columns"], summary["scores"]]
     some_drift = [
         f"{column['name']} (PSI {column['psi']:.2f})"
@@ -294,7 +294,7 @@ def describe_drift(summary: dict[str, Any]) -> str:
 
 
 def _described(column: dict[str, Any]) -> str:
-    # Return a column's name and its drift: index, rows outside its range, new categories and gaps.
+    # Return a column's name and drift: PSI, rows outside the range, new categories and gaps.
     parts = [f"PSI {column['psi']:.2f}"]
     if column.get("outside", 0) > _OUTSIDE:
         ends = f"{listed([column['low']])} to {listed([column['high']])}"  # as a date or number

@@ -36,13 +36,13 @@ from precbench.solvers.trees import Trees
 from precbench.topk import HeldOut
 
 _VALUES_AT_ONCE = 2**22  # random features of a block of rows: 32 MiB
-_ENOUGH = 10  # training rows per weight: then their scores are hardly too extreme
+_ENOUGH = 10  # training rows per weight, with which their scores are hardly too extreme
 
 
 def make_solver(name: str, params: Mapping[str, Any]) -> Ranker:
     """Return an unfitted solver whose weights, trees or members a model can keep.
 
-    Other or unknown solvers and unknown parameters raise an error; `fit` checks the values.
+    An `InputError` is raised for another solver or an unknown parameter; `fit` checks the values.
     """
     if name not in SOLVERS:
         raise InputError(f"unknown solver {name!r}{nearest_or_all(name, SOLVERS, 'solvers')}")
@@ -50,7 +50,7 @@ def make_solver(name: str, params: Mapping[str, Any]) -> Ranker:
     if not _can_be_kept(solver):
         others = ", ".join(n for n in SOLVERS if _can_be_kept(SOLVERS[n]()))
         raise InputError(
-            f"solver {name} has neither weights nor trees to save; compare it in a config of "
+            f"solver {name} has neither weights nor trees to save; compare {name} in a config of "
             f"precbench run, or choose from {others}"
         )
     known = solver.get_params()
@@ -82,30 +82,30 @@ class Model:
     params : dict
         Parameters of the solver.
     coef : ndarray or None
-        Weights of the scaled features, or of the random ones; None for trees and ensembles.
+        Weights of the scaled, or of the random features; None for trees and ensembles.
     scaler : Scaler
     encoding : Encoding or None
         How rows of a file become features; None for a model of bare arrays.
     about : dict
         Further facts, as values of JSON: of `fit` the numbers of rows, features and positives, the
-        day, and the versions of what it was fitted with.
+        day, and the versions of the software.
     intercept : float
         Added to all scores: of ensembles, and of solvers fitted to the objective "f1"; else 0.
     trees : Trees or None
-        In place of weights.
+        The trees, in place of weights.
     random_features : RandomFeatures or None
         What the scaled features are mapped to.
     members : tuple of Member
-        Of an ensemble, in place of weights and trees.
+        The members of an ensemble, in place of weights and trees; else empty.
     calibration : Calibration or None
         How scores become probabilities, see `calibrated`.
     profile : Profile or None
         What the training rows looked like, see `profiled`.
     training_rows : TrainingRows or None
-        By which training rows are recognised in a list, see `profiled`.
+        Hashes by which training rows are recognised in a list, see `profiled`.
     mean : ndarray of shape (n_features,) or None
-        Of the scaled training rows, which `explain` compares with; None where it is 0 by the
-        scaling, and for trees.
+        Mean of the scaled training rows, with which `explain` compares; None if the scaling makes
+        this mean 0, and for trees.
 
     Examples
     --------
@@ -159,9 +159,9 @@ class Model:
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            Not changed. Of a frame with named columns the model learns the encoding, as
-            ``precbench fit`` does of a file: dates are converted to days, and it scores frames and
-            files by their names of columns.
+            Not changed. From a frame with named columns the model learns the encoding, as
+            ``precbench fit`` does from a file: dates are converted to days, and the model scores
+            frames and files by the names of their columns.
         y : array-like of shape (n_samples,)
             Two labels, the greater is the positive class.
         solver : str, default="sgd-avg"
@@ -171,15 +171,15 @@ class Model:
         encoding : Encoding, optional
             How X was made of the rows of a file.
         categorical : {"error", "one-hot"} or sequence of str
-            Treatment of text in a frame, or its columns of categories, be they text or numbers.
+            Treatment of text in a frame, or the columns of categories, whether text or numbers.
         missing : {"error", "mean", "median", "most-frequent"}
             Treatment of missing values in a frame.
         fourier : int or mapping, optional
-            Number of random Fourier features to take in place of the scaled ones, or a mapping with
-            this ``n_components`` and, as in configs, ``gamma`` or ``bandwidth``. They are drawn
-            with the `random_state` of the solver, if it has one, or one of the mapping.
+            Number of random Fourier features to take in place of the scaled features, or a mapping
+            with this ``n_components`` and, as in configs, ``gamma`` or ``bandwidth``. They are
+            drawn with the ``random_state`` of the mapping or else of the solver, if there is one.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows, for solvers that take them; scaling and random features do not.
+            Weights of the rows, for solvers that take weights; scaling and random features do not.
         **params
             Parameters of the solver.
 
@@ -195,7 +195,7 @@ class Model:
             encoding = Encoding.learn(table, categorical=categorical, missing=missing)
             X = encoding.encode(table.frame, "X")
         X = _matrix(X)
-        unfitted.require_memory(X.shape[1])  # before the scaler, which holds vectors too
+        unfitted.require_memory(X.shape[1])  # before the scaler, which also holds vectors
         scaler = Scaler(scaling).fit(X)
         scaled = X if scaling == "none" else scaler.transform_in_place(X.copy())
         random_features = mean = None  # mean: of scaled rows, for `explain`; None: 0 or unused
@@ -203,7 +203,7 @@ class Model:
             mean = np.asarray(scaled.mean(axis=0), dtype=np.float64).ravel()
         if fourier is not None:
             options = dict(fourier) if isinstance(fourier, Mapping) else {"n_components": fourier}
-            seed = options.pop("random_state", params.get("random_state"))  # else the solver's
+            seed = options.pop("random_state", params.get("random_state"))  # or the solver's
             random_features = _random_features(scaled, options, seed)
             scaled = random_features.transform(scaled)
         try:
@@ -232,10 +232,10 @@ class Model:
     @property
     def n_features(self) -> int:
         """Number of features of a row."""
-        return self._parts[0].n_features
+        return self._parts[0].n_features  # all parts have as many
 
     @property
-    def _parts(self) -> tuple[Member, ...]:
+    def _parts(self) -> tuple[Member, ...]:  # the members, or the model itself as one member
         return self.members or (Member("", self.coef, self.trees, self.random_features),)
 
     @property
@@ -252,7 +252,7 @@ class Model:
             Unscaled; not changed. A frame may have further columns, in any order.
         n_jobs : int, optional
             Number of threads for trees and random features, as in scikit-learn: None for 1, -1 for
-            one per core. Weights of the features themselves are as fast with one.
+            one per core. Weights of the features themselves always take one thread.
 
         Returns
         -------
@@ -286,7 +286,7 @@ class Model:
         if X.shape[1] != self.n_features:
             raise InputError(
                 f"X has {X.shape[1]} features, and the model {self.n_features}; give rows with the "
-                "features that it was fitted to"
+                "features that the model was fitted to"
             )
         return X
 
@@ -321,7 +321,7 @@ class Model:
             return np.concatenate([*apply(score_block, range(0, X.shape[0], length))])
 
     def _scaled(self, rows: Any) -> Any:
-        # Return a scaled copy of rows, or the rows without a scaling; dense if columns are shifted.
+        # Return a scaled copy of rows, dense if columns are shifted; without scaling, the rows.
         if self.scaler.kind == "none":
             return rows
         shift = self.scaler.shift
@@ -332,13 +332,13 @@ class Model:
     def explain(self, X: Any, *, n_jobs: int | None = None) -> pd.DataFrame:
         """Say what each column of a row adds to its score, against the training rows.
 
-        The contribution of a column is its Shapley value: the mean of what its value changes over
-        all orders in which the columns become known. For weights it is exactly the weight times the
-        difference of the scaled value to its mean over the training rows, also where a scaling
-        divides rows by their norms. At the splits of trees an unknown column takes the mean of both
-        sides, by their shares of the training rows, and for random features it is the mean of the
-        column. In an ensemble the log odds of a forest are divided among the columns in proportion
-        to what they add to its probability. The features of a column of categories count as one.
+        The contribution of a column is its Shapley value: by how much the score changes when the
+        column becomes known, as the mean over all orders of columns. For weights this is exactly
+        the weight times the difference of the scaled value to its mean over the training rows, also
+        where a scaling divides rows by their norms. At the splits of trees an unknown column takes
+        the mean of both sides, by their shares of the training rows; for random features it takes
+        its mean. In an ensemble the log odds of a forest are divided among columns in proportion to
+        what these add to the probability. The features of a column of categories count as one.
 
         Parameters
         ----------
@@ -350,9 +350,9 @@ class Model:
         Returns
         -------
         pandas.DataFrame
-            A row for each row of X, a column for each column of the model, ``feature 1`` and so on
-            where those have no names. With ``attrs["base"]``, the score of a row of which nothing
-            is known, each row adds up to its score.
+            A row for each row of X, a column for each column of the model, named ``feature 1`` and
+            so on if the model knows no names. A row and ``attrs["base"]``, the score of a row of
+            which nothing is known, add up to the score.
 
         Raises
         ------
@@ -362,7 +362,7 @@ class Model:
         spans = self.spans
         mean = np.zeros(self.n_features) if self.mean is None else self.mean
         widths = [features.stop - features.start for _, features in spans]
-        columns = np.repeat(np.arange(len(spans), dtype=np.int32), widths)  # that of each feature
+        columns = np.repeat(np.arange(len(spans), dtype=np.int32), widths)  # column of a feature
         explain = partial(
             Contributions.of, self._parts, mean=mean, column=columns, is_stacked=bool(self.members)
         )
@@ -371,7 +371,7 @@ class Model:
             rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
             n_threads = max(1, min(effective_n_jobs(n_jobs), len(rows)))
             with _threads(n_threads) as pool:
-                parts = [*pool.map(explain, np.array_split(rows, n_threads))]  # one by each thread
+                parts = [*pool.map(explain, np.array_split(rows, n_threads))]
         values = np.concatenate([part.values for part in parts])
         _check_finite(values)
         explained = pd.DataFrame(values, columns=[column.name for column, _ in spans])
@@ -384,14 +384,14 @@ class Model:
         Parameters
         ----------
         lists : sequence of HeldOut
-            Labels, and scores of models fitted like this one to other rows, as
-            ``precbench fit`` and ``precbench compare --save`` make them; each with both classes.
+            Labels, and scores of models fitted like this model to other rows, as ``precbench fit``
+            and ``precbench compare --save`` make them; each list with both classes.
         test_share : float
             Share of all rows that each list holds out, in (0, 1).
         X : {array-like, sparse matrix} of shape (n_samples, n_features), optional
-            The training rows. If they are ten times as many as the weights, the quartiles of the
-            lists' scores are matched to those of their scores: the scale of some solvers depends
-            on how many rows they have seen.
+            The training rows. If they are ten times as many as the weights, the curves are moved
+            from the quartiles of the lists' scores to the quartiles of the training rows' scores:
+            the scale of some solvers depends on how many rows they have seen.
         """
         calibration = Calibration.fit(lists, test_share)
         own = None if X is None else self._of_training_rows(X)
@@ -400,7 +400,7 @@ class Model:
         return replace(self, calibration=calibration)
 
     def _of_training_rows(self, X: Any) -> NDArray[np.float64] | None:
-        """Score the training rows; None if such scores are too extreme: of trees, or few rows."""
+        """Return scores of the training rows; None if too extreme: of trees, or of few rows."""
         if self.coef is None or X.shape[0] < _ENOUGH * len(self.coef):
             return None
         return self.decision_function(X)
@@ -413,8 +413,8 @@ class Model:
         X : {ndarray, sparse matrix} of shape (n_samples, n_features)
             The training rows, as the model's `encoding` encodes them.
         lists : sequence of HeldOut
-            See `calibrated`. Their scores are used, as those of training rows are too extreme; but
-            scores of training rows, if these are ten times as many as the weights of the model.
+            See `calibrated`. The scores of the lists are used, as scores of training rows are too
+            extreme; but the latter, if training rows are ten times as many as the model's weights.
         imputed : Imputed, optional
             Which values of X are filled in.
         """
@@ -434,13 +434,13 @@ class Model:
         """
         if self.profile is None or self.encoding is None:
             raise InputError(
-                "the model has no profile of its training rows; fit it again, with `precbench fit` "
-                "or `precbench compare --save`, or to a DataFrame"
+                "the model has no profile of its training rows; fit the model again, with "
+                "`precbench fit` or `precbench compare --save`, or to a DataFrame"
             )
         return Drift(self.profile, self.encoding)
 
     def predict_proba(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Return calibrated probabilities; those of a list add up to its expected hits.
+        """Return calibrated probabilities, which over a list add up to its expected hits.
 
         Parameters
         ----------
@@ -470,8 +470,8 @@ class Model:
         """
         if self.calibration is None:
             raise InputError(
-                "the model has no probabilities; fit it again, with `precbench fit` or `precbench "
-                "compare --save`, or use Model.calibrated"
+                "the model has no probabilities; fit the model again, with `precbench fit` or "
+                "`precbench compare --save`, or use Model.calibrated"
             )
         return self.calibration.probabilities(np.asarray(scores, dtype=np.float64))
 
@@ -503,7 +503,7 @@ class Model:
         watch: Callable[[Any, NDArray[np.float64]], None] | None = None,
         listed: dict[int, Any] | None = None,
     ) -> tuple[pd.DataFrame, int]:
-        """List rows that come block by block, keeping their scores or only the top.
+        """Return the ranking, or its top, of rows that come block by block, and their number.
 
         Parameters
         ----------
@@ -516,7 +516,7 @@ class Model:
         watch : callable, optional
             Called with each X and its scores.
         listed : dict, optional
-            Is filled, block by block, with the encoded rows in the list so far, by their numbers.
+            Changed in place: after each block, the encoded rows in the top so far, by row number.
 
         Returns
         -------
@@ -537,8 +537,8 @@ class Model:
             columns = {name: texts.to_numpy() for name, texts in other_columns.items()}
             if clashes := {"rank", "row", "score", "probability"} & columns.keys():
                 raise InputError(
-                    f"the ranking has a column {min(clashes)!r} of its own; rename that of the "
-                    "file, or do not keep it"
+                    f"the ranking has a column {min(clashes)!r} of its own; rename the column in "
+                    "the file, or do not keep it"
                 )
             ranked.append(pd.DataFrame({"row": rows, **columns, "score": scores}))
             if top is not None:
@@ -580,8 +580,7 @@ class Model:
         Raises
         ------
         InputError
-            If there is no such file, it cannot be read or is not a model, or a newer precbench
-            wrote it.
+            If the file does not exist, cannot be read, is not a model or is from a newer precbench.
         """
         return cls(**archive.read(path))
 
@@ -618,7 +617,7 @@ def _circumstances(fitted: Ranker, X: Any, y: Any) -> dict[str, Any]:
     """Return sizes, day and versions for `Model.about`, nothing about user, machine or folder."""
     from precbench import __version__
 
-    # Such as "1, lightgbm 4.6" for a solver that wraps a library, else a number alone.
+    # `algorithm_version` is such as "1, lightgbm 4.6" if a solver wraps a library, else a number.
     library, _, version = str(fitted.algorithm_version).partition(", ")[2].rpartition(" ")
     return {
         "rows": X.shape[0],

@@ -11,11 +11,11 @@ from precbench.data.own.encoding import Gaps
 from precbench.model.model import Model
 
 _VALUES_AT_ONCE = 2**22
-_ROUNDING = 1e-12  # of the sum of all contributions: a column that matters contributes more
+_ROUNDING = 1e-12  # of the sum of all absolute contributions: less is due to rounding
 
 
 class Listing:
-    """The rows that `Model.rank_blocks` lists, and the `n` columns that raise each most."""
+    """The rows that `Model.rank_blocks` lists, with the `n` columns that raise each score most."""
 
     def __init__(self, model: Model, n: int):
         model.explain(np.zeros((1, model.n_features)))  # raises its errors before a file is read
@@ -24,12 +24,12 @@ class Listing:
         self._missing: dict[int, frozenset[str]] = {}  # by number: columns without a value
 
     def noting(self, blocks: Iterable[tuple[Any, Any]], gaps: Gaps) -> Iterator[tuple[Any, Any]]:
-        """Yield blocks unchanged to `Model.rank_blocks`; note what values its listed rows lack."""
+        """Yield blocks unchanged to `Model.rank_blocks`; note which values the listed rows lack."""
         n_rows = 0  # of the earlier blocks
         for X, names in blocks:
             yield X, names
-            # When resumed: `rank_blocks` has put the rows of this block that it lists into `rows`,
-            # and `gaps.missing` is still of this block.
+            # When resumed: `rank_blocks` has put its listed rows of this block into `rows`, and
+            # `gaps.missing` is still of this block.
             for row in self.rows.keys() - self._missing.keys():
                 self._missing[row] = frozenset(
                     name for name, is_gap in gaps.missing.items() if is_gap[row - n_rows - 1]
@@ -37,13 +37,14 @@ class Listing:
             n_rows += X.shape[0]
 
     def with_reasons(self, ranking: pd.DataFrame) -> tuple[pd.DataFrame, list[dict[Any, Any]]]:
-        """Return a ranking with reasons in text columns, and its rows with lists of reasons."""
+        """Return a ranking with reasons in text columns, and as records with lists of reasons."""
         numbers = ranking["row"].tolist()
         missing = [self._missing[row] for row in numbers]
         rows = [self.rows[row] for row in numbers]
         row_reasons = [*reasons(self._model, rows, self._n, missing)]
         columns = {
             f"{kind}_{i + 1}": [
+                # "" if fewer columns raise or lower the score
                 "{column} = {value}".format(**row[kind][i]) if i < len(row[kind]) else ""
                 for row in row_reasons
             ]
@@ -57,15 +58,15 @@ class Listing:
 def reasons(
     model: Model, X: Sequence[Any], n: int, missing: Sequence[Collection[str]] | None = None
 ) -> Iterator[dict[str, list[dict[str, Any]]]]:
-    """Yield for each row of X the columns that raise its score most, and that lower it most.
+    """Yield for each row of X the columns that raise and that lower its score most.
 
-    ``raises`` lists at most `n`, ``lowers`` at most one; each with ``column``, ``value`` as text
-    and ``contribution``. `missing` names the filled-in columns of each row.
+    ``raises`` lists at most `n` columns, ``lowers`` at most one column, as dicts of ``column``,
+    ``value`` as text and ``contribution``. `missing` names the filled-in columns of each row.
     """
     spans, length = model.spans, max(1, _VALUES_AT_ONCE // model.n_features)  # rows of a block
 
     def reason(i: int, features: Any, j: int, contribution: float) -> dict[str, Any]:
-        # Return the name of column j, its value in row i, and its contribution.
+        # Return the name of column j, its value in row i, and the contribution of this value.
         column, span = spans[j]
         is_missing = missing is not None and column.name in missing[i]
         value = "(missing)" if is_missing else column.value_of(features[span])
@@ -76,7 +77,7 @@ def reasons(
         rows = np.stack(block) if isinstance(block[0], np.ndarray) else sparse.vstack(block).tocsr()
         values = model.explain(rows, n_jobs=-1).to_numpy()
         for i, (row, contributions) in enumerate(zip(rows, values, strict=True), start):
-            negligible = _ROUNDING * np.abs(contributions).sum()  # up to this: rounding errors
+            negligible = _ROUNDING * np.abs(contributions).sum()
             order = np.argsort(-contributions, kind="stable").tolist()
             features = row if isinstance(row, np.ndarray) else row.toarray()[0]
             chosen = {

@@ -1,7 +1,7 @@
 """Shapley values: what each column of a row adds to its score, against the training rows.
 
 Unknown columns take the training mean (weights) or both sides of a split, weighted by their shares
-of the training rows (trees). The contributions of a row, and the base, add up to its score.
+of the training rows (trees). The contributions of a row and the base add up to the row's score.
 """
 
 from collections.abc import Iterable
@@ -20,8 +20,8 @@ from precbench.solvers.trees import Trees
 
 _VALUES_AT_ONCE = 2**21
 _MOST_LOST = 1e-6  # error as a share of all weights: cosines of large numbers are inaccurate
-_MOST_POINTS = 64  # of a quadrature: exact up to degree 127, and but for rounding beyond
-_UPDATES_PER_SLICE = 2**24  # of products at quadrature points by one kernel call: about 0.1 s
+_MOST_POINTS = 64  # of a quadrature: exact up to degree 127, beyond it except for rounding
+_UPDATES_PER_SLICE = 2**24  # of products at quadrature points in one kernel call: about 0.1 s
 
 
 class Contributions(NamedTuple):
@@ -47,10 +47,10 @@ class Contributions(NamedTuple):
         *,
         is_stacked: bool,
     ) -> Self:
-        """Explain the weighted sum of the members' scores; `column` is that of each feature.
+        """Explain the weighted sum of the members' scores; `column` numbers each feature's column.
 
         In a stack, the score of a forest is the log odds of its probability. The log odds are
-        divided among the columns as the probability is.
+        divided among the columns in proportion to what they add to the probability.
         """
         base, values = 0.0, np.zeros((len(X), int(column.max()) + 1))  # by row and column
         for member in members:
@@ -62,9 +62,9 @@ class Contributions(NamedTuple):
         return cls(base, values)
 
     def _as_log_odds(self) -> "Contributions":
-        # Return contributions to log odds in place of those to probabilities (less 1/2). Those of a
-        # row are multiplied by the change of its log odds over the change of its probability.
-        total = self.values.sum(axis=1)
+        # Return contributions to log odds in place of probabilities (less 1/2): in each row times a
+        # `slope`, the change of log odds over the change of probability, which `divide` writes.
+        total = self.values.sum(axis=1)  # the change of the probability
         base = log_odds(np.array([self.base]))
         probability = np.clip(self.base + 0.5, 1e-9, 1 - 1e-9)  # keeps the slope finite
         slope = np.full(len(total), 1 / (probability * (1 - probability)))  # limit for a total of 0
@@ -83,8 +83,8 @@ def _of_member(
     if member.trees is not None:
         if member.random_features is not None:
             raise InputError(
-                "the model cannot be explained: its trees split random features; fit trees to the "
-                "features themselves, or a linear solver"
+                "the model cannot be explained: its trees are fitted to random Fourier features; "
+                "fit the model without them, or with a linear solver"
             )
         return _of_trees(member.trees, X, column, n_columns)
     assert member.coef is not None
@@ -97,11 +97,11 @@ def _of_member(
 def _by_column(
     values: NDArray[np.float64], column: NDArray[np.int32], n_columns: int
 ) -> NDArray[np.float64]:
-    # Return sums over the features of each column: a column of categories has several.
+    # Return sums over the features of each column: a column of categories has several features.
     if n_columns == values.shape[1]:
         return values
     summed = np.zeros((len(values), n_columns))
-    np.add.at(summed.T, column, values.T)
+    np.add.at(summed.T, column, values.T)  # fills `summed` through its view
     return summed
 
 
@@ -118,7 +118,7 @@ def _of_trees(
     # Return what columns add to the scores of trees, tree by tree; the kernel has the mathematics.
     rows = np.ascontiguousarray(trees.compared(X))
     base, values = 0.0, np.zeros((len(X), n_columns))
-    for first, stop in pairwise([*trees.root, len(trees.feature)]):
+    for first, stop in pairwise([*trees.root, len(trees.feature)]):  # nodes of a tree
         feature, value = trees.feature[first:stop], trees.value[first:stop]
         right, n_nodes = trees.right[first:stop] - first, int(stop - first)
         cover = trees.cover[first:stop].astype(np.float64)
@@ -126,8 +126,8 @@ def _of_trees(
         inner, share = np.flatnonzero(feature >= 0), np.ones(n_nodes)
         sides = np.stack([inner + 1, right[inner]])  # left and right child of each inner node
         share[sides] = cover[sides] / cover[sides].sum(axis=0)
-        # Filled in by `outline`. `above`: the next node up whose condition is on the same column,
-        # `zero`: the product of the shares at all of these, `reach`: the share of all rows here.
+        # Filled by `outline`. `above`: the next node up whose condition is on the same column,
+        # `zero`: the product of the shares at all such nodes, `reach`: the share of all rows here.
         parent, above = np.empty((2, n_nodes), dtype=np.int32)
         zero, reach = np.empty((2, n_nodes))
         most = kernel.outline(  # the largest number of columns above one leaf
@@ -136,10 +136,10 @@ def _of_trees(
         if most < 0:
             raise InputError(
                 "the model cannot be explained: a tree has a leaf below 1,024 splits or more; fit "
-                "it with a smaller max_depth"
+                "the model with a smaller max_depth"
             )
         base += float(value[feature < 0] @ reach[feature < 0])  # the mean over the training rows
-        if most == 0:  # a single leaf adds to the base alone
+        if most == 0:  # a tree of one leaf adds only to the base
             continue
         quadrature = np.stack(_quadrature(min((most + 1) // 2, _MOST_POINTS)))  # exact: see kernel
         n_points = max(1, _VALUES_AT_ONCE // n_nodes)
@@ -164,15 +164,15 @@ def _factors(
     zero: NDArray[np.float64],
     above: NDArray[np.int32],
 ) -> NDArray[np.float64]:
-    # Return the `factors` (n_nodes, 4, n_points) that `kernel.add_contributions` takes. Each column
-    # has in the product at a point t the factor t o + (1 - t) z: o is 1 if a row passes all its
-    # conditions down to a node, else 0, and z is `zero`. At a node this replaces the factor of the
-    # node `above`, hence quotients; the leaves below both were counted there, hence differences.
+    # Return the `factors` (n_nodes, 4, n_points) that `kernel.add_contributions` takes. In the
+    # product at a point t each column has the factor t o + (1 - t) z: o is 1 if a row passes all
+    # conditions on this column down to a node, else 0, and z is `zero`. This factor replaces that
+    # of the node `above`, hence quotients; the leaves below were counted there, hence differences.
     known = t + (1 - t) * zero  # the factor for o = 1
     gain = (1 - zero) / known  # (o - z) / factor for o = 1; for o = 0 it is -1 / (1 - t)
     passes, fails = known / known[above], (1 - t) * zero / known[above]  # multiply the product
     passed, failed = weights * (gain - gain[above]), weights * (-1 / (1 - t) - gain[above])
-    return np.stack([passes, fails, passed, failed], axis=1)  # the last two weight sums of leaves
+    return np.stack([passes, fails, passed, failed], axis=1)  # two of products, two of sums
 
 
 def _of_waves(
@@ -184,8 +184,8 @@ def _of_waves(
     n_columns: int,
 ) -> Contributions:
     # Return what columns add to scores by weights `coef` of random Fourier features; `mean` stands
-    # for unknown columns. The score is Re sum_c a_c prod_j exp(i p_cj), with an amplitude a_c of
-    # random feature c, and p_cj what column j adds to its phase. With g_cj = exp(i p_cj) - 1 the
+    # for unknown columns. The score is Re sum_c a_c prod_j exp(i p_cj), where random feature c has
+    # the amplitude a_c, and column j adds p_cj to its phase. With g_cj = exp(i p_cj) - 1 the
     # Shapley value of j is Re sum_c a_c int_0^1 g_cj prod over j' != j of (1 + t g_cj') dt.
     mean_phase = features.weights @ mean + features.offset  # of each c, if no column is known
     amplitude = np.sqrt(2 / len(coef)) * coef * np.exp(1j * mean_phase)  # a_c
@@ -209,6 +209,6 @@ def _of_waves(
     if (np.abs(error) > _MOST_LOST * np.abs(amplitude).sum()).any():
         raise InputError(
             "the contributions of columns do not add up to the score: values are too large for the "
-            "random features of the model; scale the columns, or fit without random features"
+            "random features of the model; fit to scaled columns, or without random features"
         )
     return Contributions(base, values)

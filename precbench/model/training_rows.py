@@ -10,16 +10,17 @@ from numpy.typing import NDArray
 
 from precbench.text import count
 
-_MOST = 10_000  # hashes in a model
+_MOST = 10_000  # hashes that a model keeps
 _SIGMAS = 4  # standard deviations above chance from which on equal rows need a warning
 
 
 def _hashes(X: NDArray[Any]) -> NDArray[np.uint64]:
-    # Return a hash of each row: the sum over j, modulo 2**64, of the bits of its j-th value times
-    # the j-th power of an odd number. It is five times as fast as that of pandas.
+    # Return a hash of each row: the sum over j, modulo 2**64, of the mixed bits of the j-th value
+    # times the j-th power of an odd number. This is five times as fast as the hash of pandas.
     bits = np.add(X, 0.0, dtype=np.float64).view(np.uint64)  # -0 becomes 0
-    bits ^= bits >> np.uint64(32)  # else the low bits of whole numbers would all be 0
-    odd = np.full(X.shape[1], 0x9E3779B97F4A7C15, np.uint64)
+    # The low bits of whole numbers are 0, and would stay 0 in products modulo 2**64.
+    bits ^= bits >> np.uint64(32)  # mixes high bits into the low ones
+    odd = np.full(X.shape[1], 0x9E3779B97F4A7C15, np.uint64)  # 2**64 over the golden ratio
     return bits @ np.cumprod(odd, dtype=np.uint64)
 
 
@@ -30,11 +31,11 @@ class TrainingRows:
     Attributes
     ----------
     hashes : ndarray of uint64
-        The smallest ones of the distinct encoded rows, in ascending order.
+        The smallest hashes of the distinct encoded rows, in ascending order.
     share : float
-        Of the distinct rows whose hashes these are.
+        Share of the distinct rows whose hashes are kept.
     repeated : float
-        Share of the training rows that are equal to another one.
+        Share of the training rows that are equal to another training row.
     """
 
     hashes: NDArray[np.uint64] = field(repr=False)
@@ -53,15 +54,15 @@ class TrainingRows:
     def count(self, X: NDArray[Any]) -> int:
         """Count the encoded rows whose hash is among those of training rows."""
         hashes = _hashes(X)
-        places = np.searchsorted(self.hashes, hashes)
+        places = np.searchsorted(self.hashes, hashes)  # len(self.hashes) if above all of them
         return int((self.hashes[np.minimum(places, len(self.hashes) - 1)] == hashes).sum())
 
     def sentence(self, n_equal: int, n_rows: int) -> str | None:
-        """Return a warning if `n_equal`, which `count` returns, is more than chance makes equal."""
-        by_chance = self.repeated * self.share * n_rows  # equal ones to expect of new rows
+        """Return a warning if `n_equal`, from `count`, exceeds what chance explains, else None."""
+        by_chance = self.repeated * self.share * n_rows  # equal rows to expect among new rows
         if n_equal <= by_chance + _SIGMAS * by_chance**0.5:  # deviation of a Poisson number
             return None
-        n = min(n_rows, round(n_equal / self.share))  # only this share of the hashes was kept
+        n = min(n_rows, round(n_equal / self.share))  # only a share of the hashes was kept
         roughly = "about " if self.share < 1 else ""
         return (
             f"{roughly}{count(n, 'training row')} of this model among {n_rows:,} rows: expect "
@@ -78,5 +79,6 @@ class TrainingRows:
         hashes, (share, repeated) = arrays["hashes"], arrays["numbers"].tolist()
         is_whole = (hashes.dtype, hashes.ndim) == (np.int64, 1) and 0 < len(hashes) <= _MOST
         if not (is_whole and 0 < share <= 1 and 0 <= repeated <= 1):
-            raise ValueError("rows: hashes or numbers are invalid; fit and save the model again")
+            bad = "shares" if is_whole else "hashes"
+            raise ValueError(f"rows: the {bad} are invalid; fit and save the model again")
         return cls(hashes.view(np.uint64), share, repeated)  # saved as signed integers

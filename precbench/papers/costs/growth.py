@@ -32,8 +32,8 @@ class CostCurve(Section):
 
     @model_validator(mode="after")
     def _check_parameters(self) -> Self:
-        """Refuse an unknown solver, and parameters that it lacks or rejects, each at its key."""
-        refuse(at(("solver",), unknown("solver", self.solver, SOLVERS)))  # raises if it is unknown
+        """Refuse an unknown solver, and parameters that the solver lacks or rejects, by key."""
+        refuse(at(("solver",), unknown("solver", self.solver, SOLVERS)))  # raises if unknown
         parameters = SOLVERS[self.solver]().get_params()
         problems = list[Problem]()
         for name, value in self.parameters.items():

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def _draw(figure: "SubFigure", result: Result) -> None:
     """Draw the measured costs, and the stated power of n or n log n through the last of them."""
-    # `draw_panels` takes the line style from "quantity", so its seconds or bytes move to "measure".
+    # `draw_panels` takes the line style from "quantity", which hence moves to "measure".
     measured = result.values.assign(measure=result.values["quantity"], quantity="measured")
     parts = [measured]
     for name, rows in measured.groupby("curve", sort=False):

@@ -1,9 +1,9 @@
 """The lemmas and theorems of gultekin beside the deviations that they bound."""
 
-# R is the risk of the distribution, R_N that of all pairs of a sample of N rows, and R_S that of S
-# of these pairs. Each is w' Sigma w / 2 - mu' w, with the means mu of z and Sigma of z z', z = x1 -
-# x0 for a positive x1 and a negative x0. In the ball ||w|| <= W they are least at w*, at w_N (BBR)
-# and at w_S (LCBR). Each statement bounds the probability that its deviation is eps or more:
+# R is the risk of the distribution, R_N of all pairs in a sample of N rows, and R_S of S of these
+# pairs. Each is w' Sigma w / 2 - mu' w, with the means mu of z and Sigma of z z', z = x1 -
+# x0 for a positive x1 and a negative x0. In the ball ||w|| <= W, R is least at w*, R_N at w_N (BBR)
+# and R_S at w_S (LCBR). A statement bounds the probability that its deviation is eps or more:
 #
 #   Lemma 1        max |R - R_N| over the ball          Theorem 1   R(w_N) - R(w*)
 #   Lemma 2 (i)    max |w' (Sigma_S - Sigma_N) w|       Theorem 2   R_N(w_S) - R_N(w_N)
@@ -49,8 +49,8 @@ class Bounds(NamedTuple):
     """Right sides of Lemmas 1 and 2 with X = 1, and the eps at which they are delta."""
 
     # `radius` is W and `n_features` D; `covered` is the radius of the ball, or sphere, that is
-    # covered in Lemma 1. Lemma 2 (ii) has eps sqrt(S) / (factor W): `lemma_factor` as it stands
-    # there, `theorem_factor` as (11) and (17) use it.
+    # covered in Lemma 1. Lemma 2 (ii) has eps sqrt(S) / (factor W): `lemma_factor` in the lemma,
+    # `theorem_factor` where (11) and (17) use the lemma.
 
     radius: float
     n_features: int
@@ -60,7 +60,7 @@ class Bounds(NamedTuple):
 
     def uniform(self, n: int, delta: float) -> float:
         """Return the eps for which Lemma 1 gives the probability delta, with n / 2 rows a class."""
-        # It solves delta = 2 (1 + 4 r C_1 / eps)^D exp(-n eps^2 / (8 C_2^2)), r: `covered`.
+        # This eps solves delta = 2 (1 + 4 r C_1 / eps)^D exp(-n eps^2 / (8 C_2^2)), r: `covered`.
         from scipy.optimize import brentq
 
         c_1, c_2 = 8 * self.radius + 4, 3 * self.radius**2 + 2 * self.radius  # of Lemma 1
@@ -76,17 +76,17 @@ class Bounds(NamedTuple):
 
     def quadratic(self, s: int, delta: float, norm: float) -> float:
         """Return the eps for which Lemma 2 (i) gives delta; `norm` is that of Sigma_N."""
-        # It solves delta = 2 D exp(-S eps^2 / (constant + linear eps)), a quadratic equation.
+        # This eps solves delta = 2 D exp(-S eps^2 / (constant + linear eps)), a quadratic equation.
         scale = math.log(2 * self.n_features / delta) / s
         constant, linear = self._bernstein(norm)  # of the denominator
         half = linear * scale / 2
         return half + math.sqrt(half**2 + constant * scale)  # the positive root
 
     def quadratic_probability(self, s: int, epsilon: NDArray, norm: float) -> NDArray:
-        constant, linear = self._bernstein(norm)
+        constant, linear = self._bernstein(norm)  # the inverse of `quadratic`: delta by eps
         return 2 * self.n_features * np.exp(-s * epsilon**2 / (constant + linear * epsilon))
 
-    def _bernstein(self, norm: float) -> tuple[float, float]:
+    def _bernstein(self, norm: float) -> tuple[float, float]:  # `constant` and `linear`
         return 8 * norm * self.radius**4, 16 / 3 * self.radius**2
 
     def linear(self, s: int, delta: float, factor: float) -> float:
@@ -95,7 +95,7 @@ class Bounds(NamedTuple):
 
     def linear_probability(self, s: int, epsilon: NDArray, factor: float) -> NDArray:
         beyond = np.maximum(epsilon * math.sqrt(s) / (factor * self.radius) - 1, 0)
-        return 2 * np.exp(-(beyond**2) / 2)
+        return 2 * np.exp(-(beyond**2) / 2)  # the inverse of `linear`: delta by eps; 2 is vacuous
 
     def theorem_2(self, s: int, delta: float, norm: float) -> float:
         """Return the least eps for which S pairs are as many as both terms of (11) require."""
@@ -110,14 +110,14 @@ class Bounds(NamedTuple):
         )
 
 
-_BoundsByName = dict[str, Bounds]
+_BoundsByName = dict[str, Bounds]  # "re-derived" and "printed"
 
 
 def bounds_of(radius: float, n_features: int) -> _BoundsByName:
     """Return the bounds as re-derived at the head of the file, and as printed."""
     return {
-        "re-derived": Bounds(radius, n_features, radius, 4, 4),
-        "printed": Bounds(radius, n_features, 1, 2, 1),
+        "re-derived": Bounds(radius, n_features, covered=radius, lemma_factor=4, theorem_factor=4),
+        "printed": Bounds(radius, n_features, covered=1, lemma_factor=2, theorem_factor=1),
     }
 
 
@@ -134,12 +134,12 @@ def pair_bounds(
     coins: AtLeastTwo,  # S of the sample of coins
     seed: Seed,
 ) -> pd.DataFrame:
-    """Compare bounds of Lemmas 1 and 2, Theorems 1 to 3 with deviations, by N, S and quantity."""
+    """Compare bounds of Lemmas 1 and 2 and of Theorems 1 to 3 with deviations, by N and S."""
     # The distribution is a finite population of rows of a Gaussian mixture, divided by the largest
     # norm, so that X is 1 and all expectations are sums. Samples of N rows, half of them positive,
     # are drawn with replacement. One more sample, of coins, has half of each class at 1 and half at
-    # -1, on a line: the distribution of its deviations is known. Of measured deviations the
-    # quantile at 1 - delta is shown; for Lemma 1 they are upper bounds of the maximum.
+    # -1, on a line: the distribution of its deviations is known. ``measured`` is the quantile of
+    # the deviations at 1 - delta, for Lemma 1 of upper bounds of the maximum.
     for n in rows:
         if n % 2:
             raise InputError(f"rows: {n} is odd, and half are to be positive; give even numbers")
@@ -196,7 +196,7 @@ class _QuadraticRisk(NamedTuple):
 
 
 class _Sample(NamedTuple):
-    """Rows of a population, of which those numbered `i` and `k` were drawn with replacement."""
+    """All rows of a population, and the numbers `i` of positives, `k` of negatives in a sample."""
 
     pos: NDArray[np.float64]
     neg: NDArray[np.float64]
@@ -207,7 +207,7 @@ class _Sample(NamedTuple):
     def whole(cls, pos: NDArray[np.float64], neg: NDArray[np.float64]) -> "_Sample":
         return cls(pos, neg, np.arange(len(pos)), np.arange(len(neg)))
 
-    def drawn(self, n: int, rng: np.random.Generator) -> "_Sample":
+    def drawn(self, n: int, rng: np.random.Generator) -> "_Sample":  # n of each class
         i, k = (rng.integers(len(rows), size=n) for rows in (self.pos, self.neg))
         return self._replace(i=i, k=k)
 
@@ -259,7 +259,7 @@ def _sample_deviations(
 def _pair_deviations(
     sample: _Sample, s: int, draws: int, radius: float, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Draw s pairs of one sample many times, and measure how far each draw deviates from it.
+    """Draw s pairs of one sample many times, and measure how far each draw is from the sample.
 
     Return what Lemma 2 (i), Lemma 2 (ii) and Theorem 2 bound: a row for each, a column for each
     draw.
@@ -285,11 +285,11 @@ def _compare_samples(
     # Yield what `_sample_deviations` returns, and the eps that each version of the bounds states
     # for it, of Lemma 1 and Theorem 1, then of Theorem 3 for each number of pairs.
     suprema, of_theorem_1, of_theorem_3, norms = deviations
-    for statement, values, times in (
+    for statement, values, factor in (
         ("Lemma 1", suprema, 1),
         ("Theorem 1", of_theorem_1, 2),  # Lemma 1 with eps / 2
     ):
-        stated = {name: times * b.uniform(n, delta) for name, b in bounds.items()}
+        stated = {name: factor * b.uniform(n, delta) for name, b in bounds.items()}
         yield from _compare(statement, n, np.nan, values, delta, stated)
     norm = float(norms.max())  # the largest: one bound for all samples
     for s, values in zip(pairs, of_theorem_3.T, strict=True):
@@ -301,12 +301,12 @@ def _compare_samples(
 
 
 class _PairStatement(NamedTuple):
-    """A statement about S pairs: the deviations, its eps for a delta, its delta for each eps."""
+    """A statement about S pairs, with the measured deviations that it bounds."""
 
     name: str
-    values: NDArray[np.float64]
-    epsilon: Callable[[Bounds], float]
-    probability: Callable[[Bounds, NDArray], NDArray]
+    values: NDArray[np.float64]  # the deviations
+    epsilon: Callable[[Bounds], float]  # for the delta of the study
+    probability: Callable[[Bounds, NDArray], NDArray]  # delta for each eps
 
 
 def _pair_statements(
@@ -357,12 +357,12 @@ def _curves(
     statement: str, n: float, s: float, epsilon: NDArray, curves: dict[str, NDArray]
 ) -> Iterator[_Row]:
     for quantity, values in curves.items():
-        for at, value in zip(epsilon, np.minimum(values, 1), strict=True):
-            yield "probability", statement, n, s, float(at), quantity, float(value)
+        for eps, value in zip(epsilon, np.minimum(values, 1), strict=True):  # bounds cut to 1
+            yield "probability", statement, n, s, float(eps), quantity, float(value)
 
 
 def _coins(s: int, points: int, radius: float) -> Iterator[_Row]:
-    """Compare P(2 W |mu_S| >= eps), exact for a sample of coins, with Lemma 2 (ii)."""
+    """Yield P(2 W |mu_S| >= eps), exact for a sample of coins, and its bounds by Lemma 2 (ii)."""
     # Here mu_N is 0, and S mu_S is the sum of 2 S coins, 1 (heads) or -1. S + h heads have the sum
     # 2 h. The standard deviation of h is sqrt(S / 2): h goes from about 0.7 to 7 times this.
     from scipy.stats import binom

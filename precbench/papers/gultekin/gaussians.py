@@ -23,24 +23,22 @@ def gaussian_mixtures(
     problems: Annotated[list[MixtureProblem], Field(min_length=1)],
     features: Count,
     rows: AtLeastTwo,  # of a training set
-    pairs: Annotated[list[Count], Field(min_length=1)],  # of LCBR
+    pairs: Annotated[list[Count], Field(min_length=1)],  # of LCBR; the last for ``speed``
     radius: PositiveFloat,  # of the ball in which w lies
     skewed: MixtureProblem,  # of the last panel
     skewed_pairs: Count,  # of LCBR in the last panel
     shares: Annotated[list[Share], Field(min_length=2)],  # of positives in the last panel
     eccentricity: Share,  # of another covariance
     repetitions: AtLeastTwo,
-    timed: Count,  # repetitions that time the loop, too
+    timed: Count,  # the first repetitions, which also time the loop
     drawn: AtLeastTwo,  # rows of each class, for the largest AUC
     seed: Seed,
 ) -> pd.DataFrame:
     """Compare BBR and LCBR with the optimal rankers of Gaussian mixtures (Figure 1)."""
-    # In each repetition the means of the components, the training rows and the pairs of LCBR are
-    # drawn anew. Risk and AUC are those of the distribution, in closed form. Seconds are CPU
-    # seconds of a fit, which other programs disturb less than wall-clock ones, with the checks of
-    # the input or without: the least of the repetitions, which run the solvers in turn on one
-    # thread. The part ``speed`` divides the seconds of ``bbr-pairs``, the loop of Algorithm 1, by
-    # those of another method, and as ``accumulation`` what both take beyond a fit on one pair.
+    # Each repetition draws new means of the components, training rows and pairs of LCBR. Risk and
+    # AUC are those of the distribution, in closed form. Seconds are CPU seconds of a fit, which
+    # other programs disturb less than wall-clock seconds, with the checks of the input or without:
+    # the least of the repetitions, which run the solvers in turn on one thread.
     for share in shares:
         if not 0 < round(rows * share) < rows:
             raise InputError(
@@ -52,21 +50,20 @@ def gaussian_mixtures(
         raise InputError(f"problems: components {components} should all be different; change one")
     records: list[_Record] = []
     with threadpool_limits(1):
-        for problem, repetition in itertools.product(problems, range(repetitions)):
-            at = _Repetition(problem, features, (seed, problem.components, repetition))
-            records += _fit_methods(at, rows, pairs, radius, repetition < timed)
-            records += _optima(at, radius, drawn, eccentricity)
-        for repetition in range(repetitions):
-            at = _Repetition(skewed, features, (seed, skewed.components, repetition))
-            records += _fit_skewed(at, rows, skewed_pairs, shares, radius)
-    columns = ["part", "components", "method", "pairs", "share", "measure", "value"]
-    table = _statistics(pd.DataFrame(records, columns=columns))
+        for problem, i in itertools.product(problems, range(repetitions)):
+            repetition = _Repetition(problem, features, (seed, problem.components, i))
+            records += _fit_methods(repetition, rows, pairs, radius, with_loop=i < timed)
+            records += _optima(repetition, radius, drawn, eccentricity)
+        for i in range(repetitions):
+            repetition = _Repetition(skewed, features, (seed, skewed.components, i))
+            records += _fit_skewed(repetition, rows, skewed_pairs, shares, radius)
+    table = _statistics(pd.DataFrame(records, columns=_COLUMNS))
     extra = [*_speed_ups(table, pairs[-1]), *_larger_ends(table, skewed, skewed_pairs, shares)]
     return pd.concat([table, pd.DataFrame(extra, columns=table.columns)], ignore_index=True)
 
 
-# Part, components, method, pairs, share of positives, measure, value.
-_Record = tuple[str, int, str, float, float, str, float]
+_COLUMNS = ["part", "components", "method", "pairs", "share", "measure", "value"]
+_Record = tuple[str, int, str, float, float, str, float]  # in the order of `_COLUMNS`
 
 
 class _Repetition(NamedTuple):  # draws its mixture, and makes generators for its rows and pairs
@@ -85,15 +82,15 @@ class _Repetition(NamedTuple):  # draws its mixture, and makes generators for it
 
 
 def _fit_methods(
-    at: _Repetition, rows: int, pairs: list[int], radius: float, with_loop: bool
-) -> Iterator[_Record]:
+    repetition: _Repetition, rows: int, pairs: list[int], radius: float, *, with_loop: bool
+) -> Iterator[_Record]:  # in the order of `_COLUMNS`
     """Time BBR and LCBR, with `with_loop` also BBR's loop; measure their risk and AUC."""
-    mixture, k = at.mixture(), at.problem.components  # k: components of a class
-    X, y = mixture.sample(rows // 2, rows - rows // 2, at.rng(_ROWS))  # a generator for rows
+    mixture, k = repetition.mixture(), repetition.problem.components  # k: components of a class
+    X, y = mixture.sample(n_pos=rows // 2, n_neg=rows - rows // 2, rng=repetition.rng(_ROWS))
     solvers: list[tuple[str, float, LinearRanker]] = [("bbr", np.nan, BBR(radius=radius))]
     solvers += [
-        ("lcbr", n_pairs, LCBR(n_pairs, radius=radius, random_state=at.rng(_PAIRS, n_pairs)))
-        for n_pairs in dict.fromkeys([1, *pairs])  # each once; a single pair is only timed
+        ("lcbr", n, LCBR(n, radius=radius, random_state=repetition.rng(_PAIRS, n)))
+        for n in dict.fromkeys([1, *pairs])  # each once; a single pair is only timed
     ]
     if with_loop:
         solvers.append(("bbr-pairs", np.nan, BBR(radius=radius, accumulate="pairs")))
@@ -111,14 +108,17 @@ def _fit_methods(
         yield "pairs", k, "bbr-pairs", np.nan, 0.5, "difference of w", difference
 
 
-def _optima(at: _Repetition, radius: float, drawn: int, eccentricity: float) -> Iterator[_Record]:
-    """Measure the best linear ranker, the best of any scores, and that for another covariance."""
-    mixture, eccentric, k = at.mixture(), at.mixture(eccentricity), at.problem.components
+def _optima(
+    repetition: _Repetition, radius: float, drawn: int, eccentricity: float
+) -> Iterator[_Record]:  # in the order of `_COLUMNS`
+    """Measure the best linear ranker, the best scores, and the best w for another covariance."""
+    mixture, eccentric = repetition.mixture(), repetition.mixture(eccentricity)
+    k = repetition.problem.components
     w = minimise_over_ball(mixture.second, mixture.mean, radius)  # of the least risk, by moments
     auc = mixture.auc(w)
     yield "pairs", k, "optimum", np.nan, 0.5, "risk", mixture.risk(w)
     yield "pairs", k, "optimum", np.nan, 0.5, "auc", auc
-    largest_auc = mixture.largest_auc(drawn, at.rng(_RATIO))  # of any scores, estimated
+    largest_auc = mixture.largest_auc(drawn, repetition.rng(_RATIO))  # of any scores, estimated
     yield "pairs", k, "likelihood-ratio", np.nan, 0.5, "auc", largest_auc
     other_auc = eccentric.auc(minimise_over_ball(eccentric.second, eccentric.mean, radius))
     yield "covariance", k, "optimum", np.nan, 0.5, "auc", other_auc
@@ -126,15 +126,15 @@ def _optima(at: _Repetition, radius: float, drawn: int, eccentricity: float) -> 
 
 
 def _fit_skewed(
-    at: _Repetition, rows: int, pairs: int, shares: list[float], radius: float
-) -> Iterator[_Record]:
+    repetition: _Repetition, rows: int, pairs: int, shares: list[float], radius: float
+) -> Iterator[_Record]:  # in the order of `_COLUMNS`
     """Measure the AUC of BBR and LCBR for each share of positives (Figure 1, panel (j))."""
-    mixture, k = at.mixture(), at.problem.components  # k: components of a class
+    mixture, k = repetition.mixture(), repetition.problem.components  # k: components of a class
     for share in shares:
         n_pos = round(rows * share)
-        X, y = mixture.sample(n_pos, rows - n_pos, at.rng(_SKEW, n_pos))
+        X, y = mixture.sample(n_pos, rows - n_pos, repetition.rng(_SKEW, n_pos))
         bbr = BBR(radius=radius)
-        lcbr = LCBR(pairs, radius=radius, random_state=at.rng(_SKEW, n_pos, pairs))
+        lcbr = LCBR(pairs, radius=radius, random_state=repetition.rng(_SKEW, n_pos, pairs))
         yield "skew", k, "bbr", np.nan, share, "auc", mixture.auc(bbr.fit(X, y).coef_)
         yield "skew", k, "lcbr", pairs, share, "auc", mixture.auc(lcbr.fit(X, y).coef_)
 
@@ -146,7 +146,7 @@ _STATISTICS_OF = {  # measures with statistics of their own
 
 
 def _statistics(table: pd.DataFrame) -> pd.DataFrame:
-    """Aggregate the repetitions of each measure, by mean and standard error if none are its own."""
+    """Return statistics of each measure over the repetitions: its own, or mean, standard error."""
     keys = list(table.columns[:-1])  # all but "value"
     parts = []
     for measure, values in table.groupby("measure", sort=False):
@@ -156,12 +156,14 @@ def _statistics(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)[[*keys, "statistic", "value"]]
 
 
-# Part, components, method, pairs, share of positives, measure, statistic, value.
+# As `_COLUMNS`, with the statistic before the value.
 _Row = tuple[str, float, str, float, float, str, str, float]
 
 
 def _speed_ups(table: pd.DataFrame, pairs: int) -> Iterator[_Row]:
     """Yield how many times faster than BBR's loop are BBR by moments and LCBR on `pairs` pairs."""
+    # The seconds of ``bbr-pairs``, the loop of Algorithm 1, are divided by those of a method; for
+    # ``accumulation``, the seconds that each of the two takes beyond a fit on one pair.
     keys = ["measure", "components", "method", "pairs"]
     timed = table[table["statistic"] == "least"].fillna({"pairs": 0})  # 0 for BBR, which draws none
     least = timed.set_index(keys)["value"].to_dict()
@@ -175,7 +177,6 @@ def _speed_ups(table: pd.DataFrame, pairs: int) -> Iterator[_Row]:
             ratio = loop[measure] / moments[measure]
             yield "speed", components, "bbr", np.nan, np.nan, "speed-up", measure, ratio
         ratios = {measure: loop[measure] / on_pairs[measure] for measure in loop}
-        # Accumulating the pairs takes what a fit takes beyond a fit on one pair.
         of_all, of_drawn = (fit["seconds"] - on_one_pair["seconds"] for fit in (loop, on_pairs))
         if min(of_all, of_drawn) > 0:
             ratios["accumulation"] = of_all / of_drawn
@@ -186,7 +187,7 @@ def _speed_ups(table: pd.DataFrame, pairs: int) -> Iterator[_Row]:
 def _larger_ends(
     table: pd.DataFrame, skewed: MixtureProblem, pairs: int, shares: list[float]
 ) -> Iterator[_Row]:
-    """Yield, by method, the larger mean AUC of both ends of `shares`, to compare with 0.5's."""
+    """Yield for each method the larger of its mean AUCs at the first and at the last share."""
     means = table[(table["part"] == "skew") & (table["statistic"] == "mean")]
     ends = means[means["share"].isin([shares[0], shares[-1]])]
     for method, n in (("bbr", np.nan), ("lcbr", pairs)):

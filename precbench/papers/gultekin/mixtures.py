@@ -24,10 +24,10 @@ class MixtureProblem(Section):
 class MixturePair:
     """Gaussian mixtures of negatives and of positives, with the same weights and one covariance."""
 
-    # `means` (2, n_components, n_features) are first those of the negatives. Below x1 is a positive
-    # and x0 a negative, drawn independently; `mean` is that of z = x1 - x0, and `second` that of z
-    # z'. Gultekin and Paisley have the covariance ``sigma**2 I`` in (24), whose density of a
-    # component lacks the power D of its constant.
+    # `means` (2, n_components, n_features) are those of the negatives, then of the positives. Below
+    # x1 is a positive and x0 a negative, drawn independently; `mean` is the mean of z = x1 - x0,
+    # `second` the mean of z z'. In (24) of the paper the covariance is ``sigma**2 I``, and the
+    # constant of the density lacks the power D.
 
     weights: NDArray[np.float64]
     means: NDArray[np.float64]
@@ -43,16 +43,16 @@ class MixturePair:
         return 2 * self.covariance + of_centres
 
     @cached_property
-    def _gaps(self) -> NDArray[np.float64]:
+    def _gaps(self) -> NDArray[np.float64]:  # by component of positives, of negatives, and feature
         return self.means[1][:, np.newaxis] - self.means[0]
 
     @cached_property
-    def _shares(self) -> NDArray[np.float64]:
+    def _shares(self) -> NDArray[np.float64]:  # of the pairs of components, as in `_gaps`
         return np.outer(self.weights, self.weights)
 
     @cached_property
     def _root(self) -> NDArray[np.float64]:
-        return cholesky(self.covariance, lower=True)
+        return cholesky(self.covariance, lower=True)  # covariance: _root _root'
 
     def risk(self, w: ArrayLike) -> float:
         """Return the expected pairwise squared loss, ``1/2 + w' second w / 2 - mean' w``."""
@@ -62,7 +62,7 @@ class MixturePair:
     def auc(self, w: ArrayLike) -> float:
         """Return the probability that ``w'x1 > w'x0``, a tie counting one half, in closed form."""
         w = np.asarray(w, dtype=np.float64)
-        deviation = float(np.sqrt(2 * w @ self.covariance @ w))  # of w'(x1 - x0) in a component
+        deviation = float(np.sqrt(2 * w @ self.covariance @ w))  # of w'z in a pair of components
         if deviation == 0:  # w = 0
             return 0.5
         # Over pairs of components, weighted by `_shares`; `_gaps` are the differences of means.
@@ -71,10 +71,10 @@ class MixturePair:
     def log_likelihood_ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return log(density of positives / density of negatives), scores of the largest AUC."""
         white = solve_triangular(self._root, X.T, lower=True)  # rows scaled to the covariance I
-        logs = []  # of both densities, up to the same terms
+        logs = []  # of the density of each class, without common terms
         for means in self.means:  # of the negatives, then of the positives
             centres = solve_triangular(self._root, means.T, lower=True)
-            # The term ||x||^2 / 2 is left out: it cancels in the ratio.
+            # The term ||x||^2 / 2 cancels in the ratio and is left out.
             exponents = white.T @ centres - np.sum(centres**2, axis=0) / 2
             logs.append(logsumexp(exponents, axis=1, b=self.weights))
         return logs[1] - logs[0]  # positives less negatives
@@ -82,10 +82,10 @@ class MixturePair:
     def largest_auc(self, n: int, rng: np.random.Generator) -> float:
         """Estimate the largest AUC, that of the likelihood ratio, from n rows of each class."""
         # The AUC of the linear ranker w = ``covariance^-1 mean`` is known in closed form. Only the
-        # difference of both AUCs is estimated, which has less noise (a control variate).
+        # difference of the two AUCs is estimated, which has less noise (a control variate).
         X, y = self.sample(n, n, rng)
         w = np.linalg.solve(self.covariance, self.mean)
-        # For each positive, the share of the negatives with a lower score: its mean is the AUC.
+        # For each positive the share of the negatives with a lower score; the mean is the AUC.
         best, linear = (_shares_below(s, y) for s in (self.log_likelihood_ratio(X), X @ w))
         return self.auc(w) + float(np.mean(best - linear))
 
@@ -97,7 +97,7 @@ class MixturePair:
         for means, n in ((self.means[1], n_pos), (self.means[0], n_neg)):  # means[1]: positives
             components = rng.choice(len(self.weights), size=n, p=self.weights)  # of each row
             noise = rng.standard_normal((n, len(self.covariance)))
-            parts.append(means[components] + noise @ self._root.T)  # covariance: _root _root'
+            parts.append(means[components] + noise @ self._root.T)
         return np.concatenate(parts), np.repeat([1.0, -1.0], [n_pos, n_neg])
 
 

@@ -43,7 +43,7 @@ def _draw_mixtures(figure: "SubFigure", result: Result) -> None:
         for measure, title in _MEASURES.items()
     ]
     skewed = shown[shown["part"] == "skew"]
-    # The last panel has the share of positives on its axis: it takes the place of the pairs.
+    # The last panel has the share of positives on its axis, in place of the pairs.
     parts.append(skewed.assign(pairs=skewed["share"], panel="AUC by fraction of positives"))
     table = pd.concat(parts)
     table["panel"] += table["components"].map(", K = {:.0f}".format)
@@ -58,8 +58,8 @@ def _draw_mixtures(figure: "SubFigure", result: Result) -> None:
 
 def _draw_bounds(figure: "SubFigure", result: Result) -> None:
     """Draw the deviations of all statements, and the probabilities of two, with their bounds."""
-    # Deviations are drawn by the pairs, those of the most rows, or by the rows where there are no
-    # pairs; probabilities are drawn by epsilon, those of the most pairs.
+    # On x: for deviations the pairs (of the most rows only), or the rows where there are no pairs;
+    # for probabilities epsilon (of the most pairs only).
     table = result.values[result.values["statement"] != "w = 0"]
     x = table["epsilon"].fillna(table["pairs"]).fillna(table["rows"])
     is_deviation = table["what"] == "deviation"

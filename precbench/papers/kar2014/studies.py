@@ -27,7 +27,7 @@ def _regret_tables(result: Result) -> Iterator[Table]:
 
 def _draw_by_objective(figure: "SubFigure", result: Result, **options: Any) -> None:
     """Draw a panel for each data set and objective, a row of panels for each data set."""
-    table = result.values[result.values["dataset"] != ""]
+    table = result.values[result.values["dataset"] != ""]  # without Lemmas 2, 10 and 12
     named = table.assign(panel=table["dataset"] + ", " + table["objective"])
     draw_panels(figure, named, panel="panel", n_columns=table["objective"].nunique(), **options)
 

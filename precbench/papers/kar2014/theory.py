@@ -23,9 +23,9 @@ Converging = Annotated[
     list[Literal["prbep", "prec@k", "pauc", "pauc, logistic", "f1", "g-mean"]], Field(min_length=1)
 ]
 
-DELTA = 0.05
+DELTA = 0.05  # the probability with which a bound may fail
 SINGLE, BATCHES = "single rows", "batches of sqrt(T)"
-_SLOPE = 2.0  # of (3) to `struct`: (3) at w is 4 times `struct` at w / 2, up to a constant
+_SLOPE = 2.0  # of (3) over `struct`: (3) at w is 4 times `struct` at w / 2, up to a constant
 _FEATURES = 3  # of random points
 
 
@@ -66,7 +66,7 @@ def regret(
 
 
 def _stream(dataset: str, seed: int, **needed: int) -> tuple[Any, NDArray[np.float64]]:
-    """Load the rows of a data set in random order, divided by the largest norm, and labels.
+    """Return the rows of a data set in random order, divided by their largest norm, and labels.
 
     `needed` are numbers of rows by the parameter that asks for them; too few rows are refused.
     """
@@ -85,19 +85,19 @@ def _stream(dataset: str, seed: int, **needed: int) -> tuple[Any, NDArray[np.flo
 def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, float]]]:
     """Yield the regret of FTRL and its bounds: by single rows, then by batches of sqrt(T)."""
     # The regret is (sum of the penalties - least loss in the ball) / T; "pauc" divides by beta T_+
-    # T_- instead. With Lipschitz constants G_t of the penalties it is at most sqrt(2 sum_t G_t^2)
+    # T_- instead. For penalties with Lipschitz constants G_t it is at most sqrt(2 sum_t G_t^2)
     # radius / T (Theorem 1), which is O(sqrt(1 / T)), or O(sqrt(1 / T_+ + 1 / T_-)) for "pauc"
     # (Theorem 3), and with s rows at a time at most sqrt(s) times as much (Lemma 13).
     n, n_pos = len(y), int(np.sum(y > 0))
     is_sum = player.objective != "pauc"  # over rows; "pauc" sums over pairs of rows
     scale = n if is_sum else player.beta * n_pos * (n - n_pos)
     rate = math.sqrt(1 / n) if is_sum else math.sqrt(1 / n_pos + 1 / (n - n_pos))
-    bound_of_single = 0.0  # that of single rows, once it is known
+    bound_of_single = 0.0  # set by the single rows, which come first
     for way, size in ((SINGLE, 1), (BATCHES, math.ceil(math.sqrt(n)))):
         played = [np.zeros(X.shape[1])]  # w_0, w_1, ..., appended by the trace
         player.set_params(batch_size=size).fit(X, y, trace=partial(_append_weights, played))
         leader = player.leader(X, y)
-        regret_found, error = _regret_against(leader, player)  # error: how much more it may be
+        regret_found, error = _regret_against(leader, player)  # at most `error` below the exact
         at_most = regret_found / scale + error / scale
         bound = player.radius * math.sqrt(2 * float(np.sum(player.lipschitz_**2))) / scale
         values = {
@@ -113,19 +113,19 @@ def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, flo
             values |= _steps(player, X, y, played, leader, scale)
         else:
             values["sqrt(s) times the bound"] = math.sqrt(size) * bound_of_single  # Lemma 13
-            if is_sum:  # 6 ||w*|| sqrt(s / T) of the paper's loss; ours is a quarter of it, at 2 w
-                values["proof of Lemma 13"] = 3 * player.radius * math.sqrt(size / n)
+            if is_sum:  # 6 ||w*|| sqrt(s / T), where the paper's loss is 4 times ours, at 2 w
+                values["proof of Lemma 13"] = 3 * player.radius * math.sqrt(size / n)  # 6 * 2 / 4
         yield way, values
 
 
 def _regret_against(leader: Leader, player: FTRL) -> tuple[float, float]:
-    """Return the regret against the leader, and by how much it may be larger (certified gaps)."""
+    """Return the regret against the leader, and how far below the exact regret this may be."""
     gaps = leader.gap + player.error_ * float(np.sum(player.lipschitz_))
     return float(np.sum(player.penalties_)) - leader.loss, gaps
 
 
 def _append_weights(played: list[NDArray[np.float64]], player: Any) -> None:
-    if player.n_iter_ == len(played):  # after a batch; the trace is called within one, too
+    if player.n_iter_ == len(played):  # at the end of a batch, not within one
         played.append(player.coef_.copy())
 
 
@@ -147,7 +147,7 @@ def _steps(
     )
     bound = leader.loss + 0.5 * player.eta_ * float(leader.w @ leader.w)
     bound += player.error_ * float(np.sum(player.lipschitz_))
-    steps = np.linalg.norm(np.diff(played, axis=0), axis=1) - 2 * player.error_  # at least
+    steps = np.linalg.norm(np.diff(played, axis=0), axis=1) - 2 * player.error_  # lower bounds
     moved = player.lipschitz_ > 0  # G_t; it is 0 where a row adds no penalty
     return {
         "forward loss": float(forward) / scale,
@@ -157,8 +157,8 @@ def _steps(
 
 
 def _extreme_streams(player: FTRL, X: Any, y: NDArray, horizon: int) -> dict[str, float]:
-    """Return a lower bound of the regret for pAUC with one positive, an upper one if balanced."""
-    # They are the extremes of Theorem 3, whose sqrt(1 / T_+ + 1 / T_-) is large with one positive.
+    """Return a lower bound of the pAUC regret with one positive, an upper one if balanced."""
+    # Extremes of Theorem 3: sqrt(1 / T_+ + 1 / T_-) is most with one positive, least if balanced.
     pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     half = min(horizon // 2, len(pos), len(neg))
     balanced = np.sort(np.concatenate([pos[:half], neg[:half]]))  # in the order of X
@@ -177,16 +177,16 @@ def _loss_at_zero(player: FTRL, y: NDArray) -> float:
     """Return the loss of w = 0 on all rows, where all scores tie."""
     n, n_pos = len(y), int(np.sum(y > 0))
     if player.objective == "pauc":  # a hinge of 1 for each pair that counts
-        return n_pos * resolve_k(player.beta, n - n_pos)
-    k = n_pos if player.objective == "prbep" else resolve_k(player.top, n)
+        return n_pos * resolve_k(player.beta, n - n_pos)  # beta: a share of the negatives
+    k = n_pos if player.objective == "prbep" else resolve_k(player.top, n)  # top: of all rows
     return min(k, n - n_pos)  # the worst order of a tie: negatives on top
 
 
 def _constants(top: float, trials: int, seed: int) -> dict[str, float]:
-    """Return the constants of Lemmas 2, 10, 12 and Case 2.1: as stated, and as needed at random."""
+    """Return the constants of Lemmas 2, 10, 12 and Case 2.1: stated, and as random points need."""
     rng = np.random.default_rng(seed)
     lists, cases, penalties = np.transpose(
-        [_ratios(*_points(rng, trial), top) for trial in range(trials)]
+        [_ratios(*_points(rng, is_adverse=i % 2 == 1), top) for i in range(trials)]
     )
     return {
         "Lemma 2, largest ratio": max(lists),
@@ -200,15 +200,15 @@ def _constants(top: float, trials: int, seed: int) -> dict[str, float]:
 
 
 def _points(
-    rng: np.random.Generator, trial: int
+    rng: np.random.Generator, *, is_adverse: bool
 ) -> tuple[NDArray, NDArray, NDArray[np.float64], NDArray[np.float64]]:
-    """Return labelled points of norm at most 1, and two weight vectors, close together or not."""
-    # In every other trial the points are adverse: near a line along which the weights differ.
+    """Return points of norm at most 1, their labels and two weight vectors at any distance."""
+    # Adverse points lie near a line along which the weights differ.
     n = int(rng.integers(3, 30))
     X = rng.standard_normal((n, _FEATURES))
     w = rng.standard_normal(_FEATURES)
-    other = w + 10.0 ** rng.uniform(-4, 1) * rng.standard_normal(_FEATURES)  # at any distance
-    if trial % 2:
+    other = w + 10.0 ** rng.uniform(-4, 1) * rng.standard_normal(_FEATURES)
+    if is_adverse:
         axis = (w - other) / np.linalg.norm(w - other)
         X = rng.choice([-1.0, 1.0], (n, 1)) * axis + 1e-3 * X
     X /= max(1.0, float(np.linalg.norm(X, axis=1).max()))
@@ -222,8 +222,8 @@ def _ratios(
 ) -> tuple[float, float, float]:
     """Return what Lemma 2, Case 2.1 and Lemma 12 bound, divided by the distance ||w - v||."""
     # v is `other`. Lemma 2: from w to v no entry of the sorted list of w'x - y changes by more than
-    # 3 ||w - v||. Lemma 12: the penalty L_t of the last row, the loss of all rows less that of the
-    # others, changes by at most 8 ||w - v||. Case 2.1 of its proof: if the last row's entry z_t is
+    # 3 ||w - v||. Lemma 12: the penalty L_t of the last row, the loss with this row less the loss
+    # without, changes by at most 8 ||w - v||. Case 2.1 of its proof: if the last row's entry z_t is
     # at most an entry z_i of the others, at w and at v, 2 z_i - z_t changes by up to 9 ||w - v||.
     distance = float(np.linalg.norm(w - other))
     at_w, at_other = ((X @ v) - y for v in (w, other))  # the lists, unsorted
@@ -257,10 +257,10 @@ def uniform_convergence(
     radius: PositiveFloat,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Measure the largest deviation over w of surrogates on a sample from those on all rows."""
+    """Measure the largest deviation over w of surrogates on a sample from values on all rows."""
     # Theorems 7 and 8: with probability 1 - delta a surrogate on s random rows is within
-    # O(sqrt(log(1 / delta) / s)) of that on all rows for all w in the ball (Definition 5), here for
-    # some random w. Rows are divided by the largest norm; samples are drawn without replacement.
+    # O(sqrt(log(1 / delta) / s)) of its value on all rows, for all w in the ball (Definition 5);
+    # here for some random w. Rows are divided by the largest norm; samples are without replacement.
     # The ``deviation`` is the 95 % quantile over the samples with rows of both classes, the
     # ``constant`` its ratio to the ``rate``.
     rows: list[tuple[str, str, float, str, float]] = []
@@ -300,9 +300,9 @@ def _in_ball(
 ) -> NDArray[np.float64]:
     """Draw n weight vectors in the ball, towards the difference between the class means."""
     axis = np.asarray(X[positive].mean(axis=0) - X[~positive].mean(axis=0)).ravel()
-    axis /= max(float(np.linalg.norm(axis)), 1e-300)  # equal means: stays 0
+    axis /= max(float(np.linalg.norm(axis)), 1e-300)  # 0 stays 0: equal means
     W = rng.standard_normal((n, X.shape[1])) / math.sqrt(X.shape[1])
-    W += rng.random((n, 1)) * axis  # by a random length
+    W += rng.random((n, 1)) * axis  # moves each w by a random length
     W /= np.linalg.norm(W, axis=1, keepdims=True)
     return radius * rng.random((n, 1)) * W  # a row for each w
 
@@ -324,8 +324,8 @@ def error_bounds(
 ) -> pd.DataFrame:
     """Measure the excess risk of FTRL on streams of growing length, and of 1PMB in one pass."""
     # Theorems 4 (14 for "pauc") and 6. Rows are divided by the largest norm, losses by the number
-    # of rows; that of "pauc" is the mean hinge. The excess is the risk less a lower bound of that
-    # of the best w in the ball: its 95 % quantile over streams (FTRL) or orders (1PMB).
+    # of rows; the loss of "pauc" is the mean hinge. The excess is the risk less a lower bound of
+    # the least risk in the ball: shown is its 95 % quantile over streams (FTRL) or orders (1PMB).
     table: list[tuple[str, str, str, float, str, float]] = []
     for dataset in datasets:
         X, y = _stream(dataset, seed, horizons=max(horizons), rows=rows)
@@ -337,7 +337,7 @@ def error_bounds(
                 values = _theorem_4(player, X, y, horizon, streams, measure, least, seed)
                 table += [("Theorem 4", dataset, objective, horizon, *value) for value in values]
             if objective == "prec@k":
-                continue  # 1PMB cannot minimise it: its k is a fraction of the positives
+                continue  # 1PMB cannot minimise this loss, as its k is of the positives
             X_n, y_n = X[:rows], y[:rows]  # the rows of the pass
             best_n = _best(player, X_n, y_n)
             for size in buffers:
@@ -361,7 +361,7 @@ def _terms(player: FTRL, y: NDArray) -> float:
 
 def _best(player: FTRL, X: Any, y: NDArray) -> tuple[NDArray[np.float64], float]:
     """Return the best w in the ball, and a lower bound of the mean loss of any w there."""
-    two = [np.flatnonzero(y > 0)[0], np.flatnonzero(y < 0)[0]]  # a row of each class
+    two = [np.argmax(y > 0), np.argmax(y < 0)]  # the first row of each class
     leader = player.fit(X[two], y[two]).leader(X, y)  # `leader` needs a fit, to any rows
     return leader.w, (leader.loss - leader.gap) / _terms(player, y)
 
@@ -377,21 +377,21 @@ def _theorem_4(
     seed: int,
 ) -> list[tuple[str, float]]:
     """Compare the excess risk of FTRL on random streams, less its regret, with Theorem 4."""
-    # With probability 1 - delta the mean of w_1 to w_T has a risk of at most that of w* plus the
-    # regret plus O((log(1 / delta) / T)^(1/4)).
+    # With probability 1 - delta the mean of w_1 to w_T has a risk of at most the risk of w* plus
+    # the regret plus O((log(1 / delta) / T)^(1/4)).
     rng = np.random.default_rng([seed, horizon])
     excesses, regrets = [], []
     player.set_params(batch_size=math.ceil(math.sqrt(horizon)))
     for _ in range(streams):
         drawn = rng.choice(len(y), horizon, replace=False)
         player.fit(X[drawn], y[drawn])
-        regret, _ = _regret_against(player.leader(X[drawn], y[drawn]), player)  # _: certified error
-        regrets.append(regret / _terms(player, y[drawn]))  # per row, or pair of rows
+        least_regret, _ = _regret_against(player.leader(X[drawn], y[drawn]), player)
+        regrets.append(least_regret / _terms(player, y[drawn]))  # per row, or pair of rows
         excesses.append(measure(X @ player.coef_, y > 0) - least)  # at the mean of the w_t
     return [
         ("excess", float(np.quantile(np.subtract(excesses, regrets), 1 - DELTA))),
         ("bound", (math.log(1 / DELTA) / horizon) ** 0.25),  # the open constant is taken as 1
-        ("w = 0", measure(np.zeros(len(y)), y > 0) - least - min(regrets)),  # most of all streams
+        ("w = 0", measure(np.zeros(len(y)), y > 0) - least - min(regrets)),  # of the worst stream
     ]
 
 
@@ -406,8 +406,8 @@ def _theorem_6(
     seed: int,
 ) -> list[tuple[str, float]]:
     """Compare the excess risk of passes of 1PMB in random orders with Theorem 6."""
-    # It is at most 2 gamma + O(sqrt(s / n)) after n rows in buffers of s, if gamma bounds how far
-    # the risk on s random rows deviates from that on all n, for all w.
+    # The excess is at most 2 gamma + O(sqrt(s / n)) after n rows in buffers of s, if gamma bounds
+    # how far the risk on s random rows deviates from the risk on all n rows, for all w.
     best_w, least = best
     size, positive = int(solver.batch_size), y > 0
     rng = np.random.default_rng([seed, size])
@@ -415,7 +415,7 @@ def _theorem_6(
     for _ in range(orders):
         order = rng.permutation(len(y))
         weights.append(solver.fit(X[order], y[order]).coef_)
-        excesses.append(measure(X @ weights[-1], positive) - least)
+        excesses.append(measure(X @ weights[-1], positive) - least)  # at the w just fitted
     at_w = [(X @ w, measure(X @ w, positive)) for w in weights]  # scores, loss
     largest = 0.0  # deviation, over samples and these w
     for _ in range(samples):
@@ -435,14 +435,14 @@ _Measure = Callable[[NDArray, NDArray[np.bool_]], float]
 
 def _logistic_pauc(scores: NDArray, positive: NDArray[np.bool_], beta: float) -> float:
     neg = -np.sort(-scores[~positive])
-    neg = neg[: resolve_k(beta, len(neg))]
+    neg = neg[: resolve_k(beta, len(neg))]  # the highest ones
     return float(np.logaddexp(0, neg - scores[positive][:, None]).mean())
 
 
 def _g_mean(scores: NDArray, positive: NDArray[np.bool_]) -> float:
-    """Return the struct surrogate of the loss 1 - sqrt(recall of positives * of negatives)."""
-    # Like that of `F1` it is the largest, over all labellings, of the loss + (sum of the scores of
-    # negatives labelled 1 - that of positives labelled 0) / n_pos.
+    """Return the struct surrogate of 1 - sqrt(recall of positives * recall of negatives)."""
+    # As for `F1`: the largest value over all labellings of the loss + (sum of the scores of
+    # negatives labelled 1 - sum of the scores of positives labelled 0) / n_pos.
     pos, neg = (-np.sort(-scores[side]) for side in (positive, ~positive))
     # Only labellings with 1 for the highest `n_true` positives and 0, 1, … negatives can be best.
     missed = np.append(0.0, np.cumsum(pos[::-1]))[::-1]  # by n_true: the other positives' scores

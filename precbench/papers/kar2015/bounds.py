@@ -1,8 +1,8 @@
 """The theorems of kar2015 beside measured values, on data whose optimum is known."""
 
 # Theorems 7 and 9 and Corollaries 8 and 10 bound the mistakes of the perceptrons explicitly.
-# Theorems 12, 13 and 15 hold up to a constant that the paper leaves open. For them the smallest
-# sufficient constant is computed, which should stay bounded as batches grow.
+# Theorems 12, 13 and 15 hold up to a constant that the paper leaves open. For these theorems the
+# smallest sufficient constant is computed, which should stay bounded as batches grow.
 
 import itertools
 import math
@@ -25,8 +25,8 @@ from precbench.solvers import LinearRanker, PerceptronAtK, SGDAtK
 from precbench.studies import AtLeastTwo, Count, DatasetNames, Seed, Sizes
 from precbench.topk import ceil_share, resolve_k
 
-DELTA = 0.05
-_MULTIPLES = np.geomspace(0.1, 1000, 41)  # of the known optimum
+DELTA = 0.05  # the probability with which a bound may fail
+_MULTIPLES = np.geomspace(0.1, 1000, 41)  # c, for the multiples c w* of the known optimum w*
 
 
 def precision_bounds(
@@ -41,18 +41,14 @@ def precision_bounds(
     samples: AtLeastTwo,  # of each size
     seed: Seed,
 ) -> pd.DataFrame:
-    """Compare Theorems 7, 9, 12, 13, 15 and Corollaries 8, 10 with measured values."""
+    """Compare Theorems 7, 9, 12, 13, 15, their corollaries and lemmas with measured values."""
     # Each solver makes one pass over the training set of a split, 70 % of the rows in random order,
     # so that the batches of the theorems are those of the solver. `k` is kappa, a fraction of the
-    # positives of a batch. A bound that exceeds the ``trivial`` one, the most mistakes that the
-    # batches allow, is vacuous. Bounds with an open constant have an ``explicit part`` and a
-    # ``rate``, the term without its constant, and the smallest sufficient ``constant``.
-    #
-    # Theorem 13 prints Delta_t / b, which is read as Delta_t / (kappa n_+(X_t)), the loss
-    # prec@kappa of w_{t-1} on batch t. Theorems 7 and 9 take the largest k of a batch, and the
-    # minimum over all w, here over multiples of the known optimum, so that the true bound may be
-    # smaller.
-    rows: list[tuple[str, str, str, str, float, float, str, float]] = []
+    # positives of a batch. A bound above the ``trivial`` bound, the most mistakes that the batches
+    # allow, is vacuous. Bounds with an open constant have an ``explicit part`` and a ``rate``, the
+    # term without its constant, and the smallest sufficient ``constant``.
+    columns = ["theorem", "measure", "solver", "dataset", "split", "batch_size", "quantity"]
+    rows: list[tuple[str, str, str, str, float, float, str, float]] = []  # `columns`, then "value"
     for name in datasets:
         dataset = _with_optimum(name)
         rng = np.random.default_rng(seed)
@@ -63,14 +59,14 @@ def precision_bounds(
             for size, values in zip(sample_sizes, by_size, strict=True)
             for quantity, value in _rate(values, size).items()
         ]
-        rng = np.random.default_rng([seed, 22])  # its own stream of random numbers
+        rng = np.random.default_rng([seed, 22])  # a stream of random numbers for Lemma 22 alone
         rows += [
             ("Lemma 22", "top of the list", "", name, np.nan, size, quantity, value)
             for size in sample_sizes
             for quantity, value in _top_averages(dataset, k, size, samples, rng).items()
         ]
         population = _Population(dataset, k)
-        # Theorems 7 to 15 and their lemmas; size is that of a batch.
+        # Theorems 7 to 15 except 12, and their lemmas; `size` is the number of rows of a batch.
         for split, size in itertools.product(range(splits), batch_sizes):
             stream = _stream(population, size, split, splits)
             rows += [
@@ -79,7 +75,6 @@ def precision_bounds(
                 for theorem, measure, quantities in statements
                 for quantity, value in quantities.items()
             ]
-    columns = ["theorem", "measure", "solver", "dataset", "split", "batch_size", "quantity"]
     return pd.DataFrame(rows, columns=[*columns, "value"])
 
 
@@ -94,9 +89,8 @@ def precision_rates(
 ) -> pd.DataFrame:
     """Measure whether the open constants of Theorems 13, 15 and Corollary 14 stay bounded."""
     # Streams of b batches of b rows are drawn independently from all rows, with replacement; as b
-    # grows all terms of the bounds fall together. `eta0` is the step on the surrogate divided by k,
-    # of which the theorem speaks: SGD@k, which sums over k rows, gets it divided by the k of an
-    # average batch.
+    # grows all terms of the bounds fall together. `eta0` is the step of Theorem 15, on a surrogate
+    # divided by k. SGD@k sums over k rows: its step is divided by the k of an average batch.
     data = _with_optimum(dataset)
     population = _Population(data, k)
     rng = np.random.default_rng(seed)
@@ -117,7 +111,7 @@ def precision_rates(
     return pd.DataFrame(rows, columns=["theorem", "solver", "batch_size", "quantity", "value"])
 
 
-def _with_optimum(name: str) -> Dataset:
+def _with_optimum(name: str) -> Dataset:  # refuses a data set whose optimum is unknown
     dataset = load_dataset(name)
     if dataset.optimum is None:
         raise InputError(f"data set {name} has no known optimum; use margin or margin-noisy")
@@ -126,10 +120,10 @@ def _with_optimum(name: str) -> Dataset:
 
 @dataclass(frozen=True)
 class _Population:
-    """All rows of a data set with a known optimum w*, and kappa; losses are divided by their k."""
+    """All rows of a data set with a known optimum w*, and the share kappa of its positives."""
 
     data: Dataset
-    k: float
+    k: float  # kappa
 
     @property
     def scores_of_optimum(self) -> NDArray[np.float64]:
@@ -143,10 +137,10 @@ class _Population:
 
     def measured(self, measure: str, scores: NDArray[np.float64]) -> float:
         y = self.data.y
-        return _measures(self.k)[measure](scores, y) / _count(self.k, y)
+        return _measures(self.k)[measure](scores, y) / _count(self.k, y)  # over the k of all rows
 
 
-def _count(k: float, y: NDArray[np.float64]) -> int:  # k of rows with these labels
+def _count(k: float, y: NDArray[np.float64]) -> int:  # k of rows with these labels; 0: no positive
     n_pos = int(np.sum(y > 0))
     return resolve_k(k, n_pos) if n_pos else 0
 
@@ -169,11 +163,11 @@ class _Stream(NamedTuple):
 
     @property
     def n_batches(self) -> int:
-        return -(-len(self.y) // self.batch_size)
+        return -(-len(self.y) // self.batch_size)  # rounded up
 
     @property
     def uniform_rate(self) -> float:
-        """How far, by Theorem 12 and up to its constant, any of the batches deviates at most."""
+        """The most by which any batch deviates, by Theorem 12 without its open constant."""
         return math.sqrt(math.log(self.n_batches / DELTA) / self.batch_size)
 
 
@@ -207,9 +201,9 @@ _Statement = tuple[str, str, Mapping[str, float]]  # theorem, measure, values by
 def _statements(
     stream: _Stream, eta0: float, radius: float
 ) -> Iterator[tuple[str, Iterator[_Statement]]]:
-    """Train each solver on the stream, and yield its name with the statements about its weights."""
+    """Train each solver on the stream; yield the solver's name and statements on its weights."""
     options: dict[str, Any] = {"k": stream.population.k, "batch_size": stream.batch_size}
-    options |= {"epochs": 1, "shuffle": False}
+    options |= {"epochs": 1, "shuffle": False}  # one pass in the order of the stream
     for variant, theorem, corollary in (("avg", 7, 8), ("max", 9, 10)):
         weights, mistakes = _path(stream, PerceptronAtK(variant, **options))
         bounds = _mistake_bounds(stream, mistakes, variant, theorem, corollary)
@@ -224,9 +218,10 @@ def _mistake_bounds(
     stream: _Stream, mistakes: NDArray[np.int64], surrogate: str, theorem: int, corollary: int
 ) -> Iterator[_Statement]:
     """Yield the number of mistakes, and its bounds by Theorem 7 or 9 and by Corollary 8 or 10."""
-    # Theorem: at most (||w|| R sqrt(4 k) + sqrt(sum_t L_t(w)))^2 for each w, here the multiples of
-    # w*, whose norm is 1. L_t is the surrogate on batch t (7: avg, 9: max), R the largest norm of a
-    # row. Corollary: at most 4 k R^2 / margin^2, with the least margin of w* on a batch.
+    # Theorem: at most (||w|| R sqrt(4 k) + sqrt(sum_t L_t(w)))^2 for each w. L_t is the surrogate
+    # on batch t (7: avg, 9: max), k the largest of a batch, R the largest norm of a row. Only
+    # multiples of w* are tried, whose norm is 1: the least bound over all w may be smaller.
+    # Corollary: at most 4 k R^2 / margin^2, with the least margin of w* on a batch.
     optimum: Any = stream.population.data.optimum
     batches = [(X @ optimum, y, k) for X, y, k in stream.batches if k]  # scores, labels, k
     loss = _measures(stream.population.k)[f"{surrogate} surrogate"]
@@ -234,7 +229,7 @@ def _mistake_bounds(
     reach = float(np.linalg.norm(stream.X, axis=1).max()) * math.sqrt(4 * most_k)  # R sqrt(4 k)
     bound = min(
         (c * reach + math.sqrt(sum(loss(c * scores, y) for scores, y, _ in batches))) ** 2
-        for c in _MULTIPLES  # w = c w*
+        for c in _MULTIPLES  # w = c w*, so ||w|| is c
     )
     values = {
         "measured": float(mistakes.sum()),
@@ -242,7 +237,7 @@ def _mistake_bounds(
         "trivial": float(sum(k for *_, k in batches)),
     }
     yield f"Theorem {theorem}", "mistakes", values
-    kind = {"avg": "average", "max": "strong"}[surrogate]  # the margin of the corollary
+    kind = {"avg": "average", "max": "strong"}[surrogate]  # margin of batches with both classes
     margin = min(getattr(margins(scores, y, k), kind) for scores, y, k in batches if (y < 0).any())
     if margin > 0:  # else the corollary says nothing
         yield f"Corollary {corollary}", "mistakes", values | {"bound": (reach / margin) ** 2}
@@ -253,8 +248,8 @@ def _steps(
 ) -> Iterator[_Statement]:
     """Yield how Lemma 18 and Lemma 19 (avg) or 20 (max) hold on the batches with mistakes."""
     # Delta_t are the mistakes on batch t, R the largest norm of a row. Lemma 18: the largest ratio
-    # of both sides of ||w_t||^2 - ||w_{t-1}||^2 <= 4 k R^2 Delta_t. Lemmas 19 and 20: the largest
-    # excess of the left side of Delta_t - L_t(w) <= <w_t - w_{t-1}, w>, over multiples w of w*.
+    # of both sides of ||w_t||^2 - ||w_{t-1}||^2 <= 4 k R^2 Delta_t. Lemmas 19 and 20: for w = c w*
+    # the largest excess of the left over the right side of Delta_t - L_t(w) <= <w_t - w_{t-1}, w>.
     optimum: Any = stream.population.data.optimum
     largest_norm = float(np.linalg.norm(stream.X, axis=1).max())  # R
     growth = np.diff(np.sum(weights**2, axis=1))  # of ||w||^2, by each batch
@@ -276,9 +271,10 @@ def _steps(
 def _online_to_batch(
     stream: _Stream, weights: Sequence[NDArray[np.float64]], mistakes: NDArray[np.int64]
 ) -> Iterator[_Statement]:
-    """Yield Theorem 13: the mean loss of the w_t on all rows, and that on the batch after each."""
-    # The first is at most the second plus C `uniform_rate`; both are shares of k. w_0 = 0, where
-    # all scores tie, is left out, and so is the first batch; `mistakes` are those on the others.
+    """Yield Theorem 13: mean losses of the w_t, on all rows and on the batch after each w_t."""
+    # The first mean is at most the second plus C `uniform_rate`; both are shares of k. The paper
+    # prints Delta_t / b, read here as Delta_t / (kappa n_+(X_t)), the loss prec@kappa of w_{t-1} on
+    # batch t. `weights` lack w_0 = 0, where all scores tie, and `mistakes` the first batch.
     population = stream.population
     losses = [population.measured("prec@k loss", population.data.X @ w) for w in weights]
     batches = zip(mistakes, stream.batches[1:], strict=True)
@@ -288,10 +284,10 @@ def _online_to_batch(
 
 
 def _convergence(stream: _Stream, solver: LinearRanker, radius: float) -> Iterator[_Statement]:
-    """Yield Theorem 15: the avg surrogate of the returned w, and the least of multiples of w*."""
-    # The first is at most that of the best w in the ball plus C (`uniform_rate` + sqrt(1 / T)).
+    """Yield Theorem 15: the avg surrogate at the returned w, and the least at multiples of w*."""
+    # The first is at most C (`uniform_rate` + sqrt(1 / T)) above the least surrogate in the ball.
     population = stream.population
-    at_edge = min(radius, 1e3) * population.scores_of_optimum  # of w* with the norm radius, or 1e3
+    at_edge = min(radius, 1e3) * population.scores_of_optimum  # at c w* with c = radius or 1e3
     inside = population.surrogate_at_multiples[radius >= _MULTIPLES]  # at c w* in the ball
     best = min(population.measured("avg surrogate", at_edge), *inside)  # the explicit part
     measured = population.measured("avg surrogate", population.data.X @ solver.coef_)
@@ -300,7 +296,7 @@ def _convergence(stream: _Stream, solver: LinearRanker, radius: float) -> Iterat
 
 
 def _open_ended(measured: float, explicit: float, rate: float) -> dict[str, float]:
-    """Return the quantities of a bound ``explicit + constant rate``, with the least constant."""
+    """Return the quantities of a bound ``explicit + constant * rate`` with its least constant."""
     constant = max(0.0, (measured - explicit) / rate)
     return {"measured": measured, "explicit part": explicit, "rate": rate, "constant": constant}
 
@@ -308,13 +304,13 @@ def _open_ended(measured: float, explicit: float, rate: float) -> dict[str, floa
 def _constants(
     stream: _Stream, eta0: float, radius: float
 ) -> Iterator[tuple[tuple[str, str], float]]:
-    """Yield (theorem, solver) and the least constant with which it holds on a stream."""
+    """Yield (theorem, solver) and the least constant with which the theorem holds on a stream."""
     for solver, statements in _statements(stream, eta0, radius):
         for theorem, _, quantities in statements:
             if "rate" not in quantities:
                 continue  # the statement has no open constant
             yield (theorem, solver), quantities["constant"]
-            if (theorem, solver) == ("Theorem 13", "perceptron-avg"):  # its form with Theorem 7
+            if (theorem, solver) == ("Theorem 13", "perceptron-avg"):  # Corollary 14 adds Theorem 7
                 yield (
                     ("Corollary 14", solver),
                     _constant_of_corollary_14(stream, quantities["measured"]),
@@ -331,14 +327,14 @@ def _constant_of_corollary_14(stream: _Stream, loss: float) -> float:
         / (c * reach / math.sqrt(stream.n_batches) + stream.uniform_rate)
         for c, surrogate in zip(_MULTIPLES, stream.population.surrogate_at_multiples, strict=True)
     )
-    return max(0.0, *needed)
+    return max(0.0, *needed)  # one C for all w
 
 
 _Measure = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
 
 
 def _measures(k: float) -> dict[str, _Measure]:
-    """Return functions of scores and labels: the loss prec@k and its surrogates, as sums."""
+    """Return functions of scores and labels: prec@k and its surrogates, not divided by k."""
 
     def measure(surrogate: Surrogate) -> _Measure:  # binds the surrogate of one turn
         return lambda scores, y: surrogate.evaluate(scores, y > 0)[0]  # without its gradient
@@ -359,10 +355,10 @@ def _deviations(
     radius: float,  # of the w
     rng: np.random.Generator,
 ) -> dict[str, list[NDArray[np.float64]]]:
-    """Return, by measure and sample size, the largest deviation over many w of each sample."""
-    # Theorem 12 bounds how far, for all w, a loss on a sample is from that on all rows, each over
-    # its k. Here all w are near the optimum, then scaled to the norm `radius`. Samples are drawn
-    # with replacement: without it deviations would fall too fast as they grow towards all rows.
+    """Return lists by measure: for each size the samples' largest deviations over many w."""
+    # Theorem 12 bounds how far, for all w, a loss on a sample is from the loss on all rows, each
+    # divided by its k. Here all w are near the optimum, then scaled to the norm `radius`. Samples
+    # are drawn with replacement, else deviations would fall too fast as samples near all rows.
     X, y = np.asarray(dataset.X), dataset.y
     optimum: Any = dataset.optimum
     directions = rng.standard_normal((weights, X.shape[1])) * rng.random((weights, 1))
@@ -398,7 +394,7 @@ def _deviations(
 def _top_averages(
     dataset: Dataset, share: float, size: int, samples: int, rng: np.random.Generator
 ) -> dict[str, float]:
-    """Compare means over the top of samples with that over the top of all rows (Lemma 22)."""
+    """Compare means over the top of samples with the mean over the top of all rows (Lemma 22)."""
     # The means of a function h over the best kappa b of b rows and the best share kappa of all rows
     # differ by at most 4 sqrt(log(2 / delta) / (kappa b)). Here w* ranks, and h marks negatives.
     scores = _Population(dataset, share).scores_of_optimum
@@ -411,7 +407,7 @@ def _top_averages(
 
 
 def _rate(deviations: NDArray[np.float64], size: int) -> dict[str, float]:
-    """Return a quantile of deviations, the rate of Theorem 12 and its constant, their quotient."""
+    """Return a quantile of deviations, the rate of Theorem 12, and their quotient, the constant."""
     measured = float(np.quantile(deviations, 1 - DELTA))
     rate = math.sqrt(math.log(1 / DELTA) / size)
     return {"measured": measured, "rate": rate, "constant": measured / rate}

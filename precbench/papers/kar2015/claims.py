@@ -14,10 +14,9 @@ from precbench.yaml.models import Items
 class ConsistencyClaim(Claim):
     """Some solvers are near the best on all data sets, others fall behind on some."""
 
-    # A solver falls behind on a data set by the fraction that it lacks of the best value of the
-    # solvers `among`; its largest fraction over the data sets counts. On a split the claim holds if
-    # that of each of the `unsteady` exceeds those of all the `steady`, or 0 without any, by more
-    # than `margin`.
+    # On a data set a solver falls behind by 1 - its value / the best value of the solvers `among`;
+    # its largest such fraction over the data sets counts. On a split the claim holds if each of the
+    # `unsteady` falls behind by over `margin` more than all of the `steady` (than 0 if none is).
 
     kind: Literal["consistency"]
     datasets: Items[str]
@@ -40,8 +39,8 @@ class ConsistencyClaim(Claim):
             behind.append(1 - values.div(values.max(axis=1), axis=0))
         by_split = pd.concat(behind).groupby(level=0)
         largest = by_split.max()[by_split.size() == len(behind)]  # of splits with all data sets
-        unsteady = largest[[*self.unsteady]].min(axis=1)  # of the one that falls least behind
-        # Of the steady one that falls most behind; without any, zeros on the same splits.
+        unsteady = largest[[*self.unsteady]].min(axis=1)  # of the unsteady one least behind
+        # Of the steady one most behind; without a steady solver: zeros on the same splits.
         steady = largest[[*self.steady]].max(axis=1) if self.steady else 0 * unsteady
         wins, losses, p = sign_test(unsteady.to_numpy(), (steady + self.margin).to_numpy())
         shares = ", ".join(f"{s} {largest[s].mean():.0%}" for s in (*self.steady, *self.unsteady))

@@ -1,8 +1,8 @@
 """The laws of kar2015 that hold for all scores, and its counterexample, as numbers."""
 
-# A law for all scores can only be refuted. `precision_laws` tries to, with random scores and with
-# scores sought for it, and does the same with a control: the law without its premise, or with
-# another surrogate in it. That violations of the control are found shows what the search can find.
+# A law for all scores can only be refuted. `precision_laws` tries to refute each law, with random
+# scores and with a search for scores, and tries the same with a control: the law without its
+# premise, or with another surrogate. The violations of the control show what the search can find.
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -36,8 +36,8 @@ def precision_laws(
     # Each law is tried on `vectors` random score vectors of each kind in `_SORTS` and by `starts`
     # hill climbs of `steps` moves (``sought``). Numbers of rows, of positives and k are random. The
     # ``excess`` of the left side over the right one is in units of the largest score, at least 1.
-    # The ``control`` is that of an inequality that does not hold, which the search should refute.
-    # Where the premise is a margin of 1, the negatives are shifted to it; in the control it is 0.9.
+    # The ``control`` is the excess of an inequality that is false, which the search should refute.
+    # If the premise is a margin of 1, the negatives are shifted to it, in the control to 0.9.
     rng = np.random.default_rng(seed)
     rows: list[tuple[str, str, str, str, float]] = []
     for law in _LAWS:
@@ -62,7 +62,7 @@ class _Law(NamedTuple):
     place: str  # in the paper
     name: str
     excess: _Quantity  # left - right: at most 0 in all cases, by the law
-    control: _Quantity  # the same of the other inequality: above 0 in some cases
+    control: _Quantity  # left - right of the other inequality: above 0 in some cases
 
 
 def _rows(
@@ -81,7 +81,7 @@ _SORTS: dict[str, Callable[[np.random.Generator, int], NDArray[np.float64]]] = {
 
 def _case(sort: str, rng: np.random.Generator, most_rows: int) -> _Case:
     n = int(rng.integers(4, most_rows + 1))  # rows
-    n_pos = int(rng.integers(2, n))  # and k is below it: some surrogates are equal at k = n_pos
+    n_pos = int(rng.integers(2, n))  # k is drawn below n_pos, where some surrogates are equal
     return _Case(_SORTS[sort](rng, n), rng.permutation(n) < n_pos, int(rng.integers(1, n_pos)))
 
 
@@ -95,16 +95,16 @@ def _climb(excess: _Quantity, rng: np.random.Generator, most_rows: int, steps: i
     best = _relative(excess, case)
     for _ in range(steps):
         moved = case.scores.copy()
-        moved[rng.integers(len(moved))] = _SORTS["normal"](rng, 1)[0]  # one score anew
+        moved[rng.integers(len(moved))] = _SORTS["normal"](rng, 1)[0]  # another random score
         if (reached := _relative(excess, case._replace(scores=moved))) >= best:
             case, best = case._replace(scores=moved), reached
     return best
 
 
-def _loss(name: str) -> _Quantity:  # a surrogate by its name, or the loss itself
+def _loss(name: str) -> _Quantity:  # the surrogate, or the loss prec@k, with this name
     if name == "prec@k":
-        return lambda case: prec_loss(*case)
-    return lambda case: replace(SURROGATES[name], k=case.k).evaluate(*case[:2])[0]
+        return lambda case: prec_loss(*case)  # scores, positive, k
+    return lambda case: replace(SURROGATES[name], k=case.k).evaluate(case.scores, case.positive)[0]
 
 
 def _excess(left: str, right: str, quantity: Callable[[str], _Quantity] = _loss) -> _Quantity:
@@ -119,7 +119,7 @@ def _vanishes(surrogate: str, kind: str, gamma: float) -> _Quantity:
     """Return a function: how far surrogate and loss are from 0 in a case shifted to a margin."""
 
     def distance(case: _Case) -> float:
-        shift = _margin(kind)(case) - gamma  # of the negatives: their margin is then gamma
+        shift = _margin(kind)(case) - gamma  # of the negatives: the margin is then gamma
         shifted = case._replace(scores=case.scores + shift * ~case.positive)
         return max(abs(_loss(surrogate)(shifted)), _loss("prec@k")(shifted))
 
@@ -132,7 +132,7 @@ def _avg_from_struct(case: _Case) -> float:
 
 def _largest_over_sets(surrogate: str) -> _Quantity:
     """Return a function: the largest xi of Claim 1, over all sets of k rows, less a surrogate."""
-    # xi of a set: the scores in it, plus 1 for each negative, less the k largest of the positives.
+    # xi of a set sums its scores, plus 1 for each negative, less the k largest scores of positives.
 
     def excess(case: _Case) -> float:
         scores, positive, k = case
@@ -144,25 +144,25 @@ def _largest_over_sets(surrogate: str) -> _Quantity:
 
 
 def _lemma_16(case: _Case, sign: float = 1.0) -> float:
-    """Return the mean of the k least scores less that of the k' > k least, times `sign`."""
+    """Return the mean of the k least scores less the mean of the k' > k least, times `sign`."""
     ordered = np.sort(case.scores)
     return sign * float(ordered[: case.k].mean() - ordered[: case.positive.sum()].mean())
 
 
 def _lemma_21(case: _Case, share: float = 1.0) -> float:
-    """Return the move of the mean of the k largest scores, less `share` of the largest move."""
-    # The scores of positives move by the first score, those of negatives by half of it.
+    """Return how far the mean of the k largest scores moves, less `share` of the largest move."""
+    # The scores of positives move by the first score, those of negatives by half the first score.
     other = case.scores + case.scores[0] * np.where(case.positive, 1.0, 0.5)
     change = np.mean(np.sort(case.scores)[-case.k :] - np.sort(other)[-case.k :])
     return float(abs(change) - share * np.abs(case.scores - other).max())
 
 
-def _upper_bound(place: str, left: str, surrogate: str) -> _Law:  # struct is none: the control
+def _upper_bound(place: str, left: str, surrogate: str) -> _Law:  # struct is no bound
     return _Law(place, f"{left} <= {surrogate}", _excess(left, surrogate), _excess(left, "struct"))
 
 
 def _order(left: str, right: str, quantity: Callable[[str], _Quantity], suffix: str = "") -> _Law:
-    """Return the law that one quantity is not above another; the reverse is its control."""
+    """Return the law `left` <= `right`, with the reverse inequality as its control."""
     name = f"{left} <= {right}{suffix}"
     return _Law("Figure 1", name, _excess(left, right, quantity), _excess(right, left, quantity))
 
@@ -203,10 +203,10 @@ _LAWS = (
 
 def appendix_a(weights: Annotated[list[PositiveFloat], Field(min_length=1)]) -> pd.DataFrame:
     """Evaluate the struct surrogate on the six points of Appendix A, as scaled there."""
-    # The score of a point x is w x / 6. At each weight w > 0: ``struct(w)``, ``struct(-w)`` and its
-    # distance ``from 1 - w / 6``, ``loss(-w)``, the loss prec@1. Besides: the ``least`` value for
-    # weights of either sign; ``root``, the w < 0 at which struct is 0; ``case (i)``, the least w >
-    # 0 from which on struct is w / 2.
+    # The score of a point x is w x / 6. At each weight w > 0: ``struct(w)``, ``struct(-w)``, the
+    # distance of the latter ``from 1 - w / 6``, and ``loss(-w)``, the loss prec@1 at -w. Besides:
+    # the ``least`` struct for each sign of the weights; ``root``, the w < 0 at which struct is 0;
+    # ``case (i)``, the least w > 0 from which on struct is w / 2.
     rows: list[tuple[str, str, float]] = []
     for w in weights:
         at = {"struct(w)": _struct(w), "struct(-w)": _struct(-w)}
@@ -226,12 +226,12 @@ def appendix_a(weights: Annotated[list[PositiveFloat], Field(min_length=1)]) -> 
 
 _POINTS = np.array([-1.0, -1.0, -2.0, -3.0, -3.0, -3.0])
 _LABELS = np.array([1, 1, 1, 0, 0, 0])
-_TINY = 1e-12
+_TINY = 1e-12  # for rounding
 
 
 def _struct(w: float) -> float:
     """Return the struct surrogate at w for k = 1, by the first display of Appendix A."""
-    scores = w * _POINTS / len(_POINTS)  # as scaled there; a labelling has a single 1
+    scores = w * _POINTS / len(_POINTS)  # as scaled there; a labelling has a single 1 (k = 1)
     return float((1 + scores - _LABELS).max() - scores[_LABELS == 1].sum())
 
 

@@ -1,19 +1,19 @@
 """Where the surrogates have their minimum: at w = 0, if no ranking can be better."""
 
 # At w = 0 the avg surrogate has the value k, and its subgradients are the sums of k different
-# negatives less k times the mean of the positives. Being convex, it is least at w = 0 if and only
-# if a convex combination of these is 0: if the mean of the positives is a mean of the negatives in
-# which none has a weight above 1/k. For the max surrogate the mean of the positives may be weighted
-# too, none above 1/k. A linear programme finds whether there are such weights.
+# negatives less k times the mean of the positives. The surrogate is convex, so it is least at w = 0
+# if and only if a convex combination of the subgradients is 0: if the mean of the positives is a
+# weighted mean of the negatives in which no weight exceeds 1/k. For the max surrogate the mean of
+# the positives may be weighted too, by at most 1/k each. A linear programme finds the weights.
 #
-# For the problems of the cutting plane, a risk with the square of ||w||, the answer is the same for
-# every C, as the square has the gradient 0 at w = 0. There the most violated labellings of "at
-# least k" ones, and those of the F-measure, have no true positive and any number of false ones, and
-# the constant column makes their weights sum up to the number of the positives: w = 0 is the
-# minimiser if and only if the mean of the positives is a mean of negatives in which none weighs
-# more than 1/n_pos, whatever k is. For pAUC none may weigh more than 1/ceil(beta n_neg). With
-# exactly k ones, as (3) has it, k times a mean of negatives, none above 1/k, has to be n_pos times
-# the mean of the positives.
+# The cutting plane minimises a risk plus the square of ||w||, whose gradient is 0 at w = 0, so the
+# answer is the same for every C: w = 0 is the minimiser if and only if
+#   "struct, at least k", F-measure   the mean of the positives is a mean of negatives with weights
+#       of at most 1/n_pos, whatever k is. At w = 0 the most violated labellings have no true
+#       positive and any number of false ones; the constant column makes their weights sum to n_pos.
+#   "pauc"    the mean of the positives is a mean with weights of at most 1/ceil(beta n_neg).
+#   "struct"  (exactly k ones, as in (3)) n_pos times the mean of the positives is k times a mean of
+#       negatives with weights of at most 1/k.
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -56,43 +56,49 @@ def surrogate_minima(
     # Of each surrogate: whether w = 0 is a minimiser (1 or 0); of avg and max also, for each step
     # size, the surrogate as a multiple of its value at w = 0. Rows are scaled as the cards
     # recommend, then also to norm 1.
-    table = []
+    columns = ["dataset", "rows", "surrogate", "quantity", "eta0", "value"]
+    table: list[tuple[str, str, str, str, float, float]] = []
     for name in datasets:
         dataset = load_dataset(name)
         scaler = Scaler(DATASETS[name].scaling).fit(dataset.X)
         scaled, positive = scaler.transform_in_place(dataset.X.copy()), dataset.y > 0
-        for rows, scaling in _ROWS.items():
+        random_state = trial_seed(seed, name, 0)
+        sgd = SGDAtK(k=k, epochs=epochs, batch_size=batch_size, random_state=random_state)
+        for rows, scaling in _ROWS.items():  # "as scaled" first: X overwrites `scaled`
             X = Scaler(scaling).fit(scaled).transform_in_place(scaled)
-            for problem in ("struct", "struct, at least k", "pauc"):  # not minimised by SGD@k here
-                is_least = is_least_at_zero(X, positive, beta if problem == "pauc" else k, problem)
-                table.append([name, rows, problem, _MINIMISER, np.nan, float(is_least)])
-            is_least = False  # whether w = 0 is a minimiser, of the surrogates so far
-            for surrogate in ("avg", "max"):  # those on which SGD@k is run
-                labels = [name, rows, surrogate]
-                # Where avg is least at w = 0, so is max: it lies above avg and touches it there.
-                is_least = is_least or is_least_at_zero(X, positive, k, surrogate)
-                table.append([*labels, _MINIMISER, np.nan, float(is_least)])
-                loss = SURROGATES[surrogate]
-                at_zero = loss.value(np.zeros(len(positive)), positive, k)  # all scores are 0
-                for step in eta0:
-                    solver = SGDAtK(
-                        surrogate, k=k, eta0=step, epochs=epochs, batch_size=batch_size,
-                        random_state=trial_seed(seed, name, 0),
-                    )  # fmt: skip
-                    w = solver.fit(X, dataset.y).coef_
-                    ratio = loss.value(linear_scores(as_rows(X), w), positive, k) / at_zero
-                    table.append([*labels, "relative to w = 0", step, ratio])
-    return pd.DataFrame(
-        table, columns=["dataset", "rows", "surrogate", "quantity", "eta0", "value"]
-    )
+            is_least = {
+                problem: is_least_at_zero(X, positive, beta if problem == "pauc" else k, problem)
+                for problem in ("struct", "struct, at least k", "pauc", "avg")
+            }
+            # Where avg is least at w = 0, so is max: max lies above avg, and equals avg at w = 0.
+            is_least["max"] = is_least["avg"] or is_least_at_zero(X, positive, k, "max")
+            for surrogate, is_minimiser in is_least.items():
+                table.append((name, rows, surrogate, _MINIMISER, np.nan, float(is_minimiser)))
+                if surrogate in ("avg", "max"):  # those that SGD@k minimises
+                    table += (
+                        (name, rows, surrogate, "relative to w = 0", step, ratio)
+                        for step, ratio in _ratios_of(sgd, surrogate, X, dataset.y, k, eta0)
+                    )
+    return pd.DataFrame(table, columns=columns)
+
+
+def _ratios_of(
+    sgd: SGDAtK, surrogate: str, X: Any, y: NDArray[np.float64], k: float, eta0: list[float]
+) -> Iterator[tuple[float, float]]:
+    """Yield each step size, and the surrogate at the w of `sgd` divided by that at w = 0."""
+    loss, positive = SURROGATES[surrogate], y > 0
+    at_zero = loss.value(np.zeros(len(y)), positive, k)  # all scores are 0
+    for step in eta0:
+        w = sgd.set_params(surrogate=surrogate, eta0=step).fit(X, y).coef_
+        yield step, loss.value(linear_scores(as_rows(X), w), positive, k) / at_zero
 
 
 _Measure = Callable[..., float]  # of labels and scores
 
 
 def _problem(name: str, beta: float) -> tuple[dict[str, Any], _Measure]:
-    """Return the parameters of `CuttingPlane`, and the measure that its objective stands for."""
-    # The name is ``pauc``, ``f1`` or ``prec@K``, K a share of the positives.
+    """Return the parameters of `CuttingPlane`, and the measure that the objective stands for."""
+    # `name` is ``pauc``, ``f1`` or ``prec@K``, K a share of the positives.
     if name == "pauc":
         return {"objective": "pauc", "beta": beta}, partial(partial_auc, beta=beta)
     if name == "f1":
@@ -110,10 +116,10 @@ def cutting_plane_minima(
     paths: list[str],
     seed: Seed,
 ) -> pd.DataFrame:
-    """Measure the values that the cutting plane reaches, as multiples of that of w = 0."""
+    """Measure the values that the cutting plane reaches, as multiples of the value at w = 0."""
     # Each data set has one random split, 70 % for training, and is scaled as its card recommends.
-    # The `problems` are ``pauc``, ``f1``, or ``prec@`` with a fraction of the positives, for
-    # labellings of at least so many ones. `paths` names data sets of which every iterate of the
+    # The `problems` are ``pauc``, ``f1``, or ``prec@`` with a fraction of the positives, the least
+    # number of ones of a labelling. `paths` names the data sets for which every iterate of the
     # first problem is shown. Measures (partial AUC, F1 or precision) are of the test rows.
     table: list[tuple[str, str, float, float, str, float]] = []
     for name in datasets:
@@ -140,7 +146,7 @@ def cutting_plane_minima(
 
 
 class _FitTrace:
-    """A trace that measures each iterate on the test rows, and tells what the fit has reached."""
+    """A trace that measures each iterate on the test rows; the results are `summary` and `path`."""
 
     def __init__(self, measure: _Measure, X: Any, labels: NDArray[np.float64]):
         self._measure = measure
@@ -149,13 +155,13 @@ class _FitTrace:
 
     def __call__(self, solver: CuttingPlane) -> bool:
         if solver.n_iter_ > len(self._measured):  # a new iterate
-            w = np.append(solver.coef_, getattr(solver, "intercept_", []))
+            w = np.append(solver.coef_, getattr(solver, "intercept_", []))  # [] adds nothing
             self._measured.append(self.measure(w))
-        return False
+        return False  # the fit goes on
 
     def measure(self, w: NDArray[np.float64]) -> float:
         scores = linear_scores(self._rows, np.ascontiguousarray(w[: self._n]))
-        return float(self._measure(self._labels, scores + sum(w[self._n :])))  # + the intercept
+        return float(self._measure(self._labels, scores + sum(w[self._n :])))  # + intercept, or 0
 
     def summary(self, solver: CuttingPlane) -> Iterator[tuple[float, str, float]]:
         at_zero, best = solver.primal_path_[0], solver.best_weights_  # the first iterate is w = 0
@@ -171,14 +177,14 @@ class _FitTrace:
             "iterations": float(solver.n_iter_),
             "converged": float(solver.converged_),
         }.items():
-            yield np.nan, quantity, value
+            yield np.nan, quantity, value  # iteration: none
 
     def path(self, solver: CuttingPlane) -> Iterator[tuple[float, str, float]]:
         at_zero = solver.primal_path_[0]
         paths = {
             "value": solver.primal_path_ / at_zero,
             "best": solver.best_path_ / at_zero,
-            "bound so far": np.maximum(solver.lower_bound_path_, 0) / at_zero,
+            "bound so far": np.maximum(solver.lower_bound_path_, 0) / at_zero,  # no value is < 0
             "measure": self._measured,
         }
         for quantity, path in paths.items():
@@ -187,25 +193,26 @@ class _FitTrace:
 
 def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrogate: str) -> bool:
     """Return whether w = 0 minimises a surrogate, by the linear programme of the file's head."""
-    # It does if a weighted mean of the positives equals one of the negatives, with bounded weights.
-    # `k` is a count, or a fraction of the positives, for "pauc" of the negatives: the head's beta.
+    # It does if bounded weights exist with which the sums of positives and of negatives are equal.
+    # `k` is a count, or a fraction of the positives; for "pauc" of the negatives, the head's beta.
     from scipy.optimize import linprog
 
     n_pos = int(positive.sum())
     count = resolve_k(k, len(positive) - n_pos if surrogate == "pauc" else n_pos)  # k as a count
-    # The weights of the negatives: their sum, and the largest that one of them may have.
-    total = count / n_pos if surrogate == "struct" else 1.0  # struct: exactly k ones
+    # The negatives' weights sum to `total`, each at most `most_neg`: 1 and 1/k (avg, max), 1 and
+    # 1/ceil(beta n_neg) (pauc), 1 and 1/n_pos (at least k ones), k/n_pos and 1/n_pos (exactly k).
+    total = count / n_pos if surrogate == "struct" else 1.0
     most_neg = 1 / n_pos if surrogate.startswith("struct") else 1 / count
     pos, neg = sparse.csc_array(X[positive].T), sparse.csc_array(X[~positive].T)
     if surrogate != "max":  # all positives have the same weight: take their mean
         pos = sparse.csc_array(pos.mean(axis=1)[:, np.newaxis])
     # Unknown are the weights of negatives, then of positives.
     blocks = [
-        [neg, -pos],  # both weighted sums of rows are equal
+        [neg, -pos],  # the weighted sums of negatives and of positives are equal
         [np.ones((1, neg.shape[1])), None],  # the weights of the negatives sum up to `total`
-        [None, np.ones((1, pos.shape[1]))],  # those of the positives to 1
+        [None, np.ones((1, pos.shape[1]))],  # the weights of the positives to 1
     ]
-    most_pos = 1 / min(count, pos.shape[1])  # 1 if the positives are one mean
+    most_pos = 1 / min(count, pos.shape[1])  # 1/k, or 1 if the mean stands for the positives
     bounds = np.repeat([[0, most_neg], [0, most_pos]], [neg.shape[1], pos.shape[1]], axis=0)
     right_side = np.append(np.zeros(X.shape[1]), [total, 1])
     result = linprog(

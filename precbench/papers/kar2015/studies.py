@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
 
 _KEYS = ["theorem", "measure", "solver", "dataset", "batch_size"]
-_ROUNDING = 1e-9  # of both sides of a lemma that holds with equality, as its claim allows
+_ROUNDING = 1e-9  # of both sides of a lemma that holds with equality; the claim allows as much
 
 
 def _means_over_splits(values: pd.DataFrame) -> pd.DataFrame:
-    """Return means over the splits of all quantities, and of how often and how a bound holds."""
+    """Return means over splits of all quantities, of ``holds`` (0 or 1) and the ``share``."""
     splits = values.dropna(subset="batch_size").fillna({"split": 0})  # 0: measured without splits
     wide = splits.pivot(index=[*_KEYS, "split"], columns="quantity", values="value").reset_index()
     holds = (wide["measured"] <= wide["bound"] + _ROUNDING).astype(float)
-    wide["holds"] = holds.where(wide["bound"].notna())  # its mean: the share of splits it holds in
+    wide["holds"] = holds.where(wide["bound"].notna())  # whether the bound holds; NaN without one
     wide["share"] = (wide["measured"] / wide["bound"]).where(wide["bound"] > 0)  # of the bound
     means = wide.groupby(_KEYS, sort=False).mean(numeric_only=True).drop(columns="split")
     return means.reset_index().melt(_KEYS, var_name="quantity").dropna(subset="value")
@@ -35,7 +35,7 @@ _PANELS = {
 
 def _draw(figure: "SubFigure", result: Result) -> None:
     """Draw shares of the bounds, deviations and constants by batch size, a panel for each."""
-    means = _means_over_splits(result.values)  # quantities without a panel are not drawn
+    means = _means_over_splits(result.values)  # drawn are the quantities in `_PANELS`
     # "measured" is drawn of Theorem 12 only, as a deviation; "constant" of the other statements.
     not_drawn = (means["theorem"] == "Theorem 12").map({True: "constant", False: "measured"})
     means = means[means["quantity"] != not_drawn]
@@ -50,7 +50,7 @@ def _draw(figure: "SubFigure", result: Result) -> None:
 
 
 def _draw_laws(figure: "SubFigure", result: Result) -> None:
-    """Draw the largest excess of each law and of its control, with the laws one above the other."""
+    """Draw the largest excess of each law and of its control, the laws one above another."""
     largest = result.values.groupby(["law", "quantity"], sort=False)["value"].max().reset_index()
     # `draw_panels` puts "value" on the y axis: here the laws. The dash "" draws markers, no line.
     largest = largest.rename(columns={"value": "excess", "law": "value"}).assign(panel="")
@@ -62,7 +62,7 @@ def _draw_laws(figure: "SubFigure", result: Result) -> None:
 
 
 def _draw_appendix(figure: "SubFigure", result: Result) -> None:
-    """Draw the struct surrogate at weights of both signs, and the loss at negative ones."""
+    """Draw the struct surrogate at weights of both signs, and the loss at negative weights."""
     signs = {"struct(w)": 1, "struct(-w)": -1, "loss(-w)": -1}  # "weight" holds absolute values
     values = result.values[result.values["quantity"].isin(signs)].assign(panel="Appendix A")
     values["weight"] = values["weight"].astype(float) * values["quantity"].map(signs)
@@ -73,7 +73,7 @@ def _draw_appendix(figure: "SubFigure", result: Result) -> None:
 
 
 def _draw_minima(figure: "SubFigure", result: Result) -> None:
-    """Draw the surrogates that SGD@k reaches by step size, as multiples of those at w = 0."""
+    """Draw the surrogates that SGD@k reaches by step size, as multiples of values at w = 0."""
     reached = result.values.dropna(subset="eta0")
     curves = reached.assign(curve=reached["dataset"] + ", " + reached["surrogate"])
     for axes in draw_panels(
@@ -101,14 +101,18 @@ PRECISION_RATES = StudyKind(
     tables=tabulate(["theorem", "solver", "quantity", "batch_size"]),
     draw=in_panels(
         lambda values: values.assign(curve=values["theorem"] + ", " + values["solver"]),
-        x="batch_size", panel="quantity", curve="curve", dashes={"constant": "-"}, log=("x",),
+        x="batch_size",
+        panel="quantity",
+        curve="curve",
+        dashes={"constant": "-"},
+        log=("x",),
         xlabel="b = T (batches, and rows of each)",
     ),
     size=(6.4, 3.6),
-    caption="Each bound has a factor that the paper leaves open. The smallest with which the "
-    "bound holds, the mean over {repetitions} streams of b batches of b rows of {dataset}; it "
-    "should not grow with b.",
-)  # fmt: skip
+    caption="Each bound has a factor that the paper leaves open. Shown is the smallest factor with "
+    "which the bound holds, as the mean over {repetitions} streams of b batches of b rows of "
+    "{dataset}; it should not grow with b.",
+)
 
 PRECISION_LAWS = StudyKind(
     compute="precbench.papers.kar2015.laws:precision_laws",
@@ -119,7 +123,7 @@ PRECISION_LAWS = StudyKind(
         "The largest excess of the left side over the right one; a law holds where it is not "
         "above 0 except for rounding. Scores of the same kinds break the control.",
         across="quantity",
-        rows=lambda values: values[values["quantity"] != "allowed"],
+        rows=lambda values: values[values["quantity"] != "allowed"],  # 0 in all rows
     ),
     draw=_draw_laws,
     size=(7.0, 3.6),
@@ -164,15 +168,15 @@ CUTTING_PLANE_MINIMA = StudyKind(
     tables=tabulate(
         ["dataset", "problem", "C"],
         "The smallest value found and the lower bound, as multiples of the value at w = 0; the "
-        "norms of the best w and of the last iterate; what both, and w = 0, reach in the test.",
+        "norms, and the measures on test rows, of the best w, the last iterate and w = 0.",
         across="quantity",
         rows=lambda values: values[values["iteration"].isna()],  # the summaries, not the iterates
     ),
     draw=_draw_optima,
     size=(10.0, 4.6),
     caption="The value of each iterate of the cutting plane, the smallest so far and the lower "
-    "bound, as multiples of the value at w = 0, where all scores tie; and what it reaches on the "
-    "test rows.",
+    "bound, as multiples of the value at w = 0, where all scores tie; and the measure of each "
+    "iterate on the test rows.",
 )
 
 PRECISION_BOUNDS = StudyKind(
@@ -181,10 +185,10 @@ PRECISION_BOUNDS = StudyKind(
     numbers=("split", "batch_size"),
     tables=tabulate(
         _KEYS,
-        "Means over the splits, and the share of them in which the bound holds. Trivial: the most "
-        "mistakes that the batches allow, so that a larger bound is vacuous. Where a constant is "
-        "open the bound is the explicit part plus a constant times the rate, and the constant is "
-        "the smallest that suffices, which should stay bounded as b grows.",
+        "Means over the splits. Holds: the share of splits in which the bound holds. Trivial: the "
+        "most mistakes that the batches allow, so that a larger bound is vacuous. Where a constant "
+        "is open the bound is the explicit part plus a constant times the rate, and the constant "
+        "is the smallest that suffices, which should stay bounded as b grows.",
         across="quantity",
         rows=lambda values: _means_over_splits(values).query("quantity != 'share'"),
     ),

@@ -34,8 +34,7 @@ def ranked_lists(
     measures: Measures,
 ) -> pd.DataFrame:
     """Measure ranked lists, with their scores multiplied by each scale (Tables 1 and 2)."""
-    # A loss other than zero-one depends on the scale of the scores, so several can be tried.
-    # Columns: ``list``, ``scale``, ``measure``, ``value``.
+    # A loss other than zero-one depends on the scale of the scores, so several scales can be tried.
     rows = []
     for name, ranked in lists.items():
         for scale, (label, measure) in itertools.product(scales, measures.items()):
@@ -70,8 +69,8 @@ def pair_shares(
 def pnorm_shares(y_true: ArrayLike, y_score: ArrayLike, p: float) -> NDArray[np.float64]:
     """Return the share of each pair in the risk of the P-Norm Push, highest scores first."""
     # The risk sums ``height**p`` over the negatives k, with the height ``sum_i e^(s_k - s_i)``, i
-    # over the positives. A pair has that of k times the share of i in the height, divided by the
-    # risk; in logs nothing overflows.
+    # over the positives. The share of a pair is ``height**p`` of k, times the share of i in this
+    # height, divided by the risk; in logs nothing overflows.
     z = _differences(y_true, y_score)  # s_k - s_i, a row for each i
     log_heights = np.logaddexp.reduce(z, axis=0)
     return np.exp((p - 1) * log_heights + z - np.logaddexp.reduce(p * log_heights))
@@ -80,7 +79,7 @@ def pnorm_shares(y_true: ArrayLike, y_score: ArrayLike, p: float) -> NDArray[np.
 def ir_shares(y_true: ArrayLike, y_score: ArrayLike) -> NDArray[np.float64]:
     """Return the share of each pair in the objective of the IR Push, highest scores first."""
     # The objective sums ``ln(1 + sum_k e^(s_k - s_i))``, k over the negatives, for the positives i.
-    # A pair has that of i times the share of k in its inner sum, divided by the objective.
+    # The share of a pair is the term of i, times the share of k in it, divided by the objective.
     z = _differences(y_true, y_score)  # s_k - s_i, a row for each i
     log_sums = np.logaddexp.reduce(z, axis=1, keepdims=True)
     contributions = np.logaddexp(0, log_sums) * np.exp(z - log_sums)
@@ -118,8 +117,8 @@ def discount_factors(
 
 def lemma_7(p: Annotated[float, Field(gt=1)], a: Share, points: AtLeastTwo) -> pd.DataFrame:
     """Compare both sides of Lemma 7 for a fixed a and for b from 0 to 1 (Figure 8)."""
-    # |a^(1/p) - b^(1/p)| <= min(|a - b| a^(1/p - 1), |a - b|^(1/p)). The quotient of both terms of
-    # the minimum is (|a - b| / a)^(1 - 1/p): the first is the smaller one for b between 0 and 2 a.
+    # |a^(1/p) - b^(1/p)| <= min(|a - b| a^(1/p - 1), |a - b|^(1/p)). The quotient of the two terms
+    # of the minimum is (|a - b| / a)^(1 - 1/p): the first is the smaller for b between 0 and 2 a.
     b = np.linspace(0, 1, points)
     left = np.abs(a ** (1 / p) - b ** (1 / p))
     root = np.abs(a - b) ** (1 / p)
@@ -139,7 +138,7 @@ def lemma_7(p: Annotated[float, Field(gt=1)], a: Share, points: AtLeastTwo) -> p
 
 def _curves(
     name: str, x: NDArray, curves: Mapping[str, NDArray], facts: Mapping[str, float]
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # facts are numbers without an x
     parts = [pd.DataFrame({"curve": curve, name: x, "value": y}) for curve, y in curves.items()]
     fact_rows = pd.DataFrame({"curve": [*facts], name: np.nan, "value": [*facts.values()]})
     return pd.concat([*parts, fact_rows], ignore_index=True)
@@ -157,8 +156,8 @@ def one_dimensional(
     rng = np.random.default_rng(seed)
     drawn = pd.DataFrame(_measure_both(*_draw_sample(rng, epsilon, m)) for _ in range(repetitions))
     test = pd.Series(_measure_both(*_draw_sample(rng, epsilon, test_size)))
-    bound = (1 - epsilon) ** m  # from below, of the probability that the increasing one is chosen
-    chosen = drawn.loc[drawn["chosen"], "increasing R_max / I"]  # of sets that choose it
+    bound = (1 - epsilon) ** m  # from below, of the probability that "increasing" is chosen
+    chosen = drawn.loc[drawn["chosen"], "increasing R_max / I"]  # of sets that choose "increasing"
     supported = _is_at_least(bound, len(chosen), repetitions)  # by a binomial test
     up = "increasing"
     rows: list[tuple[str, str, str, float]] = [
@@ -196,23 +195,23 @@ def _draw_sample(rng: np.random.Generator, epsilon: float, n: int) -> tuple[NDAr
 
 
 def _measure_both(labels: NDArray, x: NDArray) -> dict[str, float]:
-    """Measure an increasing and a decreasing function of x, and which of them R_max chooses."""
+    """Measure an increasing and a decreasing function of x, and whether R_max chooses the first."""
     n_pos = np.sum(labels == 1)
     scores = {"increasing": x, "decreasing": -x}
     worst = {f"{function} R_max / I": r_max(labels, s) / n_pos for function, s in scores.items()}
     return {
         "missed": bool(np.all(np.abs(x) <= 1)),  # no row outside of [-1, 1]
-        "chosen": worst["increasing R_max / I"] < worst["decreasing R_max / I"],
+        "chosen": worst["increasing R_max / I"] < worst["decreasing R_max / I"],  # increasing
         "tied": worst["increasing R_max / I"] == worst["decreasing R_max / I"],
         **worst,
         **{f"{function} AUC": auc(labels, s) for function, s in scores.items()},
     }
 
 
-def _is_at_least(probability: float, successes: int, trials: int) -> bool:
+def _is_at_least(probability: float, successes: int, draws: int) -> bool:
     from scipy.stats import binom
 
-    return bool(binom.cdf(successes, trials, probability) >= 0.01)  # the level of the test
+    return bool(binom.cdf(successes, draws, probability) >= 0.01)  # the level of the test
 
 
 def push_variants(
@@ -226,8 +225,8 @@ def push_variants(
 ) -> pd.DataFrame:
     """Compare the pushes of Section 7: at the top, the bottom, both ends, and on crucial pairs."""
     # The crucial pairs are those of the `crucial` positives that the push at the top ranks lowest,
-    # each with every negative of the training set; the push on them ignores all other pairs.
-    # ``R^(1/p)`` is the p-norm of the heights of negatives, at the bottom of those of positives.
+    # each with every negative of the training set; the push on these ignores all other pairs.
+    # ``R^(1/p)`` is the p-norm of the heights of negatives, at the bottom of heights of positives.
     return means_of_fits(
         (name, *compared)
         for name in datasets
@@ -237,7 +236,7 @@ def push_variants(
 
 
 def means_of_fits(values: Iterable[tuple[str, str, str, str, float]]) -> pd.DataFrame:
-    """Return mean and standard error over training sets, for each data set, fit, part, measure."""
+    """Return mean and standard error over training sets, by data set, fit, rows and measure."""
     keys = ["dataset", "fit", "rows", "measure"]
     groups = pd.DataFrame(values, columns=[*keys, "value"]).groupby(keys, sort=False)["value"]
     parts = [
@@ -251,10 +250,13 @@ Rows = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def training_sets(name: str, rows: int, repetitions: int, seed: int) -> Iterator[tuple[Rows, Rows]]:
-    """Yield training sets of so many rows of a data set, each with the other rows to test on."""
+    """Yield random training sets of `rows` rows, each with all other rows of the data set."""
     X, y = scaled_to_unit(name)
     if rows >= len(y):
-        raise InputError(f"rows = {rows:,}, but {name} has {len(y):,}; give fewer to train on")
+        raise InputError(
+            f"rows = {rows:,}, but {name} has {len(y):,} rows, and some must be left to test on; "
+            "reduce rows"
+        )
     for repetition in range(repetitions):
         order = np.random.default_rng([seed, repetition]).permutation(len(y))
         train, test = order[:rows], order[rows:]
@@ -262,7 +264,7 @@ def training_sets(name: str, rows: int, repetitions: int, seed: int) -> Iterator
 
 
 def scaled_to_unit(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the rows of a data set, each feature scaled to [0, 1] over all of them, and labels."""
+    """Return the rows of a data set, each feature scaled to [0, 1] over all rows, and labels."""
     data = load_dataset(name)
     X: Any = data.X
     X = X.toarray() if sparse.issparse(X) else X

@@ -34,11 +34,10 @@ def _comparable(result: Result) -> list[list[str]]:
     return list(groups.values())
 
 
-def _measures(result: Result) -> dict[str, Metric]:
-    metrics = [
-        Metric(*next(iter(entry.items()))) if isinstance(entry, dict) else Metric(entry, {})
-        for entry in result.parameters["measures"]  # names, or {name: parameters}
-    ]
+def _measures(result: Result) -> dict[str, Metric]:  # the metrics of the study by label
+    measures = result.parameters["measures"]  # names, or {name: parameters}
+    entries = [entry if isinstance(entry, dict) else {entry: {}} for entry in measures]
+    metrics = [Metric(name, params) for entry in entries for name, params in entry.items()]
     return {metric.label: metric for metric in metrics}
 
 
@@ -59,7 +58,7 @@ def _ranked_tables(result: Result) -> Iterator[Table]:
             )
 
 
-def _ranked_row(metric: Metric, values: list[float]) -> list[Cell]:
+def _ranked_row(metric: Metric, values: list[float]) -> list[Cell]:  # label, values; best bold
     best = min(values) if metric.smaller_is_better else max(values)
     bold = [value == best and len(set(values)) > 1 for value in values]  # unless all are equal
     cells = [Cell(f"{value:,.7g}", chosen) for value, chosen in zip(values, bold, strict=True)]
@@ -67,7 +66,7 @@ def _ranked_row(metric: Metric, values: list[float]) -> list[Cell]:
 
 
 def _draw_ranked(figure: "SubFigure", result: Result) -> None:
-    """Draw the norm of each risk of a list, divided by that of the first list of its group."""
+    """Draw the norm of each risk of a list, divided by the norm of the first list in its group."""
     table = _with_powers(result)  # a row per list, scale and risk; norm: R^(1/p)
     parts = []
     for first, *others in _comparable(result):
@@ -97,7 +96,7 @@ def _with_powers(result: Result) -> pd.DataFrame:
         for label, metric in _measures(result).items()
         if metric.name == "pnorm_risk" and not metric.params.get("log")
     ]
-    # Rows of other measures are left out by the merge.
+    # The merge, on "measure", leaves out the rows of other measures.
     table = result.values.merge(pd.DataFrame(risks, columns=["measure", "p", "loss"]))
     return table.assign(norm=table["value"] ** (1 / table["p"]))
 
@@ -147,7 +146,7 @@ def _draw_curves(figure: "SubFigure", result: Result, x: str, ylabel: str) -> No
 def _draw_lemma(figure: "SubFigure", result: Result) -> None:
     _draw_curves(figure, result, "b", "difference of roots and its bounds")
     [axes] = figure.axes
-    # Up to b = 2 a the first term of the minimum is the smaller one.
+    # Up to b = 2 a the first term of the minimum is the smaller.
     axes.axvspan(0, min(2 * result.parameters["a"], 1), color="0.94", linewidth=0, zorder=0)
     axes.set_ylim(bottom=0)
 
@@ -166,7 +165,7 @@ def _draw_fits(figure: "SubFigure", result: Result) -> None:
 
 
 def _theorem_tables(result: Result) -> Iterator[Table]:
-    table = result.values[result.values["statement"] != ""]
+    table = result.values[result.values["statement"] != ""]  # without the limit of all ratios
     has_size = table["size"].notna()
     yield value_table(result, table[~has_size], ["statement", "p", "quantity"])
     yield value_table(
@@ -223,8 +222,8 @@ PUSH_VARIANTS = StudyKind(
     numbers=(),
     tables=tabulate(
         _FITS,
-        f"{_DRAWS} R^(1/p) is the p-norm of the heights; of the crucial and the other pairs the "
-        "share ranked correctly.",
+        f"{_DRAWS} R^(1/p) is the p-norm of the heights; of crucial and other pairs the share "
+        "ranked correctly.",
         across="measure",
     ),
     draw=_draw_fits,
@@ -242,7 +241,7 @@ RANKED_LISTS = StudyKind(
     tables=_ranked_tables,
     draw=_draw_ranked,
     size=(6.4, 5.8),
-    caption="The p-th root of each risk of a list, divided by that of the first list with as "
+    caption="The p-th root of each risk of a list, divided by the root of the first list with as "
     "many positives and negatives, whose scores are multiplied by the same factor (no factor "
     "changes the zero-one risk). Where a curve is below 1, the objective prefers its list.",
     quick=True,

@@ -1,4 +1,4 @@
-"""The theorems and lemmas of rudin2009 beside measured values, and other objectives of its kind."""
+"""The theorems and lemmas of rudin2009 beside measured values, and similar objectives."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -18,14 +18,14 @@ from precbench.papers.rudin2009.lists import Rows, means_of_fits, training_sets
 from precbench.solvers import PNormPush
 from precbench.studies import AtLeastTwo, Count, DatasetNames, Seed, Sizes
 
-DELTA = 0.05
+DELTA = 0.05  # the probability with which a bound may fail
 Powers = Annotated[list[Annotated[float, Field(ge=1)]], Field(min_length=1)]
 _STEEP = 2.0**14  # p at which the p-norm stands for R_max: its log is off by log K / p at most
 
 
 def push_theorems(
     powers: Powers,  # p
-    lists: Count,  # random ones, for Theorem 1
+    lists: Count,  # random lists, for Theorem 1 and Section 2
     pairs: Count,  # of functions, for Lemma 5
     rankers: Count,
     features: Count,
@@ -33,14 +33,14 @@ def push_theorems(
     margin: PositiveFloat,  # theta
     sizes: Sizes,  # of each class
     draws: AtLeastTwo,  # training sets of each size
-    problems: Count,  # random ones, for Theorem 4
+    problems: Count,  # random problems, for Theorem 4
     seed: Seed,
 ) -> pd.DataFrame:
     """Measure both sides of Theorems 1 to 4, Lemmas 5 and 9 and the limits of Section 2."""
-    # Each statement stands at the function that measures it. A ratio divides the side that should
-    # be smaller by the other one, so it should be at most 1 (``stated``, the last row); in Section
-    # 2 it approaches 1 from above. Of deviations the quantile that is exceeded with probability
-    # 0.05 is ``measured``, and its ``bound`` has this probability.
+    # Each function below says in comments what it measures. A ratio divides the left side of an
+    # inequality by the right side, so it should be at most 1 (``stated``, the last row); in Section
+    # 2 it approaches 1 from above. ``measured`` is the deviation that 5 % of the draws exceed,
+    # ``bound`` the deviation that, by the theorem, is reached with probability 0.05 at most.
     rng = np.random.default_rng(seed)
     with threadpool_limits(1):
         rows = [
@@ -85,12 +85,12 @@ def _theorem_1(rng: np.random.Generator, powers: list[float], lists: int) -> Ite
         n_pos, n_neg = rng.integers(1, 13, 2)  # n_neg is K
         pos, neg = (rng.integers(0, 8, n) / 4.0 for n in (n_pos, n_neg))  # scores, with ties
         heights = {name: _heights(pos, neg, loss) for name, loss in _LOSSES.items()}
-        ones = heights.pop("zero-one")  # the numbers of positives that are not above
+        ones = heights.pop("zero-one")  # by negative: the number of positives not above
         for price, log_g in log_prices.items():
             with np.errstate(divide="ignore"):  # log 0
                 total = float(logsumexp(log_g(ones)))
                 if total == -np.inf:
-                    continue  # R_max is 0, and so are both sides
+                    continue  # R_max and both sides are 0
                 worst = ones.max(keepdims=True)  # R_max, in an array
                 sides = {  # by inequality, the logs of its left and right side
                     "K g(R_max / K) <= R_g,1": (log_g(worst / n_neg)[0] + math.log(n_neg), total),
@@ -109,7 +109,7 @@ def _theorem_1(rng: np.random.Generator, powers: list[float], lists: int) -> Ite
 def _steep_prices(rng: np.random.Generator, lists: int) -> Iterator[Any]:
     """Yield the largest ratio of g^-1(R) to R_max for steep prices g, which nears 1 (Section 2)."""
     # R sums g(height) over the negatives, and R_max is the largest height: the steeper g is, the
-    # nearer g^-1(R), a root or log, comes to it. The loss is zero-one, unless the key says another.
+    # nearer g^-1(R), a root or log, comes to R_max. The loss is zero-one, but for the last key.
     by_price: dict[str, list[float]] = {"r^64": [], "e^r": [], "r^64, exponential loss": []}
     for _ in range(lists):
         pos, neg = rng.standard_normal(100) + 1, rng.standard_normal(100)
@@ -160,46 +160,46 @@ def _generalisation(
     sizes: list[int],  # n, of each class
     draws: int,  # training sets of each size
 ) -> Iterator[Any]:
-    """Yield how far true risks exceed those of training sets, with Theorems 2 and 3 and Lemma 9."""
-    # A risk is the p-norm, over negatives, of their heights: the shares of positives not above.
-    # Theorems 2 and 3 bound the largest deviation in a class of rankers, where on the training set
-    # a positive has to be `theta` above; Lemma 9 bounds that of one ranker, with the loss phi.
+    """Yield how far true risks exceed risks on training sets, and the bounds of such excesses."""
+    # A risk is the p-norm over the negatives of the heights: the share of positives not above each.
+    # Theorems 2 and 3 bound the largest excess in a class of rankers, where on the training set a
+    # positive has to be `theta` above; Lemma 9 bounds the excess of one ranker, with the loss phi.
     # Negatives are N(0, I), positives N((distance, 0, ...), I). A ranker is the projection on a
     # direction, so scores are normal, and its true risk is an integral over a negative's score.
-    directions = rng.standard_normal((rankers, features))
+    directions = rng.standard_normal((rankers, features))  # a row for each ranker
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     shifts = distance * directions[:, 0]  # of the positives, along each direction
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)  # for means over a negative's score
     weights /= weights.sum()
-    steps = theta * (np.arange(8) + 0.5) / 8  # phi is a stair that falls to 0 at theta
+    steps = theta * (np.arange(8) + 0.5) / 8  # phi: the mean zero-one loss with these margins
     heights_at = ndtr(nodes - shifts[:, None])  # by ranker: height of a negative at each node
     stairs_at = ndtr(nodes + steps[:, None] - shifts[0]).mean(axis=0)  # with phi, first ranker
     true_risks = {p: (heights_at**p @ weights) ** (1 / p) for p in powers}  # of each ranker
     true_stairs = {p: float((stairs_at**p @ weights) ** (1 / p)) for p in powers}  # first ranker
     for n in sizes:
-        # By how much the true risk exceeds that of a sample: the most over rankers, or of one.
-        over: dict[float, list[float]] = {p: [] for p in powers}
-        over_of_stairs: dict[float, list[float]] = {p: [] for p in powers}
+        # By p, the excess on each training set: the most of all rankers, and the first ranker's
+        excesses: dict[float, list[float]] = {p: [] for p in powers}
+        excesses_of_first: dict[float, list[float]] = {p: [] for p in powers}
         for _ in range(draws):
-            X_pos, X_neg = rng.standard_normal((2, n, features))
+            X_pos, X_neg = rng.standard_normal((2, n, features))  # `shift` moves the positives
             scores = [  # by ranker: of the positives, and of the negatives
                 (np.sort(X_pos @ direction + shift), np.sort(X_neg @ direction))
                 for direction, shift in zip(directions, shifts, strict=True)
             ]
-            # By ranker and negative: the share of the positives that are not `theta` above it.
+            # By ranker and negative: the share of the positives not `theta` above the negative.
             heights = [np.searchsorted(pos, neg + theta, "right") / n for pos, neg in scores]
-            pos, neg = scores[0]
+            [(pos, neg), *_] = scores  # of the first ranker
             counts = [np.searchsorted(pos, neg + step, "right") for step in steps]
             stairs = np.mean(counts, axis=0) / n  # heights with the loss phi, first ranker
             for p in powers:
                 empirical = [np.mean(h**p) ** (1 / p) for h in heights]
-                over[p].append(float(np.max(true_risks[p] - empirical)))
-                over_of_stairs[p].append(true_stairs[p] - float(np.mean(stairs**p)) ** (1 / p))
+                excesses[p].append(float(np.max(true_risks[p] - empirical)))
+                excesses_of_first[p].append(true_stairs[p] - float(np.mean(stairs**p)) ** (1 / p))
         for p in powers:
             for statement, excess, bound in (  # `_epsilon`: cover, n, p, divisor, least risk
-                ("Theorem 2", over[p], _epsilon(rankers, n, p, 4, 0.0)),
-                ("Theorem 3", over[p], _epsilon(rankers, n, p, 4, float(true_risks[p].min()))),
-                ("Lemma 9", over_of_stairs[p], _epsilon(1, n, p, 2, true_stairs[p])),
+                ("Theorem 2", excesses[p], _epsilon(rankers, n, p, 4, 0.0)),
+                ("Theorem 3", excesses[p], _epsilon(rankers, n, p, 4, float(true_risks[p].min()))),
+                ("Lemma 9", excesses_of_first[p], _epsilon(1, n, p, 2, true_stairs[p])),
             ):
                 yield statement, p, n, "measured", max(0.0, float(np.quantile(excess, 1 - DELTA)))
                 yield statement, p, n, "bound", bound
@@ -210,7 +210,7 @@ def _epsilon(cover: int, n: int, p: float, divisor: int, least: float) -> float:
     """Return the epsilon that deviations reach with probability 0.05 at most, by a statement."""
     # Theorem 2 (with least = 0), Theorem 3 and Lemma 9 bound this probability, with n rows a class,
     # by 2 cover (exp(-2 n max((e r^(p-1))^2, e^(2 p))) + n exp(-2 n e^2)): e is epsilon / divisor,
-    # r the `least` true risk, and `cover` the number of rankers, whose class it covers.
+    # r the `least` true risk, and `cover` the number of rankers in the class.
 
     def log_bound(log_epsilon: float) -> float:  # log(this bound / 0.05), which falls
         e = math.exp(log_epsilon) / divisor
@@ -225,7 +225,7 @@ def _compare_minimisers(
     rng: np.random.Generator, powers: list[float], problems: int
 ) -> Iterator[Any]:
     """Yield how much the losses of the minimisers of R_p,exp differ: not at all, by Theorem 4."""
-    # L-BFGS finds one from each of two random starts, Newton's method one for dependent features.
+    # L-BFGS finds two minimisers from random starts, Newton's method a third (dependent features).
     for p in powers:
         largest = {"dependent features": 0.0, "unbounded": 0.0}
         for _ in range(problems):
@@ -235,7 +235,7 @@ def _compare_minimisers(
             dependent = np.hstack([X, X @ rng.standard_normal((3, 3)), np.ones((40, 1))])
             newton = PNormPush(p, method="newton", max_iter=200).fit(X, positive)
             by_newton = [X @ newton.coef_] if not newton.unbounded_ else []
-            # A feature that is 1 for some positives only ranks no pair wrongly: no weight is best.
+            # A feature that is 1 only for some positives ranks no pair wrongly: no weight is best.
             unbounded = np.column_stack([X, positive & (X[:, 1] > 0.5)])
             for name, features, known in (
                 ("dependent features", dependent, by_newton),
@@ -266,13 +266,13 @@ def _log_risk(pos: NDArray, neg: NDArray, p: float) -> Callable[[NDArray], tuple
 
 def _minimise(risk: Callable[[NDArray], tuple[float, NDArray]], w: NDArray) -> NDArray:
     options = {"maxiter": 5000, "maxfun": 20000, "ftol": 1e-15, "gtol": 1e-10, "maxcor": 30}
-    return minimize(risk, w, jac=True, method="L-BFGS-B", options=options).x
+    return minimize(risk, w, jac=True, method="L-BFGS-B", options=options).x  # to high precision
 
 
 def push_objectives(
     datasets: DatasetNames, powers: Powers, rows: AtLeastTwo, repetitions: AtLeastTwo, seed: Seed
 ) -> pd.DataFrame:
-    """Compare the minimisers of AdaBoost's risk, R_p,exp, the price e^r and R_max itself."""
+    """Compare the minimisers of AdaBoost's risk, R_p,exp, the price e^r and R_max."""
     # Sections 1, 2 and 9.2. AdaBoost has a constant among its weak classifiers.
     return means_of_fits(
         (name, *compared)
