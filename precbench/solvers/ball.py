@@ -64,13 +64,14 @@ def _over_unit_ball(
     # By Newton's method on f(m) = ``1 / ||w|| - 1``, with steps of -f / f'. f is concave, so that
     # the steps never pass the root of f, the m sought, if they start below the root
     # (More and Sorensen, "Computing a trust region step", SIAM J. Sci. Stat. Comput. 4(3), 1983).
-    multiplier = max(0.0, float((np.abs(slope) - curvature).max()))  # for less some |w_i| is > 1
+    # With w_i = slope_i / (curvature_i + m), f' is sum_i (w_i^2 / (curvature_i + m)) / ||w||^3.
+    multiplier = max(0.0, float((np.abs(slope) - curvature).max()))  # below it some |w_i| is > 1
     while True:
         w = slope / (curvature + multiplier)
         length = float(np.linalg.norm(w))
         if length <= 1:
             return w
-        step = (length - 1) * length**2 / float(w**2 @ (1 / (curvature + multiplier)))
+        step = (length - 1) * length**2 / float(w**2 @ (1 / (curvature + multiplier)))  # -f / f'
         # If the step is too short to change the multiplier, w is longer than 1 by rounding only.
         if not step > 2 * _EPS * multiplier:
             return w / length

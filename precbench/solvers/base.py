@@ -79,7 +79,7 @@ def top_of_training(k: TopK, labels: NDArray[Any]) -> int:
     if count > n_pos:
         warn(
             f"k = {k} ({count:,} rows) exceeds the number of positives, {n_pos:,}; training uses "
-            f"k = {n_pos:,}; give a k of at most that many rows to avoid this warning"
+            f"k = {n_pos:,}; to avoid this warning give a k of at most {n_pos:,} rows"
         )
     return capped
 
@@ -209,7 +209,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         return False
 
     @property
-    def _judged_at(self) -> TopK:  # k of `predict` and `score`: the solver's, or 1.0: all positives
+    def _judged_at(self) -> TopK:  # k of `predict` and `score`: the solver's or 1.0 (all positives)
         uses_k = getattr(self, "objective", "prec@k") == "prec@k"
         return getattr(self, "k", 1.0) if uses_k else 1.0
 
@@ -222,7 +222,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             self.threshold_ = cut_below(scores, count)
 
     def _report_overflow(self, trace: Trace | None) -> None:
-        """Raise an error if the weights are not finite; warn if a trace has the weights before."""
+        """Raise an error if weights are not finite; only warn if a trace has earlier weights."""
         if not self.overflowed:
             return
         message = (
@@ -264,10 +264,10 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         """Return labels: positive where the score exceeds all training scores except the top ones.
 
         The top is the first `k` training rows, by the solver's own `k`; if the solver or objective
-        has none, as many rows as there are positives. So about `k` of as many new rows of that kind
-        are marked; rows tied with the first one below the top are not. Scores are cut at 0 instead
-        where 0 has a meaning (the objective "f1", the log-odds of trees, foreign classifiers), or
-        where there is no `threshold_`: after `partial_fit` or a traced fit.
+        has none, as many rows as there are positives. So among as many new rows of the same source
+        about `k` are marked. Rows tied with the first row below the top are not marked. Scores are
+        cut at 0 instead where 0 has a meaning (the objective "f1", the log-odds of trees, foreign
+        classifiers), or where there is no `threshold_`: after `partial_fit` or a traced fit.
 
         Parameters
         ----------
@@ -319,7 +319,8 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         self, X: Any, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None
     ) -> tuple[Any, NDArray[np.int8]]:
         """Check X and y; return X in one of `dtypes`, in C order or CSR, and labels -1 or +1."""
-        # With `reset`, set `classes_` to `classes` or the labels of y; else y may hold only these.
+        # With `reset`, set `classes_` to `classes` or the labels of y. Else y may hold only labels
+        # that are in `classes_`.
         X, y = self._validate(X, y, dtype=self.dtypes, reset=reset)
         check_classification_targets(y)
         _check_size(X.data if sparse.issparse(X) else X.ravel())

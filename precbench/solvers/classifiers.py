@@ -413,11 +413,9 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
     """
 
     needs_dense_rows = False
-
-    classifier_: Any
-
     ranks_lists: Any = False  # learns from pairs of rows at the top k of lists
 
+    classifier_: Any
     k: TopK
     beyond_k: int
     list_length: int
@@ -667,7 +665,7 @@ class BoostedTrees(ScoringClassifier):
 
     @abstractmethod
     def _task(self, labels: NDArray[np.int8], rng: np.random.Generator) -> _Task:
-        """Return the index of the rows, arguments of `lightgbm.Dataset`, and the objective's."""
+        """Return the index of the rows, arguments of `lightgbm.Dataset`, parameters of the task."""
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
         """Train a LightGBM booster tree by tree; yield the number of trees so far."""
@@ -730,7 +728,7 @@ class LightGBM(WeightedRanker, BoostedTrees):
     foreign = FOREIGN["lightgbm"]
 
     def _task(self, labels: NDArray[np.int8], rng: np.random.Generator) -> _Task:
-        weights = self._weight_argument(labels)["sample_weight"]  # not {}: has class weights
+        weights = self._weight_argument(labels)["sample_weight"]  # given: `own` has class_weight
         return slice(None), {"weight": weights}, {"objective": "binary"}
 
 
@@ -861,7 +859,7 @@ class XGBoost(SingleBoosting):
             params["lambdarank_pair_method"] = "topk"
             params["lambdarank_num_pair_per_sample"] = top  # pairs have a row in the first `top`
         else:
-            weights = self._weight_argument(labels)["sample_weight"]  # not {}: has class weights
+            weights = self._weight_argument(labels)["sample_weight"]  # as in `LightGBM._task`
             rows = classifier.DMatrix(X, labels > 0, weight=weights, nthread=1)
             params["objective"] = "binary:logistic"
         return classifier.train(params, rows, self.n_estimators)

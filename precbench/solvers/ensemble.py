@@ -23,7 +23,6 @@ _ENOUGH_SCORED = 200  # positives in the scored folds: further folds change litt
 _FEW_POSITIVES, _MOST_DIVISIONS = 100, 3  # with fewer positives the rows are divided again
 _PENALTY = 0.01  # on the squared distance of the weights from equal ones
 
-
 _Recipe = tuple[str, Ranker]  # name of a member, and its unfitted solver
 
 
@@ -164,7 +163,7 @@ def _stack(
     usable = np.isfinite(scores).all(axis=0)
     columns = scores[:, usable]
     n, m = columns.shape
-    equal = 1 / max(m, 1)  # the penalty draws all weights towards it
+    equal = 1 / max(m, 1)  # towards this weight the penalty draws all weights
 
     def penalised_loss(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Return the logistic loss with its penalty, and the gradient, at w and b."""

@@ -171,7 +171,7 @@ class FTRL(LinearRanker):
         overflows = not np.isfinite(self.lipschitz_.sum() ** 2 / self.eta_)  # of eta ||w||^2
         penalties, mean = np.empty(len(starts)), np.zeros(len(used))  # mean: of the w so far
         planes = Planes(loss, self.eta_)
-        w, risk_before, n_failed = mean, 0.0, 0
+        w, risk_before, n_failed = mean, 0.0, 0  # w_1 = 0; no row has a loss yet
         for t, start in enumerate(starts.tolist()):
             n = min(n_rows, start + int(self.batch_size))  # rows so far, with this batch
             point = loss.at(w, n)
@@ -270,8 +270,8 @@ class FTRL(LinearRanker):
     ) -> "_Descent | None":
         """Minimise the loss of the rows so far plus ``eta/2 ||w||^2`` in the ball, from `point`."""
         # Add a plane at one w after another, each the best for the planes so far, until the gap to
-        # the lower bound is at most `tol`, or shows the best w within `distance` of the minimiser,
-        # or gets no smaller. Return this w with its gap; None if the trace ends the fit.
+        # the lower bound is at most `tol`, or proves the best w within `distance` of the minimiser,
+        # or gets no smaller. Return the best w with its gap; None if the trace ends the fit.
 
         def primal(point: Point) -> float:  # the loss plus the penalty
             return point.risk + 0.5 * eta * dot(point.w, point.w)

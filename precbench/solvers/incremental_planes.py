@@ -87,7 +87,7 @@ class IncrementalStruct(IncrementalLoss):
 
     def __init__(self, X: Any, positive: NDArray[np.bool_], top: float | int | None):
         super().__init__(X, positive)
-        self._n_ones = (  # by number of rows so far
+        self._n_ones = (  # by number of rows so far; without `top` as many as positives
             np.append(0, np.cumsum(positive)) if top is None else k_by_size(top, len(positive))
         )
 
@@ -224,10 +224,11 @@ class Planes(Bundle):
             bound = self.bound_in_ball(eta, radius)
             if primal - bound.value <= tol:
                 break
-            if next_strength > strength:
+            if next_strength > strength:  # w left the ball: the penalty is too weak
                 too_weak = max(too_weak, strength)
             else:
                 too_strong = min(too_strong, strength)
+            # Go on with `next_strength`, or with a secant of two turns if it is in the bracket.
             self._strength = next_strength
             if strength_before != strength:
                 steepness = (next_strength - next_before) / (strength - strength_before)
@@ -246,9 +247,9 @@ class Planes(Bundle):
     def _active_set(self, tol: float) -> NDArray[np.float64]:
         """Set `_alpha` and return the best w for this strength, by an active-set method.
 
-        A turn moves towards the corner, the best w where all active planes have the same height; if
-        there is no corner, it raises their mean height and keeps w. A plane whose share falls to 0
-        on the way is dropped; else the highest plane at the new w becomes active.
+        A turn moves towards the corner, the best w where all active planes have the same height. If
+        there is no corner, the turn raises their mean height and keeps w. A plane whose share falls
+        to 0 on the way is dropped. Else the highest plane at the new w becomes active.
         """
         m, strength = self._n_planes, self._strength
         slopes, offsets = self._slopes[:m], self._offsets[:m]
@@ -266,11 +267,12 @@ class Planes(Bundle):
             change = np.zeros(m)
             change[others], change[first] = others_change, -others_change.sum()  # sums to 0
             falls = np.flatnonzero(change < 0)
+            # Go to the corner, or only until the first share reaches 0.
             zero_at = shares[falls] / -change[falls]  # lengths at which these shares reach 0
             first_zero = zero_at.min(initial=np.inf)
             length = min(length, first_zero)
             shares, w = np.maximum(shares + length * change, 0.0), w + length * w_change
-            if length == first_zero:  # a share reaches 0 before the corner
+            if length == first_zero:  # before the corner: go on without this plane
                 dropped = falls[np.argmin(zero_at)]
                 shares[dropped], active[dropped] = 0.0, False  # 0 exactly, not up to rounding
                 continue
@@ -290,12 +292,11 @@ class Planes(Bundle):
         tol: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
         # Return the changes of the shares of all active planes but the first, the change of w, and
-        # a factor of both changes: 1 leads to the corner, infinity says that there is none. `edges`
-        # are the slopes of these planes less that of the first, `rises` the height of the first
-        # less theirs. At the corner
-        # ``edges @ w_change = rises`` and ``gradient + strength w_change + edges' shares_change``,
-        # the gradient of penalty and mean plane, is 0.
-        U, sizes, V = np.linalg.svd(edges, full_matrices=False)
+        # the factor of both changes that leads to the corner: 1, or infinity if there is no corner.
+        # `edges` are the slopes of these planes less that of the first, `rises` the height of the
+        # first less their heights. At the corner ``edges @ w_change = rises``, and the gradient of
+        # penalty and mean plane, ``gradient + strength w_change + edges' shares_change``, is 0.
+        U, sizes, V = np.linalg.svd(edges, full_matrices=False)  # edges = U diag(sizes) V
         rank = int(np.sum(sizes > _RANK * sizes.max(initial=0.0)))
         U, sizes, V = U[:, :rank], sizes[:rank], V[:rank]
         coordinates = U.T @ rises

@@ -21,7 +21,7 @@ _ORDER_ROWS = 2**20  # indices of joined batches that 2PMB holds at a time
 
 
 def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Draw `size` of the positions 0 to n - 1, ascending, all sets being equally likely."""
+    """Draw min(n, size) of the positions 0 to n - 1, ascending, all sets equally likely."""
     # Algorithm R of Vitter, "Random sampling with a reservoir", ACM TOMS 11(1), 1985.
     reservoir = np.arange(min(n, size))
     later = np.arange(len(reservoir), n)
@@ -77,12 +77,12 @@ class MiniBatchRanker(PassRanker):
 
     def _prepare(self, labels: NDArray[np.int8]) -> None:
         top = self._rule().top
-        top_of_training(top, labels)  # for its warning
+        top_of_training(top, labels)  # warns if k exceeds the number of positives
         k_by_size(top, self._batch_length(labels))  # fills its cache before the clock starts
 
     def _candidate(self, n_rows: int, n_before: int, n_steps: int) -> tuple[Any, ...]:
         """Return this solver's arguments of `minibatch_pass`, which calls them a candidate."""
-        # The pass has `n_steps` batches of `n_rows` rows, after `n_before` batches of the visit.
+        # The pass has `n_steps` batches of `n_rows` rows, after `n_before` batches not yet in `t_`.
         rule = self._rule()
         return (
             rule.code,
@@ -149,8 +149,8 @@ class PrecisionRanker(MiniBatchRanker):
         super()._reset(n_features)
 
     def _finish_pass(self, rows: Rows, labels: NDArray[np.int8]) -> None:
-        # Keep w as `_best`, with its prec@k, if that is not lower than before. Of the rows tied at
-        # the end of the top, prec@k counts the mean over their orders.
+        # With ``keep="best"``, note w and its prec@k as `_best` if prec@k is not lower than before.
+        # Of the rows tied at the end of the top, prec@k counts the mean over their orders.
         if self.keep != "best":
             return
         scores, positive = linear_scores(rows, self._w), labels > 0
@@ -158,11 +158,11 @@ class PrecisionRanker(MiniBatchRanker):
             k, _uncapped = training_k(self.k, int(np.count_nonzero(positive)), len(labels))
             above, tied, free = split_at(scores, k)  # free: places left for tied rows
             precision = float(positive[above].sum() + free * positive[tied].mean()) / k
-            if self._best is None or precision >= self._best[0]:  # prec@k of `_best`
-                self._best = precision, self._w.copy()
+            if self._best is None or precision >= self._best[0]:  # [0]: the best prec@k so far
+                self._best = precision, self._w.copy()  # later steps change w in place
 
     def _model(self) -> NDArray[np.float64]:
-        return super()._model() if self._best is None else self._best[1]  # w of `_best`
+        return super()._model() if self._best is None else self._best[1]  # [1]: the best w
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -233,7 +233,7 @@ class PerceptronAtK(PrecisionRanker):
 
     @property
     def n_mistakes_(self) -> int:
-        return int(self._counts[1])
+        return int(self._counts[1])  # [0] counts the empty batches
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -323,7 +323,8 @@ class ObjectiveRanker(MiniBatchRanker):
             "auc": (minibatch.PAUC, 1.0),  # all negatives
             "f1": (minibatch.F1, 1.0),  # has no top: the kernel does not use it
         }[self.objective]
-        return Rule(code, top, self.objective == "f1", eta0=self.eta0, radius=self.radius)
+        has_threshold = self.objective == "f1"
+        return Rule(code, top, has_threshold, eta0=self.eta0, radius=self.radius)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

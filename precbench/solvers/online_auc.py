@@ -125,7 +125,7 @@ class OAM(OnlineAUCRanker):
         )  # fmt: skip
 
     def _places(self, positive: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Draw for each next row a place in the reservoir of its class; beyond the end means none.
+        """Draw for each next row a place in its class's reservoir; rows beyond the end stay out.
 
         Vitter's Algorithm R: row number n of a class draws one of n places; while there is room, it
         takes the next free place.
@@ -182,7 +182,7 @@ class PGD(OnlineAUCRanker):
         return n_features**2, "the second moments"
 
     def _reset(self, n_features: int) -> None:
-        # Sums of x by class, and of x x' over both classes.
+        # Set to 0 the sums of x by class, and of x x' over both classes. Allocate first, as `OAM`.
         sums, moments = np.zeros((2, n_features)), np.zeros((n_features, n_features))
         super()._reset(n_features)
         self._counts, self._sums, self._moments = np.zeros(2), sums, moments

@@ -150,7 +150,8 @@ class PushRanker(LinearRanker):
 
 def _separating_step(risk: PushRisk, point: Evaluation, column: NDArray[np.float64]) -> float:
     # Return a finite step along a column of X that ranks no pair wrongly: after the step each pair
-    # in which the column differs has a margin of at least 1.
+    # in which the column differs has a margin of at least 1. The least margin before is `worst`; a
+    # step t raises the margin of such a pair by t times its gap in the column.
     worst, _best = risk.relation.extreme_gaps(point.scores)
     return (1 - min(worst, 0)) / risk.relation.least_gap_above_0(column)
 
@@ -424,10 +425,10 @@ def _check_pairs(pairs: Any, n_samples: int) -> sparse.csc_array:
     if relation.nnz > np.iinfo(np.int32).max:  # `PairLists` has indices of int32
         raise InputError(f"pairs has {relation.nnz:,} entries; name fewer pairs, at most 2**31 - 1")
     if not (valid := np.isfinite(relation.data) & (relation.data > 0)).all():
-        wrong = relation.tocoo()
+        entries = relation.tocoo()  # in the order of `valid`
         raise InputError(
-            f"pairs has the entry {wrong.data[~valid][0]} at [{wrong.row[~valid][0]}, "
-            f"{wrong.col[~valid][0]}], counted from 0; give positive numbers only"
+            f"pairs has the entry {entries.data[~valid][0]} at [{entries.row[~valid][0]}, "
+            f"{entries.col[~valid][0]}], counted from 0; give positive numbers only"
         )
     if (above_itself := np.flatnonzero(relation.diagonal())).size:
         raise InputError(f"pairs puts row {above_itself[0]}, counted from 0, above itself; drop it")

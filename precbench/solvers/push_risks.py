@@ -256,8 +256,9 @@ class ExponentialRisk(PushRisk):
         return total
 
     def _root_along(self, point: Evaluation, unit: NDArray[np.float64]) -> float:
-        # Find the root of the derivative, which grows with the step, by Newton's method. It lies
-        # between `low` and `high`: until both are known, bound the change; then stay within.
+        # Find the root of the derivative, which grows with the step, by Newton's method. The root
+        # lies between `low` and `high`. While one of these is infinite, bound the change of the
+        # step; then keep the step between them.
         low, high, step, done = -math.inf, math.inf, 0.0, False
         while not done:
             slope, curvature = push.derivatives_along(  # first and second derivative
@@ -266,13 +267,13 @@ class ExponentialRisk(PushRisk):
             low, high = (step, high) if slope < 0 else (low, step)
             proposal = step - slope / curvature if curvature > 0 else math.inf
             tol = 1e-9  # a relative change at which a Newton step has all digits and is the last
-            if math.isinf(low) or math.isinf(high):  # an end of the bracket is unknown
-                most = self.reach + 4 * abs(step)  # bounds the change of the step
-                if not abs(proposal - step) <= most:  # too far, or NaN; a bounded step is not last
-                    proposal, tol = step + (most if slope < 0 else -most), 0.0
+            if math.isinf(low) or math.isinf(high):
+                most = self.reach + 4 * abs(step)  # grows with the step: far roots are found fast
+                if not abs(proposal - step) <= most:  # too far, or NaN
+                    proposal, tol = step + (most if slope < 0 else -most), 0.0  # never the last
             elif not low < proposal < high:
                 proposal, tol = low + (high - low) / 2, 4e-16  # bisection: to the last digits
-            if abs(slope) <= _EPS:  # 0 but for rounding
+            if abs(slope) <= _EPS:  # 0 but for rounding: this step is the root
                 break
             done = abs(proposal - step) <= tol * abs(step)
             step = proposal

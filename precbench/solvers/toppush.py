@@ -128,11 +128,7 @@ class TopPush(LinearRanker):
             if dot(step, c - before.c) < 0:
                 momentum, ahead = 1.0, now
             else:
-                grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2  # Nesterov's sequence
-                factor = (momentum - 1) / grown
-                momentum = grown
-                # now + factor (now - before), of c, v and the scores
-                ahead = _Point(*(b + factor * (b - a) for a, b in zip(before, now, strict=True)))
+                ahead, momentum = _extrapolate(before, now, momentum)
 
     def _count(self, n_neg: int) -> int:
         """Return K, the parameter `top_negatives`, as a count of negatives."""
@@ -160,6 +156,14 @@ class TopPush(LinearRanker):
         self.converged_ = bool(self.gap_ <= self.tol * self.primal_)
         self.n_iter_ += 1
         self.n_rows_seen_ += len(labels)
+
+
+def _extrapolate(before: _Point, now: _Point, momentum: float) -> tuple[_Point, float]:
+    # Return the point beyond `now` to which the momentum carries, and the next momentum.
+    grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2  # Nesterov's sequence
+    factor = (momentum - 1) / grown
+    # now + factor (now - before), of c, v and the scores
+    return _Point(*(b + factor * (b - a) for a, b in zip(before, now, strict=True))), grown
 
 
 def _project(

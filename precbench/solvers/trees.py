@@ -192,7 +192,7 @@ def histogram_trees(boosting: Any, n_features: int) -> Trees:
 def lightgbm_trees(booster: Any, n_features: int) -> Trees:
     """Return the trees of a `Booster` of LightGBM fitted to numbers without gaps."""
     text = booster.model_to_string(num_iteration=booster.current_iteration())
-    blocks = text.partition("\nend of trees")[0].split("\nTree=")[1:]
+    blocks = text.partition("\nend of trees")[0].split("\nTree=")[1:]  # [0]: header
     return Trees.of([_lightgbm_tree(block) for block in blocks], n_features)
 
 
