@@ -319,8 +319,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         self, X: Any, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None
     ) -> tuple[Any, NDArray[np.int8]]:
         """Check X and y; return X in one of `dtypes`, in C order or CSR, and labels -1 or +1."""
-        # With `reset`, set `classes_` to `classes` or the labels of y. Else y may hold only labels
-        # that are in `classes_`.
+        # With `reset`, set `classes_` to `classes` or the labels of y. Else refuse new labels in y.
         X, y = self._validate(X, y, dtype=self.dtypes, reset=reset)
         check_classification_targets(y)
         _check_size(X.data if sparse.issparse(X) else X.ravel())

@@ -127,8 +127,7 @@ class CuttingPlane(LinearRanker):
     )
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        # In turn: assess the iterate, add planes at the iterate and near `best`, the point of least
-        # P, and solve for the next iterate.
+        # A turn assesses the iterate, adds planes there and near `best` (least P), finds the next.
         risk = TrainingRisk(
             X, labels, self.objective, k=self.k, beta=self.beta, at_least=self.at_least_k
         )

@@ -110,8 +110,7 @@ class PassRanker(LinearRanker):
     ) -> None:
         """Let solvers of this class visit the rows of `order` in batches.
 
-        Change each solver's ``_w`` in place. After each batch add w to ``_w_sum``, except where
-        ``_w_sum`` is empty: no mean is wanted.
+        Change ``_w`` in place; after each batch add w to ``_w_sum``, unless ``_w_sum`` is empty.
         """
 
     @property

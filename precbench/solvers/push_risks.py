@@ -257,8 +257,7 @@ class ExponentialRisk(PushRisk):
 
     def _root_along(self, point: Evaluation, unit: NDArray[np.float64]) -> float:
         # Find the root of the derivative, which grows with the step, by Newton's method. The root
-        # lies between `low` and `high`. While one of these is infinite, bound the change of the
-        # step; then keep the step between them.
+        # lies between `low` and `high`: until both are finite bound the change, then stay between.
         low, high, step, done = -math.inf, math.inf, 0.0, False
         while not done:
             slope, curvature = push.derivatives_along(  # first and second derivative
