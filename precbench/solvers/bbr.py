@@ -94,11 +94,7 @@ class SquaredPairRanker(LinearRanker):
         n = len(self.coef_)  # features
         pos = np.flatnonzero(labels > 0).astype(np.int32)
         neg = np.flatnonzero(labels < 0).astype(np.int32)
-        products_of_pair = _n_products(rows, n, n_joined=2)
-        length = min(_SLICE_PAIRS, _SLICE_PRODUCTS // products_of_pair)  # of a slice, in pairs
-        # Let a slice have at least 4 n**2 products, since adding its sums takes n**2 steps.
-        length = max(1, length, 4 * n**2 // products_of_pair)
-        scratch = _scratch(n)
+        length, scratch = _pairs_per_slice(rows, n), _scratch(n)
         sums, products = np.zeros(n), np.zeros((n, n))  # of the slices that are complete
         part_sums, part_products = np.zeros(n), np.zeros((n, n))  # of the current slice
         self._sums = sums, products, part_sums, part_products  # for `catch_up`
@@ -412,12 +408,19 @@ class ClassMoments:
         cross = np.outer(pos_mean, neg_mean)
         second -= cross
         second -= cross.T
-        noise = _EPS * self.counts.sum() * np.abs(pos_mean), np.abs(neg_mean)  # error of cross
+        noise = _EPS * self.counts.sum() * np.abs(pos_mean), np.abs(neg_mean)  # of cross
         return pos_mean - neg_mean, second, noise
 
 
 def _block_length(n_features: int) -> int:  # in rows
     return min(_BLOCK_ROWS, max(64, _BLOCK_PRODUCTS // n_features**2))
+
+
+def _pairs_per_slice(rows: Rows, n_features: int) -> int:
+    products = _n_products(rows, n_features, n_joined=2)  # of a pair
+    length = min(_SLICE_PAIRS, _SLICE_PRODUCTS // products)
+    # A slice has at least 4 n_features**2 products: adding the slice's sums takes n_features**2.
+    return max(1, length, 4 * n_features**2 // products)
 
 
 def _n_products(rows: Rows, n_features: int, n_joined: int) -> int:

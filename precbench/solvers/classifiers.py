@@ -735,10 +735,9 @@ class LightGBM(WeightedRanker, BoostedTrees):
 class LambdaRank(BoostedTrees):
     """Gradient-boosted trees with the LambdaRank objective (LightGBM), truncated near the top.
 
-    The pairs of rows that it learns from have at least one row in the top k of a list, and
-    weigh as much as swapping them changes the discounted cumulative gain. More rows than a list may
-    hold are divided at random into lists of equal length. An iteration takes time in proportion to
-    k times the length of the lists.
+    The pairs of rows that are learnt from have at least one row in the top k of a list. A pair
+    weighs as much as swapping its rows changes the discounted cumulative gain. More rows than a
+    list may hold are divided at random into lists of equal length. Time grows with k times length.
 
     Parameters
     ----------

@@ -157,9 +157,8 @@ class Ensemble(NonlinearRanker):
 def _stack(
     scores: NDArray[np.float64], positive: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], float]:
-    """Return weights and intercept of the logistic regression of `positive` on log odds."""
-    # `scores` has a column of log odds for each member. Weights are at least 0, and 0 for a column
-    # with a value that is not finite.
+    # Return weights and intercept of the logistic regression of `positive` on the log odds in
+    # `scores`, a column for each member. A column with a value that is not finite has the weight 0.
     usable = np.isfinite(scores).all(axis=0)
     columns = scores[:, usable]
     n, m = columns.shape

@@ -49,8 +49,7 @@ class FTRL(LinearRanker):
 
     ``prec@k``
         ``max [#(ones on negatives) + sum_i (y'_i - y_i) s_i]`` over the labellings y' with k
-        ones: the struct surrogate, a sum. Here k is a count of *all* rows so far, given by `top`,
-        and may exceed n_pos.
+        ones: the struct surrogate, a sum. k, by `top` of *all* rows so far, may exceed n_pos.
     ``prbep``
         The same with k = n_pos.
     ``pauc``
@@ -73,8 +72,7 @@ class FTRL(LinearRanker):
     eta : float or None, default=None
         None for the value above.
     batch_size : int, default=1
-        Rows that come at a time: w is computed after each batch, whose penalty is what the batch
-        adds to the loss.
+        Rows of a batch, after which w is computed. The penalty of a batch is the loss that it adds.
     average : bool, default=False
         Give the mean of w_1, ..., w_t, all that were played, instead of w_{t+1}.
     tol : float, default=1e-4

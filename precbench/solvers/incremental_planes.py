@@ -104,8 +104,7 @@ class IncrementalStruct(IncrementalLoss):
 
     def extension(self, start, scores, chosen):
         # The new rows add to the loss at least their struct surrogate, with the ones they add to k.
-        # Return the plane that touches this surrogate at the scores of the new rows: one slope and
-        # one offset for all planes.
+        # Return the slope and offset, for all planes, that touch this surrogate at the new scores.
         n, new = len(scores), slice(start, None)
         by_scores = np.zeros(n)  # the slope by the scores; 0 for rows before `start`
         n_more = self._n_ones[n] - self._n_ones[start]  # ones that the new rows add

@@ -254,8 +254,7 @@ class SGDAtK(PrecisionRanker):
     eta0 : float, default=0.1
         Length of the first step.
     radius : float or None, default=None
-        Of the ball; None for the whole space. The surrogate "struct" is unbounded below for
-        k < n_pos: give it a ball.
+        Of the ball; None for the whole space, where "struct" with k < n_pos has no minimum.
     average : bool, default=True
         True, the paper's choice, is short for ``keep="mean"``, False for ``keep="last"``.
     keep : {"last", "mean", "best"} or None, default=None

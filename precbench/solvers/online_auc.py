@@ -125,11 +125,9 @@ class OAM(OnlineAUCRanker):
         )  # fmt: skip
 
     def _places(self, positive: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Draw for each next row a place in its class's reservoir; rows beyond the end stay out.
-
-        Vitter's Algorithm R: row number n of a class draws one of n places; while there is room, it
-        takes the next free place.
-        """
+        # Draw for each next row a place in the reservoir of its class; rows with a place beyond the
+        # end stay out. Vitter's Algorithm R: row number n of a class takes the next free place if
+        # there is room, else one of n places at random.
         numbers = np.where(
             positive, self._counts[1] + positive.cumsum(), self._counts[0] + (~positive).cumsum()
         )
@@ -156,9 +154,8 @@ class PGD(OnlineAUCRanker):
 
     Notes
     -----
-    The second moments take ``8 * n_features**2`` bytes. They are counted from 0, and
-    lose the digits of m**2 for a feature whose mean is m standard deviations from 0: centre such
-    features.
+    The second moments take ``8 * n_features**2`` bytes. They are counted from 0, and lose the
+    digits of m**2 for a feature whose mean is m standard deviations from 0: centre the features.
 
     References
     ----------

@@ -44,8 +44,7 @@ class ProjectedSubgradient(LinearRanker):
     References
     ----------
     kar2014 (see `precbench.losses`), section 5; the method is that of Narasimhan,
-    Agarwal, "SVM pAUC tight", KDD 2013. Neither states the steps, and kar2014 only that their scale
-    was tuned.
+    Agarwal, "SVM pAUC tight", KDD 2013. Neither states the steps; kar2014 tuned their scale.
 
     Examples
     --------

@@ -115,7 +115,7 @@ class PushRanker(LinearRanker):
     def _by_coordinates(self, risk: PushRisk, trace: Trace) -> None:
         """Follow Fig. 2 of rudin2009: step along the feature with the largest derivative."""
         # A step ends at the root of the derivative along its feature. Along a feature that ranks no
-        # pair wrongly, or none rightly, there is no root: take a finite step, then never use it.
+        # pair wrongly, or none rightly, there is no root: take a finite step, and only once.
         point, used = risk.at(self.coef_), np.zeros(len(self.coef_), dtype=bool)
         self._assess(point)
         while self.n_iter_ < self.max_iter:
@@ -142,7 +142,7 @@ class PushRanker(LinearRanker):
                 self.coef_ = np.full_like(w, np.nan)  # is reported as an overflow
                 return
             stopped = self._move(w, point, risk, trace)
-            if stopped or ranks_all_pairs:  # after its finite step all pairs are right
+            if stopped or ranks_all_pairs:  # after the finite step all pairs are right
                 break
         self.unbounded_ = self.unbounded_ or _separates(risk.relation, point.scores)
         self.converged_ &= not self.unbounded_
