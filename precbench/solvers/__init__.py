@@ -197,7 +197,7 @@ _CLASSES = {  # module by class
 }
 
 
-def __getattr__(name: str) -> Any:  # imports the module of a class when it is first used
+def __getattr__(name: str) -> Any:  # imports the module of a class on first use
     if name not in _CLASSES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_CLASSES[name]}"), name)

@@ -34,8 +34,8 @@ def minimise_along_axes(
     mean_in_range: bool,
 ) -> NDArray[np.float64]:
     """Return the w of `minimise_over_ball`, given eigenvalues and eigenvectors of `second`."""
-    # w is (second + multiplier I)^-1 mean. The multiplier is 0 if its w lies in the ball, else the
-    # one whose w has the norm `radius`. All coordinates below are along the eigenvectors.
+    # w is (second + multiplier I)^-1 mean. The multiplier is 0 if then w lies in the ball; else w
+    # has the norm `radius`. All coordinates below are along the eigenvectors.
     slopes = axes.T @ mean  # coordinates of the mean
     used = (curvatures > floor) & (slopes != 0)  # eigenvalues up to `floor` count as 0
     out_of_range = 0.0 if mean_in_range else float(np.linalg.norm(slopes[~used]))

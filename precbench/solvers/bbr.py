@@ -36,9 +36,9 @@ _SLICE_PAIRS = 2**13  # most pairs that are summed apart, since longer sums lose
 class SquaredPairRanker(LinearRanker):
     """Base of BBR and LCBR, which compute w from the mean and second moment of differences."""
 
-    # Both minimise the mean of ``(1 - w' (x_i - x_j))^2 / 2`` over pairs of a positive i and a
-    # negative j. Less the constant 1/2 it is ``R(w) = w' second w / 2 - mean' w``. `mean` is in the
-    # range (column space) of `second`, for ``second - mean mean'`` is a covariance.
+    # The two minimise the mean of ``(1 - w' (x_i - x_j))^2 / 2`` over pairs of a positive i and a
+    # negative j. Less the constant 1/2 this is ``R(w) = w' second w / 2 - mean' w``. `mean` is in
+    # the range (column space) of `second`, for ``second - mean mean'`` is a covariance.
     #
     # The trace is called at the start, between slices of the sums and at the end. Until the sums
     # are complete the weights are 0, or those of the last `catch_up`.
@@ -100,8 +100,8 @@ class SquaredPairRanker(LinearRanker):
         self._sums = sums, products, part_sums, part_products  # for `catch_up`
         start = 0
         while start < n_pairs:
-            # Go on to the end of the slice, or to the trace's `next_rows` if it comes first. The
-            # slices do not depend on the trace, so that neither does any bit of the sums.
+            # Go on to the end of the slice, or to the trace's `next_rows` if this comes first. The
+            # slices do not depend on the trace, so that no bit of the sums depends on the trace.
             checkpoint = max(start + 1, getattr(trace, "next_rows", n_pairs))
             stop = min(n_pairs, start - start % length + length, checkpoint)
             moments.add_pairs(  # adds to the last two arguments in place
@@ -401,7 +401,7 @@ class ClassMoments:
 
         The rounding error of the entry [j, k] of the second moment is at most ``a[j] * b[k]``.
         """
-        # The second moment is that of positives plus that of negatives, less cross and cross'.
+        # The result is the sum of the second moments of both classes, less cross and cross'.
         pos_mean, neg_mean = self.sums / self.counts[:, None]
         second = self.products[0] / self.counts[0]  # of the positives
         second += self.products[1] / self.counts[1]

@@ -393,7 +393,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
     """Base of the solvers that wrap scikit-learn-compatible classifiers.
 
     Rows are ranked by `decision_function` of the classifier, else by its probability of the
-    positive class, less 1/2. It runs in one thread and has no state before the end of its training.
+    positive class, less 1/2. The classifier has one thread; `classifier_` is set at the end.
 
     Attributes
     ----------
@@ -491,7 +491,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
 class GrowingEnsemble(ScoringClassifier):
     """Base of ensembles of scikit-learn that can continue with more trees.
 
-    The trace is called at its ``next_rows``, without it at the end.
+    The trace is called at its ``next_rows``, without ``next_rows`` at the end.
     """
 
     size: str  # name of the parameter for the number of trees
@@ -590,7 +590,7 @@ class Forest(GrowingEnsemble):
             return super()._grow(ensemble, X, labels, n_trees)
         row_sets = [np.flatnonzero(labels == sign) for sign in (-1, 1)]  # of each class
         n_rarer, n_before = min(map(len, row_sets)), len(getattr(ensemble, "estimators_", ()))
-        for number in range(n_before, n_trees):  # of the tree; with the seed it decides the draws
+        for number in range(n_before, n_trees):  # of the tree: seeds its draws
             rng = np.random.default_rng([number, self._seed])
             drawn = np.concatenate([rng.choice(rows, n_rarer) for rows in row_sets])
             counts = np.bincount(drawn, minlength=len(labels))  # how often each row was drawn
@@ -669,7 +669,7 @@ class BoostedTrees(ScoringClassifier):
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
         """Train a LightGBM booster tree by tree; yield the number of trees so far."""
-        lightgbm, X = self._classifier(), self._rows(X)  # the module, and the rows as it takes them
+        lightgbm, X = self._classifier(), self._rows(X)  # the module; rows that LightGBM takes
         rng = np.random.default_rng(self.random_state)
         params = self._settings() | {"seed": int(rng.integers(2**31))}
         yield 0

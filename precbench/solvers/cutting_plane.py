@@ -185,7 +185,7 @@ class CuttingPlane(LinearRanker):
         return True
 
     def _solve(self, bundle: Bundle, trace: Trace) -> bool:
-        """Solve `bundle` for plane weights; return False if rounding or the trace prevents it."""
+        """Solve `bundle` for plane weights; return False if rounding or the trace ends the fit."""
         gap = self.gap_ if np.isfinite(self.gap_) else 0.0  # infinite before the first solution
         # P is then off by C tol at most: 2 % of the gap, or 10 % of the final gap if this is more.
         tol = max(0.02 * gap, 0.1 * self.tol * abs(self.primal_)) / self.C

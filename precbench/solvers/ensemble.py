@@ -100,7 +100,7 @@ class Ensemble(NonlinearRanker):
             yield f"hist-gradient-boosting, {leaves} leaves", solver
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        """Weigh the members by held-out folds, then fit those with a weight to all rows."""
+        """Weigh the members by held-out folds, then fit the members of weight > 0 to all rows."""
         self._start(X.shape[1])
         if trace(self):
             return

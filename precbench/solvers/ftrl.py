@@ -76,7 +76,7 @@ class FTRL(LinearRanker):
     average : bool, default=False
         Give the mean of w_1, ..., w_t, all that were played, instead of w_{t+1}.
     tol : float, default=1e-4
-        Each w_t lies within tol * radius of the exact one, or there is a warning.
+        Each w_t lies within tol * radius of the exact w_t, or there is a warning.
     max_iter : int, default=1000
         Most evaluations of the loss between two rows.
     shuffle, random_state
@@ -90,7 +90,7 @@ class FTRL(LinearRanker):
         "pauc" ``2 R ceil(beta n_neg)`` if row t is positive and ``2 R n_pos`` if it is negative;
         the sum of these over the rows of a batch.
     penalties_ : ndarray of shape (n_batches,)
-        L_t(w_t). They sum to the loss of the player; see `leader` for that of the best w.
+        L_t(w_t). They sum to the loss of the player; see `leader` for the loss of the best w.
     gap_, error_ : float
         The largest certified gap of a regularised loss, and the largest certified
         ||w_t - exact w_t||: each penalty is off by at most G_t times this.

@@ -21,7 +21,7 @@ class Bound(NamedTuple):
     """A bound F(w) >= value + curvature/2 ||w - w_0||^2 in the ball, for some w_0."""
 
     # F has a term ``eta/2 ||w||^2``: if F(w) <= value + gap, w is within sqrt(2 gap / eta) of the
-    # best w. Each of the two is within r = sqrt(2 gap / curvature) of w_0, so they are within 2 r.
+    # best w. w and the best w are within r = sqrt(2 gap / curvature) of w_0, so 2 r apart at most.
 
     value: float
     curvature: float
@@ -93,7 +93,7 @@ class IncrementalStruct(IncrementalLoss):
 
     def lipschitz(self) -> NDArray[np.float64]:
         # Return 4 R, R the largest norm, for the G_t <= 8 of kar2014 on a ball: in the scaling of
-        # its (3) this is G_t <= 4 on a ball of half the radius. 2 R would be enough: a row adds to
+        # (3) there G_t <= 4 on a ball of half the radius. 2 R would be enough: a row adds to
         # the sum of the k largest z_i = s_i + 1[y_i = 0] either [z - z_(k)]_+, if k stays, or
         # max(z, z_(k+1)), if k grows; at each w, z_(k) moves like the score of one row.
         return np.full(len(self.positive), 4 * self.largest_norm)
@@ -145,7 +145,7 @@ class IncrementalPartialAUC(IncrementalLoss):
         # The pairs of entering negatives with all positives add the same to all planes.
         slopes, offsets = self.by_weights(by_scores), value - dot(by_scores, scores)
         new_pos, earlier = start + np.flatnonzero(positive[start:]), chosen[:, :start]
-        if new_pos.size:  # their pairs with the negatives that a plane chose before
+        if new_pos.size:  # pairs with the negatives that a plane chose before
             # By new positive and row: whether their pair has a hinge above 0.
             is_active = 1 + scores[:start] > scores[new_pos, np.newaxis]
             slopes, offsets = self._with_pairs(slopes, offsets, new_pos, earlier, is_active)
@@ -179,11 +179,11 @@ class Planes(Bundle):
         self.loss = loss
         self._chosen = np.empty((0, loss.n_chosen), dtype=bool)  # by plane and row: see `add`
         zero = np.zeros(n_features)
-        # A plane at height 0, exact before the first row, so that there is always one to extend.
+        # A plane at height 0, exact before the first row, so that `extend` always has a plane.
         self.add(Point(zero, scores=np.empty(0), risk=0.0, subgradient=np.empty(0)), slope=zero)
 
     def add(self, point: Point, slope: NDArray[np.float64]) -> None:
-        """Add a plane, and note the rows that it chose: those with a subgradient above 0."""
+        """Add a plane, and note its chosen rows: the rows with a subgradient above 0."""
         super().add(point, slope)
         by_scores = point.subgradient[: self.loss.n_chosen]  # empty if the loss needs no choices
         chosen = self._chosen[self._n_planes - 1]  # a view, changed in place
@@ -206,11 +206,11 @@ class Planes(Bundle):
 
     def solve(self, eta: float, radius: float, tol: float) -> tuple[NDArray[np.float64], Bound]:
         """Minimise ``eta/2 ||w||^2`` plus the highest plane over the ball; return w and a bound."""
-        # If the best w of the ball has the norm `radius`, it is also the best of all w for a
+        # If the best w of the ball has the norm `radius`, this w is also the best of all w for a
         # stronger penalty, ``strength/2 ||w||^2``. A turn solves for one strength; with its
-        # `next_strength` the same mean slope gives a w in the ball. The strength sought equals its
-        # own `next_strength`: secants of two turns approach it. The bound holds after any turn.
-        too_weak, too_strong = eta, np.inf  # strengths, around the one sought
+        # `next_strength` the same mean slope gives a w in the ball. The strength sought is equal to
+        # its `next_strength`: secants of two turns lead there. The bound holds after any turn.
+        too_weak, too_strong = eta, np.inf  # strengths, around the strength sought
         strength_before = next_before = np.nan  # of the turn before: none yet
         for _ in range(_MOST_TURNS):
             self._rescale(max(eta, self._strength))  # plane weights sum to 1 / strength
@@ -231,7 +231,7 @@ class Planes(Bundle):
             self._strength = next_strength
             if strength_before != strength:
                 steepness = (next_strength - next_before) / (strength - strength_before)
-                if steepness < 1:  # else no secant: it leads away, or is NaN in the first turn
+                if steepness < 1:  # else the secant leads away, or is NaN in turn 1
                     secant = (next_strength - steepness * strength) / (1 - steepness)
                     self._strength = secant if too_weak < secant < too_strong else next_strength
             strength_before, next_before = strength, next_strength

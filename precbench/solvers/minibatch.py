@@ -25,7 +25,7 @@ def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.
     # Algorithm R of Vitter, "Random sampling with a reservoir", ACM TOMS 11(1), 1985.
     reservoir = np.arange(min(n, size))
     later = np.arange(len(reservoir), n)
-    # Position j draws one of the places 0 to j, and enters if its place is in the reservoir.
+    # Position j draws one of the places 0 to j, and enters if this place is in the reservoir.
     places = rng.integers(0, later + 1)
     enters = places < size
     reservoir[places[enters]] = later[enters]  # the last position drawn to a place remains
@@ -108,7 +108,7 @@ class MiniBatchRanker(PassRanker):
         batch_size: int,
     ) -> None:
         # Let each solver take a step on each batch. The kernel reads the rows once for `n_together`
-        # solvers and changes their w in place; its comment states the lengths of `scratch`.
+        # solvers and changes their w in place; a comment there states the lengths of `scratch`.
         n_together = min(len(solvers), minibatch.MOST_CANDIDATES)
         scratch = np.empty((n_together + 3) * batch_size), np.empty(5 * batch_size, dtype=np.int32)
         # A last, shorter batch is visited separately, since its k may be a fraction of its rows.
@@ -130,7 +130,7 @@ class MiniBatchRanker(PassRanker):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrecisionRanker(MiniBatchRanker):
-    """Base of the methods for precision at k, which may choose among their iterates by it."""
+    """Base of the methods for precision at k, which may keep the iterate of the best prec@k."""
 
     keep: Keep = None
 
@@ -303,7 +303,7 @@ class ObjectiveRanker(MiniBatchRanker):
     ----------
     intercept_ : float
         Only for the objective "f1", which appends a constant feature; part of w also where w is
-        projected. `decision_function` adds it.
+        projected. `decision_function` adds `intercept_`.
     """
 
     objective: str = field(default="prec@k", kw_only=False)

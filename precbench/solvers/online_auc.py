@@ -64,7 +64,7 @@ class OAM(OnlineAUCRanker):
       ``y_t <w, x_t - b> <= 1`` under the w before.
 
     Then x_t enters the reservoir of its own class: while there is room always, later as the n-th
-    row of its class with probability ``reservoir_size / n``, in the place of a random one.
+    row of its class with probability ``reservoir_size / n``, in the place of a random row.
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ class SPAM(OnlineAUCRanker):
     negatives under w, a step is ``w = prox[w - eta0 / sqrt(t) * g_t]`` with
 
     - ``g_t = 2 (1 - p) (<w, x_t> - b - 1) x_t`` for a positive row,
-    - ``g_t = 2 p (<w, x_t> - a + 1) x_t`` for a negative one,
+    - ``g_t = 2 p (<w, x_t> - a + 1) x_t`` for a negative row,
 
     which is the paper's gradient with the best alpha = b - a put in, and
     ``prox[u] = sign(u) max(0, |u| - eta l1_reg) / (1 + eta reg)`` coordinate by coordinate. The

@@ -89,7 +89,7 @@ class ProjectedSubgradient(LinearRanker):
                 break
             self.n_iter_ += 1
             self.n_rows_seen_ += len(labels)
-            self.risk_ = point.risk / 100  # `TrainingRisk` is in percent, also its subgradient
+            self.risk_ = point.risk / 100  # `risk` and its subgradient are in percent
             w = w - self.eta0 / np.sqrt(self.n_iter_) * risk.subgradient(point) / 100
             w = w * min(1.0, radius / max(norm(w), 1e-300))  # onto the ball; the norm may be 0
             mean = mean + (w - mean) / self.n_iter_  # of all w so far

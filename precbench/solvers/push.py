@@ -53,7 +53,7 @@ class PushRanker(LinearRanker):
         self._train(self._risk(with_short_indices(X), labels), trace)
 
     def _train(self, risk: PushRisk, trace: Trace) -> None:
-        """Minimise a risk from w = 0; warn if it has no minimiser."""
+        """Minimise a risk from w = 0; warn if there is no minimiser."""
         self._start(risk.X.shape[1])
         self.gradient_norm_ = self.log_risk_ = np.inf
         self.converged_ = self.unbounded_ = False
@@ -164,7 +164,7 @@ def _damped_step(
     axes: NDArray[np.float64],
     damping: float,
 ) -> tuple[NDArray[np.float64], Evaluation, float] | None:
-    """Return the next w, the risk there and the next damping; None if no step is accepted."""
+    """Return the next w, the risk at this w, the next damping; None if no step is accepted."""
     # `axes` and `curvatures` are eigenvectors and ascending eigenvalues of the Hessian at w. A step
     # is accepted if the risk decreases by a tenth of what the quadratic model predicts or, where it
     # changes by rounding only, if the gradient gets smaller. Else more damping shortens the step.
@@ -247,7 +247,7 @@ class PairPushRanker(PushRanker):
 
     @checks_parameters
     def fit_pairs(self, X: Any, pairs: Any, trace: Trace | None = None) -> Self:
-        """Learn from rows and the pairs of them whose order is known (the crucial pairs).
+        """Learn from rows and from pairs of rows whose order is known (the crucial pairs).
 
         rudin2009, section 7. With every positive above every negative the result is that of
         `fit`, at the cost of the pairs.

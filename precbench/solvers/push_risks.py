@@ -206,7 +206,7 @@ class ExponentialRisk(PushRisk):
         self.reach = 4 / float(terms[:, :2].max())  # a step that changes exponents by 4 at most
 
     def at(self, w: NDArray[np.float64]) -> Evaluation:
-        # The gradient of v_m is the weighted mean row of negatives, at 1, less that of positives.
+        # The gradient of v_m is the weighted mean row of negatives (1) less that of positives (0).
         scores, values, _logs, means = self._terms_at(w)
         value, gradients = float(values[0]), means[:, 1] - means[:, 0]
         gradient = gradients[0]  # value and gradient of the term, if there is only one
@@ -226,7 +226,7 @@ class ExponentialRisk(PushRisk):
         values, logs = np.empty(n_terms), np.empty((n_terms, 2))
         means = np.zeros((n_terms, 2, len(w)))
         for m, (rate_pos, rate_neg, constant) in enumerate(self.terms.tolist()):
-            peaks, totals = np.full(2, -np.inf), np.zeros(2)  # the kernel changes them and means[m]
+            peaks, totals = np.full(2, -np.inf), np.zeros(2)  # updated below, like means[m]
             for start in range(0, rows.n_rows, length):
                 push.class_sums(
                     rows, self.labels, w, rate_pos, rate_neg, start,
@@ -302,8 +302,8 @@ class PairwiseRisk(ScoreRisk):
     """The risk over listed pairs, with the exponential or the logistic loss."""
 
     # Minimised is ``log(R) / p`` for the exponential loss and ``R ** (1/p)``, the p-norm of the
-    # h_k, for the logistic one: each is convex. ``sides`` holds for each term of R a sign, a
-    # constant to be added to log h_k, and a relation: the push at the bottom is that at the top
+    # h_k, for the logistic loss: each is convex. ``sides`` holds for each term of R a sign, a
+    # constant to be added to log h_k, and a relation: the push at the bottom is the push at the top
     # of the negated scores with all pairs turned round.
 
     def __init__(

@@ -60,7 +60,7 @@ class Trees:
 
     @classmethod
     def of(cls, trees: Sequence["Tree"], n_features: int, **options: Any) -> Self:
-        """Return the ensemble of trees: all nodes in one sequence, which also numbers `right`."""
+        """Return the ensemble of trees: all nodes in one sequence, in which `right` also counts."""
         ends = np.cumsum([0, *(len(tree.feature) for tree in trees)])
         if ends[-1] > np.iinfo(np.int32).max:
             raise InputError(
@@ -217,7 +217,7 @@ def _lightgbm_tree(block: str) -> Tree:
 
 
 def in_single_precision(X: Any) -> Any:
-    """Return rows as float32; raise an error if a value overflows it."""
+    """Return rows as float32; raise an error if a value is too large for float32."""
     values = X if isinstance(X, np.ndarray) else X.data
     largest = max(values.max(initial=0), -values.min(initial=0))
     if largest > _LARGEST_SINGLE:
