@@ -419,7 +419,7 @@ class NonlinearRanker(Ranker):
     """Base of the solvers without weights, such as ensembles of trees.
 
     A subclass defines ``__init__``, `allowed` (see `Ranker`), `_fit` and `scores_after`. A trial
-    stores the scores of its test rows.
+    stores the scores of the rows that the trial is measured on.
 
     Attributes
     ----------

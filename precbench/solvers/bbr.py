@@ -39,7 +39,6 @@ class SquaredPairRanker(LinearRanker):
     # The two minimise the mean of ``(1 - w' (x_i - x_j))^2 / 2`` over pairs of a positive i and a
     # negative j. Less the constant 1/2 this is ``R(w) = w' second w / 2 - mean' w``. `mean` is in
     # the range (column space) of `second`, for ``second - mean mean'`` is a covariance.
-    #
     # The trace is called at the start, between slices of the sums and at the end. Until the sums
     # are complete the weights are 0, or those of the last `catch_up`.
 
@@ -59,7 +58,7 @@ class SquaredPairRanker(LinearRanker):
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
         """Set `coef_`; return False if the trace ended the fit."""
 
-    def _held(self, n_features: int) -> tuple[int, str]:
+    def _held(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
         return MATRICES * n_features**2, f"{MATRICES} matrices of n_features x n_features"
 
     def _minimise(
@@ -177,7 +176,7 @@ class BBR(SquaredPairRanker):
 
     allowed = Allowed(accumulate=one_of("moments", "pairs"))
 
-    def _takes_pieces(self) -> bool:
+    def _takes_pieces(self) -> bool:  # True, or raises with the reason
         if self.accumulate == "pairs":
             raise AttributeError(
                 'partial_fit needs accumulate="moments", since a pair may have its two rows in '

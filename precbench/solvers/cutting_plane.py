@@ -304,7 +304,7 @@ def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bou
         if probe.primal(C) < best.primal(C):
             best = probe
         latest = tangent(t, probe)
-        if linear + t * square + latest.slope < 0:  # P still falls at t
+        if linear + t * square + latest.slope < 0:  # P falls at t: the minimum lies beyond
             left = latest
         else:
             right = latest

@@ -165,7 +165,7 @@ class FTRL(LinearRanker):
         # For each batch note its penalty at the w so far, then compute the best w for all rows so
         # far. `used` are the columns of X in the loss, `starts` the first row of each batch.
         n_features, n_rows = len(self.coef_), len(loss.positive)
-        # Since eta ||w|| <= sum_t G_t for each w, this square over eta bounds eta ||w||^2.
+        # Since eta ||w|| <= sum_t G_t for each w, eta ||w||^2 is at most (sum_t G_t)^2 / eta.
         overflows = not np.isfinite(self.lipschitz_.sum() ** 2 / self.eta_)  # of eta ||w||^2
         penalties, mean = np.empty(len(starts)), np.zeros(len(used))  # mean: of the w so far
         planes = Planes(loss, self.eta_)

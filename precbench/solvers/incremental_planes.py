@@ -93,8 +93,8 @@ class IncrementalStruct(IncrementalLoss):
 
     def lipschitz(self) -> NDArray[np.float64]:
         # Return 4 R, R the largest norm, for the G_t <= 8 of kar2014 on a ball: in the scaling of
-        # (3) there G_t <= 4 on a ball of half the radius. 2 R would be enough: a row adds to
-        # the sum of the k largest z_i = s_i + 1[y_i = 0] either [z - z_(k)]_+, if k stays, or
+        # its equation (3) G_t is <= 4 on a ball of half the radius. 2 R would be enough: a row adds
+        # to the sum of the k largest z_i = s_i + 1[y_i = 0] either [z - z_(k)]_+, if k stays, or
         # max(z, z_(k+1)), if k grows; at each w, z_(k) moves like the score of one row.
         return np.full(len(self.positive), 4 * self.largest_norm)
 
@@ -163,7 +163,7 @@ class IncrementalPartialAUC(IncrementalLoss):
 
 
 def _weighted_sums(rows: Rows, coefs: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.stack([weighted_sum(rows, coef, rows.n_features) for coef in coefs])
+    return np.stack([weighted_sum(rows, coef, rows.n_features) for coef in coefs])  # row by row
 
 
 class Planes(Bundle):
@@ -258,10 +258,10 @@ class Planes(Bundle):
             heights = offsets + slopes @ w
             first, *others = np.flatnonzero(active)  # others: to reach the height of `first`
             others_change, w_change, length = self._towards_corner(
-                slopes[others] - slopes[first],
-                heights[first] - heights[others],
-                strength * w + shares @ slopes,  # the gradient of penalty and mean plane, near 0
-                tol,
+                edges=slopes[others] - slopes[first],
+                rises=heights[first] - heights[others],
+                gradient=strength * w + shares @ slopes,  # of penalty and mean plane, near 0
+                tol=tol,
             )
             change = np.zeros(m)
             change[others], change[first] = others_change, -others_change.sum()  # sums to 0

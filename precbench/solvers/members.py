@@ -87,8 +87,8 @@ class Member:
         types_fit = (type(member.name), type(member.weight)) == (str, float)  # not checked so far
         if not types_fit or not np.isfinite(member.weight) or member.n_features < 1:
             raise ValueError(
-                f"member {member.name!r}: weight {member.weight!r}, {member.n_features} features, "
-                "but needed are a text as name, a finite weight and a feature; " + AGAIN
+                f"member {member.name!r} has the weight {member.weight!r} and {member.n_features} "
+                "features; needed are a text as name, a finite weight and a feature; " + AGAIN
             )
         return member
 

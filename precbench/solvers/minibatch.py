@@ -81,7 +81,7 @@ class MiniBatchRanker(PassRanker):
         k_by_size(top, self._batch_length(labels))  # fills its cache before the clock starts
 
     def _candidate(self, n_rows: int, n_before: int, n_steps: int) -> tuple[Any, ...]:
-        """Return this solver's arguments of `minibatch_pass`, which calls them a candidate."""
+        # Return this solver's arguments of `minibatch_pass`, which calls them a candidate.
         # The pass has `n_steps` batches of `n_rows` rows, after `n_before` batches not yet in `t_`.
         rule = self._rule()
         return (

@@ -114,10 +114,10 @@ class PassRanker(LinearRanker):
         """
 
     @property
-    def _has_intercept(self) -> bool:
+    def _has_intercept(self) -> bool:  # whether w ends with an intercept
         return False
 
-    def _batch_length(self, labels: NDArray[np.int8]) -> int:
+    def _batch_length(self, labels: NDArray[np.int8]) -> int:  # in `fit`: at most all rows
         return min(self.batch_size, len(labels))
 
     def _passes(
@@ -203,20 +203,9 @@ class PassRanker(LinearRanker):
                     "which alone has an intercept; continue with the earlier objective, or call fit"
                 )
         rows = as_rows(X)
-        visited = np.arange(rows.n_rows) if order is None else np.asarray(order)
-        if visited.ndim != 1 or (visited.size and visited.dtype.kind not in "iu"):
-            raise InputError(
-                f"order has {visited.ndim} dimensions and the type {visited.dtype}; give a flat "
-                "list of integers, the row numbers"
-            )
-        if visited.size and not 0 <= visited.min() <= visited.max() < rows.n_rows:
-            raise InputError(
-                f"order has row numbers from {visited.min()} to {visited.max()}; give numbers of "
-                f"rows of X, from 0 to {rows.n_rows - 1}"
-            )
+        visited = _row_numbers(order, rows.n_rows)
         batch_size = min(self.batch_size, max(1, len(visited)))  # no larger scratch than needed
-        row_numbers = np.ascontiguousarray(visited, dtype=np.int32)
-        _visit([Fit(self, trace)], rows, labels, row_numbers, batch_size)
+        _visit([Fit(self, trace)], rows, labels, visited, batch_size)
         self.n_iter_ += 1
         self._report_overflow(trace)
         return self
@@ -245,6 +234,22 @@ class PassRanker(LinearRanker):
         """
         fit_pieces_together([Fit(self, trace or untraced)], n_features, epoch)
         return self
+
+
+def _row_numbers(order: ArrayLike | None, n_rows: int) -> NDArray[np.int32]:
+    # Return the checked numbers in `order`, or the numbers of all rows if `order` is None.
+    visited = np.arange(n_rows) if order is None else np.asarray(order)
+    if visited.ndim != 1 or (visited.size and visited.dtype.kind not in "iu"):
+        raise InputError(
+            f"order has {visited.ndim} dimensions and the type {visited.dtype}; give a flat list "
+            "of integers, the row numbers"
+        )
+    if visited.size and not 0 <= visited.min() <= visited.max() < n_rows:
+        raise InputError(
+            f"order has row numbers from {visited.min()} to {visited.max()}; give numbers of rows "
+            f"of X, from 0 to {n_rows - 1}"
+        )
+    return np.ascontiguousarray(visited, dtype=np.int32)
 
 
 class Fit(NamedTuple):
@@ -368,7 +373,7 @@ def _repeat(fits: list[Fit], epoch: Callable[[], _Visits]) -> None:
 def _visit(
     fits: list[Fit], rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], batch_size: int
 ) -> list[Fit]:
-    """Visit the rows of `order` in slices, call the traces after each; return fits that go on."""
+    # Visit the rows of `order` in slices, call the traces after each; return the fits that go on.
     # A slice takes a fraction of 0.1 s, or ends with the batch in which a trace becomes due.
     n, start = len(order), 0
     while fits and start < n:

@@ -41,7 +41,7 @@ class PushRanker(LinearRanker):
 
     allowed = Allowed(max_iter=COUNT, tol=POSITIVE)
 
-    def _held(self, n_features: int) -> tuple[int, str]:
+    def _held(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
         if self.method != "newton":
             return super()._held(n_features)
         return MATRICES * n_features**2, f"{MATRICES} matrices of n_features x n_features"
@@ -166,8 +166,8 @@ def _damped_step(
 ) -> tuple[NDArray[np.float64], Evaluation, float] | None:
     """Return the next w, the risk at this w, the next damping; None if no step is accepted."""
     # `axes` and `curvatures` are eigenvectors and ascending eigenvalues of the Hessian at w. A step
-    # is accepted if the risk decreases by a tenth of what the quadratic model predicts or, where it
-    # changes by rounding only, if the gradient gets smaller. Else more damping shortens the step.
+    # is accepted if the risk decreases by a tenth of what the quadratic model predicts. Where the
+    # risk changes by rounding only, the gradient must fall. Else more damping shortens the step.
     slopes = axes.T @ point.gradient  # derivatives along the axes
     rounding = 8 * _EPS * max(1.0, abs(point.value))  # changes of few last digits are rounding
     while damping <= _MOST_DAMPING:

@@ -62,7 +62,7 @@ class PairLists(NamedTuple):
     stops: NDArray[np.int32]
 
     @classmethod
-    def of_labels(cls, labels: NDArray[np.int8]) -> Self:
+    def of_labels(cls, labels: NDArray[np.int8]) -> Self:  # every positive above every negative
         upper, lower = (np.flatnonzero(side).astype(np.int32) for side in (labels > 0, labels < 0))
         starts = np.zeros(len(lower), dtype=np.int32)  # each list has all positives
         return cls(upper, lower, starts, np.full(len(lower), len(upper), dtype=np.int32))
@@ -102,11 +102,11 @@ class PairLists(NamedTuple):
         for part, upper, begins in self.blocks(_BLOCK_VALUES):
             yield values[upper] - np.repeat(values[self.lower[part]], np.diff(begins))
 
-    def extreme_gaps(self, values: NDArray[np.float64]) -> tuple[float, float]:
+    def extreme_gaps(self, values: NDArray[np.float64]) -> tuple[float, float]:  # as in `Classes`
         ranges = [(block.min(), block.max()) for block in self.differences(values)]
         return float(min(low for low, _ in ranges)), float(max(high for _, high in ranges))
 
-    def least_gap_above_0(self, values: NDArray[np.float64]) -> float:
+    def least_gap_above_0(self, values: NDArray[np.float64]) -> float:  # as in `Classes`
         blocks = self.differences(values)
         return float(min(block[block > 0].min(initial=np.inf) for block in blocks))
 

@@ -144,7 +144,7 @@ class TopPush(LinearRanker):
     def _assess(self, point: _Point, labels: NDArray[np.int8], weight: float, n_top: int) -> None:
         """Publish the weights of a point, and update P, its lower bound D and the counters."""
         w, scores = weight * point.v, weight * point.scores  # `weight` is C/m
-        positive, square = labels > 0, weight**2 * dot(point.v, point.v) / 2
+        positive, square = labels > 0, weight**2 * dot(point.v, point.v) / 2  # 1/2 ||w||^2
         t = _mean_of_highest(scores[~positive], n_top)  # t(w) of the problem
         hinges = np.maximum(0.0, 1 + t - scores[positive])
         c_pos = point.c[positive]  # the c_i of D; summed by `dot` with ones, as on any machine
