@@ -185,6 +185,7 @@ class FTRL(LinearRanker):
             if descent is None:  # the trace ends the fit
                 break
             w, risk_before = descent.point.w, descent.point.risk
+            # Publish the model and what describes the steps so far.
             self.gap_ = max(self.gap_, descent.gap)
             self.error_ = max(self.error_, descent.error)
             self.coef_ = np.zeros(n_features)

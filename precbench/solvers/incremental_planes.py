@@ -215,7 +215,7 @@ class Planes(Bundle):
         for _ in range(_MOST_TURNS):
             self._rescale(max(eta, self._strength))  # plane weights sum to 1 / strength
             strength, w = self._strength, self._best(0.5 * tol)
-            m = self._n_planes  # `_best` may have dropped some
+            m = self._n_planes  # `_best` may have dropped planes
             next_strength = max(eta, strength * norm(w) / radius)
             w = w * (strength / next_strength)  # now in the ball
             heights = self._offsets[:m] + linear_scores(as_rows(self._slopes[:m]), w)

@@ -241,7 +241,7 @@ def _row_numbers(order: ArrayLike | None, n_rows: int) -> NDArray[np.int32]:
     visited = np.arange(n_rows) if order is None else np.asarray(order)
     if visited.ndim != 1 or (visited.size and visited.dtype.kind not in "iu"):
         raise InputError(
-            f"order has {visited.ndim} dimensions and the type {visited.dtype}; give a flat list "
+            f"order has the shape {visited.shape} and the type {visited.dtype}; give a flat list "
             "of integers, the row numbers"
         )
     if visited.size and not 0 <= visited.min() <= visited.max() < n_rows:

@@ -59,7 +59,7 @@ def check_form(X: Any) -> None:
             type(X)((X.data, (X.row, X.col)), shape=X.shape)  # raises if an index is outside
     except ValueError as error:
         raise InputError(
-            f"the {form} matrix is malformed: {error}; build it again from its entries"
+            f"the {form} matrix is malformed: {error}; build the matrix again from its entries"
         ) from error
 
 
@@ -133,8 +133,7 @@ def weighted_sum(rows: Rows, coef: NDArray[np.float64], n_features: int) -> NDAr
         raise InputError(f"coef of length {len(coef):,} exceeds {rows.n_rows:,} rows; shorten coef")
     if n_features < rows.n_features:
         raise InputError(
-            f"n_features is {n_features:,} for rows of {rows.n_features:,} features; give at least "
-            f"{rows.n_features:,}"
+            f"n_features is {n_features:,} for rows of {rows.n_features:,} features; give no fewer"
         )
     out = np.zeros(n_features)
     linear.add_rows(rows, coef, out)

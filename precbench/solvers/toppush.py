@@ -124,7 +124,7 @@ class TopPush(LinearRanker):
             if not np.isfinite(self.gap_):
                 self.coef_ = np.full_like(self.coef_, np.nan)  # is reported as an overflow
                 return
-            # The step turns back from the last move: drop the momentum (O'Donoghue, Candes 2015).
+            # Drop the momentum if the step turns back from the last move (O'Donoghue, Candes 2015).
             if dot(step, c - before.c) < 0:
                 momentum, ahead = 1.0, now
             else:

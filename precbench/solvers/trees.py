@@ -222,7 +222,7 @@ def in_single_precision(X: Any) -> Any:
     largest = max(values.max(initial=0), -values.min(initial=0))
     if largest > _LARGEST_SINGLE:
         raise InputError(
-            f"X has values up to {largest:.3g}, which overflow float32, the type in which a forest "
-            "compares values; scale the features"
+            f"X has values up to {largest:.3g}, which overflow float32, the type in which these "
+            "trees compare values; scale the features"
         )
     return X.astype(np.float32, copy=False)
