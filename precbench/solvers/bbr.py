@@ -241,7 +241,7 @@ class BBR(SquaredPairRanker):
 
     def _start(self, n_features: int) -> None:
         super()._start(n_features)
-        self._moments: ClassMoments | None = None
+        self._moments: ClassMoments | None = None  # no rows have been learnt
 
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
         # Set `coef_` from all pairs of these rows, or from the moments of each class over these and

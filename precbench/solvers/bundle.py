@@ -20,7 +20,7 @@ class Point(NamedTuple):
     risk: float
     subgradient: NDArray[np.float64]
 
-    def primal(self, C: float) -> float:
+    def primal(self, C: float) -> float:  # P, the regularised risk
         return 0.5 * dot(self.w, self.w) + C * self.risk
 
 
@@ -108,13 +108,13 @@ class Bundle:
         if self._dual(new) > self._dual(self._alpha[:m]):
             self._alpha[:m] = new
 
-    def _dual(self, alpha: NDArray[np.float64]) -> float:
+    def _dual(self, alpha: NDArray[np.float64]) -> float:  # the dual value for these weights
         return cutting_plane.dual(self._gram, self._offsets[: len(alpha)], alpha)
 
     def weights(self) -> NDArray[np.float64]:  # w, by the present alpha
         return -self._weighted_slope(self._alpha[: self._n_planes])
 
-    def _weighted_slope(self, alpha: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _weighted_slope(self, alpha: NDArray[np.float64]) -> NDArray[np.float64]:  # slopes' alpha
         return weighted_sum(as_rows(self._slopes[: len(alpha)]), alpha, self._slopes.shape[1])
 
     def bound(self) -> float:

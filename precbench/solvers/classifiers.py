@@ -437,7 +437,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
         yield 1
 
     def _train(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
-        return classifier.fit(X, labels, **self._weight_argument(labels))
+        return classifier.fit(X, labels, **self._weight_argument(labels))  # the `classifier_`
 
     def scores_after(self, X: Any, n_iter: int) -> NDArray[np.float64]:
         """Score rows by the classifier; before its last iteration, by the first `n_iter` trees."""

@@ -69,7 +69,7 @@ class MiniBatchRanker(PassRanker):
     allowed = Allowed(k=K, batch_size=COUNT)
 
     @abstractmethod
-    def _rule(self) -> Rule: ...
+    def _rule(self) -> Rule: ...  # for the parameters of the solver
 
     @property
     def _has_intercept(self) -> bool:

@@ -47,7 +47,7 @@ class PushRanker(LinearRanker):
         return MATRICES * n_features**2, f"{MATRICES} matrices of n_features x n_features"
 
     @abstractmethod
-    def _risk(self, X: Any, labels: NDArray[np.int8]) -> PushRisk: ...
+    def _risk(self, X: Any, labels: NDArray[np.int8]) -> PushRisk: ...  # the risk to minimise
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         self._train(self._risk(with_short_indices(X), labels), trace)

@@ -123,7 +123,7 @@ class PushRisk(ABC):
     def at(self, w: NDArray[np.float64]) -> Evaluation: ...  # the risk and its gradient
 
     @abstractmethod
-    def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]: ...  # of the value of `at`
 
     def step_along(self, point: Evaluation, direction: NDArray[np.float64]) -> float:
         """Return the step to the root of the derivative along a direction of scores.
