@@ -590,7 +590,7 @@ class Forest(GrowingEnsemble):
             return super()._grow(ensemble, X, labels, n_trees)
         row_sets = [np.flatnonzero(labels == sign) for sign in (-1, 1)]  # of each class
         n_rarer, n_before = min(map(len, row_sets)), len(getattr(ensemble, "estimators_", ()))
-        for number in range(n_before, n_trees):  # of the tree: seeds its draws
+        for number in range(n_before, n_trees):  # of the tree, part of the seed
             rng = np.random.default_rng([number, self._seed])
             drawn = np.concatenate([rng.choice(rows, n_rarer) for rows in row_sets])
             counts = np.bincount(drawn, minlength=len(labels))  # how often each row was drawn

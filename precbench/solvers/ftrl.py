@@ -49,7 +49,7 @@ class FTRL(LinearRanker):
 
     ``prec@k``
         ``max [#(ones on negatives) + sum_i (y'_i - y_i) s_i]`` over the labellings y' with k
-        ones: the struct surrogate, a sum. k, by `top` of *all* rows so far, may exceed n_pos.
+        ones: the struct surrogate, a sum. k is `top` of *all* rows so far, and may exceed n_pos.
     ``prbep``
         The same with k = n_pos.
     ``pauc``

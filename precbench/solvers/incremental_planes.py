@@ -21,7 +21,7 @@ class Bound(NamedTuple):
     """A bound F(w) >= value + curvature/2 ||w - w_0||^2 in the ball, for some w_0."""
 
     # F has a term ``eta/2 ||w||^2``: if F(w) <= value + gap, w is within sqrt(2 gap / eta) of the
-    # best w. w and the best w are within r = sqrt(2 gap / curvature) of w_0, so 2 r apart at most.
+    # best w. The two are within r = sqrt(2 gap / curvature) of w_0, so at most 2 r apart.
 
     value: float
     curvature: float
@@ -104,12 +104,12 @@ class IncrementalStruct(IncrementalLoss):
 
     def extension(self, start, scores, chosen):
         # The new rows add to the loss at least their struct surrogate, with the ones they add to k.
-        # Return the slope and offset, for all planes, that touch this surrogate at the new scores.
+        # Return slope and offset of the plane that touches this surrogate at the new scores.
         n, new = len(scores), slice(start, None)
         by_scores = np.zeros(n)  # the slope by the scores; 0 for rows before `start`
         n_more = self._n_ones[n] - self._n_ones[start]  # ones that the new rows add
         value, by_scores[new] = struct(scores[new], self.positive[start:n], n_more)
-        return self.by_weights(by_scores), value - dot(by_scores, scores)
+        return self.by_weights(by_scores), value - dot(by_scores, scores)  # for all planes
 
 
 class IncrementalPartialAUC(IncrementalLoss):

@@ -44,7 +44,7 @@ class ProjectedSubgradient(LinearRanker):
     References
     ----------
     kar2014 (see `precbench.losses`), section 5; the method is that of Narasimhan,
-    Agarwal, "SVM pAUC tight", KDD 2013. Neither states the steps; kar2014 tuned their scale.
+    Agarwal, "SVM pAUC tight", KDD 2013. Neither states the steps; kar2014 tuned the scale.
 
     Examples
     --------

@@ -167,7 +167,7 @@ def _damped_step(
     """Return the next w, the risk at this w, the next damping; None if no step is accepted."""
     # `axes` and `curvatures` are eigenvectors and ascending eigenvalues of the Hessian at w. A step
     # is accepted if the risk decreases by a tenth of what the quadratic model predicts. Where the
-    # risk changes by rounding only, the gradient must fall. Else more damping shortens the step.
+    # risk changes by rounding only, the gradient must shrink. Else more damping shortens the step.
     slopes = axes.T @ point.gradient  # derivatives along the axes
     rounding = 8 * _EPS * max(1.0, abs(point.value))  # changes of few last digits are rounding
     while damping <= _MOST_DAMPING:
