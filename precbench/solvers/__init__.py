@@ -84,7 +84,7 @@ __all__ = [
 
 
 def check_solver(factory: Any) -> "Callable[..., Ranker]":
-    """Check a factory of solvers, and return it; a scikit-learn classifier is wrapped first.
+    """Return a factory of solvers after checks; a scikit-learn classifier is wrapped first.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def check_solver(factory: Any) -> "Callable[..., Ranker]":
     if not isinstance(solver, LinearRanker | NonlinearRanker):
         raise InputError(
             "a solver must be a subclass of LinearRanker or NonlinearRanker, a function that "
-            f"returns one, or a scikit-learn classifier, not {factory!r}"
+            f"returns an instance, or a scikit-learn classifier, not {factory!r}"
         )
     defaults = solver.get_params(deep=False)
     json.dumps(defaults, allow_nan=False)  # raises if a default is no plain value
@@ -190,15 +190,14 @@ _PRESETS: dict[str, dict[str, Any]] = {
     "bbr-pairs": {"accumulate": "pairs"},
 }
 
-
 _BASES = ("base:Ranker", "base:LinearRanker", "base:NonlinearRanker")
-_CLASSES = {
+_CLASSES = {  # module by class
     place.partition(":")[2]: place.partition(":")[0]
     for place in (*_BASES, "classifiers:ScoringClassifier", *_BUILT_IN.values())
 }
 
 
-def __getattr__(name: str) -> Any:  # imports the module of a class when it is first used
+def __getattr__(name: str) -> Any:  # imports the module of a class on first use
     if name not in _CLASSES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_CLASSES[name]}"), name)
@@ -214,16 +213,16 @@ def _built_in(name: str) -> "Callable[..., Ranker]":
     return preset
 
 
-class _Solvers(Registry["Callable[..., Ranker]"]):  # also by names of scikit-learn classes
+class _Solvers(Registry["Callable[..., Ranker]"]):  # also takes names of scikit-learn classes
     def __getitem__(self, name: str) -> "Callable[..., Ranker]":
         if name not in self._loaded and (classifier := _scikit_learn_class(name)):
-            self._loaded[name] = check_solver(classifier)
+            self._loaded[name] = check_solver(classifier)  # where `super` looks first
         return super().__getitem__(name)
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or _scikit_learn_class(name) is not None
 
-    def package(self, name: str) -> str:  # "": scikit-learn is in the `algorithm_version`
+    def package(self, name: str) -> str:  # "" for scikit-learn: in `algorithm_version`
         return "" if _scikit_learn_class(name) else super().package(name)
 
 

@@ -34,8 +34,8 @@ def minimise_along_axes(
     mean_in_range: bool,
 ) -> NDArray[np.float64]:
     """Return the w of `minimise_over_ball`, given eigenvalues and eigenvectors of `second`."""
-    # w is (second + multiplier I)^-1 mean. The multiplier is 0 if its w lies in the ball, else the
-    # one whose w has the norm `radius`. All coordinates below are along the eigenvectors.
+    # w is (second + multiplier I)^-1 mean. The multiplier is 0 if then w lies in the ball; else w
+    # has the norm `radius`. All coordinates below are along the eigenvectors.
     slopes = axes.T @ mean  # coordinates of the mean
     used = (curvatures > floor) & (slopes != 0)  # eigenvalues up to `floor` count as 0
     out_of_range = 0.0 if mean_in_range else float(np.linalg.norm(slopes[~used]))
@@ -64,13 +64,14 @@ def _over_unit_ball(
     # By Newton's method on f(m) = ``1 / ||w|| - 1``, with steps of -f / f'. f is concave, so that
     # the steps never pass the root of f, the m sought, if they start below the root
     # (More and Sorensen, "Computing a trust region step", SIAM J. Sci. Stat. Comput. 4(3), 1983).
-    multiplier = max(0.0, float((np.abs(slope) - curvature).max()))  # for less some |w_i| is > 1
+    # With w_i = slope_i / (curvature_i + m), f' is sum_i (w_i^2 / (curvature_i + m)) / ||w||^3.
+    multiplier = max(0.0, float((np.abs(slope) - curvature).max()))  # below it some |w_i| is > 1
     while True:
         w = slope / (curvature + multiplier)
         length = float(np.linalg.norm(w))
         if length <= 1:
             return w
-        step = (length - 1) * length**2 / float(w**2 @ (1 / (curvature + multiplier)))
+        step = (length - 1) * length**2 / float(w**2 @ (1 / (curvature + multiplier)))  # -f / f'
         # If the step is too short to change the multiplier, w is longer than 1 by rounding only.
         if not step > 2 * _EPS * multiplier:
             return w / length

@@ -31,8 +31,8 @@ MATRICES = 9
 _CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 _VECTORS = 8  # weights, gradients and the like that every solver holds, roughly
 
-# Called with the solver at the start of training and between slices of work. It may call
-# ``catch_up`` and read ``coef_``, ``n_iter_`` and ``n_rows_seen_``, and must change nothing else;
+# Called with the solver at the start of training and between slices of work. A trace may
+# call ``catch_up``, read ``coef_``, ``n_iter_`` and ``n_rows_seen_``, and must change nothing else;
 # a true return value ends the fit. A trace with an attribute ``next_rows`` is called at the latest
 # after that number of rows in all, except by solvers that have no result before the end, as `BBR`.
 Trace = Callable[[Any], bool | None]
@@ -79,7 +79,7 @@ def top_of_training(k: TopK, labels: NDArray[Any]) -> int:
     if count > n_pos:
         warn(
             f"k = {k} ({count:,} rows) exceeds the number of positives, {n_pos:,}; training uses "
-            f"k = {n_pos:,}; give a k of at most that many rows to avoid this warning"
+            f"k = {n_pos:,}; to avoid this warning give a k of at most {n_pos:,} rows"
         )
     return capped
 
@@ -114,7 +114,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     # Part of the key of a trial: raise it when the results change.
     algorithm_version: int | str = 1
 
-    # About the time that a row of `n_rows_seen_` takes, as a multiple of that in an online method.
+    # About the time for a row of `n_rows_seen_`, as a multiple of the time in an online method.
     row_cost: float = 1.0
 
     # Types of the values of rows that `_fit` takes as they are; others become the first.
@@ -209,12 +209,12 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         return False
 
     @property
-    def _judged_at(self) -> TopK:  # k of `predict` and `score`: the solver's, or 1.0: all positives
+    def _judged_at(self) -> TopK:  # k of `predict` and `score`: the solver's or 1.0 (all positives)
         uses_k = getattr(self, "objective", "prec@k") == "prec@k"
         return getattr(self, "k", 1.0) if uses_k else 1.0
 
     def _set_threshold(self, X: Any, labels: NDArray[np.int8]) -> None:
-        """Set `threshold_` so that the first k training rows exceed it, with `_judged_at` as k."""
+        """Set `threshold_` below the scores of the first k training rows, k being `_judged_at`."""
         scores = self._scores(X)
         # Not the capped k of training: `predict` marks as many rows as `k` says.
         _, count = training_k(self._judged_at, int(np.count_nonzero(labels > 0)), len(labels))
@@ -222,7 +222,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             self.threshold_ = cut_below(scores, count)
 
     def _report_overflow(self, trace: Trace | None) -> None:
-        """Raise an error if the weights are not finite; warn if a trace has the weights before."""
+        """Raise an error if weights are not finite; only warn if a trace has earlier weights."""
         if not self.overflowed:
             return
         message = (
@@ -264,10 +264,10 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         """Return labels: positive where the score exceeds all training scores except the top ones.
 
         The top is the first `k` training rows, by the solver's own `k`; if the solver or objective
-        has none, as many rows as there are positives. So about `k` of as many new rows of that kind
-        are marked; rows tied with the first one below the top are not. Scores are cut at 0 instead
-        where 0 has a meaning (the objective "f1", the log-odds of trees, foreign classifiers), or
-        where there is no `threshold_`: after `partial_fit` or a traced fit.
+        has none, as many rows as there are positives. So among as many new rows of the same source
+        about `k` are marked. Rows tied with the first row below the top are not marked. Scores are
+        cut at 0 instead where 0 has a meaning (the objective "f1", the log-odds of trees, foreign
+        classifiers), or where there is no `threshold_`: after `partial_fit` or a traced fit.
 
         Parameters
         ----------
@@ -300,7 +300,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         return precision_at_k_scorer(self._judged_at)(self, X, y)
 
     def catch_up(self) -> None:
-        """Bring the weights up to date for a trace, in a fit that sets them only at its end."""
+        """Bring the weights up to date for a trace, in a fit that sets weights only at its end."""
 
     def _check_width(self, n_features: int) -> None:
         if n_features != self._width:
@@ -319,7 +319,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         self, X: Any, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None
     ) -> tuple[Any, NDArray[np.int8]]:
         """Check X and y; return X in one of `dtypes`, in C order or CSR, and labels -1 or +1."""
-        # With `reset`, set `classes_` to `classes` or the labels of y; else y may hold only these.
+        # With `reset`, set `classes_` to `classes` or the labels of y. Else refuse new labels in y.
         X, y = self._validate(X, y, dtype=self.dtypes, reset=reset)
         check_classification_targets(y)
         _check_size(X.data if sparse.issparse(X) else X.ravel())
@@ -353,9 +353,9 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
 class LinearRanker(Ranker):
     """Base of the linear solvers: rows are ranked by ``X @ coef_``, highest score first.
 
-    There is no intercept, for it does not change a ranking, but a `threshold_`, above which
+    There is no intercept, since none changes a ranking, but a `threshold_`, above which
     `predict` marks positives. The exception is the objective "f1", which depends on the sign of the
-    scores: solvers fitted to it have an `intercept_` and no threshold.
+    scores: solvers fitted to "f1" have an `intercept_` and no threshold.
 
     A subclass defines ``__init__``, `allowed` (see `Ranker`) and `_fit`, which calls `_start`
     first, and sets `coef_`, `n_iter_` and `n_rows_seen_`.
@@ -419,7 +419,7 @@ class NonlinearRanker(Ranker):
     """Base of the solvers without weights, such as ensembles of trees.
 
     A subclass defines ``__init__``, `allowed` (see `Ranker`), `_fit` and `scores_after`. A trial
-    stores the scores of the rows that it is measured on.
+    stores the scores of the rows that the trial is measured on.
 
     Attributes
     ----------

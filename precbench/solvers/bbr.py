@@ -36,10 +36,9 @@ _SLICE_PAIRS = 2**13  # most pairs that are summed apart, since longer sums lose
 class SquaredPairRanker(LinearRanker):
     """Base of BBR and LCBR, which compute w from the mean and second moment of differences."""
 
-    # Both minimise the mean of ``(1 - w' (x_i - x_j))^2 / 2`` over pairs of a positive i and a
-    # negative j. Less the constant 1/2 it is ``R(w) = w' second w / 2 - mean' w``. `mean` is in the
-    # range (column space) of `second`, for ``second - mean mean'`` is a covariance.
-    #
+    # The two minimise the mean of ``(1 - w' (x_i - x_j))^2 / 2`` over pairs of a positive i and a
+    # negative j. Less the constant 1/2 this is ``R(w) = w' second w / 2 - mean' w``. `mean` is in
+    # the range (column space) of `second`, for ``second - mean mean'`` is a covariance.
     # The trace is called at the start, between slices of the sums and at the end. Until the sums
     # are complete the weights are 0, or those of the last `catch_up`.
 
@@ -59,7 +58,7 @@ class SquaredPairRanker(LinearRanker):
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
         """Set `coef_`; return False if the trace ended the fit."""
 
-    def _held(self, n_features: int) -> tuple[int, str]:
+    def _held(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
         return MATRICES * n_features**2, f"{MATRICES} matrices of n_features x n_features"
 
     def _minimise(
@@ -94,18 +93,14 @@ class SquaredPairRanker(LinearRanker):
         n = len(self.coef_)  # features
         pos = np.flatnonzero(labels > 0).astype(np.int32)
         neg = np.flatnonzero(labels < 0).astype(np.int32)
-        products_of_pair = _n_products(rows, n, n_joined=2)
-        length = min(_SLICE_PAIRS, _SLICE_PRODUCTS // products_of_pair)  # of a slice, in pairs
-        # Let a slice have at least 4 n**2 products, since adding its sums takes n**2 steps.
-        length = max(1, length, 4 * n**2 // products_of_pair)
-        scratch = _scratch(n)
+        length, scratch = _pairs_per_slice(rows, n), _scratch(n)
         sums, products = np.zeros(n), np.zeros((n, n))  # of the slices that are complete
         part_sums, part_products = np.zeros(n), np.zeros((n, n))  # of the current slice
         self._sums = sums, products, part_sums, part_products  # for `catch_up`
         start = 0
         while start < n_pairs:
-            # Go on to the end of the slice, or to the trace's `next_rows` if it comes first. The
-            # slices do not depend on the trace, so that neither does any bit of the sums.
+            # Go on to the end of the slice, or to the trace's `next_rows` if this comes first. The
+            # slices do not depend on the trace, so that no bit of the sums depends on the trace.
             checkpoint = max(start + 1, getattr(trace, "next_rows", n_pairs))
             stop = min(n_pairs, start - start % length + length, checkpoint)
             moments.add_pairs(  # adds to the last two arguments in place
@@ -181,7 +176,7 @@ class BBR(SquaredPairRanker):
 
     allowed = Allowed(accumulate=one_of("moments", "pairs"))
 
-    def _takes_pieces(self) -> bool:
+    def _takes_pieces(self) -> bool:  # True, or raises with the reason
         if self.accumulate == "pairs":
             raise AttributeError(
                 'partial_fit needs accumulate="moments", since a pair may have its two rows in '
@@ -246,7 +241,7 @@ class BBR(SquaredPairRanker):
 
     def _start(self, n_features: int) -> None:
         super()._start(n_features)
-        self._moments: ClassMoments | None = None
+        self._moments: ClassMoments | None = None  # no rows have been learnt
 
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
         # Set `coef_` from all pairs of these rows, or from the moments of each class over these and
@@ -405,19 +400,26 @@ class ClassMoments:
 
         The rounding error of the entry [j, k] of the second moment is at most ``a[j] * b[k]``.
         """
-        # The second moment is that of positives plus that of negatives, less cross and cross'.
+        # The result is the sum of the second moments of both classes, less cross and cross'.
         pos_mean, neg_mean = self.sums / self.counts[:, None]
         second = self.products[0] / self.counts[0]  # of the positives
         second += self.products[1] / self.counts[1]
         cross = np.outer(pos_mean, neg_mean)
         second -= cross
         second -= cross.T
-        noise = _EPS * self.counts.sum() * np.abs(pos_mean), np.abs(neg_mean)  # error of cross
+        noise = _EPS * self.counts.sum() * np.abs(pos_mean), np.abs(neg_mean)  # of cross
         return pos_mean - neg_mean, second, noise
 
 
 def _block_length(n_features: int) -> int:  # in rows
     return min(_BLOCK_ROWS, max(64, _BLOCK_PRODUCTS // n_features**2))
+
+
+def _pairs_per_slice(rows: Rows, n_features: int) -> int:
+    products = _n_products(rows, n_features, n_joined=2)  # of a pair
+    length = min(_SLICE_PAIRS, _SLICE_PRODUCTS // products)
+    # A slice has at least 4 n_features**2 products: adding the slice's sums takes n_features**2.
+    return max(1, length, 4 * n_features**2 // products)
 
 
 def _n_products(rows: Rows, n_features: int, n_joined: int) -> int:

@@ -20,7 +20,7 @@ class Point(NamedTuple):
     risk: float
     subgradient: NDArray[np.float64]
 
-    def primal(self, C: float) -> float:
+    def primal(self, C: float) -> float:  # P, the regularised risk
         return 0.5 * dot(self.w, self.w) + C * self.risk
 
 
@@ -87,15 +87,15 @@ class Bundle:
 
     def _newton_step(self, gradient: NDArray[np.float64]) -> None:
         # Where steps by pairs are slow, move all weights alpha above 0 at once towards the greatest
-        # dual value for the same sum, as far as no weight falls below 0. `gradient` belongs to the
-        # negative dual value. Change `_alpha` only if the dual value rises.
+        # dual value for the same sum, as far as no weight falls below 0. `gradient` is the gradient
+        # of the negative dual value. Change `_alpha` only if the dual value rises.
         m = self._n_planes
         active = np.flatnonzero(self._alpha[:m] > 0)
         alpha, K = self._alpha[active], self._gram[np.ix_(active, active)]
         # Planes that depend on each other would leave K singular without this ridge.
         K[np.diag_indices_from(K)] += _RIDGE * K.diagonal().max()
         solutions = np.stack((gradient[active], np.ones(len(active))))
-        if not cutting_plane.solve_positive(K, solutions):  # singular; else a row b is K^-1 b now
+        if not cutting_plane.solve_positive(K, solutions):  # singular; else rows b become K^-1 b
             return
         by_gradient, by_ones = solutions  # K^-1 gradient and K^-1 1
         # The step sums to 0, and after it all planes have the same gradient, `gradient` + K step.
@@ -108,13 +108,13 @@ class Bundle:
         if self._dual(new) > self._dual(self._alpha[:m]):
             self._alpha[:m] = new
 
-    def _dual(self, alpha: NDArray[np.float64]) -> float:
+    def _dual(self, alpha: NDArray[np.float64]) -> float:  # the dual value for these weights
         return cutting_plane.dual(self._gram, self._offsets[: len(alpha)], alpha)
 
     def weights(self) -> NDArray[np.float64]:  # w, by the present alpha
         return -self._weighted_slope(self._alpha[: self._n_planes])
 
-    def _weighted_slope(self, alpha: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _weighted_slope(self, alpha: NDArray[np.float64]) -> NDArray[np.float64]:  # slopes' alpha
         return weighted_sum(as_rows(self._slopes[: len(alpha)]), alpha, self._slopes.shape[1])
 
     def bound(self) -> float:

@@ -393,7 +393,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
     """Base of the solvers that wrap scikit-learn-compatible classifiers.
 
     Rows are ranked by `decision_function` of the classifier, else by its probability of the
-    positive class, less 1/2. It runs in one thread and has no state before the end of its training.
+    positive class, less 1/2. The classifier has one thread; `classifier_` is set at the end.
 
     Attributes
     ----------
@@ -413,11 +413,9 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
     """
 
     needs_dense_rows = False
-
-    classifier_: Any
-
     ranks_lists: Any = False  # learns from pairs of rows at the top k of lists
 
+    classifier_: Any
     k: TopK
     beyond_k: int
     list_length: int
@@ -439,7 +437,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
         yield 1
 
     def _train(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
-        return classifier.fit(X, labels, **self._weight_argument(labels))
+        return classifier.fit(X, labels, **self._weight_argument(labels))  # the `classifier_`
 
     def scores_after(self, X: Any, n_iter: int) -> NDArray[np.float64]:
         """Score rows by the classifier; before its last iteration, by the first `n_iter` trees."""
@@ -493,7 +491,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
 class GrowingEnsemble(ScoringClassifier):
     """Base of ensembles of scikit-learn that can continue with more trees.
 
-    The trace is called at its ``next_rows``, without it at the end.
+    The trace is called at its ``next_rows``, without ``next_rows`` at the end.
     """
 
     size: str  # name of the parameter for the number of trees
@@ -592,7 +590,7 @@ class Forest(GrowingEnsemble):
             return super()._grow(ensemble, X, labels, n_trees)
         row_sets = [np.flatnonzero(labels == sign) for sign in (-1, 1)]  # of each class
         n_rarer, n_before = min(map(len, row_sets)), len(getattr(ensemble, "estimators_", ()))
-        for number in range(n_before, n_trees):  # of the tree; with the seed it decides the draws
+        for number in range(n_before, n_trees):  # of the tree, part of the seed
             rng = np.random.default_rng([number, self._seed])
             drawn = np.concatenate([rng.choice(rows, n_rarer) for rows in row_sets])
             counts = np.bincount(drawn, minlength=len(labels))  # how often each row was drawn
@@ -667,11 +665,11 @@ class BoostedTrees(ScoringClassifier):
 
     @abstractmethod
     def _task(self, labels: NDArray[np.int8], rng: np.random.Generator) -> _Task:
-        """Return the index of the rows, arguments of `lightgbm.Dataset`, and the objective's."""
+        """Return the index of the rows, arguments of `lightgbm.Dataset`, parameters of the task."""
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
         """Train a LightGBM booster tree by tree; yield the number of trees so far."""
-        lightgbm, X = self._classifier(), self._rows(X)  # the module, and the rows as it takes them
+        lightgbm, X = self._classifier(), self._rows(X)  # the module; rows that LightGBM takes
         rng = np.random.default_rng(self.random_state)
         params = self._settings() | {"seed": int(rng.integers(2**31))}
         yield 0
@@ -730,17 +728,16 @@ class LightGBM(WeightedRanker, BoostedTrees):
     foreign = FOREIGN["lightgbm"]
 
     def _task(self, labels: NDArray[np.int8], rng: np.random.Generator) -> _Task:
-        weights = self._weight_argument(labels)["sample_weight"]  # not {}: has class weights
+        weights = self._weight_argument(labels)["sample_weight"]  # given: `own` has class_weight
         return slice(None), {"weight": weights}, {"objective": "binary"}
 
 
 class LambdaRank(BoostedTrees):
     """Gradient-boosted trees with the LambdaRank objective (LightGBM), truncated near the top.
 
-    The pairs of rows that it learns from have at least one row in the top k of a list, and
-    weigh as much as swapping them changes the discounted cumulative gain. More rows than a list may
-    hold are divided at random into lists of equal length. An iteration takes time in proportion to
-    k times the length of the lists.
+    The pairs of rows that are learnt from have at least one row in the top k of a list. A pair
+    weighs as much as swapping its rows changes the discounted cumulative gain. More rows than a
+    list may hold are divided at random into lists of equal length. Time grows with k times length.
 
     Parameters
     ----------
@@ -861,7 +858,7 @@ class XGBoost(SingleBoosting):
             params["lambdarank_pair_method"] = "topk"
             params["lambdarank_num_pair_per_sample"] = top  # pairs have a row in the first `top`
         else:
-            weights = self._weight_argument(labels)["sample_weight"]  # not {}: has class weights
+            weights = self._weight_argument(labels)["sample_weight"]  # as in `LightGBM._task`
             rows = classifier.DMatrix(X, labels > 0, weight=weights, nthread=1)
             params["objective"] = "binary:logistic"
         return classifier.train(params, rows, self.n_estimators)

@@ -16,6 +16,7 @@ from precbench.solvers.parameters import BOOLEAN, COUNT, POSITIVE, SHARE, Allowe
 from precbench.solvers.rows import STORED, as_rows, dot, linear_scores, weighted_sum
 from precbench.topk import TopK, top_rows
 
+# Takes scores and a mask of the positives; returns a loss and its subgradient in the scores.
 _Evaluate = Callable[[NDArray[np.float64], NDArray[np.bool_]], tuple[float, NDArray[np.float64]]]
 _MOST_PROBES = 5  # points of a line that a search for a smaller P tries
 _FROM_BEST = 0.1  # how far towards the iterate the second plane of an iteration is taken
@@ -126,7 +127,7 @@ class CuttingPlane(LinearRanker):
     )
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        # In turn: assess the iterate, add planes at it and near `best` (least P), find the next.
+        # A turn assesses the iterate, adds planes there and near `best` (least P), finds the next.
         risk = TrainingRisk(
             X, labels, self.objective, k=self.k, beta=self.beta, at_least=self.at_least_k
         )
@@ -143,7 +144,7 @@ class CuttingPlane(LinearRanker):
         best = iterate = risk.at(self.best_weights_)
         while True:
             tangent_points = [iterate]
-            if self.n_iter_ > 0 and np.isfinite(iterate.risk):
+            if self.n_iter_ > 0 and np.isfinite(iterate.risk):  # the first iterate is `best`
                 best = _search(best, iterate, risk, self.C, self.lower_bound_)
                 tangent_points.append(risk.between(best, iterate, _FROM_BEST))  # near best
             self._assess(iterate, best, risk)
@@ -151,7 +152,7 @@ class CuttingPlane(LinearRanker):
                 break
             for point in tangent_points:
                 bundle.add(point, risk.subgradient(point))
-            if not self._solve(bundle, trace):  # the trace or rounding ends the fit
+            if not self._solve(bundle, trace):  # the trace ends the fit, or rounding does
                 break
             self.lower_bound_ = max(self.lower_bound_, bundle.bound())
             iterate = risk.at(bundle.weights())
@@ -184,7 +185,7 @@ class CuttingPlane(LinearRanker):
         return True
 
     def _solve(self, bundle: Bundle, trace: Trace) -> bool:
-        """Solve `bundle` for plane weights; return False if rounding or the trace prevents it."""
+        """Solve `bundle` for plane weights; return False if rounding or the trace ends the fit."""
         gap = self.gap_ if np.isfinite(self.gap_) else 0.0  # infinite before the first solution
         # P is then off by C tol at most: 2 % of the gap, or 10 % of the final gap if this is more.
         tol = max(0.02 * gap, 0.1 * self.tol * abs(self.primal_)) / self.C
@@ -216,7 +217,8 @@ class TrainingRisk:
     ):
         self._rows, self._positive = as_rows(X), labels > 0
         n, n_pos = len(labels), int(np.count_nonzero(self._positive))
-        # The risk of `CuttingPlane`, ``percent * evaluate(s / spread)``, weighs scores s by 1/n.
+        # In the scores s the risk is ``percent * evaluate(s / spread)``. For "prec@k" and "f1" the
+        # spread turns the weight of s in `evaluate` into the 1/n of `CuttingPlane`.
         if objective != "prec@k":
             parameters = {"beta": beta} if objective == "pauc" else {}
             self._evaluate: _Evaluate = OBJECTIVES[objective](**parameters).evaluate
@@ -261,9 +263,9 @@ class TrainingRisk:
 def _at_least_k(
     scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int
 ) -> tuple[float, NDArray[np.float64]]:
-    # Return the risk of `at_least_k`, and a subgradient by the scores s. It is the maximum over the
-    # labellings y' with k ones or more, of the share of negatives among these, plus
-    # ``sum_i (y'_i - y_i) s_i``: with ones on the `n_true` highest positives, `n_false` negatives.
+    # Return the risk of `at_least_k`, and a subgradient by the scores s. The risk is the share of
+    # negatives among the ones, plus ``sum_i (y'_i - y_i) s_i``, for the worst labelling y' with k
+    # ones or more: with ones on the `n_true` highest positives and the `n_false` highest negatives.
     pos, neg = np.flatnonzero(positive), np.flatnonzero(~positive)
     n_true, n_false = cutting_plane.worst_table(-np.sort(-scores[pos]), -np.sort(-scores[neg]), k)
     subgradient = np.zeros_like(scores)  # y' - y, with y the labels
@@ -302,14 +304,14 @@ def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bou
         if probe.primal(C) < best.primal(C):
             best = probe
         latest = tangent(t, probe)
-        if linear + t * square + latest.slope < 0:  # P still falls at t
+        if linear + t * square + latest.slope < 0:  # P falls at t: the minimum lies beyond
             left = latest
         else:
             right = latest
         t = _lowest(left, right, linear, square)
         higher_tangent = max(line.offset + line.slope * t for line in (left, right) if line)
         least = 0.5 * dot(origin.w, origin.w) + t * (linear + 0.5 * t * square) + higher_tangent
-        # No point of the ray has P < least. Stop if that would close at most 10 % of the gap.
+        # No point of the ray has P < least. Stop if P = least would close at most 10 % of the gap.
         if best.primal(C) - least <= 0.1 * (best.primal(C) - lower_bound):
             break
         probe = risk.between(origin, iterate, t)

@@ -23,7 +23,6 @@ _ENOUGH_SCORED = 200  # positives in the scored folds: further folds change litt
 _FEW_POSITIVES, _MOST_DIVISIONS = 100, 3  # with fewer positives the rows are divided again
 _PENALTY = 0.01  # on the squared distance of the weights from equal ones
 
-
 _Recipe = tuple[str, Ranker]  # name of a member, and its unfitted solver
 
 
@@ -101,7 +100,7 @@ class Ensemble(NonlinearRanker):
             yield f"hist-gradient-boosting, {leaves} leaves", solver
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        """Weigh the members by held-out folds, then fit those with a weight to all rows."""
+        """Weigh the members by held-out folds, then fit the members of weight > 0 to all rows."""
         self._start(X.shape[1])
         if trace(self):
             return
@@ -158,13 +157,12 @@ class Ensemble(NonlinearRanker):
 def _stack(
     scores: NDArray[np.float64], positive: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], float]:
-    """Return weights and intercept of the logistic regression of `positive` on log odds."""
-    # `scores` has a column of log odds for each member. Weights are at least 0, and 0 for a column
-    # with a value that is not finite.
+    # Return weights and intercept of the logistic regression of `positive` on the log odds in
+    # `scores`, a column for each member. A column with a value that is not finite has the weight 0.
     usable = np.isfinite(scores).all(axis=0)
     columns = scores[:, usable]
     n, m = columns.shape
-    equal = 1 / max(m, 1)  # the penalty draws all weights towards it
+    equal = 1 / max(m, 1)  # towards this weight the penalty draws all weights
 
     def penalised_loss(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Return the logistic loss with its penalty, and the gradient, at w and b."""

@@ -49,8 +49,7 @@ class FTRL(LinearRanker):
 
     ``prec@k``
         ``max [#(ones on negatives) + sum_i (y'_i - y_i) s_i]`` over the labellings y' with k
-        ones: the struct surrogate, a sum. Here k is a count of *all* rows so far, given by `top`,
-        and may exceed n_pos.
+        ones: the struct surrogate, a sum. k is `top` of *all* rows so far, and may exceed n_pos.
     ``prbep``
         The same with k = n_pos.
     ``pauc``
@@ -73,12 +72,11 @@ class FTRL(LinearRanker):
     eta : float or None, default=None
         None for the value above.
     batch_size : int, default=1
-        Rows that come at a time: w is computed after each batch, whose penalty is what the batch
-        adds to the loss.
+        Rows of a batch, after which w is computed. The penalty of a batch is the loss that it adds.
     average : bool, default=False
         Give the mean of w_1, ..., w_t, all that were played, instead of w_{t+1}.
     tol : float, default=1e-4
-        Each w_t lies within tol * radius of the exact one, or there is a warning.
+        Each w_t lies within tol * radius of the exact w_t, or there is a warning.
     max_iter : int, default=1000
         Most evaluations of the loss between two rows.
     shuffle, random_state
@@ -92,7 +90,7 @@ class FTRL(LinearRanker):
         "pauc" ``2 R ceil(beta n_neg)`` if row t is positive and ``2 R n_pos`` if it is negative;
         the sum of these over the rows of a batch.
     penalties_ : ndarray of shape (n_batches,)
-        L_t(w_t). They sum to the loss of the player; see `leader` for that of the best w.
+        L_t(w_t). They sum to the loss of the player; see `leader` for the loss of the best w.
     gap_, error_ : float
         The largest certified gap of a regularised loss, and the largest certified
         ||w_t - exact w_t||: each penalty is off by at most G_t times this.
@@ -167,11 +165,11 @@ class FTRL(LinearRanker):
         # For each batch note its penalty at the w so far, then compute the best w for all rows so
         # far. `used` are the columns of X in the loss, `starts` the first row of each batch.
         n_features, n_rows = len(self.coef_), len(loss.positive)
-        # Since eta ||w|| <= sum_t G_t for each w, this square over eta bounds eta ||w||^2.
+        # Since eta ||w|| <= sum_t G_t for each w, eta ||w||^2 is at most (sum_t G_t)^2 / eta.
         overflows = not np.isfinite(self.lipschitz_.sum() ** 2 / self.eta_)  # of eta ||w||^2
         penalties, mean = np.empty(len(starts)), np.zeros(len(used))  # mean: of the w so far
         planes = Planes(loss, self.eta_)
-        w, risk_before, n_failed = mean, 0.0, 0
+        w, risk_before, n_failed = mean, 0.0, 0  # w_1 = 0; no row has a loss yet
         for t, start in enumerate(starts.tolist()):
             n = min(n_rows, start + int(self.batch_size))  # rows so far, with this batch
             point = loss.at(w, n)
@@ -187,6 +185,7 @@ class FTRL(LinearRanker):
             if descent is None:  # the trace ends the fit
                 break
             w, risk_before = descent.point.w, descent.point.risk
+            # Publish the model and what describes the steps so far.
             self.gap_ = max(self.gap_, descent.gap)
             self.error_ = max(self.error_, descent.error)
             self.coef_ = np.zeros(n_features)
@@ -270,8 +269,8 @@ class FTRL(LinearRanker):
     ) -> "_Descent | None":
         """Minimise the loss of the rows so far plus ``eta/2 ||w||^2`` in the ball, from `point`."""
         # Add a plane at one w after another, each the best for the planes so far, until the gap to
-        # the lower bound is at most `tol`, or shows the best w within `distance` of the minimiser,
-        # or gets no smaller. Return this w with its gap; None if the trace ends the fit.
+        # the lower bound is at most `tol`, or proves the best w within `distance` of the minimiser,
+        # or gets no smaller. Return the best w with its gap; None if the trace ends the fit.
 
         def primal(point: Point) -> float:  # the loss plus the penalty
             return point.risk + 0.5 * eta * dot(point.w, point.w)

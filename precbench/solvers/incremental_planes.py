@@ -21,7 +21,7 @@ class Bound(NamedTuple):
     """A bound F(w) >= value + curvature/2 ||w - w_0||^2 in the ball, for some w_0."""
 
     # F has a term ``eta/2 ||w||^2``: if F(w) <= value + gap, w is within sqrt(2 gap / eta) of the
-    # best w. Each of the two is within r = sqrt(2 gap / curvature) of w_0, so they are within 2 r.
+    # best w. The two are within r = sqrt(2 gap / curvature) of w_0, so at most 2 r apart.
 
     value: float
     curvature: float
@@ -87,14 +87,14 @@ class IncrementalStruct(IncrementalLoss):
 
     def __init__(self, X: Any, positive: NDArray[np.bool_], top: float | int | None):
         super().__init__(X, positive)
-        self._n_ones = (  # by number of rows so far
+        self._n_ones = (  # by number of rows so far; without `top` as many as positives
             np.append(0, np.cumsum(positive)) if top is None else k_by_size(top, len(positive))
         )
 
     def lipschitz(self) -> NDArray[np.float64]:
         # Return 4 R, R the largest norm, for the G_t <= 8 of kar2014 on a ball: in the scaling of
-        # its (3) this is G_t <= 4 on a ball of half the radius. 2 R would be enough: a row adds to
-        # the sum of the k largest z_i = s_i + 1[y_i = 0] either [z - z_(k)]_+, if k stays, or
+        # its equation (3) G_t is <= 4 on a ball of half the radius. 2 R would be enough: a row adds
+        # to the sum of the k largest z_i = s_i + 1[y_i = 0] either [z - z_(k)]_+, if k stays, or
         # max(z, z_(k+1)), if k grows; at each w, z_(k) moves like the score of one row.
         return np.full(len(self.positive), 4 * self.largest_norm)
 
@@ -104,13 +104,12 @@ class IncrementalStruct(IncrementalLoss):
 
     def extension(self, start, scores, chosen):
         # The new rows add to the loss at least their struct surrogate, with the ones they add to k.
-        # Return the plane that touches this surrogate at the scores of the new rows: one slope and
-        # one offset for all planes.
+        # Return slope and offset of the plane that touches this surrogate at the new scores.
         n, new = len(scores), slice(start, None)
         by_scores = np.zeros(n)  # the slope by the scores; 0 for rows before `start`
         n_more = self._n_ones[n] - self._n_ones[start]  # ones that the new rows add
         value, by_scores[new] = struct(scores[new], self.positive[start:n], n_more)
-        return self.by_weights(by_scores), value - dot(by_scores, scores)
+        return self.by_weights(by_scores), value - dot(by_scores, scores)  # for all planes
 
 
 class IncrementalPartialAUC(IncrementalLoss):
@@ -146,7 +145,7 @@ class IncrementalPartialAUC(IncrementalLoss):
         # The pairs of entering negatives with all positives add the same to all planes.
         slopes, offsets = self.by_weights(by_scores), value - dot(by_scores, scores)
         new_pos, earlier = start + np.flatnonzero(positive[start:]), chosen[:, :start]
-        if new_pos.size:  # their pairs with the negatives that a plane chose before
+        if new_pos.size:  # pairs with the negatives that a plane chose before
             # By new positive and row: whether their pair has a hinge above 0.
             is_active = 1 + scores[:start] > scores[new_pos, np.newaxis]
             slopes, offsets = self._with_pairs(slopes, offsets, new_pos, earlier, is_active)
@@ -164,7 +163,7 @@ class IncrementalPartialAUC(IncrementalLoss):
 
 
 def _weighted_sums(rows: Rows, coefs: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.stack([weighted_sum(rows, coef, rows.n_features) for coef in coefs])
+    return np.stack([weighted_sum(rows, coef, rows.n_features) for coef in coefs])  # row by row
 
 
 class Planes(Bundle):
@@ -180,11 +179,11 @@ class Planes(Bundle):
         self.loss = loss
         self._chosen = np.empty((0, loss.n_chosen), dtype=bool)  # by plane and row: see `add`
         zero = np.zeros(n_features)
-        # A plane at height 0, exact before the first row, so that there is always one to extend.
+        # A plane at height 0, exact before the first row, so that `extend` always has a plane.
         self.add(Point(zero, scores=np.empty(0), risk=0.0, subgradient=np.empty(0)), slope=zero)
 
     def add(self, point: Point, slope: NDArray[np.float64]) -> None:
-        """Add a plane, and note the rows that it chose: those with a subgradient above 0."""
+        """Add a plane, and note its chosen rows: the rows with a subgradient above 0."""
         super().add(point, slope)
         by_scores = point.subgradient[: self.loss.n_chosen]  # empty if the loss needs no choices
         chosen = self._chosen[self._n_planes - 1]  # a view, changed in place
@@ -207,16 +206,16 @@ class Planes(Bundle):
 
     def solve(self, eta: float, radius: float, tol: float) -> tuple[NDArray[np.float64], Bound]:
         """Minimise ``eta/2 ||w||^2`` plus the highest plane over the ball; return w and a bound."""
-        # If the best w of the ball has the norm `radius`, it is also the best of all w for a
+        # If the best w of the ball has the norm `radius`, this w is also the best of all w for a
         # stronger penalty, ``strength/2 ||w||^2``. A turn solves for one strength; with its
-        # `next_strength` the same mean slope gives a w in the ball. The strength sought equals its
-        # own `next_strength`: secants of two turns approach it. The bound holds after any turn.
-        too_weak, too_strong = eta, np.inf  # strengths, around the one sought
+        # `next_strength` the same mean slope gives a w in the ball. The strength sought is equal to
+        # its `next_strength`: secants of two turns lead there. The bound holds after any turn.
+        too_weak, too_strong = eta, np.inf  # strengths, around the strength sought
         strength_before = next_before = np.nan  # of the turn before: none yet
         for _ in range(_MOST_TURNS):
             self._rescale(max(eta, self._strength))  # plane weights sum to 1 / strength
             strength, w = self._strength, self._best(0.5 * tol)
-            m = self._n_planes  # `_best` may have dropped some
+            m = self._n_planes  # `_best` may have dropped planes
             next_strength = max(eta, strength * norm(w) / radius)
             w = w * (strength / next_strength)  # now in the ball
             heights = self._offsets[:m] + linear_scores(as_rows(self._slopes[:m]), w)
@@ -224,14 +223,15 @@ class Planes(Bundle):
             bound = self.bound_in_ball(eta, radius)
             if primal - bound.value <= tol:
                 break
-            if next_strength > strength:
+            if next_strength > strength:  # w left the ball: the penalty is too weak
                 too_weak = max(too_weak, strength)
             else:
                 too_strong = min(too_strong, strength)
+            # Go on with `next_strength`, or with a secant of two turns if it is in the bracket.
             self._strength = next_strength
             if strength_before != strength:
                 steepness = (next_strength - next_before) / (strength - strength_before)
-                if steepness < 1:  # else no secant: it leads away, or is NaN in the first turn
+                if steepness < 1:  # else the secant leads away, or is NaN in turn 1
                     secant = (next_strength - steepness * strength) / (1 - steepness)
                     self._strength = secant if too_weak < secant < too_strong else next_strength
             strength_before, next_before = strength, next_strength
@@ -246,9 +246,9 @@ class Planes(Bundle):
     def _active_set(self, tol: float) -> NDArray[np.float64]:
         """Set `_alpha` and return the best w for this strength, by an active-set method.
 
-        A turn moves towards the corner, the best w where all active planes have the same height; if
-        there is no corner, it raises their mean height and keeps w. A plane whose share falls to 0
-        on the way is dropped; else the highest plane at the new w becomes active.
+        A turn moves towards the corner, the best w where all active planes have the same height. If
+        there is no corner, the turn raises their mean height and keeps w. A plane whose share falls
+        to 0 on the way is dropped. Else the highest plane at the new w becomes active.
         """
         m, strength = self._n_planes, self._strength
         slopes, offsets = self._slopes[:m], self._offsets[:m]
@@ -258,19 +258,20 @@ class Planes(Bundle):
             heights = offsets + slopes @ w
             first, *others = np.flatnonzero(active)  # others: to reach the height of `first`
             others_change, w_change, length = self._towards_corner(
-                slopes[others] - slopes[first],
-                heights[first] - heights[others],
-                strength * w + shares @ slopes,  # the gradient of penalty and mean plane, near 0
-                tol,
+                edges=slopes[others] - slopes[first],
+                rises=heights[first] - heights[others],
+                gradient=strength * w + shares @ slopes,  # of penalty and mean plane, near 0
+                tol=tol,
             )
             change = np.zeros(m)
             change[others], change[first] = others_change, -others_change.sum()  # sums to 0
             falls = np.flatnonzero(change < 0)
+            # Go to the corner, or only until the first share reaches 0.
             zero_at = shares[falls] / -change[falls]  # lengths at which these shares reach 0
             first_zero = zero_at.min(initial=np.inf)
             length = min(length, first_zero)
             shares, w = np.maximum(shares + length * change, 0.0), w + length * w_change
-            if length == first_zero:  # a share reaches 0 before the corner
+            if length == first_zero:  # before the corner: go on without this plane
                 dropped = falls[np.argmin(zero_at)]
                 shares[dropped], active[dropped] = 0.0, False  # 0 exactly, not up to rounding
                 continue
@@ -290,12 +291,11 @@ class Planes(Bundle):
         tol: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
         # Return the changes of the shares of all active planes but the first, the change of w, and
-        # a factor of both changes: 1 leads to the corner, infinity says that there is none. `edges`
-        # are the slopes of these planes less that of the first, `rises` the height of the first
-        # less theirs. At the corner
-        # ``edges @ w_change = rises`` and ``gradient + strength w_change + edges' shares_change``,
-        # the gradient of penalty and mean plane, is 0.
-        U, sizes, V = np.linalg.svd(edges, full_matrices=False)
+        # the factor of both changes that leads to the corner: 1, or infinity if there is no corner.
+        # `edges` are the slopes of these planes less that of the first, `rises` the height of the
+        # first less their heights. At the corner ``edges @ w_change = rises``, and the gradient of
+        # penalty and mean plane, ``gradient + strength w_change + edges' shares_change``, is 0.
+        U, sizes, V = np.linalg.svd(edges, full_matrices=False)  # edges = U diag(sizes) V
         rank = int(np.sum(sizes > _RANK * sizes.max(initial=0.0)))
         U, sizes, V = U[:, :rank], sizes[:rank], V[:rank]
         coordinates = U.T @ rises

@@ -68,7 +68,7 @@ class Member:
         for full, array in arrays.items():
             part, _separator, rest = full.partition("_")  # "tree_root" is "root" of "tree"
             parts[part][rest] = array
-        coef, rebuilt, features = parts["coef"].get(""), None, None  # the rest of "coef" is ""
+        coef, rebuilt = parts["coef"].get(""), None  # the rest of "coef" is ""
         if coef is None:
             assert trees is not None
             rebuilt = Trees.from_arrays(parts["tree"], **trees)
@@ -82,25 +82,30 @@ class Member:
             )
         else:
             width = len(coef)
-        if parts["random"]:  # the map yields the `width` features that are weighed or compared
-            features = RandomFeatures(**parts["random"])
-            weights, offset = features.weights, features.offset
-            are_numbers = is_vector(weights.ravel()) and is_vector(offset) and len(offset)
-            if not (are_numbers and weights.ndim == 2 and len(offset) == len(weights) == width):
-                raise ValueError(
-                    f"member {name!r} maps to {len(offset):,} random features, by weights of the "
-                    f"shape {weights.shape}, but has weights or trees for {width:,}; {AGAIN}"
-                    if are_numbers
-                    else f"member {name!r} has random features that are not finite numbers; {AGAIN}"
-                )
+        features = _random_features(parts["random"], width, name) if parts["random"] else None
         member = cls(name, coef, trees=rebuilt, random_features=features, **more)
-        is_described = (type(member.name), type(member.weight)) == (str, float)
-        if not is_described or not np.isfinite(member.weight) or member.n_features < 1:
+        types_fit = (type(member.name), type(member.weight)) == (str, float)  # not checked so far
+        if not types_fit or not np.isfinite(member.weight) or member.n_features < 1:
             raise ValueError(
-                f"member {member.name!r}: weight {member.weight!r}, {member.n_features} features, "
-                "but needed are a text as name, a finite weight and a feature; " + AGAIN
+                f"member {member.name!r} has the weight {member.weight!r} and {member.n_features} "
+                "features; needed are a text as name, a finite weight and a feature; " + AGAIN
             )
         return member
+
+
+def _random_features(arrays: dict[str, NDArray], width: int, name: str) -> RandomFeatures:
+    # Rebuild the map of a member from untrusted arrays. The map must yield `width` features: those
+    # that the member weighs, or compares in its trees.
+    features = RandomFeatures(**arrays)
+    weights, offset = features.weights, features.offset
+    if not (is_vector(weights.ravel()) and is_vector(offset) and len(offset)):
+        raise ValueError(f"member {name!r} has random features that are no finite numbers; {AGAIN}")
+    if weights.ndim != 2 or not len(offset) == len(weights) == width:
+        raise ValueError(
+            f"member {name!r} maps to {len(offset):,} random features, by weights of the shape "
+            f"{weights.shape}, but has weights or trees for {width:,}; {AGAIN}"
+        )
+    return features
 
 
 def log_odds(scores: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -21,11 +21,11 @@ _ORDER_ROWS = 2**20  # indices of joined batches that 2PMB holds at a time
 
 
 def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Draw `size` of the positions 0 to n - 1, ascending, all sets being equally likely."""
+    """Draw min(n, size) of the positions 0 to n - 1, ascending, all sets equally likely."""
     # Algorithm R of Vitter, "Random sampling with a reservoir", ACM TOMS 11(1), 1985.
     reservoir = np.arange(min(n, size))
     later = np.arange(len(reservoir), n)
-    # Position j draws one of the places 0 to j, and enters if its place is in the reservoir.
+    # Position j draws one of the places 0 to j, and enters if this place is in the reservoir.
     places = rng.integers(0, later + 1)
     enters = places < size
     reservoir[places[enters]] = later[enters]  # the last position drawn to a place remains
@@ -69,7 +69,7 @@ class MiniBatchRanker(PassRanker):
     allowed = Allowed(k=K, batch_size=COUNT)
 
     @abstractmethod
-    def _rule(self) -> Rule: ...
+    def _rule(self) -> Rule: ...  # for the parameters of the solver
 
     @property
     def _has_intercept(self) -> bool:
@@ -77,12 +77,12 @@ class MiniBatchRanker(PassRanker):
 
     def _prepare(self, labels: NDArray[np.int8]) -> None:
         top = self._rule().top
-        top_of_training(top, labels)  # for its warning
+        top_of_training(top, labels)  # warns if k exceeds the number of positives
         k_by_size(top, self._batch_length(labels))  # fills its cache before the clock starts
 
     def _candidate(self, n_rows: int, n_before: int, n_steps: int) -> tuple[Any, ...]:
-        """Return this solver's arguments of `minibatch_pass`, which calls them a candidate."""
-        # The pass has `n_steps` batches of `n_rows` rows, after `n_before` batches of the visit.
+        # Return this solver's arguments of `minibatch_pass`, which calls them a candidate.
+        # The pass has `n_steps` batches of `n_rows` rows, after `n_before` batches not yet in `t_`.
         rule = self._rule()
         return (
             rule.code,
@@ -108,7 +108,7 @@ class MiniBatchRanker(PassRanker):
         batch_size: int,
     ) -> None:
         # Let each solver take a step on each batch. The kernel reads the rows once for `n_together`
-        # solvers and changes their w in place; its comment states the lengths of `scratch`.
+        # solvers and changes their w in place; a comment there states the lengths of `scratch`.
         n_together = min(len(solvers), minibatch.MOST_CANDIDATES)
         scratch = np.empty((n_together + 3) * batch_size), np.empty(5 * batch_size, dtype=np.int32)
         # A last, shorter batch is visited separately, since its k may be a fraction of its rows.
@@ -130,7 +130,7 @@ class MiniBatchRanker(PassRanker):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrecisionRanker(MiniBatchRanker):
-    """Base of the methods for precision at k, which may choose among their iterates by it."""
+    """Base of the methods for precision at k, which may keep the iterate of the best prec@k."""
 
     keep: Keep = None
 
@@ -149,8 +149,8 @@ class PrecisionRanker(MiniBatchRanker):
         super()._reset(n_features)
 
     def _finish_pass(self, rows: Rows, labels: NDArray[np.int8]) -> None:
-        # Keep w as `_best`, with its prec@k, if that is not lower than before. Of the rows tied at
-        # the end of the top, prec@k counts the mean over their orders.
+        # With ``keep="best"``, note w and its prec@k as `_best` if prec@k is not lower than before.
+        # Of the rows tied at the end of the top, prec@k counts the mean over their orders.
         if self.keep != "best":
             return
         scores, positive = linear_scores(rows, self._w), labels > 0
@@ -158,11 +158,11 @@ class PrecisionRanker(MiniBatchRanker):
             k, _uncapped = training_k(self.k, int(np.count_nonzero(positive)), len(labels))
             above, tied, free = split_at(scores, k)  # free: places left for tied rows
             precision = float(positive[above].sum() + free * positive[tied].mean()) / k
-            if self._best is None or precision >= self._best[0]:  # prec@k of `_best`
-                self._best = precision, self._w.copy()
+            if self._best is None or precision >= self._best[0]:  # [0]: the best prec@k so far
+                self._best = precision, self._w.copy()  # later steps change w in place
 
     def _model(self) -> NDArray[np.float64]:
-        return super()._model() if self._best is None else self._best[1]  # w of `_best`
+        return super()._model() if self._best is None else self._best[1]  # [1]: the best w
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -233,7 +233,7 @@ class PerceptronAtK(PrecisionRanker):
 
     @property
     def n_mistakes_(self) -> int:
-        return int(self._counts[1])
+        return int(self._counts[1])  # [0] counts the empty batches
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -254,8 +254,7 @@ class SGDAtK(PrecisionRanker):
     eta0 : float, default=0.1
         Length of the first step.
     radius : float or None, default=None
-        Of the ball; None for the whole space. The surrogate "struct" is unbounded below for
-        k < n_pos: give it a ball.
+        Of the ball; None for the whole space, where "struct" with k < n_pos has no minimum.
     average : bool, default=True
         True, the paper's choice, is short for ``keep="mean"``, False for ``keep="last"``.
     keep : {"last", "mean", "best"} or None, default=None
@@ -304,7 +303,7 @@ class ObjectiveRanker(MiniBatchRanker):
     ----------
     intercept_ : float
         Only for the objective "f1", which appends a constant feature; part of w also where w is
-        projected. `decision_function` adds it.
+        projected. `decision_function` adds `intercept_`.
     """
 
     objective: str = field(default="prec@k", kw_only=False)
@@ -323,7 +322,8 @@ class ObjectiveRanker(MiniBatchRanker):
             "auc": (minibatch.PAUC, 1.0),  # all negatives
             "f1": (minibatch.F1, 1.0),  # has no top: the kernel does not use it
         }[self.objective]
-        return Rule(code, top, self.objective == "f1", eta0=self.eta0, radius=self.radius)
+        has_threshold = self.objective == "f1"
+        return Rule(code, top, has_threshold, eta0=self.eta0, radius=self.radius)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -64,7 +64,7 @@ class OAM(OnlineAUCRanker):
       ``y_t <w, x_t - b> <= 1`` under the w before.
 
     Then x_t enters the reservoir of its own class: while there is room always, later as the n-th
-    row of its class with probability ``reservoir_size / n``, in the place of a random one.
+    row of its class with probability ``reservoir_size / n``, in the place of a random row.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class OAM(OnlineAUCRanker):
 
     allowed = Allowed(update=one_of("sequential", "gradient"), C=POSITIVE, reservoir_size=COUNT)
 
-    def _held(self, n_features: int) -> tuple[int, str]:
+    def _held(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
         size = self.reservoir_size
         return 2 * size * n_features, f"two reservoirs of {size:,} rows"
 
@@ -125,11 +125,9 @@ class OAM(OnlineAUCRanker):
         )  # fmt: skip
 
     def _places(self, positive: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Draw for each next row a place in the reservoir of its class; beyond the end means none.
-
-        Vitter's Algorithm R: row number n of a class draws one of n places; while there is room, it
-        takes the next free place.
-        """
+        # Draw for each next row a place in the reservoir of its class; rows with a place beyond the
+        # end stay out. Vitter's Algorithm R: row number n of a class takes the next free place if
+        # there is room, else one of n places at random.
         numbers = np.where(
             positive, self._counts[1] + positive.cumsum(), self._counts[0] + (~positive).cumsum()
         )
@@ -156,9 +154,8 @@ class PGD(OnlineAUCRanker):
 
     Notes
     -----
-    The second moments take ``8 * n_features**2`` bytes. They are counted from 0, and
-    lose the digits of m**2 for a feature whose mean is m standard deviations from 0: centre such
-    features.
+    The second moments take ``8 * n_features**2`` bytes. They are counted from 0, and lose the
+    digits of m**2 for a feature whose mean is m standard deviations from 0: centre the features.
 
     References
     ----------
@@ -178,11 +175,11 @@ class PGD(OnlineAUCRanker):
 
     allowed = Allowed(eta0=POSITIVE, power_t=real(0, 1, "both"))
 
-    def _held(self, n_features: int) -> tuple[int, str]:
+    def _held(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
         return n_features**2, "the second moments"
 
     def _reset(self, n_features: int) -> None:
-        # Sums of x by class, and of x x' over both classes.
+        # Set to 0 the sums of x by class, and of x x' over both classes. Allocate first, as `OAM`.
         sums, moments = np.zeros((2, n_features)), np.zeros((n_features, n_features))
         super()._reset(n_features)
         self._counts, self._sums, self._moments = np.zeros(2), sums, moments
@@ -240,7 +237,7 @@ class AdaOAM(OnlineAUCRanker):
 
     allowed = Allowed(eta0=POSITIVE, reg=POSITIVE, delta=POSITIVE)
 
-    def _held(self, n_features: int) -> tuple[int, str]:
+    def _held(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
         return 2 * n_features**2, "the second moments of both classes"
 
     def _reset(self, n_features: int) -> None:
@@ -267,7 +264,7 @@ class SPAM(OnlineAUCRanker):
     negatives under w, a step is ``w = prox[w - eta0 / sqrt(t) * g_t]`` with
 
     - ``g_t = 2 (1 - p) (<w, x_t> - b - 1) x_t`` for a positive row,
-    - ``g_t = 2 p (<w, x_t> - a + 1) x_t`` for a negative one,
+    - ``g_t = 2 p (<w, x_t> - a + 1) x_t`` for a negative row,
 
     which is the paper's gradient with the best alpha = b - a put in, and
     ``prox[u] = sign(u) max(0, |u| - eta l1_reg) / (1 + eta reg)`` coordinate by coordinate. The

@@ -36,7 +36,7 @@ class _ShareOfRows(StrOptions):
 
     def is_satisfied_by(self, val: Any) -> bool:
         try:
-            return isinstance(val, str) and check_k(val) == val
+            return isinstance(val, str) and check_k(val) == val  # `check_k` returns `val` or raises
         except InputError:
             return False
 
@@ -55,7 +55,7 @@ SHARE = real(0, 1, "right")
 COUNT = at_least(1)
 SHARE_OR_COUNT = [Interval(RealNotInt, 0, 1, closed="right"), *COUNT]  # a fraction of a class
 K = [*SHARE_OR_COUNT, _ShareOfRows()]  # see `precbench.topk.check_k`
-MULTIPLE_OR_COUNT = [Interval(RealNotInt, 0, None, closed="neither"), *COUNT]
+MULTIPLE_OR_COUNT = [Interval(RealNotInt, 0, None, closed="neither"), *COUNT]  # multiple of rows
 BOOLEAN = ["boolean"]
 CLASS_WEIGHT = [None, *one_of("balanced"), dict]
 SHUFFLE = [*BOOLEAN, *one_of("rows", "blocks")]
@@ -81,7 +81,8 @@ def refuses_weights(method: Callable[..., Any]) -> Callable[..., Any]:
     return unweighted
 
 
-def checks_parameters(method: Callable[..., Any]) -> Callable[..., Any]:  # against `allowed`
+def checks_parameters(method: Callable[..., Any]) -> Callable[..., Any]:
+    # Decorate a method: first refuse `sample_weight` and check the parameters against `allowed`.
     return refuses_weights(_fit_context(prefer_skip_nested_validation=True)(method))
 
 

@@ -80,7 +80,6 @@ class PassRanker(LinearRanker):
     random_state: Any
 
     dtypes = STORED
-
     allowed = Allowed(epochs=COUNT, average=BOOLEAN, shuffle=SHUFFLE, random_state=SEED)
 
     @property
@@ -111,14 +110,14 @@ class PassRanker(LinearRanker):
     ) -> None:
         """Let solvers of this class visit the rows of `order` in batches.
 
-        Change each solver's ``_w`` in place; after each batch add w to ``_w_sum``, unless empty.
+        Change ``_w`` in place; after each batch add w to ``_w_sum``, unless ``_w_sum`` is empty.
         """
 
     @property
-    def _has_intercept(self) -> bool:
+    def _has_intercept(self) -> bool:  # whether w ends with an intercept
         return False
 
-    def _batch_length(self, labels: NDArray[np.int8]) -> int:
+    def _batch_length(self, labels: NDArray[np.int8]) -> int:  # in `fit`: at most all rows
         return min(self.batch_size, len(labels))
 
     def _passes(
@@ -146,9 +145,10 @@ class PassRanker(LinearRanker):
 
     def _reset(self, n_features: int) -> None:
         """Set the weights and all counters to 0."""
-        n_weights = n_features + self._has_intercept  # w_sum, the sum of w, is empty without mean
+        n_weights = n_features + self._has_intercept
+        # w_sum, the sum of w over the batches, is empty if the model is not the mean of w.
         w, w_sum = np.zeros(n_weights), np.zeros(n_weights if self._takes_mean else 0)
-        self._publish(w.copy(), has_intercept=self._has_intercept)
+        self._publish(w.copy(), has_intercept=self._has_intercept)  # steps change w in place
         self._w, self._w_sum = w, w_sum
         self.n_iter_ = self.n_rows_seen_ = self.t_ = 0
 
@@ -187,7 +187,7 @@ class PassRanker(LinearRanker):
         Raises
         ------
         InputError
-            If `order` names rows that X lacks, or labels, features or objective have changed.
+            If `order` has a number beyond the rows of X, or labels, features or objective changed.
         """
         is_first, trace = not hasattr(self, "coef_"), trace or untraced
         X, labels = self._check_input(X, y, reset=is_first, classes=classes)
@@ -203,20 +203,9 @@ class PassRanker(LinearRanker):
                     "which alone has an intercept; continue with the earlier objective, or call fit"
                 )
         rows = as_rows(X)
-        visited = np.arange(rows.n_rows) if order is None else np.asarray(order)
-        if visited.ndim != 1 or (visited.size and visited.dtype.kind not in "iu"):
-            raise InputError(
-                f"order has {visited.ndim} dimensions and the type {visited.dtype}; give a flat "
-                "list of integers, the row numbers"
-            )
-        if visited.size and not 0 <= visited.min() <= visited.max() < rows.n_rows:
-            raise InputError(
-                f"order has row numbers from {visited.min()} to {visited.max()}; give numbers of "
-                f"rows of X, from 0 to {rows.n_rows - 1}"
-            )
-        batch_size = min(self.batch_size, max(1, len(visited)))  # scratch arrays grow with it
-        row_numbers = np.ascontiguousarray(visited, dtype=np.int32)
-        _visit([Fit(self, trace)], rows, labels, row_numbers, batch_size)
+        visited = _row_numbers(order, rows.n_rows)
+        batch_size = min(self.batch_size, max(1, len(visited)))  # no larger scratch than needed
+        _visit([Fit(self, trace)], rows, labels, visited, batch_size)
         self.n_iter_ += 1
         self._report_overflow(trace)
         return self
@@ -247,6 +236,22 @@ class PassRanker(LinearRanker):
         return self
 
 
+def _row_numbers(order: ArrayLike | None, n_rows: int) -> NDArray[np.int32]:
+    # Return the checked numbers in `order`, or the numbers of all rows if `order` is None.
+    visited = np.arange(n_rows) if order is None else np.asarray(order)
+    if visited.ndim != 1 or (visited.size and visited.dtype.kind not in "iu"):
+        raise InputError(
+            f"order has the shape {visited.shape} and the type {visited.dtype}; give a flat list "
+            "of integers, the row numbers"
+        )
+    if visited.size and not 0 <= visited.min() <= visited.max() < n_rows:
+        raise InputError(
+            f"order has row numbers from {visited.min()} to {visited.max()}; give numbers of rows "
+            f"of X, from 0 to {n_rows - 1}"
+        )
+    return np.ascontiguousarray(visited, dtype=np.int32)
+
+
 class Fit(NamedTuple):
     """A solver that is being fitted, and the trace of its fit."""
 
@@ -257,7 +262,7 @@ class Fit(NamedTuple):
 def fit_together(fits: Sequence[Fit], X: Any, y: ArrayLike) -> None:
     """Fit solvers to the same rows, which are read once for all of them.
 
-    The weights and the number of rows seen of each solver are bitwise those of a fit of its own.
+    The weights and the number of rows seen of each solver are bitwise those of a separate fit.
 
     Parameters
     ----------
@@ -368,14 +373,14 @@ def _repeat(fits: list[Fit], epoch: Callable[[], _Visits]) -> None:
 def _visit(
     fits: list[Fit], rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], batch_size: int
 ) -> list[Fit]:
-    """Visit the rows of `order` in slices, call the traces after each; return the active fits."""
-    # A slice takes a fraction of 0.1 s, or ends with the batch in which a trace asks to be called.
+    # Visit the rows of `order` in slices, call the traces after each; return the fits that go on.
+    # A slice takes a fraction of 0.1 s, or ends with the batch in which a trace becomes due.
     n, start = len(order), 0
     while fits and start < n:
         solvers = [fit.solver for fit in fits]
         length = min(n - start, *(solver._slice_length(rows) for solver in solvers))
         for solver, trace in fits:
-            if hasattr(trace, "next_rows"):  # the row count at which it asks for its next call
+            if hasattr(trace, "next_rows"):  # the `n_rows_seen_` at which the trace is due
                 length = min(length, max(1, trace.next_rows - solver.n_rows_seen_))
         # The length becomes that of whole batches: a batch cut in two would be two steps.
         n_batches = -(-length // batch_size)  # rounded up

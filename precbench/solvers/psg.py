@@ -44,8 +44,7 @@ class ProjectedSubgradient(LinearRanker):
     References
     ----------
     kar2014 (see `precbench.losses`), section 5; the method is that of Narasimhan,
-    Agarwal, "SVM pAUC tight", KDD 2013. Neither states the steps, and kar2014 only that their scale
-    was tuned.
+    Agarwal, "SVM pAUC tight", KDD 2013. Neither states the steps; kar2014 tuned the scale.
 
     Examples
     --------
@@ -90,7 +89,7 @@ class ProjectedSubgradient(LinearRanker):
                 break
             self.n_iter_ += 1
             self.n_rows_seen_ += len(labels)
-            self.risk_ = point.risk / 100  # `TrainingRisk` is in percent, also its subgradient
+            self.risk_ = point.risk / 100  # `risk` and its subgradient are in percent
             w = w - self.eta0 / np.sqrt(self.n_iter_) * risk.subgradient(point) / 100
             w = w * min(1.0, radius / max(norm(w), 1e-300))  # onto the ball; the norm may be 0
             mean = mean + (w - mean) / self.n_iter_  # of all w so far

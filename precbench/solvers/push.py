@@ -41,19 +41,19 @@ class PushRanker(LinearRanker):
 
     allowed = Allowed(max_iter=COUNT, tol=POSITIVE)
 
-    def _held(self, n_features: int) -> tuple[int, str]:
+    def _held(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
         if self.method != "newton":
             return super()._held(n_features)
         return MATRICES * n_features**2, f"{MATRICES} matrices of n_features x n_features"
 
     @abstractmethod
-    def _risk(self, X: Any, labels: NDArray[np.int8]) -> PushRisk: ...
+    def _risk(self, X: Any, labels: NDArray[np.int8]) -> PushRisk: ...  # the risk to minimise
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         self._train(self._risk(with_short_indices(X), labels), trace)
 
     def _train(self, risk: PushRisk, trace: Trace) -> None:
-        """Minimise a risk from w = 0; warn if it has no minimiser."""
+        """Minimise a risk from w = 0; warn if there is no minimiser."""
         self._start(risk.X.shape[1])
         self.gradient_norm_ = self.log_risk_ = np.inf
         self.converged_ = self.unbounded_ = False
@@ -115,7 +115,7 @@ class PushRanker(LinearRanker):
     def _by_coordinates(self, risk: PushRisk, trace: Trace) -> None:
         """Follow Fig. 2 of rudin2009: step along the feature with the largest derivative."""
         # A step ends at the root of the derivative along its feature. Along a feature that ranks no
-        # pair wrongly, or none rightly, there is no root: take a finite step, then never use it.
+        # pair wrongly, or none rightly, there is no root: take a finite step, and only once.
         point, used = risk.at(self.coef_), np.zeros(len(self.coef_), dtype=bool)
         self._assess(point)
         while self.n_iter_ < self.max_iter:
@@ -142,7 +142,7 @@ class PushRanker(LinearRanker):
                 self.coef_ = np.full_like(w, np.nan)  # is reported as an overflow
                 return
             stopped = self._move(w, point, risk, trace)
-            if stopped or ranks_all_pairs:  # after its finite step all pairs are right
+            if stopped or ranks_all_pairs:  # after the finite step all pairs are right
                 break
         self.unbounded_ = self.unbounded_ or _separates(risk.relation, point.scores)
         self.converged_ &= not self.unbounded_
@@ -150,7 +150,8 @@ class PushRanker(LinearRanker):
 
 def _separating_step(risk: PushRisk, point: Evaluation, column: NDArray[np.float64]) -> float:
     # Return a finite step along a column of X that ranks no pair wrongly: after the step each pair
-    # in which the column differs has a margin of at least 1.
+    # in which the column differs has a margin of at least 1. The least margin before is `worst`; a
+    # step t raises the margin of such a pair by t times its gap in the column.
     worst, _best = risk.relation.extreme_gaps(point.scores)
     return (1 - min(worst, 0)) / risk.relation.least_gap_above_0(column)
 
@@ -163,10 +164,10 @@ def _damped_step(
     axes: NDArray[np.float64],
     damping: float,
 ) -> tuple[NDArray[np.float64], Evaluation, float] | None:
-    """Return the next w, the risk there and the next damping; None if no step is accepted."""
+    """Return the next w, the risk at this w, the next damping; None if no step is accepted."""
     # `axes` and `curvatures` are eigenvectors and ascending eigenvalues of the Hessian at w. A step
-    # is accepted if the risk decreases by a tenth of what the quadratic model predicts or, where it
-    # changes by rounding only, if the gradient gets smaller. Else more damping shortens the step.
+    # is accepted if the risk decreases by a tenth of what the quadratic model predicts. Where the
+    # risk changes by rounding only, the gradient must shrink. Else more damping shortens the step.
     slopes = axes.T @ point.gradient  # derivatives along the axes
     rounding = 8 * _EPS * max(1.0, abs(point.value))  # changes of few last digits are rounding
     while damping <= _MOST_DAMPING:
@@ -246,7 +247,7 @@ class PairPushRanker(PushRanker):
 
     @checks_parameters
     def fit_pairs(self, X: Any, pairs: Any, trace: Trace | None = None) -> Self:
-        """Learn from rows and the pairs of them whose order is known (the crucial pairs).
+        """Learn from rows and from pairs of rows whose order is known (the crucial pairs).
 
         rudin2009, section 7. With every positive above every negative the result is that of
         `fit`, at the cost of the pairs.
@@ -424,10 +425,10 @@ def _check_pairs(pairs: Any, n_samples: int) -> sparse.csc_array:
     if relation.nnz > np.iinfo(np.int32).max:  # `PairLists` has indices of int32
         raise InputError(f"pairs has {relation.nnz:,} entries; name fewer pairs, at most 2**31 - 1")
     if not (valid := np.isfinite(relation.data) & (relation.data > 0)).all():
-        wrong = relation.tocoo()
+        entries = relation.tocoo()  # in the order of `valid`
         raise InputError(
-            f"pairs has the entry {wrong.data[~valid][0]} at [{wrong.row[~valid][0]}, "
-            f"{wrong.col[~valid][0]}], counted from 0; give positive numbers only"
+            f"pairs has the entry {entries.data[~valid][0]} at [{entries.row[~valid][0]}, "
+            f"{entries.col[~valid][0]}], counted from 0; give positive numbers only"
         )
     if (above_itself := np.flatnonzero(relation.diagonal())).size:
         raise InputError(f"pairs puts row {above_itself[0]}, counted from 0, above itself; drop it")

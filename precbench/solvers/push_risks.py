@@ -62,7 +62,7 @@ class PairLists(NamedTuple):
     stops: NDArray[np.int32]
 
     @classmethod
-    def of_labels(cls, labels: NDArray[np.int8]) -> Self:
+    def of_labels(cls, labels: NDArray[np.int8]) -> Self:  # every positive above every negative
         upper, lower = (np.flatnonzero(side).astype(np.int32) for side in (labels > 0, labels < 0))
         starts = np.zeros(len(lower), dtype=np.int32)  # each list has all positives
         return cls(upper, lower, starts, np.full(len(lower), len(upper), dtype=np.int32))
@@ -102,11 +102,11 @@ class PairLists(NamedTuple):
         for part, upper, begins in self.blocks(_BLOCK_VALUES):
             yield values[upper] - np.repeat(values[self.lower[part]], np.diff(begins))
 
-    def extreme_gaps(self, values: NDArray[np.float64]) -> tuple[float, float]:
+    def extreme_gaps(self, values: NDArray[np.float64]) -> tuple[float, float]:  # as in `Classes`
         ranges = [(block.min(), block.max()) for block in self.differences(values)]
         return float(min(low for low, _ in ranges)), float(max(high for _, high in ranges))
 
-    def least_gap_above_0(self, values: NDArray[np.float64]) -> float:
+    def least_gap_above_0(self, values: NDArray[np.float64]) -> float:  # as in `Classes`
         blocks = self.differences(values)
         return float(min(block[block > 0].min(initial=np.inf) for block in blocks))
 
@@ -123,7 +123,7 @@ class PushRisk(ABC):
     def at(self, w: NDArray[np.float64]) -> Evaluation: ...  # the risk and its gradient
 
     @abstractmethod
-    def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]: ...  # of the value of `at`
 
     def step_along(self, point: Evaluation, direction: NDArray[np.float64]) -> float:
         """Return the step to the root of the derivative along a direction of scores.
@@ -206,7 +206,7 @@ class ExponentialRisk(PushRisk):
         self.reach = 4 / float(terms[:, :2].max())  # a step that changes exponents by 4 at most
 
     def at(self, w: NDArray[np.float64]) -> Evaluation:
-        # The gradient of v_m is the weighted mean row of negatives, at 1, less that of positives.
+        # The gradient of v_m is the weighted mean row of negatives (1) less that of positives (0).
         scores, values, _logs, means = self._terms_at(w)
         value, gradients = float(values[0]), means[:, 1] - means[:, 0]
         gradient = gradients[0]  # value and gradient of the term, if there is only one
@@ -226,7 +226,7 @@ class ExponentialRisk(PushRisk):
         values, logs = np.empty(n_terms), np.empty((n_terms, 2))
         means = np.zeros((n_terms, 2, len(w)))
         for m, (rate_pos, rate_neg, constant) in enumerate(self.terms.tolist()):
-            peaks, totals = np.full(2, -np.inf), np.zeros(2)  # the kernel changes them and means[m]
+            peaks, totals = np.full(2, -np.inf), np.zeros(2)  # updated below, like means[m]
             for start in range(0, rows.n_rows, length):
                 push.class_sums(
                     rows, self.labels, w, rate_pos, rate_neg, start,
@@ -256,8 +256,8 @@ class ExponentialRisk(PushRisk):
         return total
 
     def _root_along(self, point: Evaluation, unit: NDArray[np.float64]) -> float:
-        # Find the root of the derivative, which grows with the step, by Newton's method. It lies
-        # between `low` and `high`: until both are known, bound the change; then stay within.
+        # Find the root of the derivative, which grows with the step, by Newton's method. The root
+        # lies between `low` and `high`: until both are finite bound the change, then stay between.
         low, high, step, done = -math.inf, math.inf, 0.0, False
         while not done:
             slope, curvature = push.derivatives_along(  # first and second derivative
@@ -266,13 +266,13 @@ class ExponentialRisk(PushRisk):
             low, high = (step, high) if slope < 0 else (low, step)
             proposal = step - slope / curvature if curvature > 0 else math.inf
             tol = 1e-9  # a relative change at which a Newton step has all digits and is the last
-            if math.isinf(low) or math.isinf(high):  # an end of the bracket is unknown
-                most = self.reach + 4 * abs(step)  # bounds the change of the step
-                if not abs(proposal - step) <= most:  # too far, or NaN; a bounded step is not last
-                    proposal, tol = step + (most if slope < 0 else -most), 0.0
+            if math.isinf(low) or math.isinf(high):
+                most = self.reach + 4 * abs(step)  # grows with the step: far roots are found fast
+                if not abs(proposal - step) <= most:  # too far, or NaN
+                    proposal, tol = step + (most if slope < 0 else -most), 0.0  # never the last
             elif not low < proposal < high:
                 proposal, tol = low + (high - low) / 2, 4e-16  # bisection: to the last digits
-            if abs(slope) <= _EPS:  # 0 but for rounding
+            if abs(slope) <= _EPS:  # 0 but for rounding: this step is the root
                 break
             done = abs(proposal - step) <= tol * abs(step)
             step = proposal
@@ -302,8 +302,8 @@ class PairwiseRisk(ScoreRisk):
     """The risk over listed pairs, with the exponential or the logistic loss."""
 
     # Minimised is ``log(R) / p`` for the exponential loss and ``R ** (1/p)``, the p-norm of the
-    # h_k, for the logistic one: each is convex. ``sides`` holds for each term of R a sign, a
-    # constant to be added to log h_k, and a relation: the push at the bottom is that at the top
+    # h_k, for the logistic loss: each is convex. ``sides`` holds for each term of R a sign, a
+    # constant to be added to log h_k, and a relation: the push at the bottom is the push at the top
     # of the negated scores with all pairs turned round.
 
     def __init__(

@@ -87,5 +87,5 @@ class RandomFeatures:
         return features
 
 
-def _is_number(value: object, kind: type) -> bool:
+def _is_number(value: object, kind: type) -> bool:  # True and False are no numbers
     return isinstance(value, kind) and not isinstance(value, bool)

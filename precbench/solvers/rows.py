@@ -48,8 +48,8 @@ def as_rows(X: Any) -> Rows:
 
 
 def check_form(X: Any) -> None:
-    """Raise an error if the arrays of a sparse matrix do not fit it: kernels trust every index."""
-    form = X.format if sparse.issparse(X) else "dense"
+    """Raise an error if the arrays of a sparse matrix contradict each other or its shape."""
+    form = X.format if sparse.issparse(X) else "dense"  # checked since kernels trust every index
     try:
         if form in ("csr", "csc", "bsr"):
             X.check_format(full_check=True)
@@ -59,7 +59,7 @@ def check_form(X: Any) -> None:
             type(X)((X.data, (X.row, X.col)), shape=X.shape)  # raises if an index is outside
     except ValueError as error:
         raise InputError(
-            f"the {form} matrix is malformed: {error}; build it again from its entries"
+            f"the {form} matrix is malformed: {error}; build the matrix again from its entries"
         ) from error
 
 
@@ -83,8 +83,10 @@ def with_short_indices(X: Any) -> Any:
         return X
     if max(X.nnz, X.shape[1]) > np.iinfo(np.int32).max:
         raise InputError(
-            f"the sparse matrix has {X.nnz:,} entries in {X.shape[1]:,} columns, and at most "
-            "2**31 - 1 of each are possible; train on fewer rows, or in pieces with partial_fit"
+            f"the sparse matrix has {X.nnz:,} entries, more than 2**31 - 1; train on fewer rows, "
+            "or in pieces with partial_fit"
+            if X.nnz > X.shape[1]
+            else f"the sparse matrix has {X.shape[1]:,} columns, more than 2**31 - 1; drop columns"
         )
     check_form(X)
     if X.indices.dtype == X.indptr.dtype == np.int32:
@@ -131,7 +133,7 @@ def weighted_sum(rows: Rows, coef: NDArray[np.float64], n_features: int) -> NDAr
         raise InputError(f"coef of length {len(coef):,} exceeds {rows.n_rows:,} rows; shorten coef")
     if n_features < rows.n_features:
         raise InputError(
-            f"n_features is {n_features:,} for rows of {rows.n_features:,} features; give as many"
+            f"n_features is {n_features:,} for rows of {rows.n_features:,} features; give no fewer"
         )
     out = np.zeros(n_features)
     linear.add_rows(rows, coef, out)

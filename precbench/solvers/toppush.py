@@ -124,15 +124,11 @@ class TopPush(LinearRanker):
             if not np.isfinite(self.gap_):
                 self.coef_ = np.full_like(self.coef_, np.nan)  # is reported as an overflow
                 return
-            # The step turns back from the last move: drop the momentum (O'Donoghue, Candes 2015).
+            # Drop the momentum if the step turns back from the last move (O'Donoghue, Candes 2015).
             if dot(step, c - before.c) < 0:
                 momentum, ahead = 1.0, now
             else:
-                grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2  # Nesterov's sequence
-                factor = (momentum - 1) / grown
-                momentum = grown
-                # now + factor (now - before), of c, v and the scores
-                ahead = _Point(*(b + factor * (b - a) for a, b in zip(before, now, strict=True)))
+                ahead, momentum = _extrapolate(before, now, momentum)
 
     def _count(self, n_neg: int) -> int:
         """Return K, the parameter `top_negatives`, as a count of negatives."""
@@ -148,7 +144,7 @@ class TopPush(LinearRanker):
     def _assess(self, point: _Point, labels: NDArray[np.int8], weight: float, n_top: int) -> None:
         """Publish the weights of a point, and update P, its lower bound D and the counters."""
         w, scores = weight * point.v, weight * point.scores  # `weight` is C/m
-        positive, square = labels > 0, weight**2 * dot(point.v, point.v) / 2
+        positive, square = labels > 0, weight**2 * dot(point.v, point.v) / 2  # 1/2 ||w||^2
         t = _mean_of_highest(scores[~positive], n_top)  # t(w) of the problem
         hinges = np.maximum(0.0, 1 + t - scores[positive])
         c_pos = point.c[positive]  # the c_i of D; summed by `dot` with ones, as on any machine
@@ -160,6 +156,14 @@ class TopPush(LinearRanker):
         self.converged_ = bool(self.gap_ <= self.tol * self.primal_)
         self.n_iter_ += 1
         self.n_rows_seen_ += len(labels)
+
+
+def _extrapolate(before: _Point, now: _Point, momentum: float) -> tuple[_Point, float]:
+    # Return the point beyond `now` to which the momentum carries, and the next momentum.
+    grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2  # Nesterov's sequence
+    factor = (momentum - 1) / grown
+    # now + factor (now - before), of c, v and the scores
+    return _Point(*(b + factor * (b - a) for a, b in zip(before, now, strict=True))), grown
 
 
 def _project(

@@ -60,7 +60,7 @@ class Trees:
 
     @classmethod
     def of(cls, trees: Sequence["Tree"], n_features: int, **options: Any) -> Self:
-        """Return the ensemble of trees: all nodes in one sequence, which also numbers `right`."""
+        """Return the ensemble of trees: all nodes in one sequence, in which `right` also counts."""
         ends = np.cumsum([0, *(len(tree.feature) for tree in trees)])
         if ends[-1] > np.iinfo(np.int32).max:
             raise InputError(
@@ -192,7 +192,7 @@ def histogram_trees(boosting: Any, n_features: int) -> Trees:
 def lightgbm_trees(booster: Any, n_features: int) -> Trees:
     """Return the trees of a `Booster` of LightGBM fitted to numbers without gaps."""
     text = booster.model_to_string(num_iteration=booster.current_iteration())
-    blocks = text.partition("\nend of trees")[0].split("\nTree=")[1:]
+    blocks = text.partition("\nend of trees")[0].split("\nTree=")[1:]  # [0]: header
     return Trees.of([_lightgbm_tree(block) for block in blocks], n_features)
 
 
@@ -217,12 +217,12 @@ def _lightgbm_tree(block: str) -> Tree:
 
 
 def in_single_precision(X: Any) -> Any:
-    """Return rows as float32; raise an error if a value overflows it."""
+    """Return rows as float32; raise an error if a value is too large for float32."""
     values = X if isinstance(X, np.ndarray) else X.data
     largest = max(values.max(initial=0), -values.min(initial=0))
     if largest > _LARGEST_SINGLE:
         raise InputError(
-            f"X has values up to {largest:.3g}, which overflow float32, the type in which a forest "
-            "compares values; scale the features"
+            f"X has values up to {largest:.3g}, which overflow float32, the type in which these "
+            "trees compare values; scale the features"
         )
     return X.astype(np.float32, copy=False)

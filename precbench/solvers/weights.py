@@ -19,8 +19,8 @@ class WeightedRanker(Ranker):
     A subclass takes the weights in `_fit` from `_row_weights`.
     """
 
-    _weights: NDArray[np.float64] | None = None  # during a fit
-    _sample_weight: Any = None  # during a fit: its argument
+    _weights: NDArray[np.float64] | None = None  # of the rows that remain, during a fit
+    _sample_weight: Any = None  # the argument of `fit`, during a fit
 
     def fit(
         self,
@@ -104,14 +104,14 @@ class WeightedRanker(Ranker):
         return self._weights * np.where(labels > 0, positive, negative)
 
     def _set_threshold(self, X: Any, labels: NDArray[np.int8]) -> None:
-        """Set `threshold_` so that rows with the total weight of all positives exceed it."""
+        """Set `threshold_` so that the rows above it weigh as much as all positives together."""
         if self._weights is None:
             super()._set_threshold(X, labels)
             return
         scores = self._scores(X)
         # Sums of the weights of the first 1, 2, ... rows, highest score first.
         totals = np.cumsum(self._weights[np.argsort(-scores, kind="stable")])
-        # The factor covers rounding: the sum over the positives adds them in another order.
+        # The factor covers rounding: `totals` adds the weights in another order than this sum.
         n_top = np.searchsorted(totals, self._weights[labels > 0].sum() * (1 + 1e-12), side="right")
-        if np.isfinite(scores).all():
+        if np.isfinite(scores).all():  # else the overflow is reported
             self.threshold_ = cut_below(scores, int(n_top))
