@@ -24,7 +24,7 @@ __all__ = [
     "stream_dataset",
 ]
 
-_READERS = {"open_stream": "stream.files", "read_svmlight": "svmlight"}  # few runs read such files
+_READERS = {"open_stream": "stream.files", "read_svmlight": "svmlight"}  # imported on first use
 
 
 def __getattr__(name: str) -> Any:

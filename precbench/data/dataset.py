@@ -18,7 +18,7 @@ Dtype = Literal["float64", "float32"]
 
 
 def to_dtype(X: Matrix, dtype: Dtype, name: str) -> Matrix:
-    """Convert rows to a type, without a copy if they have it; refuse values that it cannot hold."""
+    """Return X as `dtype`, not copied if of that type; refuse values beyond the type's range."""
     try:
         with np.errstate(over="raise"):  # else they would become infinite
             return X.astype(dtype, copy=False)
@@ -30,7 +30,7 @@ def to_dtype(X: Matrix, dtype: Dtype, name: str) -> Matrix:
 
 
 def parts(X: Matrix) -> list[NDArray]:
-    """Return the arrays that hold the rows."""
+    """Return the array that holds the rows, or the three arrays of a CSR matrix."""
     return [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr]
 
 
@@ -45,15 +45,15 @@ class Arrays(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Imputed:
-    """The values of X that were missing and have been filled in."""
+    """Which values of X were missing and have been filled in."""
 
     how: str  # "mean", "median" or "most-frequent"
-    # For each column with gaps: its first feature, the one after its last (several features are
-    # categories), and the rows without a value.
+    # For each column with gaps: its first feature, the feature after its last (a column of
+    # categories has several features), and the rows without a value.
     columns: tuple[tuple[int, int, NDArray[np.int64]], ...]
 
     def select(self, rows: NDArray[np.intp]) -> Self:
-        """Return the part that is in some rows (in ascending order), then numbered from 0."""
+        """Return the gaps in `rows` alone (ascending), which are then numbered from 0."""
         columns = []
         for start, stop, missing in self.columns:  # features of a column, and its rows with gaps
             still_missing = missing[np.isin(missing, rows, assume_unique=True)]

@@ -39,12 +39,12 @@ _OPENERS: dict[str, Callable[..., Any]] = {
     r"BZh[1-9](1AY&SY|\x17rE8P\x90)": bz2.open,  # a table may begin with the name BZh1
     r"\xfd7zXZ\x00": lzma.open,
 }
-# What reading packed text may raise where it is damaged.
+# What readers of compressed text may raise where the text is damaged
 _DAMAGED = (EOFError, OSError, MemoryError, zlib.error, lzma.LZMAError)
 
 
 def find_format(path: Path, name: str | None) -> str:
-    """Return the given format, else that of the suffix (.csv of .csv.gz), else the suffix."""
+    """Return the format `name`, else what the suffix says (.csv of .csv.gz), else the suffix."""
     if not path.is_file():
         fault = "a folder, not a file" if path.is_dir() else "no such file"
         raise InputError(f"{path}: {fault}; give the path of a file")
@@ -67,12 +67,12 @@ def opened(source: Source) -> Iterator[IO[bytes]]:
             file: Any = source
             if isinstance(source, (str, os.PathLike)):
                 file = stack.enter_context(Path(source).open("rb"))
-            elif not hasattr(source, "peek"):  # with which `opener` looks at the first bytes
+            elif not hasattr(source, "peek"):  # `opener` needs `peek`
                 file = io.BufferedReader(cast("Any", source))
-                stack.callback(file.detach)  # or closing it would close the caller's file
+                stack.callback(file.detach)  # else closing `file` would close the caller's file
             opens = opener(file)
             yield file if opens is None else stack.enter_context(opens(file))
-    except _DAMAGED as error:  # what readers of compressed files may raise
+    except _DAMAGED as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{name}: cannot be read: {reason}; give a readable copy") from error
 

@@ -39,7 +39,7 @@ class Scaler:
         self.shift = self.scale = None  # until learnt
 
     @property
-    def learns(self) -> bool:
+    def learns(self) -> bool:  # whether `fit` has anything to learn
         return self._feature_scaling != "none"
 
     @property
@@ -66,7 +66,7 @@ class Scaler:
                         "scaling 'unit', 'unit-norm' or 'none'"
                     )
                 if not isinstance(learner, MaxAbsScaler):
-                    learner = MaxAbsScaler()  # it has no shift, so zeros stay zeros
+                    learner = MaxAbsScaler()  # has no shift, so zeros stay zeros
             with np.errstate(over="ignore", invalid="ignore"):  # refused below
                 learner.partial_fit(block.astype(np.float64, copy=False))
         if standardises:
@@ -77,7 +77,8 @@ class Scaler:
             spread = learner.data_range_
             # A constant feature keeps its scale.
             self.shift, self.scale = learner.data_min_, np.where(spread > 0, spread, 1.0)
-        # Check the variance, not the scale, which scikit-learn sets to 1 for an infinite variance.
+        # A sum is finite only if both terms are. The variance is checked in place of the scale,
+        # which scikit-learn sets to 1 for an infinite variance.
         too_large = ~np.isfinite(self.shift + (learner.var_ if standardises else self.scale))
         if too_large.any():
             raise InputError(

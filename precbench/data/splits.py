@@ -42,10 +42,10 @@ def split_rows(
 ) -> RowSplit:
     """Return one split of a data set; rows of one group stay together.
 
-    ``random``: the test set is a fraction `test_size` of the rows (of the groups), drawn anew for
-    each index; `train_size` sets the number of training rows instead. ``kfold``: the test sets of
+    ``random``: each index draws another test set, a fraction `test_size` of the rows (of the
+    groups); `train_size` sets the number of training rows instead. ``kfold``: the test sets of
     the `n_splits` indices partition the rows. ``time``: the test set is the latest fraction
-    `test_size` of the rows, for index 1 the fraction before it, and so on. All earlier rows are
+    `test_size` of the rows, for index 1 the fraction before, and so on. All earlier rows are
     used for training, except those of groups in the test set. Rows of equal time stay together, so
     the size of a set may differ slightly. ``provided``: the first ``dataset.n_train`` rows are the
     training set. ``none``: all rows are used for both.
@@ -84,9 +84,9 @@ class Rule(NamedTuple):
 def rule_for_new_lists(dataset: Dataset, n_splits: int) -> Rule:
     """Return how to divide a list so that intervals over its splits hold for new lists.
 
-    With times: the latest rows, up to half of them. Otherwise 30 % at random, stratified only if
-    a part might lack positives: stratified splits share one number of positives, which varies
-    between lists, so the intervals would be too narrow.
+    With times: the latest rows, over all splits up to half of the rows. Otherwise 30 % at random,
+    stratified only if a part might lack positives: stratified splits share one number of positives,
+    which varies between lists, so the intervals would be too narrow.
     """
     if dataset.time is not None:
         return Rule("time", min(0.3, 0.5 / n_splits), stratified=False)
@@ -100,19 +100,19 @@ def validation_split(
     groups: NDArray[np.int64] | None = None,
     time: NDArray[np.int64] | NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the places of the rows to fit and of those to validate, a `share` of all.
+    """Return the places of the rows to fit on, and of a `share` of the rows to validate on.
 
-    With `time` the latest are validated, else both parts are stratified and keep groups whole.
+    With `time` the latest rows validate, else both parts are stratified and keep groups whole.
     """
     from sklearn.model_selection import StratifiedShuffleSplit
 
     random_state = legacy_generator(*seed_key)
     try:
         if time is not None:
-            fit_rows, validation_rows = _split_at_window(time, share, 0)
+            fit_rows, validation_rows = _split_at_window(time, share, index=0)
         elif groups is None:
             splitter = StratifiedShuffleSplit(1, test_size=share, random_state=random_state)
-            rows = np.empty((len(y_train), 0))  # only their number matters
+            rows = np.empty((len(y_train), 0))  # only the number of rows matters
             fit_rows, validation_rows = next(splitter.split(rows, y_train))
         else:
             fit_rows, validation_rows = _random_stratified_groups(
@@ -166,7 +166,7 @@ def _draw(
             f"{dataset.name} has {count(dataset.n_pos, 'positive')} in {len(y):,} rows; a "
             "stratified split needs at least 2 rows of each class; use another split, or add rows"
         )
-    # A random split is drawn anew for each index; all folds belong to one partition.
+    # Each index of a random split draws other rows; all folds belong to one partition.
     key = (index, "random") if is_random else ("kfold",)
     random_state = legacy_generator(seed, dataset.split_key or dataset.name, *key)
     try:
@@ -183,7 +183,7 @@ def _draw(
         if is_random:
             shuffle = getattr(ms, f"{prefix}ShuffleSplit")
             splitter = shuffle(1, test_size=test_size, random_state=random_state)
-            index = 0  # of the only split that it yields
+            index = 0  # of the only split that `splitter` yields
         else:
             folds = getattr(ms, f"{prefix}KFold")
             splitter = folds(n_splits, shuffle=True, random_state=random_state)
@@ -212,9 +212,9 @@ def _split_as_provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.i
 def _split_by_time(
     dataset: Dataset, index: int, n_splits: int, test_size: float
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows to train on and those to test: window `index` of the times, 0 the latest.
+    """Return the rows to train on, and the test rows: window `index` of the times, 0 the latest.
 
-    All earlier rows are trained on, except those of groups in the window.
+    All earlier rows are trained on, except rows of groups in the window.
     """
     assert dataset.time is not None
     try:
@@ -238,14 +238,14 @@ def _split_by_time(
 def _split_at_window(
     time: NDArray[np.int64] | NDArray[np.float64], share: float, index: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows before window `index`, and those in it; window 0 is the latest."""
+    """Return the rows before window `index`, and the rows in the window; window 0 is the latest."""
     # Each window is a fraction of the rows, and begins and ends at the nearest change of time.
     order = np.argsort(time, kind="stable")
     sorted_time = time[order]
     size = max(1, round(share * len(time)))
     ends = (len(time) - (index + 1) * size, len(time) - index * size)
     start, stop = (_nearest_change(sorted_time, end) for end in ends)
-    if start in (0, stop):  # no row is before the window, or none in it
+    if start in (0, stop):  # no row is before the window, or no row in the window
         raise ValueError(
             f"the times have {len(np.unique(time))} different values, and no part that begins with "
             f"one of them has {share:g} of the rows"
@@ -254,7 +254,7 @@ def _split_at_window(
 
 
 def _nearest_change(sorted_time: NDArray, place: int) -> int:
-    """Return the place nearest to `place` where the time changes, the earlier of two."""
+    """Return the place nearest to `place` where the time changes; of two, the earlier place."""
     if not 0 < place < len(sorted_time):
         return max(0, place)  # the first row, or the end
     first, last = (  # where the times that equal the one at `place` begin and end
@@ -275,10 +275,10 @@ def _random_stratified_groups(
     if most < 2:
         raise ValueError("all rows are of one group, which cannot be split")
     # A share of 3/10 holds out three of ten folds.
-    nearest = Fraction(share).limit_denominator(most) or Fraction(1, most)  # one fold at least
+    nearest = Fraction(share).limit_denominator(most) or Fraction(1, most)  # not 0 folds
     n_folds = max(nearest.denominator, 2)
     fold = stratified_group_folds(is_positive, groups, n_folds, random_state)
-    is_held_out = fold < min(nearest.numerator, n_folds - 1)  # one fold at least is kept
+    is_held_out = fold < min(nearest.numerator, n_folds - 1)  # keep at least one fold
     return np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
 
 

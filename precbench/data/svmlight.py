@@ -27,7 +27,7 @@ MOST_ENTRIES = 2**31 - 1  # what the int32 of a csr_matrix can count
 LARGEST_INDEX = 2**31 - 1
 DENSE_ABOVE = 0.5  # fraction of non-zero values above which a sparse format comes out dense
 
-_MOST_TIMES = 64.0  # the filled length is what is reserved at most, as blocks may differ
+_MOST_TIMES = 64.0  # the most that an array grows at once, as later blocks may differ
 
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _MISTAKES = {
@@ -45,7 +45,7 @@ _MISTAKES = {
 
 
 class Rows(NamedTuple):
-    """Parsed rows; ``row_ends`` counts the entries up to the end of each."""
+    """Parsed rows; ``row_ends`` counts the entries up to the end of each row."""
 
     data: NDArray[np.floating]
     indices: NDArray[np.int32]
@@ -102,7 +102,7 @@ def read_svmlight(
                     "open_stream"
                 )
             n_bytes += len(text)
-            # Factor by which the arrays grow if the rest is alike, plus 2 %; 2 if size is unknown.
+            # How many times longer the arrays get if the rest is alike, plus 2 %; 2 if unknown.
             times = min(_MOST_TIMES, 1.02 * size / n_bytes) if n_bytes <= size else 2.0
             data.add(to_dtype(rows.data, dtype, name), times)
             indices.add(rows.indices, times)
@@ -120,19 +120,19 @@ class _Growing:
 
     def __init__(self, dtype: DTypeLike) -> None:
         self._reserved = np.empty(0, dtype)
-        self._n = 0
+        self._n = 0  # values that are filled, the first of the reserved
 
     def add(self, part: NDArray[Any], times: float) -> None:
-        """Append values; if capacity is lacking, reserve `times` the filled length."""
+        """Append values; if capacity is lacking, first grow to `times` the filled length."""
         end = self._n + len(part)
-        if end > len(self._reserved):  # of which the first `_n` values are filled
+        if end > len(self._reserved):
             larger = np.empty(max(end, int(times * end)), self._reserved.dtype)
             larger[: self._n] = self._reserved[: self._n]
             self._reserved = larger
         self._reserved[self._n : end] = part
         self._n = end
 
-    def filled(self) -> NDArray[Any]:
+    def filled(self) -> NDArray[Any]:  # gives up the spare capacity
         self._reserved.resize(self._n, refcheck=False)
         return self._reserved
 
@@ -155,7 +155,7 @@ def matrix_of(rows: Rows, n_features: int) -> tuple[csr_matrix, NDArray[np.float
 
 
 def dense_if_full(X: csr_matrix) -> Matrix:
-    """Return the rows as ndarray if more than half of the values are non-zero."""
+    """Return X as ndarray if more than half of the values are non-zero, else X itself."""
     return X.toarray() if X.nnz > DENSE_ABOVE * X.shape[0] * X.shape[1] else X
 
 
@@ -168,14 +168,15 @@ def parsed(
         text += stream.readline(LONGEST_LINE)  # the rest of the last line
         if n_lines == 0 and text.startswith(_BYTE_ORDER_MARKS):
             raise InputError(
-                f"{name}:1:1: the file begins with a byte order mark; save it as UTF-8 without one"
+                f"{name}:1:1: the file begins with a byte order mark; save the file as UTF-8 "
+                "without the mark"
             )
         rows = parse_rows(text, name, n_features, n_lines)
         yield text, rows
         n_lines += rows.n_lines
         n_rows += len(rows.labels)
     if n_rows == 0:
-        raise InputError(f"{name}: no line has a label; begin each row with one")
+        raise InputError(f"{name}: no line has a label; begin each row with its label")
 
 
 def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0) -> Rows:
@@ -222,8 +223,8 @@ def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0)
 
 
 def _mistake(status: Status, text: bytes, position: int, limit: int) -> str:
-    """Describe the mistake in the word at a position; `limit` is the largest index allowed."""
-    words, token = text[position : position + 40].split(maxsplit=1), "nothing"  # 40 bytes show it
+    """Describe the mistake in the word at `position`; `limit` is the largest index allowed."""
+    words, token = text[position : position + 40].split(maxsplit=1), "nothing"  # in 40 bytes
     if words and not text[position : position + 1].isspace():  # else the word is missing
         token = repr(words[0].decode("ascii", "backslashreplace"))
     if token.startswith("'qid:"):

@@ -39,7 +39,7 @@ def study_tables(study: Result) -> list[Table]:
 
 
 def draw_study(study: Result, sources: Sequence[Path] = ()) -> list[Path]:
-    """Write ``figures/<kind>`` as PDF, PNG, SVG, unless newer than `sources`; return the paths."""
+    """Write the figure to ``figures/<kind>``, as `Sheet.save` does, and return the paths."""
     kind = STUDIES[study.kind]
     width, height = kind.size
     with _reporting_bad_values(study):
@@ -78,7 +78,7 @@ def tabulate(
 ) -> Callable[[Result], list[Table]]:
     """Return the ``tables`` of a kind of study that has one `value_table`.
 
-    It shows what `rows` makes of the values of the study, by default all of them.
+    The table shows what `rows` makes of the values of the study, by default all values.
     """
     return lambda result: [
         value_table(result, rows(result.values), columns, note=note, across=across)

@@ -85,7 +85,7 @@ def summarise_trials(
     point = [summary[name] for name in _POINT]  # what times are compared at
     sequential = summary["seconds"].where(summary["timing"] == "sequential")
     # Times of parallel trials compare only with each other, so sequential times exclude them.
-    has_sequential = sequential.groupby(point).transform("any")
+    has_sequential = sequential.groupby(point).transform("any")  # NaN is skipped
     comparable = sequential.where(has_sequential, summary["seconds"])
     comparable = comparable.where(summary["same_machine"])  # NaN elsewhere
     fastest = comparable.groupby(point).transform("min")
@@ -102,11 +102,11 @@ def final_values(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.Data
     gain = gain.where(ok & (rows["rows_seen"] > 0))  # before any row, all scores tie
     best = gain.groupby(trial).transform("max")
     with np.errstate(invalid="ignore"):  # of values that have overflowed
-        least = best - 0.01 * np.abs(best)  # the least within 1 % of the trial's best
+        least = best - 0.01 * np.abs(best)  # within 1 % of the trial's best; NaN is not within
     reached = rows[gain >= least].sort_values("checkpoint", kind="stable").groupby(trial)
     final = rows[ok & rows["final"]].groupby(trial)
     last_rows = rows.set_index(trial)[[*of_trial, *_TRIAL_COLUMNS]].groupby(level=0).tail(1)
-    return last_rows.sort_index().assign(
+    return last_rows.sort_index().assign(  # aligned by trial, with NaN for failed trials
         value=final["value"].last(),
         seconds=final["wall_seconds"].last(),
         seconds_to_99=reached["wall_seconds"].first(),
@@ -240,7 +240,7 @@ def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
         *_edges(run, dataset),
         *notes(summary),
     ]
-    return [_assemble(run, dataset, summary, "", header, cells, sentences)]
+    return [_assemble(run, dataset, summary, "", header, cells, sentences)]  # "": several
 
 
 def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
@@ -349,19 +349,13 @@ def tuned(summary: pd.DataFrame) -> list[str]:
 
 
 def _edges(run: Run, dataset: str) -> list[str]:
-    """Return the sentence about grids of which most trials chose the least or largest value."""
+    """Return a sentence on grids of which most trials chose the least or largest value, if any."""
     rows = run.results[(run.results["dataset"] == dataset) & (run.results["chosen"] != "")]
     trials = rows.drop_duplicates(["solver", "sweep", *_TRIAL])
     at_edges = []
     for (solver, sweep), group in trials.groupby(["solver", "sweep"], sort=False):
         for name, values in run.grids.get(str(solver), {}).items():
-            numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
-            if len(numbers) < max(3, len(values)):  # not all are numbers, or fewer than 3
-                continue
-            # The chosen value of `name`, from texts such as "C=0.1 k=10"
-            chosen = group["chosen"].str.extract(rf"(?:^| ){re.escape(name)}=(\S+)", expand=False)
-            for edge in (min(numbers), max(numbers)):
-                n = int((chosen == f"{edge:g}").sum())
+            for edge, n in _edge_counts(group["chosen"], name, values).items():
                 if 2 * n > len(group):  # most trials
                     where = f" at {sweep}" if sweep else ""
                     at_edges.append(f"{solver}{where} ({name}={edge:g} in {n} of {len(group)})")
@@ -369,10 +363,19 @@ def _edges(run: Run, dataset: str) -> list[str]:
     return [sentence] if at_edges else []
 
 
+def _edge_counts(texts: pd.Series, name: str, values: Sequence[object]) -> dict[float, int]:
+    """Return how many texts, such as "C=0.1 k=10", give `name` the least or largest of `values`."""
+    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    if len(numbers) < max(3, len(values)):  # not all are numbers, or fewer than 3: no edge
+        return {}
+    chosen = texts.str.extract(rf"(?:^| ){re.escape(name)}=(\S+)", expand=False)
+    return {edge: int((chosen == f"{edge:g}").sum()) for edge in (min(numbers), max(numbers))}
+
+
 def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:
-    """Return each text with its solvers, such as ``sgd-avg at k=10 (2 of 5)``."""
-    # `texts` belong to the rows of the summary, and are missing where there is nothing to say. A
-    # text names its points of the sweep unless it holds at all points.
+    """Return solvers with their texts, such as ``sgd-avg at k=10 (2 of 5)``; "" without texts."""
+    # `texts` belong to the rows of the summary, and are missing where there is nothing to say. The
+    # points of the sweep are named unless a text holds at all points.
     if texts.isna().all():
         return ""
     present = summary.assign(text=texts).dropna(subset="text")
@@ -401,7 +404,7 @@ def _means(rows: pd.DataFrame, smaller_is_better: bool) -> list[Cell]:
 
 def _mean(row: pd.Series) -> str:
     """Return a mean and its standard deviation as text; without a mean, see `_gap`."""
-    if not row["n"] > 0:
+    if not row["n"] > 0:  # 0, or NaN without trials
         return _gap(row)
     fixed = abs(row["mean"]) < 1e5  # else with an exponent
     # Four decimals, and one less for each further digit before the point.
@@ -414,7 +417,7 @@ def _mean(row: pd.Series) -> str:
 
 def _gap(row: pd.Series) -> str:
     """Return what stands in place of a mean: the status that all trials share, or a dash."""
-    if not row["trials"] > 0:
+    if not row["trials"] > 0:  # NaN without trials
         return _EMPTY
     counted, _colon, _reasons = row["outcomes"].partition(":")  # as in "3 timeout: why"
     number, _space, status = counted.partition(" ")

@@ -147,7 +147,7 @@ class Survey:
         return list(self.tasks.index)
 
     def of(self, *kinds: str) -> list[str]:
-        """Return the contestants of these kinds."""
+        """Return the contestants of `kinds`, in the order of the table."""
         return [solver for solver in self.solvers if kind_of(solver) in kinds]
 
     @cached_property
@@ -221,7 +221,7 @@ def standings(values: pd.DataFrame) -> pd.DataFrame:
 
 
 def compared(values: pd.DataFrame, first: str, second: str) -> Posterior:
-    """Compare two contestants by the Bayesian signed-rank test."""
+    """Return how probably each contestant is better, by the Bayesian signed-rank test."""
     return bayesian_signed_rank(values[first], values[second], ROPE)
 
 

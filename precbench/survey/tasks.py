@@ -21,7 +21,7 @@ TASKS = shipped("results/reference") / "survey-tasks.csv"
 UNSCALED = ("adult", "w8a")  # sparse features of 0 and 1
 
 TEST_SHARE = 0.3
-N_SPLITS, N_SPLITS_SHORT = 3, 5  # with a long test part; with a short, so noisy one
+N_SPLITS, N_SPLITS_SHORT = 3, 5  # more splits for a short test part, which is noisy
 _K = 100  # the k of prec@100, which is not measured on a short test part
 _READING = {"label": "label", "categorical": "one-hot", "missing": "median"}
 
@@ -119,11 +119,12 @@ def write_configs(
     """
     folder.mkdir(parents=True, exist_ok=True)
     datasets: dict[str, list[dict[str, Any]]] = {"short": [], "long": []}
-    tasks = [*tasks]  # a task without a package is a data set of precbench itself
+    tasks = [*tasks]  # for two passes: all packages are required before a file is written
     _require(t.package for t in tasks if t.package and not (folder / f"{t.task}.csv").exists())
+    # The entries of the configs, by length of the test part; rows from packages become files.
     for task in tasks:
         length = "short" if is_short(task) else "long"
-        if not task.package:
+        if not task.package:  # a data set of precbench itself
             scaling = {"scaling": "none"} if task.task in UNSCALED else {}
             entry: dict[str, Any] = {"name": task.task, "on_missing": "skip", **scaling}
         else:

@@ -32,7 +32,8 @@ class File(Section):
     @model_validator(mode="after")
     def _one_size(self) -> Self:
         if (self.bytes is None) == (self.max_bytes is None):
-            refuse(at((), ["needs either bytes or max_bytes"]))
+            found = "neither" if self.bytes is None else "both"
+            refuse(at((), [f"needs either bytes or max_bytes, found {found}"]))
         return self
 
     @property
@@ -95,7 +96,7 @@ class Card(Section):
         }
         given = {field for field in needed if getattr(self, field) not in (None, ())}
         kind = (self.generator if self.format == "synthetic" else None) or self.format
-        refuse(  # raises one error for all of the problems, if any
+        refuse(  # raises one error for all problems, if any
             ((field,), "is missing" if is_needed else f"has no meaning for {kind}")
             for field, is_needed in needed.items()
             if is_needed != (field in given)

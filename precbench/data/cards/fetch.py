@@ -39,7 +39,7 @@ class FileReport:
 
 
 class _SourceError(InputError):
-    """A source that does not give a file; the next one is tried."""
+    """A source does not give a file; the next source is tried."""
 
 
 def fetch(card: Card, mirror: str | os.PathLike[str] | None = None) -> tuple[FileReport, ...]:
@@ -118,7 +118,7 @@ def _file_names(card: Card) -> str:
 
 
 def _sources(card: Card, file: File, mirror: str) -> list[tuple[str, str]]:
-    """Return where to look for a file, each with its name there: the mirror, then its addresses."""
+    """Return pairs of an address and the file's name there: the mirror's, then the card's."""
     names = (file.name, f"{file.name}.bz2") if mirror else ()
     mirrored = [(f"{mirror}/{card.folder}/{name}", name) for name in names]
     return mirrored + [(address, file.name) for address in file.urls]
@@ -142,7 +142,7 @@ def _is_safe(address: str) -> bool:
 
 
 def _accept_all(card: Card, sources: Iterable[tuple[str, str]]) -> None:
-    # Move files into the cache if all of them match the card, else raise. A source is the address
+    # Move files into the cache if all files match the card, else raise. A source is the address
     # or path of a file, and the file's name there.
     folder, accepted = cache_folder() / "files" / card.folder, dict[str, Path]()
     advice = "name another folder in PRECBENCH_CACHE"  # if `folder` cannot be written
@@ -162,14 +162,14 @@ def _accept_all(card: Card, sources: Iterable[tuple[str, str]]) -> None:
         if not all(file.checksum for file in card.files) and all(map(Path.is_file, paths)):
             try:
                 parse(card, paths)
-            except InputError as error:  # whose text has the path of the temporary folder
+            except InputError as error:  # leave the temporary folder out of the message
                 raise InputError(str(error).replace(f"{place}/", "")) from error
         for name, path in accepted.items():
             path.replace(folder / name)
 
 
 def _obtain(card: Card, address: str, path: Path) -> Path:
-    # Copy or download a file to `path`, decompress it, and check it; return where the result is.
+    # Copy or download a file to `path`, decompress and check the file, and return its final path.
     import pooch
 
     pooch.get_logger().setLevel("WARNING")
@@ -189,16 +189,16 @@ def _obtain(card: Card, address: str, path: Path) -> Path:
 
 
 def _download(address: str, path: Path) -> None:
-    # Download a file as it is stored; refuse a redirect to an unsafe address.
+    # Download a file as stored, not unpacked; refuse a redirect to an unsafe address.
     import pooch
     import requests
 
     def check(answer: Any, **_: object) -> None:  # called with every answer, also a redirect
         target = urljoin(answer.url, answer.headers.get("location", ""))
         if not _is_safe(target):  # the hook runs before a redirect is followed
-            raise InputError(f"it redirects to {target}, which is not https; use another address")
+            raise InputError(f"the answer redirects to {target}, not https; use another address")
 
-    as_stored = {"Accept-Encoding": "identity"}  # or a .gz might arrive unpacked
+    as_stored = {"Accept-Encoding": "identity"}  # else a .gz might arrive unpacked
     download = pooch.HTTPDownloader(timeout=TIMEOUTS, headers=as_stored, hooks={"response": check})
     if sys.stderr.isatty():
         print(f"fetching {address}", file=sys.stderr)
@@ -214,7 +214,7 @@ def _download(address: str, path: Path) -> None:
 def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]:
     """Remove prepared arrays, unfinished files and the files of named data sets from the cache.
 
-    Return the paths, relative to the cache, with their sizes in bytes; `dry_run` removes nothing.
+    Return the sizes in bytes by path, relative to the cache; `dry_run` removes nothing.
     """
     root = cache_folder()
     targets = {*(root / "prepared").glob("*"), *(root / "files").rglob(".*.tmp")}  # and unfinished

@@ -20,12 +20,12 @@ from precbench.topk import first_rows
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-# Raise them when the numbers change: they are part of a data set's identity.
+# Part of a data set's identity: raise a version when its generator gives other numbers.
 VERSION = 2
 STAND_IN_VERSION = 1
 MOST_FREQUENT = 0.9  # fraction of rows with a binary feature of a stand-in
 ROWS_AT_ONCE = 4096
-NOISE = 0.5  # standard deviation of the noise of ``generator: signal``, the signal having 1
+NOISE = 0.5  # standard deviation of the noise of ``generator: signal``, whose signal has 1
 
 
 def generate(card: Card) -> Arrays:
@@ -71,7 +71,7 @@ def _with_signal(card: Card) -> Arrays:
     # Generate Gaussian features; the positives are the rows with the most signal plus noise.
     # The signal is a linear function and, for the share `non_linear` of its variance, a sum of
     # squares of features and of products of neighbours, with random factors. A Gaussian feature
-    # correlates with neither, so no linear function explains that share.
+    # correlates with no square or product, so no linear function explains this share.
     assert card.non_linear is not None
     rng = data_generator(card.name)
     w, squares, products = rng.standard_normal((3, card.features))
@@ -109,7 +109,7 @@ def generate_stand_in(card: Card) -> Arrays:
     else:
         X = rng.standard_normal((card.rows, card.features))
         if density < 1:
-            X *= rng.random(X.shape, dtype=np.float32) < density  # sets the others to zero
+            X *= rng.random(X.shape, dtype=np.float32) < density  # times 1 or 0
         signal = np.einsum("ij,j->i", X, w)  # unlike BLAS, bitwise identical everywhere
     scores = signal / signal.std() + card.stand_in.noise * rng.standard_normal(card.rows)
     y = np.full(card.rows, -1.0)

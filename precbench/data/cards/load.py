@@ -82,10 +82,10 @@ def load_dataset(
     sha256 = key_of(identity)
     arrays = _load_prepared(name, sha256, dtype)
     if arrays is None:
-        new = _load_prepared(name, sha256) or make()  # from the float64 arrays in the cache, if any
+        new = _load_prepared(name, sha256) or make()  # the float64 arrays in the cache, if any
         new = new._replace(X=to_dtype(new.X, dtype, name))
         _store_prepared(name, sha256, new, dtype)
-        arrays = _load_prepared(name, sha256, dtype) or _read_only(new)  # no cache
+        arrays = _load_prepared(name, sha256, dtype) or _read_only(new)  # without a cache
     return Dataset(
         name=name,
         title=f"{card.title} (stand-in, synthetic)" if is_stand_in else card.title,
@@ -125,21 +125,21 @@ def _read_only(arrays: Arrays) -> Arrays:
 
 
 def _load_prepared(name: str, sha256: str, dtype: Dtype = "float64") -> Arrays | None:
-    """Map the cached arrays into memory, read-only; return None unless all can be read."""
+    """Return the cached arrays as read-only memory maps; None unless all can be read."""
     folder = _folder(name, sha256, dtype)
     try:
         shape = json.loads((folder / "shape.json").read_text(encoding="ascii"))  # of X
         # `asarray` makes plain arrays of memmaps, as every small operation on a memmap is slow.
-        parts: dict[str, Any] = {
+        loaded: dict[str, Any] = {
             path.stem: np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
             for path in folder.glob("*.npy")
         }
-        if "data" in parts:
+        if "data" in loaded:
             from scipy.sparse import csr_matrix
 
-            sparse = tuple(parts.pop(part) for part in ("data", "indices", "indptr"))
-            parts["X"] = csr_matrix(sparse, shape=shape)
-        return Arrays(**parts)
+            sparse = tuple(loaded.pop(part) for part in ("data", "indices", "indptr"))
+            loaded["X"] = csr_matrix(sparse, shape=shape)
+        return Arrays(**loaded)
     except Exception:  # a damaged file has many ways to fail
         return None
 
@@ -147,13 +147,13 @@ def _load_prepared(name: str, sha256: str, dtype: Dtype = "float64") -> Arrays |
 def _store_prepared(name: str, sha256: str, arrays: Arrays, dtype: Dtype = "float64") -> None:
     """Write the arrays of a data set to the cache, a file each, if it is writable."""
     folder = _folder(name, sha256, dtype)
-    parts = {part: array for part, array in arrays._asdict().items() if array is not None}
+    files = {part: array for part, array in arrays._asdict().items() if array is not None}
     if not isinstance(arrays.X, np.ndarray):
-        X = parts.pop("X")
-        parts |= {"data": X.data, "indices": X.indices, "indptr": X.indptr}
+        X = files.pop("X")
+        files |= {"data": X.data, "indices": X.indices, "indptr": X.indptr}
     with contextlib.suppress(OSError), temporary(folder) as unfinished:  # removed if not moved
         unfinished.mkdir(parents=True)
-        for part, array in parts.items():
+        for part, array in files.items():
             np.save(unfinished / f"{part}.npy", array, allow_pickle=False)
         (unfinished / "shape.json").write_text(json.dumps(arrays.X.shape), encoding="ascii")
         if _load_prepared(name, sha256, dtype) is None:  # else another process was faster

@@ -17,7 +17,7 @@ PPI_DROPPED = slice(20, 97)
 KDD08_LABEL = 0
 KDD08_PATIENT = 4
 
-VERSION = 1  # raise it when the same files give other arrays: it is part of their identity
+VERSION = 1  # part of a data set's identity: raise VERSION when equal files give other arrays
 
 
 def parse(card: Card, paths: Sequence[Path]) -> Arrays:
@@ -44,7 +44,7 @@ def parse(card: Card, paths: Sequence[Path]) -> Arrays:
     return arrays
 
 
-# Each takes a card and its files, and returns the arrays before they are checked.
+# Each function takes a card and its files, and returns arrays that `parse` checks.
 
 
 def _svmlight(card: Card, paths: Sequence[Path]) -> Arrays:
@@ -62,15 +62,15 @@ def _csv(card: Card, paths: Sequence[Path]) -> Arrays:
     # Read files without a header; the features are the columns on the card, or all but the label.
     assert card.label_column is not None
     label = card.label_column - 1  # cards count columns from 1
-    separator = "," if card.separator == "comma" else None  # None: blanks
-    # Labels may be text: 1 for the positive one, 0 for any other.
+    separator = "," if card.separator == "comma" else None
+    # Labels may be text: the positive label is read as 1, any other label as 0.
     converters: dict[int | str, Callable[[str], float]] = {
         label: lambda text: float(text == str(card.positive))
     }
     table = np.concatenate([_table(path, separator, converters) for path in paths])
     columns = card.feature_columns
     X = np.delete(table, label, axis=1) if columns is None else table[:, np.array(columns) - 1]
-    return Arrays(np.ascontiguousarray(X), _signs(table[:, label], 1))  # positive labels are 1 now
+    return Arrays(np.ascontiguousarray(X), _signs(table[:, label], 1))  # 1: positive, see above
 
 
 def _kdd08(card: Card, paths: Sequence[Path]) -> Arrays:
@@ -109,7 +109,7 @@ _PARSERS = {"svmlight": _svmlight, "csv": _csv, "kdd08": _kdd08, "ppi": _ppi}
 
 def _table(
     path: Path,
-    separator: str | None = None,
+    separator: str | None = None,  # None: blanks
     converters: Mapping[int | str, Callable[[str], float]] | None = None,
 ) -> NDArray[np.float64]:
     try:

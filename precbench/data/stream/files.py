@@ -30,7 +30,7 @@ from precbench.data.stream.row_stream import (
 from precbench.data.svmlight import DENSE_ABOVE, matrix_of, parse_rows, parsed
 from precbench.errors import InputError
 
-VERSION = 1  # raise it when the same file gives other rows: it is part of their identity
+VERSION = 1  # part of a stream's identity: raise VERSION when an equal file gives other rows
 
 _MAP_FLAGS = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)  # Linux reads ahead with it
 
@@ -122,7 +122,7 @@ def open_stream(
         if n_features is not None:
             raise InputError(f"{path}: the shape of an npy file is fixed; leave out n_features")
         source = _scan_npy(path, labels, scan, block_bytes)
-    # Called for its errors: one class only, or it is not known which label is positive.
+    # Called for its errors: only one class, or no known positive label.
     are_positive(sorted(scan.distinct), str(path), None if positive is None else [positive])
     name = path.name.split(".")[0]
     stream = RowStream(replace(source, dtype=dtype), buffer_bytes)
@@ -140,7 +140,7 @@ class _Scan:
         self._rest = np.empty(0, dtype=bool)  # the last rows, too few for a whole byte
 
     def see(self, labels: NDArray[Any], path: Path) -> None:
-        """Add the labels of the next rows: their distinct values, and which are the target."""
+        """Note the labels of the next rows: distinct values, and which rows are positive."""
         self.distinct.update(np.unique(labels).tolist())
         if len(self.distinct) > MOST_CATEGORIES:
             raise InputError(f"{path}: more than {MOST_CATEGORIES:,} classes; label rows 0 or 1")
@@ -149,7 +149,7 @@ class _Scan:
         self._packed.append(np.packbits(bits[:whole]))
         self._rest = bits[whole:]
 
-    def positives(self) -> NDArray[np.uint8]:
+    def positives(self) -> NDArray[np.uint8]:  # one bit for each row
         return np.concatenate([*self._packed, np.packbits(self._rest)])
 
 
@@ -164,7 +164,7 @@ def _stamp(file: IO[bytes]) -> Stamp:
 
 @contextmanager
 def open_unchanged(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]]:
-    """Open a file; raise if its stamp is not the given one, or is another one at the end."""
+    """Open a file; raise if its stamp is not `stamp` (if given) or changes before the end."""
     try:
         with path.open("rb") as file:
             stamp = stamp or _stamp(file)
@@ -206,21 +206,21 @@ class _TextBlocks(Source):
                 X, labels = matrix_of(rows, self.n_features)
                 y = np.where(labels == self.target, 1.0, -1.0)
                 first = int(self.starts[run.start])
-                if first + len(y) != self.starts[run.stop]:  # not as many rows as at first
+                if first + len(y) != self.starts[run.stop]:  # not the rows of the first pass
                     raise _changed_error(self.path)
                 block = X.toarray() if self.dense else X
                 yield first, to_dtype(block, self.dtype, str(self.path)), y
 
 
 def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int) -> _TextBlocks:
-    """Parse an svmlight file once, and return where its blocks begin."""
-    starts, offsets = [0], [0]  # first row and byte of each block; the last are those of the end
+    """Parse an svmlight file once, note the labels in `scan`, and return the file's blocks."""
+    starts, offsets = [0], [0]  # first row and byte of each block; at last, of the end
     largest = n_entries = 0
     with open_unchanged(path) as file:
         stamp = _stamp(file)
         if opener(file):
             raise InputError(
-                f"{path}: a compressed file cannot be read in random order; decompress it first"
+                f"{path}: a compressed file cannot be read in random order; decompress the file"
             )
         for text, rows in parsed(file, os.fspath(path), n_features, block_bytes):
             scan.digest.update(text)
@@ -231,7 +231,7 @@ def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int
             offsets.append(offsets[-1] + len(text))
     width = largest if n_features is None else n_features
     if width == 0:
-        raise InputError(f"{path}: no row has a feature; give at least one as index:value")
+        raise InputError(f"{path}: no row has a feature; write each feature as index:value")
     return _TextBlocks(
         path=path,
         stamp=stamp,
@@ -278,31 +278,31 @@ class Npy:
         return cls(path, stamp, array.dtype, array.shape, array.offset)
 
     def rows(self, file: IO[bytes], start: int, stop: int) -> NDArray[Any]:
-        """Return some rows as a map of the file, whose pages are freed when the array is."""
+        """Return some rows as a map of the file; its pages are freed with the array."""
         _refuse_changed(self.path, file, self.stamp)  # access beyond the end would kill the process
-        page, n_bytes, before = self._pages(start, stop)
-        pages = mmap.mmap(file.fileno(), n_bytes, _MAP_FLAGS, mmap.PROT_READ, offset=page)
+        first, n_bytes, before = self._pages(start, stop)
+        pages = mmap.mmap(file.fileno(), n_bytes, _MAP_FLAGS, mmap.PROT_READ, offset=first)
         values = np.ndarray((stop - start, *self.shape[1:]), self.dtype, pages, before)
         return np.require(values, requirements=["C", "A"])  # a copy unless in C order and aligned
 
     @contextmanager
     def mapped(self, runs: Iterable[Run]) -> Iterator[NDArray[Any]]:
-        """Give all rows as a map, of which some runs are prefetched, and free it at the end."""
+        """Yield a map of all rows, of which some runs are prefetched; then free the map's pages."""
         with open_unchanged(self.path, self.stamp) as file:
             pages = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
             for start, stop in runs:
-                page, n_bytes, _ = self._pages(start, stop)
+                first, n_bytes, _ = self._pages(start, stop)
                 # The advice splits the map at the run, so that access to it maps no page outside.
-                pages.madvise(mmap.MADV_SEQUENTIAL, page, n_bytes)
-                pages.madvise(mmap.MADV_WILLNEED, page, n_bytes)
+                pages.madvise(mmap.MADV_SEQUENTIAL, first, n_bytes)
+                pages.madvise(mmap.MADV_WILLNEED, first, n_bytes)
             yield np.ndarray(self.shape, self.dtype, pages, self.offset)
             pages.madvise(mmap.MADV_DONTNEED)  # even if the array is kept
 
     def _pages(self, start: int, stop: int) -> tuple[int, int, int]:
-        """Return the offset and size of the pages with some rows, and the bytes before the rows."""
+        """Return first byte and size of the pages with some rows, and the bytes before the rows."""
         row_bytes = int(np.prod(self.shape[1:])) * self.dtype.itemsize
         begin, end = self.offset + start * row_bytes, self.offset + stop * row_bytes  # in the file
-        before = begin % mmap.ALLOCATIONGRANULARITY  # a map must begin at a multiple of it
+        before = begin % mmap.ALLOCATIONGRANULARITY  # maps begin at multiples
         return begin - before, end - begin + before, before
 
 
@@ -313,7 +313,7 @@ class _NpyBlocks(Source):
     target: object  # the canonical label of the positive class
 
     @property
-    def mapped(self) -> Mapped | None:
+    def mapped(self) -> Mapped | None:  # None if rows must be converted or aligned
         is_aligned = self.features.offset % self.features.dtype.alignment == 0
         return self.features.mapped if self.features.dtype == self.dtype and is_aligned else None
 
@@ -338,7 +338,7 @@ class _NpyBlocks(Source):
 def _scan_npy(
     path: Path, labels_path: str | os.PathLike[str] | None, scan: _Scan, block_bytes: int
 ) -> _NpyBlocks:
-    """Read and check an npy file and its labels once, and return the blocks of rows."""
+    """Read an npy file and its labels once, note the labels in `scan`, and return the blocks."""
     if labels_path is None:
         raise InputError(f"{path}: the labels are missing; name the npy file with them (labels)")
     features = Npy.at(path, 2)
@@ -346,7 +346,7 @@ def _scan_npy(
     labels = Npy.at(Path(labels_path), 1)
     if labels.shape != (n_rows,):
         raise InputError(
-            f"{labels.path}: found {labels.shape[0]:,} labels for {n_rows:,} rows; give one a row"
+            f"{labels.path}: found {labels.shape[0]:,} labels for {n_rows:,} rows; label each row"
         )
     if width == 0:
         raise InputError(f"{path}: the array has no columns; give at least one feature")
@@ -356,7 +356,7 @@ def _scan_npy(
         features=features,
         labels=labels,
         starts=block_starts(n_rows, max(1, block_bytes // (width * features.dtype.itemsize))),
-        positives=np.empty(0, dtype=np.uint8),  # known when all rows are read
+        positives=np.empty(0, dtype=np.uint8),  # set below, when all rows are read
         block_bytes=block_bytes,
         target=scan.target,
     )
@@ -365,9 +365,9 @@ def _scan_npy(
         scan.digest.update(np.ascontiguousarray(y))
         if not np.isfinite(X).all():
             row, column = np.argwhere(~np.isfinite(X))[0] + [start + 1, 1]  # both count from 1
-            raise InputError(f"{path}: row {row}, feature {column} is no finite number; correct it")
+            raise InputError(f"{path}: row {row}, feature {column} is not finite; write a number")
         if not np.isfinite(y).all():
             row = start + 1 + np.argmin(np.isfinite(y))
-            raise InputError(f"{path}: row {row}: the label is not a finite number; correct it")
+            raise InputError(f"{path}: row {row}: the label is not finite; write a number")
         scan.see(y, path)
     return replace(blocks, positives=scan.positives())

@@ -22,11 +22,11 @@ BUFFER_BYTES = 2**26
 
 Piece: TypeAlias = "tuple[Matrix, NDArray[np.float64]]"
 Visit: TypeAlias = "tuple[Matrix, NDArray[np.float64 | np.int8], NDArray[np.int32]]"
-# Returns which row numbers belong to a part
+# Returns for each row number whether the row belongs to a part
 Keep = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
-# Numbers of the first of some neighbouring rows and of the row behind the last
+# Neighbouring rows: the number of the first row, and of the row behind the last row
 Run = tuple[int, int]
-# Maps all rows of a file, of which some runs are about to be visited
+# Maps all rows of a file into memory, and prefetches some runs, the next to be visited
 Mapped = Callable[[Iterable[Run]], AbstractContextManager[NDArray[np.floating]]]
 
 _ROWS_AT_ONCE = 2**16  # when only numbers and labels are read; a multiple of 8, for whole bytes
@@ -114,7 +114,7 @@ class RowStream:
         return self._counts[1]
 
     @cached_property
-    def _counts(self) -> tuple[int, int]:
+    def _counts(self) -> tuple[int, int]:  # of rows, and of positive rows
         counts = [(len(y), int(np.count_nonzero(y > 0))) for y in self._labels()]
         n_rows, n_pos = np.sum(counts, axis=0).tolist()
         return n_rows, n_pos
@@ -133,16 +133,16 @@ class RowStream:
         Batches of `partial_fit` never span two calls, so such pieces give the same path as one call
         with all rows.
 
-        For a random order, the blocks are read in random order. When they fill the buffer, its rows
-        are permuted and yielded, and it is filled anew. If the buffer holds all rows, every order
-        is equally likely; if it holds one block, rows change places within their block only.
+        For a random order, the blocks are read in random order. When blocks fill the buffer, the
+        rows in the buffer are permuted and yielded, and the next blocks fill the buffer. If all
+        rows fit, every order is equally likely; if only one block fits, rows stay in their block.
 
         Parameters
         ----------
         batch_size : int
             Number of rows.
         rng : numpy.random.Generator, optional
-            For a random order; by default the stored one.
+            For a random order; by default the stored order.
 
         Yields
         ------
@@ -162,7 +162,7 @@ class RowStream:
         Yields
         ------
         X : ndarray or csr_matrix
-            Overwritten by the next one, in this pass or a later one.
+            Overwritten by the next X, in this pass or a later pass.
         y : ndarray of float64 or int8
             -1 or +1 for the rows to visit.
         order : ndarray of int32
@@ -181,7 +181,7 @@ class RowStream:
                 order = order[n_missing:]
                 if n_rest < batch_size:  # this block is used up
                     continue
-                yield _visit_all(*_stacked(rest))  # which empties `rest`
+                yield _visit_all(*_stacked(rest))  # `_stacked` empties `rest`
             n_ready = len(order) - len(order) % batch_size
             if n_ready:
                 yield X, y, order[:n_ready]
@@ -201,20 +201,21 @@ class RowStream:
             return self
         return replace(self, scaler=Scaler(kind).fit_blocks(X for X, _ in fitted_on))
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, Any]:  # a copy in another process starts without a buffer
         return {name: value for name, value in self.__dict__.items() if name != "_spare_buffers"}
 
     @cached_property
     def _spare_buffers(self) -> list[NDArray[np.floating]]:
-        """The shuffle buffer, unless a pass is using it."""
+        """The shuffle buffer, in a list that is empty while a pass uses the buffer."""
         return []
 
     def _runs_in_order(self) -> Iterator[range]:
+        # Return ranges of the numbers of blocks, `source.run` blocks each.
         ends = block_starts(len(self.source.starts) - 1, self.source.run)
         return starmap(range, pairwise(ends.tolist()))
 
     def _visit_blocks(self, runs: Iterable[range]) -> Iterator[Visit]:
-        """Yield X, y, and which rows to visit, as `visits` does; scaled rows are copies."""
+        """Yield each block that has rows to visit, as `visits` does; scaled rows are copies."""
         for first, X, y in self.source.read(runs):
             order = np.flatnonzero(self._is_kept(first, first + len(y))).astype(np.int32)
             if len(order) and self.scaler is not None:
@@ -224,7 +225,7 @@ class RowStream:
                 yield X, y, order
 
     def _visit_buffers(self, rng: np.random.Generator) -> Iterator[Visit]:
-        """Yield the rows of one full buffer after another, permuted within each, as `visits`."""
+        """Yield full buffers as `visits` does, the rows of each in random order."""
         blocks = rng.permutation(len(self.source.starts) - 1).tolist()
         n_rows = int(self.source.starts[-1])
         may_be_mapped = (  # whether a map of the rows in a buffer is as good as a copy of them
@@ -235,7 +236,7 @@ class RowStream:
         )
         mapped = self.source.mapped if may_be_mapped else None
         runs = (range(block, block + 1) for block in blocks)
-        # A generator copies nothing until it is used, which it is not if the rows are mapped.
+        # Generators copy nothing until used, and `copies` is not used if the rows are mapped.
         copies = self._dense_buffers(runs) if self.source.dense else self._csr_buffers(runs)
         buffers = self._visit_in_map(blocks, mapped) if mapped else starmap(_visit_all, copies)
         for X, y, rows in buffers:
@@ -247,7 +248,7 @@ class RowStream:
         return max(1, self.buffer_bytes // row_bytes)
 
     def _visit_in_map(self, blocks: list[int], mapped: Mapped) -> Iterator[Visit]:
-        """Yield rows in a map of the file, as `visits`; a copy would take as long as the pass."""
+        """Yield rows as `visits` does, in a map: copying them would take as long as the pass."""
         for runs, rows in self._blocks_that_fill_a_buffer(blocks):
             # Zeros take memory only where something is written to them.
             labels = np.zeros(int(self.source.starts[-1]), dtype=np.int8)
@@ -259,7 +260,7 @@ class RowStream:
     def _blocks_that_fill_a_buffer(
         self, blocks: list[int]
     ) -> Iterator[tuple[list[Run], NDArray[np.int32]]]:
-        """Yield, for each full buffer, the runs of its blocks, and the rows of the part in them."""
+        """Yield, for each full buffer, the runs of its blocks, and the numbers of the rows kept."""
         runs: list[Run] = []
         kept_rows: list[NDArray[np.int32]] = []
         n_kept = 0
@@ -277,7 +278,7 @@ class RowStream:
     def _dense_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
         """Yield full buffers, each in the same array, which later passes reuse.
 
-        To reuse memory is faster than to ask for more; pages that are never filled take none.
+        To reuse memory is faster than to ask for more; pages that are never filled take no memory.
         """
         n_rows, full = int(self.source.starts[-1]), self._rows_per_buffer
         longest_block = int(np.diff(self.source.starts).max())
@@ -302,27 +303,27 @@ class RowStream:
         spare[:] = [buffer]  # for the next pass
 
     def _csr_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
-        """Yield the rows of sparse blocks, joined into as many as fill the buffer."""
+        """Yield the rows of sparse blocks, joined into pieces that fill the buffer."""
         waiting: list[Piece] = []
         waiting_bytes = 0
         for visit in self._visit_blocks(runs):
             waiting.append(_gathered(*visit))
             waiting_bytes += n_bytes(waiting[-1][0])  # of the rows, without the labels
             if waiting_bytes >= self.buffer_bytes:
-                yield _stacked(waiting)  # which empties `waiting`
+                yield _stacked(waiting)  # `_stacked` empties `waiting`
                 waiting_bytes = 0
         if waiting:
             yield _stacked(waiting)
 
-    def _labels(self) -> Iterator[NDArray[np.float64]]:
+    def _labels(self) -> Iterator[NDArray[np.float64]]:  # of kept rows, -1 or +1
         for start, stop in self._ranges():
             y = np.where(_unpacked(self.source.positives, start, stop), 1.0, -1.0)
             yield y[self._is_kept(start, stop)]
 
-    def _ranges(self) -> Iterator[Run]:
+    def _ranges(self) -> Iterator[Run]:  # all rows, `_ROWS_AT_ONCE` at a time
         return pairwise(block_starts(int(self.source.starts[-1]), _ROWS_AT_ONCE).tolist())
 
-    def _is_kept(self, start: int, stop: int) -> NDArray[np.bool_]:
+    def _is_kept(self, start: int, stop: int) -> NDArray[np.bool_]:  # for each row in the range
         if not self.keeps:
             return np.ones(stop - start, bool)
         return _unpacked(self._bits_of_part, start, stop)
@@ -425,12 +426,12 @@ class _ArrayBlocks(Source):
             yield start, self.X[start:stop], self.y[start:stop]
 
 
-def block_starts(n_rows: int, per_block: int) -> NDArray[np.int64]:
+def block_starts(n_rows: int, per_block: int) -> NDArray[np.int64]:  # and then `n_rows`
     return np.append(np.arange(0, n_rows, per_block), n_rows)
 
 
 def _unpacked(bits: NDArray[np.uint8], start: int, stop: int) -> NDArray[np.bool_]:
-    """Return the bits from `start` to `stop` as Booleans; only the bytes with them are unpacked."""
+    """Return the bits from `start` to `stop` as Booleans; unpack only bytes with these bits."""
     first = start // 8
     flags = np.unpackbits(bits[first : -(-stop // 8)])  # to the byte with the last bit
     return flags[start - 8 * first : stop - 8 * first].view(np.bool_)
@@ -440,12 +441,12 @@ def n_bytes(X: Matrix) -> int:
     return sum(array.nbytes for array in parts(X))
 
 
-def _visit_all(X: Matrix, y: NDArray[np.float64]) -> Visit:
+def _visit_all(X: Matrix, y: NDArray[np.float64]) -> Visit:  # all rows, in stored order
     return X, y, np.arange(len(y), dtype=np.int32)
 
 
 def _gathered(X: Matrix, y: NDArray[Any], order: NDArray[np.int32]) -> Piece:
-    """Return copies of the rows `order` of X, and their labels."""
+    """Return copies of the rows `order` of X, and the labels of these rows."""
     labels = np.asarray(y[order], dtype=np.float64)
     if isinstance(X, np.ndarray):
         return np.take(X, order, axis=0), labels

@@ -24,6 +24,7 @@ class TrialGroup(NamedTuple):
 
 
 def trial_groups(run: Run) -> list[TrialGroup]:
+    # Return a group for each data set and solver with trials, in the order of `run`.
     groups = dict(iter(final_values(run.results, run.losses).groupby(["dataset", "solver"])))
     return [
         _group(run, dataset, solver, groups[dataset, solver].to_dict("records"))
@@ -44,7 +45,7 @@ def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) ->
         trial = points.index(final["sweep"]), int(final["split"]), int(final["seed"])
         trials[trial] = final
         values.setdefault(trial, {})[final["metric"]] = final["value"]
-    rows = []
+    rows = []  # of texts, one row per trial
     for (point, split, seed), final in sorted(trials.items()):
         labels = [run.metric_at(metric, points[point]) for metric in run.metrics]
         of_metrics = [values[point, split, seed].get(label, np.nan) for label in labels]
@@ -63,16 +64,17 @@ def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) ->
     return TrialGroup(
         dataset,
         solver,
-        f"d{run.datasets.index(dataset)}s{run.solvers.index(solver)}",
-        f"{n_ok} of {len(trials)} ok",
-        "" if command is None else rows[0][0].join(command),  # the first split between both parts
-        table,
+        id=f"d{run.datasets.index(dataset)}s{run.solvers.index(solver)}",
+        ok=f"{n_ok} of {len(trials)} ok",
+        # rows[0][0], the number of the first split, goes between the two parts of the command.
+        command="" if command is None else rows[0][0].join(command),
+        table=table,
     )
 
 
 def _outcome(final: dict[Any, Any]) -> str:
     if final["status"] != "ok":
-        return f"{final['status']}: {final['reason']}".removesuffix(": ")  # if without a reason
+        return f"{final['status']}: {final['reason']}".removesuffix(": ")  # without a reason
     return f"ok, stopped by a {final['stopped']}" if final["stopped"] else "ok"
 
 
