@@ -27,7 +27,7 @@ __all__ = [
 _READERS = {"open_stream": "stream.files", "read_svmlight": "svmlight"}  # imported on first use
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Any:  # called for names that are not in the module yet
     if name not in _READERS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_READERS[name]}"), name)

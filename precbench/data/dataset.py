@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
 Matrix: TypeAlias = "NDArray[np.floating] | csr_matrix"
 
-# The type that values of rows are stored in
-Dtype = Literal["float64", "float32"]
+Dtype = Literal["float64", "float32"]  # the type that values of rows are stored in
 
 
 def to_dtype(X: Matrix, dtype: Dtype, name: str) -> Matrix:
@@ -24,7 +23,7 @@ def to_dtype(X: Matrix, dtype: Dtype, name: str) -> Matrix:
             return X.astype(dtype, copy=False)
     except FloatingPointError as error:
         raise InputError(
-            f"{name}: X has values above {np.finfo(dtype).max:.3g}, the largest of {dtype}; use "
+            f"{name}: X has values above {np.finfo(dtype).max:.3g}, the largest {dtype}; use "
             "dtype float64"
         ) from error
 

@@ -15,10 +15,8 @@ from typing import IO, Any, Literal, cast
 from precbench.errors import InputError
 
 Source = str | os.PathLike[str] | IO[bytes]
-# Of files that are read whole
-Format = Literal["svmlight", "csv", "tsv", "parquet", "xlsx", "npz"]
-# Of files that are read block by block in any order
-StreamFormat = Literal["svmlight", "npy"]
+Format = Literal["svmlight", "csv", "tsv", "parquet", "xlsx", "npz"]  # of files read whole
+StreamFormat = Literal["svmlight", "npy"]  # of files read block by block in any order
 
 SUFFIXES = {
     ".svm": "svmlight",

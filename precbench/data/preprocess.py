@@ -62,8 +62,8 @@ class Scaler:
             if not isinstance(block, np.ndarray):
                 if standardises:
                     raise InputError(
-                        "sparse data cannot be standardised, the shift would fill the zeros; use "
-                        "scaling 'unit', 'unit-norm' or 'none'"
+                        "sparse data cannot be standardised, since a shift would fill the zeros; "
+                        "use scaling 'unit', 'unit-norm' or 'none'"
                     )
                 if not isinstance(learner, MaxAbsScaler):
                     learner = MaxAbsScaler()  # has no shift, so zeros stay zeros
@@ -84,7 +84,7 @@ class Scaler:
             raise InputError(
                 f"feature {np.argmax(too_large) + 1} of {len(too_large)} cannot be scaled, as its "
                 "values are too large for double precision; divide the feature by a constant, or "
-                "leave it out"
+                "leave out the feature"
             )
         return self
 
@@ -118,7 +118,7 @@ class Scaler:
         elif self.shift.any():
             raise InputError(
                 "X is sparse, but the scaling was fitted to dense rows and would fill the zeros of "
-                "sparse ones; make X dense"
+                "sparse rows; make X dense"
             )
         else:
             for entries in _slices(X.nnz):

@@ -126,8 +126,8 @@ def validation_split(
     fit_rows, validation_rows = np.sort(fit_rows), np.sort(validation_rows)
     if min(len(set(y_train[rows].tolist())) for rows in (fit_rows, validation_rows)) < 2:
         raise InputError(
-            f"a validation_size of {share:g} leaves a part of {len(y_train)} training rows, with "
-            f"{np.count_nonzero(y_train > 0)} positives, without a class; give another size"
+            f"{len(y_train)} training rows with {np.count_nonzero(y_train > 0)} positives: at a "
+            f"validation_size of {share:g} a part lacks one class; give another validation_size"
         )
     return fit_rows, validation_rows
 
@@ -170,6 +170,7 @@ def _draw(
     key = (index, "random") if is_random else ("kfold",)
     random_state = legacy_generator(seed, dataset.split_key or dataset.name, *key)
     try:
+        # Groups that stay whole are stratified by our own folds, all else by scikit-learn.
         if groups is not None and stratified:
             if is_random:
                 return _random_stratified_groups(y > 0, groups, test_size, random_state)
@@ -247,8 +248,8 @@ def _split_at_window(
     start, stop = (_nearest_change(sorted_time, end) for end in ends)
     if start in (0, stop):  # no row is before the window, or no row in the window
         raise ValueError(
-            f"the times have {len(np.unique(time))} different values, and no part that begins with "
-            f"one of them has {share:g} of the rows"
+            f"the times have {len(np.unique(time))} different values, and no part that begins at "
+            f"one of these values has {share:g} of the rows"
         )
     return order[:start], order[start:stop]
 

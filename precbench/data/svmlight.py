@@ -37,7 +37,7 @@ _MISTAKES = {
     Status.LARGE_INDEX: "the feature index must be at most {limit}, found {token}",
     Status.UNSORTED_INDEX: (
         "feature indices must ascend strictly within a line, found {token} after a larger "
-        "or equal one"
+        "or equal index"
     ),
     Status.NO_COLON: "expected index:value, found {token}",
     Status.BAD_VALUE: "the value of a feature must be a finite number, found {token}",
@@ -98,8 +98,8 @@ def read_svmlight(
         for text, rows in parsed(stream, name, n_features, BLOCK_BYTES):
             if n_entries + len(rows.data) > MOST_ENTRIES:
                 raise InputError(
-                    f"{name}: the file has more than 2**31 - 1 entries; read it in pieces with "
-                    "open_stream"
+                    f"{name}: the file has more than 2**31 - 1 entries; read the file in "
+                    "pieces with open_stream"
                 )
             n_bytes += len(text)
             # How many times longer the arrays get if the rest is alike, plus 2 %; 2 if unknown.
@@ -212,14 +212,8 @@ def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0)
         column = position - text.rfind(b"\n", 0, position)
         mistake = _mistake(Status(status), text, position, limit)
         raise InputError(f"{name}:{line}:{column}: the line is not in svmlight format: {mistake}")
-    return Rows(
-        data[:n_entries],
-        indices[:n_entries],
-        row_ends[:n_rows],
-        labels[:n_rows],
-        largest,
-        n_lines_read,
-    )
+    arrays = data[:n_entries], indices[:n_entries], row_ends[:n_rows], labels[:n_rows]
+    return Rows(*arrays, largest_index=largest, n_lines=n_lines_read)
 
 
 def _mistake(status: Status, text: bytes, position: int, limit: int) -> str:
@@ -228,5 +222,5 @@ def _mistake(status: Status, text: bytes, position: int, limit: int) -> str:
     if words and not text[position : position + 1].isspace():  # else the word is missing
         token = repr(words[0].decode("ascii", "backslashreplace"))
     if token.startswith("'qid:"):
-        return f"query ids are not supported, found {token}; remove them"
+        return f"query ids are not supported, found {token}; remove the ids"
     return _MISTAKES[status].format(token=token, limit=limit)

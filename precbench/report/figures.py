@@ -2,7 +2,7 @@
 
 Each figure is written as PDF, PNG and SVG, with its numbers as CSV. Curves are medians over the
 splits, bands reach from the lower to the upper quartile. A built-in solver looks alike in all
-figures, any other label in all of one experiment; of more than eight solvers the best are drawn.
+figures, another label in all figures of an experiment; of over eight solvers the best are drawn.
 """
 
 import itertools
@@ -106,8 +106,8 @@ class _Lines:
     styles: Mapping[str, Style]
     names: Mapping[str, str]  # of the solvers that are drawn
 
-    def look(self, solver: str) -> dict[str, Any]:
-        return {**self.styles[solver]._asdict(), "zorder": 3}  # colour, marker; above other lines
+    def look(self, solver: str) -> dict[str, Any]:  # options of `Axes.plot`
+        return {**self.styles[solver]._asdict(), "zorder": 3}  # 3: above other lines
 
     def draw(
         self,
@@ -334,14 +334,15 @@ def _sweep_page(run: Run, dataset: str, _sweep: str, _read: "_Reader") -> _Page:
             f"{run.folder / 'experiment.json'}: the figure accuracy-sweep needs a sweep, and there "
             "is none; leave accuracy-sweep out of plots"
         )
-    swept, metric = run.sweep.name, run.metric_name(run.metrics[0])  # swept: the parameter
+    swept, metric = run.sweep.name, run.metric_name(run.metrics[0])  # `swept` is the parameter
     # Values of equal text are one point, of which only the last value is kept.
     values: list[Any] = [*dict(zip(run.sweep_points, run.sweep.values, strict=True)).values()]
-    type_names = "".join({type(value).__name__ for value in values})  # of several: no known label
+    type_names = "".join({type(value).__name__ for value in values})  # of two types: no label
     label = _K_LABELS.get(type_names, "k") if swept == "k" else _AXIS_LABELS.get(swept, swept)
     if len({*values}) < len(values):  # 1 == 1.0, but as k they mean one row and all positives
         values = [str(value) for value in values]
-    finals = pd.concat(  # the value of the parameter is in a column `swept`
+    # The final values at all points; the value of the parameter is in a column named `swept`.
+    finals = pd.concat(
         _main_metric(run, dataset, sweep)[1].assign(**{swept: value})  # [1]: the rows
         for sweep, value in zip(dict.fromkeys(run.sweep_points), values, strict=True)
     )

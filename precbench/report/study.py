@@ -24,7 +24,7 @@ def read_study(measured: Result) -> Result:
     if measured.kind not in STUDIES:
         raise InputError(
             f"{where}: the kind of study {measured.kind!r} is not installed; update precbench, or "
-            "install the package that adds it"
+            "install the package that adds this kind"
         )
     kind = STUDIES[measured.kind]
     columns = dict.fromkeys(kind.text, str) | dict.fromkeys((*kind.numbers, "value"), float)

@@ -47,15 +47,14 @@ def summarise(
     - ``mean``, ``std`` (``ddof=1``, none for one trial), ``median``, ``q25`` and ``q75`` of the
       final values;
     - ``low`` and ``high``: 95 % confidence interval of the mean; ``p_best``: p-value of the
-      difference from the best mean. Both are corrected for splits that overlap, see
+      difference from the best mean. Interval and p-value are corrected for splits that overlap, see
       `precbench.statistics`, and need `test_shares`, by data set the fraction of rows in the test
-      set. The best has no p, nor has a solver with fewer trials than another;
-    - ``seconds``: median wall time to the final weights;
-    - ``seconds_to_99``: median wall time to the first checkpoint within 1 % of the best value
-      of the trial's own curve;
-    - ``relative_time``: ``seconds`` as a multiple of the fastest solver's. Times of parallel
-      trials have none beside sequential ones, nor have times of several machines, unless the trials
-      of each split ran on one machine;
+      set. The best solver has no p-value, nor has a solver with fewer trials than another;
+    - ``seconds`` and ``seconds_to_99``: median wall times to the final weights, and to the first
+      checkpoint within 1 % of the best value of the trial's own curve;
+    - ``relative_time``: ``seconds`` as a multiple of the fastest solver's ``seconds``; none for
+      parallel trials beside sequential trials, and none for trials on several machines, unless the
+      trials of each split ran on one machine;
     - ``chosen``: the tuned parameters, with how many trials chose them, and ``tuning_seconds``, the
       median wall time of tuning;
     - ``stopped`` (trials that a limit ended, which count as ok), ``failed`` (trials not ok),
@@ -96,7 +95,7 @@ def final_values(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.Data
     """Return the final value and the times of each trial and metric, NaN where the trial failed."""
     rows = results[results["part"] == "test"].reset_index(drop=True)
     of_trial = [*_GROUP, *_TRIAL]
-    trial = rows.groupby(of_trial, sort=False, dropna=False).ngroup()  # the trial of each row
+    trial = rows.groupby(of_trial, sort=False, dropna=False).ngroup()  # by trial and metric
     ok = (rows["status"] == "ok") & rows["value"].notna()
     gain = rows["value"].where(~rows["metric"].isin(losses), -rows["value"])  # larger is better
     gain = gain.where(ok & (rows["rows_seen"] > 0))  # before any row, all scores tie
@@ -190,8 +189,9 @@ def _outcomes(statuses: Sequence[str], reasons: Sequence[str]) -> str:
         if status != "ok" and reason.strip():
             by_status[status][" ".join(reason.split())] = None
     return ", ".join(
-        f"{n} {status}{': ' if by_status[status] else ''}{'; '.join(by_status[status])}"
-        for status, n in sorted(Counter(statuses).items(), key=lambda item: item[0] != "ok")
+        f"{statuses.count(status)} {status}{': ' if by_status[status] else ''}"
+        f"{'; '.join(by_status[status])}"
+        for status in sorted(by_status, key=lambda status: status != "ok")  # false before true
     )
 
 
@@ -309,7 +309,7 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
     failed = _by_solver(summary, summary["outcomes"].where(summary["failed"] > 0))
     machines = sorted({name for names in summary["machines"] for name in names.split("; ")} - {""})
     how = "each split on one" if summary["same_machine"].all() else "so not comparable"
-    sentences = {  # each with whether to show it; a text counts as true unless it is ""
+    sentences = {  # each with a condition to show the sentence; a text but "" counts as true
         f"‡ Training or tuning stopped by a limit; the last iterate counts: {stopped}.": stopped,
         f"Without a result: {failed}.": failed,
         "† Timed beside other trials: not comparable with the other times.": (

@@ -38,7 +38,7 @@ KINDS = {
 LINEAR = [kind for kind in KINDS if kind not in (TREES, FEATURES, STACKS, NETWORKS, NONE)]
 COMPARED = [kind for kind in KINDS if kind != NONE]
 AP, MAIN = "average_precision", "precision_at_k(k=0.25)"
-LEAST_ROWS = 20  # of a test part that a measure looks at, for the task to count in a headline
+LEAST_ROWS = 20  # that a measure must look at in a test part, for the task to count in a headline
 ROPE = 0.01  # values that differ by less are practically equivalent
 SURE = 0.95  # the posterior probability from which a comparison is decided
 _DRAWS = 2000  # bootstrap samples
@@ -133,7 +133,7 @@ class Survey:
     table : pandas.DataFrame
         As `collect` returns it.
     tasks : pathlib.Path, optional
-        A CSV file of the real tasks; a column ``test_share`` has the share of test rows of each.
+        A CSV file of the real tasks, if need be with their share of test rows as ``test_share``.
     """
 
     def __init__(self, table: pd.DataFrame, tasks: Path = TASKS) -> None:

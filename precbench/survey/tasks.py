@@ -98,7 +98,7 @@ def write_configs(
     Parameters
     ----------
     folder : pathlib.Path
-        Where to write; CSV files of tasks that are there are kept.
+        Where to write; CSV files that exist are kept.
     tasks : iterable of named tuple
         As `read_tasks` returns them.
     name : str, default="survey"
@@ -121,22 +121,13 @@ def write_configs(
     datasets: dict[str, list[dict[str, Any]]] = {"short": [], "long": []}
     tasks = [*tasks]  # for two passes: all packages are required before a file is written
     _require(t.package for t in tasks if t.package and not (folder / f"{t.task}.csv").exists())
-    # The entries of the configs, by length of the test part; rows from packages become files.
     for task in tasks:
-        length = "short" if is_short(task) else "long"
-        if not task.package:  # a data set of precbench itself
-            scaling = {"scaling": "none"} if task.task in UNSCALED else {}
-            entry: dict[str, Any] = {"name": task.task, "on_missing": "skip", **scaling}
-        else:
-            entry = {"file": f"{task.task}.csv", "name": task.task, **_READING}
-            if not (folder / entry["file"]).exists():
-                read_task(task).to_csv(folder / entry["file"], index=False)
-        datasets[length].append(entry)
+        datasets["short" if is_short(task) else "long"].append(_entry(task, folder))
     template, paths = load(shipped("configs") / "top" / "survey.yaml").data, []
     for length, entries in datasets.items():
         if not entries:
             continue
-        keys = {"name": f"{name}-{length}", "datasets": entries}  # in place of the template's
+        keys = {"name": f"{name}-{length}", "datasets": entries}  # replace keys of the template
         if length == "short":  # no prec@100, and more splits
             at_100 = {"precision_at_k": {"k": _K}}
             keys["metrics"] = [metric for metric in template["metrics"] if metric != at_100]
@@ -145,3 +136,14 @@ def write_configs(
         path.write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), "utf-8")
         paths.append(path)
     return paths
+
+
+def _entry(task: Any, folder: Path) -> dict[str, Any]:
+    # Return a task as an entry of ``datasets`` in a config; write its rows to `folder` if missing.
+    if not task.package:  # a data set of precbench itself
+        scaling = {"scaling": "none"} if task.task in UNSCALED else {}
+        return {"name": task.task, "on_missing": "skip", **scaling}
+    path = folder / f"{task.task}.csv"
+    if not path.exists():
+        read_task(task).to_csv(path, index=False)
+    return {"file": path.name, "name": task.task, **_READING}

@@ -32,8 +32,9 @@ class File(Section):
     @model_validator(mode="after")
     def _one_size(self) -> Self:
         if (self.bytes is None) == (self.max_bytes is None):
-            found = "neither" if self.bytes is None else "both"
-            refuse(at((), [f"needs either bytes or max_bytes, found {found}"]))
+            refuse(
+                at((), [f"needs bytes or max_bytes, found {'both' if self.bytes else 'neither'}"])
+            )
         return self
 
     @property

@@ -75,7 +75,7 @@ def add_files(name: str, paths: Iterable[str | os.PathLike[str]]) -> tuple[FileR
     """Add the user's files, named as on the card, to the cache: all of them, or none."""
     card = find_card(name)
     if not card.files:
-        raise InputError(f"{name} is generated and has no files; use {name} without adding any")
+        raise InputError(f"{name} is generated and has no files; use {name} without files")
     _accept_all(card, [(os.fspath(path), Path(path).name) for path in paths])
     return info(name)  # reports on all files of the card
 

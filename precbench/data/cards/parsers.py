@@ -31,7 +31,7 @@ def parse(card: Card, paths: Sequence[Path]) -> Arrays:
     if actual != expected:
         raise InputError(
             "{}: the files hold {:,} rows, {:,} features and {:,} positives, but the card says "
-            "{:,} rows, {:,} features and {:,} positives; give the files it describes in place of "
+            "{:,} rows, {:,} features and {:,} positives; give the files of the card in place of "
             "{}".format(card.name, *actual, *expected, ", ".join(map(str, paths)))
         )
     if isinstance(arrays.X, np.ndarray):  # the svmlight reader has checked its numbers

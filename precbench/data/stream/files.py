@@ -111,7 +111,9 @@ def open_stream(
         )
     if kind not in get_args(StreamFormat):
         suffixes = ", ".join(suffix for suffix, name in SUFFIXES.items() if name == "svmlight")
-        raise InputError(f"{path}: only svmlight ({suffixes}) and .npy can be streamed; convert it")
+        raise InputError(
+            f"{path}: only svmlight ({suffixes}) and .npy can be streamed; convert the file"
+        )
     options = [VERSION, kind, None, positive, n_features]  # None: unused, keeps old hashes
     scan = _Scan(hashlib.sha256(json.dumps(options).encode()), target)
     if kind == "svmlight":
@@ -153,8 +155,7 @@ class _Scan:
         return np.concatenate([*self._packed, np.packbits(self._rest)])
 
 
-# Size and modification time of a file: a different stamp means that it has changed
-Stamp = tuple[int, int]
+Stamp = tuple[int, int]  # size and modification time of a file, which show a change
 
 
 def _stamp(file: IO[bytes]) -> Stamp:
@@ -182,7 +183,7 @@ def _refuse_changed(path: Path, file: IO[bytes], stamp: Stamp) -> None:
 
 def _changed_error(path: Path) -> InputError:
     return InputError(
-        f"{path}: the file has changed since its rows were counted; start again when it is complete"
+        f"{path}: the file has changed since its rows were counted; start again with the whole file"
     )
 
 
@@ -340,7 +341,7 @@ def _scan_npy(
 ) -> _NpyBlocks:
     """Read an npy file and its labels once, note the labels in `scan`, and return the blocks."""
     if labels_path is None:
-        raise InputError(f"{path}: the labels are missing; name the npy file with them (labels)")
+        raise InputError(f"{path}: the labels are missing; set labels to the npy file of labels")
     features = Npy.at(path, 2)
     n_rows, width = features.shape
     labels = Npy.at(Path(labels_path), 1)

@@ -22,10 +22,8 @@ BUFFER_BYTES = 2**26
 
 Piece: TypeAlias = "tuple[Matrix, NDArray[np.float64]]"
 Visit: TypeAlias = "tuple[Matrix, NDArray[np.float64 | np.int8], NDArray[np.int32]]"
-# Returns for each row number whether the row belongs to a part
-Keep = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
-# Neighbouring rows: the number of the first row, and of the row behind the last row
-Run = tuple[int, int]
+Keep = Callable[[NDArray[np.int64]], NDArray[np.bool_]]  # whether each row number is of a part
+Run = tuple[int, int]  # of neighbouring rows: the first number, and the number behind the last
 # Maps all rows of a file into memory, and prefetches some runs, the next to be visited
 Mapped = Callable[[Iterable[Run]], AbstractContextManager[NDArray[np.floating]]]
 
@@ -59,16 +57,16 @@ class Source(ABC):
 class RowStream:
     """Rows with labels that are read again at every pass.
 
-    It takes at most
+    A stream takes at most
 
         5 * buffer_bytes + 32 * block_bytes + n_rows / 2 + 64 * n_blocks
 
     bytes: the buffer, which dense rows need once, sparse ones several times while it is filled;
     blocks in flight (text takes the most); a bit a row for the label and for each part; and the
     starts of the blocks. A row longer than a block is a block of its own. Rows of a data set with a
-    card come from the memory map in the cache, whose pages the system reclaims at any time. So do
-    rows of an npy file that need no change: in random order they are visited in the map, not
-    copied. The buffer of other dense rows is kept for the next pass, one for each part of a stream.
+    card come from the memory map in the cache, whose pages the system reclaims at any time. Rows of
+    an npy file that need no change come from such a map of the file, even in random order. The
+    buffer of other dense rows is kept for the next pass, one buffer for each part of a stream.
 
     Parameters
     ----------
