@@ -59,14 +59,14 @@ class Scaler:
         standardises = self._feature_scaling == "standardise"
         learner = StandardScaler() if standardises else MinMaxScaler()
         for block in blocks:
-            if not isinstance(block, np.ndarray):
-                if standardises:
-                    raise InputError(
-                        "sparse data cannot be standardised, since a shift would fill the zeros; "
-                        "use scaling 'unit', 'unit-norm' or 'none'"
-                    )
-                if not isinstance(learner, MaxAbsScaler):
-                    learner = MaxAbsScaler()  # has no shift, so zeros stay zeros
+            is_sparse = not isinstance(block, np.ndarray)
+            if is_sparse and standardises:
+                raise InputError(
+                    "sparse data cannot be standardised, since a shift would fill the zeros; use "
+                    "scaling 'unit', 'unit-norm' or 'none'"
+                )
+            if is_sparse and not isinstance(learner, MaxAbsScaler):
+                learner = MaxAbsScaler()  # has no shift, so zeros stay zeros
             with np.errstate(over="ignore", invalid="ignore"):  # refused below
                 learner.partial_fit(block.astype(np.float64, copy=False))
         if standardises:

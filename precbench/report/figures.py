@@ -231,7 +231,7 @@ def _rows_of_k(run: Run, dataset: str, k: float | int | str | None) -> int | Non
     # Without a share the split is provided, or all rows are tested (0 training rows).
     share = sizes.test_share or 1 - sizes.training_rows / sizes.rows
     try:
-        return resolve_k(k, round(share * sizes.positives), round(share * sizes.rows))
+        return resolve_k(k, n_pos=round(share * sizes.positives), n_rows=round(share * sizes.rows))
     except InputError:  # k is larger than the test set
         return None
 
@@ -337,7 +337,7 @@ def _sweep_page(run: Run, dataset: str, _sweep: str, _read: "_Reader") -> _Page:
     swept, metric = run.sweep.name, run.metric_name(run.metrics[0])  # `swept` is the parameter
     # Values of equal text are one point, of which only the last value is kept.
     values: list[Any] = [*dict(zip(run.sweep_points, run.sweep.values, strict=True)).values()]
-    type_names = "".join({type(value).__name__ for value in values})  # of two types: no label
+    type_names = "".join({type(value).__name__ for value in values})  # of two types: not a key
     label = _K_LABELS.get(type_names, "k") if swept == "k" else _AXIS_LABELS.get(swept, swept)
     if len({*values}) < len(values):  # 1 == 1.0, but as k they mean one row and all positives
         values = [str(value) for value in values]

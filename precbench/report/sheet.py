@@ -97,10 +97,9 @@ class Sheet:
         """
         suffixes = ("pdf", "png", "svg") if table is None else ("csv", "pdf", "png", "svg")
         paths = [stem.with_name(f"{stem.name}.{suffix}") for suffix in suffixes]
-        newest = max((path.stat().st_mtime_ns for path in sources), default=None)
-        if newest is not None and all(
-            path.is_file() and path.stat().st_mtime_ns > newest for path in paths
-        ):
+        newest = max((path.stat().st_mtime_ns for path in sources), default=np.inf)
+        # Without sources nothing is newer than `newest`, so all files are written.
+        if all(path.is_file() and path.stat().st_mtime_ns > newest for path in paths):
             return paths
         stem.parent.mkdir(parents=True, exist_ok=True)
         if table is not None:

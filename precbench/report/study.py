@@ -39,7 +39,7 @@ def study_tables(study: Result) -> list[Table]:
 
 
 def draw_study(study: Result, sources: Sequence[Path] = ()) -> list[Path]:
-    """Write the figure to ``figures/<kind>``, as `Sheet.save` does, and return the paths."""
+    """Write ``figures/<kind>`` as PDF, PNG, SVG, unless newer than `sources`; return the paths."""
     kind = STUDIES[study.kind]
     width, height = kind.size
     with _reporting_bad_values(study):

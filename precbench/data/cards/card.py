@@ -32,9 +32,7 @@ class File(Section):
     @model_validator(mode="after")
     def _one_size(self) -> Self:
         if (self.bytes is None) == (self.max_bytes is None):
-            refuse(
-                at((), [f"needs bytes or max_bytes, found {'both' if self.bytes else 'neither'}"])
-            )
+            refuse(at((), [f"needs bytes or max_bytes, has {'both' if self.bytes else 'neither'}"]))
         return self
 
     @property

@@ -114,6 +114,7 @@ def open_stream(
         raise InputError(
             f"{path}: only svmlight ({suffixes}) and .npy can be streamed; convert the file"
         )
+    # The first pass: `scan` collects the labels, `source` the places of the blocks.
     options = [VERSION, kind, None, positive, n_features]  # None: unused, keeps old hashes
     scan = _Scan(hashlib.sha256(json.dumps(options).encode()), target)
     if kind == "svmlight":

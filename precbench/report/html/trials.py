@@ -37,10 +37,11 @@ def trial_groups(run: Run) -> list[TrialGroup]:
 def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) -> TrialGroup:
     """Lay out the final values of a solver, one row per trial and one column per metric."""
     # `finals` has a row for each trial and metric, with the value of the metric and, alike in all
-    # rows of a trial, how the trial went. Both dicts have keys (number of the point, split, seed).
+    # rows of a trial, how the trial went.
     points = run.sweep_points
-    trials: dict[tuple[int, int, int], dict[Any, Any]] = {}  # any row of the trial
-    values: dict[tuple[int, int, int], dict[str, float]] = {}  # by label of the metric
+    # By trial, as (number of the point, split, seed): any row of the trial, and values by metric.
+    trials: dict[tuple[int, int, int], dict[Any, Any]] = {}
+    values: dict[tuple[int, int, int], dict[str, float]] = {}
     for final in finals:
         trial = points.index(final["sweep"]), int(final["split"]), int(final["seed"])
         trials[trial] = final
