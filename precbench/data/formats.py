@@ -47,7 +47,7 @@ def find_format(path: Path, name: str | None) -> str:
         fault = "a folder, not a file" if path.is_dir() else "no such file"
         raise InputError(f"{path}: {fault}; give the path of a file")
     suffixes = [suffix for suffix in map(str.lower, path.suffixes) if suffix not in _PACKED]
-    return name or SUFFIXES.get(suffixes[-1] if suffixes else "", path.suffix)  # itself if unknown
+    return name or SUFFIXES.get(suffixes[-1] if suffixes else "", path.suffix)
 
 
 def opener(file: Any) -> Callable[..., Any] | None:
@@ -70,7 +70,7 @@ def opened(source: Source) -> Iterator[IO[bytes]]:
                 stack.callback(file.detach)  # else closing `file` would close the caller's file
             opens = opener(file)
             yield file if opens is None else stack.enter_context(opens(file))
-    except _DAMAGED as error:
+    except _DAMAGED as error:  # raised here, or where the caller reads
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{name}: cannot be read: {reason}; give a readable copy") from error
 

@@ -64,7 +64,7 @@ def value_against_sweep(finals: pd.DataFrame, parameter: str) -> pd.DataFrame:
 
 
 def value_against_share(trials: pd.DataFrame) -> pd.DataFrame:
-    """Summarise the curves of one solver by the percentage of rows visited so far."""
+    """Summarise the curves of one solver by the percentage of a split's row visits so far."""
     learnt = trials[(trials["rows_seen"] > 0) & trials["value"].notna()]
     share = 100 * learnt["rows_seen"] / learnt.groupby("split")["rows_seen"].transform("max")
     return value_against_sweep(learnt.assign(share=share.round(0)), "share")  # by whole percent

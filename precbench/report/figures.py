@@ -445,8 +445,8 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
     return Sheet(
         f"{subject}{smoke}: {page.what}{at_point}",
         lambda figure: page.draw(figure, lines),
-        _WIDTH,
-        page.height,
+        width=_WIDTH,
+        height=page.height,
         above=f"{run.protocol_sentence} {spread}",
         caption=[" ".join(sentences), *notes(here, page.timed)],
     )

@@ -46,8 +46,8 @@ def draw_study(study: Result, sources: Sequence[Path] = ()) -> list[Path]:
         sheet = Sheet(
             study.title,
             lambda figure: kind.draw(figure, study),
-            width,
-            height - _TITLE,
+            width=width,
+            height=height - _TITLE,
             caption=[kind.caption.format(**study.parameters)],
         )
         return sheet.save(study.folder / "figures" / study.kind, sources=sources)

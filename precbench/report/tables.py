@@ -144,7 +144,7 @@ def _against_the_best(
 def _summary_of(
     key: tuple, trials: Mapping[str, np.ndarray], test_shares: Mapping[str, float]
 ) -> dict[str, object]:
-    """Return the row of the summary about the trials of one solver; `key` holds `_GROUP`."""
+    """Return the row of the summary about the trials of one solver; `key` is by `_GROUP`."""
     # `trials` has the columns of `_LABELS` and of `_MEASURED`, which are the value and then times.
     values, *times = (trials[name][~np.isnan(trials[name])] for name in _MEASURED)
     seconds, to_99, tuning = (np.median(column) if len(column) else np.nan for column in times)

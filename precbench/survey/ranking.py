@@ -181,10 +181,10 @@ class Survey:
         return measure.share * self.tasks.get("test_share", TEST_SHARE) * counts[measure.basis]
 
     def best(self, values: pd.DataFrame, kinds: Iterable[str] = COMPARED) -> list[str]:
-        """Return the contestant of the best mean rank from each kind, the best of all first."""
+        """Return the best contestant of each kind by mean rank, the best of all first."""
         ranks = pd.Series(mean_ranks(values), values.columns)
         by_kind = ([s for s in self.of(kind) if s in values] for kind in kinds)
-        leaders = [str(ranks[solvers].idxmin()) for solvers in by_kind if solvers]
+        leaders = [str(ranks[solvers].idxmin()) for solvers in by_kind if solvers]  # or none
         return sorted(leaders, key=ranks.__getitem__)
 
 

@@ -43,7 +43,7 @@ class _SourceError(InputError):
 
 
 def fetch(card: Card, mirror: str | os.PathLike[str] | None = None) -> tuple[FileReport, ...]:
-    """Return the files of a card, after fetching those that are missing.
+    """Fetch the missing files of a card, and return reports on all files of the card.
 
     A mirror (default ``$PRECBENCH_MIRROR``) is a folder or an address with
     ``<folder of the card>/<file name>``, plain or compressed as ``.bz2``.
@@ -217,7 +217,7 @@ def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]
     Return the sizes in bytes by path, relative to the cache; `dry_run` removes nothing.
     """
     root = cache_folder()
-    targets = {*(root / "prepared").glob("*"), *(root / "files").rglob(".*.tmp")}  # and unfinished
+    targets = {*(root / "prepared").glob("*"), *(root / "files").rglob(".*.tmp")}  # unfinished
     for card in map(find_card, names):
         paths = [root / "files" / card.folder / file.name for file in card.files]
         targets |= {path for path in paths if path.is_file()}

@@ -129,12 +129,12 @@ def _binary(rng: np.random.Generator, n_rows: int, n_features: int, density: flo
 
 
 def _zipf(n_features: int, density: float) -> NDArray[np.float64]:
-    # Return frequencies min(MOST_FREQUENT, c / rank), with c such that their mean is `density`.
+    # Return frequencies min(MOST_FREQUENT, c / rank) whose mean, by the choice of c, is `density`.
     from scipy.optimize import brentq
 
     ranks = np.arange(1, n_features + 1)
     c = brentq(  # the root of mean - density, between 0 and the last argument
-        lambda c: np.minimum(MOST_FREQUENT, c / ranks).mean() - density,
+        lambda factor: np.minimum(MOST_FREQUENT, factor / ranks).mean() - density,
         0,
         MOST_FREQUENT * n_features,
     )

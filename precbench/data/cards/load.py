@@ -145,7 +145,7 @@ def _load_prepared(name: str, sha256: str, dtype: Dtype = "float64") -> Arrays |
 
 
 def _store_prepared(name: str, sha256: str, arrays: Arrays, dtype: Dtype = "float64") -> None:
-    """Write the arrays of a data set to the cache, a file each, if it is writable."""
+    """Write the arrays of a data set, a file each, to the cache if the cache is writable."""
     folder = _folder(name, sha256, dtype)
     files = {part: array for part, array in arrays._asdict().items() if array is not None}
     if not isinstance(arrays.X, np.ndarray):

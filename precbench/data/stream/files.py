@@ -60,11 +60,11 @@ def open_stream(
     format : {"svmlight", "npy"}, optional
         By default known from the suffix: ``.svm``, ``.libsvm``, ``.svmlight``, ``.txt``; ``.npy``.
     labels : path, optional
-        For an npy file, another one with the labels of its rows.
+        For an npy file, another npy file with the labels of its rows.
     positive : number, optional
         The label of the positive class; not needed for 0 and 1, or -1 and 1.
     n_features : int, optional
-        Number of features of an svmlight file; by default the largest index in it.
+        Number of features of an svmlight file; by default the largest index in the file.
     block_bytes : int
         Size of a block on disk. Rows of a block stay together until the shuffle buffer separates
         them.
@@ -304,7 +304,7 @@ class Npy:
         """Return first byte and size of the pages with some rows, and the bytes before the rows."""
         row_bytes = int(np.prod(self.shape[1:])) * self.dtype.itemsize
         begin, end = self.offset + start * row_bytes, self.offset + stop * row_bytes  # in the file
-        before = begin % mmap.ALLOCATIONGRANULARITY  # maps begin at multiples
+        before = begin % mmap.ALLOCATIONGRANULARITY  # maps begin at multiples only
         return begin - before, end - begin + before, before
 
 

@@ -424,7 +424,7 @@ class _ArrayBlocks(Source):
             yield start, self.X[start:stop], self.y[start:stop]
 
 
-def block_starts(n_rows: int, per_block: int) -> NDArray[np.int64]:  # and then `n_rows`
+def block_starts(n_rows: int, per_block: int) -> NDArray[np.int64]:  # the last is `n_rows`
     return np.append(np.arange(0, n_rows, per_block), n_rows)
 
 
