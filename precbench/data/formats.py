@@ -58,7 +58,7 @@ def opener(file: Any) -> Callable[..., Any] | None:
 
 @contextmanager
 def opened(source: Source) -> Iterator[IO[bytes]]:
-    """Open a file for reading, decompressed if its first bytes say so."""
+    """Open a file for reading, decompressed if the first bytes tell of compression."""
     name = name_of(source)
     try:
         with ExitStack() as stack:

@@ -43,7 +43,7 @@ class Scaler:
         return self._feature_scaling != "none"
 
     @property
-    def scales_rows(self) -> bool:
+    def scales_rows(self) -> bool:  # to norm 1
         return self.kind != self._feature_scaling
 
     def fit(self, X: Matrix) -> Self:
@@ -89,7 +89,7 @@ class Scaler:
         return self
 
     def transform_in_place(self, X: Matrix) -> Matrix:
-        """Overwrite rows with their scaled values, and return them."""
+        """Overwrite X with the scaled values, and return X."""
         self._scale_features(X)
         if self.scales_rows:
             from sklearn.preprocessing import normalize

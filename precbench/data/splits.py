@@ -46,7 +46,7 @@ def split_rows(
     groups); `train_size` sets the number of training rows instead. ``kfold``: the test sets of
     the `n_splits` indices partition the rows. ``time``: the test set is the latest fraction
     `test_size` of the rows, for index 1 the fraction before, and so on. All earlier rows are
-    used for training, except those of groups in the test set. Rows of equal time stay together, so
+    used for training, except rows of groups in the test set. Rows of equal time stay together, so
     the size of a set may differ slightly. ``provided``: the first ``dataset.n_train`` rows are the
     training set. ``none``: all rows are used for both.
     """
@@ -197,7 +197,7 @@ def _draw(
 
 
 def _split_as_provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    # Return the first `n_train` rows and the others; no group may have rows in both.
+    # Return the first `n_train` rows and the other rows; no group may have rows in both parts.
     assert dataset.n_train is not None
     train, test = np.split(np.arange(len(dataset.y)), [dataset.n_train])
     if dataset.groups is not None:
@@ -296,8 +296,8 @@ def stratified_group_folds(
 
     Groups with equal numbers of positives and of negatives are assigned together, to the folds that
     hold the least of their classes, large groups first. In n rows there are at most about n^(2/3)
-    such kinds. Every group is in every fold with the same probability. A fold may be empty if a
-    few groups hold most of the rows.
+    such kinds. Every group is in every fold with equal probability. A fold may be empty if a few
+    groups hold most of the rows.
     """
     _, group = np.unique(groups, return_inverse=True)
     group_sizes = np.bincount(group)
@@ -314,7 +314,7 @@ def stratified_group_folds(
     # group's `weight`; the first, divided by twice the weight, is the fold's `load`.
     cost = class_sizes / class_sizes.T.dot(n_groups) ** 2  # s_c / t_c^2
     weight = (cost * class_sizes).sum(axis=1)
-    # Large kinds first; those of weights with one power of two in random order, to vary the folds.
+    # Large kinds first; to vary the folds, kinds whose weights share a power of two are shuffled.
     order = np.lexsort([random_state.permutation(len(codes)), -np.frexp(weight)[1]])
 
     fold_rows = np.zeros((n_folds, 2), dtype=np.int64)  # by class, so far
@@ -342,7 +342,7 @@ def _deal_to_lowest(
     ascending = load[order]
     # The equal load of the 1, 2, ... lowest folds if all units are shared among these alone.
     levels = (n_units + np.cumsum(ascending)) / np.arange(1, len(load) + 1)
-    n_filled = np.count_nonzero(levels > ascending)  # folds that get units: those below their level
+    n_filled = np.count_nonzero(levels > ascending)  # folds below their level get units
     units = np.zeros(len(load), dtype=np.int64)
     units[order[:n_filled]] = np.floor(levels[n_filled - 1] - ascending[:n_filled])
     # Rounding down leaves some units over: one each for the lowest folds.

@@ -180,7 +180,7 @@ def parsed(
 
 
 def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0) -> Rows:
-    """Parse whole lines; `n_lines` is the number of lines before them, for messages."""
+    """Parse whole lines; `n_lines` is the number of lines before `text`, for messages."""
     if len(text) - text.rfind(b"\n") > LONGEST_LINE:
         line = n_lines + text.count(b"\n") + 1
         raise InputError(f"{name}:{line}: over {LONGEST_LINE:,} bytes; end each row by a newline")

@@ -86,7 +86,7 @@ def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ())
 
 @dataclass(frozen=True)
 class _Page:
-    """One figure: its numbers, how they are drawn, and what the sheet says about the drawing."""
+    """One figure: the numbers, how to draw them, and what the sheet says about the drawing."""
 
     dataset: str  # "" for a page with all data sets
     sweep: str  # the point of the sweep; "" for a page with all points
@@ -118,7 +118,7 @@ class _Lines:
         step: bool = False,  # whether a value holds until the next point
         marker: str | None = None,  # at all points; by default the solver's, at some of many points
     ) -> None:
-        """Draw a curve for each solver, with a band between quartiles if the data have them."""
+        """Draw a curve for each solver, with a band between quartiles if `data` has quartiles."""
         parts = dict(iter(data.groupby("solver", sort=False)))
         shown = [solver for solver in self.names if solver in parts]
         for i, solver in enumerate(shown):
@@ -241,10 +241,10 @@ def _decade_below(fpr: float) -> float:  # the largest 10**-n, n >= 1, below a r
 
 
 def _roc_page(run: Run, dataset: str, sweep: str, read: "_Reader") -> _Page:
-    """Make the page of full ROC curves, and of their beginnings on a log scale."""
+    """Make the page of ROC curves: in full, and the beginnings on a log scale."""
     vertices = _curves_at(read("roc.csv"), dataset, sweep)
     least = _decade_below(vertices["fpr"][vertices["fpr"] > 0].min())  # where the log axis begins
-    grid = np.union1d(np.linspace(0, 1, 501), np.geomspace(least, 1, 501))  # for both scales
+    grid = np.union1d(np.linspace(0, 1, 501), np.geomspace(least, 1, 501))  # linear, log
     data = _per_solver(run, vertices, partial(roc, fpr=grid))
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:

@@ -132,7 +132,7 @@ def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
     write_whole(contents)
 
 
-def _rendered(figure: "Figure", path: Path) -> bytes:
+def _rendered(figure: "Figure", path: Path) -> bytes:  # the content of the file `path`
     content = io.BytesIO()
     figure.savefig(content, format=path.suffix[1:], metadata=_METADATA[path.suffix])
     return content.getvalue()

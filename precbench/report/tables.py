@@ -196,7 +196,7 @@ def _outcomes(statuses: Sequence[str], reasons: Sequence[str]) -> str:
 
 
 def write_tables(run: Run, summary: pd.DataFrame, tables: Sequence[Table]) -> list[Path]:
-    """Write the summary as CSV and the tables as Markdown and LaTeX; return their paths."""
+    """Write the summary as CSV and the tables as Markdown and LaTeX; return the paths."""
     rows = summary.copy()
     rows.insert(0, "experiment", run.name)
     contents = {
@@ -244,7 +244,7 @@ def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
 
 
 def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
-    """Lay out a table of each metric, and one of the times, solvers by points of the sweep."""
+    """Lay out a table of each metric and a table of times, solvers by points of the sweep."""
     header, mixed = ["solver", *run.sweep_points], is_mixed(summary)
     tables: list[Table] = []
     times: list[list[Cell]] = []  # filled at the first metric only
@@ -425,7 +425,7 @@ def _gap(row: pd.Series) -> str:
 
 
 def _times(rows: pd.DataFrame, column: str, *, mixed: bool) -> list[Cell]:
-    """Return a column of times; with `mixed`, times measured beside other trials have a mark."""
+    """Return a column of times; if `mixed`, times of trials that ran in parallel have a mark."""
     marks = np.where(mixed & (rows["timing"] == "parallel"), " †", "")
     times = [_EMPTY if np.isnan(time) else three_digits(time) for time in rows[column]]
     return [Cell(t if t == _EMPTY else t + mark) for t, mark in zip(times, marks, strict=True)]

@@ -1,6 +1,6 @@
 """The results of the survey: where each method stands, and how sure that is.
 
-The rules are those of docs/survey-rules.md.
+The rules are in docs/survey-rules.md.
 """
 
 import json

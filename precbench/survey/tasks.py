@@ -57,7 +57,7 @@ def read_task(task: Any) -> pd.DataFrame:
     rows = pd.DataFrame(cells).rename(columns=lambda j: f"x{j + 1}")
     rows = rows.replace({"?": "", "<null>": ""})  # missing values are empty
     label = rows.pop(rows.columns[0 if task.label == "first" else -1])
-    # A column with any text is categorical: all its values but "" become text, such as "is 2".
+    # A column with any text is categorical: all values but "" become text, such as "is 2".
     for name, column in rows.items():
         if pd.to_numeric(column[column != ""], errors="coerce").isna().any():
             rows[name] = column.where(column == "", "is " + column)
@@ -104,7 +104,7 @@ def write_configs(
     name : str, default="survey"
         The configs are named NAME-short and NAME-long.
     **changed
-        Keys of the configs in place of those of ``configs/top/survey.yaml``.
+        Keys of the configs in place of keys of ``configs/top/survey.yaml``.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def write_configs(
 
 
 def _entry(task: Any, folder: Path) -> dict[str, Any]:
-    # Return a task as an entry of ``datasets`` in a config; write its rows to `folder` if missing.
+    # Return a task as an entry of ``datasets`` in a config; write the rows to `folder` if missing.
     if not task.package:  # a data set of precbench itself
         scaling = {"scaling": "none"} if task.task in UNSCALED else {}
         return {"name": task.task, "on_missing": "skip", **scaling}

@@ -41,7 +41,7 @@ class File(Section):
 
     @property
     def checksum(self) -> str | None:
-        """The published checksum; a file without one is checked by its parsed sizes."""
+        """The published checksum; a file without a checksum is checked by its parsed sizes."""
         return self.sha256 or self.md5
 
 
@@ -83,7 +83,7 @@ class Card(Section):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        """Require the keys that the format or generator needs, and refuse them elsewhere."""
+        """Require the keys that the format or generator needs, and refuse keys without a use."""
         needed = {
             "files": self.format != "synthetic",
             "positive": self.format != "synthetic",

@@ -1,4 +1,4 @@
-"""Files of a card: fetched from a mirror or their addresses, kept in the cache, and cleaned away.
+"""Files of a card: fetched from a mirror or the web, kept in the cache, and cleaned away.
 
 A file enters the cache only if its size and its published checksum are right. Files without a
 published checksum must parse to the sizes on the card.
@@ -52,7 +52,7 @@ def fetch(card: Card, mirror: str | os.PathLike[str] | None = None) -> tuple[Fil
 
 
 def _fetch_file(card: Card, file: File, mirror: str | os.PathLike[str] | None) -> FileReport:
-    """Obtain a file from the first source that works, unless it is cached, and report on it."""
+    """Fetch a file, unless cached, from the first source that works; return a report."""
     report = _inspect(card, file)
     if report.status not in ("missing", "damaged"):
         return report  # the file is in the cache already
@@ -60,7 +60,7 @@ def _fetch_file(card: Card, file: File, mirror: str | os.PathLike[str] | None) -
     # `name` is the file's name at the address, where it may end with .bz2.
     for address, name in _sources(card, file, _mirror_address(mirror)):
         try:
-            _accept_all(card, [(address, name)])  # into the cache, if it matches the card
+            _accept_all(card, [(address, name)])  # into the cache, if the card matches
             return _inspect(card, file)
         except _SourceError as reason:
             failures.append(str(reason))
@@ -80,7 +80,7 @@ def add_files(name: str, paths: Iterable[str | os.PathLike[str]]) -> tuple[FileR
     return info(name)  # reports on all files of the card
 
 
-def info(name: str) -> tuple[FileReport, ...]:
+def info(name: str) -> tuple[FileReport, ...]:  # on all files of a card
     card = find_card(name)
     return tuple(_inspect(card, file) for file in card.files)
 
@@ -109,7 +109,7 @@ def _fault(file: File, path: Path) -> str:
             f"{'' if file.bytes else 'at most '}{file.limit:,}"
         )
     if file.checksum is None or (actual := _digest(path, algorithm)) == file.checksum:
-        return ""  # the checksum is not published, or it is right
+        return ""  # the checksum is not published, or is right
     return f"the checksum is wrong: found {algorithm} {actual}, expected {file.checksum}"
 
 
@@ -137,7 +137,7 @@ def _mirror_address(mirror: str | os.PathLike[str] | None) -> str:
     return text.rstrip("/")
 
 
-def _is_safe(address: str) -> bool:
+def _is_safe(address: str) -> bool:  # https, or http on this machine
     return re.match(_SAFE, address, re.IGNORECASE) is not None
 
 

@@ -1,4 +1,4 @@
-"""Synthetic rows: those of synthetic data sets, and stand-ins.
+"""Synthetic rows, of synthetic data sets and of stand-ins.
 
 A stand-in takes the place of a data set that cannot be obtained. It has the rows, features,
 positives and density of the card, a linear signal and label noise. It says nothing about the real

@@ -2,7 +2,7 @@
 
 The arrays are memory-mapped, so that processes share them. The folder
 ``prepared/<name>-<first 16 digits of the sha256>/``, followed by ``-float32`` for that dtype, holds
-one ``.npy`` per array. It is written under another name, then renamed.
+one ``.npy`` per array. The folder is written under another name, then renamed.
 """
 
 import contextlib
@@ -161,6 +161,6 @@ def _store_prepared(name: str, sha256: str, arrays: Arrays, dtype: Dtype = "floa
             unfinished.replace(folder)
 
 
-def _folder(name: str, sha256: str, dtype: Dtype) -> Path:
+def _folder(name: str, sha256: str, dtype: Dtype) -> Path:  # of the cached arrays
     kind = "" if dtype == "float64" else f"-{dtype}"
     return cache_folder() / "prepared" / f"{name}-{sha256[:16]}{kind}"

@@ -34,7 +34,7 @@ def parse(card: Card, paths: Sequence[Path]) -> Arrays:
             "{:,} rows, {:,} features and {:,} positives; give the files of the card in place of "
             "{}".format(card.name, *actual, *expected, ", ".join(map(str, paths)))
         )
-    if isinstance(arrays.X, np.ndarray):  # the svmlight reader has checked its numbers
+    if isinstance(arrays.X, np.ndarray):  # the svmlight reader checks numbers
         wrong = np.flatnonzero(~np.isfinite(arrays.X).all(axis=1))
         if len(wrong):
             raise InputError(
@@ -91,7 +91,7 @@ def _kdd08(card: Card, paths: Sequence[Path]) -> Arrays:
 
 
 def _ppi(card: Card, paths: Sequence[Path]) -> Arrays:
-    # Read features with the label behind them, and drop those of the gene ontology.
+    # Read features with the label in the last column, and drop features of the gene ontology.
     tables = [_table(path, ",") for path in paths]
     for path, table in zip(paths, tables, strict=True):
         if table.shape[1] != PPI_COLUMNS + 1:

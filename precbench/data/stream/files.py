@@ -66,8 +66,7 @@ def open_stream(
     n_features : int, optional
         Number of features of an svmlight file; by default the largest index in the file.
     block_bytes : int
-        Size of a block on disk. Rows of a block stay together until the shuffle buffer separates
-        them.
+        Size of a block on disk; only the shuffle buffer separates rows of a block.
     buffer_bytes : int
         Size of the shuffle buffer in memory.
     dtype : {"float64", "float32"}
@@ -280,7 +279,7 @@ class Npy:
         return cls(path, stamp, array.dtype, array.shape, array.offset)
 
     def rows(self, file: IO[bytes], start: int, stop: int) -> NDArray[Any]:
-        """Return some rows as a map of the file; its pages are freed with the array."""
+        """Return some rows as a map of the file; the map is freed with the array."""
         _refuse_changed(self.path, file, self.stamp)  # access beyond the end would kill the process
         first, n_bytes, before = self._pages(start, stop)
         pages = mmap.mmap(file.fileno(), n_bytes, _MAP_FLAGS, mmap.PROT_READ, offset=first)
@@ -294,7 +293,7 @@ class Npy:
             pages = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
             for start, stop in runs:
                 first, n_bytes, _ = self._pages(start, stop)
-                # The advice splits the map at the run, so that access to it maps no page outside.
+                # The advice splits the map at the run: access to the run then maps no other page.
                 pages.madvise(mmap.MADV_SEQUENTIAL, first, n_bytes)
                 pages.madvise(mmap.MADV_WILLNEED, first, n_bytes)
             yield np.ndarray(self.shape, self.dtype, pages, self.offset)
@@ -324,7 +323,7 @@ class _NpyBlocks(Source):
             yield first, X, np.where(labels == self.target, 1.0, -1.0)
 
     def raw(self, runs: Iterable[range]) -> Iterator[tuple[int, NDArray[np.floating], NDArray]]:
-        """Yield for each run of blocks its first row number, its rows, and its original labels."""
+        """Yield for each run of blocks the first row number, the rows, and the original labels."""
         with (
             open_unchanged(self.features.path, self.features.stamp) as file,
             open_unchanged(self.labels.path, self.labels.stamp) as label_file,
@@ -366,7 +365,7 @@ def _scan_npy(
         scan.digest.update(X)
         scan.digest.update(np.ascontiguousarray(y))
         if not np.isfinite(X).all():
-            row, column = np.argwhere(~np.isfinite(X))[0] + [start + 1, 1]  # both count from 1
+            row, column = np.argwhere(~np.isfinite(X))[0] + [start + 1, 1]  # from 1
             raise InputError(f"{path}: row {row}, feature {column} is not finite; write a number")
         if not np.isfinite(y).all():
             row = start + 1 + np.argmin(np.isfinite(y))

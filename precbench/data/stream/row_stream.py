@@ -1,6 +1,6 @@
 """Rows read from disk block by block, in stored or random order, for data larger than memory.
 
-A stream is read again at every pass; rows, features and positives are counted when it is opened.
+A stream is read again at every pass; rows, features and positives are counted at the opening.
 """
 
 from abc import ABC, abstractmethod
@@ -75,7 +75,7 @@ class RowStream:
     buffer_bytes : int
         Size of the shuffle buffer in memory.
     keeps : tuple of callable
-        Rows that one of them rejects are left out.
+        Rows that any of these functions rejects are left out.
     scaler : Scaler, optional
         Fitted; see `scaled`.
 
@@ -226,7 +226,7 @@ class RowStream:
         """Yield full buffers as `visits` does, the rows of each in random order."""
         blocks = rng.permutation(len(self.source.starts) - 1).tolist()
         n_rows = int(self.source.starts[-1])
-        may_be_mapped = (  # whether a map of the rows in a buffer is as good as a copy of them
+        may_be_mapped = (  # whether rows in a map are as good as copies in a buffer
             self.scaler is None
             and n_rows <= np.iinfo(np.int32).max  # row numbers are int32
             and n_rows <= 2 * self.shape[0]  # else a map would hold mostly rows that are left out
@@ -246,9 +246,9 @@ class RowStream:
         return max(1, self.buffer_bytes // row_bytes)
 
     def _visit_in_map(self, blocks: list[int], mapped: Mapped) -> Iterator[Visit]:
-        """Yield rows as `visits` does, in a map: copying them would take as long as the pass."""
+        """Yield rows as `visits` does, in a map: a copy would take as long as the pass."""
         for runs, rows in self._blocks_that_fill_a_buffer(blocks):
-            # Zeros take memory only where something is written to them.
+            # `np.zeros` takes memory only where something is written.
             labels = np.zeros(int(self.source.starts[-1]), dtype=np.int8)
             for start, stop in runs:
                 labels[start:stop] = np.where(_unpacked(self.source.positives, start, stop), 1, -1)
@@ -452,7 +452,7 @@ def _gathered(X: Matrix, y: NDArray[Any], order: NDArray[np.int32]) -> Piece:
 
 
 def _stacked(pieces: list[Piece]) -> Piece:
-    """Return the pieces joined into one; the list is emptied, to free their memory."""
+    """Return the pieces joined into one piece; empty the list `pieces`, to free memory."""
     if len(pieces) == 1:
         return pieces.pop()
     matrices, labels = zip(*pieces, strict=True)

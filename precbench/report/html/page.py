@@ -70,7 +70,7 @@ def experiment_page(
     missing = [dataset for dataset in run.datasets if not run.n_splits(dataset)]
     results = [  # pairs: a table, and for each row a link or ""
         (
-            # The protocol has a section of its own on the page.
+            # The protocol has a separate section on the page.
             replace(table, notes=[note for note in table.notes if note != run.protocol_sentence]),
             [links.get((table.dataset, solver), "") for solver in run.solvers],
         )
@@ -127,7 +127,7 @@ def _page(
     **content: Any,
 ) -> Page:
     """Return the page of an experiment or study from its template, without empty sections."""
-    # `fact` and `marks` are those of `Page`; `content` has further values of the template.
+    # `fact` and `marks` are fields of `Page`; `content` has further values of the template.
     counts = Counter(row.verdict for row in ledger)
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
     html = render(

@@ -1,4 +1,4 @@
-"""The templates of pages, whose texts are escaped, with their style and script."""
+"""The templates of pages, with style and script; values put into a page are escaped."""
 
 import base64
 import hashlib
