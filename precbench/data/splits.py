@@ -342,7 +342,7 @@ def _deal_to_lowest(
     ascending = load[order]
     # The equal load of the 1, 2, ... lowest folds if all units are shared among these alone.
     levels = (n_units + np.cumsum(ascending)) / np.arange(1, len(load) + 1)
-    n_filled = np.count_nonzero(levels > ascending)  # folds below their level get units
+    n_filled = np.count_nonzero(levels > ascending)  # folds below the level get units
     units = np.zeros(len(load), dtype=np.int64)
     units[order[:n_filled]] = np.floor(levels[n_filled - 1] - ascending[:n_filled])
     # Rounding down leaves some units over: one each for the lowest folds.
