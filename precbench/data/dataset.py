@@ -45,7 +45,7 @@ class Arrays(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Imputed:
-    """The values of X that were missing and have been filled in."""
+    """Which values of X were missing and have been filled in."""
 
     how: str  # "mean", "median" or "most-frequent"
     # For each column with gaps: its first feature, the feature after its last (a column of

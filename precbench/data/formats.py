@@ -67,7 +67,7 @@ def opened(source: Source) -> Iterator[IO[bytes]]:
             file: Any = source
             if isinstance(source, (str, os.PathLike)):
                 file = stack.enter_context(Path(source).open("rb"))
-            elif not hasattr(source, "peek"):  # with which `opener` looks at the first bytes
+            elif not hasattr(source, "peek"):  # `opener` needs `peek`
                 file = io.BufferedReader(cast("Any", source))
                 stack.callback(file.detach)  # or the buffer would close the caller's file
             opens = opener(file)

@@ -77,13 +77,14 @@ class Scaler:
             spread = learner.data_range_
             # A constant feature keeps its scale.
             self.shift, self.scale = learner.data_min_, np.where(spread > 0, spread, 1.0)
-        # Check the variance, not the scale, which scikit-learn sets to 1 for an infinite variance.
+        # A sum is finite only if both terms are. The variance is checked in place of the scale,
+        # which scikit-learn sets to 1 for an infinite variance.
         too_large = ~np.isfinite(self.shift + (learner.var_ if standardises else self.scale))
         if too_large.any():
             raise InputError(
                 f"feature {np.argmax(too_large) + 1} of {len(too_large)} cannot be scaled, as its "
                 "values are too large for double precision; divide the feature by a constant, or "
-                "leave it out"
+                "leave out the feature"
             )
         return self
 

@@ -112,7 +112,7 @@ def validation_split(
             fit_rows, validation_rows = _split_at_window(time, share, index=0)
         elif groups is None:
             splitter = StratifiedShuffleSplit(1, test_size=share, random_state=random_state)
-            rows = np.empty((len(y_train), 0))  # only their number matters
+            rows = np.empty((len(y_train), 0))  # only the number of rows matters
             fit_rows, validation_rows = next(splitter.split(rows, y_train))
         else:
             fit_rows, validation_rows = _random_stratified_groups(
@@ -170,6 +170,7 @@ def _draw(
     key = (index, "random") if is_random else ("kfold",)
     random_state = legacy_generator(seed, dataset.split_key or dataset.name, *key)
     try:
+        # Groups that stay whole are stratified by our own folds, all else by scikit-learn.
         if groups is not None and stratified:
             if is_random:
                 return _random_stratified_groups(y > 0, groups, test_size, random_state)
@@ -342,7 +343,7 @@ def _deal_to_lowest(
     ascending = load[order]
     # The equal load of the 1, 2, ... lowest folds if all units are shared among these alone.
     levels = (n_units + np.cumsum(ascending)) / np.arange(1, len(load) + 1)
-    n_filled = np.count_nonzero(levels > ascending)  # folds that get units: those below their level
+    n_filled = np.count_nonzero(levels > ascending)  # folds below the level get units
     units = np.zeros(len(load), dtype=np.int64)
     units[order[:n_filled]] = np.floor(levels[n_filled - 1] - ascending[:n_filled])
     # Rounding down leaves some units over: one each for the lowest folds.

@@ -37,7 +37,7 @@ _MISTAKES = {
     Status.LARGE_INDEX: "the feature index must be at most {limit}, found {token}",
     Status.UNSORTED_INDEX: (
         "feature indices must ascend strictly within a line, found {token} after a larger "
-        "or equal one"
+        "or equal index"
     ),
     Status.NO_COLON: "expected index:value, found {token}",
     Status.BAD_VALUE: "the value of a feature must be a finite number, found {token}",
@@ -98,8 +98,8 @@ def read_svmlight(
         for text, rows in parsed(stream, name, n_features, BLOCK_BYTES):
             if n_entries + len(rows.data) > MOST_ENTRIES:
                 raise InputError(
-                    f"{name}: the file has more than 2**31 - 1 entries; read it in pieces with "
-                    "open_stream"
+                    f"{name}: the file has more than 2**31 - 1 entries; read the file in "
+                    "pieces with open_stream"
                 )
             n_bytes += len(text)
             # Final / present length if the rest is alike, plus 2 %; 2 if the size is unknown.
@@ -120,12 +120,12 @@ class _Growing:
 
     def __init__(self, dtype: DTypeLike) -> None:
         self._reserved = np.empty(0, dtype)
-        self._n = 0
+        self._n = 0  # values that are filled, the first of the reserved
 
     def add(self, part: NDArray[Any], times: float) -> None:
-        """Append values; if capacity is lacking, reserve `times` the filled length."""
+        """Append values; if capacity is lacking, first grow to `times` the filled length."""
         end = self._n + len(part)
-        if end > len(self._reserved):  # of which the first `_n` values are filled
+        if end > len(self._reserved):
             larger = np.empty(max(end, int(times * end)), self._reserved.dtype)
             larger[: self._n] = self._reserved[: self._n]
             self._reserved = larger
@@ -211,14 +211,8 @@ def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0)
         column = position - text.rfind(b"\n", 0, position)
         mistake = _mistake(Status(status), text, position, limit)
         raise InputError(f"{name}:{line}:{column}: the line is not in svmlight format: {mistake}")
-    return Rows(
-        data[:n_entries],
-        indices[:n_entries],
-        row_ends[:n_rows],
-        labels[:n_rows],
-        largest,
-        n_lines_read,
-    )
+    arrays = data[:n_entries], indices[:n_entries], row_ends[:n_rows], labels[:n_rows]
+    return Rows(*arrays, largest_index=largest, n_lines=n_lines_read)
 
 
 def _mistake(status: Status, text: bytes, position: int, limit: int) -> str:
@@ -227,5 +221,5 @@ def _mistake(status: Status, text: bytes, position: int, limit: int) -> str:
     if words and not text[position : position + 1].isspace():  # else the word is missing
         token = repr(words[0].decode("ascii", "backslashreplace"))
     if token.startswith("'qid:"):
-        return f"query ids are not supported, found {token}; remove them"
+        return f"query ids are not supported, found {token}; remove the ids"
     return _MISTAKES[status].format(token=token, limit=limit)

@@ -2,7 +2,7 @@
 
 Each figure is written as PDF, PNG and SVG, with its numbers as CSV. Curves are medians over the
 splits, bands reach from the lower to the upper quartile. A built-in solver looks alike in all
-figures, any other label in all of one experiment; of more than eight solvers the best are drawn.
+figures, another label in all figures of an experiment; of over eight solvers the best are drawn.
 """
 
 import itertools
@@ -55,7 +55,7 @@ _FIRST_SPLIT = "The curves of the first split."
 def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ()) -> list[Path]:
     """Draw the figures that ``experiment.json`` lists into ``figures``, and return all paths.
 
-    Figures newer than all `sources` are kept; a figure without data is deleted.
+    Figures newer than all `sources`, if any, are kept; figures without data are deleted.
     """
     unknown = [kind for kind in run.plots if kind not in _KINDS]
     if unknown:
@@ -64,8 +64,9 @@ def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ())
             f"plots; use some of {', '.join(_KINDS)}"
         )
     files: list[Path] = []
+    # Types of the columns that all files of curves have; `read` reads each file once.
     common = dict.fromkeys(("dataset", "title", "solver", "sweep"), str) | {"split": float}
-    read = cache(lambda name: read_csv(run.folder / name, common | _CURVE_FILES[name]))  # once
+    read = cache(lambda name: read_csv(run.folder / name, common | _CURVE_FILES[name]))
     for kind in run.plots:
         datasets = [""] if kind in _OF_ALL_DATASETS else run.datasets  # "": all on one page
         points = [""] if kind in _OF_ALL_POINTS else run.sweep_points
@@ -75,7 +76,7 @@ def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ())
             name = "-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", part) for part in parts)
             stem = run.folder / "figures" / name
             if page.data.empty:  # without a finished trial
-                for path in stem.parent.glob(f"{name}.*"):  # of earlier results
+                for path in stem.parent.glob(f"{name}.*"):  # a figure of earlier results
                     path.unlink()
                 continue
             flag = {"stand_in": True} if run.is_stand_in(page.dataset) else {}
@@ -85,7 +86,7 @@ def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ())
 
 @dataclass(frozen=True)
 class _Page:
-    """One figure: its numbers, how they are drawn, and what the sheet says about the drawing."""
+    """One figure: the numbers, how to draw them, and what the sheet says about the drawing."""
 
     dataset: str  # "" for a page with all data sets
     sweep: str  # the point of the sweep; "" for a page with all points
@@ -105,8 +106,8 @@ class _Lines:
     styles: Mapping[str, Style]
     names: Mapping[str, str]  # of the solvers that are drawn
 
-    def look(self, solver: str) -> dict[str, Any]:
-        return {**self.styles[solver]._asdict(), "zorder": 3}  # colour, marker; above other lines
+    def look(self, solver: str) -> dict[str, Any]:  # options of `Axes.plot`
+        return {**self.styles[solver]._asdict(), "zorder": 3}  # 3: above other lines
 
     def draw(
         self,
@@ -117,7 +118,7 @@ class _Lines:
         step: bool = False,  # whether a value holds until the next point
         marker: str | None = None,  # at all points; by default the solver's, at some of many points
     ) -> None:
-        """Draw a curve for each solver, with a band between quartiles if the data have them."""
+        """Draw a curve for each solver, with a band between quartiles if `data` has quartiles."""
         parts = dict(iter(data.groupby("solver", sort=False)))
         shown = [solver for solver in self.names if solver in parts]
         for i, solver in enumerate(shown):
@@ -126,10 +127,10 @@ class _Lines:
             if marker is not None:
                 look |= {"marker": marker, "markersize": 3}
             elif len(rows) > _DENSE:
-                # (start, step) in parts of the diagonal; staggered, so that equal curves show.
+                # (start, step) in parts of the diagonal; starts differ, so that equal curves show.
                 look["markevery"] = (0.15 * i / len(shown), 0.15)
             axes.plot(rows[x], rows[y].to_numpy(dtype=float), **look)
-            if "q25" not in rows:
+            if "q25" not in rows:  # no quartiles, so no band
                 continue
             band = rows[x], rows["q25"], rows["q75"]
             if len(rows) == 1:  # a band needs two points
@@ -184,7 +185,7 @@ def _rows_page(run: Run, dataset: str, sweep: str, _read: "_Reader") -> _Page:
     """Make the page of every checkpoint of one split, since medians would hide a zig-zag."""
     metric, rows = _main_metric(run, dataset, sweep)
     of_first = rows[(rows["split"] == rows["split"].min()) & (rows["rows_seen"] > 0)]
-    data = _per_solver(run, of_first, lambda rows: rows[["rows_seen", "value"]])
+    data = _per_solver(run, of_first, lambda of_solver: of_solver[["rows_seen", "value"]])
     label = "rows visited (each time counted, log scale)"
     draw = _over_log_scale(data, "rows_seen", "value", label, metric, marker=".")
     return _Page(dataset, sweep, f"{metric} of the iterates", data, draw, spread=_FIRST_SPLIT)
@@ -200,7 +201,7 @@ def _share_page(run: Run, _dataset: str, sweep: str, _read: "_Reader") -> _Page:
     data = pd.concat([parts[dataset] for dataset in shown or run.datasets[:1]], ignore_index=True)
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
-        """Draw a panel for each data set, all in about 3/4 of the width, and the names beside."""
+        """Draw a panel for each data set, in about 3/4 of the width, and solvers' names beside."""
         panels = figure.subplots(1, len(shown), squeeze=False)[0]
         for axes, dataset in zip(panels, shown, strict=True):
             lines.draw(axes, parts[dataset], "share")
@@ -227,9 +228,10 @@ def _rows_of_k(run: Run, dataset: str, k: float | int | str | None) -> int | Non
     sizes = run.data.get(dataset)
     if sizes is None or k is None:
         return None
-    share = sizes.test_share or 1 - sizes.training_rows / sizes.rows  # of rows for testing
+    # Without a share the split is provided, or all rows are tested (0 training rows).
+    share = sizes.test_share or 1 - sizes.training_rows / sizes.rows
     try:
-        return resolve_k(k, round(share * sizes.positives), round(share * sizes.rows))
+        return resolve_k(k, n_pos=round(share * sizes.positives), n_rows=round(share * sizes.rows))
     except InputError:  # k is larger than the test set
         return None
 
@@ -239,10 +241,10 @@ def _decade_below(fpr: float) -> float:  # the largest 10**-n, n >= 1, below a r
 
 
 def _roc_page(run: Run, dataset: str, sweep: str, read: "_Reader") -> _Page:
-    """Make the page of full ROC curves, and of their beginnings on a log scale."""
+    """Make the page of ROC curves: in full, and the beginnings on a log scale."""
     vertices = _curves_at(read("roc.csv"), dataset, sweep)
     least = _decade_below(vertices["fpr"][vertices["fpr"] > 0].min())  # where the log axis begins
-    grid = np.union1d(np.linspace(0, 1, 501), np.geomspace(least, 1, 501))  # for both scales
+    grid = np.union1d(np.linspace(0, 1, 501), np.geomspace(least, 1, 501))  # linear, log
     data = _per_solver(run, vertices, partial(roc, fpr=grid))
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
@@ -301,7 +303,7 @@ def _roc_counts_page(run: Run, dataset: str, sweep: str, read: "_Reader") -> _Pa
     """Make the page of the first split's ROC in counts, the training set above the test set."""
     x, y = "false_positives", "true_positives"
     points = _curves_at(read("roc-counts.csv"), dataset, sweep)
-    data = _per_solver(run, points, lambda rows: rows.drop(columns="solver"))
+    data = _per_solver(run, points, lambda rows: rows.drop(columns="solver"))  # added there
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
         """Draw a row of panels for each part: full, and the first tenth of the negatives."""
@@ -315,7 +317,8 @@ def _roc_counts_page(run: Run, dataset: str, sweep: str, read: "_Reader") -> _Pa
                 axes.set(title=f"{part} set, {title}", ylabel="true positives")
                 if row == len(parts) - 1:  # the lowest
                     axes.set_xlabel("false positives")
-            most = _TOP_SHARE * of_part[x].max()  # of `axes`, now the last panel: the top
+            # `axes` is now the right panel, which shows only the top of the list.
+            most = _TOP_SHARE * of_part[x].max()
             shown = of_part[of_part[x] <= most]
             axes.set(xlim=(0, most), ylim=(0, 1.03 * shown[y].max()))  # a little above the curves
             lines.write_names(axes, shown, y)
@@ -325,20 +328,21 @@ def _roc_counts_page(run: Run, dataset: str, sweep: str, read: "_Reader") -> _Pa
 
 
 def _sweep_page(run: Run, dataset: str, _sweep: str, _read: "_Reader") -> _Page:
-    """Make the page of the final values by the swept parameter, to scale if that has numbers."""
+    """Make the page of the final values by the swept parameter; numbers are drawn to scale."""
     if run.sweep is None:
         raise InputError(
-            f"{run.folder / 'experiment.json'}: the figure accuracy-sweep needs a sweep; leave it "
-            "out of plots"
+            f"{run.folder / 'experiment.json'}: the figure accuracy-sweep needs a sweep, and there "
+            "is none; leave accuracy-sweep out of plots"
         )
-    swept, metric = run.sweep.name, run.metric_name(run.metrics[0])  # swept: the parameter
+    swept, metric = run.sweep.name, run.metric_name(run.metrics[0])  # `swept` is the parameter
     # Values of equal text are one point, of which only the last value is kept.
     values: list[Any] = [*dict(zip(run.sweep_points, run.sweep.values, strict=True)).values()]
-    type_names = "".join({type(value).__name__ for value in values})  # of several: no known label
+    type_names = "".join({type(value).__name__ for value in values})  # of two types: not a key
     label = _K_LABELS.get(type_names, "k") if swept == "k" else _AXIS_LABELS.get(swept, swept)
-    if len({*values}) < len(values):  # 1 and 1.0 are equal, but as k one row and all positives
+    if len({*values}) < len(values):  # 1 == 1.0, but as k they mean one row and all positives
         values = [str(value) for value in values]
-    finals = pd.concat(  # the value of the parameter is in a column `swept`
+    # The final values at all points; the value of the parameter is in a column named `swept`.
+    finals = pd.concat(
         _main_metric(run, dataset, sweep)[1].assign(**{swept: value})  # [1]: the rows
         for sweep, value in zip(dict.fromkeys(run.sweep_points), values, strict=True)
     )
@@ -346,7 +350,7 @@ def _sweep_page(run: Run, dataset: str, _sweep: str, _read: "_Reader") -> _Page:
     n = run.n_splits(dataset)
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
-        """Draw numbers to scale, on a log axis if they differ much; texts at equal distances."""
+        """Draw numbers to scale (over a decade: on a log axis), and texts at equal distances."""
         axes, axis_label = figure.add_subplot(), label
         is_numeric = all(isinstance(value, int | float) for value in values)
         if swept == "k":  # a count and a share are not on one scale
@@ -413,41 +417,43 @@ def _per_solver(
     for part, solver in zip(parts, run.solvers, strict=True):
         part.insert(0, "solver", solver)
     filled = [part for part in parts if len(part)]
-    return pd.concat(filled, ignore_index=True) if filled else parts[0]
+    return pd.concat(filled, ignore_index=True) if filled else parts[0]  # only column names
 
 
 def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
     """Return the sheet of a page: title, small print, the drawing of the best solvers, caption."""
-    at_point = f", {page.sweep}" if page.sweep else ""
     here = summary[summary["dataset"] == page.dataset] if page.dataset else summary
     here = here[here["sweep"] == page.sweep] if page.sweep else here  # the rows about the figure
-    n = min(run.n_splits(dataset) for dataset in ([page.dataset] if page.dataset else run.datasets))
-    spread = page.spread.format(n) if n > 1 else ""  # what curves and bands are
+    # Which solvers are drawn, and how.
     solvers = list(dict.fromkeys(page.data["solver"]))
     best = _best_solvers(run, here, solvers)
     styles = solver_styles(run.solvers, run.built_in_solvers)
     if len({styles[solver].color for solver in best}) < len(best):  # more solvers than colours
         styles |= solver_styles(best)  # no two of the best share a colour
+    here = here[here["solver"].isin(best)]
+    lines = _Lines(styles, {solver: _solver_name(solver, here, page.timed) for solver in best})
+    # What the title, the small print and the caption say.
+    at_point = f", {page.sweep}" if page.sweep else ""
+    n = min(run.n_splits(dataset) for dataset in ([page.dataset] if page.dataset else run.datasets))
+    spread = page.spread.format(n) if n > 1 else ""  # what curves and bands are
     subject = run.dataset_title(page.dataset) if page.dataset else run.title
     smoke = ", smoke size" if run.smoke and not page.dataset else ""  # a data set's title says so
     sentences = [*page.sentences]
     if len(best) < len(solvers):
         shown = f"The {len(best)} best of {len(solvers)} methods"
         sentences.append(f"{shown} by mean {run.metric_name(run.metrics[0])}.")
-    here = here[here["solver"].isin(best)]
-    lines = _Lines(styles, {solver: _solver_name(solver, here, page.timed) for solver in best})
     return Sheet(
         f"{subject}{smoke}: {page.what}{at_point}",
         lambda figure: page.draw(figure, lines),
-        _WIDTH,
-        page.height,
+        width=_WIDTH,
+        height=page.height,
         above=f"{run.protocol_sentence} {spread}",
         caption=[" ".join(sentences), *notes(here, page.timed)],
     )
 
 
 def _best_solvers(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> list[str]:
-    """Return the `MOST_CURVES` solvers of the best mean ranks by the main metric, or all."""
+    """Return at most `MOST_CURVES` of `solvers`: the best by mean rank of the main metric."""
     if len(solvers) <= MOST_CURVES:
         return list(solvers)
     # The main metric may have another parameter at each point of a sweep.

@@ -41,10 +41,10 @@ def write_report(
     ledger: Mapping[str, Sequence[LedgerRow]] | None = None,
     advise: Callable[[Run, Sequence[Path]], Advised] | None = None,
 ) -> Report:
-    """Write all tables and figures of a results folder, and the page that shows them.
+    """Write all tables and figures of a results folder, and a page with the tables and figures.
 
-    `figures` are "all", "changed" (those older than the results) or "none", which also means no
-    page. `ledger` has the verdicts by name of the experiment; by default they come from the
+    `figures` are "all", "changed" (figures older than the results) or "none", which also means no
+    page. `ledger` has the verdicts by name of the experiment; by default verdicts come from the
     folder alone. `advise` returns what the page says beside the results, and draws figures that are
     older than the files of the second argument. Equal results give equal bytes.
     """

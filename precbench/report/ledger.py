@@ -14,7 +14,7 @@ _HEADER = ["id", "printed", "here", "spread", "runs", "verdict", "because"]
 
 
 def counts_table(ledger: Sequence[LedgerRow]) -> Table:
-    """Return the number of claims with each verdict: a row for each place, and one for all."""
+    """Return the number of claims with each verdict, "" for 0, by place and in a last row "all"."""
     places = sorted({(row.paper, row.place) for row in ledger}, key=_in_reading_order)
     counts = Counter((row.paper, row.place, row.verdict) for row in ledger)
     rows = [

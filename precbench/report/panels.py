@@ -27,10 +27,10 @@ def draw_panels(
 ) -> "list[Axes]":
     """Draw the column ``value`` against the column `x`, and return the axes of the panels.
 
-    Each entry of the column `panel` has a panel, each entry of `curve` a colour, and each quantity
-    in `dashes` its line style there; rows of other quantities are left out. `log` names the
-    logarithmic axes, `labels` are ``xlabel`` and ``ylabel``; one legend names all curves. Text in
-    `x` or ``value`` is shown in the order of the table.
+    Each entry of the column `panel` has a panel, each entry of the column `curve` a colour, and
+    each key of `dashes`, a quantity, a line style; rows of other quantities are left out. `log`
+    names the logarithmic axes, `labels` are ``xlabel`` and ``ylabel``; one legend names all curves.
+    Text in `x` or ``value`` is shown in the order of the table.
     """
     table = table[table["quantity"].isin(dashes)]
     if "y" in log:
@@ -38,7 +38,7 @@ def draw_panels(
     names = list(dict.fromkeys(table[panel]))
     n_columns = max(1, min(n_columns, len(names)))
     # -(-a // b) is a / b, rounded up.
-    grid = figure.subplots(-(-len(names) // n_columns) or 1, n_columns, squeeze=False).flat
+    grid = figure.subplots(-(-len(names) // n_columns) or 1, n_columns, squeeze=False).ravel()
     looks = solver_styles(list(dict.fromkeys(table[curve])))
     lines: dict[str, Any] = {}  # the first line of each curve, by label, for the legend
     for axes, name in zip(grid, names, strict=False):
@@ -68,6 +68,6 @@ def in_panels(
 ) -> "Callable[[SubFigure, Result], Any]":
     """Return the ``draw`` of a kind of study whose figure is made by `draw_panels` alone.
 
-    It draws what `rows` makes of the values of the study, by default all of them.
+    The figure shows what `rows` makes of the values of the study, by default all values.
     """
     return lambda figure, result: draw_panels(figure, rows(result.values), **options)

@@ -19,8 +19,8 @@ def repeat_command(
 ) -> tuple[str, str] | None:
     """Return the command that repeats a trial, in two parts: before and after the split's number.
 
-    Return None if `config` is "", as for trials started from Python. A `config` of None, unknown,
-    is written as the shipped config or else as ``<experiment>.yaml``.
+    Return None if `config` is "", as for trials started from Python. A `config` of None is unknown:
+    the command names the shipped config, or else ``<experiment>.yaml``.
     """
     if config == "":
         return None

@@ -93,14 +93,13 @@ class Sheet:
     ) -> list[Path]:
         """Write the drawing as PDF, PNG and SVG, and the numbers of `table` as CSV; return paths.
 
-        `stem` is the path without suffix. Files that are all newer than given `sources` are kept.
+        `stem` is the path without suffix. Files are kept if all are newer than the given `sources`.
         """
         suffixes = ("pdf", "png", "svg") if table is None else ("csv", "pdf", "png", "svg")
         paths = [stem.with_name(f"{stem.name}.{suffix}") for suffix in suffixes]
-        newest = max((path.stat().st_mtime_ns for path in sources), default=None)
-        if newest is not None and all(
-            path.is_file() and path.stat().st_mtime_ns > newest for path in paths
-        ):
+        newest = max((path.stat().st_mtime_ns for path in sources), default=np.inf)
+        # Without sources nothing is newer than `newest`, so all files are written.
+        if all(path.is_file() and path.stat().st_mtime_ns > newest for path in paths):
             return paths
         stem.parent.mkdir(parents=True, exist_ok=True)
         if table is not None:
@@ -110,8 +109,8 @@ class Sheet:
 
 
 def wrapped(text: str, inches: float, size: float = 8, weight: str = "normal") -> list[str]:
-    """Return the lines of a text, each of at most `inches`; " …" cuts it after `_MOST_LINES`."""
-    n_letters = max(int(inches / (size * _LETTERS[weight])), 8)
+    """Return a text in lines of at most `inches`, cut with " …" after `_MOST_LINES` lines."""
+    n_letters = max(int(inches / (size * _LETTERS[weight])), 8)  # of a line, at the least 8
     return textwrap.wrap(text, n_letters, max_lines=_MOST_LINES, placeholder=" …")
 
 
@@ -128,12 +127,12 @@ def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
         _lay_out(figure)
         for path in paths:
             content = _rendered(figure, path)
-            # An SVG is text, which `write_whole` makes `visible`: drawing has rewritten the ticks.
+            # SVG is text, which `write_whole` makes `visible`, as drawing has rewritten the ticks.
             contents[path] = content.decode() if path.suffix == ".svg" else content
     write_whole(contents)
 
 
-def _rendered(figure: "Figure", path: Path) -> bytes:
+def _rendered(figure: "Figure", path: Path) -> bytes:  # the content of the file `path`
     content = io.BytesIO()
     figure.savefig(content, format=path.suffix[1:], metadata=_METADATA[path.suffix])
     return content.getvalue()

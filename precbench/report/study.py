@@ -24,7 +24,7 @@ def read_study(measured: Result) -> Result:
     if measured.kind not in STUDIES:
         raise InputError(
             f"{where}: the kind of study {measured.kind!r} is not installed; update precbench, or "
-            "install the package that adds it"
+            "install the package that adds this kind"
         )
     kind = STUDIES[measured.kind]
     columns = dict.fromkeys(kind.text, str) | dict.fromkeys((*kind.numbers, "value"), float)
@@ -46,8 +46,8 @@ def draw_study(study: Result, sources: Sequence[Path] = ()) -> list[Path]:
         sheet = Sheet(
             study.title,
             lambda figure: kind.draw(figure, study),
-            width,
-            height - _TITLE,
+            width=width,
+            height=height - _TITLE,
             caption=[kind.caption.format(**study.parameters)],
         )
         return sheet.save(study.folder / "figures" / study.kind, sources=sources)
@@ -78,7 +78,7 @@ def tabulate(
 ) -> Callable[[Result], list[Table]]:
     """Return the ``tables`` of a kind of study that has one `value_table`.
 
-    It shows what `rows` makes of the values of the study, by default all of them.
+    The table shows what `rows` makes of the values of the study, by default all values.
     """
     return lambda result: [
         value_table(result, rows(result.values), columns, note=note, across=across)

@@ -47,15 +47,14 @@ def summarise(
     - ``mean``, ``std`` (``ddof=1``, none for one trial), ``median``, ``q25`` and ``q75`` of the
       final values;
     - ``low`` and ``high``: 95 % confidence interval of the mean; ``p_best``: p-value of the
-      difference from the best mean. Both are corrected for splits that overlap, see
+      difference from the best mean. Interval and p-value are corrected for splits that overlap, see
       `precbench.statistics`, and need `test_shares`, by data set the fraction of rows in the test
-      set. The best has no p, nor has a solver with fewer trials than another;
-    - ``seconds``: median wall time to the final weights;
-    - ``seconds_to_99``: median wall time to the first checkpoint within 1 % of the best value
-      of the trial's own curve;
-    - ``relative_time``: ``seconds`` as a multiple of the fastest solver's. Times of parallel
-      trials have none beside sequential ones, nor have times of several machines, unless the trials
-      of each split ran on one machine;
+      set. The best solver has no p-value, nor has a solver with fewer trials than another;
+    - ``seconds`` and ``seconds_to_99``: median wall times to the final weights, and to the first
+      checkpoint within 1 % of the best value of the trial's own curve;
+    - ``relative_time``: ``seconds`` as a multiple of the fastest solver's ``seconds``; none for
+      parallel trials beside sequential trials, and none for trials on several machines, unless the
+      trials of each split ran on one machine;
     - ``chosen``: the tuned parameters, with how many trials chose them, and ``tuning_seconds``, the
       median wall time of tuning;
     - ``stopped`` (trials that a limit ended, which count as ok), ``failed`` (trials not ok),
@@ -85,7 +84,7 @@ def summarise_trials(
     point = [summary[name] for name in _POINT]  # what times are compared at
     sequential = summary["seconds"].where(summary["timing"] == "sequential")
     # Times of parallel trials compare only with each other, so sequential times exclude them.
-    has_sequential = sequential.groupby(point).transform("any")
+    has_sequential = sequential.groupby(point).transform("any")  # NaN is skipped
     comparable = sequential.where(has_sequential, summary["seconds"])
     comparable = comparable.where(summary["same_machine"])  # NaN elsewhere
     fastest = comparable.groupby(point).transform("min")
@@ -96,17 +95,17 @@ def final_values(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.Data
     """Return the final value and the times of each trial and metric, NaN where the trial failed."""
     rows = results[results["part"] == "test"].reset_index(drop=True)
     of_trial = [*_GROUP, *_TRIAL]
-    trial = rows.groupby(of_trial, sort=False, dropna=False).ngroup()  # the trial of each row
+    trial = rows.groupby(of_trial, sort=False, dropna=False).ngroup()  # by trial and metric
     ok = (rows["status"] == "ok") & rows["value"].notna()
     gain = rows["value"].where(~rows["metric"].isin(losses), -rows["value"])  # larger is better
     gain = gain.where(ok & (rows["rows_seen"] > 0))  # before any row, all scores tie
     best = gain.groupby(trial).transform("max")
     with np.errstate(invalid="ignore"):  # of values that have overflowed
-        least = best - 0.01 * np.abs(best)  # the least within 1 % of the trial's best
+        least = best - 0.01 * np.abs(best)  # within 1 % of the trial's best; NaN is not within
     reached = rows[gain >= least].sort_values("checkpoint", kind="stable").groupby(trial)
     final = rows[ok & rows["final"]].groupby(trial)
     last_rows = rows.set_index(trial)[[*of_trial, *_TRIAL_COLUMNS]].groupby(level=0).tail(1)
-    return last_rows.sort_index().assign(
+    return last_rows.sort_index().assign(  # aligned by trial, with NaN for failed trials
         value=final["value"].last(),
         seconds=final["wall_seconds"].last(),
         seconds_to_99=reached["wall_seconds"].first(),
@@ -145,7 +144,7 @@ def _against_the_best(
 def _summary_of(
     key: tuple, trials: Mapping[str, np.ndarray], test_shares: Mapping[str, float]
 ) -> dict[str, object]:
-    """Return the row of the summary about the trials of one solver; `key` holds `_GROUP`."""
+    """Return the row of the summary about the trials of one solver; `key` is by `_GROUP`."""
     # `trials` has the columns of `_LABELS` and of `_MEASURED`, which are the value and then times.
     values, *times = (trials[name][~np.isnan(trials[name])] for name in _MEASURED)
     seconds, to_99, tuning = (np.median(column) if len(column) else np.nan for column in times)
@@ -190,13 +189,14 @@ def _outcomes(statuses: Sequence[str], reasons: Sequence[str]) -> str:
         if status != "ok" and reason.strip():
             by_status[status][" ".join(reason.split())] = None
     return ", ".join(
-        f"{n} {status}{': ' if by_status[status] else ''}{'; '.join(by_status[status])}"
-        for status, n in sorted(Counter(statuses).items(), key=lambda item: item[0] != "ok")
+        f"{statuses.count(status)} {status}{': ' if by_status[status] else ''}"
+        f"{'; '.join(by_status[status])}"
+        for status in sorted(by_status, key=lambda status: status != "ok")  # false before true
     )
 
 
 def write_tables(run: Run, summary: pd.DataFrame, tables: Sequence[Table]) -> list[Path]:
-    """Write the summary as CSV and the tables as Markdown and LaTeX; return their paths."""
+    """Write the summary as CSV and the tables as Markdown and LaTeX; return the paths."""
     rows = summary.copy()
     rows.insert(0, "experiment", run.name)
     contents = {
@@ -240,11 +240,11 @@ def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
         *_edges(run, dataset),
         *notes(summary),
     ]
-    return [_assemble(run, dataset, summary, "", header, cells, sentences)]
+    return [_assemble(run, dataset, summary, "", header, cells, sentences)]  # "": several
 
 
 def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
-    """Lay out a table of each metric, and one of the times, solvers by points of the sweep."""
+    """Lay out a table of each metric and a table of times, solvers by points of the sweep."""
     header, mixed = ["solver", *run.sweep_points], is_mixed(summary)
     tables: list[Table] = []
     times: list[list[Cell]] = []  # filled at the first metric only
@@ -309,7 +309,7 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
     failed = _by_solver(summary, summary["outcomes"].where(summary["failed"] > 0))
     machines = sorted({name for names in summary["machines"] for name in names.split("; ")} - {""})
     how = "each split on one" if summary["same_machine"].all() else "so not comparable"
-    sentences = {  # each with whether to show it; a text counts as true unless it is ""
+    sentences = {  # each with a condition to show the sentence; a text but "" counts as true
         f"‡ Training or tuning stopped by a limit; the last iterate counts: {stopped}.": stopped,
         f"Without a result: {failed}.": failed,
         "† Timed beside other trials: not comparable with the other times.": (
@@ -349,19 +349,13 @@ def tuned(summary: pd.DataFrame) -> list[str]:
 
 
 def _edges(run: Run, dataset: str) -> list[str]:
-    """Return the sentence about grids of which most trials chose the least or largest value."""
+    """Return a sentence on grids of which most trials chose the least or largest value, if any."""
     rows = run.results[(run.results["dataset"] == dataset) & (run.results["chosen"] != "")]
     trials = rows.drop_duplicates(["solver", "sweep", *_TRIAL])
     at_edges = []
     for (solver, sweep), group in trials.groupby(["solver", "sweep"], sort=False):
         for name, values in run.grids.get(str(solver), {}).items():
-            numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
-            if len(numbers) < max(3, len(values)):  # not all are numbers, or fewer than 3
-                continue
-            # The chosen value of `name`, from texts such as "C=0.1 k=10"
-            chosen = group["chosen"].str.extract(rf"(?:^| ){re.escape(name)}=(\S+)", expand=False)
-            for edge in (min(numbers), max(numbers)):
-                n = int((chosen == f"{edge:g}").sum())
+            for edge, n in _edge_counts(group["chosen"], name, values).items():
                 if 2 * n > len(group):  # most trials
                     where = f" at {sweep}" if sweep else ""
                     at_edges.append(f"{solver}{where} ({name}={edge:g} in {n} of {len(group)})")
@@ -369,10 +363,19 @@ def _edges(run: Run, dataset: str) -> list[str]:
     return [sentence] if at_edges else []
 
 
+def _edge_counts(texts: pd.Series, name: str, values: Sequence[object]) -> dict[float, int]:
+    """Return how many texts, such as "C=0.1 k=10", give `name` the least or largest of `values`."""
+    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    if len(numbers) < max(3, len(values)):  # not all are numbers, or fewer than 3: no edge
+        return {}
+    chosen = texts.str.extract(rf"(?:^| ){re.escape(name)}=(\S+)", expand=False)
+    return {edge: int((chosen == f"{edge:g}").sum()) for edge in (min(numbers), max(numbers))}
+
+
 def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:
-    """Return each text with its solvers, such as ``sgd-avg at k=10 (2 of 5)``."""
-    # `texts` belong to the rows of the summary, and are missing where there is nothing to say. A
-    # text names its points of the sweep unless it holds at all points.
+    """Return solvers with their texts, such as ``sgd-avg at k=10 (2 of 5)``; "" without texts."""
+    # `texts` belong to the rows of the summary, and are missing where there is nothing to say. The
+    # points of the sweep are named unless a text holds at all points.
     if texts.isna().all():
         return ""
     present = summary.assign(text=texts).dropna(subset="text")
@@ -401,7 +404,7 @@ def _means(rows: pd.DataFrame, smaller_is_better: bool) -> list[Cell]:
 
 def _mean(row: pd.Series) -> str:
     """Return a mean and its standard deviation as text; without a mean, see `_gap`."""
-    if not row["n"] > 0:
+    if not row["n"] > 0:  # 0, or NaN without trials
         return _gap(row)
     fixed = abs(row["mean"]) < 1e5  # else with an exponent
     # Four decimals, and one less for each further digit before the point.
@@ -414,7 +417,7 @@ def _mean(row: pd.Series) -> str:
 
 def _gap(row: pd.Series) -> str:
     """Return what stands in place of a mean: the status that all trials share, or a dash."""
-    if not row["trials"] > 0:
+    if not row["trials"] > 0:  # NaN without trials
         return _EMPTY
     counted, _colon, _reasons = row["outcomes"].partition(":")  # as in "3 timeout: why"
     number, _space, status = counted.partition(" ")
@@ -422,7 +425,7 @@ def _gap(row: pd.Series) -> str:
 
 
 def _times(rows: pd.DataFrame, column: str, *, mixed: bool) -> list[Cell]:
-    """Return a column of times; with `mixed`, times measured beside other trials have a mark."""
+    """Return a column of times; if `mixed`, times of trials that ran in parallel have a mark."""
     marks = np.where(mixed & (rows["timing"] == "parallel"), " †", "")
     times = [_EMPTY if np.isnan(time) else three_digits(time) for time in rows[column]]
     return [Cell(t if t == _EMPTY else t + mark) for t, mark in zip(times, marks, strict=True)]

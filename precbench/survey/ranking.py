@@ -1,6 +1,6 @@
 """The results of the survey: where each method stands, and how sure that is.
 
-The rules are those of docs/survey-rules.md.
+The rules are in docs/survey-rules.md.
 """
 
 import json
@@ -38,7 +38,7 @@ KINDS = {
 LINEAR = [kind for kind in KINDS if kind not in (TREES, FEATURES, STACKS, NETWORKS, NONE)]
 COMPARED = [kind for kind in KINDS if kind != NONE]
 AP, MAIN = "average_precision", "precision_at_k(k=0.25)"
-LEAST_ROWS = 20  # of a test part that a measure looks at, for the task to count in a headline
+LEAST_ROWS = 20  # that a measure must look at in a test part, for the task to count in a headline
 ROPE = 0.01  # values that differ by less are practically equivalent
 SURE = 0.95  # the posterior probability from which a comparison is decided
 _DRAWS = 2000  # bootstrap samples
@@ -133,7 +133,7 @@ class Survey:
     table : pandas.DataFrame
         As `collect` returns it.
     tasks : pathlib.Path, optional
-        A CSV file of the real tasks; a column ``test_share`` has the share of test rows of each.
+        A CSV file of the real tasks, if need be with their share of test rows as ``test_share``.
     """
 
     def __init__(self, table: pd.DataFrame, tasks: Path = TASKS) -> None:
@@ -147,7 +147,7 @@ class Survey:
         return list(self.tasks.index)
 
     def of(self, *kinds: str) -> list[str]:
-        """Return the contestants of these kinds."""
+        """Return the contestants of `kinds`, in the order of the table."""
         return [solver for solver in self.solvers if kind_of(solver) in kinds]
 
     @cached_property
@@ -181,10 +181,10 @@ class Survey:
         return measure.share * self.tasks.get("test_share", TEST_SHARE) * counts[measure.basis]
 
     def best(self, values: pd.DataFrame, kinds: Iterable[str] = COMPARED) -> list[str]:
-        """Return the contestant of the best mean rank from each kind, the best of all first."""
+        """Return the best contestant of each kind by mean rank, the best of all first."""
         ranks = pd.Series(mean_ranks(values), values.columns)
         by_kind = ([s for s in self.of(kind) if s in values] for kind in kinds)
-        leaders = [str(ranks[solvers].idxmin()) for solvers in by_kind if solvers]
+        leaders = [str(ranks[solvers].idxmin()) for solvers in by_kind if solvers]  # or none
         return sorted(leaders, key=ranks.__getitem__)
 
 
@@ -221,7 +221,7 @@ def standings(values: pd.DataFrame) -> pd.DataFrame:
 
 
 def compared(values: pd.DataFrame, first: str, second: str) -> Posterior:
-    """Compare two contestants by the Bayesian signed-rank test."""
+    """Return how probably each contestant is better, by the Bayesian signed-rank test."""
     return bayesian_signed_rank(values[first], values[second], ROPE)
 
 

@@ -21,7 +21,7 @@ TASKS = shipped("results/reference") / "survey-tasks.csv"
 UNSCALED = ("adult", "w8a")  # sparse features of 0 and 1
 
 TEST_SHARE = 0.3
-N_SPLITS, N_SPLITS_SHORT = 3, 5  # with a long test part; with a short, so noisy one
+N_SPLITS, N_SPLITS_SHORT = 3, 5  # more splits for a short test part, which is noisy
 _K = 100  # the k of prec@100, which is not measured on a short test part
 _READING = {"label": "label", "categorical": "one-hot", "missing": "median"}
 
@@ -57,7 +57,7 @@ def read_task(task: Any) -> pd.DataFrame:
     rows = pd.DataFrame(cells).rename(columns=lambda j: f"x{j + 1}")
     rows = rows.replace({"?": "", "<null>": ""})  # missing values are empty
     label = rows.pop(rows.columns[0 if task.label == "first" else -1])
-    # A column with any text is categorical: all its values but "" become text, such as "is 2".
+    # A column with any text is categorical: all values but "" become text, such as "is 2".
     for name, column in rows.items():
         if pd.to_numeric(column[column != ""], errors="coerce").isna().any():
             rows[name] = column.where(column == "", "is " + column)
@@ -98,13 +98,13 @@ def write_configs(
     Parameters
     ----------
     folder : pathlib.Path
-        Where to write; CSV files of tasks that are there are kept.
+        Where to write; CSV files that exist are kept.
     tasks : iterable of named tuple
         As `read_tasks` returns them.
     name : str, default="survey"
         The configs are named NAME-short and NAME-long.
     **changed
-        Keys of the configs in place of those of ``configs/top/survey.yaml``.
+        Keys of the configs in place of keys of ``configs/top/survey.yaml``.
 
     Returns
     -------
@@ -119,23 +119,15 @@ def write_configs(
     """
     folder.mkdir(parents=True, exist_ok=True)
     datasets: dict[str, list[dict[str, Any]]] = {"short": [], "long": []}
-    tasks = [*tasks]  # a task without a package is a data set of precbench itself
+    tasks = [*tasks]  # for two passes: all packages are required before a file is written
     _require(t.package for t in tasks if t.package and not (folder / f"{t.task}.csv").exists())
     for task in tasks:
-        length = "short" if is_short(task) else "long"
-        if not task.package:
-            scaling = {"scaling": "none"} if task.task in UNSCALED else {}
-            entry: dict[str, Any] = {"name": task.task, "on_missing": "skip", **scaling}
-        else:
-            entry = {"file": f"{task.task}.csv", "name": task.task, **_READING}
-            if not (folder / entry["file"]).exists():
-                read_task(task).to_csv(folder / entry["file"], index=False)
-        datasets[length].append(entry)
+        datasets["short" if is_short(task) else "long"].append(_entry(task, folder))
     template, paths = load(shipped("configs") / "top" / "survey.yaml").data, []
     for length, entries in datasets.items():
         if not entries:
             continue
-        keys = {"name": f"{name}-{length}", "datasets": entries}  # in place of the template's
+        keys = {"name": f"{name}-{length}", "datasets": entries}  # replace keys of the template
         if length == "short":  # no prec@100, and more splits
             at_100 = {"precision_at_k": {"k": _K}}
             keys["metrics"] = [metric for metric in template["metrics"] if metric != at_100]
@@ -144,3 +136,14 @@ def write_configs(
         path.write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), "utf-8")
         paths.append(path)
     return paths
+
+
+def _entry(task: Any, folder: Path) -> dict[str, Any]:
+    # Return a task as an entry of ``datasets`` in a config; write the rows to `folder` if missing.
+    if not task.package:  # a data set of precbench itself
+        scaling = {"scaling": "none"} if task.task in UNSCALED else {}
+        return {"name": task.task, "on_missing": "skip", **scaling}
+    path = folder / f"{task.task}.csv"
+    if not path.exists():
+        read_task(task).to_csv(path, index=False)
+    return {"file": path.name, "name": task.task, **_READING}

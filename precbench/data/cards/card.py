@@ -95,7 +95,7 @@ class Card(Section):
         }
         given = {field for field in needed if getattr(self, field) not in (None, ())}
         kind = (self.generator if self.format == "synthetic" else None) or self.format
-        refuse(  # raises one error for all of the problems, if any
+        refuse(  # raises one error for all problems, if any
             ((field,), "is missing" if is_needed else f"has no meaning for {kind}")
             for field, is_needed in needed.items()
             if is_needed != (field in given)

@@ -1,4 +1,4 @@
-"""Files of a card: fetched from a mirror or their addresses, kept in the cache, and cleaned away.
+"""Files of a card: fetched from a mirror or the web, kept in the cache, and cleaned away.
 
 A file enters the cache only if its size and its published checksum are right. Files without a
 published checksum must parse to the sizes on the card.
@@ -60,7 +60,7 @@ def _fetch_file(card: Card, file: File, mirror: str | os.PathLike[str] | None) -
     # `name` is the file's name at the address, where it may end with .bz2.
     for address, name in _sources(card, file, _mirror_address(mirror)):
         try:
-            _accept_all(card, [(address, name)])  # into the cache, if it matches the card
+            _accept_all(card, [(address, name)])  # into the cache, if the card matches
             return _inspect(card, file)
         except _SourceError as reason:
             failures.append(str(reason))
@@ -110,7 +110,7 @@ def _fault(file: File, path: Path) -> str:
             f"{'' if file.bytes else 'at most '}{file.limit:,}"
         )
     if file.checksum is None or (actual := _digest(path, algorithm)) == file.checksum:
-        return ""  # the checksum is not published, or it is right
+        return ""  # the checksum is not published, or is right
     return f"the checksum is wrong: found {algorithm} {actual}, expected {file.checksum}"
 
 
@@ -190,7 +190,7 @@ def _obtain(card: Card, address: str, path: Path) -> Path:
 
 
 def _download(address: str, path: Path) -> None:
-    # Download a file as it is stored; refuse a redirect to an unsafe address.
+    # Download a file as stored, not unpacked; refuse a redirect to an unsafe address.
     import pooch
     import requests
 
@@ -215,7 +215,7 @@ def _download(address: str, path: Path) -> None:
 def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]:
     """Remove prepared arrays, unfinished files and the files of named data sets from the cache.
 
-    Return the paths, relative to the cache, with their sizes in bytes; `dry_run` removes nothing.
+    Return the sizes in bytes by path, relative to the cache; `dry_run` removes nothing.
     """
     root = cache_folder()
     targets = {*(root / "prepared").glob("*"), *(root / "files").rglob(".*.tmp")}  # unfinished

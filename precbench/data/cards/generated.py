@@ -1,4 +1,4 @@
-"""Synthetic rows: those of synthetic data sets, and stand-ins.
+"""Synthetic rows, of synthetic data sets and of stand-ins.
 
 A stand-in takes the place of a data set that cannot be obtained. It has the rows, features,
 positives and density of the card, a linear signal and label noise. It says nothing about the real
@@ -129,7 +129,7 @@ def _binary(rng: np.random.Generator, n_rows: int, n_features: int, density: flo
 
 
 def _zipf(n_features: int, density: float) -> NDArray[np.float64]:
-    # Return frequencies min(MOST_FREQUENT, c / rank), with c such that their mean is `density`.
+    # Return frequencies min(MOST_FREQUENT, c / rank) whose mean, by the choice of c, is `density`.
     from scipy.optimize import brentq
 
     ranks = np.arange(1, n_features + 1)

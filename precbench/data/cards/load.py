@@ -2,7 +2,7 @@
 
 The arrays are memory-mapped, so that processes share them. The folder
 ``prepared/<name>-<first 16 digits of the sha256>/``, followed by ``-float32`` for that dtype, holds
-one ``.npy`` per array. It is written under another name, then renamed.
+one ``.npy`` per array. The folder is written under another name, then renamed.
 """
 
 import contextlib
@@ -82,7 +82,7 @@ def load_dataset(
     sha256 = key_of(identity)
     arrays = _load_prepared(name, sha256, dtype)
     if arrays is None:
-        new = _load_prepared(name, sha256) or make()  # from the float64 arrays in the cache, if any
+        new = _load_prepared(name, sha256) or make()  # the float64 arrays in the cache, if any
         new = new._replace(X=to_dtype(new.X, dtype, name))
         _store_prepared(name, sha256, new, dtype)
         arrays = _load_prepared(name, sha256, dtype) or _read_only(new)  # cannot be cached
@@ -161,6 +161,6 @@ def _store_prepared(name: str, sha256: str, arrays: Arrays, dtype: Dtype = "floa
             unfinished.replace(folder)
 
 
-def _folder(name: str, sha256: str, dtype: Dtype) -> Path:
+def _folder(name: str, sha256: str, dtype: Dtype) -> Path:  # of the cached arrays
     kind = "" if dtype == "float64" else f"-{dtype}"
     return cache_folder() / "prepared" / f"{name}-{sha256[:16]}{kind}"

@@ -17,7 +17,7 @@ PPI_DROPPED = slice(20, 97)  # the 77 of the gene ontology; see the note of the 
 KDD08_LABEL = 0
 KDD08_PATIENT = 4
 
-VERSION = 1  # raise it when the same files give other arrays: it is part of their identity
+VERSION = 1  # part of a data set's identity: raise VERSION when equal files give other arrays
 
 
 def parse(card: Card, paths: Sequence[Path]) -> Arrays:
@@ -34,7 +34,7 @@ def parse(card: Card, paths: Sequence[Path]) -> Arrays:
             "{:,} rows, {:,} features and {:,} positives; give the files of the card in place of "
             "{}".format(card.name, *actual, *expected, ", ".join(map(str, paths)))
         )
-    if isinstance(arrays.X, np.ndarray):  # the svmlight reader has checked its numbers
+    if isinstance(arrays.X, np.ndarray):  # the svmlight reader checks numbers
         wrong = np.flatnonzero(~np.isfinite(arrays.X).all(axis=1))
         if len(wrong):
             raise InputError(
@@ -109,7 +109,7 @@ _PARSERS = {"svmlight": _svmlight, "csv": _csv, "kdd08": _kdd08, "ppi": _ppi}
 
 def _table(
     path: Path,
-    separator: str | None = None,
+    separator: str | None = None,  # None: blanks
     converters: Mapping[int | str, Callable[[str], float]] | None = None,
 ) -> NDArray[np.float64]:
     try:

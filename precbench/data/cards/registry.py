@@ -29,7 +29,7 @@ def _paths() -> dict[str, Path]:
 
 
 def _cards_of(entry: EntryPoint) -> list[Path]:
-    """Return the cards in the package that an entry point names, without importing it."""
+    """Return the cards in the package that an entry point names; the package is not imported."""
     try:
         spec = find_spec(entry.value)
     except Exception as error:
@@ -45,7 +45,7 @@ _card = cache(read_card)  # each file is read once
 
 
 class _Cards(Mapping[str, "Card"]):
-    """Cards by name: those of precbench in alphabetical order, then those of packages."""
+    """Cards by name: the cards of precbench in alphabetical order, then the cards of packages."""
 
     def __getitem__(self, name: str) -> Card:
         return _card(_paths()[name])

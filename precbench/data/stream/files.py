@@ -30,7 +30,7 @@ from precbench.data.stream.row_stream import (
 from precbench.data.svmlight import DENSE_ABOVE, matrix_of, parse_rows, parsed
 from precbench.errors import InputError
 
-VERSION = 1  # raise it when the same file gives other rows: it is part of their identity
+VERSION = 1  # part of a stream's identity: raise VERSION when an equal file gives other rows
 
 _MAP_FLAGS = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)  # Linux reads all pages
 
@@ -66,8 +66,7 @@ def open_stream(
     n_features : int, optional
         Number of features of an svmlight file; by default the largest index in the file.
     block_bytes : int
-        Size of a block on disk. Rows of a block stay together until the shuffle buffer separates
-        them.
+        Size of a block on disk; only the shuffle buffer separates rows of a block.
     buffer_bytes : int
         Size of the shuffle buffer in memory.
     dtype : {"float64", "float32"}
@@ -220,7 +219,7 @@ def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int
         stamp = _stamp(file)
         if opener(file):  # compressed
             raise InputError(
-                f"{path}: a compressed file cannot be read in random order; decompress it first"
+                f"{path}: a compressed file cannot be read in random order; decompress the file"
             )
         for text, rows in parsed(file, os.fspath(path), n_features, block_bytes):
             scan.digest.update(text)
@@ -324,7 +323,7 @@ class _NpyBlocks(Source):  # of an npy file of rows and an npy file of their lab
             yield first, X, np.where(labels == self.target, 1.0, -1.0)
 
     def raw(self, runs: Iterable[range]) -> Iterator[tuple[int, NDArray[np.floating], NDArray]]:
-        """Yield for each run of blocks its first row number, its rows, and its original labels."""
+        """Yield for each run of blocks the first row number, the rows, and the original labels."""
         with (
             open_unchanged(self.features.path, self.features.stamp) as file,
             open_unchanged(self.labels.path, self.labels.stamp) as label_file,
@@ -358,7 +357,7 @@ def _scan_npy(
         features=features,
         labels=labels,
         starts=block_starts(n_rows, max(1, block_bytes // (width * features.dtype.itemsize))),
-        positives=np.empty(0, dtype=np.uint8),  # known when all rows are read
+        positives=np.empty(0, dtype=np.uint8),  # set below, when all rows are read
         block_bytes=block_bytes,
         target=scan.target,
     )

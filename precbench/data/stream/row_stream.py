@@ -1,6 +1,6 @@
 """Rows read from disk block by block, in stored or random order, for data larger than memory.
 
-A stream is read again at every pass; rows, features and positives are counted when it is opened.
+A stream is read again at every pass; rows, features and positives are counted at the opening.
 """
 
 from abc import ABC, abstractmethod
@@ -181,7 +181,7 @@ class RowStream:
                 order = order[n_missing:]
                 if n_rest < batch_size:  # this block is used up
                     continue
-                yield _visit_all(*_stacked(rest))  # which empties `rest`
+                yield _visit_all(*_stacked(rest))  # `_stacked` empties `rest`
             n_ready = len(order) - len(order) % batch_size
             if n_ready:
                 yield X, y, order[:n_ready]
@@ -227,7 +227,7 @@ class RowStream:
         """Yield full buffers of randomly drawn blocks as `visits` does, each in random order."""
         blocks = rng.permutation(len(self.source.starts) - 1).tolist()
         n_rows = int(self.source.starts[-1])
-        may_be_mapped = (  # whether a map of the rows in a buffer is as good as a copy of them
+        may_be_mapped = (  # whether rows in a map are as good as copies in a buffer
             self.scaler is None
             and n_rows <= np.iinfo(np.int32).max  # row numbers are int32
             and n_rows <= 2 * self.shape[0]  # else a map would hold mostly rows that are left out
@@ -309,7 +309,7 @@ class RowStream:
             waiting.append(_gathered(*visit))
             waiting_bytes += n_bytes(waiting[-1][0])  # of the rows, without the labels
             if waiting_bytes >= self.buffer_bytes:
-                yield _stacked(waiting)  # which empties `waiting`
+                yield _stacked(waiting)  # `_stacked` empties `waiting`
                 waiting_bytes = 0
         if waiting:
             yield _stacked(waiting)
@@ -322,7 +322,7 @@ class RowStream:
     def _spans(self) -> Iterator[Span]:  # all rows, whole bytes of bits at a time
         return pairwise(block_starts(int(self.source.starts[-1]), _ROWS_AT_ONCE).tolist())
 
-    def _is_kept(self, start: int, stop: int) -> NDArray[np.bool_]:
+    def _is_kept(self, start: int, stop: int) -> NDArray[np.bool_]:  # for each row in the range
         if not self.keeps:
             return np.ones(stop - start, bool)  # the stream has all rows
         return _unpacked(self._bits_of_part, start, stop)
@@ -430,7 +430,7 @@ def block_starts(n_rows: int, per_block: int) -> NDArray[np.int64]:
 
 
 def _unpacked(bits: NDArray[np.uint8], start: int, stop: int) -> NDArray[np.bool_]:
-    """Return the bits from `start` to `stop` as Booleans; only the bytes with them are unpacked."""
+    """Return the bits from `start` to `stop` as Booleans; unpack only bytes with these bits."""
     first = start // 8
     flags = np.unpackbits(bits[first : -(-stop // 8)])  # rounded up: to the byte with the last bit
     return flags[start - 8 * first : stop - 8 * first].view(np.bool_)
@@ -445,7 +445,7 @@ def _visit_all(X: Matrix, y: NDArray[np.float64]) -> Visit:
 
 
 def _gathered(X: Matrix, y: NDArray[Any], order: NDArray[np.int32]) -> Piece:
-    """Return copies of the rows `order` of X, and their labels."""
+    """Return copies of the rows `order` of X, and the labels of these rows."""
     labels = np.asarray(y[order], dtype=np.float64)
     if isinstance(X, np.ndarray):
         return np.take(X, order, axis=0), labels
@@ -453,7 +453,7 @@ def _gathered(X: Matrix, y: NDArray[Any], order: NDArray[np.int32]) -> Piece:
 
 
 def _stacked(pieces: list[Piece]) -> Piece:
-    """Return the pieces joined into one; the list is emptied, to free their memory."""
+    """Return the pieces joined into one piece; empty the list `pieces`, to free memory."""
     if len(pieces) == 1:
         return pieces.pop()
     matrices, labels = zip(*pieces, strict=True)

@@ -20,7 +20,7 @@ from precbench.text import count
 
 
 @dataclass(frozen=True)
-class Page:
+class Page:  # of one folder, and what the index of all pages says about this page
     html: str
     title: str
     source: str | None
@@ -44,7 +44,7 @@ def ledger_about(evidence: Evidence) -> dict[str, list[LedgerRow]]:
     """Return the verdicts on all claims about some results, by name of experiment or study."""
     measured = evidence.outcomes.keys() | evidence.values.keys()
     if not any(map(shipped_config, measured)):
-        return {}  # only shipped experiments have claims, which take long to read
+        return {}  # only shipped experiments have claims; reading claims takes long
     claims = {claim.id: claim for claim in load_claims() if claim.experiment in measured}
     by_experiment: dict[str, list[LedgerRow]] = {}
     for row in make_ledger(list(claims.values()), evidence):
@@ -63,15 +63,14 @@ def experiment_page(
     marks = ["smoke size: says nothing about the methods"] if run.smoke else []  # below the title
     marks += [
         f"{dataset}: synthetic data stand in for the real ones"
-        for dataset in run.datasets
-        if run.is_stand_in(dataset)
+        for dataset in filter(run.is_stand_in, run.datasets)
     ]
     trials = trial_groups(run)
     links = {(group.dataset, group.solver): f"#{group.id}" for group in trials}  # to the trials
     missing = [dataset for dataset in run.datasets if not run.n_splits(dataset)]
     results = [  # pairs: a table, and for each row a link or ""
         (
-            # The protocol has a section of its own on the page.
+            # The protocol has a separate section on the page.
             replace(table, notes=[note for note in table.notes if note != run.protocol_sentence]),
             [links.get((table.dataset, solver), "") for solver in run.solvers],
         )
@@ -128,7 +127,7 @@ def _page(
     **content: Any,
 ) -> Page:
     """Return the page of an experiment or study from its template, without empty sections."""
-    # `fact` and `marks` are those of `Page`; `content` has further values of the template.
+    # `fact` and `marks` are fields of `Page`; `content` has further values of the template.
     counts = Counter(row.verdict for row in ledger)
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
     html = render(
@@ -143,7 +142,7 @@ def _page(
         undecided=full_table([r for r in ledger if not r.verdict.is_settled], "Without a verdict"),
         **content,
     )
-    return Page(html, subject.title, subject.source, fact, marks, verdicts)
+    return Page(html, subject.title, subject.source, fact=fact, marks=marks, verdicts=verdicts)
 
 
 def _figures(paths: Iterable[Path]) -> list[dict[str, str]]:

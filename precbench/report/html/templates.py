@@ -1,4 +1,4 @@
-"""The templates of pages, whose texts are escaped, with their style and script."""
+"""The templates of pages, with style and script; values put into a page are escaped."""
 
 import base64
 import hashlib
@@ -21,7 +21,7 @@ def render(template: str, **values: Any) -> str:
 
     for name, file in {"style": "style.css", "script": "script.js"}.items():
         content = (_HERE / file).read_text("utf-8")
-        digest = hashlib.sha256(content.encode()).digest()  # the page's security policy has this
+        digest = hashlib.sha256(content.encode()).digest()  # for the page's security policy
         values |= {name: Markup(content), f"{name}_hash": base64.b64encode(digest).decode()}
     return _templates().get_template(template).render(**values)
 
@@ -46,6 +46,6 @@ _NUMBER = re.compile(  # a number in a table, such as "1,234 ± 5 (3 to 7) ≈",
 )
 
 
-def _columns_of_words(table: Table) -> set[int]:  # positions of the columns with any other text
+def _columns_of_words(table: Table) -> set[int]:  # positions of columns not of numbers alone
     columns = enumerate(zip(*table.rows, strict=True))
     return {i for i, cells in columns if not all(_NUMBER.fullmatch(c.text) for c in cells)}

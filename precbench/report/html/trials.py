@@ -24,6 +24,7 @@ class TrialGroup(NamedTuple):
 
 
 def trial_groups(run: Run) -> list[TrialGroup]:
+    # Return a group for each data set and solver with trials, in the order of `run`.
     groups = dict(iter(final_values(run.results, run.losses).groupby(["dataset", "solver"])))
     return [
         _group(run, dataset, solver, groups[dataset, solver].to_dict("records"))
@@ -36,15 +37,16 @@ def trial_groups(run: Run) -> list[TrialGroup]:
 def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) -> TrialGroup:
     """Lay out the final values of a solver, one row per trial and one column per metric."""
     # `finals` has a row for each trial and metric, with the value of the metric and, alike in all
-    # rows of a trial, how the trial went. Both dicts have keys (number of the point, split, seed).
+    # rows of a trial, how the trial went.
     points = run.sweep_points
-    trials: dict[tuple[int, int, int], dict[Any, Any]] = {}  # any row of the trial
-    values: dict[tuple[int, int, int], dict[str, float]] = {}  # by label of the metric
+    # By trial, as (number of the point, split, seed): any row of the trial, and values by metric.
+    trials: dict[tuple[int, int, int], dict[Any, Any]] = {}
+    values: dict[tuple[int, int, int], dict[str, float]] = {}
     for final in finals:
         trial = points.index(final["sweep"]), int(final["split"]), int(final["seed"])
         trials[trial] = final
         values.setdefault(trial, {})[final["metric"]] = final["value"]
-    rows = []
+    rows = []  # of texts, one row per trial
     for (point, split, seed), final in sorted(trials.items()):
         labels = [run.metric_at(metric, points[point]) for metric in run.metrics]
         of_metrics = [values[point, split, seed].get(label, np.nan) for label in labels]
@@ -63,16 +65,17 @@ def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) ->
     return TrialGroup(
         dataset,
         solver,
-        f"d{run.datasets.index(dataset)}s{run.solvers.index(solver)}",
-        f"{n_ok} of {len(trials)} ok",
-        "" if command is None else rows[0][0].join(command),  # the first split between both parts
-        table,
+        id=f"d{run.datasets.index(dataset)}s{run.solvers.index(solver)}",
+        ok=f"{n_ok} of {len(trials)} ok",
+        # rows[0][0], the number of the first split, goes between the two parts of the command.
+        command="" if command is None else rows[0][0].join(command),
+        table=table,
     )
 
 
 def _outcome(final: dict[Any, Any]) -> str:
     if final["status"] != "ok":
-        return f"{final['status']}: {final['reason']}".removesuffix(": ")  # if without a reason
+        return f"{final['status']}: {final['reason']}".removesuffix(": ")  # without a reason
     return f"ok, stopped by a {final['stopped']}" if final["stopped"] else "ok"
 
 
