@@ -196,7 +196,7 @@ def test_a_trial_that_kills_workers_is_recorded_as_crashed(small, tmp_path):
     deadly = list(trials)[1]
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        connect("local:2") as cluster,
+        connect("local:1") as cluster,
     ):
         ends = run_plan(
             served(plan, {1: Deadly()}), store, trials, n_workers=2, elsewhere=cluster.run
