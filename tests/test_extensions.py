@@ -239,7 +239,7 @@ def test_the_worked_example_runs_to_the_table_and_so_does_a_metric(example, smal
         protocol="{n_splits: 1}",
         solvers="{sgd-avg: {eta0: {tune: [0.1, 1.0]}}}",
     )
-    run = ["precbench", "run", "pairs.yaml", config, "--jobs", "2", "--no-plots"]
+    run = ["precbench", "run", "pairs.yaml", config, "--jobs", "1", "--no-plots"]
     in_example(example, *run, beside=[tmp_path])
     hits = example / "results" / "small"
     results = pd.read_csv(hits / "results.csv")
