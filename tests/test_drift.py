@@ -62,7 +62,8 @@ def folder(tmp_path_factory):
     new = drawn(1000, 1).drop(columns="y")
     new.to_csv(place / "new.csv", index=False)
     changed(new).to_csv(place / "other.csv", index=False)
-    succeed("fit", place / "old.csv", *FIT, "--save", place / "trees.npz")
+    trees = ["--solver", "extra-trees", "--param", "n_estimators=30"]
+    succeed("fit", place / "old.csv", *FIT, *trees, "--save", place / "trees.npz")
     return place
 
 
