@@ -372,10 +372,6 @@ def label(path):
     return json.loads(path.read_text())["label"]
 
 
-def command(config, out, *options):
-    return [sys.executable, "-m", "precbench", "run", str(config), "--out", str(out), *options]
-
-
 @pytest.mark.promise("R1", "R2", "R5", "R19")
 def test_an_interrupted_run_can_be_resumed(small, tmp_path, monkeypatch, size):
     """Trials that had ended, before or in this run, keep their results, and are not repeated.
@@ -394,9 +390,8 @@ def test_an_interrupted_run_can_be_resumed(small, tmp_path, monkeypatch, size):
         assert run(config(limit), out, "--splits", "0").exit_code == 0
     before = records(folder)
     [running] = (folder / "running" / path.stem for path in before if label(path) == "endless")
-    process = subprocess.Popen(
-        command(config(), out, "--force"), stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+    command = [sys.executable, "-m", "precbench", "run", config(), "--out", out, "--force"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     wait_until(running.exists)
     assert len(session(process.pid)) > 1
     refused(["run", config(), "--out", out], f"process {process.pid}")
