@@ -32,6 +32,7 @@ def pytest_collection_modifyitems(items):
 def pytest_collection_finish():
     """Spare the collector of garbage what modules hold, which it would look through each time."""
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
@@ -48,6 +49,7 @@ def figure(request):
 
 def pytest_configure(config):
     """Take interrupts even where a shell without job control started the tests with ``&``."""
+    gc.disable()  # while modules are imported and tests collected
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     full = config.getoption("--full")

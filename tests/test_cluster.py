@@ -68,14 +68,15 @@ def start_scheduler(start):
 def start_worker(start, tmp_path):
     """Start a worker that has no data."""
     nothing = {"PRECBENCH_CACHE": str(tmp_path / "empty"), "PRECBENCH_MIRROR": ""}
-    return lambda file: start("worker", "--scheduler-file", file, "--nthreads", 1, **nothing)
+    command = ["worker", "--nthreads", 1, "--scheduler-file"]
+    return lambda file, *options: start(*command, file, *options, **nothing)
 
 
 until = partial(wait_until, seconds=WAIT_SECONDS)
 
 
 def test_workers_get_their_data_from_the_client(
-    start_worker, tmp_path, isolated, no_page, monkeypatch
+    start_worker, tmp_path, isolated, in_this_process, no_page, monkeypatch
 ):
     monkeypatch.setattr("precbench.cli.outlook.to_fetch", lambda part: {})  # the stand-in will do
     file = tmp_path / "scheduler.json"
@@ -83,7 +84,7 @@ def test_workers_get_their_data_from_the_client(
         n_workers=0, processes=False, protocol="tcp", host="127.0.0.1",
         dashboard_address="127.0.0.1:0", scheduler_kwargs={"scheduler_file": str(file)},
     )  # fmt: skip
-    start_worker(file)
+    start_worker(file, "--no-nanny")
     where = ["--cluster", file, "--smoke", "--solver", "sgd-avg", "--solver", "linear-svm"]
     planned = invoke("run", "letter", *where, "--dry-run", "--out", tmp_path)
     tells(planned.output, "of 1 worker")
@@ -196,7 +197,7 @@ def test_a_trial_that_kills_workers_is_recorded_as_crashed(small, tmp_path):
     deadly = list(trials)[1]
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        connect("local:2") as cluster,
+        connect("local:1") as cluster,
     ):
         ends = run_plan(
             served(plan, {1: Deadly()}), store, trials, n_workers=2, elsewhere=cluster.run

@@ -137,6 +137,7 @@ def test_labels_are_those_of_fit(here, monkeypatch):
     assert np.array_equal(read.read_labels("new.csv", "y", "yes"), expected)
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_label_and_positive_labels_are_by_default_those_of_the_model(here, tmp_path):
     file, model, n_pos = tmp_path / "s.csv", tmp_path / "m.npz", drawn(600, 3)["y"].value_counts()
     drawn(600, 3).assign(y=lambda rows: np.where(rows["y"] == "yes", 0, 1)).to_csv(

@@ -231,7 +231,7 @@ def in_example(folder, *command, beside=()):
 
 
 def test_the_worked_example_runs_to_the_table_and_so_does_a_metric(example, small, tmp_path):
-    """In one process, whose workers must find both packages."""
+    """In one process, whose worker must find both packages."""
     write_metadata(tmp_path, "extra", "1.2", "precbench.metrics", "mine", "extra_hits:hits")
     (tmp_path / "extra_hits.py").write_text(HITS)
     config = small(
@@ -239,7 +239,7 @@ def test_the_worked_example_runs_to_the_table_and_so_does_a_metric(example, smal
         protocol="{n_splits: 1}",
         solvers="{sgd-avg: {eta0: {tune: [0.1, 1.0]}}}",
     )
-    run = ["precbench", "run", "pairs.yaml", config, "--jobs", "2", "--no-plots"]
+    run = ["precbench", "run", "pairs.yaml", config, "--jobs", "1", "--no-plots"]
     in_example(example, *run, beside=[tmp_path])
     hits = example / "results" / "small"
     results = pd.read_csv(hits / "results.csv")
@@ -293,7 +293,7 @@ except ValueError as error:
 """
 
 
-def test_a_kind_of_claim_of_a_package_judges(small, tmp_path):
+def test_a_kind_of_claim_of_a_package_judges(small, in_this_process, tmp_path):
     folder = written("claims.md", tmp_path / "package")
     assert run(small(), folder / "results", "--solver", "sgd-avg", "--no-plots").exit_code == 0
     (folder / "small.published.yaml").write_text(PUBLISHED)

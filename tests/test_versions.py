@@ -71,7 +71,7 @@ def test_no_prepared_row_moves_without_the_version_of_preparation(name, small):
 
 
 @pytest.mark.parametrize("by", ["precision_at_k: {k: 0.9}", "auc: {}"])
-def test_no_choice_moves_without_the_version_of_tuning(by, small, tmp_path):
+def test_no_choice_moves_without_the_version_of_tuning(by, small, in_this_process, tmp_path):
     grid = "{tune: [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0]}"
     solvers = (
         f"{{sgd-avg: {{eta0: {grid}}}, 1pmb: {{eta0: {grid}}}, logistic-regression: {{C: {grid}}}}}"
@@ -90,7 +90,7 @@ def test_no_choice_moves_without_the_version_of_tuning(by, small, tmp_path):
 
 
 @pytest.fixture
-def finished(small, tmp_path):
+def finished(small, in_this_process, tmp_path):
     assert run(small(), tmp_path / "out", "--no-plots").exit_code == 0
     return small(), tmp_path / "out"
 

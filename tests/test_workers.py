@@ -26,7 +26,7 @@ open(os.path.join(os.path.dirname(__file__), "executed"), "w").close()
 """
 
 
-@pytest.mark.parametrize("where", [["--jobs", "2"], ["--cluster", "local:1"]])
+@pytest.mark.parametrize("where", [["--jobs", "1"], ["--cluster", "local:1"]])
 def test_no_process_imports_a_file_of_the_current_folder(small, tmp_path, where):
     config = small(solvers="{perceptron-avg: }", protocol="{n_splits: 1}")
     folder = tmp_path / "here"

@@ -212,9 +212,10 @@ def standings(values: pd.DataFrame) -> pd.DataFrame:
     n = values.shape[1]  # contestants
     measures = {"rank": ranks, "lost": losses(values), "wins": (n - ranks) / max(n - 1, 1)}
     drawn = np.random.default_rng(0).integers(0, len(values), (_DRAWS, len(values)))  # tasks
+    times = np.array([np.bincount(tasks, minlength=len(values)) for tasks in drawn])  # by task
     columns: dict[str, Any] = {}
     for name, table in measures.items():
-        means = np.array([table.to_numpy()[tasks].mean(axis=0) for tasks in drawn])  # by sample
+        means = times @ table.to_numpy() / len(values)  # by draw and contestant
         low, high = np.quantile(means, [0.025, 0.975], axis=0)
         columns |= {name: table.mean(), f"{name}_low": low, f"{name}_high": high}
     return pd.DataFrame(columns, values.columns).sort_values("rank", kind="stable")

@@ -411,7 +411,7 @@ def test_every_command_that_is_proposed_works(rows, suffix):
         assert max(columns.values()) < 10, (what, columns)
 
 
-def test_rows_without_a_label_are_the_list(rows, monkeypatch):
+def test_rows_without_a_label_are_the_list(rows, in_this_process, monkeypatch):
     """With --open they are ranked by the same command; without it, a sentence says what to do."""
     rows = rows.drop(columns=["since", "city"]).fillna({"spent": 1.0})
     ids = {

@@ -163,7 +163,7 @@ def test_a_sentence_counts_once_and_additional_claims_separately():
         assert sum(map(int, shown[name][1:-1])) == n
 
 
-def test_the_bench_of_advice_end_to_end(tmp_path, monkeypatch):
+def test_the_bench_of_advice_end_to_end(in_this_process, tmp_path, monkeypatch):
     """On a list of ours in place of its tasks."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 3))
