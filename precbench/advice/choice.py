@@ -258,8 +258,8 @@ def _margin(k: TopK, best_hits: float, test_share: float) -> float:
 
 
 def _decides(values: pd.DataFrame, chance: float) -> bool:
-    # Return whether the first method, the recommended one, is better than chance, and no other one
-    # may find many more hits. One split has no intervals: NaN compares as false, nothing is decided.
+    # Return whether the first method, the recommended one, is better than chance and no other one
+    # may find many more hits. One split has no interval: NaN compares as false, nothing is decided.
     first, others = values.iloc[0], values[values["verdict"] != "incomplete"].iloc[1:]
     loses_little = others["behind_low"] >= -_MOST_LOST * first["mean"]
     loses_little |= others["error"] <= NO_WIDTH  # or the methods differ equally on all splits
@@ -267,8 +267,8 @@ def _decides(values: pd.DataFrame, chance: float) -> bool:
 
 
 def _simplest(values: pd.DataFrame, prefer: Literal["best", "simple"]) -> str:
-    # Return the simplest of the best method (the first row, marked "recommended") and the methods as
-    # good: equivalent ones, or if `prefer` is "simple" those behind by at most the standard error.
+    # Return the simplest of the best method, which is the first row, marked "recommended", and its
+    # equivalents, or if `prefer` is "simple" the methods behind by at most the standard error.
     is_alike = values["verdict"].isin(["recommended", "equivalent"])
     if prefer == "simple":
         is_near = (values["behind"] <= values["error"]) & ~values["verdict"].eq("incomplete")
@@ -341,8 +341,8 @@ def _summary(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def _best(run: Run, summary: pd.DataFrame, against: Callable[[str], pd.DataFrame]) -> str:
-    # Return the best method: an ensemble, else the first by `CHOSEN_BY`, whose comment says why; but
-    # a method with significantly more hits instead. `against(name)` compares all with this method.
+    # Return an ensemble, else the first method by `CHOSEN_BY` (see there), but a method that has
+    # significantly more hits in its place. `against(name)` compares all methods with this one.
     complete = summary.index[summary["is_complete"]]
     ensembles = [name for name in complete if run.forms.get(name) == "ensemble"]
     by_place = summary["place"].sort_values(ascending=False, kind="stable").index
