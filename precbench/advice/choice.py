@@ -456,7 +456,7 @@ def _hits(choice: Choice, precision: float, is_difference: bool = False) -> str:
     hits = choice.k * precision
     if not is_difference:
         hits = min(max(hits, 0.0), choice.k)
-    return f"{hits:.1f}" if choice.k <= 1000 else f"{hits:,.0f}"
+    return f"{hits:.1f}" if choice.k <= 1000 else f"{hits:,.0f}"  # tenths only in a short list
 
 
 def choice_table(choice: Choice, title: str) -> Table:

@@ -495,7 +495,7 @@ class Comparison(Choice):
 
     def plot(self) -> "Figure":
         """Draw hits, precision, recall and profit against the length of the list."""
-        assert self.length is not None
+        assert self.length is not None  # `compare` sets the length
         return length_sheet(self.length).figure()
 
     def fit(self) -> Model:

@@ -23,9 +23,9 @@ _EXPLAINED = 50  # rows whose contributions to scores choose the columns, where 
 _MOST_VALUES = 2**22  # of these contributions, which take 32 MiB
 
 
-class _OfColumn(Fields):
+class _OfColumn(Fields):  # the importance of one column
     column: str
-    loss: Number
+    loss: Number  # of average precision
     interval: Annotated[list[Number], Field(min_length=2, max_length=2)] | None = None
 
 

@@ -143,7 +143,7 @@ class Length(Fields):
         return self
 
     @property
-    def table(self) -> pd.DataFrame:
+    def table(self) -> pd.DataFrame:  # `curve`, a row for each length
         return pd.DataFrame(self.curve)
 
 
@@ -330,7 +330,7 @@ def length_table(length: Length) -> Table:
     return Table(title, names, rows, [note], best="most profitable")
 
 
-def _money(value: float) -> str:
+def _money(value: float) -> str:  # whole from 100 on, else three digits
     return f"{value:,.0f}" if abs(value) >= 100 else three_digits(value)
 
 
