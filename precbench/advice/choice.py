@@ -203,7 +203,7 @@ def choose_method(
         raise InputError(
             f"{run.name}: {fault}; give a run without a sweep whose first metric is precision_at_k"
         )
-    data, test_share = run.data[dataset], run.test_shares.get(dataset, 1.0)
+    data, test_share = run.data[dataset], run.test_shares.get(dataset, 1.0)  # 1: one test set
     held_rows, held_pos = round(data.rows * test_share), round(data.positives * test_share)
     k = resolve_k(measure.parameters["k"], held_pos, held_rows)
     results = run.results[run.results["dataset"] == dataset]
