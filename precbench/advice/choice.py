@@ -267,7 +267,7 @@ def _decides(values: pd.DataFrame, chance: float) -> bool:
 
 
 def _simplest(values: pd.DataFrame, prefer: Literal["best", "simple"]) -> str:
-    # Return the simplest of the best method, which is the first row, marked "recommended", and its
+    # Return the simplest of these: the best method (the first row, marked "recommended") and its
     # equivalents, or if `prefer` is "simple" the methods behind by at most the standard error.
     is_alike = values["verdict"].isin(["recommended", "equivalent"])
     if prefer == "simple":
@@ -285,8 +285,7 @@ def _judged(
     values: pd.DataFrame, k: int, n_tested: int, margin: float, by_chance: float
 ) -> pd.DataFrame:
     # Return the table with a ``verdict`` on each method against the first, the recommended one.
-    # Values that are equal on all splits have an interval without width, which is replaced by the
-    # interval of `n_tested` rows.
+    # Intervals without width (values are equal on all splits) become those of `n_tested` rows.
     values = values.copy()
     values["low"], values["high"] = values["low"].clip(lower=0), values["high"].clip(upper=1)
     has_width = values["high"] - values["low"] > NO_WIDTH  # false if NaN, as of one split
@@ -328,8 +327,8 @@ def _summary(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
     chosen_by = CHOSEN_BY if CHOSEN_BY in run.metrics else metric
     trials = trials[trials["metric"].isin([metric, chosen_by])]
     summaries = summarise_trials(trials, test_shares=run.test_shares).set_index("solver")
-    summary = summaries[summaries["metric"] == metric]  # next line: in the order of the run
-    summary = summary.loc[[solver for solver in run.solvers if solver in summary.index]]
+    summary = summaries[summaries["metric"] == metric]
+    summary = summary.loc[[name for name in run.solvers if name in summary.index]]  # run's order
     means = summaries["mean"][summaries["metric"] == chosen_by].reindex(summary.index)
     is_complete = summary["n"] == summary["n"].max()
     summary = summary.assign(
@@ -341,8 +340,8 @@ def _summary(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def _best(run: Run, summary: pd.DataFrame, against: Callable[[str], pd.DataFrame]) -> str:
-    # Return an ensemble, else the first method by `CHOSEN_BY` (see there), but a method that has
-    # significantly more hits in its place. `against(name)` compares all methods with this one.
+    # Return an ensemble, else the first method by `CHOSEN_BY` (see there). If another method has
+    # significantly more hits, return that method. `against(name)` compares all methods with `name`.
     complete = summary.index[summary["is_complete"]]
     ensembles = [name for name in complete if run.forms.get(name) == "ensemble"]
     by_place = summary["place"].sort_values(ascending=False, kind="stable").index
