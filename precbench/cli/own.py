@@ -299,21 +299,25 @@ def check_target(
 
     `others` are the other files by their description, `suffixes` the formats that are allowed.
     """
-    if suffixes and path.suffix not in suffixes:
-        raise InputError(f"{option} {path}: the name must end with {' or '.join(suffixes)}")
     # Other formats need no package; json, which is always there, stands for one.
     package, extra = _NEEDS.get(path.suffix, ("json", ""))
-    if suffixes and find_spec(package) is None:
-        raise InputError(f"{option} {path} needs {package}; install precbench[{extra}]")
-    if not path.parent.is_dir():
-        raise InputError(f"{option} {path}: there is no folder {path.parent}; create it first")
-    if path.exists() and not path.is_file():
-        raise InputError(f"{option} {path} is not a regular file; give another name")
-    if not os.access(path.parent, os.W_OK):
-        raise InputError(f"{option} {path}: cannot write to folder {path.parent}; give another")
+    folder, is_there = path.parent, path.exists()
+    checks = [
+        (
+            suffixes and path.suffix not in suffixes,
+            f": the name must end with {' or '.join(suffixes)}",
+        ),
+        (suffixes and find_spec(package) is None, f" needs {package}; install precbench[{extra}]"),
+        (not folder.is_dir(), f": there is no folder {folder}; create it first"),
+        (is_there and not path.is_file(), " is not a regular file; give another name"),
+        (not os.access(folder, os.W_OK), f": cannot write to folder {folder}; give another"),
+    ]
     for description, other in others.items():
-        if path.exists() and other.exists() and path.samefile(other):
-            raise InputError(f"{option} {path} is {description}; give another name")
+        is_other = is_there and other.exists() and path.samefile(other)
+        checks.append((is_other, f" is {description}; give another name"))
+    for is_wrong, text in checks:
+        if is_wrong:
+            raise InputError(f"{option} {path}{text}")
 
 
 def check_sheet(ranking: "pd.DataFrame", path: Path) -> None:

@@ -75,10 +75,9 @@ class _Column:
 
 def _n_names(table: Table) -> int:
     """Return how many first columns, not the last, tell all rows apart; 1 if no number does."""
-    for n in range(1, len(table.header)):
-        if len({tuple(cell.text for cell in row[:n]) for row in table.rows}) == len(table.rows):
-            return n
-    return 1
+    texts = [[cell.text for cell in row] for row in table.rows]
+    some = range(1, len(table.header))
+    return next((n for n in some if len({tuple(row[:n]) for row in texts}) == len(texts)), 1)
 
 
 def _text(cell: Cell, asterisks: bool) -> Text:

@@ -299,7 +299,9 @@ def _described(column: dict[str, Any]) -> str:
     if column.get("outside", 0) > _OUTSIDE:
         ends = f"{listed([column['low']])} to {listed([column['high']])}"  # as a date or number
         parts.append(f"{column['outside']:.1%} outside {ends}")
-    for added in column["bins"][-2:]:  # of categories the new ones, and always gaps
-        if added["values"] in (_NEW, _GAPS) and added["new"] - added["training"] > _OUTSIDE:
-            parts.append(f"{added['new']:.1%} {added['values']}")
+    parts += [
+        f"{added['new']:.1%} {added['values']}"
+        for added in column["bins"][-2:]  # of categories the new ones, and always gaps
+        if added["values"] in (_NEW, _GAPS) and added["new"] - added["training"] > _OUTSIDE
+    ]
     return f"{column['name']} ({', '.join(parts)})"

@@ -230,6 +230,8 @@ def test_labels_of_three_kinds_need_a_positive_one(tmp_path):
     path = csv(tmp_path, "x,y\n1,yes\n1,no\n1,Yes\n1,no\n")
     with warns(UserWarning, f"{path} no (2) Yes (1) case yes"):
         read_own_file(path, label="y", positive="yes")
+    with warns(UserWarning, "'y' TRUE 1 FALSE 0"):
+        read_own_file(csv(tmp_path, "x,y\n1,TRUE\n1,1\n1,FALSE\n"), label="y")
 
 
 def test_the_index_of_a_frame_is_among_its_columns(tmp_path, monkeypatch):

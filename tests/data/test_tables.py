@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from openpyxl import Workbook, load_workbook
+from openpyxl.chart import BarChart
 from sklearn.metrics import roc_auc_score
 
 import precbench
@@ -165,9 +166,9 @@ def test_what_can_be_read_in_two_ways_is_refused_with_both(rows):
 
 
 def test_a_format_of_dates_is_one(rows):
-    for wrong, option in (("%Q", "date_format"), (";;", "separator"), ("é", "encoding")):
-        unreadable(written(rows, "mine.csv"), wrong, label="y", **{option: wrong})
-    unreadable("mine.csv", "decimal ';'", label="y", decimal=";")
+    wrong = {"date_format": "%Q", "separator": ";;", "encoding": "é", "sheet": "s", "decimal": ";"}
+    for option, text in [*wrong.items(), ("date_format", "foo")]:
+        unreadable(written(rows, "mine.csv"), text, label="y", **{option: text})
     with pytest.raises(TypeError, match="seperator"):
         read_own_file("mine.csv", label="y", seperator=";")
 
@@ -254,14 +255,16 @@ def test_row_numbers_are_those_of_the_file(rows):
     unreadable("mine.csv", f"'visits' {expected[-1] + 3} '?'", label="y", drop=["id"])
 
 
-def test_a_quotation_mark_that_swallows_rows_is_named(rows):
-    rows = rows.assign(note="fine")[["note", "visits", "y"]]
-    rows.loc[[20, 60], "note"] = '"3'
+@pytest.mark.parametrize(("place", "n_lines"), [(0, 41), (0, 3), (1, 2), (2, 2)])
+def test_a_quotation_mark_that_swallows_rows_is_named(rows, place, n_lines):
+    (rows := rows[["visits", "y"]].copy()).insert(place, "note", "fine")
+    rows.loc[[20, 19 + n_lines], "note"] = '"3'
+    rows.loc[5, "note"] = '"Hello,\nthanks, dear,\nall"'  # is no mistake
     lines = [",".join(rows), *(",".join(map(str, row)) for row in rows.to_numpy())]
     Path("mine.csv").write_text("\n".join(lines))
-    with warns(UserWarning, "mine.csv 21 'note' 41 lines"):
+    with warns(UserWarning, f"mine.csv 21 'note' {n_lines} lines"):
         dataset, encoding = read_own_file("mine.csv", label="y", drop=["note"])
-    assert len(dataset.y) == N - 40
+    assert len(dataset.y) == N + 1 - n_lines
     with warns(UserWarning, "21 'note'"):
         read_new_rows("mine.csv", encoding)
 
@@ -271,8 +274,10 @@ def test_sheets_as_excel_has_them(rows):
     with pd.ExcelWriter("mine.xlsx") as book:
         rows.to_excel(book, sheet_name="old", index=False)
         rows.to_excel(book, sheet_name="new", index=False, startrow=3)
+        book.book.create_chartsheet("bars").add_chart(BarChart())
     for options, words in (
         ({}, "2 sheet old new"), ({"sheet": "nwe"}, "'nwe' old new"),
+        ({"sheet": "bars"}, "'bars' old new"),
         ({"sheet": "new", "skip_rows": 1000}, "1,000 skip_rows"),
     ):  # fmt: skip
         unreadable("mine.xlsx", f"mine.xlsx {words}", label="y", **options)
@@ -287,6 +292,7 @@ def test_sheets_as_excel_has_them(rows):
     book.active.merge_cells("A2:A3")
     book.save("merged.xlsx")
     unreadable("merged.xlsx", "merged.xlsx A2:A3 merged", label="y")
+    unreadable(Path(written(rows, "text.csv")).rename("text.xlsx"), "text xlsx suffix", label="y")
 
 
 def test_several_labels_may_be_positive(rows):
@@ -575,12 +581,16 @@ def text(**columns):
 # What the column x holds where the file can be read, else words of the refusal.
 TEXTS = {
     "bom": ("\ufeff" + CSV, "numbers"), "crlf": (CSV.replace("\n", "\r\n"), "numbers"),
-    "cr": (CSV.replace("\n", "\r"), "numbers"),
+    "cr": (CSV.replace("\n", "\r"), "numbers"), "utf-32": (CSV.encode("utf-32"), "numbers"),
     "blanks": (" \n" + CSV.replace("\n", "\n\t\n", 9).replace(",", ";") + "  ", "numbers"),
-    "utf-16": (CSV.encode("utf-16"), "numbers"),
+    "a short row among semicolons": (f"x;z;y\n1;2\n{CSV[6:]}".replace(",", ";"), "1 open"),
+    "utf-16": (CSV.encode("utf-16"), "numbers"), "no mark": (CSV.encode("utf-16-be"), "numbers"),
     "packed without a suffix": (gzip.compress(CSV.encode()), "numbers"),
     "commas at the ends": (CSV.replace("\n", ",\n"), "numbers"),
-    "a wide line": (CSV + "1,2,1,4\n", "62 4 3"), "a sum below": (CSV + "9.7,308,\n", "61 open"),
+    "a wide line": (CSV + "1,2,1,4\n", "62 4 3"), "a sum": (CSV + "9.7,308,\n", "61 open totals"),
+    "a workbook": (b"PK\3\4\x14\0", "xlsx suffix"), "Parquet": (b"PAR1\x15\0", "parquet, suffix"),
+    "names again": (CSV + CSV, "only: names, units totals 'x' 61 'z'"),
+    "units below the names": (CSV.replace("y", "y\nkm,s,"), "only: 'x' 1 'km' 'z' 's' 'y'"),
     "two tables": (CSV + "\nsummary,count\nrows,120\n", "'x' 'summary'"),
     "thousands by blanks": (text(x=lambda v: f"{v * 1234.56:,.2f}".replace(",", " ")),
      "numbers (decimal point)"),

@@ -172,6 +172,8 @@ def moments_of(values: pd.Series, where: str, date_format: str | None = None) ->
 def check_date_format(text: str | None) -> None:
     """Require a format in which a date can be written and read again."""
     try:
+        if text is not None and "%" not in text:
+            raise ValueError("no part of a date")
         datetime.strptime(EXAMPLE.strftime(text or ""), text or "")
     except ValueError as error:
         raise InputError(f"date_format {text!r} is invalid; give one such as %d.%m.%Y") from error

@@ -34,7 +34,7 @@ from precbench.data.own.problems import (
     listed,
     named_columns,
 )
-from precbench.data.own.roles import ambiguous, refuse
+from precbench.data.own.roles import ambiguous, misfit, refuse
 from precbench.errors import InputError
 from precbench.text import count
 
@@ -79,8 +79,8 @@ class Column:
             return self.categories[int(features.argmax())] if features.any() else "(unknown)"
         number = float(features[0])
         if self.origin is None:
-            # With four digits, or up to 15 before the point
-            return f"{number:.{min(15, max(4, len(f'{abs(number):.0f}')))}g}"
+            n_before = len(f"{abs(number):.0f}")  # digits before the point, of which up to 15 stay
+            return f"{number:.{min(15, max(4, n_before))}g}"
         moment = np.datetime64(self.origin, "m") + round(number * 1440)  # days to minutes
         return str(moment).removesuffix("T00:00")
 
@@ -336,7 +336,7 @@ def _learn_text(
     values: pd.Series, is_text: NDArray[np.bool_], takes_text: bool, where: str
 ) -> Column:
     """Learn the categories of a column of text if `takes_text`; else refuse text, with advice."""
-    name, present = str(values.name), values.notna().to_numpy()
+    present = values.notna().to_numpy()
     texts = texts_of(values[present], where)
     if mostly(texts, OTHER_DATE):
         what = "looks like a date; name the format (date-format), or drop the column"
@@ -347,10 +347,9 @@ def _learn_text(
     text_share = is_text.sum() / present.sum()
     is_mostly_text = text_share > 0.5
     if is_mostly_text:
+        column = _learn_categories(values, most, where)  # raises if there are too many
         if takes_text:
-            return _learn_categories(values, most, where)
-        if n_distinct > most:
-            raise _too_many(values, n_distinct, where)
+            return column
         advice, option = "drop the column, or encode text with categorical: one-hot", "categorical"
     elif (  # numbers and a few different texts, each twice on average, as with "none" or "10+"
         text_share >= _MIXED_SHARE
@@ -361,15 +360,13 @@ def _learn_text(
         advice = "name the column in categorical, correct the text, or drop the column"
     else:  # numbers with typing errors
         advice, option = "correct it or drop the column", "drop"
-    i = int(np.argmax(is_text))
-    value = f"row {values.index[i] + 1}: {str(values.iloc[i])!r}"
-    raise TableError(
+    raise misfit(
+        values,
+        is_text,
+        f"is not a number; {advice}",
         where,
-        f"column {name!r}, {value} is not a number; {advice}",
+        option,
         kind="text" if is_mostly_text else "",  # columns of text share a line
-        column=name,
-        place=value,
-        remedy=(option, name),
     )
 
 
@@ -446,20 +443,14 @@ def _days(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
 def _refuse_gap(values: pd.Series, where: str, word: str = "") -> None:
     """Raise for the first missing value; `word` is its text in the file, such as NA, or ""."""
     name, row = str(values.name), values.index[values.isna()][0] + 1
-    if word:
-        raise TableError(
-            where,
-            f"column {name!r}, row {row}: {word!r} counts as missing; name the column in "
-            "categorical if it is a word, or impute with missing: mean, median or most-frequent",
-            column=name,
-            remedy=("categorical", name),
-        )
+    as_word = f"{word!r} counts as missing; name the column in categorical if it is a word"
+    fault = as_word if word else "the value is missing; fill it, drop the column"
     raise TableError(
         where,
-        f"column {name!r}, row {row}: the value is missing; fill it, drop the column, "
-        "or impute with missing: mean, median or most-frequent",
-        kind="missing",  # columns with such gaps share a line, which shows the place of each
+        f"column {name!r}, row {row}: {fault}, or impute with missing: mean, median or "
+        "most-frequent",
+        kind="" if word else "missing",  # such columns share a line, which shows each place
         column=name,
         place=f"row {row}",
-        remedy=("missing", "median"),
+        remedy=("categorical", name) if word else ("missing", "median"),
     )

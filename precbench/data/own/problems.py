@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 # What an option may name beside columns
 OPTION_WORDS: dict[str, tuple[str, ...]] = {"categorical": ("error", "one-hot"), "numeric": ()}
 _SHOWN = 20  # lines of a message
+_FEW_ROWS = 9  # such as repeated names, units and totals
 _LEAVES_OUT = ("drop", "id")  # options that leave a column out of the features
 # What is said of several columns with the same problem
 _TOGETHER = {
@@ -24,6 +26,8 @@ _TOGETHER = {
     "identifier": "look like identifiers (a different value in every row, gaps or few aside): "
     "add them to --id or --drop, or to --allow to use them",
     "leak": "look like leaks of the label: add them to --drop, or to --allow to use them",
+    "rows": "are wrong in the same few rows only: remove these from the file if they hold names, "
+    "units or totals, else correct them",
 }
 
 
@@ -50,10 +54,12 @@ class TableError(InputError):
         kind: str = "",  # problems of one kind share a line
         column: str = "",
         place: str = "",  # such as the row
+        rows: Collection[int] = (),  # all that are wrong
         remedy: tuple[str, object] | None = None,
     ) -> None:
         super().__init__(f"{where}: {text}")
         self.kind, self.column = kind, column
+        self.rows = tuple(rows) if len(rows) <= _FEW_ROWS else ()
         self.named = f"{column!r} ({place})" if place else repr(column)  # in a shared line
         self.remedies = [] if remedy is None else [remedy]
         self.is_enough = remedy is not None  # the remedy leaves no problem
@@ -118,12 +124,16 @@ class _SeveralError(TableError):
     # All problems of a table as one error, with those of their remedies that are needed.
     def __init__(self, where: str, parts: Sequence[InputError]) -> None:
         self.parts = list(parts)
+        of_table = [part for part in parts if isinstance(part, TableError)]  # others have no remedy
+        n_columns = Counter(part.rows for part in of_table)  # in which these rows are wrong
+        for part in of_table:
+            if part.rows and n_columns[part.rows] > 1:  # no option leaves out a row
+                part.kind, part.remedies, part.is_enough = "rows", [], False
         lines = _lines(where, self.parts)  # fewer than parts, if some share one
         shown = [f"{len(self.parts):,} problems", *(f"  {line}" for line in lines[:_SHOWN])]
         if len(lines) > _SHOWN:
             shown.append(f"  and {len(lines) - _SHOWN:,} more")
         super().__init__(where, "\n".join(shown) if len(lines) > 1 else lines[0])
-        of_table = [part for part in parts if isinstance(part, TableError)]  # others have no remedy
         remedies = [(part.column, remedy) for part in of_table for remedy in part.remedies]
         # A column that is left out needs no other remedy.
         left_out = {value for _, (option, value) in remedies if option in _LEAVES_OUT}

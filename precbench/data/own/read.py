@@ -303,7 +303,7 @@ def read_new_blocks(
     values are counted in `gaps`, and warned of at the end.
     """
     path, file_layout = Path(path), Layout(**layout)
-    kind = format_of(path, format)
+    kind = format_of(path, format, file_layout.sheet)
     if kind != encoding.format and not {kind, encoding.format} <= set(TABLES):
         raise InputError(f"{path}: the model takes {encoding.format}, not {kind}; convert the file")
     if kind not in TABLES:

@@ -33,6 +33,13 @@ def signs(
     be alike, as in a month without hits.
     """
     codes, distinct = _factorised(labels, where, "label")  # distinct[codes] are the labels
+    words = {*labels.map(str).str.strip().str.lower()}
+    if words & {"true", "false"} and words & {"0", "1", "0.0", "1.0"}:
+        warnings.warn(
+            f"{where}: in column {labels.name!r} TRUE counts as the label 1, and FALSE as 0; "
+            "correct the labels if that is wrong",
+            stacklevel=3,
+        )
     counts = np.bincount(codes)
     positives = [positive] if isinstance(positive, str | int | float) else positive
     # If all labels are alike, their sign is known from `positive`, or from a usual 1, 0 or -1.
@@ -178,9 +185,29 @@ def refuse(
 ) -> None:
     """Raise for the first wrong value, if any; with `drop`, to drop the column is the remedy."""
     if wrong.any():
-        i, name = int(np.argmax(wrong)), str(values.name)
-        text = f"column {name!r}, row {values.index[i] + 1}: {str(values.iloc[i])!r} {what}"
-        raise TableError(where, text, column=name, remedy=("drop", name) if drop else None)
+        raise misfit(values, wrong, what, where, "drop" if drop else None)
+
+
+def misfit(
+    values: pd.Series,
+    wrong: NDArray[np.bool_],
+    what: str,
+    where: str,
+    option: str | None,
+    kind: str = "",
+) -> TableError:
+    """Return the error for the first wrong value; the remedy is to name the column in `option`."""
+    name, rows = str(values.name), values.index[wrong] + 1
+    value = f"row {rows[0]}: {str(values[wrong].iloc[0])!r}"
+    return TableError(
+        where,
+        f"column {name!r}, {value} {what}",
+        kind=kind,
+        column=name,
+        place=value,
+        rows=() if option == "categorical" else rows,  # texts may be meant
+        remedy=None if option is None else (option, name),
+    )
 
 
 def ambiguous(values: pd.Series, notations: Sequence[str | None], where: str) -> TableError:
@@ -204,16 +231,22 @@ def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.in
     """Return each row's code, one for all spellings of a value, and the first spelling of each."""
     codes, distinct = pd.factorize(values.astype(object))
     if (missing := codes < 0).any():
-        n, row = int(missing.sum()), values.index[missing][0] + 1
+        n, rows = int(missing.sum()), values.index[missing] + 1
         others = f" (as in {count(n - 1, 'other row')})" if n > 1 else ""
         if what != "label":
             raise InputError(
-                f"{where}: row {row}: the {what} is missing{others}; fill it in, or remove the row"
+                f"{where}: row {rows[0]}: the {what} is missing{others}; fill it in, or remove the "
+                "row"
             )
+        may_be_total = n == 1 and missing[-1]
         raise TableError(
             where,
-            f"row {row}: the label is missing{others}; remove such rows, or rank them with --open",
-            remedy=("open_list", f"{Path(where).stem}-ranked.csv"),
+            f"row {rows[0]}: the label is missing{others}; remove such rows"
+            f"{', as of totals' if may_be_total else ''}, or rank them with --open",
+            column=str(values.name),
+            place=f"row {rows[0]}",
+            rows=rows,
+            remedy=None if may_be_total else ("open_list", f"{Path(where).stem}-ranked.csv"),
         )
     merged = pd.factorize(np.array([canonical(value) for value in distinct], dtype=object))[0]
     return merged[codes], [*distinct[np.unique(merged, return_index=True)[1]]]

@@ -30,6 +30,12 @@ MOST_COLUMNS = 100_000  # a column takes some KiB, however short it is
 _WORKBOOKS = (".xls", ".xlsb", ".ods")
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 TABLES = (*_SEPARATORS, "parquet", "xlsx")
+_CONTENTS = {  # what a file holds, by its first bytes
+    b"PAR1\x15": "parquet",  # a column may be named PAR1 or PK
+    b"PK\x03\x04": "xlsx or another ZIP archive",
+    b"\xd0\xcf\x11\xe0": "xls, or a workbook with a password",
+    b"": "text or packed data",
+}
 _NAMELESS = "Unnamed: "  # pandas' prefix for a column without a name
 _MISSING_TEXTS = (  # what pandas takes for missing
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
@@ -37,6 +43,14 @@ _MISSING_TEXTS = (  # what pandas takes for missing
 )
 # Rows, columns and characters of a cell, as in Excel; characters of all cells
 _SHEET_LIMITS = (1_048_576, 16_384, 32_767, 2**28)
+_WIDE = {  # encodings of two or four bytes a character, by a byte order mark or by their NULs
+    r"\xff\xfe\0\0|\0\0\xfe\xff": "utf-32",
+    r"\xff\xfe|\xfe\xff": "utf-16",
+    r"[^\0]\0\0\0": "utf-32-le",
+    r"\0\0\0[^\0]": "utf-32-be",
+    r"[^\0]\0[^\0]\0": "utf-16-le",
+    r"\0[^\0]\0[^\0]": "utf-16-be",
+}
 _SAMPLE_LINES = 50  # lines from which the separator is detected
 _MANY_LINES = 5  # in one value, as an unclosed quotation mark makes
 
@@ -123,8 +137,13 @@ def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
     """
     if isinstance(source, OwnTable):
         return source
-    chosen = {name: options.get(name) for name in Layout.__dataclass_fields__}
-    layout = Layout(**{name: value for name, value in chosen.items() if value is not None})
+    layout = Layout(
+        **{  # by default as in `Layout`
+            name: options[name]
+            for name in Layout.__dataclass_fields__
+            if options.get(name) is not None
+        }
+    )
     if is_frame(source):
         return table_of(cast("pd.DataFrame", source), layout=layout)
     if not isinstance(source, str | os.PathLike):
@@ -132,7 +151,7 @@ def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
             f"a table must be a path or a frame with named columns, found {type(source).__name__}"
         )
     path = Path(source)
-    kind = format_of(path, options.get("format"))
+    kind = format_of(path, options.get("format"), layout.sheet)
     if kind not in TABLES:
         return OwnTable(path, kind, None)
     # In these columns NA and None are words, not missing values.
@@ -159,10 +178,21 @@ def several(names: str | Sequence[str]) -> list[str]:
     return [*texts, *(part.strip() for text in texts for part in text.split(","))]
 
 
-def format_of(path: Path, name: str | None = None) -> Format:
-    # Return the given format, else the one that the suffix stands for; refuse an unknown one.
+def format_of(path: Path, name: str | None = None, sheet: str | None = None) -> Format:
+    # Return the given format, else the one that the suffix stands for; refuse an unknown one, and
+    # a table whose first bytes are those of another.
     kind = find_format(path, name)
+    with _pandas_errors_as_input_errors(path), path.open("rb") as file:
+        head = file.read(8)
+    content = next(what for first, what in _CONTENTS.items() if head.startswith(first))
+    if kind in TABLES and not content.startswith("text" if kind in _SEPARATORS else kind):
+        raise InputError(
+            f"{path}: the file holds {content}, not {kind}; give it the suffix of what it holds, "
+            f"or save it as {kind}"
+        )
     if kind in get_args(Format):
+        if sheet is not None and kind != "xlsx":
+            raise InputError(f"{path}: {kind} files have no sheets; leave out sheet {sheet!r}")
         return cast("Format", kind)
     if kind.lower() in _WORKBOOKS:
         raise InputError(f"{path}: unknown format {kind!r}; save the sheet as XLSX or CSV")
@@ -212,8 +242,15 @@ def read_blocks(
 
 def _read_whole(path: Path, kind: Format, layout: Layout, words: frozenset[str]) -> OwnTable:
     """Read a table at once, without columns that have neither a name nor a value."""
-    texts = None if layout.decimal == "," else words  # None: all; or 1.234 would be a fraction
-    frame = next(read_blocks(path, kind, layout, texts=texts, words=words))[0]
+    frame, _ = next(
+        read_blocks(
+            path,
+            kind,
+            layout,
+            texts=None if layout.decimal == "," else words,  # None: all; or 1.234 is a fraction
+            words=words,
+        )
+    )
     empty = [name for name in frame if str(name).startswith(_NAMELESS) and frame[name].isna().all()]
     if empty:
         warnings.warn(
@@ -233,9 +270,8 @@ def _nested_as_text(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _is_empty(path: Path, layout: Layout, text: str) -> InputError:
-    if layout.skip_rows:
-        text = f"skip_rows {layout.skip_rows:,} leaves no rows; skip fewer lines"
-    return InputError(f"{path}: {text}")
+    skipped = f"skip_rows {layout.skip_rows:,} leaves no rows; skip fewer lines"
+    return InputError(f"{path}: {skipped if layout.skip_rows else text}")
 
 
 def _with_text_names(frame: pd.DataFrame, where: object) -> pd.DataFrame:
@@ -315,7 +351,7 @@ def _read_csv(
             kept_texts = next(text_blocks)[keep] if keep else pd.DataFrame(index=frame.index)
             if places is not None:  # pandas has not counted the blank rows
                 frame.index = places[frame.index]
-            _warn_of_quotes(path, frame)
+            _warn_of_quotes(path, frame, options["sep"])
             yield frame, kept_texts
 
 
@@ -370,13 +406,14 @@ def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str
 
 def _scan(path: Path) -> tuple[str, bool, bytes]:
     """Return the encoding, whether there may be blank lines, and the last line if it has no end."""
-    # The encoding is UTF-8, UTF-16 with a byte order mark, or else Windows-1252.
+    # The encoding is UTF-8, one of `_WIDE`, or else Windows-1252.
     decoder: Any = codecs.getincrementaldecoder("utf-8")()
     encoding, has_blank, held_back, last_line = "utf-8-sig", False, b"", b""
     with opened(path) as stream:
         while chunk := stream.read(2**20):
-            if stream.tell() == len(chunk) and chunk.startswith((codecs.BOM_LE, codecs.BOM_BE)):
-                return "utf-16", True, b""  # the lines are not looked at, so some may be blank
+            head = chunk[:4].decode("latin-1") if stream.tell() == len(chunk) else ""
+            if wide := [name for first, name in _WIDE.items() if re.match(first, head)]:
+                return wide[0], True, b""  # the lines are not looked at, so some may be blank
             # Line ends are held back until text follows, as blank lines at the end do not count.
             lines = (held_back + chunk).rstrip(b"\r\n \t")
             held_back = (held_back + chunk)[len(lines) :]
@@ -394,12 +431,15 @@ def _scan(path: Path) -> tuple[str, bool, bytes]:
 
 
 def _separator(lines: list[str], usual: str) -> str:
-    """Return the first separator that splits each line into the same number (> 1) of columns."""
-    for separator in dict.fromkeys((usual, ",", ";", "\t", "|")):
-        lengths = {len(r) for r in csv.reader(lines, delimiter=separator) if "".join(r).strip()}
-        if len(lengths) == 1 and lengths != {1}:
-            return separator
-    return usual  # none does
+    """Return the separator that splits most lines into as many columns (> 1) as the first one."""
+    shares = dict.fromkeys((usual, ",", ";", "\t", "|"), 0.0)  # of such lines
+    for separator in shares:
+        rows = csv.reader(lines, delimiter=separator)
+        lengths = [len(row) for row in rows if "".join(row).strip()]  # of rows that are not blank
+        if lengths and lengths[0] > 1:
+            shares[separator] = lengths.count(lengths[0]) / len(lengths)
+    likely = max(shares, key=shares.__getitem__)  # the first of several that are alike
+    return likely if shares[likely] > 0.5 else usual
 
 
 def _places_of_filled_rows(path: Path, options: Mapping[str, Any]) -> NDArray[np.intp]:
@@ -411,17 +451,20 @@ def _places_of_filled_rows(path: Path, options: Mapping[str, Any]) -> NDArray[np
         return np.flatnonzero([r != [] and not re.fullmatch("[ \t]+", "\0".join(r)) for r in rows])
 
 
-def _warn_of_quotes(path: Path, frame: pd.DataFrame) -> None:
-    """Warn where a value has many lines, as behind a quotation mark that is never closed."""
+def _warn_of_quotes(path: Path, frame: pd.DataFrame, separator: str) -> None:
+    """Warn where a value seems to hold other rows, as behind a quotation mark without an end."""
+    cells = re.escape(separator) + r"\S"  # in prose a blank or a line end follows
     for name, values in frame.items():
         if not is_declared_text(values):
             continue
+        values = values[values.str.contains("\n", regex=False, na=False)]
         n_breaks = values.str.count("\n")
-        if n_breaks.max() >= _MANY_LINES:
-            row = frame.index[int(n_breaks.argmax())] + 1
+        holds_rows = values.str.count(cells) == n_breaks * (frame.shape[1] - 1)  # whole ones
+        if (is_odd := (n_breaks >= _MANY_LINES) | holds_rows).any():
+            i = int(is_odd.argmax())  # the first one
             warnings.warn(
-                f"{path}: row {row}, column {name!r} holds {n_breaks.max() + 1:.0f} lines; check "
-                "it for an unclosed quotation mark",
+                f"{path}: row {values.index[i] + 1}, column {name!r} holds {n_breaks.iloc[i] + 1} "
+                "lines; check it for an unclosed quotation mark",
                 stacklevel=6,
             )
 
@@ -471,17 +514,14 @@ def _read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[
     from openpyxl import load_workbook
 
     with closing(load_workbook(path, read_only=True, data_only=True)) as book:
-        if layout.sheet is not None and layout.sheet not in book.sheetnames:
+        sheets = book.worksheets  # without those of charts
+        chosen = [sheet for sheet in sheets if layout.sheet in (None, sheet.title)]
+        if len(chosen) != 1:
+            found = f"no sheet {layout.sheet!r}" if layout.sheet else f"{len(sheets)} sheets"
             raise InputError(
-                f"{path}: no sheet {layout.sheet!r}; name one of {listed(book.sheetnames)}"
+                f"{path}: {found}; name one (sheet) of {listed(sheet.title for sheet in sheets)}"
             )
-        if layout.sheet is None and len(book.sheetnames) > 1:
-            raise InputError(
-                f"{path}: the workbook has {len(book.sheetnames)} sheets; name one (sheet) of "
-                f"{listed(book.sheetnames)}"
-            )
-        sheet: Any = book[layout.sheet or book.sheetnames[0]]
-        lines = _sheet_rows(path, sheet, layout.skip_rows)
+        lines = _sheet_rows(path, chosen[0], layout.skip_rows)
         # The first row with a value holds the column names; columns count from 1.
         filled_rows = ((n, cells) for n, cells in lines if set(cells.values()) - {None})
         top, titles = next(filled_rows, (0, {}))  # the number of that row, and its names by column
@@ -558,8 +598,8 @@ def _pandas_errors_as_input_errors(path: Path) -> Iterator[None]:
         encoding = {"charmap": "Windows-1252"}.get(error.encoding, error.encoding)
         raise InputError(f"{path}: the text is not {encoding}; name the right encoding") from error
     except ImportError as error:
-        is_parquet = path.suffix.lower() == ".parquet"
-        package, extra = ("pyarrow", "parquet") if is_parquet else ("openpyxl", "excel")
+        needed = {".parquet": ("pyarrow", "parquet")}  # else a workbook is read
+        package, extra = needed.get(path.suffix.lower(), ("openpyxl", "excel"))
         raise InputError(f"{path}: {package} is needed; install precbench[{extra}]") from error
     except Exception as error:  # a damaged file has many ways to fail
         reason = " ".join(str(error).split()) or type(error).__name__

@@ -91,10 +91,10 @@ def _fit_methods(
     mixture, k = at.mixture(), at.problem.components  # k: components of a class
     X, y = mixture.sample(rows // 2, rows - rows // 2, at.rng(_ROWS))  # a generator for rows
     solvers: list[tuple[str, float, LinearRanker]] = [("bbr", np.nan, BBR(radius=radius))]
-    for n_pairs in dict.fromkeys([1, *pairs]):  # each once; a single pair is only timed
-        solvers.append(
-            ("lcbr", n_pairs, LCBR(n_pairs, radius=radius, random_state=at.rng(_PAIRS, n_pairs)))
-        )
+    solvers += [
+        ("lcbr", n_pairs, LCBR(n_pairs, radius=radius, random_state=at.rng(_PAIRS, n_pairs)))
+        for n_pairs in dict.fromkeys([1, *pairs])  # each once; a single pair is only timed
+    ]
     if with_loop:
         solvers.append(("bbr-pairs", np.nan, BBR(radius=radius, accumulate="pairs")))
     weights = {}  # by method
