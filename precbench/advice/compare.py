@@ -563,14 +563,18 @@ def _rows(
     group_numbers = number_groups(columns["groups"], "groups") if "groups" in columns else None
     time_order = order_in_time(columns["time"], "time") if "time" in columns else None
     X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else with_short_indices(canonical(X))
-    # Trials are stored by a hash of the content. Sparse rows are sorted now, with int32 indices, so
-    # that equal data have one hash.
+    roles: dict[str, Any] = {"groups": group_numbers, "time": time_order, "imputed": imputed}
+    sha256 = _sha256(X, signs, **roles)
+    return Dataset(name="X", title="X", X=X, y=signs, sha256=sha256, **roles), encoding
+
+
+def _sha256(X: Any, signs: NDArray, groups: Any, time: Any, imputed: Any) -> str:
+    # Return the hash of the content, by which trials are stored. Equal data have one hash: `_rows`
+    # has sorted sparse rows, with int32 indices.
     filled = () if imputed is None else (imputed.how, *imputed.columns)
     parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr, X.shape]
-    content = joblib.hash((*parts, signs, group_numbers, time_order, *filled))
-    sha256 = hashlib.sha256(content.encode()).hexdigest()
-    roles: dict[str, Any] = {"groups": group_numbers, "time": time_order, "imputed": imputed}
-    return Dataset(name="X", title="X", X=X, y=signs, sha256=sha256, **roles), encoding
+    content = joblib.hash((*parts, signs, groups, time, *filled))
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def _plain(column: Any, n_rows: int, name: str) -> Any:

@@ -79,7 +79,7 @@ class Column:  # how a column of a table becomes features
             return self.categories[int(features.argmax())] if features.any() else "(unknown)"
         number = float(features[0])
         if self.origin is None:
-            n_before = len(f"{abs(number):.0f}")  # digits before the point, of which up to 15 stay
+            n_before = len(f"{abs(number):.0f}")  # digits before the point: 4 to 15 are shown
             return f"{number:.{min(15, max(4, n_before))}g}"
         moment = np.datetime64(self.origin, "m") + round(number * 1440)  # days to minutes
         return str(moment).removesuffix("T00:00")
@@ -144,13 +144,13 @@ class Encoding:
     ) -> Self:
         """Learn the encoding of the training rows; see `precbench.data.own.read.read_own_file`.
 
-        With ``missing="error"`` missing values are refused here, and new rows get the median. All
-        problems are raised at once, as one `TableError`.
+        With ``missing="error"`` missing values are refused here; those of new rows become the
+        median. All problems are raised together, as one `TableError`.
         """
         names = list(table.frame.columns) if names is None else names
         columns = _learn_columns(table, names, categorical, missing, numeric)
         n_features = sum(len(column.features) for column in columns)
-        return cls(table.format, n_features, dense=True, columns=columns)  # as `encode` makes X
+        return cls(table.format, n_features, dense=True, columns=columns)  # dense, as by `encode`
 
     def with_notation(self, decimal: str | None, date_format: str | None) -> Self:
         """Return the encoding for rows with another notation of numbers or dates."""
@@ -211,7 +211,7 @@ class Encoding:
         return Imputed(how, tuple(columns)) if columns else None
 
     def spans(self) -> list[tuple[Column, slice]]:
-        """Return each column with the slice of its features in X; without a table each feature."""
+        """Return each column and the slice of its features in X; without a table, of 1 feature."""
         columns = self.columns or [Column(f"feature {j + 1}") for j in range(self.n_features)]
         ends = np.cumsum([0, *(len(column.features) for column in columns)]).tolist()
         return [*zip(columns, map(slice, ends[:-1], ends[1:]), strict=True)]

@@ -49,7 +49,7 @@ def look_for_suspects(
     enough_rows = n_rows >= _FEWEST_ROWS
     enough_of_both = y is not None and min((y > 0).sum(), (y < 0).sum()) >= _FEWEST_OF_A_CLASS
 
-    def add(kind: str, name: str, option: str, what: str) -> None:
+    def add(kind: str, name: str, option: str, what: str) -> None:  # `what` was seen
         text = f"column {name!r} {_TEXTS[kind].format(what, name=name, option=option)}"
         problems.add(TableError(where, text, kind=kind, column=name, remedy=(option, name)))
 
@@ -61,14 +61,14 @@ def look_for_suspects(
         # 0 for other columns: neither identifiers nor codes, and not ranked in groups.
         n_distinct = values.nunique() if is_text or is_whole else 0
         if name not in refused and name not in numeric:  # may be an identifier or a code
-            # Numbers that rise or fall by row may have 1 % duplicates; few values tell nothing.
+            # Numbers that rise or fall (97 %) may have 1 % duplicates; few values tell nothing.
             steps = np.sign(pd.Series(content.numbers).dropna().diff())  # +1: up, -1: down
             least = (0.99 if is_whole and abs(steps.mean()) >= 0.97 else 1.0) * values.count()
             if n_distinct >= max(least, n_rows / 2, _FEWEST_ROWS):
-                option, but = (
+                option, aside = (
                     ("id", "") if n_distinct == n_rows else ("drop", ", gaps or few aside")
                 )
-                add("identifier", name, option, but)
+                add("identifier", name, option, aside)
                 continue  # no need to look for a leak
             is_code = name in padded or (is_whole and enough_rows and _is_code(content.numbers))
             if is_code and name not in categorical:
@@ -127,7 +127,7 @@ def auc_alone(
     values: pd.Series, numbers: NDArray[np.float64], y: NDArray[np.float64], in_groups: bool
 ) -> float:
     """Return the AUC of a column as a score, in the better direction, gaps at the better end."""
-    aucs = [0.5]  # that of a constant
+    aucs = [0.5]  # of a constant
     if in_groups:  # few values, or text: a value ranks by its share of positives
         aucs.append(_auc_of_shares(pd.factorize(values, use_na_sentinel=False)[0], y))
     ordered = values if np.isnan(numbers).all() else numbers

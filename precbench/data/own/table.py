@@ -137,13 +137,8 @@ def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
     """
     if isinstance(source, OwnTable):
         return source
-    layout = Layout(
-        **{  # by default as in `Layout`
-            name: options[name]
-            for name in Layout.__dataclass_fields__
-            if options.get(name) is not None
-        }
-    )
+    given = {name: options.get(name) for name in Layout.__dataclass_fields__}
+    layout = Layout(**{name: value for name, value in given.items() if value is not None})
     if is_frame(source):
         return table_of(cast("pd.DataFrame", source), layout=layout)
     if not isinstance(source, str | os.PathLike):
