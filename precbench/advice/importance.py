@@ -137,7 +137,7 @@ def importance_table(importance: Importance, title: str) -> Table:
         f"{count(importance.splits, 'split')}."
     )
     doubts = [
-        f"More than half of this precision depends on {c.column}: is this known before the label?"
+        f"Over half of this precision depends on {c.column}: is this column known before the label?"
         for c in importance.columns
         if c.loss > importance.average_precision / 2
     ]

@@ -149,7 +149,7 @@ def held_out_lists(
     lists = []
     for split in splits:
         train_weights = None if weights is None else weights[split.train]
-        with warnings.catch_warnings():  # the fit to all rows will repeat all
+        with warnings.catch_warnings():  # the fit to all rows repeats the warnings
             warnings.simplefilter("ignore")
             train = dataset.gathered(split.train, split.train)  # second: rows to fill gaps from
             model = Model.fit(train, dataset.y[split.train], sample_weight=train_weights, **how)

@@ -172,8 +172,8 @@ class OwnRows(FileLayout):
     gain_column: Annotated[
         str | None,
         _profit_option(
-            help="Column with the gain from a row that is a hit (tables only); it is a feature, "
-            "too, unless --drop names it."
+            help="Column with the gain from a row that is a hit (tables only); also a feature, "
+            "unless --drop names the column."
         ),
     ] = None
     cost: Annotated[
@@ -394,7 +394,7 @@ def _ids_as_in_file(options: OwnRows) -> "pd.DataFrame":
     return pd.concat([texts for _, texts in blocks])
 
 
-def _rows_at_top(k: TopK, probabilities: "pd.Series[float]") -> int:
+def _rows_at_top(k: TopK, probabilities: "pd.Series") -> int:
     # Return `k` as a number of rows, at most all; a fraction is of the rows, or of the positives,
     # whose number is not known, but expected from their probabilities.
     n_pos, n_rows = max(1, round(probabilities.sum())), len(probabilities)

@@ -66,6 +66,7 @@ def content_of(
     if are_numbers and (is_time or decimal == "." or values.dtype.kind != "O" or not any(grouped)):
         if date_format:
             fit = moments_of(values[present], where, date_format).notna().mean()
+            # A format of days, unlike one of years, gives back a whole date.
             is_day = datetime.strptime(EXAMPLE.strftime(date_format), date_format) == EXAMPLE
             if (fit == 1 and is_day) or (fit > 0.5 and is_time):
                 return Content("dates", np.full(len(values), np.nan), date_format)
@@ -83,7 +84,7 @@ def content_of(
         amounts = {mark: x for mark, x in parsed.items() if not (np.isnan(x) & present).any()}
         if amounts:
             (mark, numbers), *others = amounts.items()
-            # Another mark matters only if it makes some text another number.
+            # Another mark matters only if some text becomes another number.
             differ = [mark for mark, x in others if not np.array_equal(x, numbers, equal_nan=True)]
             return Content("numbers", numbers, mark, tuple(differ))
     return Content("text", numbers)
@@ -116,7 +117,7 @@ def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.floa
         return np.array([*(_amount(value, decimal) for value in distinct), np.nan])[codes]
     try:
         numbers = pd.to_numeric(values, errors="coerce")
-    except OverflowError:  # an integer above all floats; read from text, it is infinite
+    except OverflowError:  # an integer above all floats; its text reads as infinite
         numbers = pd.to_numeric(values.astype(str), errors="coerce")
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
