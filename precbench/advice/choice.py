@@ -27,12 +27,12 @@ from precbench.text import count
 from precbench.topk import TopK, resolve_k
 
 REFERENCE = "logistic-regression"  # what most people would take
-# The measure that picks the best method of a run without an ensemble: all positives count, those
-# at the top most. An ensemble, which weighs its members, is preferred: where positives are few,
-# picking one method loses more hits, see docs/advice.md.
+# The measure that picks the best method of a run without an ensemble: all positives count, and the
+# higher a positive stands, the more. An ensemble, which weighs its members, comes first: where
+# positives are few, picking a single method loses more hits, see docs/advice.md.
 CHOSEN_BY = "dcg"
-# Share of the best's hits, but at least one hit in a list as long as the file, that makes no
-# difference in practice.
+# A difference of this share of the best method's hits makes no difference in practice; nor does one
+# hit in a list as long as the file.
 MARGIN = 0.05
 
 _VERDICTS = ("equivalent", "undecided", "worse", "incomplete")
@@ -49,14 +49,14 @@ class Expected:
     Attributes
     ----------
     rows : int
-        Of the list.
+        Number of rows in the list.
     k : int
         Number of rows at the top.
     hits, low, high : float
-        Positives among these, and the ends of the 95 % interval of those in one list, as
-        ``precbench score`` expects them.
+        Expected positives among the first `k` rows, and the ends of the 95 % interval of their
+        number in one list, as by ``precbench score``.
     lift : float
-        How many times as many as by chance.
+        `hits` divided by the hits of a random order.
     """
 
     rows: int
@@ -74,46 +74,45 @@ class Choice:
     Attributes
     ----------
     decided : bool
-        Whether the recommended method is significantly better than chance, and no other one may
-        find more by a quarter of its hits.
+        Whether the recommended method is significantly better than chance, and no other method may
+        find over a quarter more hits.
     recommended : str
-        The simplest of the best and its equivalents: logistic regression before other linear
-        methods, these before random features, then other methods, an ensemble last; among equals
-        the better mean. If simple methods are preferred, see `choose_method`.
+        The simplest among `best` and its equivalents: logistic regression, then other linear
+        methods, random features, other methods, an ensemble last; among equally simple methods the
+        better mean. If simple methods are preferred, see `choose_method`.
     best : str
-        An ensemble of several kinds, else the method with the best mean of `CHOSEN_BY`, or of
-        prec@k where a run lacks that measure; but another one if it has significantly more hits.
+        An ensemble, else the method with the best mean of `CHOSEN_BY` (of prec@k where a run lacks
+        this measure); but if some method has significantly more hits, that method.
     equivalent : list of str
-        Those whose difference from the recommended one lies within `margin`, with its whole 95 %
-        interval, and which are significantly better than chance.
+        Methods that are significantly better than chance, and whose difference from the recommended
+        method lies within `margin` with its whole 95 % interval.
     worse : list of str
-        Those significantly worse than the recommended one, and not equivalent.
+        Methods significantly worse than the recommended one, and not equivalent.
     undecided : list of str
-        All others that have results on all splits.
+        All other methods that have results on all splits.
     values : pandas.DataFrame
         A row for each method, the recommended one first, then by the mean: ``solver``, ``form``
         (linear, random features, nonlinear or ensemble), ``n`` splits, ``mean`` of prec@k with
-        ``low`` and ``high``, the ends of its 95 % confidence interval, ``behind``, the recommended
-        one minus this one, with ``behind_low`` and ``behind_high``, the ``p`` and the standard
-        ``error`` of that difference, ``verdict`` (recommended, equivalent, undecided, worse or,
-        without results on all splits, incomplete), ``seconds`` to tune and train, ``chosen``
-        parameters, and ``outcomes`` in words.
+        ``low`` and ``high``, the ends of its 95 % confidence interval, ``behind``, the mean of the
+        recommended method minus this mean, with ``behind_low`` and ``behind_high``, the ``p`` and
+        the standard ``error`` of this difference, ``verdict`` (recommended, equivalent, undecided,
+        worse or, without results on all splits, incomplete), ``seconds`` to tune and train,
+        ``chosen`` parameters, and ``outcomes`` in words.
     k : int
-        Number of rows at the top of a held-out list, about; `expected` has that of a new list.
+        Rows at the top of a held-out list, approximately; `expected` has the `k` of a new list.
     rows, positives : int
-        Of the held-out list, about.
-    splits : int
-        With a result of the recommended method.
-    splits_asked : int
+        Numbers of rows and of positives in a held-out list, approximately.
+    splits, splits_asked : int
+        Splits with a result of the recommended method, and all splits of the run.
     margin : float
-        In hits.
+        How many hits make no difference in practice.
     n_pos : int
         Positives in the file.
     needed : int or None
-        About how many the file should have for a difference of 10 % of the hits to show; None if it
-        decides, or that cannot be told.
+        About how many positives the file should have so that a difference of 10 % of the hits
+        shows; None if the file decides, or if the number cannot be told.
     length : Length or None
-        Of `precbench.compare`: what a new list holds by its length.
+        Forecast of `precbench.compare` for new lists: hits by length.
     expected : Expected or None
         What the recommended method finds in a new list, from `length`.
     """
@@ -139,12 +138,12 @@ class Choice:
     def with_length(self, length: Length) -> "Choice":
         """Return the choice with a forecast for a new list."""
         row = length.table.set_index("length").loc[length.k[0], ["hits", "low", "high", "lift"]]
-        expected = Expected(length.rows, length.k[0], *map(float, row))
+        expected = Expected(length.rows, length.k[0], *map(float, row))  # k[0] decides
         return replace(self, length=length, expected=expected)
 
     @property
     def card(self) -> list[str]:
-        """What to use, the hits to expect, and how sure that is: a sentence each."""
+        """Sentences that say what to use, what hits to expect, and how sure the advice is."""
         return [f"{sentence}." for sentence in _sentences(self) if sentence]
 
     @property
@@ -154,7 +153,7 @@ class Choice:
 
     @property
     def methods(self) -> dict[str, dict[str, Any]]:
-        """The rows of `values` by method."""
+        """The rows of `values` as dictionaries, by method."""
         records: list[dict[Any, Any]] = self.values.to_dict("records")
         return {record["solver"]: record for record in records}
 
@@ -164,14 +163,14 @@ class Choice:
         return self.positives / self.rows
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as values of JSON."""
+        """Return all attributes as values of JSON; ``list`` holds `expected`."""
         rows = self.values.astype(object).where(self.values.notna(), None).to_dict("records")
         attributes = {f.name: getattr(self, f.name) for f in fields(Choice) if f.name != "expected"}
         return {
             **attributes,
             "text": self.text,
             "by_chance": self.by_chance,
-            "values": rows,
+            "values": rows,  # NaN as None
             "list": self.expected and asdict(self.expected),
             "length": self.length and self.length.model_dump(),
         }
@@ -187,7 +186,7 @@ def choose_method(
     run : Run
         Its first metric is ``precision_at_k``.
     dataset : str, optional
-        Default: the first.
+        By default the first of the run.
     prefer : {"best", "simple"}
         "simple" recommends the simplest method that is behind the best by no more than the standard
         error of this difference.
@@ -195,31 +194,31 @@ def choose_method(
     Raises
     ------
     InputError
-        If no method has a result, the first metric is another, or the run has a sweep.
+        If no method has a result, the first metric is not prec@k, or the run has a sweep.
     """
     dataset, metric = dataset or run.datasets[0], run.metrics[0]
     measure = run.measures[metric]
     if run.sweep is not None or measure.name != "precision_at_k":
+        fault = "the run has a sweep" if run.sweep else f"the first metric is {metric}"
         raise InputError(
-            f"{run.name}: the first metric is {metric}{', of a sweep' if run.sweep else ''}; give "
-            "a run without a sweep whose first metric is precision_at_k"
+            f"{run.name}: {fault}; give a run without a sweep whose first metric is precision_at_k"
         )
-    data, test_share = run.data[dataset], run.test_shares.get(dataset, 1.0)
+    data, test_share = run.data[dataset], run.test_shares.get(dataset, 1.0)  # 1: one test set
     held_rows, held_pos = round(data.rows * test_share), round(data.positives * test_share)
     k = resolve_k(measure.parameters["k"], held_pos, held_rows)
     results = run.results[run.results["dataset"] == dataset]
     trials = final_values(results)
     summary = _summary(run, trials, metric)
-    trials = trials[trials["metric"] == metric]  # the summary uses `CHOSEN_BY`, too
-    against = partial(_against, summary=summary, run=run, trials=trials)  # takes a `reference`
+    trials = trials[trials["metric"] == metric]  # only now: the summary also needs `CHOSEN_BY`
+    against = partial(_against, summary=summary, run=run, trials=trials)  # of a `reference` method
     best = _best(run, summary, against)
     chance = held_pos / held_rows
     values = against(best)  # the first row is that of `best`
     if values["mean"].isna().all():
         reasons = "; ".join(values["solver"] + ": " + values["outcomes"])
         raise InputError(
-            f"{run.name}: no method has a result on {dataset} ({reasons}); run it again when the "
-            "causes are mended"
+            f"{run.name}: no method has a result on {dataset} ({reasons}); mend the causes, "
+            "then run the experiment again"
         )
     margin = _margin(measure.parameters["k"], k * values["mean"].iloc[0], test_share)  # in hits
     splits = int(values["n"].max())
@@ -252,24 +251,24 @@ def choose_method(
 
 
 def _margin(k: TopK, best_hits: float, test_share: float) -> float:
-    # Return how many hits make no difference in practice: a share of those of the best method, but
-    # at least one in a list as long as the file. If k is a share of the list, the top of a held-out
-    # list is shorter by the factor `test_share`, and this one hit counts `test_share` there.
+    # Return how many hits make no difference in practice: the share `MARGIN` of `best_hits`, but at
+    # least one hit in a list as long as the file. If k is a share, the top of a held-out list is
+    # shorter by the factor `test_share`, and the one hit becomes `test_share` hits.
     return max(1.0 if isinstance(k, int) else test_share, MARGIN * best_hits)
 
 
 def _decides(values: pd.DataFrame, chance: float) -> bool:
-    # Return whether the first method, the recommended one, is better than chance and no other may
-    # find many more hits. One split has no intervals: NaN compares as false, nothing is decided.
+    # Return whether the first method, the recommended one, is better than chance and no other one
+    # may find many more hits. One split has no interval: NaN compares as false, nothing is decided.
     first, others = values.iloc[0], values[values["verdict"] != "incomplete"].iloc[1:]
     loses_little = others["behind_low"] >= -_MOST_LOST * first["mean"]
-    loses_little |= others["error"] <= NO_WIDTH  # or it has the same difference on all splits
+    loses_little |= others["error"] <= NO_WIDTH  # or the methods differ equally on all splits
     return bool(first["low"] > chance and loses_little.all())
 
 
 def _simplest(values: pd.DataFrame, prefer: Literal["best", "simple"]) -> str:
-    # Return the simplest of the methods that are as good as the first, the best one: those that
-    # are equivalent, or if `prefer` is "simple" behind it by at most the standard error.
+    # Return the simplest of these: the best method (the first row, marked "recommended") and its
+    # equivalents, or if `prefer` is "simple" the methods behind by at most the standard error.
     is_alike = values["verdict"].isin(["recommended", "equivalent"])
     if prefer == "simple":
         is_near = (values["behind"] <= values["error"]) & ~values["verdict"].eq("incomplete")
@@ -286,14 +285,14 @@ def _judged(
     values: pd.DataFrame, k: int, n_tested: int, margin: float, by_chance: float
 ) -> pd.DataFrame:
     # Return the table with a ``verdict`` on each method against the first, the recommended one.
-    # Equal values on all splits give an interval without width: it becomes that of `n_tested` rows.
+    # Intervals without width (values are equal on all splits) become those of `n_tested` rows.
     values = values.copy()
     values["low"], values["high"] = values["low"].clip(lower=0), values["high"].clip(upper=1)
     has_width = values["high"] - values["low"] > NO_WIDTH  # false if NaN, as of one split
     for i in values.index[values["mean"].notna() & ~has_width]:
         mean = min(max(float(values.loc[i, "mean"]), 0.0), 1.0)  # rounding may leave [0, 1]
         values.loc[i, ["low", "high"]] = binomial_interval(mean, n_tested)
-    is_constant = values["behind_high"] - values["behind_low"] <= NO_WIDTH  # on all splits
+    is_constant = values["behind_high"] - values["behind_low"] <= NO_WIDTH  # equal on all splits
     values.loc[is_constant, "behind_low"] -= _RULE_OF_THREE / n_tested
     values.loc[is_constant, "behind_high"] += _RULE_OF_THREE / n_tested
     is_complete = values["n"] == values["n"].max()
@@ -310,8 +309,8 @@ def _judged(
 
 def _needed(undecided: pd.DataFrame, mean: float, n_pos: int) -> int | None:
     # Return how many positives a file like this one, with `n_pos`, should have: so many that the
-    # interval of an undecided difference is plus or minus `_DETECTABLE` of `mean`, that of the
-    # recommended method. None if no method is undecided, or there are no hits.
+    # interval of an undecided difference is plus or minus the share `_DETECTABLE` of `mean`, prec@k
+    # of the recommended method. None if no method is undecided, or there are no hits.
     half_widths = ((undecided["behind_high"] - undecided["behind_low"]) / 2).dropna()
     if half_widths.empty or mean <= 0:
         return None
@@ -322,26 +321,27 @@ def _needed(undecided: pd.DataFrame, mean: float, n_pos: int) -> int | None:
 
 
 def _summary(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
-    # Return a row for each method: its summary of `metric`, the best mean first. ``level`` ranks it
-    # by this mean, ``place`` by that of `CHOSEN_BY`: from 0 for the worst, NaN without all splits.
+    # Return a row for each method, its summary of `metric`, the best mean first. ``level`` is the
+    # rank by this mean, ``place`` the rank by the mean of `CHOSEN_BY`: 0 for the worst method, NaN
+    # for a method without results on all splits.
     chosen_by = CHOSEN_BY if CHOSEN_BY in run.metrics else metric
-    both = trials[trials["metric"].isin([metric, chosen_by])]  # both metrics
-    both = summarise_trials(both, test_shares=run.test_shares).set_index("solver")
-    summary = both[both["metric"] == metric]
-    summary = summary.loc[[solver for solver in run.solvers if solver in summary.index]]
-    choosing_means = both["mean"][both["metric"] == chosen_by].reindex(summary.index)
+    trials = trials[trials["metric"].isin([metric, chosen_by])]
+    summaries = summarise_trials(trials, test_shares=run.test_shares).set_index("solver")
+    summary = summaries[summaries["metric"] == metric]
+    summary = summary.loc[[name for name in run.solvers if name in summary.index]]  # run's order
+    means = summaries["mean"][summaries["metric"] == chosen_by].reindex(summary.index)
     is_complete = summary["n"] == summary["n"].max()
     summary = summary.assign(
         is_complete=is_complete,
         level=levels(summary["mean"].where(is_complete)),  # where: NaN for the others
-        place=levels(choosing_means.where(is_complete)),
+        place=levels(means.where(is_complete)),
     )
     return summary.sort_values("level", ascending=False, kind="stable")
 
 
 def _best(run: Run, summary: pd.DataFrame, against: Callable[[str], pd.DataFrame]) -> str:
-    # Return the best method: an ensemble, else the first by `CHOSEN_BY` (its comment says why); but
-    # another one if it has significantly more hits. `against(name)` compares all methods with one.
+    # Return an ensemble, else the first method by `CHOSEN_BY` (see there). If another method has
+    # significantly more hits, return that method. `against(name)` compares all methods with `name`.
     complete = summary.index[summary["is_complete"]]
     ensembles = [name for name in complete if run.forms.get(name) == "ensemble"]
     by_place = summary["place"].sort_values(ascending=False, kind="stable").index
@@ -358,7 +358,7 @@ def _against(reference: str, summary: pd.DataFrame, run: Run, trials: pd.DataFra
     table = []
     for solver in sorted(summary.index, key=lambda solver: solver != reference):  # reference first
         row, test, error = summary.loc[solver], PairedTest(*[np.nan] * 4), np.nan  # not tested
-        # Values on the splits where both have one; no test if all splits have the same test rows
+        # Values on the splits where both methods have one; no test if all splits share test rows
         of_reference, of_solver = by_split[[reference, solver]].dropna().to_numpy().T
         if solver != reference and len(of_solver) and share is not None:
             test = resampled_test(of_reference, of_solver, share)
@@ -367,7 +367,7 @@ def _against(reference: str, summary: pd.DataFrame, run: Run, trials: pd.DataFra
         table.append(
             {
                 "solver": str(solver),
-                "form": run.forms.get(str(solver), _SIMPLEST_FIRST[-1]),  # unknown: the last
+                "form": run.forms.get(str(solver), _SIMPLEST_FIRST[-1]),  # unknown: last
                 **row[["n", "mean", "low", "high"]],
                 **dict(zip(("behind", "behind_low", "behind_high", "p"), test, strict=True)),
                 "error": error,
@@ -391,7 +391,7 @@ def _sentences(choice: Choice) -> list[str]:
     size = f"with {count(choice.positives, 'positive')} in each held-out list"
     partial_results = f"{choice.recommended} has results on {_splits(choice)} only"
     detect = f"To detect a difference of {100 * _DETECTABLE:.0f} % you need about "
-    needs_a_reason = measured["form"] == "ensemble" and not choice.decided  # as the file gives none
+    needs_a_reason = measured["form"] == "ensemble" and not choice.decided  # the file has none
     return [
         "" if choice.decided else f"This file cannot decide: {size}, {_undecided_because(choice)}",
         f"Use {use}" if choice.decided else f"If you have to choose, use {use}",
@@ -403,8 +403,8 @@ def _sentences(choice: Choice) -> list[str]:
 
 
 def _compared(choice: Choice) -> str:
-    # Return a sentence that compares the recommended method with the best or, if it is the best
-    # itself, with `REFERENCE`; "" if it is that, or if `REFERENCE` lacks results on some splits.
+    # Return a sentence that compares the recommended method with the best or, if the best is
+    # recommended, with `REFERENCE`; "" if `REFERENCE` is recommended or lacks results.
     reference = choice.methods.get(REFERENCE)
     rows = f"in {choice.k:,} of {choice.rows:,} held-out rows"
     if choice.recommended != choice.best:
@@ -431,30 +431,31 @@ def _undecided_because(choice: Choice) -> str:
     return "another method may find a quarter more hits"  # `_MOST_LOST`, see `_decides`
 
 
-def _splits(choice: Choice) -> str:
+def _splits(choice: Choice) -> str:  # such as "8 of 10 splits"
     some = f"{choice.splits} of " if choice.splits < choice.splits_asked else ""
     return f"{some}{count(choice.splits_asked, 'split')}"
 
 
 def _interval(choice: Choice, low: float, high: float, is_difference: bool = False) -> str:
+    # Format an interval of precision as hits, such as " (1.0 to 2.0)"; "" if an end is not finite.
     ends = _ends(choice, low, high, is_difference)
     return f" ({ends})" if ends else ""
 
 
 def _ends(choice: Choice, low: float, high: float, is_difference: bool) -> str:
-    """Format the ends of an interval of precision as hits; "" if one is not finite."""
+    """Format the ends of an interval of precision as hits; "" if an end is not finite."""
     if not np.isfinite([low, high]).all():
         return ""
     return f"{_hits(choice, low, is_difference)} to {_hits(choice, high, is_difference)}"
 
 
 def _hits(choice: Choice, precision: float, is_difference: bool = False) -> str:
-    # Format a precision, or a difference of two, as hits in the first k. Those of a precision are
-    # limited to the range from 0 to k.
+    # Format a precision, or a difference of two precisions, as hits in the first k. The hits of a
+    # precision are limited to the range from 0 to k.
     hits = choice.k * precision
     if not is_difference:
         hits = min(max(hits, 0.0), choice.k)
-    return f"{hits:.1f}" if choice.k <= 1000 else f"{hits:,.0f}"
+    return f"{hits:.1f}" if choice.k <= 1000 else f"{hits:,.0f}"  # tenths only in a short list
 
 
 def choice_table(choice: Choice, title: str) -> Table:
@@ -474,8 +475,8 @@ def choice_table(choice: Choice, title: str) -> Table:
         rows.append([Cell(solver, bold=is_first), *map(Cell, cells)])
     new_list, like_new_list = choice.expected, ""
     if new_list is not None:
-        # Held-out lists are cut at the share of the new list's top, rounded up to whole rows. That
-        # at most doubles the share, unless it is less than half a row: then say that it is larger.
+        # Held-out lists are cut at the share of the new list's top, rounded up to whole rows.
+        # Rounding at most doubles a share, unless the share is below half a row: then say "larger".
         is_larger = choice.k * new_list.rows > 2 * new_list.k * choice.rows
         how = "a larger share than" if is_larger else "as large a share as"
         like_new_list = f", {how} {new_list.k:,} of {new_list.rows:,}"

@@ -86,7 +86,7 @@ class Contest:
     Attributes
     ----------
     document : dict
-        The content of its config file.
+        The content of the experiment's config file.
     experiment : Experiment
     dataset : Dataset
         The list.
@@ -100,12 +100,12 @@ class Contest:
     encoding: Encoding | None = None
 
     @property
-    def config(self) -> str:
+    def config(self) -> str:  # the text of the config file; style None: innermost lists on a line
         style: dict[str, Any] = {"default_flow_style": None, "allow_unicode": True}
         return yaml.safe_dump(self.document, sort_keys=False, **style)
 
     @cached_property
-    def plan(self) -> Plan:
+    def plan(self) -> Plan:  # with `dataset` in place of the one that the config names
         return make_plan(self.experiment, datasets={_NAME: self.dataset})
 
 
@@ -121,11 +121,11 @@ def prepare(
     tuning: Mapping[str, Any] | None = None,
     allow: Sequence[str] | None = None,
 ) -> Contest:
-    """Return the experiment that compares methods on a list: a data set, or a file with options.
+    """Return the experiment that compares methods on `data`: a data set, or a file with options.
 
     The contestants are `solvers`, or those of ``configs/compare.yaml`` with their grids. The first
-    `k` decides. A count of rows is measured as a share of the list to score, `list_rows` long:
-    held-out lists are shorter. The config will lie in `folder`, and names the file relative to it.
+    `k` decides. A count of rows is measured as a share of `list_rows`, since held-out lists are
+    shorter. The config, which will lie in `folder`, names the file relative to this folder.
     """
     k, *others = several_k(k)
     entry: Any  # of the data in the config
@@ -139,37 +139,43 @@ def prepare(
         dataset, encoding = read_own_file(own, **options, allow=allow)
         entry = {"file": os.path.relpath(path, folder), "name": _NAME, **options}
     dataset = replace(dataset, name=_NAME, split_key=None)  # the name seeds splits
-    n_rows = len(dataset.y)
     template = load(shipped("configs") / "compare.yaml").data
-    needs_few_splits = dataset.time is not None or n_rows > _LARGE
+    needs_few_splits = dataset.time is not None or len(dataset.y) > _LARGE
     n_splits = n_splits or (5 if needs_few_splits else template["protocol"]["n_splits"])
-    rule = rule_for_new_lists(dataset, n_splits)  # how the rows are split
-    protocol = {"split": rule.kind, "test_size": rule.test_size, "n_splits": n_splits}
-    protocol |= {"stratified": True} if rule.stratified else {}
-    shares = [share_of_list(length, list_rows or n_rows) for length in (k, *others)]
+    shares = [share_of_list(length, list_rows or len(dataset.y)) for length in (k, *others)]
     # The content of a config; `_with_common` gives its sections ``common`` and ``solvers``.
     document = {
         "name": _name_of(path, folder, label, [k, *others]),
         "title": f"Which method for the top of {path.name}, k = {k}",
         "datasets": [entry],
         "scaling": "none" if issparse(dataset.X) else "standardise",
-        "protocol": {**protocol, "seed": seed},
+        "protocol": {**_division(dataset, n_splits), "seed": seed},
         **_with_common({**template["common"], "k": k}, _entries(template["solvers"], solvers)),
         "tuning": dict(tuning or template["tuning"]),
-        "metrics": [
-            *({"precision_at_k": {"k": share}} for share in dict.fromkeys(shares)),  # each once
-            *(
-                {name: {"k": shares[0]}} if "k" in METRICS[name].parameters else name
-                for name in template["metrics"]
-                if name != "precision_at_k"
-            ),
-        ],
+        "metrics": _with_shares(template["metrics"], shares),
         **{name: template[name] for name in ("checkpoints", "plots")},
     }
-    # Errors of a made document name line 1, column 1.
+    # The document has no text: its errors name line 1, column 1.
     experiment = validated(Document("the comparison", document, {(): (1, 1)}), Experiment, folder)
     _require_divisible(dataset, experiment, path.name)
     return Contest(document, experiment, dataset, encoding)
+
+
+def _division(dataset: Dataset, n_splits: int) -> dict[str, Any]:
+    # Return the keys of a section ``protocol`` that say how the rows are split.
+    rule = rule_for_new_lists(dataset, n_splits)
+    stratified = {"stratified": True} if rule.stratified else {}
+    return {"split": rule.kind, "test_size": rule.test_size, "n_splits": n_splits, **stratified}
+
+
+def _with_shares(metrics: Sequence[str], shares: Sequence[float | str]) -> list[Any]:
+    # Return the section ``metrics`` of a config: prec@k of each share once, then the other metrics;
+    # where these have a `k`, with the first share, which decides.
+    others = [name for name in metrics if name != "precision_at_k"]
+    return [
+        *({"precision_at_k": {"k": share}} for share in dict.fromkeys(shares)),
+        *({name: {"k": shares[0]}} if "k" in METRICS[name].parameters else name for name in others),
+    ]
 
 
 def _name_of(path: Path, folder: Path, label: str, ks: Sequence[TopK]) -> str:
@@ -192,7 +198,7 @@ def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> N
             split, _ = divide_rows(trial, dataset)
             if trial.candidates and trial.folds:
                 divide_into_folds(trial, dataset, split.train)
-            return  # one such split is enough
+            return  # one split without an error is enough
     raise InputError(
         f"{name}: {count(dataset.n_pos, 'positive')} in {len(dataset.y):,} rows are too few to "
         f"train, tune and measure on any of {experiment.protocol.n_splits} splits; add rows"
@@ -200,10 +206,10 @@ def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> N
 
 
 def _entries(known: dict[str, Any], chosen: Sequence[Any] | None) -> dict[str, Any]:
-    # Return the config entries of the chosen methods by their labels; of all `known` ones, those of
-    # the shipped config, if none is chosen. A method is a label, the name of a solver or an object.
+    # Return the config entries of the methods in `chosen` by label; if none is chosen, all entries
+    # of `known`, the shipped config. A method is a label, the name of a solver or an object.
     if not chosen:
-        return {label: entry or {} for label, entry in known.items()}
+        return {label: entry or {} for label, entry in known.items()}  # an empty entry is None
     entries = {}
     for method in chosen:
         if isinstance(method, str):
@@ -221,7 +227,7 @@ def _entries(known: dict[str, Any], chosen: Sequence[Any] | None) -> dict[str, A
 
 
 def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
-    # Return the label and the config entry of a solver or scikit-learn classifier.
+    # Return a label and the config entry of an object: a solver or a classifier of scikit-learn.
     kind = type(estimator)
     name = ".".join([*kind.__module__.split(".")[:2], kind.__name__])  # as in sklearn.svm.LinearSVC
     names = [name] if name in SOLVERS else [n for n in SOLVERS if type(SOLVERS[n]()) is kind]
@@ -246,8 +252,8 @@ def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _changed(estimator: Any, name: str) -> dict[str, Any]:
-    # Return the parameters that differ from the defaults of the registered solver `name`;
-    # `random_state`, which the comparison sets, is ignored.
+    # Return the parameters of `estimator` that differ from the defaults of the registered solver
+    # `name`; `random_state`, which the comparison sets, is ignored.
     defaults, changed = SOLVERS[name]().get_params(deep=False), {}
     for param, value in estimator.get_params(deep=False).items():
         value = value.item() if isinstance(value, np.generic) else value
@@ -259,8 +265,8 @@ def _changed(estimator: Any, name: str) -> dict[str, Any]:
 
 
 def _with_common(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
-    # Return the sections ``common`` and ``solvers`` of a config. If a classifier of scikit-learn is
-    # among `entries`, the common parameters, which are not for it, go into each entry of `ours`.
+    # Return the sections ``common`` and ``solvers`` of a config. A classifier of scikit-learn takes
+    # no common parameters: if `entries` has one, each entry of `ours` gets them instead.
     ours = {n: e for n, e in entries.items() if not e.get("solver", n).startswith("sklearn.")}
     if len(ours) == len(entries):
         return {"common": shared_parameters(common, ours), "solvers": entries}
@@ -269,7 +275,7 @@ def _with_common(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, A
 
 
 def shared_parameters(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
-    """Return the common parameters that some solver has; a config with others is refused."""
+    """Return the common parameters that some solver of `entries` has: configs accept no others."""
     solvers = {entry.get("solver", label) for label, entry in entries.items()}
     known = {name for solver in solvers for name in solver_defaults(solver)}
     return {name: value for name, value in common.items() if name in known}
@@ -307,19 +313,19 @@ def compare(
         Two labels, the greater is the positive class.
     k : int, float or str, or a list of these
         Length of the top of the list to score: a count of rows, a fraction of the positives such as
-        0.25, or of the rows such as ``"1 %"``. As a share of the rows it is applied to held-out
-        lists, of up to 30 % of them. Of several the first decides; ``choice.length`` has all.
+        0.25, or of the rows such as ``"1 %"``. Held-out lists have up to 30 % of the rows: a count
+        becomes a share there. Of several k the first decides; ``choice.length`` has all.
     groups : array-like of shape (n_samples,), optional
         Rows with the same value stay together.
     time : array-like of shape (n_samples,), optional
         Numbers, or dates as text: train on the past, test on the latest rows.
     categorical : {"error", "one-hot"} or sequence of str
-        Treatment of text in a frame, or its columns of categories, be they text or numbers.
+        Treatment of text in a frame, or the columns whose text or numbers are categories.
     missing : {"error", "mean", "median", "most-frequent"}
         Treatment of missing values in a frame.
     solvers : sequence of str, of solvers or of classifiers of scikit-learn, optional
         Contestants, see ``precbench list solvers``; by default those of ``configs/compare.yaml``.
-        Classifiers keep their parameters, which must be numbers or text, but for `random_state`.
+        Classifiers keep all parameters but `random_state`; these must be numbers or text.
     n_splits : int, optional
         By default 10, and 5 with times or for more than 50,000 rows.
     list_rows : int, optional
@@ -327,23 +333,22 @@ def compare(
     prefer : {"best", "simple"}
         "simple" recommends the simplest method within one standard error of the best.
     gain : float or array-like of shape (n_samples,), optional
-        A number for all hits, or for each row what it gains if a hit; see ``choice.length.profit``.
+        What every hit gains, or for each row its gain as a hit; see ``choice.length.profit``.
     cost : float, default=0.0
         What each row of the list costs.
     random_state : int, default=0
     n_jobs : int, optional
-        Number of worker processes; by default, and with -1, one for each core. The results do not
-        depend on it.
+        Worker processes; by default, and with -1, one for each core. Results are always the same.
     folder : path-like, optional
         Where to keep the records, so that an interrupted comparison can resume; by default nowhere.
     verbose : bool, default=False
-        Whether to show a bar, in a notebook, too.
+        Whether to show a bar of progress, also in a notebook.
 
     Returns
     -------
     Comparison
-        ``recommended``, as ``text`` a paragraph, ``table``, ``length``; it can ``plot()``,
-        ``fit()`` and ``explain(rows)``.
+        With ``recommended``, the paragraph ``text``, ``table`` and ``length``, and the methods
+        ``plot()``, ``fit()`` and ``explain(rows)``.
 
     Raises
     ------
@@ -366,7 +371,7 @@ def compare(
         raise InputError(f"solvers must be a list, found {solvers!r}; give [{solvers!r}]")
     if prefer not in ("best", "simple"):
         raise InputError(f"prefer must be 'best' or 'simple', found {prefer!r}")
-    integers = [("n_splits", n_splits, 1), ("list_rows", list_rows, 1)]  # with their minimum
+    integers = [("n_splits", n_splits, 1), ("list_rows", list_rows, 1)]  # name, value, least
     for name, number, least in [*integers, ("random_state", random_state, 0)]:
         if number is not None and not (isinstance(number, Integral) and number >= least):
             raise InputError(f"{name} must be an integer of at least {least}, found {number!r}")
@@ -375,7 +380,7 @@ def compare(
     require_same_rows(X, y=y, groups=groups, time=time, gain=gain)
     dataset, encoding = _rows(X, y, categorical, missing, groups, time)
     worth, amounts = _worth(gain, cost, len(dataset.y))
-    list_rows = list_rows and int(list_rows)  # it may be an integer of NumPy
+    list_rows = list_rows and int(list_rows)  # from an integer of NumPy; None stays None
     contest = prepare(
         dataset,
         several_k(k),
@@ -397,15 +402,15 @@ def compare(
             write_results(plan, store)
         run = read_run(store.folder)
         choice = choose_method(run, prefer=prefer)
-        choice, recipe = as_compared(  # adds the length, and the recipe to fit
+        choice, recipe = as_compared(  # adds the hits by length, and how to fit
             contest, run, choice, several_k(k), list_rows=list_rows, worth=worth, amounts=amounts
         )
     return Comparison(**vars(choice), recipe=recipe)
 
 
 def _worth(gain: Any, cost: float, n_rows: int) -> tuple[Worth | None, Any]:
-    # Return what hits and rows are worth (None without gain and cost), and what each row gains if
-    # it is a hit (None if all hits gain the same).
+    # Return what hits and rows are worth (None without gain and cost), and what each row gains as a
+    # hit (None if all hits gain the same).
     if not np.ndim(gain):  # None, or one number
         return (None if gain is None and not cost else Worth(gain, cost=cost)), None
     amounts = _plain(gain, n_rows, "gain")  # numbers, flags or text
@@ -429,10 +434,11 @@ class Recipe:
         Arguments of `Model.fit`.
     quality : Quality
     lists : sequence of HeldOut
-        Of each split: they calibrate the model.
+        The held-out list of each split, to calibrate the model.
     test_share : float
+        Share of the rows that a split holds out.
     splits : sequence of RowSplit
-        On which the importance of columns is measured.
+        Splits on which the importance of columns is measured.
     data : Dataset
     encoding : Encoding or None
     """
@@ -447,14 +453,14 @@ class Recipe:
 
     @cached_property
     def importance(self) -> Importance | None:
-        """Which columns matter on held-out rows; None where that cannot be measured."""
+        """Which columns matter on held-out rows; None where the importance cannot be measured."""
         try:
             return importance_of(self.data, self.splits, self.how, self.encoding)
         except InputError:  # a model cannot keep this method
             return None
 
     def fit(self) -> Model:
-        """Fit a model to all rows; add quality, calibration and, if encoded, a profile of rows."""
+        """Return a model of all rows, with quality, calibration and, if encoded, a profile."""
         data, encoding = self.data, self.encoding
         model = Model.fit(data.X, data.y, encoding=encoding, **self.how)
         quality = self.quality.model_copy(update={"importance": self.importance})
@@ -484,18 +490,18 @@ class Comparison(Choice):
         """Hits among the first `k` rows of held-out lists, the recommended method first."""
         methods = self.values.set_index("solver").rename_axis("method")
         hits = methods[["mean", "low", "high", "behind", "behind_low", "behind_high"]] * self.k
-        hits[["low", "high"]] = hits[["low", "high"]].clip(0, self.k)  # no more than k
+        hits[["low", "high"]] = hits[["low", "high"]].clip(0, self.k)  # 0 to k can be hits
         return hits.rename(columns={"mean": "hits"}).join(methods[["p", "verdict", "seconds"]])
 
     def plot(self) -> "Figure":
         """Draw hits, precision, recall and profit against the length of the list."""
-        assert self.length is not None
+        assert self.length is not None  # `compare` sets the length
         return length_sheet(self.length).figure()
 
     def fit(self) -> Model:
-        """Fit the recommended method to all rows, as it was tuned most often.
+        """Return the recommended method, fitted to all rows as it was tuned most often.
 
-        It is also fitted to the training rows of five splits, to see which columns matter.
+        The method is also fitted to the training rows of five splits, to see which columns matter.
 
         Raises
         ------
@@ -509,10 +515,10 @@ class Comparison(Choice):
         return self._model.explain(rows)
 
     @cached_property
-    def _model(self) -> Model:
+    def _model(self) -> Model:  # kept, so that `fit` and `explain` fit once
         return self.recipe.fit()
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str:  # what a notebook shows
         assert self.length is not None
         return render(
             "comparison.html.j2",
@@ -524,7 +530,7 @@ class Comparison(Choice):
 def _rows(
     X: Any, y: Any, categorical: Categorical, missing: Missing, groups: Any, time: Any
 ) -> tuple[Dataset, Encoding | None]:
-    # Return a data set of these rows and labels, and the encoding that was learnt if X is a frame.
+    # Return a data set of these rows and labels, and the encoding learnt from a frame, else None.
     encoding, imputed = None, None  # imputed: the values that were filled in
     if is_frame(X):
         table = table_of(X, "X")
@@ -548,7 +554,7 @@ def _rows(
         names, problems = [column.name for column in encoding.columns], Problems("X")
         look_for_suspects(table, names, signs, problems, numeric=names)  # numeric: leaks only
         for leak in problems.errors:
-            warnings.warn(f"{leak}", stacklevel=3)
+            warnings.warn(f"{leak}", stacklevel=3)  # names the line that calls `compare`
     columns = {  # those that are given
         name: pd.Series(_plain(values, len(y), name), name=name)
         for name, values in (("groups", groups), ("time", time))
@@ -557,18 +563,22 @@ def _rows(
     group_numbers = number_groups(columns["groups"], "groups") if "groups" in columns else None
     time_order = order_in_time(columns["time"], "time") if "time" in columns else None
     X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else with_short_indices(canonical(X))
-    # Trials are stored by a hash of the content. Sparse rows are sorted now, with int32 indices, so
-    # that equal data have one hash.
-    filled = () if imputed is None else (imputed.how, *imputed.columns)
-    parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr, X.shape]
-    content = joblib.hash((*parts, signs, group_numbers, time_order, *filled))
-    sha256 = hashlib.sha256(content.encode()).hexdigest()
     roles: dict[str, Any] = {"groups": group_numbers, "time": time_order, "imputed": imputed}
+    sha256 = _sha256(X, signs, **roles)
     return Dataset(name="X", title="X", X=X, y=signs, sha256=sha256, **roles), encoding
 
 
+def _sha256(X: Any, signs: NDArray, groups: Any, time: Any, imputed: Any) -> str:
+    # Return the hash of the content, by which trials are stored. Equal data have one hash: `_rows`
+    # has sorted sparse rows, with int32 indices.
+    filled = () if imputed is None else (imputed.how, *imputed.columns)
+    parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr, X.shape]
+    content = joblib.hash((*parts, signs, groups, time, *filled))
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
 def _plain(column: Any, n_rows: int, name: str) -> Any:
-    # Return the argument `name` as an array of numbers or text, one for each row, none missing.
+    # Return the argument `name` as an array with a number, flag or text for each row; refuse gaps.
     values = np.asarray(column)
     if values.shape != (n_rows,):
         raise InputError(f"{name} must have the shape ({n_rows},) of y, found {values.shape}")
@@ -583,7 +593,7 @@ def _plain(column: Any, n_rows: int, name: str) -> Any:
 def report_length(
     length: Length, folder: str | os.PathLike[str], tables: Sequence[Table] = (), command: str = ""
 ) -> None:
-    """Write a `Length` into a results folder, and renew the report there."""
+    """Write a `Length` into a results folder, and write the report there again."""
     store = Store(folder)
     with store.lock():
         write_length(length, store.folder, tables, command)
@@ -602,8 +612,8 @@ def as_compared(
 ) -> tuple[Choice, Recipe]:
     """Return a choice with a forecast for new lists, and the recipe that fits its method.
 
-    The recipe fits a model (``how``) with the parameters that most splits chose. On a split that
-    chose others the method is fitted again with these, so that all scores have the model's scale.
+    The recipe fits a model with the parameters that most splits chose (``how``). On a split that
+    chose others the method is fitted again by ``how``: all scores get the scale of the model.
     """
     data, method = contest.dataset, choice.recommended
     # Of each split: its trial, the record of this trial, and the scores of its held-out rows
@@ -613,7 +623,7 @@ def as_compared(
     for split, (_, record, scores) in zip(splits, scored, strict=True):
         if record.chosen != most_chosen:
             with suppress(InputError):  # keep the scores if a model cannot hold the method
-                scores = held_out_lists(data, [split], how)[0].scores
+                [(_, scores, _)] = held_out_lists(data, [split], how)  # labels, scores, gains
         gains = None if amounts is None else amounts[split.test]
         lists.append(HeldOut(data.y[split.test], scores, gains))
     share = run.test_shares[_NAME]  # of the rows that a split holds out
@@ -626,7 +636,7 @@ def as_compared(
 
 
 def _quality(contest: Contest, run: Run, choice: Choice, k: TopK, length: Length) -> Quality:
-    # Return the measured quality of the recommended method, for its model to state.
+    # Return the measured quality of the recommended method, which its model will state.
     method, protocol = choice.methods[choice.recommended], contest.experiment.protocol
     final = final_values(run.results)
     aucs = final["value"][final["solver"].eq(choice.recommended) & final["metric"].eq("auc")]
@@ -649,8 +659,8 @@ def _quality(contest: Contest, run: Run, choice: Choice, k: TopK, length: Length
 def _fit_arguments(
     contest: Contest, method: str, chosen: Sequence[dict[str, Any]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    # Return the arguments of `Model.fit` for a method, and the tuned ones among them: those that
-    # most splits have `chosen`. Common parameters that the solver lacks are left out.
+    # Return the arguments of `Model.fit` for a method, and among these the tuned ones, as most
+    # splits have `chosen` them. Common parameters that the solver lacks are left out.
     experiment = contest.experiment
     entry, seed = experiment.solvers[method], experiment.protocol.seed
     [(most_chosen, _)] = Counter(tuple(params.items()) for params in chosen).most_common(1)
@@ -667,5 +677,5 @@ def _fit_arguments(
     return {"solver": entry.solver, "scaling": experiment.scaling or "none", **params}, tuned
 
 
-def cores() -> int:
+def cores() -> int:  # that this process may use; at least 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

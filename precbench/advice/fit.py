@@ -35,8 +35,8 @@ def fit(
 ) -> Model:
     """Fit a model to all rows of a labelled table, after measuring how well it ranks new ones.
 
-    As ``precbench fit`` does: models fitted to 70 % of the rows are measured on the others, or,
-    with a column of times, models fitted to the past on the period that follows.
+    As ``precbench fit`` does: models fitted to 70 % of the rows are measured on the other 30 %, or,
+    with a column of times, models fitted to the past are measured on the period that follows.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def fit(
     weight : str, optional
         Column of weights of the training rows; not a feature.
     gain : float or str, optional
-        What each hit gains, or the column with what each row gains if it is a hit.
+        What each hit gains, or the name of a column that holds the gain of each row as a hit.
     cost : float, optional
         What each row of the list costs.
     list_rows : int, optional
@@ -65,7 +65,7 @@ def fit(
     n_splits : int, default=5
     random_state : int, default=0
     allow : sequence of str
-        Columns to use though they look like a leak, an identifier or a code.
+        Columns to use even if they look like a leak, an identifier or a code.
     **reading
         ``positive``, ``groups``, ``time``, ``drop``, ``id``, ``categorical``, ``numeric``,
         ``missing`` and ``format`` of `precbench.data.own.read.read_own_file`.
@@ -73,7 +73,7 @@ def fit(
     Returns
     -------
     Model
-        It can ``rank`` and ``explain`` rows and ``save`` itself; ``about`` has the quality.
+        With the methods ``rank``, ``explain`` and ``save``; ``about`` holds the measured quality.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def fit(
     True
     """
     ks = several_k(k)
-    if solver is not None:  # an invalid one raises an error before the table is read
+    if solver is not None:  # only to raise an error before the table is read
         _parameters(solver, params or {}, ks[0], random_state)
     column, number = (gain, None) if isinstance(gain, str) else (None, gain)
     worth = None if gain is None and cost is None else Worth(number, column, cost or 0.0)
@@ -104,11 +104,11 @@ def fit(
     dataset, encoding = read_own_file(own, label=label, allow=allow, **reading)
     del own  # frees its memory
     X, n_rows = dataset.X, len(dataset.y)
-    for length in ks:  # only to raise an error if one is too large
+    for length in ks:  # only to raise an error if a length is too large
         resolve_k(length, dataset.n_pos, list_rows or n_rows)
     if solver is None:
         solver = "sgd-avg" if issparse(X) or fourier else RECOMMENDED
-    if scaling is None:  # trees need none, random features do
+    if scaling is None:  # trees (`to_trees`) need none, random features do
         is_scaled = fourier or not hasattr(make_solver(solver, {}), "to_trees")
         scaling = "standardise" if is_scaled and not issparse(X) else "none"
     how: dict[str, Any] = {"solver": solver, "scaling": scaling}  # arguments of `Model.fit`

@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from precbench.data.own.encoding import Encoding
     from precbench.model.model import Model
 
-_MOST_ROWS, _MOST_COLUMNS = 2_000, 20  # measured on each split, so that it takes seconds
-_EXPLAINED = 50  # rows: where there are more columns, contributions to their scores choose
+_MOST_ROWS, _MOST_COLUMNS = 2_000, 20  # measured on each split, so that a split takes seconds
+_EXPLAINED = 50  # rows whose contributions to scores choose the columns, where there are more
 _MOST_VALUES = 2**22  # of these contributions, which take 32 MiB
 
 
-class _OfColumn(Fields):
+class _OfColumn(Fields):  # the importance of one column
     column: str
-    loss: Number
+    loss: Number  # of average precision
     interval: Annotated[list[Number], Field(min_length=2, max_length=2)] | None = None
 
 
 class Importance(Fields):
     """What average precision loses where the values of a column are shuffled, as values of JSON.
 
-    Means over the splits with their 95 % intervals, None of one split; the greatest loss first.
-    Measured are at most 2,000 held-out rows of each split, half of them positive if so many are,
-    and 20 columns, those with the greatest contributions.
+    Losses are means over the splits, the greatest first, with 95 % intervals (None for one split).
+    At most 2,000 held-out rows of each split are measured, half of them positive if there are
+    enough, and the 20 columns that contribute most to scores.
     """
 
     splits: Count
@@ -45,7 +45,7 @@ class Importance(Fields):
 
 
 class Shuffling:
-    """Measures the importance of columns by shuffling each, split by split."""
+    """Measures the importance of columns: `measure` each split, then ask for `importance`."""
 
     def __init__(self, encoding: "Encoding | None" = None):
         self._encoding = encoding
@@ -54,12 +54,12 @@ class Shuffling:
         self._splits: list[tuple[int, int, float, list[float]]] = []
 
     def measure(self, model: "Model", X: Any, y: NDArray[np.float64]) -> None:
-        """Shuffle each column of rows that a model was not fitted to, and keep what it loses."""
+        """Shuffle each column of held-out rows, and keep what average precision `model` loses."""
         model = replace(model, encoding=self._encoding)  # names the columns and their features
         rng = np.random.default_rng(len(self._splits))  # another seed for each split
         sample = _sample(y, rng)
         X, y = X[sample], y[sample]
-        if self._columns is None:  # the first split chooses the columns of all
+        if self._columns is None:  # the first split chooses the columns for all splits
             self._columns = _most_contributing(model, X, rng)
         intact, losses = average_precision(y, model.decision_function(X)), []  # before shuffling
         for _, features in self._columns:
@@ -88,7 +88,7 @@ class Shuffling:
 
 
 def _sample(y: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
-    """Draw at most `_MOST_ROWS` row numbers, half of each class if both have so many; ascending."""
+    # Return up to `_MOST_ROWS` drawn row numbers, ascending; half of each class if it has enough.
     positive, negative = (rng.permutation(np.flatnonzero(sign * y > 0)) for sign in (1, -1))
     n_pos = min(len(positive), max(_MOST_ROWS // 2, _MOST_ROWS - len(negative)))
     return np.sort(np.concatenate([positive[:n_pos], negative[: _MOST_ROWS - n_pos]]))
@@ -113,7 +113,7 @@ def _most_contributing(model: "Model", X: Any, rng: np.random.Generator) -> list
 
 def _shuffled(X: Any, features: slice, order: NDArray[np.intp]) -> Any:
     # Return a copy of X in which the values of `features` are exchanged between rows: each row gets
-    # all of them from one other row, by the permutation `order`.
+    # all these values from one row, by the permutation `order`.
     if isinstance(X, np.ndarray):
         X = X.copy()
         X[:, features] = X[order, features]
@@ -126,7 +126,7 @@ def _shuffled(X: Any, features: slice, order: NDArray[np.intp]) -> Any:
 
 
 def importance_table(importance: Importance, title: str) -> Table:
-    """Return the importance of columns as a table; a note asks if a dominant one is a leak."""
+    """Return the importance of columns as a table; a note asks if a dominant column is a leak."""
     rows = [
         [c.column, f"{c.loss:.3f}", "{:.3f} to {:.3f}".format(*c.interval) if c.interval else ""]
         for c in importance.columns
@@ -137,7 +137,7 @@ def importance_table(importance: Importance, title: str) -> Table:
         f"{count(importance.splits, 'split')}."
     )
     doubts = [
-        f"More than half of this precision depends on {c.column}: is it known before the label?"
+        f"Over half of this precision depends on {c.column}: is this column known before the label?"
         for c in importance.columns
         if c.loss > importance.average_precision / 2
     ]

@@ -1,7 +1,7 @@
 """How long a list should be: hits, precision, recall, lift and profit against its length.
 
-Hits are those that ``precbench score`` expects of held-out rows; 95 % of such lists keep to the
-intervals.
+Hits are expected from held-out rows, as by ``precbench score``; intervals hold the hits of 95 % of
+such lists.
 """
 
 import decimal
@@ -37,9 +37,8 @@ _FILE = "length.json"
 _STEPS = 20  # lengths for each factor of ten, rounded to two digits
 _SHOWN = (1, 2, 5)  # first digits of the lengths that a table shows
 _AROUND = 20.0  # a table reaches from k / 20 to 20 k
-_MOST_WORTH = 1e15
-_PANEL = 2.6  # inches
-_WIDTH = 6.4
+_MOST_WORTH = 1e15  # of a gain or cost: squares and sums over rows stay finite
+_PANEL, _X_LABEL, _WIDTH = 2.6, 0.3, 6.4  # inches: heights of a panel and below all, width
 _SIX_DIGITS = decimal.Context(prec=6, rounding=decimal.ROUND_DOWN)  # significant ones
 
 
@@ -50,11 +49,11 @@ class Worth:
     Attributes
     ----------
     gain : float or None
-        Of each hit; None where `column` has them.
+        Gain of each hit; None where `column` holds the gains.
     column : str or None
-        Of the amounts in `HeldOut`.
+        Name of the column with the amounts of `HeldOut`.
     cost : float
-        Of each row, hit or not.
+        Cost of each row, hit or not.
     """
 
     gain: float | None = None
@@ -71,7 +70,7 @@ class Worth:
         if (self.gain is None) == (self.column is None):
             raise InputError(
                 f"gain: found {'a number and a column' if self.column else 'a cost alone'}; give "
-                "either one number for all hits, or a column with one for each row"
+                "either one number for all hits, or a column with a number for each row"
             )
 
 
@@ -83,10 +82,10 @@ class Profit(Fields):
     gain, column, cost
         See `Worth`.
     best, low, high : int
-        The length with the largest expected profit, 0 if none has one, and the shortest and the
-        longest whose profit does not differ significantly (5 %) from it.
+        The length with the largest expected profit, 0 if no length pays; and the shortest and the
+        longest length whose profit does not differ significantly (5 %) from the largest.
     profit, profit_low, profit_high : float
-        Of a list of this length, and the interval that 95 % of such lists keep to.
+        Expected for a list of length `best`, and the interval that holds 95 % of such lists.
     """
 
     gain: Number | None
@@ -111,7 +110,7 @@ class Length(Fields):
     ----------
     method : str
     rows : int
-        To choose from.
+        New rows to choose from.
     splits : int
     k : list of int
         The lengths that were asked for.
@@ -132,21 +131,23 @@ class Length(Fields):
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
-        # Require all columns, of equal length, and `k` among the lengths.
+        # Require all columns, of equal length, and lengths of at least 1 that include `k`.
         names = _CURVE + (_OF_PROFIT if self.profit else ())
         sizes = {len(column) for column in self.curve.values()}
         if not self.curve.keys() >= {*names} or len(sizes) != 1:
             raise ValueError(f"curve: expected columns {', '.join(names)} of equal length")
-        if not {*self.k} <= {*self.curve["length"]} or min(self.curve["length"]) < 1:
-            raise ValueError("curve: a length is below 1, or k is not among the lengths")
+        if not {*self.k} <= {*self.curve["length"]}:
+            raise ValueError("curve: k is not among the lengths")
+        if min(self.curve["length"]) < 1:
+            raise ValueError("curve: a length is below 1")
         return self
 
     @property
-    def table(self) -> pd.DataFrame:
+    def table(self) -> pd.DataFrame:  # `curve`, a row for each length
         return pd.DataFrame(self.curve)
 
 
-class _Stored(Length):
+class _Stored(Length):  # the content of length.json
     of: str  # digest of the results
     tables: list[Table] = Field(default_factory=list)
     command: str = ""
@@ -163,7 +164,7 @@ def measure_length(
     list_rows: int | None = None,
     worth: Worth | None = None,
 ) -> Length:
-    """Forecast hits and profit of a list of `list_rows` new rows, by its length.
+    """Return what the top of a list of `list_rows` new rows is expected to hold, by its length.
 
     `lists` are the held-out parts, a `test_share` each, of a file with `n_rows` rows and `n_pos`
     positives.
@@ -174,8 +175,8 @@ def measure_length(
     n_held = len(scores) / len(lists)  # rows of a held-out list, on average
     n_expected = round(n_pos * rows / n_rows)  # positives in the new list
     k_rows = list(dict.fromkeys(resolve_k(length, n_expected, rows) for length in k))  # each once
-    # The shortest preferred length: new rows for which one held-out row stands.
-    lengths = np.array(sorted({*k_rows, *_preferred(math.ceil(rows / n_held), rows)}))
+    # The shortest round length: so many new rows as one held-out row stands for.
+    lengths = np.array(sorted({*k_rows, *_round_lengths(math.ceil(rows / n_held), rows)}))
     # Depths are in the pooled held-out lists: the same shares of their rows as lengths of `rows`.
     curves, depths = calibration.curves(scores), lengths * (len(scores) / rows)
     # Mean probabilities at the top, by curve and length: the pooled curve first, then one per split
@@ -186,7 +187,7 @@ def measure_length(
     ]
     by_chance, precision = curves[0].mean(), precisions[0]  # by the pooled curve
     recall, lift = precision * lengths / (by_chance * rows), precision / by_chance
-    # Of hits three columns: the expected number, and the ends of its interval
+    # `hits` becomes three columns: the expected number, and the ends of its interval.
     curve = dict(zip(_CURVE, (lengths, *np.transpose(hits), precision, recall, lift), strict=True))
     profit = None
     if worth is not None:
@@ -199,12 +200,12 @@ def measure_length(
 
 
 def share_of_list(k: TopK, rows: int) -> float | str:
-    """Return `k` as it is if it is a share, else as a share of `rows`, for lists of another length.
+    """Return a share `k` as it is, a count as a share of `rows`, for lists of another length.
 
     Raises
     ------
     InputError
-        If the list is shorter.
+        If `k` exceeds `rows`.
     """
     if not isinstance(k, int):
         return k
@@ -212,18 +213,16 @@ def share_of_list(k: TopK, rows: int) -> float | str:
     return f"{_SIX_DIGITS.divide(100 * k, rows):f} %"  # rounded down, as `resolve_k` rounds up
 
 
-def _preferred(least: int, most: int) -> list[int]:
-    # Return round numbers from `least` on, each some 12 % above the one before, and last `most`.
+def _round_lengths(least: int, most: int) -> list[int]:
+    # Return round numbers from `least` to `most`, in no order, and `most`. Below 10 all are round;
+    # then each is some 12 % above the one before.
     powers = np.arange(_STEPS * math.log10(most) + 1)
     numbers = {round(float(f"{10 ** (power / _STEPS):.2g}")) for power in powers}
     return [*(number for number in numbers if least <= number < most), most]
 
 
 class _Amounts:
-    """Gains of the held-out rows, added up from the top of each list.
-
-    `depths` (n_lists, n_lengths) are numbers of its rows, `tested` (n_lengths,) their means.
-    """
+    """Gains of the held-out rows, added up from the top of each list."""
 
     def __init__(
         self,
@@ -233,7 +232,7 @@ class _Amounts:
         tested: NDArray[np.float64],  # by length: the mean of these depths
         test_share: float,
     ):
-        # Add up, by list and length, the gains of the first rows, and their squares for variances.
+        # Add up, by list and length, the gains of the first rows, and the squares for variances.
         self.worth, self.test_share = worth, test_share
         self.depths = np.pad(depths, ((0, 0), (1, 0)))  # index 0: no rows at all
         self.tested = np.append(0.0, tested)
@@ -251,8 +250,8 @@ class _Amounts:
     def expected(self, start: int, end: int, k: int | None) -> tuple[float, float, float]:
         """Return the expected gain of the rows between two lengths, and its interval (low, high).
 
-        `start` and `end` index the lengths, 0 for no rows. It is the total gain of `k` new rows
-        there, or for None the mean gain of one.
+        `start` and `end` index the lengths, 0 for no rows. The gain is the total of `k` new rows
+        there, or if `k` is None the mean of one row.
         """
         n = self.depths[:, end] - self.depths[:, start]  # rows between, in each list
         means = (self.sums[:, end] - self.sums[:, start]) / n
@@ -260,16 +259,16 @@ class _Amounts:
         # The variance of a row's gain: its mean square less its squared mean
         variance = float(np.mean((self.squares[:, end] - self.squares[:, start]) / n))
         variance -= float(means.mean()) ** 2
-        # At least as if these rows and one more had half a hit: where none gains, a new one may.
+        # At least as if these rows and one more had half a hit: a new row may gain where none did.
         least = self.mean_square * 0.5 / (tested * len(n) + 1)
         return expected_total(means, max(variance, least), tested, self.test_share, k)
 
 
 def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str, Any]]:
-    # Return the most profitable length, and columns of `Length.curve` with the profit of each: gain
-    # less cost, with the ends of its interval. `gains` are means over rows, by length.
+    # Return the most profitable length, and the columns `_OF_PROFIT` of `Length.curve`: the profit
+    # (gain less cost) of each length, and the ends of its interval.
     worth, lengths = amounts.worth, np.append(0, curve["length"])  # 0: no list at all
-    if worth.gain is None:  # hits differ in gain
+    if worth.gain is None:  # hits differ in gain; `gains`: mean of the first rows, by length
         gains = (amounts.sums / np.where(amounts.depths > 0, amounts.depths, 1)).mean(axis=0)
         totals = [amounts.expected(0, end, int(n)) for end, n in enumerate(curve["length"], 1)]
         ends = np.transpose(totals)[1:]  # low and high, without the mean
@@ -331,7 +330,7 @@ def length_table(length: Length) -> Table:
     return Table(title, names, rows, [note], best="most profitable")
 
 
-def _money(value: float) -> str:
+def _money(value: float) -> str:  # whole from 100 on, else three digits
     return f"{value:,.0f}" if abs(value) >= 100 else three_digits(value)
 
 
@@ -360,25 +359,25 @@ def profit_text(length: Length) -> str:
 def write_length(
     length: Length, folder: Path, tables: Iterable[Table] = (), command: str = ""
 ) -> None:
-    """Write ``length.json`` into a results folder."""
+    """Write ``length.json`` into a results folder, with `tables` and `command` for the report."""
     stored = _Stored(of=_digest(folder), tables=[*tables], command=command, **dict(length))
     write_whole({folder / _FILE: stored.model_dump_json()})
 
 
 def read_length(folder: Path) -> tuple[Length, list[Table], str] | None:
-    """Return the length, tables and command of `write_length`; None if results have changed."""
+    """Return what `write_length` stored; None without the file, or if the results have changed."""
     path = folder / _FILE
     if not path.is_file():
         return None
     try:
-        stored = parse(path.read_bytes(), _Stored)  # a `Length`, too
+        stored = parse(path.read_bytes(), _Stored)  # a kind of `Length`
     except ValueError as error:
         raise InputError(f"{path} is damaged: {error}; run precbench compare again") from None
-    is_current = stored.of == _digest(folder)  # `of`: the digest of the results it was made from
+    is_current = stored.of == _digest(folder)  # `of`: the digest of the results when written
     return (stored, stored.tables, stored.command) if is_current else None
 
 
-def _digest(folder: Path) -> str:
+def _digest(folder: Path) -> str:  # of the results in a folder
     return hashlib.sha256((folder / "results.csv").read_bytes()).hexdigest()
 
 
@@ -391,9 +390,9 @@ def length_sheet(length: Length) -> Sheet:
     )
     return Sheet(
         f"A list from {length.rows:,} new rows",
-        partial(_draw, length=length),
-        _WIDTH,
-        (1 + (length.profit is not None)) * _PANEL + 0.3,
+        draw=partial(_draw, length=length),
+        width=_WIDTH,
+        height=(2 if length.profit else 1) * _PANEL + _X_LABEL,
         caption=[caption],
     )
 

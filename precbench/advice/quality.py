@@ -30,9 +30,9 @@ _Interval = Annotated[list[Number], Field(min_length=2, max_length=2)] | None
 class Quality(Fields):
     """The quality that a model states, as values of JSON.
 
-    Means over the splits: of the numbers of held-out rows, and of the metrics with their 95 %
-    intervals; of one split the interval of its list, and for the AUC None. Under ``length`` what a
-    new list holds, under ``importance`` which columns matter; None where it was not measured.
+    Numbers of held-out rows and metrics are means over the splits, with 95 % intervals. A single
+    split has the interval of one list, and none for the AUC. ``length`` says what a new list holds,
+    ``importance`` which columns matter; both are None where not measured.
     """
 
     precision_at_k: Number
@@ -57,12 +57,12 @@ def quality_of(model: Model, name: str) -> Quality | None:
         return checked(model.about, Quality) if "precision_at_k" in model.about else None
     except ValueError as error:
         raise InputError(
-            f"{name}: the quality stored in the model is damaged ({error}); fit and save it again"
+            f"{name}: the stored quality is damaged ({error}); fit and save the model again"
         ) from error
 
 
 def held_out_splits(dataset: Dataset, n_splits: int, seed: int) -> list[RowSplit]:
-    """Return up to `n_splits` divisions of the rows; a warning counts impossible ones left out."""
+    """Return up to `n_splits` divisions of the rows; leave out impossible ones with a warning."""
     options = rule_for_new_lists(dataset, n_splits)._asdict() | {"n_splits": n_splits, "seed": seed}
     splits, refusals = [], []
     for index in range(n_splits):
@@ -101,7 +101,7 @@ def held_out_quality(
     n_rows = round(np.mean([len(held.y) for held in lists]))
     precisions = [precision_at_k(held.y, held.scores, top) for held in lists]
     precision, low, high = share_interval(precisions, share)
-    if not high - low > NO_WIDTH:  # one split or equal values: use the interval of one list
+    if not high - low > NO_WIDTH:  # NaN of one split, or equal values: interval of one list
         low, high = binomial_interval(min(precision, 1.0), resolve_k(top, n_pos, n_rows))
     mean_auc, *auc_ends = share_interval([auc(held.y, held.scores) for held in lists], share)
     quality = Quality(
@@ -132,7 +132,7 @@ def importance_of(
     return shuffling.importance(_test_share(splits))
 
 
-def _test_share(splits: Sequence[RowSplit]) -> float:
+def _test_share(splits: Sequence[RowSplit]) -> float:  # of all rows, on average
     n_held = sum(len(split.test) for split in splits)
     return n_held / (n_held + sum(len(split.train) for split in splits))
 
@@ -145,11 +145,11 @@ def held_out_lists(
     amounts: NDArray[np.float64] | None = None,
     shuffling: Shuffling | None = None,
 ) -> list[HeldOut]:
-    """Fit a model to each split; return its scored held-out rows, which `shuffling` measures."""
+    """Return the held-out rows of each split, scored by a model that `shuffling` may measure."""
     lists = []
     for split in splits:
         train_weights = None if weights is None else weights[split.train]
-        with warnings.catch_warnings():  # the fit to all rows will repeat them
+        with warnings.catch_warnings():  # the fit to all rows repeats the warnings
             warnings.simplefilter("ignore")
             train = dataset.gathered(split.train, split.train)  # second: rows to fill gaps from
             model = Model.fit(train, dataset.y[split.train], sample_weight=train_weights, **how)
@@ -165,7 +165,7 @@ def held_out_lists(
 def describe_quality(quality: Quality) -> str:
     """Return the quality of a model in words, as one line."""
     n, k, length = quality.splits, quality.k, quality.length
-    # A count is of a list as long as the file: the shorter held-out lists were cut at fewer rows.
+    # A count k is of a list as long as the file: shorter held-out lists were cut at fewer rows.
     if isinstance(k, int) and length is not None:
         top = share_of_list(k, length.rows)
         k = resolve_k(top, quality.held_out_positives, quality.held_out_rows)
@@ -184,7 +184,7 @@ def describe_quality(quality: Quality) -> str:
 
 
 def _written(mean: float, interval: list[float] | None) -> str:
-    # Format a mean with its interval.
+    # Format a mean with its interval, if there is one with a width.
     if interval is None or interval[0] == interval[1]:  # equal values show no variance
         return f"{mean:.3f}"
     return f"{mean:.3f} ({interval[0]:.3f} to {interval[1]:.3f})"

@@ -14,10 +14,10 @@ from precbench.results import Run
 
 
 def _advised(run: Run, sources: Sequence[Path]) -> Advised:
-    # Return the recommended method of each data set, and the lengths that `compare` has stored, if
-    # any, with the command that made them. Figures are drawn anew if `sources` are later.
+    # Return the recommendation for each data set and, if `compare` has stored any, hits by length
+    # with the command that comes next. A figure is kept if it is newer than all `sources`.
     length, data_tables, command = read_length(run.folder) or (None, [], "")
-    choices: list[tuple[str, list[str], Table]] = []
+    choices: list[tuple[str, list[str], Table]] = []  # data set, sentences, methods
     for dataset in run.datasets:
         if dataset not in run.test_shares or run.is_stand_in(dataset) or run.smoke:
             continue  # advice needs test rows that differ between splits, and the real data in full
@@ -35,5 +35,5 @@ def _advised(run: Run, sources: Sequence[Path]) -> Advised:
     return Advised(choices, command, texts, lengths, data_tables, figures)
 
 
-# `precbench.report.folder.write_report` of a page that recommends, too.
+# `precbench.report.folder.write_report`, with recommendations on the page.
 write_report = partial(folder.write_report, advise=_advised)

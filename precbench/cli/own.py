@@ -35,8 +35,8 @@ _file_option = partial(typer.Option, rich_help_panel="Your file")
 _layout_option = partial(typer.Option, rich_help_panel="File format, detected where possible")
 _profit_option = partial(typer.Option, rich_help_panel="Profit")
 
-_READER_OPTIONS = ("label", "positive", "groups", "time", "missing")
-_COLUMN_LISTS = ("drop", "id", "categorical", "numeric")
+_READER_OPTIONS = ("label", "positive", "groups", "time", "missing")  # fields of `OwnRows`
+_COLUMN_LISTS = ("drop", "id", "categorical", "numeric")  # fields that list columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class FileLayout:
 
     @property
     def layout(self) -> dict[str, Any]:
-        """The options that are set, as arguments of the readers, which name `form` ``format``."""
+        """The options that are set, as arguments of the readers; `form` becomes ``format``."""
         values = {field.name: getattr(self, field.name) for field in fields(FileLayout)}
         return {"format" if n == "form" else n: value for n, value in values.items() if value}
 
@@ -172,8 +172,8 @@ class OwnRows(FileLayout):
     gain_column: Annotated[
         str | None,
         _profit_option(
-            help="Column with the gain from a row that is a hit (tables only); it is a feature, "
-            "too, unless --drop names it."
+            help="Column with the gain from a row that is a hit (tables only); also a feature, "
+            "unless --drop names the column."
         ),
     ] = None
     cost: Annotated[
@@ -182,32 +182,33 @@ class OwnRows(FileLayout):
     ] = None
 
     @property
-    def lengths(self) -> list[TopK]:
+    def lengths(self) -> list[TopK]:  # `k` as the rest of the package takes lengths
         return several_k([plain_value(text) for text in self.k or ["0.25"]])
 
     def checked_worth(self) -> "Worth | None":
-        """Return gain of a hit and cost of a listed row, None without both; raise if invalid."""
+        """Return what a hit gains and a listed row costs; None if neither is given."""
         from precbench.advice.length import Worth
 
         if self.gain is None and self.gain_column is None and self.cost is None:
             return None
         return Worth(self.gain, self.gain_column, self.cost or 0.0)
 
-    def table(self) -> "OwnTable":
+    def table(self) -> "OwnTable":  # of `file`, without encoding any column
         from precbench.data.own.table import open_table  # which takes long to import
 
         return open_table(self.file, self.reading)
 
     def tables(self) -> "tuple[OwnTable, pd.DataFrame | None]":
-        """Return the table of the file and, with ``--open``, its rows without a label apart."""
+        """Return the table of the file and, with ``--open``, apart the rows without a label."""
         if self.open_list is None:
             return self.table(), None
         check_target("--open", self.open_list, {"the file of the rows": self.file}, LISTS)
         own = self.table()
         if own.frame is None or self.label is None:
-            raise InputError(f"{self.file}: --open needs a table, such as CSV, and --label")
+            lacking = "--label" if own.frame is not None else "a table; convert the file to CSV"
+            raise InputError(f"{self.file}: --open needs {lacking}")
         known, rows = own.split_labelled(self.label)
-        if self.open_list.suffix == ".xlsx":
+        if self.open_list.suffix == ".xlsx":  # refuse ids before training
             check_sheet(rows.filter(",".join(self.id or ()).split(",")), self.open_list)
         return known, rows
 
@@ -220,32 +221,30 @@ class OwnRows(FileLayout):
             options["positive"] = self.positive[0]  # a label, not a list of labels
         if self.categorical in (["one-hot"], ["error"]):
             options["categorical"] = self.categorical[0]  # a treatment of text, not columns
-        # "error" is the default of the readers, for missing values as for text.
+        # "error" is the default of the readers for missing values and for text.
         return {name: value for name, value in options.items() if value and value != "error"}
 
     @contextmanager
     def corrected(self, command: str) -> Iterator[None]:
-        """If the table is refused in the block, add the command that would read it to the error."""
+        """If the block refuses the table, add to the error a command that reads the table."""
         try:
             yield
         except TableError as error:
             raise InputError(self.with_remedy(command, error)) from None
 
     def with_remedy(self, command: str, error: TableError) -> str:
-        """Return the text of an error, with the command that would read the table, if any would."""
+        """Return the text of an error and, if options solve all problems, a command with them."""
         if not error.remedies or not error.is_enough:  # options alone do not solve the problems
             return str(error)
         separator = "\n  " if "\n" in str(error) else "; "
         return f"{error}{separator}this would be accepted: {self.line(command, error.remedies)}"
 
     def _changed(self, changes: Iterable[tuple[str, object]]) -> dict[str, Any]:
-        """Return the values of all options by name, some of them changed.
-
-        A change to a list of columns adds to it; columns that are left out are no longer listed.
-        """
+        # Return the values of all options by name after `changes`. A change to a list of columns
+        # adds a column; columns that are left out of the features leave the other lists.
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         for name, value in changes:
-            # "error", a treatment of text that --categorical takes, is a column only in a list.
+            # Alone "error" is a treatment of text; a list may also name a column "error".
             text = "error,error" if (name, value) == ("categorical", "error") else str(value)
             if name not in _COLUMN_LISTS:
                 values[name] = value
@@ -270,7 +269,7 @@ class OwnRows(FileLayout):
             option = hints[field.name].__metadata__[0]  # the typer.Option of the annotation
             # typer stores a name that is given first, such as "--open", as the default value.
             declared = [str(text) for text in (option.default, *(option.param_decls or ()))]
-            by_field = f"--{field.name.replace('_', '-')}"  # its name if none is declared
+            by_field = f"--{field.name.replace('_', '-')}"  # if no name is declared
             name = next((text for text in declared if text.startswith("--")), by_field)
             for item in value if isinstance(value, list) else [value]:
                 words += [name] if item is True else [name, str(item)]  # True: a flag
@@ -288,7 +287,7 @@ def load_model(path: Path) -> "tuple[Model, Encoding]":
 
 
 LISTS = (".csv", ".xlsx", ".parquet")  # suffixes of the lists that are written
-_MOST_ROWS, _LONGEST = 2**20 - 1, 32_767  # of a sheet: rows below the names, text of a cell
+_MOST_ROWS, _LONGEST = 2**20 - 1, 32_767  # of a sheet: rows below names, characters of a cell
 _NEEDS = {".parquet": ("pyarrow", "parquet"), ".xlsx": ("openpyxl", "excel")}  # package, extra
 
 
@@ -301,12 +300,9 @@ def check_target(
     """
     # Other formats need no package; json, which is always there, stands for one.
     package, extra = _NEEDS.get(path.suffix, ("json", ""))
-    folder, is_there = path.parent, path.exists()
-    checks = [
-        (
-            suffixes and path.suffix not in suffixes,
-            f": the name must end with {' or '.join(suffixes)}",
-        ),
+    folder, is_there, ends = path.parent, path.exists(), " or ".join(suffixes)
+    checks = [  # whether the path is wrong, and why; the first fault is reported
+        (suffixes and path.suffix not in suffixes, f": the name must end with {ends}"),
         (suffixes and find_spec(package) is None, f" needs {package}; install precbench[{extra}]"),
         (not folder.is_dir(), f": there is no folder {folder}; create it first"),
         (is_there and not path.is_file(), " is not a regular file; give another name"),
@@ -329,9 +325,10 @@ def check_sheet(ranking: "pd.DataFrame", path: Path) -> None:
         raise InputError(f"{path}: {size} are too many for a sheet; write CSV")
     for name, values in ranking.select_dtypes(exclude="number").items():
         texts = [str(text) for text in (name, *values)]
-        if any(ILLEGAL_CHARACTERS_RE.search(text) or len(text) > _LONGEST for text in texts):
-            what = f"control characters, or a text of more than {_LONGEST:,}"
-            raise InputError(f"{path}: column {name!r} has {what}; write CSV")
+        has_controls = any(map(ILLEGAL_CHARACTERS_RE.search, texts))
+        if has_controls or max(map(len, texts)) > _LONGEST:
+            what = "control" if has_controls else f"a text of more than {_LONGEST:,}"
+            raise InputError(f"{path}: column {name!r} has {what} characters; write CSV")
 
 
 def write_list(ranking: "pd.DataFrame", path: Path) -> None:
@@ -345,14 +342,14 @@ def write_list(ranking: "pd.DataFrame", path: Path) -> None:
             check_sheet(ranking, path)
             with pd.ExcelWriter(stream, engine="openpyxl") as book:
                 with_numbers(ranking).to_excel(book, index=False)
-                for cell in chain(*book.book.active.iter_rows()):  # =1+1 and #N/A are text, too
+                for cell in chain(*book.book.active.iter_rows()):  # =1+1 and #N/A stay text
                     cell.data_type = "s" if isinstance(cell.value, str) else cell.data_type
         else:
             ranking.to_parquet(stream, index=False)
 
 
 def with_numbers(ranking: "pd.DataFrame") -> "pd.DataFrame":
-    """Convert columns of text to numbers if that changes none: not 007, inf or 10**15 and more."""
+    """Return a list whose texts are numbers if no column's text changes: 007 and 10**15 stay."""
     import pandas as pd
 
     numbers = ranking.apply(pd.to_numeric, errors="coerce")
@@ -362,10 +359,7 @@ def with_numbers(ranking: "pd.DataFrame") -> "pd.DataFrame":
 
 def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
     """Write the rows without a label, ranked, to ``--open``; return a sentence on its hits."""
-    import pandas as pd  # which takes long to import
-
-    from precbench.data.own.encoding import Encoding, Gaps
-    from precbench.data.own.read import read_new_blocks
+    from precbench.data.own.encoding import Gaps  # which takes long to import
 
     path, gaps = options.open_list, Gaps()  # gaps: counts of missing values and unseen categories
     assert path is not None and model.encoding is not None and model.calibration is not None
@@ -374,19 +368,12 @@ def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
     X = model.encoding.encode(rows, str(options.file), gaps)
     for sentence in gaps.sentences():
         warnings.warn(f"{options.file}, rows without a label for --open: {sentence}", stacklevel=2)
-    # The ids as they stand in the file, such as 007: it is read again, without features.
-    blocks = read_new_blocks(
-        options.file, Encoding("csv", 0, dense=True), keep=options.id or (), **options.layout
-    )
-    ids = pd.concat([texts for _, texts in blocks]).reindex(rows.index)
-    ranking, n_rows = model.rank_blocks([(X, ids)], n_jobs=-1)  # its rows count from 1, as in X
+    ids = _ids_as_in_file(options).reindex(rows.index)
+    ranking, n_rows = model.rank_blocks([(X, ids)], n_jobs=-1)  # `row` counts from 1, as in X
     ranking["row"] = rows.index.to_numpy()[ranking["row"] - 1] + 1  # numbers in the file, from 1
     ranking["probability"] = model.probabilities(ranking["score"].to_numpy())
     write_list(ranking, path)
-    k = options.lengths[0]
-    n_pos = max(1, round(ranking["probability"].sum()))  # expected number of positives
-    # A number of rows, capped here, or a fraction: of the positives or of the rows
-    length = min(k, n_rows) if isinstance(k, int) else resolve_k(k, n_pos, n_rows)
+    length = _rows_at_top(options.lengths[0], ranking["probability"])
     hits = model.calibration.expected(ranking["score"].to_numpy()[:length], n_rows)
     return (
         f"{count(n_rows, 'row')} without a label, ranked: {path}; expect about "
@@ -395,8 +382,27 @@ def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
     )
 
 
+def _ids_as_in_file(options: OwnRows) -> "pd.DataFrame":
+    # Return the columns of ids as text, such as 007, by reading the file again without features.
+    import pandas as pd
+
+    from precbench.data.own.encoding import Encoding
+    from precbench.data.own.read import read_new_blocks
+
+    no_features = Encoding("csv", n_features=0, dense=True)  # stands for any kind of table
+    blocks = read_new_blocks(options.file, no_features, keep=options.id or (), **options.layout)
+    return pd.concat([texts for _, texts in blocks])
+
+
+def _rows_at_top(k: TopK, probabilities: "pd.Series") -> int:
+    # Return `k` as a number of rows, at most all; a fraction is of the rows, or of the positives,
+    # whose number is not known, but expected from their probabilities.
+    n_pos, n_rows = max(1, round(probabilities.sum())), len(probabilities)
+    return min(k, n_rows) if isinstance(k, int) else resolve_k(k, n_pos, n_rows)
+
+
 def plain_value(text: str) -> Any:
-    """Return the number, truth value or None that a text means, such as "true", or the text."""
+    """Return the number, truth value or None that a text such as "true" means, else the text."""
     for kind in (int, float):
         with suppress(ValueError):
             return kind(text)

@@ -51,12 +51,12 @@ def content_of(
     With `declares_text`, as for Parquet, digits in a column of type text are text. `decimal` is the
     decimal mark of all numbers in text, `date_format` the format of dates that are not in ISO 8601,
     as for `datetime.strptime`; both are detected by default. Digits are dates if all are days in
-    `date_format`; with `is_time`, if most fit it.
+    `date_format`, or with `is_time` if most fit the format.
     """
     present = values.notna().to_numpy()
     is_text = is_declared_text(values)
     numbers = np.full(len(values), np.nan)
-    if not (is_text and (declares_text or decimal == ",")):  # there 1.234 is text, or is 1234
+    if not (is_text and (declares_text or decimal == ",")):  # else 1.234 stays text, or is 1234
         numbers = as_numbers(values)
     if not present.any():
         return Content("nothing", numbers)
@@ -66,6 +66,7 @@ def content_of(
     if are_numbers and (is_time or decimal == "." or values.dtype.kind != "O" or not any(grouped)):
         if date_format:
             fit = moments_of(values[present], where, date_format).notna().mean()
+            # A format of days, unlike one of years, gives back a whole date.
             is_day = datetime.strptime(EXAMPLE.strftime(date_format), date_format) == EXAMPLE
             if (fit == 1 and is_day) or (fit > 0.5 and is_time):
                 return Content("dates", np.full(len(values), np.nan), date_format)
@@ -75,7 +76,7 @@ def content_of(
     texts = texts_of(values[present], where)
     if mostly(texts, _ISO):  # such as 2024-05-31
         return Content("dates", numbers)
-    if formats := _formats(texts, date_format):  # others in which all texts are dates
+    if formats := _formats(texts, date_format):  # in each of which all texts are dates
         return Content("dates", numbers, formats[0], tuple(formats[1:]))
     if not (is_text and declares_text):  # amounts, with the marks that fit all of them
         marks: tuple[Decimal, ...] = (decimal,) if decimal else (".", ",")
@@ -83,7 +84,7 @@ def content_of(
         amounts = {mark: x for mark, x in parsed.items() if not (np.isnan(x) & present).any()}
         if amounts:
             (mark, numbers), *others = amounts.items()
-            # Another mark matters only if it makes some text another number.
+            # Another mark matters only if some text becomes another number.
             differ = [mark for mark, x in others if not np.array_equal(x, numbers, equal_nan=True)]
             return Content("numbers", numbers, mark, tuple(differ))
     return Content("text", numbers)
@@ -116,13 +117,13 @@ def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.floa
         return np.array([*(_amount(value, decimal) for value in distinct), np.nan])[codes]
     try:
         numbers = pd.to_numeric(values, errors="coerce")
-    except OverflowError:  # an integer above all floats; read from text, it is infinite
+    except OverflowError:  # an integer above all floats; its text reads as infinite
         numbers = pd.to_numeric(values.astype(str), errors="coerce")
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _amount(value: object, decimal: str) -> float:
-    """Parse a number, also with separators of thousands, a currency or %; NaN for other text."""
+    # Return a number, also with separators of thousands, a currency or %; NaN for other text.
     if isinstance(value, int | float):  # beside text, in a workbook
         return float(value)
     thousands = f"[{',' if decimal == '.' else '.'}'’{_BLANKS}]"  # any of these separators
@@ -170,17 +171,17 @@ def moments_of(values: pd.Series, where: str, date_format: str | None = None) ->
 
 
 def check_date_format(text: str | None) -> None:
-    """Require a format in which a date can be written and read again."""
+    """Refuse a format in which no date can be written and read again; None is accepted."""
     try:
         if text is not None and "%" not in text:
-            raise ValueError("no part of a date")
+            raise ValueError("no part of a date")  # caught below
         datetime.strptime(EXAMPLE.strftime(text or ""), text or "")
     except ValueError as error:
         raise InputError(f"date_format {text!r} is invalid; give one such as %d.%m.%Y") from error
 
 
 def _formats(texts: NDArray[np.object_], date_format: str | None) -> list[str]:
-    """Return the formats (only `date_format`, if given) in which all of the texts are dates."""
+    # Return the formats (only `date_format`, if given) in which all texts are dates.
     if date_format is None and not re.match(OTHER_DATE, texts[0]):
         return []  # the first text does not look like a date, so no format fits all of them
     formats = [f"{day}{time}" for day in _FORMATS for time in _TIMES]

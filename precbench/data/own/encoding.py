@@ -50,20 +50,20 @@ Categorical = Literal["error", "one-hot"] | Sequence[str]
 
 
 @dataclass(frozen=True)
-class Column:
+class Column:  # how a column of a table becomes features
     name: str
-    # None for numbers and dates; else one feature each. Other values of new rows give zeros.
+    # None for numbers and dates; else a feature for each. Other values of new rows give zeros.
     categories: tuple[str, ...] | None = None
     fill: float | str | None = None  # replaces a missing value; None refuses it
     origin: str | None = None  # of dates, which become days since the first one in training
     notation: str | None = None  # see `Content`
     words: bool = False  # whether NA, None and the like are values, not gaps
-    unit: str = ""  # % or a currency, of amounts that have one in training
-    indicator: bool = False  # whether the last feature is 1 where the value is missing
+    unit: str = ""  # % or a currency, if amounts of the training rows have a unit
+    indicator: bool = False  # whether there is a last feature: 1 where the value is missing
 
     @property
     def features(self) -> list[str]:
-        """Names: ``column`` or each ``column=category``, then ``column is missing``, if marked."""
+        """Names: ``column`` or each ``column=category``; with indicator ``column is missing``."""
         texts = self.categories
         names = [self.name] if texts is None else [f"{self.name}={text}" for text in texts]
         return [*names, f"{self.name} is missing"] if self.indicator else names
@@ -79,7 +79,7 @@ class Column:
             return self.categories[int(features.argmax())] if features.any() else "(unknown)"
         number = float(features[0])
         if self.origin is None:
-            n_before = len(f"{abs(number):.0f}")  # digits before the point, of which up to 15 stay
+            n_before = len(f"{abs(number):.0f}")  # digits before the point: 4 to 15 are shown
             return f"{number:.{min(15, max(4, n_before))}g}"
         moment = np.datetime64(self.origin, "m") + round(number * 1440)  # days to minutes
         return str(moment).removesuffix("T00:00")
@@ -90,8 +90,8 @@ class Gaps:
     """Missing values and unseen categories of new rows, counted block by block."""
 
     refuse: bool = False  # whether a missing value is an error, although the encoding could fill it
-    n_rows: int = 0
-    # By column: number of values filled in, up to 1,001 unseen categories, number of rows with one.
+    n_rows: int = 0  # of all blocks
+    # By column: number of values filled in, up to 1,001 unseen categories, rows with one of these.
     filled: Counter[str] = field(default_factory=Counter)
     unseen: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     uncategorised: Counter[str] = field(default_factory=Counter)
@@ -99,7 +99,7 @@ class Gaps:
     places: list[Any] = field(default_factory=list)  # index of each block in its file, from 0
 
     def places_of(self, rows: Any) -> NDArray[np.intp]:
-        """Turn numbers of encoded rows into those of the file, which count blank rows; from 1."""
+        """Return the numbers in the file, which count blank rows, of encoded rows; both from 1."""
         rows = np.asarray(rows)
         return np.concatenate(self.places)[rows - 1] + 1 if self.places else rows
 
@@ -116,7 +116,7 @@ class Gaps:
         ]
         n_filled = {name: n for name, n in self.filled.items() if name not in empty}
         counts += [f"{count(n, 'value')} filled in {name}" for name, n in n_filled.items()]
-        sentences = (
+        sentences = (  # said if the list on the left is not empty
             (empty, f"no row has a value of {listed(empty)}; the fill value of training is used"),
             (unknown, f"no value of {listed(unknown)} was seen in training; all count as unknown"),
             (counts, listed(counts)),
@@ -144,13 +144,13 @@ class Encoding:
     ) -> Self:
         """Learn the encoding of the training rows; see `precbench.data.own.read.read_own_file`.
 
-        With ``missing="error"`` missing values are refused here, and new rows get the median. All
-        problems are raised at once, as one `TableError`.
+        With ``missing="error"`` missing values are refused here; those of new rows become the
+        median. All problems are raised together, as one `TableError`.
         """
         names = list(table.frame.columns) if names is None else names
         columns = _learn_columns(table, names, categorical, missing, numeric)
         n_features = sum(len(column.features) for column in columns)
-        return cls(table.format, n_features, dense=True, columns=columns)  # as `encode` makes X
+        return cls(table.format, n_features, dense=True, columns=columns)  # dense, as by `encode`
 
     def with_notation(self, decimal: str | None, date_format: str | None) -> Self:
         """Return the encoding for rows with another notation of numbers or dates."""
@@ -211,7 +211,7 @@ class Encoding:
         return Imputed(how, tuple(columns)) if columns else None
 
     def spans(self) -> list[tuple[Column, slice]]:
-        """Return each column and the slice of its features in X; without a table, one a feature."""
+        """Return each column and the slice of its features in X; without a table, of 1 feature."""
         columns = self.columns or [Column(f"feature {j + 1}") for j in range(self.n_features)]
         ends = np.cumsum([0, *(len(column.features) for column in columns)]).tolist()
         return [*zip(columns, map(slice, ends[:-1], ends[1:]), strict=True)]
@@ -221,7 +221,7 @@ class Encoding:
         """Names of the columns of X; None without a table."""
         return tuple(name for column in self.columns for name in column.features) or None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:  # values of JSON: tuples become lists
         return json.loads(json.dumps(asdict(self)))
 
     @classmethod
@@ -230,18 +230,19 @@ class Encoding:
         from pydantic import TypeAdapter
 
         encoding = TypeAdapter(cls).validate_json(json.dumps(description), strict=True)
-        if encoding.columns and len(encoding.feature_names or ()) != encoding.n_features:
-            raise ValueError(f"the columns do not make up the {encoding.n_features} features")
+        if encoding.columns and (n := len(encoding.feature_names or ())) != encoding.n_features:
+            raise ValueError(f"the columns have {n} features, not {encoding.n_features}")
         for column in encoding.columns:
-            date.fromisoformat(column.origin or "1970-01-01")
+            date.fromisoformat(column.origin or "1970-01-01")  # raises for an invalid date
             check_date_format(column.notation if column.origin else None)
-            # With an origin `notation` is a date format (checked above), else a decimal mark.
+            # With an origin, `notation` is a date format (checked above), else a decimal mark.
             is_notation = column.origin or column.notation in (None, ".", ",")
             # `fill` is text for categories, else a finite number; None refuses gaps.
             fits = isinstance(column.fill, str) == (column.categories is not None)
             can_fill = column.fill is None or (fits and column.fill not in (np.inf, -np.inf))
             if not (is_notation and can_fill):
-                raise ValueError(f"column {column.name!r} has a wrong notation or fill value")
+                wrong = "fill value" if is_notation else "notation"
+                raise ValueError(f"column {column.name!r} has a wrong {wrong}")
         return encoding
 
 
@@ -255,7 +256,7 @@ def _learn_columns(
     missing: Missing,
     numeric: Sequence[str],
 ) -> tuple[Column, ...]:
-    """Learn each column, and what fills gaps in its numbers; raise the problems of all at once."""
+    # Return how each column is encoded, and its gaps filled; raise all problems together.
     where, frame = table.where, table.frame
     problems = Problems(where)
     options: dict[str, str] = {}  # by column: the option that names it
@@ -278,7 +279,7 @@ def _learn_columns(
                 if name in columns:
                     columns[name] = replace(columns[name], indicator=True)
     problems.raise_if_any()
-    # With missing="error" the training rows have no gaps, and those of new rows get the median.
+    # With missing="error" the training rows have no gaps, and gaps of new rows get the median.
     how = "median" if missing == "error" else missing
     for name, column in columns.items():
         if column.categories is None:
@@ -288,9 +289,9 @@ def _learn_columns(
 
 
 def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bool) -> Column:
-    """Learn the categories of a column, its first day, or the notation of its numbers."""
-    # `option` is the one that names the column, "categorical" or "numeric", or None; with
-    # `takes_text` a column of text is categorical without being named.
+    # Return a column with its categories, its first day, or the notation of its numbers. `option`
+    # names the column: "categorical", "numeric" or none; with `takes_text` a column of text is
+    # categorical without being named.
     values, where, content = table.frame[name], table.where, table.content(name)
     present = values.notna().to_numpy()
     is_dated = content.holds == "dates"
@@ -303,7 +304,7 @@ def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bo
             raise TableError(where, f"column {name!r} holds dates; remove it from categorical")
         return _learn_categories(values, MOST_CATEGORIES, where, words=name in table.words)
     if content.holds == "text" and (option == "numeric" or not takes_text):
-        as_numeric = table.content(name, ignore_type=True)  # digits in text become numbers
+        as_numeric = table.content(name, ignore_type=True)  # digits of type text are numbers
         if as_numeric.holds == "numbers" and option != "numeric" and not as_numeric.others:
             raise TableError(
                 where,
@@ -313,7 +314,7 @@ def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bo
                 remedy=("numeric", name),
             )
         content = as_numeric if option == "numeric" else content
-    if content.others:  # the column has other values in another notation
+    if content.others:  # another notation also fits, and gives other values
         raise ambiguous(values, [content.notation, *content.others], where)
     numbers = content.numbers
     is_no_number = np.isnan(numbers) & present
@@ -335,7 +336,7 @@ def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bo
 def _learn_text(
     values: pd.Series, is_text: NDArray[np.bool_], takes_text: bool, where: str
 ) -> Column:
-    """Learn the categories of a column of text if `takes_text`; else refuse text, with advice."""
+    # Return a column with categories if mostly text and `takes_text`; else refuse text with advice.
     present = values.notna().to_numpy()
     texts = texts_of(values[present], where)
     if mostly(texts, OTHER_DATE):
@@ -371,19 +372,19 @@ def _learn_text(
 
 
 def _learn_categories(values: pd.Series, most: int, where: str, *, words: bool = False) -> Column:
-    """Return a column with its categories, at most `most`; the most frequent one fills gaps."""
+    # Return a column with its categories, at most `most`; the most frequent category fills gaps.
     counts = pd.Series(texts_of(values.dropna(), where)).value_counts()
     name = str(values.name)
     if len(counts) > most:
         raise _too_many(values, len(counts), where)
     categories = sorted(counts.index)
-    # The first of equally frequent ones, as in SimpleImputer.
+    # Of equally frequent categories the first, as in SimpleImputer
     fill = max(categories, key=lambda text: counts[text])
     return Column(name, tuple(categories), fill, words=words)
 
 
 def _too_many(values: pd.Series, n_distinct: int, where: str) -> TableError:
-    """Return the error for too many categories, or for a column that looks like an identifier."""
+    # Return the error for too many categories, or for a column that looks like an identifier.
     name, n_rows, example = str(values.name), len(values), f"such as {values.dropna().iloc[0]!r}"
     if n_distinct == n_rows > _FEW_CATEGORIES:
         return TableError(
@@ -405,25 +406,25 @@ def _too_many(values: pd.Series, n_distinct: int, where: str) -> TableError:
 
 
 def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
-    """Return the numbers of a column, or its days since the origin; NaN only for gaps."""
+    # Return the numbers of a column, or its days since the origin; NaN only for gaps.
     is_dated = column.origin is not None  # then `notation` is a date format, else a decimal mark
     numbers = _days(values, column, where) if is_dated else as_numbers(values, column.notation)
-    date = f"date such as {EXAMPLE.strftime(column.notation or '%Y-%m-%d')}"
-    what = f"is not a {date if is_dated else 'number'}; correct it"
+    date_text = f"date such as {EXAMPLE.strftime(column.notation or '%Y-%m-%d')}"
+    what = f"is not a {date_text if is_dated else 'number'}; correct it"
     refuse(values, np.isnan(numbers) & values.notna().to_numpy(), what, where)
     refuse(values, np.isinf(numbers), "is not a finite number; correct it", where)
     if column.notation and not is_dated:
-        _unit(values, numbers, where, column.unit)
+        _unit(values, numbers, where, column.unit)  # called for its error
     return numbers
 
 
 def _unit(
     values: pd.Series, numbers: NDArray[np.float64], where: str, unit: str | None = None
 ) -> str:
-    """Return the unit of most amounts, unless `unit` is known; refuse amounts in another one."""
+    # Return `unit` or, if not known, the unit of most amounts; refuse amounts in another unit.
     values = values[np.abs(numbers) > 0]  # 0 is the same in any unit
     units = values.astype(str).str.extract(f"(%|{CURRENCY})", expand=False)
-    if unit == "%" or (units == "%").any():  # a number without % is another one
+    if unit == "%" or (units == "%").any():  # then a number without % has another unit
         unit, units = "none" if unit == "" else unit, units.fillna("none")
     unit = unit or next(iter(units.value_counts().index), "")
     wrong = (units.notna() & (units != unit)).to_numpy()
@@ -432,7 +433,7 @@ def _unit(
 
 
 def _days(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
-    """Return days since the origin; NaN for missing values and for what is no date."""
+    # Return days since the origin; NaN for missing values and for values that are no dates.
     if column.notation is None and pd.api.types.is_numeric_dtype(values.dtype):
         return np.full(len(values), np.nan)  # numbers are no dates
     moments = moments_of(values, where, None if is_date(values) else column.notation)
@@ -441,7 +442,7 @@ def _days(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
 
 
 def _refuse_gap(values: pd.Series, where: str, word: str = "") -> None:
-    """Raise for the first missing value; `word` is its text in the file, such as NA, or ""."""
+    # Raise for the first missing value; `word` is its text in the file, such as NA, or "".
     name, row = str(values.name), values.index[values.isna()][0] + 1
     as_word = f"{word!r} counts as missing; name the column in categorical if it is a word"
     fault = as_word if word else "the value is missing; fill it, drop the column"

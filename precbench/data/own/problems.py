@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # What an option may name beside columns
 OPTION_WORDS: dict[str, tuple[str, ...]] = {"categorical": ("error", "one-hot"), "numeric": ()}
 _SHOWN = 20  # lines of a message
-_FEW_ROWS = 9  # such as repeated names, units and totals
+_FEW_ROWS = 9  # at most so many wrong rows may be repeated names, units or totals
 _LEAVES_OUT = ("drop", "id")  # options that leave a column out of the features
 # What is said of several columns with the same problem
 _TOGETHER = {
@@ -32,18 +32,18 @@ _TOGETHER = {
 
 
 def listed(names: Iterable[object], most: int = 8) -> str:
-    """Join names for a message, shortened if there are many."""
+    """Return the first `most` names joined for a message, and how many more there are."""
     texts = [f"{name:.15g}" if isinstance(name, float) else str(name) for name in names]
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return ", ".join(texts[:most]) + more
 
 
 class TableError(InputError):
-    """A problem of a table, or several.
+    """One problem of a table, or several problems.
 
     Problems of one `kind` are reported together. A remedy is an option of
-    `precbench.data.own.read.read_own_file`, and the value (or the entry of its list) that solves
-    the problem; `is_enough` says whether the remedies leave no problem.
+    `precbench.data.own.read.read_own_file`, and the value, or the entry of a list, that solves the
+    problem (of drop and id a column); `is_enough` says whether the remedies leave no problem.
     """
 
     def __init__(
@@ -54,12 +54,12 @@ class TableError(InputError):
         kind: str = "",  # problems of one kind share a line
         column: str = "",
         place: str = "",  # such as the row
-        rows: Collection[int] = (),  # all that are wrong
+        rows: Collection[int] = (),  # all wrong rows
         remedy: tuple[str, object] | None = None,
     ) -> None:
         super().__init__(f"{where}: {text}")
         self.kind, self.column = kind, column
-        self.rows = tuple(rows) if len(rows) <= _FEW_ROWS else ()
+        self.rows = tuple(rows) if len(rows) <= _FEW_ROWS else ()  # (): too many to be names
         self.named = f"{column!r} ({place})" if place else repr(column)  # in a shared line
         self.remedies = [] if remedy is None else [remedy]
         self.is_enough = remedy is not None  # the remedy leaves no problem
@@ -82,11 +82,11 @@ def named_columns(
 ) -> list[str]:
     """Return the columns that an option names; a text may name several, separated by commas.
 
-    `words` are valid in place of a column; one that is given alone, not in a list, names none.
+    `words` are valid in place of a column; a word that is given alone, not in a list, is left out.
     """
     texts = {texts}.difference(words) if isinstance(texts, str) else texts
     named: list[str] = []
-    for text in texts:  # a column's own name may have a comma
+    for text in texts:  # the name of a column may have a comma
         named += [text] if text in names or "," not in text else map(str.strip, text.split(","))
     for name in named:
         if name not in names and name not in words:
@@ -110,7 +110,7 @@ class Problems:
         except InputError as error:
             self.add(error)
 
-    def add(self, error: InputError) -> None:
+    def add(self, error: InputError) -> None:  # a collection of problems as its parts
         self.errors += getattr(error, "parts", [error])
 
     def raise_if_any(self) -> None:
@@ -121,21 +121,21 @@ class Problems:
 
 
 class _SeveralError(TableError):
-    # All problems of a table as one error, with those of their remedies that are needed.
+    # All problems of a table as one error, with the remedies that are needed for all.
     def __init__(self, where: str, parts: Sequence[InputError]) -> None:
         self.parts = list(parts)
         of_table = [part for part in parts if isinstance(part, TableError)]  # others have no remedy
-        n_columns = Counter(part.rows for part in of_table)  # in which these rows are wrong
+        n_columns = Counter(part.rows for part in of_table)  # columns wrong in just these rows
         for part in of_table:
-            if part.rows and n_columns[part.rows] > 1:  # no option leaves out a row
+            if part.rows and n_columns[part.rows] > 1:  # in place: no option drops rows
                 part.kind, part.remedies, part.is_enough = "rows", [], False
-        lines = _lines(where, self.parts)  # fewer than parts, if some share one
+        lines = _lines(where, self.parts)  # fewer than parts, if some share a line
         shown = [f"{len(self.parts):,} problems", *(f"  {line}" for line in lines[:_SHOWN])]
         if len(lines) > _SHOWN:
             shown.append(f"  and {len(lines) - _SHOWN:,} more")
         super().__init__(where, "\n".join(shown) if len(lines) > 1 else lines[0])
         remedies = [(part.column, remedy) for part in of_table for remedy in part.remedies]
-        # A column that is left out needs no other remedy.
+        # A column that is left out needs no other remedy (of drop and id the value is a column).
         left_out = {value for _, (option, value) in remedies if option in _LEAVES_OUT}
         self.remedies = [
             (option, value)
@@ -146,7 +146,7 @@ class _SeveralError(TableError):
 
 
 def _lines(where: str, parts: Sequence[InputError]) -> list[str]:
-    """Return a line for each problem, one for all columns with a problem of the same kind."""
+    # Return a line for each problem, but a single line for all columns with one kind of problem.
     lines: dict[object, str] = {}  # by the kind that shares a line, else by `id` of the problem
     for part in parts:
         kind = getattr(part, "kind", "")  # only a TableError has one

@@ -24,7 +24,7 @@ def profile_table(
     """Describe a table, read with the given options of `read_own_file`.
 
     Return ``rows``, ``duplicates`` of earlier rows, ``positives`` (None if the labels are unknown),
-    ``columns`` (see `profile_columns`), and ``refusal``: why the options cannot read it, or None.
+    ``columns`` (see `profile_columns`), and ``refusal``: the error of reading the table, or None.
     """
     own = open_table(source, reading)
     positives, columns = profile_columns(own, reading)
@@ -47,8 +47,8 @@ def profile_columns(
 ) -> tuple[int | None, list[dict[str, Any]]]:
     """Return the number of positives, None if unknown, and a description of each other column.
 
-    ``low`` and ``high`` are the smallest and largest value (for text, ``low`` is the most frequent
-    one), ``auc`` is that of the column as a score, ascending or descending, None without labels.
+    ``low`` and ``high`` are the smallest and largest value; for text ``low`` is the most frequent
+    value. ``auc`` is the AUC of the column as a score in the better direction, None without labels.
     """
     if own.frame is None:
         raise InputError(f"{own.path}: {own.format} is no table; give CSV, TSV, Parquet or XLSX")
@@ -61,7 +61,7 @@ def profile_columns(
 
 
 def _column(own: OwnTable, name: str, y: NDArray[np.float64] | None) -> dict[str, Any]:
-    """Return the description of a column that `profile_columns` promises; y has the labels."""
+    # Return the description of a column, as in `profile_columns`; y has the labels, if known.
     values, content = own.column(name), own.content(name)
     texts = values.map(str, na_action="ignore")
     holds, notation, low, high = content.holds, content.notation, "", ""

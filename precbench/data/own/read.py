@@ -38,7 +38,7 @@ from precbench.npz import unpack
 
 _FEWEST_ROWS, _MOST_ROWS, _MOST_VALUES = 256, 1 << 16, 1 << 22  # of a block: 32 MiB
 _SPARSE_PARTS = ("data", "indices", "indptr", "shape")
-VERSION = 6  # raise it when the same file gives other arrays: it is part of their identity
+VERSION = 6  # part of the identity of data; increase when a file gives other arrays
 _LABEL = re.compile("label|target|class|outcome|churn|fraud|^y$", re.IGNORECASE)
 
 
@@ -64,7 +64,7 @@ def read_own_file(
     Parameters
     ----------
     path : path, DataFrame or OwnTable
-        The last from `precbench.data.own.table.open_table`, with the same options.
+        An OwnTable comes from `precbench.data.own.table.open_table` with the same options.
     format : {"svmlight", "csv", "tsv", "parquet", "xlsx", "npz"}, optional
         By default known from the suffix. An npz file holds ``X`` (or the parts ``data``,
         ``indices``, ``indptr``, ``shape`` of a CSR matrix) and ``y``.
@@ -81,12 +81,12 @@ def read_own_file(
     drop : sequence of str
         Columns to leave out of the features.
     id : sequence of str
-        Columns with a different value in each row, left out, too.
+        Columns with a different value in each row, to leave out of the features.
     categorical : {"error", "one-hot"} or sequence of str
-        Treatment of text, or the columns whose values are categories, be they text or numbers
-        (``["zip", "doors"]``, or ``["zip,doors"]``); ``"one-hot"`` among them stands for all
-        columns of text. In columns that are named NA and None are words. Dates are converted to
-        days since the first one, amounts such as $ 7,200.00 or 9.75 % to numbers.
+        Treatment of text, or the columns whose text or numbers are categories (``["zip", "doors"]``
+        or ``["zip,doors"]``); ``"one-hot"`` in a list stands for all columns of text. In named
+        columns, NA and None are words. Dates are converted to days since the first date, amounts
+        such as $ 7,200.00 or 9.75 % to numbers.
     numeric : sequence of str
         Columns in which only numbers are allowed.
     missing : {"error", "mean", "median", "most-frequent"}
@@ -182,8 +182,8 @@ def read_own_file(
 
 
 def _warn_of_copies(own: OwnTable, names: Sequence[str]) -> None:
-    """Warn of many copies if a sample of them differs so much that they are not alike by chance."""
-    if own.frame.iloc[:, :4].duplicated().mean() < 0.1:  # copies are alike in these, too
+    # Warn of many copies, if the values of a sample differ too much for rows to be equal by chance.
+    if own.frame.iloc[:, :4].duplicated().mean() < 0.1:  # copies are equal in these columns as well
         return  # without the time of looking at all columns
     is_copy = own.frame.duplicated()
     some = own.frame[is_copy].drop_duplicates().sample(frac=1, random_state=0).head(200)
@@ -196,7 +196,7 @@ def _warn_of_copies(own: OwnTable, names: Sequence[str]) -> None:
 
 
 def _identity(own: OwnTable, options: dict[str, Any]) -> str:
-    """Return the hash of a file and of the options with which it is read."""
+    # Return the hash of a file and of the options of reading.
     digest = hashlib.sha256(json.dumps([VERSION, own.format, options]).encode())
     with own.path.open("rb") as file:
         hashlib.file_digest(file, lambda: digest)  # adds the content to `digest`
@@ -207,7 +207,7 @@ def read_amounts(table: OwnTable, column: str, option: str) -> NDArray[np.float6
     """Return the numbers of the column that an option names; refuse numbers below 0."""
     if table.frame is None:
         raise InputError(f"{table.path}: the file has no named columns; leave out {option}")
-    table.column(column)  # raises if there is none of this name
+    table.column(column)  # raises if there is no such column
     encoding = Encoding.learn(table, [column], numeric=[column])
     numbers = encoding.encode(table.frame, table.where)[:, 0]
     if (numbers < 0).any():
@@ -220,7 +220,7 @@ def read_amounts(table: OwnTable, column: str, option: str) -> NDArray[np.float6
 
 
 class _Roles(NamedTuple):
-    """The columns of a table that are no features; None for what it does not have."""
+    """The columns of a table that are no features; None where a table has none."""
 
     y: Any
     groups: NDArray[np.int64] | None = None
@@ -237,10 +237,8 @@ def _assign_roles(
     drop: Sequence[str],
     ids: Sequence[str],
 ) -> tuple[_Roles, list[str]]:
-    """Return labels, groups and times, and the names of the features; add errors to `problems`.
-
-    The labels are None only where there is a problem.
-    """
+    # Return labels (None if there is a problem), groups and times, and the names of the features;
+    # add errors to `problems`.
     where, frame = table.where, table.frame
     if label is None or label not in frame.columns:
         likely = _likely_label(frame, label)
@@ -280,11 +278,12 @@ def _assign_roles(
 
 
 def _likely_label(frame: pd.DataFrame, label: str | None) -> str | None:
-    """Guess the label among columns of two values: named like `label`, if given, or as is usual."""
+    # Return the column of two values named like `label` or, without `label`, the most likely label;
+    # None if there is no such column.
     binary = [str(name) for name in frame.columns if frame[name].map(str).nunique() == 2]
     if label is not None:
         return next(iter(get_close_matches(str(label).lower(), binary, 1)), None)
-    # A column with a usual name, else the last.
+    # A column with a usual name, else the last column
     return next((name for name in binary if _LABEL.search(name)), binary[-1] if binary else None)
 
 
@@ -362,7 +361,7 @@ def read_labels(
 def _matrix(
     path: Path, kind: Format, dtype: Dtype, n_features: int | None = None
 ) -> tuple[Matrix, dict[str, NDArray]]:
-    """Return X of an svmlight or npz file, and its other arrays by name (the labels as y)."""
+    # Return X of an svmlight or npz file, and the other arrays by name (the labels as y).
     if kind == "npz":
         return read_npz(path, dtype)
     X, y = read_svmlight(path, n_features, dtype)
@@ -387,8 +386,8 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
             X = _sparse_matrix(path, arrays, dtype)
         else:
             raise InputError(
-                f"{path}: found the arrays {listed(arrays)}; give X, or for a sparse matrix data, "
-                "indices, indptr and shape"
+                f"{path}: found the arrays {listed(arrays)}; give X, or the four parts of a sparse "
+                "matrix: data, indices, indptr and shape"
             )
     except InputError:
         raise
@@ -412,7 +411,7 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
 
 
 def _sparse_matrix(path: Path, arrays: dict[str, NDArray], dtype: Dtype) -> Matrix:
-    """Return a CSR matrix from the arrays that `scipy.sparse.save_npz` writes for CSR or CSC."""
+    # Return a CSR matrix from the arrays that `scipy.sparse.save_npz` writes for CSR or CSC.
     from scipy.sparse import csc_matrix, csr_matrix
 
     data, indices, indptr, shape = (arrays[part] for part in _SPARSE_PARTS)
@@ -428,7 +427,7 @@ def _sparse_matrix(path: Path, arrays: dict[str, NDArray], dtype: Dtype) -> Matr
 
 
 def _vector(path: Path, arrays: dict[str, NDArray], length: int, name: str) -> pd.Series:
-    """Return an array with a value for each row as a column of a table; refuse other shapes."""
+    # Return an array with a value for each row as a column of a table; refuse other shapes.
     if name not in arrays:
         raise InputError(f"{path}: no array {name!r}, only {listed(arrays)}; save one of that name")
     if arrays[name].shape != (length,):

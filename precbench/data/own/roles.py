@@ -27,10 +27,10 @@ def signs(
     *,
     one_class: bool = False,
 ) -> NDArray[np.float64]:
-    """Convert labels to -1 and +1, and warn if several different ones count as negative.
+    """Return labels as -1 and +1; warn if several different labels count as negative.
 
     `positive` may be left out for the labels 0 and 1, or -1 and 1. With `one_class` all labels may
-    be alike, as in a month without hits.
+    be equal, as in a month without hits.
     """
     codes, distinct = _factorised(labels, where, "label")  # distinct[codes] are the labels
     words = {*labels.map(str).str.strip().str.lower()}
@@ -42,7 +42,7 @@ def signs(
         )
     counts = np.bincount(codes)
     positives = [positive] if isinstance(positive, str | int | float) else positive
-    # If all labels are alike, their sign is known from `positive`, or from a usual 1, 0 or -1.
+    # If all labels are equal, their sign is known from `positive`, or from a usual 1, 0 or -1.
     is_known = positives is not None or canonical(distinct[0]) in (-1, 0, 1)
     if one_class and len(distinct) == 1 and is_known:
         is_hit = canonical(distinct[0]) in map(canonical, positives or [1])
@@ -73,7 +73,7 @@ def are_positive(
     positive: Sequence[Label] | None,
     counts: NDArray[np.intp] | None = None,
 ) -> NDArray[np.bool_]:
-    """Return whether each distinct label is positive; `counts` has their numbers of rows."""
+    """Return whether each distinct label is positive; `counts` has the number of rows of each."""
     names = [canonical(label) for label in labels]
     counts = np.ones(len(labels), dtype=np.intp) if counts is None else counts
     if positive is None:
@@ -102,13 +102,13 @@ def are_positive(
 def _likely_positive(
     labels: Sequence[object], counts: NDArray[np.intp]
 ) -> tuple[str, list[str]] | None:
-    """Return a remedy: the likely positive label, typical or else the rarest, in all spellings."""
+    # Return a remedy: all spellings of the likely positive label (typical, or rarest); or None.
     spellings: dict[str, list[tuple[int, str]]] = {}  # by lower case: number of rows and spelling
     for label, n_rows in zip(labels, counts.tolist(), strict=True):
         text = listed([label]).strip()
         spellings.setdefault(text.casefold(), []).append((n_rows, text))
     if not 2 <= len(spellings) <= _MOST_LABELS:
-        return None  # nothing to choose from, or too much for a guess
+        return None  # one label, or too many for a guess
     typical = [name for name in _POSITIVE if name in spellings]
     rarest_first = sorted(spellings, key=lambda name: sum(n for n, _ in spellings[name]))
     likely, *_ = typical + rarest_first
@@ -116,7 +116,7 @@ def _likely_positive(
 
 
 def canonical(label: object) -> object:
-    """Map 1, 1.0, True, "1" and "+1" to the same label; the codes 01 and 1.10 are others."""
+    """Return equal labels for 1, 1.0, True, "1" and "+1"; the codes 01 and 1.10 stay text."""
     if isinstance(label, float | np.floating):
         return int(label) if label.is_integer() else float(label)
     text = str(label).strip()
@@ -129,7 +129,7 @@ def canonical(label: object) -> object:
 
 def number_groups(groups: pd.Series, where: str) -> NDArray[np.int64]:
     """Return a number for each row, equal for rows of one group."""
-    return _factorised(groups, where, "group")[0].astype(np.int64)
+    return _factorised(groups, where, "group")[0].astype(np.int64)  # [0]: the codes
 
 
 def require_unique(values: pd.Series, where: str) -> None:
@@ -143,12 +143,12 @@ def require_unique(values: pd.Series, where: str) -> None:
 
 
 def require_same_rows(X: Any, **columns: Any) -> None:
-    """Refuse the name of a column, and a Series with the index of X in another order."""
-    for name, values in columns.items():  # each will be taken by places, not by an index
+    """Refuse as `columns` the name of a column, and a Series with the index of X out of order."""
+    for name, values in columns.items():  # values will be taken by places, not by the index
         if isinstance(values, str):
             raise InputError(f"{name} must be one value per row, found {values!r}; give an array")
-        both = isinstance(X, pd.DataFrame) and isinstance(values, pd.Series)
-        if both and not values.index.equals(X.index) and set(values.index) == set(X.index):
+        are_indexed = isinstance(X, pd.DataFrame) and isinstance(values, pd.Series)
+        if are_indexed and not values.index.equals(X.index) and set(values.index) == set(X.index):
             raise InputError(
                 f"{name} has the index of X in another order; give {name}.loc[X.index]"
             )
@@ -176,14 +176,14 @@ def order_in_time(
     moments = moments_of(values, where, content.notation if content.holds == "dates" else None)
     are_dates = moments.notna().to_numpy()
     what = "does not fit: times are all numbers, or all dates (ISO 8601 or date_format); correct it"
-    refuse(values, ~max(are_dates, are_numbers, key=np.sum), what, where)
+    refuse(values, ~max(are_dates, are_numbers, key=np.sum), what, where)  # the rarer kind
     return moments.to_numpy("datetime64[us]").astype(np.int64)
 
 
 def refuse(
     values: pd.Series, wrong: NDArray[np.bool_], what: str, where: str, *, drop: bool = False
 ) -> None:
-    """Raise for the first wrong value, if any; with `drop`, to drop the column is the remedy."""
+    """Raise an error for the first wrong value, if any; with `drop` the remedy drops the column."""
     if wrong.any():
         raise misfit(values, wrong, what, where, "drop" if drop else None)
 
@@ -205,7 +205,7 @@ def misfit(
         kind=kind,
         column=name,
         place=value,
-        rows=() if option == "categorical" else rows,  # texts may be meant
+        rows=() if option == "categorical" else rows,  # texts may be right
         remedy=None if option is None else (option, name),
     )
 
@@ -221,14 +221,14 @@ def ambiguous(values: pd.Series, notations: Sequence[str | None], where: str) ->
             readings = [f"{as_numbers(single, style)[0]:.15g}" for style in notations]
         if len(set(readings)) > 1:  # the first value that the notations read differently
             break
-    pairs = zip(readings, notations, strict=True)  # of that value
+    pairs = zip(readings, notations, strict=True)  # the readings of `value`
     choices = " or ".join(f"{reading} ({option} {style})" for reading, style in pairs)
     place = f"column {name!r}, row {values.index[values == value][0] + 1}"
     return TableError(where, f"{place}: {value!r} can be {choices}; set one", column=name)
 
 
 def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.intp], list[object]]:
-    """Return each row's code, one for all spellings of a value, and the first spelling of each."""
+    # Return a code for each row, one for all spellings of a value, and the first spelling by code.
     codes, distinct = pd.factorize(values.astype(object))
     if (missing := codes < 0).any():
         n, rows = int(missing.sum()), values.index[missing] + 1
@@ -238,7 +238,7 @@ def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.in
                 f"{where}: row {rows[0]}: the {what} is missing{others}; fill it in, or remove the "
                 "row"
             )
-        may_be_total = n == 1 and missing[-1]
+        may_be_total = n == 1 and missing[-1]  # only the last row
         raise TableError(
             where,
             f"row {rows[0]}: the label is missing{others}; remove such rows"

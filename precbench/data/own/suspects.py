@@ -14,8 +14,8 @@ from precbench.metrics import auc
 
 LEAK = 0.99  # the AUC of a single column above which it looks like a leak
 _GAP_DIFFERENCE = 0.9  # difference between the classes' shares of gaps
-_FEWEST_ROWS, _FEWEST_OF_A_CLASS = 50, 5  # with fewer, such an AUC may be chance
-FEW_VALUES = 100  # up to which each value of a column is ranked by its share of positives
+_FEWEST_ROWS, _FEWEST_OF_A_CLASS = 50, 5  # with fewer, an AUC above `LEAK` may be chance
+FEW_VALUES = 100  # distinct values up to which a column is ranked by shares of positives
 _TEXTS = {  # what is said of a column; {} is what was seen
     "identifier": "looks like an identifier (a different value in every row{}); add --{option} "
     "{name}, or --allow {name} to use it",
@@ -39,7 +39,7 @@ def look_for_suspects(
     """Add a problem for each column that looks like a leak, an identifier or a code.
 
     Columns of `numeric` are neither identifiers nor codes, and those of `categorical` no codes.
-    Without y no leaks are sought.
+    Without `y` no column is a leak.
     """
     where, n_rows = problems.where, len(table.column(names[0])) if names else 0
     refused = {  # columns with a problem other than gaps
@@ -49,7 +49,7 @@ def look_for_suspects(
     enough_rows = n_rows >= _FEWEST_ROWS
     enough_of_both = y is not None and min((y > 0).sum(), (y < 0).sum()) >= _FEWEST_OF_A_CLASS
 
-    def add(kind: str, name: str, option: str, what: str) -> None:
+    def add(kind: str, name: str, option: str, what: str) -> None:  # `what` was seen
         text = f"column {name!r} {_TEXTS[kind].format(what, name=name, option=option)}"
         problems.add(TableError(where, text, kind=kind, column=name, remedy=(option, name)))
 
@@ -60,16 +60,16 @@ def look_for_suspects(
         values = values if content.holds == "numbers" else values.map(str, na_action="ignore")
         # 0 for other columns: neither identifiers nor codes, and not ranked in groups.
         n_distinct = values.nunique() if is_text or is_whole else 0
-        if name not in refused and name not in numeric:  # it may be an identifier or a code
-            # Numbers in the order of the rows may have a few duplicates. A few values tell nothing.
+        if name not in refused and name not in numeric:  # may be an identifier or a code
+            # Numbers that rise or fall (97 %) may have 1 % duplicates; few values tell nothing.
             steps = np.sign(pd.Series(content.numbers).dropna().diff())  # +1: up, -1: down
             least = (0.99 if is_whole and abs(steps.mean()) >= 0.97 else 1.0) * values.count()
             if n_distinct >= max(least, n_rows / 2, _FEWEST_ROWS):
-                option, but = (
+                option, aside = (
                     ("id", "") if n_distinct == n_rows else ("drop", ", gaps or few aside")
                 )
-                add("identifier", name, option, but)
-                continue  # no need to look for a leak, too
+                add("identifier", name, option, aside)
+                continue  # no need to look for a leak
             is_code = name in padded or (is_whole and enough_rows and _is_code(content.numbers))
             if is_code and name not in categorical:
                 option = "categorical" if n_distinct <= MOST_CATEGORIES else "numeric"
@@ -84,7 +84,7 @@ def look_for_suspects(
 def _leak_reason(
     values: pd.Series, numbers: NDArray[np.float64], y: NDArray[np.float64], in_groups: bool
 ) -> str:
-    """Return why a column looks like a leak of the label, "" if it does not."""
+    # Return why a column looks like a leak of the label; "" if nothing says so.
     value = auc_alone(values, numbers, y, in_groups)  # which says what `in_groups` means
     if value > LEAK:
         return f"has an AUC of {value:.3f} alone"
@@ -96,7 +96,7 @@ def _leak_reason(
 
 
 def _padded(table: OwnTable, names: Sequence[str]) -> set[str]:
-    """Return the columns of whole numbers that have leading zeros or look like 5E3 in the file."""
+    # Return the columns of whole numbers in which some value has leading zeros or looks like 5E3.
     whole = [
         n for n in names if (c := table.content(n)).holds == "numbers" and _are_whole(c.numbers)
     ]
@@ -107,13 +107,13 @@ def _padded(table: OwnTable, names: Sequence[str]) -> set[str]:
     return {n for n in whole if texts[n].str.match(r"[+-]?0\d|\d+[Ee]\d").any()}
 
 
-def _are_whole(numbers: NDArray[np.float64]) -> bool:
+def _are_whole(numbers: NDArray[np.float64]) -> bool:  # gaps aside
     known = numbers[~np.isnan(numbers)]
     return bool(len(known)) and bool(np.isfinite(known).all() and (known == np.floor(known)).all())
 
 
 def _is_code(numbers: NDArray[np.float64]) -> bool:
-    """Return whether many whole numbers have the same number of digits, as postcodes do."""
+    # Return whether there are many whole numbers, all with the same number of digits, as postcodes.
     distinct = np.unique(numbers[~np.isnan(numbers)])
     smallest, largest = distinct[0], distinct[-1]
     return bool(
@@ -127,7 +127,7 @@ def auc_alone(
     values: pd.Series, numbers: NDArray[np.float64], y: NDArray[np.float64], in_groups: bool
 ) -> float:
     """Return the AUC of a column as a score, in the better direction, gaps at the better end."""
-    aucs = [0.5]  # that of a constant
+    aucs = [0.5]  # of a constant
     if in_groups:  # few values, or text: a value ranks by its share of positives
         aucs.append(_auc_of_shares(pd.factorize(values, use_na_sentinel=False)[0], y))
     ordered = values if np.isnan(numbers).all() else numbers
@@ -141,10 +141,8 @@ def auc_alone(
 
 
 def _auc_of_shares(codes: NDArray[np.intp], y: NDArray[np.float64]) -> float:
-    """Return the AUC of the share of positives by value, learnt on one half, measured on the other.
-
-    The halves keep a rare value from ranking its own row.
-    """
+    # Return the AUC of the share of positives by value, learnt on one half of the rows, measured on
+    # the other half: so the label of a row does not rank the row. 0.5 if a half has only one class.
     halves = np.array_split(np.random.default_rng(0).permutation(len(y)), 2)
     aucs = []
     n_values = codes.max() + 1
@@ -156,4 +154,4 @@ def _auc_of_shares(codes: NDArray[np.intp], y: NDArray[np.float64]) -> float:
         prior = (y[learnt] > 0).mean()  # counts as one more row of each value
         shares = (positives + prior) / (n_rows + 1)
         aucs.append(auc(y[measured], shares[codes[measured]]))
-    return min(aucs)  # of the two halves, the one that is less like a leak
+    return min(aucs)  # the half that is less like a leak

@@ -24,7 +24,7 @@ from precbench.errors import InputError
 from precbench.text import count
 
 Source: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | OwnTable"
-Block = tuple[pd.DataFrame, pd.DataFrame]
+Block = tuple[pd.DataFrame, pd.DataFrame]  # rows, and columns of these rows as text
 
 MOST_COLUMNS = 100_000  # a column takes some KiB, however short it is
 _WORKBOOKS = (".xls", ".xlsb", ".ods")
@@ -34,7 +34,7 @@ _CONTENTS = {  # what a file holds, by its first bytes
     b"PAR1\x15": "parquet",  # a column may be named PAR1 or PK
     b"PK\x03\x04": "xlsx or another ZIP archive",
     b"\xd0\xcf\x11\xe0": "xls, or a workbook with a password",
-    b"": "text or packed data",
+    b"": "text or packed data",  # all others begin so, too: comes last
 }
 _NAMELESS = "Unnamed: "  # pandas' prefix for a column without a name
 _MISSING_TEXTS = (  # what pandas takes for missing
@@ -87,13 +87,13 @@ class OwnTable:
     layout: Layout = Layout()
     words: frozenset[str] = frozenset()  # columns in which NA, None and the like are words
     is_whole: bool = True  # whether it has all rows of the file
-    _contents: dict[tuple[str, bool], Content] = field(default_factory=dict)
+    _contents: dict[tuple[str, bool], Content] = field(default_factory=dict)  # see `content`
 
     @property
-    def where(self) -> str:
+    def where(self) -> str:  # as messages name the table
         return str(self.path)
 
-    def column(self, name: str) -> pd.Series:
+    def column(self, name: str) -> pd.Series:  # refuse an unknown name
         return column_of(self.frame, name, self.where)
 
     def split_labelled(self, label: str) -> tuple[Self, pd.DataFrame]:
@@ -103,15 +103,15 @@ class OwnTable:
         return known, self.frame[is_open]
 
     def gap(self, name: str) -> str:
-        """Return the text, such as NA, of the first gap in a text column of CSV; "" for others."""
+        """Return the text, such as NA, of the first gap in a text column of CSV, else ""."""
         is_text = self.format in _SEPARATORS and self.content(name).holds == "text"
         if not (is_text and self.is_whole):  # without all rows, places in the file are unknown
             return ""
-        place = int(np.argmax(self.column(name).isna()))  # of the first one
+        place = int(np.argmax(self.column(name).isna()))  # of the first gap
         return str(raw_texts(self, [name], place + 1)[name].iloc[place])
 
     def content(self, name: str, *, ignore_type: bool = False) -> Content:
-        """Return what a column holds, detected once; with `ignore_type` text may hold numbers."""
+        """Return what a column holds, kept; with `ignore_type` digits of type text are numbers."""
         declares_text = not ignore_type and self.format not in _SEPARATORS  # CSV has no types
         key = name, declares_text
         if key not in self._contents:
@@ -126,7 +126,7 @@ class OwnTable:
 
 
 def is_frame(X: Any) -> bool:
-    """Return whether X is a data frame with column names, not just their numbers from 0."""
+    """Return whether X is a data frame with named columns, not only columns numbered from 0."""
     return isinstance(X, pd.DataFrame) and not X.columns.equals(pd.RangeIndex(X.shape[1]))
 
 
@@ -137,13 +137,8 @@ def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
     """
     if isinstance(source, OwnTable):
         return source
-    layout = Layout(
-        **{  # by default as in `Layout`
-            name: options[name]
-            for name in Layout.__dataclass_fields__
-            if options.get(name) is not None
-        }
-    )
+    given = {name: options.get(name) for name in Layout.__dataclass_fields__}
+    layout = Layout(**{name: value for name, value in given.items() if value is not None})
     if is_frame(source):
         return table_of(cast("pd.DataFrame", source), layout=layout)
     if not isinstance(source, str | os.PathLike):
@@ -173,22 +168,22 @@ def table_of(frame: pd.DataFrame, name: str = "table", layout: Layout = Layout()
 
 
 def several(names: str | Sequence[str]) -> list[str]:
-    """Return the texts of an option but a treatment, and the names that commas separate in them."""
+    """Return the texts of an option, but no treatment, and the parts between commas of each."""
     texts = {names}.difference(OPTION_WORDS["categorical"]) if isinstance(names, str) else names
     return [*texts, *(part.strip() for text in texts for part in text.split(","))]
 
 
 def format_of(path: Path, name: str | None = None, sheet: str | None = None) -> Format:
-    # Return the given format, else the one that the suffix stands for; refuse an unknown one, and
-    # a table whose first bytes are those of another.
+    # Return the given format, else that of the suffix. Refuse an unknown format, a table that
+    # begins with the bytes of another format, and a sheet of a file that is not xlsx.
     kind = find_format(path, name)
     with _pandas_errors_as_input_errors(path), path.open("rb") as file:
         head = file.read(8)
     content = next(what for first, what in _CONTENTS.items() if head.startswith(first))
     if kind in TABLES and not content.startswith("text" if kind in _SEPARATORS else kind):
         raise InputError(
-            f"{path}: the file holds {content}, not {kind}; give it the suffix of what it holds, "
-            f"or save it as {kind}"
+            f"{path}: the file holds {content}, not {kind}; give the file the suffix of its "
+            f"content, or save the rows as {kind}"
         )
     if kind in get_args(Format):
         if sheet is not None and kind != "xlsx":
@@ -196,7 +191,7 @@ def format_of(path: Path, name: str | None = None, sheet: str | None = None) -> 
         return cast("Format", kind)
     if kind.lower() in _WORKBOOKS:
         raise InputError(f"{path}: unknown format {kind!r}; save the sheet as XLSX or CSV")
-    suffixes = [suffix for suffix, name in SUFFIXES.items() if name in get_args(Format)]
+    suffixes = [suffix for suffix, known in SUFFIXES.items() if known in get_args(Format)]
     raise InputError(
         f"{path}: unknown format {kind!r}; name one of {listed(get_args(Format))}, or use one of "
         f"the suffixes {listed(suffixes)}"
@@ -215,10 +210,10 @@ def read_blocks(
 ) -> Iterator[Block]:
     """Yield a table in blocks of `rows_at_once` rows (None: all), each beside its columns `keep`.
 
-    Those are text as it stands in the file: ``007`` stays ``007``, a missing value is ``""``.
+    `keep` gives text as it stands in the file: ``007`` stays ``007``, a missing value is ``""``.
     `texts` are columns of CSV (None for all) that stay text although all values may be numbers; in
-    those of `words` only an empty cell is missing, not NA or None. Blank rows are left out, but the
-    index of both, which starts from 0, counts them.
+    the columns `words` only an empty cell is missing, not NA or None. Blank rows are left out, but
+    the index of both frames, which starts from 0, counts blank rows.
     """
     if kind == "parquet":
         blocks = _read_parquet(path, rows_at_once, keep)
@@ -233,15 +228,16 @@ def read_blocks(
             block = next(blocks, None)
         if block is None:
             break
-        if len(block[0]):  # the rows; block[1] is their text
+        rows, kept_texts = block
+        if len(rows):
             is_empty = False
-            yield block[0], block[1].set_axis(block[0].index) if keep else block[1]
+            yield rows, kept_texts.set_axis(rows.index) if keep else kept_texts
     if is_empty:
-        raise _is_empty(path, layout, "the file has no rows; add some below the names")
+        raise _empty_error(path, layout, "the file has no rows; add some below the names")
 
 
 def _read_whole(path: Path, kind: Format, layout: Layout, words: frozenset[str]) -> OwnTable:
-    """Read a table at once, without columns that have neither a name nor a value."""
+    # Return all rows as a table, without columns that have neither a name nor a value.
     frame, _ = next(
         read_blocks(
             path,
@@ -263,19 +259,19 @@ def _read_whole(path: Path, kind: Format, layout: Layout, words: frozenset[str])
 
 
 def _nested_as_text(frame: pd.DataFrame) -> pd.DataFrame:
-    """Convert lists and records to text."""
+    # Return a frame with text in place of lists and records, which have no hash.
     objects = [name for name, values in frame.items() if values.dtype == object]
     nested = [n for n in objects if frame[n].map(lambda value: value.__hash__ is None).any()]
     return frame.assign(**{str(name): frame[name].map(str, na_action="ignore") for name in nested})
 
 
-def _is_empty(path: Path, layout: Layout, text: str) -> InputError:
+def _empty_error(path: Path, layout: Layout, text: str) -> InputError:  # `text`: if none skipped
     skipped = f"skip_rows {layout.skip_rows:,} leaves no rows; skip fewer lines"
     return InputError(f"{path}: {skipped if layout.skip_rows else text}")
 
 
 def _with_text_names(frame: pd.DataFrame, where: object) -> pd.DataFrame:
-    """Return a frame whose columns are named by text, as in its Parquet; refuse a name twice."""
+    # Return a frame whose columns are named by text, as Parquet names them; refuse equal names.
     names = frame.columns.map(lambda n: str((*map(str, n),) if isinstance(n, tuple) else n))
     if not names.is_unique:
         raise InputError(f"{where}: two columns named {names[names.duplicated()][0]!r}; rename one")
@@ -283,13 +279,13 @@ def _with_text_names(frame: pd.DataFrame, where: object) -> pd.DataFrame:
 
 
 def _decimal_of(table: OwnTable) -> str | None:
-    """Return the decimal mark if all columns of a file agree on one, else None."""
+    # Return the decimal mark if all columns of a file agree on one mark, else None.
     kinds = {str(n): values.dtype.kind for n, values in table.frame.items()}  # biuf: numbers
     contents = [table.content(name) for name, kind in kinds.items() if kind not in "biuf"]
     amounts = [c for c in contents if c.holds == "numbers" and c.notation]  # such as $ 7,200.00
     marks = {content.notation for content in amounts if not content.others}  # only one mark fits
-    # In floats pandas took the point for the decimal mark. It may part thousands beside commas, and
-    # in a file with semicolons where no value is like 0.125 or 1.5.
+    # In floats pandas took the point for the decimal mark. The point may separate thousands where
+    # other columns have commas, or in a file with semicolons if no value is like 0.125 or 1.5.
     floats = [name for name, kind in kinds.items() if kind == "f"]
     is_semicolon = bool(floats) and _csv_options(table)["sep"] == ";"
     texts = raw_texts(table, floats if amounts or is_semicolon else ())
@@ -304,7 +300,7 @@ def _decimal_of(table: OwnTable) -> str | None:
             "separate thousands; set the decimal mark (decimal) to . or ,",
             column=unclear[0],
         )
-    marks |= {"." for _ in dotted}
+    marks |= {"." for _ in dotted}  # "." once, if there is a column with points
     return marks.pop() if len(marks) == 1 else None
 
 
@@ -320,7 +316,7 @@ def _read_csv(
     rows_at_once: int | None,
     keep: Sequence[str],
 ) -> Iterator[Block]:
-    """Yield blocks as `read_blocks` does; a second reader gives the columns `keep` as text."""
+    # Yield blocks as `read_blocks` does; a second reader gives the columns `keep` as text.
     encoding, has_blank_lines, unended = _scan(path)  # unended: a last line without an end
     if encoding == "cp1252" and layout.encoding is None:
         warnings.warn(
@@ -331,11 +327,11 @@ def _read_csv(
     layout = replace(layout, encoding=layout.encoding or encoding)
     header, options = _dialect(path, kind, layout)
     n_cells = unended.count(options["sep"].encode()) + 1
-    # A line with a quotation mark may be the rest of a cell with line breaks, so it is not judged.
+    # A line with a quotation mark is not judged: the line may be the rest of a cell of many lines.
     if unended and b'"' not in unended and n_cells < len(header):
         raise InputError(
             f"{path}: the last line has {n_cells} of {len(header)} columns and no line end: "
-            "the file is truncated; get it again, or remove that line"
+            "the file is truncated; get the file again, or remove this line"
         )
     places = _places_of_filled_rows(path, options) if has_blank_lines else None
     options |= {"chunksize": rows_at_once, "iterator": True}  # one block if None
@@ -349,7 +345,7 @@ def _read_csv(
             text_blocks = stack.enter_context(pd.read_csv(text_stream, **text_options))
         for frame in stack.enter_context(pd.read_csv(stream, **options)):
             kept_texts = next(text_blocks)[keep] if keep else pd.DataFrame(index=frame.index)
-            if places is not None:  # pandas has not counted the blank rows
+            if places is not None:  # pandas has counted without the blank rows
                 frame.index = places[frame.index]
             _warn_of_quotes(path, frame, options["sep"])
             yield frame, kept_texts
@@ -365,13 +361,14 @@ def raw_texts(table: OwnTable, names: Collection[str], n_rows: int | None = None
 
 
 def _csv_options(table: OwnTable) -> dict[str, Any]:
-    """Return the options with which pandas reads a CSV or TSV file."""
+    # Return the options with which pandas reads a CSV or TSV file.
     encoding = table.layout.encoding or _scan(table.path)[0]
-    return _dialect(table.path, table.format, replace(table.layout, encoding=encoding))[1]
+    _, options = _dialect(table.path, table.format, replace(table.layout, encoding=encoding))
+    return options
 
 
 def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str, Any]]:
-    """Return the column names, and the options with which pandas reads the lines below them."""
+    # Return the column names, and the options with which pandas reads the lines below the names.
     skipped = layout.skip_rows
     with opened(path) as stream, io.TextIOWrapper(stream, layout.encoding, newline="") as text:
         lines = [*islice(text, skipped, skipped + _SAMPLE_LINES)]
@@ -382,12 +379,12 @@ def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str
         separator = layout.separator or (hint and hint[1]) or _separator(lines, _SEPARATORS[kind])
         rows = csv.reader(chain(lines, text), delimiter=separator)
         n_blank, header = 0, []  # the blank lines above the column names, and the names
-        for header in rows:
+        for header in rows:  # up to the first row with text, which stays in `header`
             if "".join(header).strip():
                 break
             n_blank = rows.line_num
     if not header:
-        raise _is_empty(path, layout, "the file is empty; give one with names and rows")
+        raise _empty_error(path, layout, "the file is empty; give one with names and rows")
     header = [name or f"{_NAMELESS}{i}" for i, name in enumerate(header)]
     _check_header(path, header)
     options: dict[str, Any] = {
@@ -405,8 +402,8 @@ def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str
 
 
 def _scan(path: Path) -> tuple[str, bool, bytes]:
-    """Return the encoding, whether there may be blank lines, and the last line if it has no end."""
-    # The encoding is UTF-8, one of `_WIDE`, or else Windows-1252.
+    # Return the encoding (UTF-8, one of `_WIDE`, or else Windows-1252), whether there may be blank
+    # lines, and the last line if this line has no end, else b"".
     decoder: Any = codecs.getincrementaldecoder("utf-8")()
     encoding, has_blank, held_back, last_line = "utf-8-sig", False, b"", b""
     with opened(path) as stream:
@@ -426,45 +423,45 @@ def _scan(path: Path) -> tuple[str, bool, bytes]:
                 decoder.decode(chunk)
             except UnicodeDecodeError:
                 encoding = "cp1252"
-                decoder = codecs.getincrementaldecoder(encoding)("replace")  # which never fails
+                decoder = codecs.getincrementaldecoder(encoding)("replace")  # never fails
     return encoding, has_blank, b"" if held_back.strip(b" \t") else last_line + held_back
 
 
 def _separator(lines: list[str], usual: str) -> str:
-    """Return the separator that splits most lines into as many columns (> 1) as the first one."""
-    shares = dict.fromkeys((usual, ",", ";", "\t", "|"), 0.0)  # of such lines
+    # Return the separator that splits most lines into as many columns (> 1) as the first line.
+    shares = dict.fromkeys((usual, ",", ";", "\t", "|"), 0.0)  # of lines split so
     for separator in shares:
         rows = csv.reader(lines, delimiter=separator)
         lengths = [len(row) for row in rows if "".join(row).strip()]  # of rows that are not blank
         if lengths and lengths[0] > 1:
             shares[separator] = lengths.count(lengths[0]) / len(lengths)
-    likely = max(shares, key=shares.__getitem__)  # the first of several that are alike
+    likely = max(shares, key=shares.__getitem__)  # of equal shares the first
     return likely if shares[likely] > 0.5 else usual
 
 
 def _places_of_filled_rows(path: Path, options: Mapping[str, Any]) -> NDArray[np.intp]:
-    """Return the place of each row that is not blank, counted with the blank ones from 0."""
+    # Return the place of each row that is not blank, counted from 0 with the blank rows.
     with opened(path) as stream, io.TextIOWrapper(stream, options["encoding"], newline="") as text:
         lines = islice(text, options["skiprows"], None)
         rows = islice(csv.reader(lines, delimiter=options["sep"]), 1, None)
-        # As for pandas, a row of one value is blank if that has only spaces and tabs.
+        # As for pandas, a row of one value (several are joined by \0) of spaces and tabs is blank.
         return np.flatnonzero([r != [] and not re.fullmatch("[ \t]+", "\0".join(r)) for r in rows])
 
 
 def _warn_of_quotes(path: Path, frame: pd.DataFrame, separator: str) -> None:
-    """Warn where a value seems to hold other rows, as behind a quotation mark without an end."""
-    cells = re.escape(separator) + r"\S"  # in prose a blank or a line end follows
+    # Warn where a value seems to hold other rows, as behind a quotation mark without an end.
+    cells = re.escape(separator) + r"\S"  # in prose a blank or a line end follows the separator
     for name, values in frame.items():
         if not is_declared_text(values):
             continue
         values = values[values.str.contains("\n", regex=False, na=False)]
         n_breaks = values.str.count("\n")
-        holds_rows = values.str.count(cells) == n_breaks * (frame.shape[1] - 1)  # whole ones
+        holds_rows = values.str.count(cells) == n_breaks * (frame.shape[1] - 1)  # whole rows
         if (is_odd := (n_breaks >= _MANY_LINES) | holds_rows).any():
-            i = int(is_odd.argmax())  # the first one
+            i = int(is_odd.argmax())  # the first odd value
             warnings.warn(
                 f"{path}: row {values.index[i] + 1}, column {name!r} holds {n_breaks.iloc[i] + 1} "
-                "lines; check it for an unclosed quotation mark",
+                "lines; check the value for an unclosed quotation mark",
                 stacklevel=6,
             )
 
@@ -473,7 +470,7 @@ def _warn_of_quotes(path: Path, frame: pd.DataFrame, separator: str) -> None:
 
 
 def _read_parquet(path: Path, rows_at_once: int | None, keep: Sequence[str]) -> Iterator[Block]:
-    """Yield blocks as `read_blocks` does; without `rows_at_once` one of all rows, and no text."""
+    # Yield blocks as `read_blocks` does; without `rows_at_once` one block of all rows, and no text.
     if rows_at_once is None:
         yield _with_index(pd.read_parquet(path), 0, path), pd.DataFrame()
         return
@@ -490,11 +487,12 @@ def _read_parquet(path: Path, rows_at_once: int | None, keep: Sequence[str]) -> 
 
 
 def _columns_to_keep(keep: Sequence[str], header: Sequence[str], path: Path) -> list[str]:
+    # Return the columns that `keep` names; "all" means all columns, unless a column has this name.
     names = named_columns(keep, header, f"{path}: keep", ("all",))
     return [*header] if "all" in names and "all" not in header else [*dict.fromkeys(names)]
 
 
-def _as_text(columns: Mapping[str, list[Any]]) -> pd.DataFrame:
+def _as_text(columns: Mapping[str, list[Any]]) -> pd.DataFrame:  # "" for None and NaN (v != v)
     return pd.DataFrame(
         {n: ["" if v is None or v != v else str(v) for v in vs] for n, vs in columns.items()},
         dtype="str",
@@ -502,7 +500,7 @@ def _as_text(columns: Mapping[str, list[Any]]) -> pd.DataFrame:
 
 
 def _with_index(frame: pd.DataFrame, n_before: int, path: Path) -> pd.DataFrame:
-    """Turn index levels that have names into columns, and number the rows from `n_before`."""
+    # Return a frame with named levels of its index as columns, and rows numbered from `n_before`.
     frame = _with_text_names(frame, path)
     if named := [name for name in frame.index.names if name is not None]:
         frame = frame.reset_index(level=named, names=[*map(str, named)])
@@ -510,7 +508,7 @@ def _with_index(frame: pd.DataFrame, n_before: int, path: Path) -> pd.DataFrame:
 
 
 def _read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[Block]:
-    """Yield all rows of a sheet, at most a million, as one block."""
+    # Yield all rows of a sheet, at most a million, as one block.
     from openpyxl import load_workbook
 
     with closing(load_workbook(path, read_only=True, data_only=True)) as book:
@@ -528,7 +526,7 @@ def _read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[
         names = [titles.get(i + 1) for i in range(max(titles, default=0))]
         header = [f"{_NAMELESS}{i}" if name is None else str(name) for i, name in enumerate(names)]
         _check_header(path, header)
-        rows = {}  # the values of each, by its place below the header
+        rows = {}  # the values of each row, by the place of the row below the header
         for number, line in lines:  # the other rows, as those up to the names are used up
             filled = {column for column, value in line.items() if value is not None}
             if max(filled, default=0) > len(header):
@@ -544,10 +542,8 @@ def _read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[
 
 
 def _sheet_rows(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dict[int, Any]]]:
-    """Yield the number of each row below the first `skipped`, and its values by column, from 1.
-
-    Refuse a sheet that is too large (see `_SHEET_LIMITS`) or damaged, or that has merged rows.
-    """
+    # Yield the number of each row below the first `skipped`, and the values by column, from 1.
+    # Refuse a sheet that is too large (see `_SHEET_LIMITS`) or damaged, or that has merged rows.
     # `iter_rows` of openpyxl makes all rows up to a wrong number, and drops cells out of order.
     from openpyxl.worksheet._reader import WorkSheetParser
 
@@ -564,13 +560,12 @@ def _sheet_rows(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dic
             if any(n > most for n, most in zip(sizes, _SHEET_LIMITS, strict=True)):
                 raise InputError(
                     "{}: row {:,} exceeds the limits of a sheet, {:,} rows of {:,} cells of {:,} "
-                    "characters, {:,} in all; save it as CSV".format(path, number, *_SHEET_LIMITS)
+                    "characters, {:,} in all; save as CSV".format(path, number, *_SHEET_LIMITS)
                 )
             if number <= previous_number or len(line) < len(cells):  # fewer: a column came twice
-                raise InputError(
-                    f"{path}: row {number} or one of its cells is repeated or out of order; open "
-                    "the file with Excel, and save it again"
-                )
+                has_moved = number <= previous_number
+                fault = f"comes after row {previous_number}" if has_moved else "has a cell twice"
+                raise InputError(f"{path}: row {number} {fault}; save the file again with Excel")
             previous_number = number
             if number > skipped:
                 yield number, line
@@ -584,7 +579,7 @@ def _sheet_rows(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dic
 
 @contextmanager
 def _pandas_errors_as_input_errors(path: Path) -> Iterator[None]:
-    """Report any error of pandas and of the readers behind it as an `InputError`."""
+    # Report any error of pandas, and of the readers that pandas calls, as an `InputError`.
     try:
         yield
     except pd.errors.ParserWarning as error:
@@ -612,7 +607,7 @@ def _pandas_errors_as_input_errors(path: Path) -> Iterator[None]:
 
 
 def _check_header(path: Path, names: list[str]) -> None:
-    """Refuse column names that pandas would repair silently, and more than memory can hold."""
+    # Refuse column names that pandas would repair silently, and more names than memory can hold.
     if len(names) > MOST_COLUMNS:
         raise InputError(
             f"{path}: {len(names):,} columns exceed the limit of {MOST_COLUMNS:,}; save the rows "
