@@ -639,8 +639,7 @@ def pnorm_risk(
     pos, neg = scores[positive], scores[~positive]
     match loss:
         case "zero-one":
-            # h of each negative, in ascending order: how many positives do not outrank it
-            heights = np.searchsorted(np.sort(pos), np.sort(neg), "right").astype(np.float64)
+            heights = _heights(pos, neg).astype(np.float64)
             if not log:
                 with np.errstate(over="ignore"):
                     return float(np.sum(heights**p))
@@ -666,6 +665,11 @@ def _log_sum_exp(values: NDArray) -> float:
     if peak == -math.inf:  # all terms are 0
         return peak
     return peak + math.log(float(np.sum(np.exp(values - peak))))
+
+
+def _heights(pos: NDArray, neg: NDArray) -> NDArray[np.intp]:
+    """Return for each negative, in ascending order, how many positives do not outrank it."""
+    return np.searchsorted(np.sort(pos), np.sort(neg), "right")
 
 
 def _log_logistic_heights(pos: NDArray, neg: NDArray) -> NDArray[np.float64]:
