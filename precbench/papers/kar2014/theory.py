@@ -124,8 +124,8 @@ def _regret_against(leader: Leader, player: FTRL) -> tuple[float, float]:
     return float(np.sum(player.penalties_)) - leader.loss, gaps
 
 
-def _append_weights(played: list[NDArray[np.float64]], player: Any) -> None:
-    if player.n_iter_ == len(played):  # at the end of a batch, not within one
+def _append_weights(played: list[NDArray[np.float64]], player: Any) -> None:  # a trace
+    if player.n_iter_ == len(played):  # at the end of a batch, whose w is not in `played`
         played.append(player.coef_.copy())
 
 
@@ -157,13 +157,13 @@ def _steps(
 
 
 def _extreme_streams(player: FTRL, X: Any, y: NDArray, horizon: int) -> dict[str, float]:
-    """Return a lower bound of the pAUC regret with one positive, an upper one if balanced."""
-    # Extremes of Theorem 3: sqrt(1 / T_+ + 1 / T_-) is most with one positive, least if balanced.
+    """Return a lower bound of the pAUC regret with one positive, an upper bound if balanced."""
+    # Extremes of Theorem 3: sqrt(1 / T_+ + 1 / T_-) is largest for one positive, least if balanced.
     pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     half = min(horizon // 2, len(pos), len(neg))
     balanced = np.sort(np.concatenate([pos[:half], neg[:half]]))  # in the order of X
     regrets = []  # (lower, upper) bounds
-    for rows in (np.append(neg[: horizon - 1], pos[0]), balanced):  # one positive, the last row
+    for rows in (np.append(neg[: horizon - 1], pos[0]), balanced):  # the one positive comes last
         player.set_params(batch_size=1).fit(X[rows], y[rows])
         n_pos = int(np.sum(y[rows] > 0))
         scale = player.beta * n_pos * (len(rows) - n_pos)
@@ -183,7 +183,7 @@ def _loss_at_zero(player: FTRL, y: NDArray) -> float:
 
 
 def _constants(top: float, trials: int, seed: int) -> dict[str, float]:
-    """Return the constants of Lemmas 2, 10, 12 and Case 2.1: stated, and as random points need."""
+    """Return the constants of Lemmas 2, 10, 12, Case 2.1: stated, and largest for random points."""
     rng = np.random.default_rng(seed)
     lists, cases, penalties = np.transpose(
         [_ratios(*_points(rng, is_adverse=i % 2 == 1), top) for i in range(trials)]
@@ -222,8 +222,8 @@ def _ratios(
 ) -> tuple[float, float, float]:
     """Return what Lemma 2, Case 2.1 and Lemma 12 bound, divided by the distance ||w - v||."""
     # v is `other`. Lemma 2: from w to v no entry of the sorted list of w'x - y changes by more than
-    # 3 ||w - v||. Lemma 12: the penalty L_t of the last row, the loss with this row less the loss
-    # without, changes by at most 8 ||w - v||. Case 2.1 of its proof: if the last row's entry z_t is
+    # 3 ||w - v||. Lemma 12: the penalty L_t of the last row, the loss with less the loss without
+    # this row, changes by at most 8 ||w - v||. Case 2.1 of the proof: if the last entry z_t is
     # at most an entry z_i of the others, at w and at v, 2 z_i - z_t changes by up to 9 ||w - v||.
     distance = float(np.linalg.norm(w - other))
     at_w, at_other = ((X @ v) - y for v in (w, other))  # the lists, unsorted
@@ -376,7 +376,7 @@ def _theorem_4(
     least: float,  # a lower bound of the mean loss of w*
     seed: int,
 ) -> list[tuple[str, float]]:
-    """Compare the excess risk of FTRL on random streams, less its regret, with Theorem 4."""
+    """Return the excess risk of FTRL on random streams less the regret, and Theorem 4's bound."""
     # With probability 1 - delta the mean of w_1 to w_T has a risk of at most the risk of w* plus
     # the regret plus O((log(1 / delta) / T)^(1/4)).
     rng = np.random.default_rng([seed, horizon])
@@ -405,7 +405,7 @@ def _theorem_6(
     best: tuple[NDArray[np.float64], float],  # w*, and a lower bound of its mean loss
     seed: int,
 ) -> list[tuple[str, float]]:
-    """Compare the excess risk of passes of 1PMB in random orders with Theorem 6."""
+    """Return the excess risk of passes of 1PMB in random orders, and Theorem 6's bound."""
     # The excess is at most 2 gamma + O(sqrt(s / n)) after n rows in buffers of s, if gamma bounds
     # how far the risk on s random rows deviates from the risk on all n rows, for all w.
     best_w, least = best
@@ -435,7 +435,7 @@ _Measure = Callable[[NDArray, NDArray[np.bool_]], float]
 
 def _logistic_pauc(scores: NDArray, positive: NDArray[np.bool_], beta: float) -> float:
     neg = -np.sort(-scores[~positive])
-    neg = neg[: resolve_k(beta, len(neg))]  # the highest ones
+    neg = neg[: resolve_k(beta, len(neg))]  # the share `beta` with the highest scores
     return float(np.logaddexp(0, neg - scores[positive][:, None]).mean())
 
 
@@ -445,8 +445,8 @@ def _g_mean(scores: NDArray, positive: NDArray[np.bool_]) -> float:
     # negatives labelled 1 - sum of the scores of positives labelled 0) / n_pos.
     pos, neg = (-np.sort(-scores[side]) for side in (positive, ~positive))
     # Only labellings with 1 for the highest `n_true` positives and 0, 1, … negatives can be best.
-    missed = np.append(0.0, np.cumsum(pos[::-1]))[::-1]  # by n_true: the other positives' scores
-    gained = np.append(0.0, np.cumsum(neg))  # by number of negatives: their scores
+    missed = np.append(0.0, np.cumsum(pos[::-1]))[::-1]  # by n_true: sum of the other positives
+    gained = np.append(0.0, np.cumsum(neg))  # by number of negatives: sum of the highest
     root_of_recall = np.sqrt(1 - np.arange(len(neg) + 1) / len(neg))
     best = -math.inf  # the maximum without the 1, times n_pos
     for n_true, missed_scores in enumerate(missed):

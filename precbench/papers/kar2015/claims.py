@@ -15,8 +15,8 @@ class ConsistencyClaim(Claim):
     """Some solvers are near the best on all data sets, others fall behind on some."""
 
     # On a data set a solver falls behind by 1 - its value / the best value of the solvers `among`;
-    # its largest such fraction over the data sets counts. On a split the claim holds if each of the
-    # `unsteady` falls behind by over `margin` more than all of the `steady` (than 0 if none is).
+    # the largest share over the data sets counts. On a split the claim holds if each of the
+    # `unsteady` falls behind by over `margin` more than all of the `steady` (than 0 without any).
 
     kind: Literal["consistency"]
     datasets: Items[str]
@@ -27,7 +27,7 @@ class ConsistencyClaim(Claim):
     margin: float = 0.0
 
     def is_about(self, dataset: str) -> bool:
-        return False  # no single data set decides it
+        return False  # no single data set decides the claim
 
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge by a sign test over the splits whether the `unsteady` fall behind by more."""
