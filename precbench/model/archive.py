@@ -81,7 +81,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         schema, attributes = described["schema"], None  # None: a newer schema, refused below
         if schema <= _SCHEMA:
             attributes = _attributes(checked(described, _Description), arrays)
-            if odd := arrays.keys() ^ _arrays(SimpleNamespace(**attributes)).keys():  # of one only
+            if odd := arrays.keys() ^ _arrays(SimpleNamespace(**attributes)).keys():  # in only one
                 raise ValueError(f"the array {min(odd)} does not fit; fit and save the model again")
     except FileNotFoundError:
         raise InputError(

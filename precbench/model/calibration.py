@@ -64,11 +64,11 @@ class Calibration:
     def matched(self, scores: NDArray[np.float64], own: NDArray[np.float64]) -> Self:
         """Return the curves for a model whose scores have another scale than the lists' scores.
 
-        The curves move so that the median and interquartile range of `scores`, those of the lists,
-        become the median and interquartile range of `own`, scores of the model.
+        The curves move so that the median and interquartile range of `scores` (of the lists)
+        become the median and interquartile range of `own` (scores of the model).
         """
         factor, middle = _spread(own) / _spread(scores), np.median(own)
-        if not abs(factor - 1) > _TOLERANCE:  # the scale is the same, or NaN as a spread is 0
+        if not abs(factor - 1) > _TOLERANCE:  # the same scale; NaN: a spread is 0
             return self
         return replace(self, scores=(self.scores - np.median(scores)) * factor + middle)
 

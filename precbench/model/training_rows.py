@@ -66,7 +66,7 @@ class TrainingRows:
         roughly = "about " if self.share < 1 else ""
         return (
             f"{roughly}{count(n, 'training row')} of this model among {n_rows:,} rows: expect "
-            "fewer hits among new ones"
+            "fewer hits among new rows"
         )
 
     def to_arrays(self) -> dict[str, NDArray]:

@@ -159,6 +159,7 @@ def pair_bounds(
         sample = all_rows.drawn(n // 2, rng)  # whose pairs are drawn
         risk = sample.risk()  # R_N
         at_zero[n] = -risk(risk.minimiser(radius))
+        # What is measured, then the rows of the table: deviations beside their bounds
         of_samples = _sample_deviations(all_rows, n, pairs, draws, radius, rng)
         of_pairs = [_pair_deviations(sample, s, draws, radius, rng) for s in pairs]
         table += _compare_samples(of_samples, n, pairs, delta, bounds)
@@ -221,6 +222,7 @@ class _Sample(NamedTuple):
 
     def risk_of(self, n_pairs: int, rng: np.random.Generator) -> _QuadraticRisk:
         """Return the risk over the pairs that `LCBR` draws with this generator."""
+        # The pair of the i-th positive and the k-th negative has the number i * len(self.k) + k.
         i, k = np.divmod(rng.integers(len(self.i) * len(self.k), size=n_pairs), len(self.k))
         z = self.pos[self.i[i]] - self.neg[self.k[k]]
         return _QuadraticRisk(z.mean(axis=0), z.T @ z / n_pairs)

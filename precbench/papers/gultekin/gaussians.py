@@ -47,7 +47,7 @@ def gaussian_mixtures(
             )
     components = [problem.components for problem in problems]
     if len(set(components)) < len(components):
-        raise InputError(f"problems: components {components} should all be different; change one")
+        raise InputError(f"problems: components {components} repeat a number; give each once")
     records: list[_Record] = []
     with threadpool_limits(1):
         for problem, i in itertools.product(problems, range(repetitions)):

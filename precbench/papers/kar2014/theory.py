@@ -119,9 +119,9 @@ def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, flo
 
 
 def _regret_against(leader: Leader, player: FTRL) -> tuple[float, float]:
-    """Return the regret against the leader, and how far below the exact regret this may be."""
-    gaps = leader.gap + player.error_ * float(np.sum(player.lipschitz_))
-    return float(np.sum(player.penalties_)) - leader.loss, gaps
+    """Return a lower bound of the regret against the leader, and the largest error of the bound."""
+    error = leader.gap + player.error_ * float(np.sum(player.lipschitz_))
+    return float(np.sum(player.penalties_)) - leader.loss, error
 
 
 def _append_weights(played: list[NDArray[np.float64]], player: Any) -> None:  # a trace
@@ -226,7 +226,7 @@ def _ratios(
     # this row, changes by at most 8 ||w - v||. Case 2.1 of the proof: if the last entry z_t is
     # at most an entry z_i of the others, at w and at v, 2 z_i - z_t changes by up to 9 ||w - v||.
     distance = float(np.linalg.norm(w - other))
-    at_w, at_other = ((X @ v) - y for v in (w, other))  # the lists, unsorted
+    at_w, at_other = ((X @ u) - y for u in (w, other))  # the lists, unsorted
     change_of_lists = np.abs(np.sort(at_w) - np.sort(at_other)).max()
     ordered, ordered_other = (np.sort(z[:-1])[::-1] for z in (at_w, at_other))  # falling
     in_case = (at_w[-1] <= ordered) & (at_other[-1] <= ordered_other)

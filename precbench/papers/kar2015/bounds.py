@@ -311,10 +311,8 @@ def _constants(
                 continue  # the statement has no open constant
             yield (theorem, solver), quantities["constant"]
             if (theorem, solver) == ("Theorem 13", "perceptron-avg"):  # Corollary 14 adds Theorem 7
-                yield (
-                    ("Corollary 14", solver),
-                    _constant_of_corollary_14(stream, quantities["measured"]),
-                )
+                constant = _constant_of_corollary_14(stream, quantities["measured"])
+                yield ("Corollary 14", solver), constant
 
 
 def _constant_of_corollary_14(stream: _Stream, loss: float) -> float:
@@ -370,8 +368,8 @@ def _deviations(
     def losses(rows: Any) -> NDArray[np.float64]:  # a row for each measure, a column for each w
         labels = y[rows]
         count = resolve_k(k, int(np.sum(labels > 0)))  # k of these rows
-        columns = np.ascontiguousarray(scores[rows].T)
-        return np.array([[f(s, labels) / count for s in columns] for f in measures.values()])
+        by_w = np.ascontiguousarray(scores[rows].T)
+        return np.array([[f(s, labels) / count for s in by_w] for f in measures.values()])
 
     population = losses(slice(None))
     by_size = []  # arrays with a row for each sample, a column for each measure

@@ -39,8 +39,8 @@ class ConsistencyClaim(Claim):
             behind.append(1 - values.div(values.max(axis=1), axis=0))
         by_split = pd.concat(behind).groupby(level=0)
         largest = by_split.max()[by_split.size() == len(behind)]  # of splits with all data sets
-        unsteady = largest[[*self.unsteady]].min(axis=1)  # of the unsteady one least behind
-        # Of the steady one most behind; without a steady solver: zeros on the same splits.
+        unsteady = largest[[*self.unsteady]].min(axis=1)  # the solver least behind
+        # Of the steady solver most behind; without a steady solver: zeros on the same splits.
         steady = largest[[*self.steady]].max(axis=1) if self.steady else 0 * unsteady
         wins, losses, p = sign_test(unsteady.to_numpy(), (steady + self.margin).to_numpy())
         shares = ", ".join(f"{s} {largest[s].mean():.0%}" for s in (*self.steady, *self.unsteady))

@@ -101,18 +101,14 @@ PRECISION_RATES = StudyKind(
     tables=tabulate(["theorem", "solver", "quantity", "batch_size"]),
     draw=in_panels(
         lambda values: values.assign(curve=values["theorem"] + ", " + values["solver"]),
-        x="batch_size",
-        panel="quantity",
-        curve="curve",
-        dashes={"constant": "-"},
-        log=("x",),
+        x="batch_size", panel="quantity", curve="curve", dashes={"constant": "-"}, log=("x",),
         xlabel="b = T (batches, and rows of each)",
     ),
     size=(6.4, 3.6),
     caption="Each bound has a factor that the paper leaves open. Shown is the smallest factor with "
     "which the bound holds, as the mean over {repetitions} streams of b batches of b rows of "
     "{dataset}; it should not grow with b.",
-)
+)  # fmt: skip
 
 PRECISION_LAWS = StudyKind(
     compute="precbench.papers.kar2015.laws:precision_laws",

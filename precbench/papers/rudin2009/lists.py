@@ -300,7 +300,7 @@ def _compare_pushes(
             # Negated labels and scores swap the classes: the heights are those of positives.
             yield name, part, "bottom, R^(1/p)", pnorm_risk(-y_part, -scores, p) ** (1 / p)
             yield name, part, "AUC", auc(y_part, scores)
-    for name in ("top", CRUCIAL):
+    for name in ("top", CRUCIAL):  # compared on crucial pairs, and on all other pairs
         scores = X @ fits[name].coef_
         for measure, pos in ((CRUCIAL, lowest), ("other pairs", np.setdiff1d(positives, lowest))):
             rows = np.concatenate([pos, negatives])

@@ -290,11 +290,7 @@ ONE_DIMENSIONAL = StudyKind(
         "I is the number of positives; measures of training sets are means.",
     ),
     draw=in_panels(
-        x="function",
-        panel="quantity",
-        curve="part",
-        dashes={"R_max / I": "", "AUC": ""},
-        log=(),
+        x="function", panel="quantity", curve="part", dashes={"R_max / I": "", "AUC": ""}, log=()
     ),
     size=(8.4, 3.2),
     caption="A share ε = {epsilon} of the distribution, outside of [-1, 1], decides which of "

@@ -170,6 +170,7 @@ def _generalisation(
     directions = rng.standard_normal((rankers, features))  # a row for each ranker
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     shifts = distance * directions[:, 0]  # of the positives, along each direction
+    # The true risks, by quadrature
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)  # for means over a negative's score
     weights /= weights.sum()
     steps = theta * (np.arange(8) + 0.5) / 8  # phi: the mean zero-one loss with these margins
@@ -178,7 +179,7 @@ def _generalisation(
     true_risks = {p: (heights_at**p @ weights) ** (1 / p) for p in powers}  # of each ranker
     true_stairs = {p: float((stairs_at**p @ weights) ** (1 / p)) for p in powers}  # first ranker
     for n in sizes:
-        # By p, the excess on each training set: the most of all rankers, and the first ranker's
+        # By p, the excesses on the training sets: the most of all rankers, and the first ranker's
         excesses: dict[float, list[float]] = {p: [] for p in powers}
         excesses_of_first: dict[float, list[float]] = {p: [] for p in powers}
         for _ in range(draws):
