@@ -601,8 +601,8 @@ def _threads(n: int) -> ThreadPoolExecutor:
 def _check_finite(scores: NDArray[np.float64]) -> None:
     if not np.isfinite(scores).all():
         raise InputError(
-            "scores overflow, since values of X or weights of the model are too large; scale the "
-            "features"
+            "scores overflow: products of features and weights of the model are too large; scale "
+            "the features"
         )
 
 

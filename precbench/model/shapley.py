@@ -62,8 +62,8 @@ class Contributions(NamedTuple):
         return cls(base, values)
 
     def _as_log_odds(self) -> "Contributions":
-        # Return contributions to log odds in place of probabilities (less 1/2): in each row times a
-        # `slope`, the change of log odds over the change of probability, which `divide` writes.
+        # Return contributions to log odds in place of probabilities (less 1/2): each row times its
+        # `slope`, the change of log odds / the change of probability. `divide` fills `slope`.
         total = self.values.sum(axis=1)  # the change of the probability
         base = log_odds(np.array([self.base]))
         probability = np.clip(self.base + 0.5, 1e-9, 1 - 1e-9)  # keeps the slope finite

@@ -87,7 +87,7 @@ def timed_fit(solver: LinearRanker, X: Any, y: Any) -> tuple[float, float]:
     """Return the CPU seconds of a fit from the first call of its trace on, and of the whole fit."""
     calls: list[float] = []  # the first comes after the checks of the input
     start = time.process_time()
-    solver.fit(X, y, trace=lambda _: calls.append(time.process_time()))
+    solver.fit(X, y, trace=lambda _: calls.append(time.process_time()))  # None: goes on
     end = time.process_time()
     return end - calls[0], end - start
 

@@ -40,7 +40,7 @@ class MixturePair:
     @cached_property
     def second(self) -> NDArray[np.float64]:
         of_centres = np.einsum("kli,klj,kl->ij", self._gaps, self._gaps, self._shares)
-        return 2 * self.covariance + of_centres
+        return 2 * self.covariance + of_centres  # z in a pair of components: N(gap, 2 covariance)
 
     @cached_property
     def _gaps(self) -> NDArray[np.float64]:  # by component of positives, of negatives, and feature

@@ -74,7 +74,7 @@ def _stream(dataset: str, seed: int, **needed: int) -> tuple[Any, NDArray[np.flo
     for name, n_rows in needed.items():
         if n_rows > len(loaded.y):
             raise InputError(
-                f"{name}: {n_rows:,} exceeds the {len(loaded.y):,} rows of {dataset}; lower it"
+                f"{name}: {n_rows:,} exceeds the {len(loaded.y):,} rows of {dataset}; lower {name}"
             )
     order = np.random.default_rng(seed).permutation(len(loaded.y))
     X: Any = loaded.X[order]
@@ -85,9 +85,9 @@ def _stream(dataset: str, seed: int, **needed: int) -> tuple[Any, NDArray[np.flo
 def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, float]]]:
     """Yield the regret of FTRL and its bounds: by single rows, then by batches of sqrt(T)."""
     # The regret is (sum of the penalties - least loss in the ball) / T; "pauc" divides by beta T_+
-    # T_- instead. For penalties with Lipschitz constants G_t it is at most sqrt(2 sum_t G_t^2)
-    # radius / T (Theorem 1), which is O(sqrt(1 / T)), or O(sqrt(1 / T_+ + 1 / T_-)) for "pauc"
-    # (Theorem 3), and with s rows at a time at most sqrt(s) times as much (Lemma 13).
+    # T_- instead. With Lipschitz constants G_t of penalties, the regret is at most sqrt(2 sum_t
+    # G_t^2) radius / T (Theorem 1), which is O(sqrt(1 / T)), or O(sqrt(1 / T_+ + 1 / T_-)) for
+    # "pauc" (Theorem 3), and with s rows at a time at most sqrt(s) times as much (Lemma 13).
     n, n_pos = len(y), int(np.sum(y > 0))
     is_sum = player.objective != "pauc"  # over rows; "pauc" sums over pairs of rows
     scale = n if is_sum else player.beta * n_pos * (n - n_pos)

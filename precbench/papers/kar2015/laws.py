@@ -57,7 +57,7 @@ def precision_laws(
 
 
 class _Law(NamedTuple):
-    """A law ``left <= right`` of the paper, and a like inequality that does not always hold."""
+    """A law ``left <= right`` of the paper, and a similar inequality that does not always hold."""
 
     place: str  # in the paper
     name: str

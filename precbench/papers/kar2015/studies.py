@@ -107,7 +107,7 @@ PRECISION_RATES = StudyKind(
     size=(6.4, 3.6),
     caption="Each bound has a factor that the paper leaves open. Shown is the smallest factor with "
     "which the bound holds, as the mean over {repetitions} streams of b batches of b rows of "
-    "{dataset}; it should not grow with b.",
+    "{dataset}; this factor should not grow with b.",
 )  # fmt: skip
 
 PRECISION_LAWS = StudyKind(
@@ -146,8 +146,8 @@ SURROGATE_MINIMA = StudyKind(
     numbers=("eta0",),
     tables=tabulate(
         ["dataset", "rows", "surrogate", "eta0"],
-        "Without eta0: whether w = 0 is a minimiser (1) or not (0). With it: the surrogate of all "
-        "rows at the w of SGD@k, as a multiple of its value at w = 0.",
+        "Without eta0: whether w = 0 is a minimiser (1) or not (0). With eta0: the surrogate of "
+        "all rows at the w of SGD@k, as a multiple of its value at w = 0.",
         across="quantity",
     ),
     draw=_draw_minima,

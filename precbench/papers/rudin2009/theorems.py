@@ -134,7 +134,7 @@ def _lipschitz(
 ) -> Iterator[_Row]:
     """Yield the largest ratio of the left to the right side of Lemma 5, over random functions."""
     # L(f_1) - L(f_2) <= 4 Lip(phi) max |f_1 - f_2|, where L(f) is the risk of the scores f on all
-    # rows less that on a sample. The loss phi is the ramp, whose constant Lip(phi) is 1 / theta.
+    # rows less the risk on a sample. The loss phi is the ramp, with Lip(phi) = 1 / theta.
     for p in powers:
         largest = 0.0
         for _ in range(pairs):
@@ -198,13 +198,13 @@ def _generalisation(
                 excesses[p].append(float(np.max(true_risks[p] - empirical)))
                 excesses_of_first[p].append(true_stairs[p] - float(np.mean(stairs**p)) ** (1 / p))
         for p in powers:
-            for statement, excess, bound in (  # `_epsilon`: cover, n, p, divisor, least risk
-                ("Theorem 2", excesses[p], _epsilon(rankers, n, p, 4, 0.0)),
-                ("Theorem 3", excesses[p], _epsilon(rankers, n, p, 4, float(true_risks[p].min()))),
-                ("Lemma 9", excesses_of_first[p], _epsilon(1, n, p, 2, true_stairs[p])),
+            for statement, excess, cover, divisor, least in (
+                ("Theorem 2", excesses[p], rankers, 4, 0.0),
+                ("Theorem 3", excesses[p], rankers, 4, float(true_risks[p].min())),
+                ("Lemma 9", excesses_of_first[p], 1, 2, true_stairs[p]),
             ):
                 yield statement, p, n, "measured", max(0.0, float(np.quantile(excess, 1 - DELTA)))
-                yield statement, p, n, "bound", bound
+                yield statement, p, n, "bound", _epsilon(cover, n, p, divisor, least)
                 yield statement, p, n, "largest possible", 1.0
 
 
@@ -220,7 +220,7 @@ def _epsilon(cover: int, n: int, p: float, divisor: int, least: float) -> float:
         log_second = -2 * e**2 * n + math.log(n)
         return math.log(2 * cover) + float(np.logaddexp(log_first, log_second)) - math.log(DELTA)
 
-    return math.exp(brentq(log_bound, math.log(1e-6), math.log(1e3)))  # its root, in [1e-6, 1e3]
+    return math.exp(brentq(log_bound, math.log(1e-6), math.log(1e3)))  # the root, in [1e-6, 1e3]
 
 
 def _compare_minimisers(
