@@ -59,7 +59,7 @@ class Calibration:
         # The scores at which any of the curves bends: all curves are linear in between.
         knots = np.unique(np.concatenate([curve.X_thresholds_ for curve in curves]))
         shares = [np.interp(knots, curve.X_thresholds_, curve.y_thresholds_) for curve in curves]
-        return cls(test_share, n_rows, n_pos, knots, np.array(shares))
+        return cls(test_share, held=n_rows, positives=n_pos, scores=knots, shares=np.array(shares))
 
     def matched(self, scores: NDArray[np.float64], own: NDArray[np.float64]) -> Self:
         """Return the curves for a model whose scores have another scale than the lists' scores.

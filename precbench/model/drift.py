@@ -175,7 +175,7 @@ class Drift:
         self._counts = [np.zeros(len(bins.counts)) for bins in (*profile.columns, profile.scores)]
 
     def add(self, X: Any, scores: NDArray[np.float64]) -> None:
-        """Count a block of encoded rows and their scores."""
+        """Count a block of encoded rows, and the scores of the rows, in the bins."""
         self._rows += len(scores)
         for i, (_, features) in enumerate(self._columns):
             self._counts[i] += self._profile.columns[i].counted(X[:, features])

@@ -504,7 +504,7 @@ class Model:
         watch: Callable[[Any, NDArray[np.float64]], None] | None = None,
         listed: dict[int, Any] | None = None,
     ) -> tuple[pd.DataFrame, int]:
-        """Return the ranking, or its top, of rows that come block by block, and their number.
+        """Return the ranking, or its top, of rows that come in blocks, and the number of rows.
 
         Parameters
         ----------

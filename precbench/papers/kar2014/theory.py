@@ -207,7 +207,7 @@ def _points(
     n = int(rng.integers(3, 30))
     X = rng.standard_normal((n, _FEATURES))
     w = rng.standard_normal(_FEATURES)
-    other = w + 10.0 ** rng.uniform(-4, 1) * rng.standard_normal(_FEATURES)
+    other = w + 10.0 ** rng.uniform(-4, 1) * rng.standard_normal(_FEATURES)  # near or far
     if is_adverse:
         axis = (w - other) / np.linalg.norm(w - other)
         X = rng.choice([-1.0, 1.0], (n, 1)) * axis + 1e-3 * X

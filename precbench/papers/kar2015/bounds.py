@@ -176,8 +176,8 @@ def _stream(population: _Population, batch_size: int, split: int, splits: int) -
     dataset = population.data
     seed = trial_seed(0, dataset.name, split)  # as in an experiment with the seed 0
     train = split_rows(dataset, "random", split, n_splits=splits, seed=seed).train
-    parts = validation_split(dataset.y[train], 0.2, [seed, "validation"])  # to fit, to validate
-    train = train[np.concatenate(parts)]  # the 20 % to validate come last
+    parts = validation_split(dataset.y[train], share=0.2, seed_key=[seed, "validation"])
+    train = train[np.concatenate(parts)]  # to fit, then the 20 % to validate
     return _Stream(population, dataset.X[train], dataset.y[train], batch_size)
 
 

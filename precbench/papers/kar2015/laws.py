@@ -211,7 +211,7 @@ def appendix_a(weights: Annotated[list[PositiveFloat], Field(min_length=1)]) -> 
     for w in weights:
         values = {"struct(w)": _struct(w), "struct(-w)": _struct(-w)}
         values["from 1 - w / 6"] = abs(_struct(-w) - (1 - w / 6))
-        values["loss(-w)"] = prec_loss(-w * _POINTS, _LABELS, 1)
+        values["loss(-w)"] = prec_loss(-w * _POINTS, _LABELS, k=1)
         rows += [(quantity, f"{w:g}", value) for quantity, value in values.items()]
     largest = 2 * max(weights)  # where the search for ``root`` and ``case (i)`` ends
     rows += [
