@@ -87,7 +87,7 @@ class Calibration:
         curve of each list.
         """
         pooled, *single = precisions
-        # The pooled curve gives the mean; the single curves, shifted to this mean, its variation.
+        # The pooled curve gives the mean; the single curves, shifted to this mean, the variation.
         centred = np.clip(single - np.mean(single) + pooled, 0, 1)
         # Rows on which the precision was in effect measured: the share k / n_rows of a held-out
         # list, but at least the number of its positives, since a curve smooths over neighbours.
@@ -111,7 +111,7 @@ class Calibration:
             all(a.dtype == np.float64 and np.isfinite(a).all() for a in arrays.values())
             and scores.ndim == 1
             and shares.ndim == 2
-            and len(shares) > 1  # the pooled curve, and at least that of a single list
+            and len(shares) > 1  # the pooled curve, and the curve of a list or more
             and shares.shape[1] == scores.size > 0
             and (np.diff(scores) > 0).all()  # scores ascend
             and (np.diff(shares, axis=1) >= 0).all()  # no curve falls

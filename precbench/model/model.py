@@ -379,7 +379,7 @@ class Model:
         return explained
 
     def calibrated(self, lists: Sequence[HeldOut], test_share: float, X: Any = None) -> Self:
-        """Return the model with probabilities, learnt from rows that it was not fitted to.
+        """Return the model with probabilities, learnt from rows that the model was not fitted to.
 
         Parameters
         ----------
@@ -407,7 +407,7 @@ class Model:
         return self.decision_function(X)
 
     def profiled(self, X: Any, lists: Sequence[HeldOut], imputed: Imputed | None = None) -> Self:
-        """Return the model with the distribution of its training rows, and hashes of them.
+        """Return the model with the distribution of its training rows, and hashes of these rows.
 
         Parameters
         ----------
@@ -441,7 +441,7 @@ class Model:
         return Drift(self.profile, self.encoding)
 
     def predict_proba(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Return calibrated probabilities, which over a list add up to its expected hits.
+        """Return calibrated probabilities, which add up to the expected hits of a list.
 
         Parameters
         ----------

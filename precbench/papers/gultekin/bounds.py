@@ -69,7 +69,7 @@ class Bounds(NamedTuple):
             log_cover = self.n_features * math.log1p(4 * self.covered * c_1 / epsilon)
             return math.log(2 / delta) + log_cover - epsilon**2 * n / (8 * c_2**2)
 
-        high = 1.0  # doubled until the root lies below it
+        high = 1.0  # doubled until the root lies below `high`
         while excess(high) > 0:
             high *= 2
         return float(brentq(excess, 1e-9, high))  # the root, above 1e-9
@@ -304,7 +304,7 @@ def _compare_samples(
 
 
 class _PairStatement(NamedTuple):
-    """A statement about S pairs, with the measured deviations that it bounds."""
+    """A statement about S pairs, and the measured deviations that the statement bounds."""
 
     name: str
     values: NDArray[np.float64]  # the deviations

@@ -80,7 +80,7 @@ class MixturePair:
         return logs[1] - logs[0]  # positives less negatives
 
     def largest_auc(self, n: int, rng: np.random.Generator) -> float:
-        """Estimate the largest AUC, that of the likelihood ratio, from n rows of each class."""
+        """Estimate the largest AUC, which the likelihood ratio has, from n rows of each class."""
         # The AUC of the linear ranker w = ``covariance^-1 mean`` is known in closed form. Only the
         # difference of the two AUCs is estimated, which has less noise (a control variate).
         X, y = self.sample(n, n, rng)

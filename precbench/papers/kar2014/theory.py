@@ -41,7 +41,7 @@ def regret(
 ) -> pd.DataFrame:
     """Play `FTRL` on streams of growing length and compare its regret with the theorems."""
     # A stream is the rows of a data set, divided by the largest norm of a row, in random order;
-    # horizon T takes the first T of them, one at a time or ceil(sqrt(T)) at a time (Theorems 1 and
+    # horizon T takes the first T rows, one or ceil(sqrt(T)) rows at a time (Theorems 1 and
     # 3, Lemmas 9, 10 and 13). Lemmas 2 and 12 have random pairs of weights, no stream. For
     # "prec@k" and "prbep" the loss of `FTRL` at w is a quarter of the paper's loss at 2 w.
     rows: list[tuple[str, str, str, float, str, float]] = []
@@ -148,7 +148,7 @@ def _steps(
     bound = leader.loss + 0.5 * player.eta_ * float(leader.w @ leader.w)
     bound += player.error_ * float(np.sum(player.lipschitz_))
     steps = np.linalg.norm(np.diff(played, axis=0), axis=1) - 2 * player.error_  # lower bounds
-    moved = player.lipschitz_ > 0  # G_t; it is 0 where a row adds no penalty
+    moved = player.lipschitz_ > 0  # G_t is 0 where a row adds no penalty
     return {
         "forward loss": float(forward) / scale,
         "forward bound": bound / scale,

@@ -398,7 +398,7 @@ def _top_averages(
     scores = _Population(dataset, share).scores_of_optimum
     h = (dataset.y < 0)[np.argsort(-scores, kind="stable")]  # from the highest score down
     ranks = np.sort(rng.integers(len(h), size=(samples, size)), axis=1)  # of drawn rows, best first
-    top = h[ranks[:, : ceil_share(share, size)]].mean(axis=1)  # one for each sample
+    top = h[ranks[:, : ceil_share(share, size)]].mean(axis=1)  # of each sample
     deviations = np.abs(top - h[: ceil_share(share, len(h))].mean())
     bound = 4 * math.sqrt(math.log(2 / DELTA) / (share * size))
     return {"measured": float(np.quantile(deviations, 1 - DELTA)), "bound": bound, "trivial": 1.0}

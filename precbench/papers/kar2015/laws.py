@@ -37,7 +37,7 @@ def precision_laws(
     # hill climbs of `steps` moves (``sought``). Numbers of rows, of positives and k are random. The
     # ``excess`` of the left side over the right one is in units of the largest score, at least 1.
     # The ``control`` is the excess of an inequality that is false, which the search should refute.
-    # If the premise is a margin of 1, the negatives are shifted to it, in the control to 0.9.
+    # If a law needs a margin of 1, the negatives are shifted to this margin, in the control to 0.9.
     rng = np.random.default_rng(seed)
     rows: list[tuple[str, str, str, str, float]] = []
     for law in _LAWS:
@@ -151,7 +151,7 @@ def _lemma_16(case: _Case, sign: float = 1.0) -> float:
 
 def _lemma_21(case: _Case, share: float = 1.0) -> float:
     """Return how far the mean of the k largest scores moves, less `share` of the largest move."""
-    # The scores of positives move by the first score, those of negatives by half the first score.
+    # Scores of positives move by the first score, scores of negatives by half the first score.
     other = case.scores + case.scores[0] * np.where(case.positive, 1.0, 0.5)
     change = np.mean(np.sort(case.scores)[-case.k :] - np.sort(other)[-case.k :])
     return float(abs(change) - share * np.abs(case.scores - other).max())
@@ -162,7 +162,7 @@ def _upper_bound(place: str, left: str, surrogate: str) -> _Law:  # control: str
 
 
 def _order(left: str, right: str, quantity: Callable[[str], _Quantity], suffix: str = "") -> _Law:
-    """Return the law `left` <= `right`, with the reverse inequality as its control."""
+    """Return the law `left` <= `right`, with the reverse inequality as the control."""
     name = f"{left} <= {right}{suffix}"
     return _Law("Figure 1", name, _excess(left, right, quantity), _excess(right, left, quantity))
 
@@ -236,7 +236,7 @@ def _struct(w: float) -> float:
 
 
 def _bisect(holds: Callable[[float], bool], high: float) -> float:
-    """Return the least number from which on a condition holds; it is false at 0, true at `high`."""
+    """Return the least number from which on `holds` is true, between 0 (false) and `high` (true)."""
     low, tol = 0.0, _TINY * high
     while high - low > tol:
         middle = (low + high) / 2

@@ -40,7 +40,7 @@ def push_theorems(
     """Measure both sides of Theorems 1 to 4, Lemmas 5 and 9 and the limits of Section 2."""
     # Each function below says in comments what it measures. A ratio divides the left side of an
     # inequality by the right side, so it should be at most 1 (``stated``, the last row); in Section
-    # 2 it approaches 1 from above. ``measured`` is the deviation that 5 % of the draws exceed,
+    # 2 the ratio falls towards 1. ``measured`` is the deviation that 5 % of the draws exceed,
     # ``bound`` the deviation that, by the theorem, is reached with probability 0.05 at most.
     rng = np.random.default_rng(seed)
     with threadpool_limits(1):
@@ -315,7 +315,7 @@ def _minimise_objectives(
         shares = softmax(heights) * heights  # d height_k = height_k d(log height_k)
         return float(logsumexp(heights)), neg.T @ shares - shares.sum() * (pos.T @ softmax(a))
 
-    w = zero  # the minimiser of one objective is the start for the next
+    w = zero  # the minimiser for one p is the start for the next p
     for p in powers:
         w = _minimise(_log_risk(pos, neg, p), w)
         yield f"p={p:g}", w
