@@ -236,7 +236,7 @@ def _struct(w: float) -> float:
 
 
 def _bisect(holds: Callable[[float], bool], high: float) -> float:
-    """Return the least number from which on `holds` is true, between 0 (false) and `high` (true)."""
+    """Return the least number from which on `holds` is true: false at 0, true at `high`."""
     low, tol = 0.0, _TINY * high
     while high - low > tol:
         middle = (low + high) / 2
