@@ -74,18 +74,18 @@ def _arrays(model: Any) -> dict[str, NDArray[Any]]:
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the attributes of a model of an untrusted file; see `Model.load`."""
+    """Return the attributes of the model in an untrusted file; see `Model.load`."""
     try:
         arrays = unpack(Path(path), kinds="fiU")
         described = json.loads(str(arrays.pop("description")).encode())  # must be Unicode
         schema, attributes = described["schema"], None  # None: a newer schema, refused below
         if schema <= _SCHEMA:
             attributes = _attributes(checked(described, _Description), arrays)
-            if odd := arrays.keys() ^ _arrays(SimpleNamespace(**attributes)).keys():  # of one only
+            if odd := arrays.keys() ^ _arrays(SimpleNamespace(**attributes)).keys():  # in only one
                 raise ValueError(f"the array {min(odd)} does not fit; fit and save the model again")
     except FileNotFoundError:
         raise InputError(
-            f"there is no model {path}; make one with precbench fit FILE --save {path}"
+            f"there is no model {path}; run precbench fit FILE --save {path} to make the model"
         ) from None
     except Exception as error:  # a damaged file has many ways to fail
         cause = error.__cause__  # what `unpack` has met

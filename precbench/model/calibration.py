@@ -59,16 +59,16 @@ class Calibration:
         # The scores at which any of the curves bends: all curves are linear in between.
         knots = np.unique(np.concatenate([curve.X_thresholds_ for curve in curves]))
         shares = [np.interp(knots, curve.X_thresholds_, curve.y_thresholds_) for curve in curves]
-        return cls(test_share, n_rows, n_pos, knots, np.array(shares))
+        return cls(test_share, held=n_rows, positives=n_pos, scores=knots, shares=np.array(shares))
 
     def matched(self, scores: NDArray[np.float64], own: NDArray[np.float64]) -> Self:
         """Return the curves for a model whose scores have another scale than the lists' scores.
 
-        The curves move so that the median and interquartile range of `scores`, those of the lists,
-        become the median and interquartile range of `own`, scores of the model.
+        The curves move so that the median and interquartile range of `scores` (of the lists)
+        become the median and interquartile range of `own` (scores of the model).
         """
         factor, middle = _spread(own) / _spread(scores), np.median(own)
-        if not abs(factor - 1) > _TOLERANCE:  # the scale is the same, or NaN as a spread is 0
+        if not abs(factor - 1) > _TOLERANCE:  # the same scale; NaN: a spread is 0
             return self
         return replace(self, scores=(self.scores - np.median(scores)) * factor + middle)
 
@@ -87,7 +87,7 @@ class Calibration:
         curve of each list.
         """
         pooled, *single = precisions
-        # The pooled curve gives the mean; the single curves, shifted to this mean, its variation.
+        # The pooled curve gives the mean; the single curves, shifted to this mean, the variation.
         centred = np.clip(single - np.mean(single) + pooled, 0, 1)
         # Rows on which the precision was in effect measured: the share k / n_rows of a held-out
         # list, but at least the number of its positives, since a curve smooths over neighbours.
@@ -111,7 +111,7 @@ class Calibration:
             all(a.dtype == np.float64 and np.isfinite(a).all() for a in arrays.values())
             and scores.ndim == 1
             and shares.ndim == 2
-            and len(shares) > 1  # the pooled curve, and at least that of a single list
+            and len(shares) > 1  # the pooled curve, and the curve of a list or more
             and shares.shape[1] == scores.size > 0
             and (np.diff(scores) > 0).all()  # scores ascend
             and (np.diff(shares, axis=1) >= 0).all()  # no curve falls

@@ -59,7 +59,7 @@ class _Bins(Fields):
     gaps: Count = 0
 
     @model_validator(mode="after")
-    def _is_whole(self) -> Self:
+    def _require_whole(self) -> Self:
         # Require ascending edges, one edge less than counts, and at least one row.
         edges = self.edges
         fit = edges is None or (len(edges) == len(self.counts) - 1 and (np.diff(edges) >= 0).all())
@@ -83,7 +83,7 @@ class _Bins(Fields):
                 second = ordered[np.searchsorted(ordered, edges[1]) - 1]  # largest but the maximum
                 edges[1:1] = np.unique(np.minimum(deciles, second)).tolist()  # between the two
             n_bins = len(edges) + 1
-        bins = cls(counts=[1.0] * n_bins, edges=edges, gaps=n_gaps)  # counts are replaced below
+        bins = cls(counts=[1.0] * n_bins, edges=edges, gaps=n_gaps)  # these counts are replaced
         counts = bins.without_fills(bins.counted(values), column, n_gaps)
         return bins.model_copy(update={"counts": counts.tolist()})
 
@@ -149,7 +149,7 @@ class Profile(Fields):
         """Raise a `ValueError` if the profile is not of rows with this encoding."""
         columns = [] if encoding is None else [column for column, _ in _columns(encoding)]
         is_whole = encoding is not None and len(columns) == len(self.columns)
-        for column, bins in zip(columns, self.columns, strict=is_whole):  # else refused anyway
+        for column, bins in zip(columns, self.columns, strict=is_whole):  # unequal: refused below
             texts, edges = column.categories, bins.edges or []
             is_whole &= (
                 (bins.edges is None) == (texts is not None)  # only numbers have edges
@@ -175,7 +175,7 @@ class Drift:
         self._counts = [np.zeros(len(bins.counts)) for bins in (*profile.columns, profile.scores)]
 
     def add(self, X: Any, scores: NDArray[np.float64]) -> None:
-        """Count a block of encoded rows and their scores."""
+        """Count a block of encoded rows, and the scores of the rows, in the bins."""
         self._rows += len(scores)
         for i, (_, features) in enumerate(self._columns):
             self._counts[i] += self._profile.columns[i].counted(X[:, features])

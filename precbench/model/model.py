@@ -42,7 +42,7 @@ _ENOUGH = 10  # training rows per weight, with which their scores are hardly too
 def make_solver(name: str, params: Mapping[str, Any]) -> Ranker:
     """Return an unfitted solver whose weights, trees or members a model can keep.
 
-    An `InputError` is raised for another solver or an unknown parameter; `fit` checks the values.
+    Raise an `InputError` for any other solver or an unknown parameter; `fit` checks the values.
     """
     if name not in SOLVERS:
         raise InputError(f"unknown solver {name!r}{nearest_or_all(name, SOLVERS, 'solvers')}")
@@ -210,7 +210,7 @@ class Model:
             weights = {} if sample_weight is None else {"sample_weight": sample_weight}
             fitted = unfitted.fit(scaled, y, trace=untraced, **weights)
         except InputError:
-            raise
+            raise  # also a `ValueError`, but says what to do
         except ValueError as error:  # of scikit-learn's checks
             raise InputError(
                 f"{solver} cannot be fitted; change the rows, the labels or a parameter: {error}"
@@ -363,7 +363,7 @@ class Model:
         mean = np.zeros(self.n_features) if self.mean is None else self.mean
         widths = [features.stop - features.start for _, features in spans]
         columns = np.repeat(np.arange(len(spans), dtype=np.int32), widths)  # column of a feature
-        explain = partial(
+        explain_rows = partial(
             Contributions.of, self._parts, mean=mean, column=columns, is_stacked=bool(self.members)
         )
         with np.errstate(over="ignore", invalid="ignore"):
@@ -371,15 +371,15 @@ class Model:
             rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
             n_threads = max(1, min(effective_n_jobs(n_jobs), len(rows)))
             with _threads(n_threads) as pool:
-                parts = [*pool.map(explain, np.array_split(rows, n_threads))]
+                parts = [*pool.map(explain_rows, np.array_split(rows, n_threads))]
         values = np.concatenate([part.values for part in parts])
         _check_finite(values)
         explained = pd.DataFrame(values, columns=[column.name for column, _ in spans])
-        explained.attrs["base"] = parts[0].base + self.intercept  # all have this base
+        explained.attrs["base"] = parts[0].base + self.intercept  # the same base in all parts
         return explained
 
     def calibrated(self, lists: Sequence[HeldOut], test_share: float, X: Any = None) -> Self:
-        """Return the model with probabilities, learnt from rows that it was not fitted to.
+        """Return the model with probabilities, learnt from rows that the model was not fitted to.
 
         Parameters
         ----------
@@ -394,19 +394,20 @@ class Model:
             the scale of some solvers depends on how many rows they have seen.
         """
         calibration = Calibration.fit(lists, test_share)
-        own = None if X is None else self._of_training_rows(X)
-        if own is not None:
-            calibration = calibration.matched(np.concatenate([held.scores for held in lists]), own)
+        training_scores = None if X is None else self._training_scores(X)
+        if training_scores is not None:
+            of_lists = np.concatenate([held.scores for held in lists])
+            calibration = calibration.matched(of_lists, training_scores)
         return replace(self, calibration=calibration)
 
-    def _of_training_rows(self, X: Any) -> NDArray[np.float64] | None:
-        """Return scores of the training rows; None if too extreme: of trees, or of few rows."""
+    def _training_scores(self, X: Any) -> NDArray[np.float64] | None:
+        """Return scores of the training rows X; None if too extreme: no weights, or few rows."""
         if self.coef is None or X.shape[0] < _ENOUGH * len(self.coef):
             return None
         return self.decision_function(X)
 
     def profiled(self, X: Any, lists: Sequence[HeldOut], imputed: Imputed | None = None) -> Self:
-        """Return the model with the distribution of its training rows, and hashes of them.
+        """Return the model with the distribution of its training rows, and hashes of these rows.
 
         Parameters
         ----------
@@ -419,8 +420,8 @@ class Model:
             Which values of X are filled in.
         """
         assert self.encoding is not None
-        own = self._of_training_rows(X)
-        scores = [held.scores for held in lists] if own is None else [own]
+        training_scores = self._training_scores(X)
+        scores = [held.scores for held in lists] if training_scores is None else [training_scores]
         profile = Profile.learn(X, self.encoding, imputed, scores)
         return replace(self, profile=profile, training_rows=TrainingRows.learn(X))
 
@@ -440,7 +441,7 @@ class Model:
         return Drift(self.profile, self.encoding)
 
     def predict_proba(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Return calibrated probabilities, which over a list add up to its expected hits.
+        """Return calibrated probabilities, which add up to the expected hits of a list.
 
         Parameters
         ----------
@@ -492,7 +493,7 @@ class Model:
             Columns ``rank`` (from 1), ``row`` (from 1, in the order of X) and ``score``. Of equal
             scores the earlier row comes first.
         """
-        return self.rank_blocks([(X, pd.DataFrame())], top, n_jobs=n_jobs)[0]
+        return self.rank_blocks([(X, pd.DataFrame())], top, n_jobs=n_jobs)[0]  # without n_rows
 
     def rank_blocks(
         self,
@@ -503,7 +504,7 @@ class Model:
         watch: Callable[[Any, NDArray[np.float64]], None] | None = None,
         listed: dict[int, Any] | None = None,
     ) -> tuple[pd.DataFrame, int]:
-        """Return the ranking, or its top, of rows that come block by block, and their number.
+        """Return the ranking, or its top, of rows that come in blocks, and the number of rows.
 
         Parameters
         ----------
@@ -533,19 +534,19 @@ class Model:
             scores = self.decision_function(X, n_jobs=n_jobs)
             if watch is not None:
                 watch(X, scores)
-            rows = np.arange(n_rows + 1, n_rows + len(scores) + 1)
+            rows = np.arange(n_rows + 1, n_rows + len(scores) + 1)  # numbers from 1
             columns = {name: texts.to_numpy() for name, texts in other_columns.items()}
             if clashes := {"rank", "row", "score", "probability"} & columns.keys():
                 raise InputError(
-                    f"the ranking has a column {min(clashes)!r} of its own; rename the column in "
-                    "the file, or do not keep it"
+                    f"the ranking has a column {min(clashes)!r} of its own; rename the column of "
+                    "the file, or keep other columns"
                 )
             ranked.append(pd.DataFrame({"row": rows, **columns, "score": scores}))
             if top is not None:
                 ranked = [_best(ranked, top)]  # only the top so far
-            if listed is not None:
+            if listed is not None:  # replace displaced rows by rows of this block
                 in_top = {int(row) for block in ranked for row in block["row"]}
-                for row in listed.keys() - in_top:  # displaced by rows of this block
+                for row in listed.keys() - in_top:
                     del listed[row]
                 listed |= {row: X[row - n_rows - 1].copy() for row in in_top if row > n_rows}
             n_rows += len(scores)
@@ -600,8 +601,8 @@ def _threads(n: int) -> ThreadPoolExecutor:
 def _check_finite(scores: NDArray[np.float64]) -> None:
     if not np.isfinite(scores).all():
         raise InputError(
-            "scores overflow, since values of X or weights of the model are too large; scale the "
-            "features"
+            "scores overflow: products of features and weights of the model are too large; scale "
+            "the features"
         )
 
 
@@ -636,7 +637,7 @@ def _circumstances(fitted: Ranker, X: Any, y: Any) -> dict[str, Any]:
 def _random_features(X: Any, options: dict[str, Any], seed: Any) -> RandomFeatures:
     # Draw random Fourier features for scaled rows; check the names of the options.
     known = {"n_components", "gamma", "bandwidth"}
-    for name in options.keys() - known:
+    for name in options.keys() - known:  # raises for one unknown name
         raise InputError(
             f"fourier has no option {name!r}{did_you_mean(name, known)}; choose from "
             f"{', '.join(sorted(known))}"

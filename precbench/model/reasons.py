@@ -10,7 +10,7 @@ from scipy import sparse
 from precbench.data.own.encoding import Gaps
 from precbench.model.model import Model
 
-_VALUES_AT_ONCE = 2**22
+_VALUES_AT_ONCE = 2**22  # of a block of rows: 32 MiB
 _ROUNDING = 1e-12  # of the sum of all absolute contributions: less is due to rounding
 
 
@@ -18,7 +18,7 @@ class Listing:
     """The rows that `Model.rank_blocks` lists, with the `n` columns that raise each score most."""
 
     def __init__(self, model: Model, n: int):
-        model.explain(np.zeros((1, model.n_features)))  # raises its errors before a file is read
+        model.explain(np.zeros((1, model.n_features)))  # raises before a file is read
         self._model, self._n = model, min(n, len(model.spans))
         self.rows: dict[int, Any] = {}  # by number from 1; filled by `Model.rank_blocks`
         self._missing: dict[int, frozenset[str]] = {}  # by number: columns without a value

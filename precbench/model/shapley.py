@@ -18,7 +18,7 @@ from precbench.solvers.members import Member, log_odds
 from precbench.solvers.random_features import RandomFeatures
 from precbench.solvers.trees import Trees
 
-_VALUES_AT_ONCE = 2**21
+_VALUES_AT_ONCE = 2**21  # numbers in an array: 16 MiB, or 32 MiB if complex
 _MOST_LOST = 1e-6  # error as a share of all weights: cosines of large numbers are inaccurate
 _MOST_POINTS = 64  # of a quadrature: exact up to degree 127, beyond it except for rounding
 _UPDATES_PER_SLICE = 2**24  # of products at quadrature points in one kernel call: about 0.1 s
@@ -62,8 +62,8 @@ class Contributions(NamedTuple):
         return cls(base, values)
 
     def _as_log_odds(self) -> "Contributions":
-        # Return contributions to log odds in place of probabilities (less 1/2): in each row times a
-        # `slope`, the change of log odds over the change of probability, which `divide` writes.
+        # Return contributions to log odds in place of probabilities (less 1/2): each row times its
+        # `slope`, the change of log odds / the change of probability. `divide` fills `slope`.
         total = self.values.sum(axis=1)  # the change of the probability
         base = log_odds(np.array([self.base]))
         probability = np.clip(self.base + 0.5, 1e-9, 1 - 1e-9)  # keeps the slope finite
@@ -98,7 +98,7 @@ def _by_column(
     values: NDArray[np.float64], column: NDArray[np.int32], n_columns: int
 ) -> NDArray[np.float64]:
     # Return sums over the features of each column: a column of categories has several features.
-    if n_columns == values.shape[1]:
+    if n_columns == values.shape[1]:  # a feature each
         return values
     summed = np.zeros((len(values), n_columns))
     np.add.at(summed.T, column, values.T)  # fills `summed` through its view
@@ -118,44 +118,51 @@ def _of_trees(
     # Return what columns add to the scores of trees, tree by tree; the kernel has the mathematics.
     rows = np.ascontiguousarray(trees.compared(X))
     base, values = 0.0, np.zeros((len(X), n_columns))
-    for first, stop in pairwise([*trees.root, len(trees.feature)]):  # nodes of a tree
-        feature, value = trees.feature[first:stop], trees.value[first:stop]
-        right, n_nodes = trees.right[first:stop] - first, int(stop - first)
-        cover = trees.cover[first:stop].astype(np.float64)
-        # Of each node: the share of the training rows of its parent that went there
-        inner, share = np.flatnonzero(feature >= 0), np.ones(n_nodes)
-        sides = np.stack([inner + 1, right[inner]])  # left and right child of each inner node
-        share[sides] = cover[sides] / cover[sides].sum(axis=0)
-        # Filled by `outline`. `above`: the next node up whose condition is on the same column,
-        # `zero`: the product of the shares at all such nodes, `reach`: the share of all rows here.
-        parent, above = np.empty((2, n_nodes), dtype=np.int32)
-        zero, reach = np.empty((2, n_nodes))
-        most = kernel.outline(  # the largest number of columns above one leaf
-            feature, right.astype(np.int32), share, column, parent, above, zero, reach
-        )
-        if most < 0:
-            raise InputError(
-                "the model cannot be explained: a tree has a leaf below 1,024 splits or more; fit "
-                "the model with a smaller max_depth"
-            )
-        base += float(value[feature < 0] @ reach[feature < 0])  # the mean over the training rows
-        if most == 0:  # a tree of one leaf adds only to the base
-            continue
-        quadrature = np.stack(_quadrature(min((most + 1) // 2, _MOST_POINTS)))  # exact: see kernel
-        n_points = max(1, _VALUES_AT_ONCE // n_nodes)
-        for q in range(0, quadrature.shape[1], n_points):  # in blocks, to save memory
-            t, weights = quadrature[:, q : q + n_points]
-            factors = _factors(t, weights, zero[:, np.newaxis], above)
-            product, state = np.empty((n_nodes, len(t))), np.empty(n_nodes, dtype=np.int8)
-            length = max(1, _UPDATES_PER_SLICE // product.size)  # rows of a kernel call
-            for start in range(0, len(rows), length):
-                kernel.add_contributions(  # in place, to the last argument
-                    rows[start : start + length], feature, value, share, column, parent, above,
-                    factors, product, state, values[start : start + length],
-                )  # fmt: skip
+    for first, stop in pairwise([*trees.root, len(trees.feature)]):  # the nodes of a tree
+        base += _add_tree(trees, slice(first, stop), rows, column, values)  # changes `values`
     if trees.is_forest and len(trees.root):
         return Contributions(base / len(trees.root) - 0.5, values / len(trees.root))  # mean - 1/2
     return Contributions(trees.base + base, values)
+
+
+def _add_tree(
+    trees: Trees, nodes: slice, rows: NDArray, column: NDArray[np.int32], values: NDArray
+) -> float:
+    # Add the columns' contributions in the tree of these nodes to `values`; return the tree's base.
+    feature, value, n_nodes = trees.feature[nodes], trees.value[nodes], nodes.stop - nodes.start
+    right, cover = trees.right[nodes] - nodes.start, trees.cover[nodes].astype(np.float64)
+    # Of each node: the share of the training rows of its parent that went there
+    inner, share = np.flatnonzero(feature >= 0), np.ones(n_nodes)
+    sides = np.stack([inner + 1, right[inner]])  # left and right child of each inner node
+    share[sides] = cover[sides] / cover[sides].sum(axis=0)
+    # Filled by `outline`. `above`: the next node up whose condition is on the same column, `zero`:
+    # the product of the shares at all such nodes, `reach`: the share of all rows at this node.
+    parent, above = np.empty((2, n_nodes), dtype=np.int32)
+    zero, reach = np.empty((2, n_nodes))
+    most = kernel.outline(  # the largest number of columns above one leaf
+        feature, right.astype(np.int32), share, column, parent, above, zero, reach
+    )
+    if most < 0:
+        raise InputError(
+            "the model cannot be explained: a tree has a leaf below 1,024 splits or more; fit the "
+            "model with a smaller max_depth"
+        )
+    base = float(value[feature < 0] @ reach[feature < 0])  # the mean over the training rows
+    if most == 0:  # a tree of one leaf has only a base
+        return base
+    quadrature = np.stack(_quadrature(min((most + 1) // 2, _MOST_POINTS)))  # exact: see kernel
+    n_points = max(1, _VALUES_AT_ONCE // n_nodes)
+    for q in range(0, quadrature.shape[1], n_points):  # in blocks, to save memory
+        t, weights = quadrature[:, q : q + n_points]
+        factors = _factors(t, weights, zero[:, np.newaxis], above)
+        product, state = np.empty((n_nodes, len(t))), np.empty(n_nodes, dtype=np.int8)
+        length = max(1, _UPDATES_PER_SLICE // product.size)  # rows of a kernel call
+        for start in range(0, len(rows), length):
+            kernel.add_contributions(  # in place, to the last argument
+                rows[start : start + length], feature, value, share, column, parent, above,
+                factors, product, state, values[start : start + length],
+            )  # fmt: skip
+    return base
 
 
 def _factors(

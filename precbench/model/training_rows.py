@@ -49,7 +49,7 @@ class TrainingRows:
             return None
         distinct, counts = np.unique(_hashes(X), return_counts=True)  # ascending
         smallest, repeated = distinct[:_MOST].copy(), counts[counts > 1].sum()
-        return cls(smallest, len(smallest) / len(distinct), float(repeated / len(X)))
+        return cls(smallest, len(smallest) / len(distinct), repeated=float(repeated / len(X)))
 
     def count(self, X: NDArray[Any]) -> int:
         """Count the encoded rows whose hash is among those of training rows."""
@@ -66,7 +66,7 @@ class TrainingRows:
         roughly = "about " if self.share < 1 else ""
         return (
             f"{roughly}{count(n, 'training row')} of this model among {n_rows:,} rows: expect "
-            "fewer hits among new ones"
+            "fewer hits among new rows"
         )
 
     def to_arrays(self) -> dict[str, NDArray]:

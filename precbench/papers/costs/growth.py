@@ -52,7 +52,7 @@ def growing_costs(
     curves: Annotated[dict[Name, CostCurve], Field(min_length=1)], repetitions: Count, seed: Seed
 ) -> pd.DataFrame:
     """Measure the seconds or bytes of fits of growing size, for each curve."""
-    # Seconds are those of the CPU, on one thread, from where training starts (the first call of a
+    # Seconds are CPU seconds, on one thread, from where training starts (the first call of a
     # trace, after the checks of the input). Bytes are what a fit allocates besides its rows. Rows
     # are normal, half of them positive. A value is the least of `repetitions` fits on other rows.
     least: dict[tuple[str, int], float] = {}  # by name of the curve and size
@@ -80,14 +80,14 @@ def _cost(curve: CostCurve, size: int, entropy: list[int]) -> float:
     if curve.measure == "bytes":
         return _bytes(solver, X, y)
     seconds, _with_checks = timed_fit(solver, X, y)
-    return max(seconds, 1e-9)  # positive, for its log
+    return max(seconds, 1e-9)  # above 0, for the log
 
 
 def timed_fit(solver: LinearRanker, X: Any, y: Any) -> tuple[float, float]:
     """Return the CPU seconds of a fit from the first call of its trace on, and of the whole fit."""
     calls: list[float] = []  # the first comes after the checks of the input
     start = time.process_time()
-    solver.fit(X, y, trace=lambda _: calls.append(time.process_time()))
+    solver.fit(X, y, trace=lambda _: calls.append(time.process_time()))  # None: goes on
     end = time.process_time()
     return end - calls[0], end - start
 

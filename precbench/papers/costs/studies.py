@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _draw(figure: "SubFigure", result: Result) -> None:
-    """Draw the measured costs, and the stated power of n or n log n through the last of them."""
+    """Draw the measured costs, and the stated power of n or n log n through the last cost."""
     # `draw_panels` takes the line style from "quantity", which hence moves to "measure".
     measured = result.values.assign(measure=result.values["quantity"], quantity="measured")
     parts = [measured]

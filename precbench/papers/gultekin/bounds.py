@@ -69,33 +69,35 @@ class Bounds(NamedTuple):
             log_cover = self.n_features * math.log1p(4 * self.covered * c_1 / epsilon)
             return math.log(2 / delta) + log_cover - epsilon**2 * n / (8 * c_2**2)
 
-        high = 1.0  # doubled until the root lies below it
+        high = 1.0  # doubled until the root lies below `high`
         while excess(high) > 0:
             high *= 2
         return float(brentq(excess, 1e-9, high))  # the root, above 1e-9
 
     def quadratic(self, s: int, delta: float, norm: float) -> float:
-        """Return the eps for which Lemma 2 (i) gives delta; `norm` is that of Sigma_N."""
-        # This eps solves delta = 2 D exp(-S eps^2 / (constant + linear eps)), a quadratic equation.
+        """Return the eps for which Lemma 2 (i) gives delta; `norm` is ||Sigma_N||."""
+        # This eps solves delta = 2 D exp(-S eps^2 / (constant + slope eps)), a quadratic equation.
         scale = math.log(2 * self.n_features / delta) / s
-        constant, linear = self._bernstein(norm)  # of the denominator
-        half = linear * scale / 2
+        constant, slope = self._bernstein(norm)
+        half = slope * scale / 2
         return half + math.sqrt(half**2 + constant * scale)  # the positive root
 
     def quadratic_probability(self, s: int, epsilon: NDArray, norm: float) -> NDArray:
-        constant, linear = self._bernstein(norm)  # the inverse of `quadratic`: delta by eps
-        return 2 * self.n_features * np.exp(-s * epsilon**2 / (constant + linear * epsilon))
+        # The inverse of `quadratic`: return the delta of each eps.
+        constant, slope = self._bernstein(norm)
+        return 2 * self.n_features * np.exp(-s * epsilon**2 / (constant + slope * epsilon))
 
-    def _bernstein(self, norm: float) -> tuple[float, float]:  # `constant` and `linear`
+    def _bernstein(self, norm: float) -> tuple[float, float]:  # `constant` and `slope`
         return 8 * norm * self.radius**4, 16 / 3 * self.radius**2
 
     def linear(self, s: int, delta: float, factor: float) -> float:
-        """Return the eps for which Lemma 2 (ii) gives delta, with one of the two factors."""
+        """Return the eps for which Lemma 2 (ii) gives delta, with a factor of `Bounds`."""
         return factor * self.radius * (1 + math.sqrt(2 * math.log(2 / delta))) / math.sqrt(s)
 
     def linear_probability(self, s: int, epsilon: NDArray, factor: float) -> NDArray:
+        # The inverse of `linear`: return the delta of each eps; 2 is vacuous.
         beyond = np.maximum(epsilon * math.sqrt(s) / (factor * self.radius) - 1, 0)
-        return 2 * np.exp(-(beyond**2) / 2)  # the inverse of `linear`: delta by eps; 2 is vacuous
+        return 2 * np.exp(-(beyond**2) / 2)
 
     def theorem_2(self, s: int, delta: float, norm: float) -> float:
         """Return the least eps for which S pairs are as many as both terms of (11) require."""
@@ -157,6 +159,7 @@ def pair_bounds(
         sample = all_rows.drawn(n // 2, rng)  # whose pairs are drawn
         risk = sample.risk()  # R_N
         at_zero[n] = -risk(risk.minimiser(radius))
+        # What is measured, then the rows of the table: deviations beside their bounds
         of_samples = _sample_deviations(all_rows, n, pairs, draws, radius, rng)
         of_pairs = [_pair_deviations(sample, s, draws, radius, rng) for s in pairs]
         table += _compare_samples(of_samples, n, pairs, delta, bounds)
@@ -211,7 +214,7 @@ class _Sample(NamedTuple):
         i, k = (rng.integers(len(rows), size=n) for rows in (self.pos, self.neg))
         return self._replace(i=i, k=k)
 
-    def risk(self) -> _QuadraticRisk:
+    def risk(self) -> _QuadraticRisk:  # over all pairs of the sample
         pos, squares_pos = _moments(self.pos, self.i)
         neg, squares_neg = _moments(self.neg, self.k)
         cross = np.outer(pos, neg)  # mean of x1 x0' over all pairs, which have z = x1 - x0
@@ -219,6 +222,7 @@ class _Sample(NamedTuple):
 
     def risk_of(self, n_pairs: int, rng: np.random.Generator) -> _QuadraticRisk:
         """Return the risk over the pairs that `LCBR` draws with this generator."""
+        # The pair of the i-th positive and the k-th negative has the number i * len(self.k) + k.
         i, k = np.divmod(rng.integers(len(self.i) * len(self.k), size=n_pairs), len(self.k))
         z = self.pos[self.i[i]] - self.neg[self.k[k]]
         return _QuadraticRisk(z.mean(axis=0), z.T @ z / n_pairs)
@@ -261,8 +265,7 @@ def _pair_deviations(
 ) -> NDArray[np.float64]:
     """Draw s pairs of one sample many times, and measure how far each draw is from the sample.
 
-    Return what Lemma 2 (i), Lemma 2 (ii) and Theorem 2 bound: a row for each, a column for each
-    draw.
+    Return rows of what Lemma 2 (i), Lemma 2 (ii) and Theorem 2 bound, a column for each draw.
     """
     risk = sample.risk()  # R_N
     least = risk(risk.minimiser(radius))  # R_N(w_N)
@@ -282,8 +285,8 @@ def _compare_samples(
     delta: float,
     bounds: _BoundsByName,
 ) -> Iterator[_Row]:
-    # Yield what `_sample_deviations` returns, and the eps that each version of the bounds states
-    # for it, of Lemma 1 and Theorem 1, then of Theorem 3 for each number of pairs.
+    # Yield Lemma 1, Theorem 1, then Theorem 3 for each number of pairs: the quantile of what
+    # `_sample_deviations` returns, and the eps that each version of the bounds states.
     suprema, of_theorem_1, of_theorem_3, norms = deviations
     for statement, values, factor in (
         ("Lemma 1", suprema, 1),
@@ -301,7 +304,7 @@ def _compare_samples(
 
 
 class _PairStatement(NamedTuple):
-    """A statement about S pairs, with the measured deviations that it bounds."""
+    """A statement about S pairs, and the measured deviations that the statement bounds."""
 
     name: str
     values: NDArray[np.float64]  # the deviations
@@ -312,7 +315,7 @@ class _PairStatement(NamedTuple):
 def _pair_statements(
     deviations: NDArray[np.float64], s: int, delta: float, norm: float
 ) -> list[_PairStatement]:
-    """Return the statements about what `_pair_deviations` returns; `norm` is that of Sigma_N."""
+    """Return the statements about what `_pair_deviations` returns; `norm` is ||Sigma_N||."""
     quadratic, linear, of_theorem_2 = deviations
     return [
         _PairStatement(
@@ -335,7 +338,7 @@ def _pair_statements(
 
 def _compare(
     statement: str, n: int, s: float, values: NDArray, delta: float, stated: dict[str, float]
-) -> Iterator[_Row]:
+) -> Iterator[_Row]:  # the quantile of `values`, then `stated`: an eps for each version
     measured = {"measured": float(np.quantile(values, 1 - delta))}
     for quantity, value in (measured | stated).items():
         yield "deviation", statement, n, s, np.nan, quantity, value
@@ -355,7 +358,7 @@ def _probabilities(
 
 def _curves(
     statement: str, n: float, s: float, epsilon: NDArray, curves: dict[str, NDArray]
-) -> Iterator[_Row]:
+) -> Iterator[_Row]:  # the probability at each epsilon, curve by curve
     for quantity, values in curves.items():
         for eps, value in zip(epsilon, np.minimum(values, 1), strict=True):  # bounds cut to 1
             yield "probability", statement, n, s, float(eps), quantity, float(value)

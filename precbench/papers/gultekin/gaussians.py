@@ -47,7 +47,7 @@ def gaussian_mixtures(
             )
     components = [problem.components for problem in problems]
     if len(set(components)) < len(components):
-        raise InputError(f"problems: components {components} should all be different; change one")
+        raise InputError(f"problems: components {components} repeat a number; give each once")
     records: list[_Record] = []
     with threadpool_limits(1):
         for problem, i in itertools.product(problems, range(repetitions)):
@@ -146,7 +146,7 @@ _STATISTICS_OF = {  # measures with statistics of their own
 
 
 def _statistics(table: pd.DataFrame) -> pd.DataFrame:
-    """Return statistics of each measure over the repetitions: its own, or mean, standard error."""
+    """Return statistics over the repetitions: by `_STATISTICS_OF`, else mean and standard error."""
     keys = list(table.columns[:-1])  # all but "value"
     parts = []
     for measure, values in table.groupby("measure", sort=False):
@@ -162,8 +162,8 @@ _Row = tuple[str, float, str, float, float, str, str, float]
 
 def _speed_ups(table: pd.DataFrame, pairs: int) -> Iterator[_Row]:
     """Yield how many times faster than BBR's loop are BBR by moments and LCBR on `pairs` pairs."""
-    # The seconds of ``bbr-pairs``, the loop of Algorithm 1, are divided by those of a method; for
-    # ``accumulation``, the seconds that each of the two takes beyond a fit on one pair.
+    # The seconds of ``bbr-pairs``, the loop of Algorithm 1, are divided by the seconds of a method;
+    # for ``accumulation``, the seconds that each of the two takes beyond a fit on one pair.
     keys = ["measure", "components", "method", "pairs"]
     timed = table[table["statistic"] == "least"].fillna({"pairs": 0})  # 0 for BBR, which draws none
     least = timed.set_index(keys)["value"].to_dict()

@@ -40,7 +40,7 @@ class MixturePair:
     @cached_property
     def second(self) -> NDArray[np.float64]:
         of_centres = np.einsum("kli,klj,kl->ij", self._gaps, self._gaps, self._shares)
-        return 2 * self.covariance + of_centres
+        return 2 * self.covariance + of_centres  # z in a pair of components: N(gap, 2 covariance)
 
     @cached_property
     def _gaps(self) -> NDArray[np.float64]:  # by component of positives, of negatives, and feature
@@ -80,7 +80,7 @@ class MixturePair:
         return logs[1] - logs[0]  # positives less negatives
 
     def largest_auc(self, n: int, rng: np.random.Generator) -> float:
-        """Estimate the largest AUC, that of the likelihood ratio, from n rows of each class."""
+        """Estimate the largest AUC, which the likelihood ratio has, from n rows of each class."""
         # The AUC of the linear ranker w = ``covariance^-1 mean`` is known in closed form. Only the
         # difference of the two AUCs is estimated, which has less noise (a control variate).
         X, y = self.sample(n, n, rng)

@@ -57,7 +57,7 @@ def _draw_mixtures(figure: "SubFigure", result: Result) -> None:
 
 
 def _draw_bounds(figure: "SubFigure", result: Result) -> None:
-    """Draw the deviations of all statements, and the probabilities of two, with their bounds."""
+    """Draw, with bounds, the deviations of all statements and the probabilities of two of them."""
     # On x: for deviations the pairs (of the most rows only), or the rows where there are no pairs;
     # for probabilities epsilon (of the most pairs only).
     table = result.values[result.values["statement"] != "w = 0"]

@@ -41,7 +41,7 @@ def regret(
 ) -> pd.DataFrame:
     """Play `FTRL` on streams of growing length and compare its regret with the theorems."""
     # A stream is the rows of a data set, divided by the largest norm of a row, in random order;
-    # horizon T takes the first T of them, one at a time or ceil(sqrt(T)) at a time (Theorems 1 and
+    # horizon T takes the first T rows, one or ceil(sqrt(T)) rows at a time (Theorems 1 and
     # 3, Lemmas 9, 10 and 13). Lemmas 2 and 12 have random pairs of weights, no stream. For
     # "prec@k" and "prbep" the loss of `FTRL` at w is a quarter of the paper's loss at 2 w.
     rows: list[tuple[str, str, str, float, str, float]] = []
@@ -74,7 +74,7 @@ def _stream(dataset: str, seed: int, **needed: int) -> tuple[Any, NDArray[np.flo
     for name, n_rows in needed.items():
         if n_rows > len(loaded.y):
             raise InputError(
-                f"{name}: {n_rows:,} exceeds the {len(loaded.y):,} rows of {dataset}; lower it"
+                f"{name}: {n_rows:,} exceeds the {len(loaded.y):,} rows of {dataset}; lower {name}"
             )
     order = np.random.default_rng(seed).permutation(len(loaded.y))
     X: Any = loaded.X[order]
@@ -85,9 +85,9 @@ def _stream(dataset: str, seed: int, **needed: int) -> tuple[Any, NDArray[np.flo
 def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, float]]]:
     """Yield the regret of FTRL and its bounds: by single rows, then by batches of sqrt(T)."""
     # The regret is (sum of the penalties - least loss in the ball) / T; "pauc" divides by beta T_+
-    # T_- instead. For penalties with Lipschitz constants G_t it is at most sqrt(2 sum_t G_t^2)
-    # radius / T (Theorem 1), which is O(sqrt(1 / T)), or O(sqrt(1 / T_+ + 1 / T_-)) for "pauc"
-    # (Theorem 3), and with s rows at a time at most sqrt(s) times as much (Lemma 13).
+    # T_- instead. With Lipschitz constants G_t of penalties, the regret is at most sqrt(2 sum_t
+    # G_t^2) radius / T (Theorem 1), which is O(sqrt(1 / T)), or O(sqrt(1 / T_+ + 1 / T_-)) for
+    # "pauc" (Theorem 3), and with s rows at a time at most sqrt(s) times as much (Lemma 13).
     n, n_pos = len(y), int(np.sum(y > 0))
     is_sum = player.objective != "pauc"  # over rows; "pauc" sums over pairs of rows
     scale = n if is_sum else player.beta * n_pos * (n - n_pos)
@@ -119,13 +119,13 @@ def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, flo
 
 
 def _regret_against(leader: Leader, player: FTRL) -> tuple[float, float]:
-    """Return the regret against the leader, and how far below the exact regret this may be."""
-    gaps = leader.gap + player.error_ * float(np.sum(player.lipschitz_))
-    return float(np.sum(player.penalties_)) - leader.loss, gaps
+    """Return a lower bound of the regret against the leader, and the largest error of the bound."""
+    error = leader.gap + player.error_ * float(np.sum(player.lipschitz_))
+    return float(np.sum(player.penalties_)) - leader.loss, error
 
 
-def _append_weights(played: list[NDArray[np.float64]], player: Any) -> None:
-    if player.n_iter_ == len(played):  # at the end of a batch, not within one
+def _append_weights(played: list[NDArray[np.float64]], player: Any) -> None:  # a trace
+    if player.n_iter_ == len(played):  # at the end of a batch, whose w is not in `played`
         played.append(player.coef_.copy())
 
 
@@ -148,7 +148,7 @@ def _steps(
     bound = leader.loss + 0.5 * player.eta_ * float(leader.w @ leader.w)
     bound += player.error_ * float(np.sum(player.lipschitz_))
     steps = np.linalg.norm(np.diff(played, axis=0), axis=1) - 2 * player.error_  # lower bounds
-    moved = player.lipschitz_ > 0  # G_t; it is 0 where a row adds no penalty
+    moved = player.lipschitz_ > 0  # G_t is 0 where a row adds no penalty
     return {
         "forward loss": float(forward) / scale,
         "forward bound": bound / scale,
@@ -157,13 +157,13 @@ def _steps(
 
 
 def _extreme_streams(player: FTRL, X: Any, y: NDArray, horizon: int) -> dict[str, float]:
-    """Return a lower bound of the pAUC regret with one positive, an upper one if balanced."""
-    # Extremes of Theorem 3: sqrt(1 / T_+ + 1 / T_-) is most with one positive, least if balanced.
+    """Return a lower bound of the pAUC regret with one positive, an upper bound if balanced."""
+    # Extremes of Theorem 3: sqrt(1 / T_+ + 1 / T_-) is largest for one positive, least if balanced.
     pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     half = min(horizon // 2, len(pos), len(neg))
     balanced = np.sort(np.concatenate([pos[:half], neg[:half]]))  # in the order of X
     regrets = []  # (lower, upper) bounds
-    for rows in (np.append(neg[: horizon - 1], pos[0]), balanced):  # one positive, the last row
+    for rows in (np.append(neg[: horizon - 1], pos[0]), balanced):  # the one positive comes last
         player.set_params(batch_size=1).fit(X[rows], y[rows])
         n_pos = int(np.sum(y[rows] > 0))
         scale = player.beta * n_pos * (len(rows) - n_pos)
@@ -183,7 +183,7 @@ def _loss_at_zero(player: FTRL, y: NDArray) -> float:
 
 
 def _constants(top: float, trials: int, seed: int) -> dict[str, float]:
-    """Return the constants of Lemmas 2, 10, 12 and Case 2.1: stated, and as random points need."""
+    """Return the constants of Lemmas 2, 10, 12, Case 2.1: stated, and largest for random points."""
     rng = np.random.default_rng(seed)
     lists, cases, penalties = np.transpose(
         [_ratios(*_points(rng, is_adverse=i % 2 == 1), top) for i in range(trials)]
@@ -207,7 +207,7 @@ def _points(
     n = int(rng.integers(3, 30))
     X = rng.standard_normal((n, _FEATURES))
     w = rng.standard_normal(_FEATURES)
-    other = w + 10.0 ** rng.uniform(-4, 1) * rng.standard_normal(_FEATURES)
+    other = w + 10.0 ** rng.uniform(-4, 1) * rng.standard_normal(_FEATURES)  # near or far
     if is_adverse:
         axis = (w - other) / np.linalg.norm(w - other)
         X = rng.choice([-1.0, 1.0], (n, 1)) * axis + 1e-3 * X
@@ -222,11 +222,11 @@ def _ratios(
 ) -> tuple[float, float, float]:
     """Return what Lemma 2, Case 2.1 and Lemma 12 bound, divided by the distance ||w - v||."""
     # v is `other`. Lemma 2: from w to v no entry of the sorted list of w'x - y changes by more than
-    # 3 ||w - v||. Lemma 12: the penalty L_t of the last row, the loss with this row less the loss
-    # without, changes by at most 8 ||w - v||. Case 2.1 of its proof: if the last row's entry z_t is
+    # 3 ||w - v||. Lemma 12: the penalty L_t of the last row, the loss with less the loss without
+    # this row, changes by at most 8 ||w - v||. Case 2.1 of the proof: if the last entry z_t is
     # at most an entry z_i of the others, at w and at v, 2 z_i - z_t changes by up to 9 ||w - v||.
     distance = float(np.linalg.norm(w - other))
-    at_w, at_other = ((X @ v) - y for v in (w, other))  # the lists, unsorted
+    at_w, at_other = ((X @ u) - y for u in (w, other))  # the lists, unsorted
     change_of_lists = np.abs(np.sort(at_w) - np.sort(at_other)).max()
     ordered, ordered_other = (np.sort(z[:-1])[::-1] for z in (at_w, at_other))  # falling
     in_case = (at_w[-1] <= ordered) & (at_other[-1] <= ordered_other)
@@ -376,7 +376,7 @@ def _theorem_4(
     least: float,  # a lower bound of the mean loss of w*
     seed: int,
 ) -> list[tuple[str, float]]:
-    """Compare the excess risk of FTRL on random streams, less its regret, with Theorem 4."""
+    """Return the excess risk of FTRL on random streams less the regret, and Theorem 4's bound."""
     # With probability 1 - delta the mean of w_1 to w_T has a risk of at most the risk of w* plus
     # the regret plus O((log(1 / delta) / T)^(1/4)).
     rng = np.random.default_rng([seed, horizon])
@@ -405,7 +405,7 @@ def _theorem_6(
     best: tuple[NDArray[np.float64], float],  # w*, and a lower bound of its mean loss
     seed: int,
 ) -> list[tuple[str, float]]:
-    """Compare the excess risk of passes of 1PMB in random orders with Theorem 6."""
+    """Return the excess risk of passes of 1PMB in random orders, and Theorem 6's bound."""
     # The excess is at most 2 gamma + O(sqrt(s / n)) after n rows in buffers of s, if gamma bounds
     # how far the risk on s random rows deviates from the risk on all n rows, for all w.
     best_w, least = best
@@ -435,7 +435,7 @@ _Measure = Callable[[NDArray, NDArray[np.bool_]], float]
 
 def _logistic_pauc(scores: NDArray, positive: NDArray[np.bool_], beta: float) -> float:
     neg = -np.sort(-scores[~positive])
-    neg = neg[: resolve_k(beta, len(neg))]  # the highest ones
+    neg = neg[: resolve_k(beta, len(neg))]  # the share `beta` with the highest scores
     return float(np.logaddexp(0, neg - scores[positive][:, None]).mean())
 
 
@@ -445,8 +445,8 @@ def _g_mean(scores: NDArray, positive: NDArray[np.bool_]) -> float:
     # negatives labelled 1 - sum of the scores of positives labelled 0) / n_pos.
     pos, neg = (-np.sort(-scores[side]) for side in (positive, ~positive))
     # Only labellings with 1 for the highest `n_true` positives and 0, 1, … negatives can be best.
-    missed = np.append(0.0, np.cumsum(pos[::-1]))[::-1]  # by n_true: the other positives' scores
-    gained = np.append(0.0, np.cumsum(neg))  # by number of negatives: their scores
+    missed = np.append(0.0, np.cumsum(pos[::-1]))[::-1]  # by n_true: sum of the other positives
+    gained = np.append(0.0, np.cumsum(neg))  # by number of negatives: sum of the highest
     root_of_recall = np.sqrt(1 - np.arange(len(neg) + 1) / len(neg))
     best = -math.inf  # the maximum without the 1, times n_pos
     for n_true, missed_scores in enumerate(missed):

@@ -45,8 +45,8 @@ def precision_bounds(
     # Each solver makes one pass over the training set of a split, 70 % of the rows in random order,
     # so that the batches of the theorems are those of the solver. `k` is kappa, a fraction of the
     # positives of a batch. A bound above the ``trivial`` bound, the most mistakes that the batches
-    # allow, is vacuous. Bounds with an open constant have an ``explicit part`` and a ``rate``, the
-    # term without its constant, and the smallest sufficient ``constant``.
+    # allow, is vacuous. A bound with an open constant is the ``explicit part`` plus
+    # ``constant`` times ``rate``; given is the smallest sufficient constant.
     columns = ["theorem", "measure", "solver", "dataset", "split", "batch_size", "quantity"]
     rows: list[tuple[str, str, str, str, float, float, str, float]] = []  # `columns`, then "value"
     for name in datasets:
@@ -120,7 +120,7 @@ def _with_optimum(name: str) -> Dataset:  # refuses a data set whose optimum is 
 
 @dataclass(frozen=True)
 class _Population:
-    """All rows of a data set with a known optimum w*, and the share kappa of its positives."""
+    """All rows of a data set with a known optimum w*, and kappa: k as a share of the positives."""
 
     data: Dataset
     k: float  # kappa
@@ -137,7 +137,7 @@ class _Population:
 
     def measured(self, measure: str, scores: NDArray[np.float64]) -> float:
         y = self.data.y
-        return _measures(self.k)[measure](scores, y) / _count(self.k, y)  # over the k of all rows
+        return _measures(self.k)[measure](scores, y) / _count(self.k, y)  # / the k of all rows
 
 
 def _count(k: float, y: NDArray[np.float64]) -> int:  # k of rows with these labels; 0: no positive
@@ -176,8 +176,8 @@ def _stream(population: _Population, batch_size: int, split: int, splits: int) -
     dataset = population.data
     seed = trial_seed(0, dataset.name, split)  # as in an experiment with the seed 0
     train = split_rows(dataset, "random", split, n_splits=splits, seed=seed).train
-    parts = validation_split(dataset.y[train], 0.2, [seed, "validation"])  # to fit, to validate
-    train = train[np.concatenate(parts)]  # the 20 % to validate come last
+    parts = validation_split(dataset.y[train], share=0.2, seed_key=[seed, "validation"])
+    train = train[np.concatenate(parts)]  # to fit, then the 20 % to validate
     return _Stream(population, dataset.X[train], dataset.y[train], batch_size)
 
 
@@ -185,11 +185,11 @@ def _path(
     stream: _Stream, solver: PerceptronAtK
 ) -> tuple[Sequence[NDArray[np.float64]], NDArray[np.int64]]:
     """Train for an epoch; return w_0, w_1, ... and the mistakes on each batch."""
-    path: list[tuple[NDArray[np.float64], int]] = []  # w, and the mistakes so far
+    path: list[tuple[NDArray[np.float64], int]] = []  # at first and after each batch: w, mistakes
     solver.fit_pieces(
         stream.X.shape[1],
         lambda: ((X, y, np.arange(len(y), dtype=np.int32)) for X, y, _k in stream.batches),
-        trace=lambda solver: path.append((solver.coef_, solver.n_mistakes_)),  # after each piece
+        trace=lambda solver: path.append((solver.coef_, solver.n_mistakes_)),  # None: goes on
     )
     weights, counts = zip(*path, strict=True)
     return weights, np.diff(counts)
@@ -248,8 +248,8 @@ def _steps(
 ) -> Iterator[_Statement]:
     """Yield how Lemma 18 and Lemma 19 (avg) or 20 (max) hold on the batches with mistakes."""
     # Delta_t are the mistakes on batch t, R the largest norm of a row. Lemma 18: the largest ratio
-    # of both sides of ||w_t||^2 - ||w_{t-1}||^2 <= 4 k R^2 Delta_t. Lemmas 19 and 20: for w = c w*
-    # the largest excess of the left over the right side of Delta_t - L_t(w) <= <w_t - w_{t-1}, w>.
+    # of left to right side of ||w_t||^2 - ||w_{t-1}||^2 <= 4 k R^2 Delta_t. Lemmas 19 and 20: for
+    # w = c w* the largest left less right side of Delta_t - L_t(w) <= <w_t - w_{t-1}, w>.
     optimum: Any = stream.population.data.optimum
     largest_norm = float(np.linalg.norm(stream.X, axis=1).max())  # R
     growth = np.diff(np.sum(weights**2, axis=1))  # of ||w||^2, by each batch
@@ -272,7 +272,7 @@ def _online_to_batch(
     stream: _Stream, weights: Sequence[NDArray[np.float64]], mistakes: NDArray[np.int64]
 ) -> Iterator[_Statement]:
     """Yield Theorem 13: mean losses of the w_t, on all rows and on the batch after each w_t."""
-    # The first mean is at most the second plus C `uniform_rate`; both are shares of k. The paper
+    # The first mean is at most the second plus C `uniform_rate`, losses as shares of k. The paper
     # prints Delta_t / b, read here as Delta_t / (kappa n_+(X_t)), the loss prec@kappa of w_{t-1} on
     # batch t. `weights` lack w_0 = 0, where all scores tie, and `mistakes` the first batch.
     population = stream.population
@@ -285,7 +285,7 @@ def _online_to_batch(
 
 def _convergence(stream: _Stream, solver: LinearRanker, radius: float) -> Iterator[_Statement]:
     """Yield Theorem 15: the avg surrogate at the returned w, and the least at multiples of w*."""
-    # The first is at most C (`uniform_rate` + sqrt(1 / T)) above the least surrogate in the ball.
+    # The surrogate at w is at most C (`uniform_rate` + sqrt(1 / T)) above the least in the ball.
     population = stream.population
     at_edge = min(radius, 1e3) * population.scores_of_optimum  # at c w* with c = radius or 1e3
     inside = population.surrogate_at_multiples[radius >= _MULTIPLES]  # at c w* in the ball
@@ -311,10 +311,8 @@ def _constants(
                 continue  # the statement has no open constant
             yield (theorem, solver), quantities["constant"]
             if (theorem, solver) == ("Theorem 13", "perceptron-avg"):  # Corollary 14 adds Theorem 7
-                yield (
-                    ("Corollary 14", solver),
-                    _constant_of_corollary_14(stream, quantities["measured"]),
-                )
+                constant = _constant_of_corollary_14(stream, quantities["measured"])
+                yield ("Corollary 14", solver), constant
 
 
 def _constant_of_corollary_14(stream: _Stream, loss: float) -> float:
@@ -362,7 +360,7 @@ def _deviations(
     X, y = np.asarray(dataset.X), dataset.y
     optimum: Any = dataset.optimum
     directions = rng.standard_normal((weights, X.shape[1])) * rng.random((weights, 1))
-    W = directions / math.sqrt(X.shape[1]) + optimum
+    W = directions / math.sqrt(X.shape[1]) + optimum  # a row for each w
     W *= radius / np.linalg.norm(W, axis=1, keepdims=True)
     scores = X @ W.T  # a column for each w
     measures = _measures(k)
@@ -370,8 +368,8 @@ def _deviations(
     def losses(rows: Any) -> NDArray[np.float64]:  # a row for each measure, a column for each w
         labels = y[rows]
         count = resolve_k(k, int(np.sum(labels > 0)))  # k of these rows
-        columns = np.ascontiguousarray(scores[rows].T)
-        return np.array([[f(s, labels) / count for s in columns] for f in measures.values()])
+        by_w = np.ascontiguousarray(scores[rows].T)
+        return np.array([[f(s, labels) / count for s in by_w] for f in measures.values()])
 
     population = losses(slice(None))
     by_size = []  # arrays with a row for each sample, a column for each measure
@@ -400,7 +398,7 @@ def _top_averages(
     scores = _Population(dataset, share).scores_of_optimum
     h = (dataset.y < 0)[np.argsort(-scores, kind="stable")]  # from the highest score down
     ranks = np.sort(rng.integers(len(h), size=(samples, size)), axis=1)  # of drawn rows, best first
-    top = h[ranks[:, : ceil_share(share, size)]].mean(axis=1)  # one for each sample
+    top = h[ranks[:, : ceil_share(share, size)]].mean(axis=1)  # of each sample
     deviations = np.abs(top - h[: ceil_share(share, len(h))].mean())
     bound = 4 * math.sqrt(math.log(2 / DELTA) / (share * size))
     return {"measured": float(np.quantile(deviations, 1 - DELTA)), "bound": bound, "trivial": 1.0}

@@ -15,8 +15,8 @@ class ConsistencyClaim(Claim):
     """Some solvers are near the best on all data sets, others fall behind on some."""
 
     # On a data set a solver falls behind by 1 - its value / the best value of the solvers `among`;
-    # its largest such fraction over the data sets counts. On a split the claim holds if each of the
-    # `unsteady` falls behind by over `margin` more than all of the `steady` (than 0 if none is).
+    # the largest share over the data sets counts. On a split the claim holds if each of the
+    # `unsteady` falls behind by over `margin` more than all of the `steady` (than 0 without any).
 
     kind: Literal["consistency"]
     datasets: Items[str]
@@ -27,7 +27,7 @@ class ConsistencyClaim(Claim):
     margin: float = 0.0
 
     def is_about(self, dataset: str) -> bool:
-        return False  # no single data set decides it
+        return False  # no single data set decides the claim
 
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge by a sign test over the splits whether the `unsteady` fall behind by more."""
@@ -39,8 +39,8 @@ class ConsistencyClaim(Claim):
             behind.append(1 - values.div(values.max(axis=1), axis=0))
         by_split = pd.concat(behind).groupby(level=0)
         largest = by_split.max()[by_split.size() == len(behind)]  # of splits with all data sets
-        unsteady = largest[[*self.unsteady]].min(axis=1)  # of the unsteady one least behind
-        # Of the steady one most behind; without a steady solver: zeros on the same splits.
+        unsteady = largest[[*self.unsteady]].min(axis=1)  # the solver least behind
+        # Of the steady solver most behind; without a steady solver: zeros on the same splits.
         steady = largest[[*self.steady]].max(axis=1) if self.steady else 0 * unsteady
         wins, losses, p = sign_test(unsteady.to_numpy(), (steady + self.margin).to_numpy())
         shares = ", ".join(f"{s} {largest[s].mean():.0%}" for s in (*self.steady, *self.unsteady))

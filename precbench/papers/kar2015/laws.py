@@ -37,7 +37,7 @@ def precision_laws(
     # hill climbs of `steps` moves (``sought``). Numbers of rows, of positives and k are random. The
     # ``excess`` of the left side over the right one is in units of the largest score, at least 1.
     # The ``control`` is the excess of an inequality that is false, which the search should refute.
-    # If the premise is a margin of 1, the negatives are shifted to it, in the control to 0.9.
+    # If a law needs a margin of 1, the negatives are shifted to this margin, in the control to 0.9.
     rng = np.random.default_rng(seed)
     rows: list[tuple[str, str, str, str, float]] = []
     for law in _LAWS:
@@ -57,7 +57,7 @@ def precision_laws(
 
 
 class _Law(NamedTuple):
-    """A law ``left <= right`` of the paper, and a like inequality that does not always hold."""
+    """A law ``left <= right`` of the paper, and a similar inequality that does not always hold."""
 
     place: str  # in the paper
     name: str
@@ -67,7 +67,7 @@ class _Law(NamedTuple):
 
 def _rows(
     law: _Law, scores: str, vectors: int, largest: dict[str, float]
-) -> list[tuple[str, str, str, str, float]]:
+) -> list[tuple[str, str, str, str, float]]:  # place, law, scores, quantity, value
     values = {**largest, "allowed": 0.0, "vectors": float(vectors)}
     return [(law.place, law.name, scores, quantity, v) for quantity, v in values.items()]
 
@@ -81,11 +81,11 @@ _SORTS: dict[str, Callable[[np.random.Generator, int], NDArray[np.float64]]] = {
 
 def _case(sort: str, rng: np.random.Generator, most_rows: int) -> _Case:
     n = int(rng.integers(4, most_rows + 1))  # rows
-    n_pos = int(rng.integers(2, n))  # k is drawn below n_pos, where some surrogates are equal
+    n_pos = int(rng.integers(2, n))  # k stays below n_pos: at n_pos some surrogates are equal
     return _Case(_SORTS[sort](rng, n), rng.permutation(n) < n_pos, int(rng.integers(1, n_pos)))
 
 
-def _relative(excess: _Quantity, case: _Case) -> float:  # in units of the largest score, or of 1
+def _relative(excess: _Quantity, case: _Case) -> float:  # / the largest |score|, at least 1
     return excess(case) / max(1.0, float(np.abs(case.scores).max()))
 
 
@@ -101,7 +101,7 @@ def _climb(excess: _Quantity, rng: np.random.Generator, most_rows: int, steps: i
     return best
 
 
-def _loss(name: str) -> _Quantity:  # the surrogate, or the loss prec@k, with this name
+def _loss(name: str) -> _Quantity:  # value of the surrogate, or loss prec@k, with this name
     if name == "prec@k":
         return lambda case: prec_loss(*case)  # scores, positive, k
     return lambda case: replace(SURROGATES[name], k=case.k).evaluate(case.scores, case.positive)[0]
@@ -116,7 +116,7 @@ def _margin(kind: str) -> _Quantity:
 
 
 def _vanishes(surrogate: str, kind: str, gamma: float) -> _Quantity:
-    """Return a function: how far surrogate and loss are from 0 in a case shifted to a margin."""
+    """Return a function: how far surrogate and loss are from 0 in a case moved to margin gamma."""
 
     def distance(case: _Case) -> float:
         shift = _margin(kind)(case) - gamma  # of the negatives: the margin is then gamma
@@ -144,25 +144,25 @@ def _largest_over_sets(surrogate: str) -> _Quantity:
 
 
 def _lemma_16(case: _Case, sign: float = 1.0) -> float:
-    """Return the mean of the k least scores less the mean of the k' > k least, times `sign`."""
+    """Return `sign` * (mean of the k least scores - mean of the k' = n_pos > k least scores)."""
     ordered = np.sort(case.scores)
     return sign * float(ordered[: case.k].mean() - ordered[: case.positive.sum()].mean())
 
 
 def _lemma_21(case: _Case, share: float = 1.0) -> float:
     """Return how far the mean of the k largest scores moves, less `share` of the largest move."""
-    # The scores of positives move by the first score, those of negatives by half the first score.
+    # Scores of positives move by the first score, scores of negatives by half the first score.
     other = case.scores + case.scores[0] * np.where(case.positive, 1.0, 0.5)
     change = np.mean(np.sort(case.scores)[-case.k :] - np.sort(other)[-case.k :])
     return float(abs(change) - share * np.abs(case.scores - other).max())
 
 
-def _upper_bound(place: str, left: str, surrogate: str) -> _Law:  # struct is no bound
+def _upper_bound(place: str, left: str, surrogate: str) -> _Law:  # control: struct, no bound
     return _Law(place, f"{left} <= {surrogate}", _excess(left, surrogate), _excess(left, "struct"))
 
 
 def _order(left: str, right: str, quantity: Callable[[str], _Quantity], suffix: str = "") -> _Law:
-    """Return the law `left` <= `right`, with the reverse inequality as its control."""
+    """Return the law `left` <= `right`, with the reverse inequality as the control."""
     name = f"{left} <= {right}{suffix}"
     return _Law("Figure 1", name, _excess(left, right, quantity), _excess(right, left, quantity))
 
@@ -203,16 +203,16 @@ _LAWS = (
 
 def appendix_a(weights: Annotated[list[PositiveFloat], Field(min_length=1)]) -> pd.DataFrame:
     """Evaluate the struct surrogate on the six points of Appendix A, as scaled there."""
-    # The score of a point x is w x / 6. At each weight w > 0: ``struct(w)``, ``struct(-w)``, the
-    # distance of the latter ``from 1 - w / 6``, and ``loss(-w)``, the loss prec@1 at -w. Besides:
+    # The score of a point x is w x / 6. Each weight w > 0 has ``struct(w)``, ``struct(-w)``, how
+    # far struct(-w) is ``from 1 - w / 6``, and ``loss(-w)``, the loss prec@1 at -w. Besides:
     # the ``least`` struct for each sign of the weights; ``root``, the w < 0 at which struct is 0;
     # ``case (i)``, the least w > 0 from which on struct is w / 2.
     rows: list[tuple[str, str, float]] = []
     for w in weights:
-        at = {"struct(w)": _struct(w), "struct(-w)": _struct(-w)}
-        at["from 1 - w / 6"] = abs(_struct(-w) - (1 - w / 6))
-        at["loss(-w)"] = prec_loss(-w * _POINTS, _LABELS, 1)
-        rows += [(quantity, f"{w:g}", value) for quantity, value in at.items()]
+        values = {"struct(w)": _struct(w), "struct(-w)": _struct(-w)}
+        values["from 1 - w / 6"] = abs(_struct(-w) - (1 - w / 6))
+        values["loss(-w)"] = prec_loss(-w * _POINTS, _LABELS, k=1)
+        rows += [(quantity, f"{w:g}", value) for quantity, value in values.items()]
     largest = 2 * max(weights)  # where the search for ``root`` and ``case (i)`` ends
     rows += [
         ("least", "a negative sign", min(_struct(-w) for w in weights)),
@@ -236,7 +236,7 @@ def _struct(w: float) -> float:
 
 
 def _bisect(holds: Callable[[float], bool], high: float) -> float:
-    """Return the least number from which on a condition holds; it is false at 0, true at `high`."""
+    """Return the least number from which on `holds` is true: false at 0, true at `high`."""
     low, tol = 0.0, _TINY * high
     while high - low > tol:
         middle = (low + high) / 2

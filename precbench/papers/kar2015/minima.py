@@ -3,8 +3,8 @@
 # At w = 0 the avg surrogate has the value k, and its subgradients are the sums of k different
 # negatives less k times the mean of the positives. The surrogate is convex, so it is least at w = 0
 # if and only if a convex combination of the subgradients is 0: if the mean of the positives is a
-# weighted mean of the negatives in which no weight exceeds 1/k. For the max surrogate the mean of
-# the positives may be weighted too, by at most 1/k each. A linear programme finds the weights.
+# weighted mean of the negatives in which no weight exceeds 1/k. For the max surrogate the
+# positives are also weighted, by at most 1/k each. A linear programme finds the weights.
 #
 # The cutting plane minimises a risk plus the square of ||w||, whose gradient is 0 at w = 0, so the
 # answer is the same for every C: w = 0 is the minimiser if and only if
@@ -64,7 +64,7 @@ def surrogate_minima(
         scaled, positive = scaler.transform_in_place(dataset.X.copy()), dataset.y > 0
         random_state = trial_seed(seed, name, 0)
         sgd = SGDAtK(k=k, epochs=epochs, batch_size=batch_size, random_state=random_state)
-        for rows, scaling in _ROWS.items():  # "as scaled" first: X overwrites `scaled`
+        for rows, scaling in _ROWS.items():  # "as scaled" first: "of norm 1" overwrites `scaled`
             X = Scaler(scaling).fit(scaled).transform_in_place(scaled)
             is_least = {
                 problem: is_least_at_zero(X, positive, beta if problem == "pauc" else k, problem)
@@ -74,7 +74,7 @@ def surrogate_minima(
             is_least["max"] = is_least["avg"] or is_least_at_zero(X, positive, k, "max")
             for surrogate, is_minimiser in is_least.items():
                 table.append((name, rows, surrogate, _MINIMISER, np.nan, float(is_minimiser)))
-                if surrogate in ("avg", "max"):  # those that SGD@k minimises
+                if surrogate in ("avg", "max"):  # the surrogates that SGD@k minimises
                     table += (
                         (name, rows, surrogate, "relative to w = 0", step, ratio)
                         for step, ratio in _ratios_of(sgd, surrogate, X, dataset.y, k, eta0)
@@ -85,7 +85,7 @@ def surrogate_minima(
 def _ratios_of(
     sgd: SGDAtK, surrogate: str, X: Any, y: NDArray[np.float64], k: float, eta0: list[float]
 ) -> Iterator[tuple[float, float]]:
-    """Yield each step size, and the surrogate at the w of `sgd` divided by that at w = 0."""
+    """Fit `sgd` with each step size; yield the step size, and surrogate at w / at w = 0."""
     loss, positive = SURROGATES[surrogate], y > 0
     at_zero = loss.value(np.zeros(len(y)), positive, k)  # all scores are 0
     for step in eta0:
@@ -124,22 +124,22 @@ def cutting_plane_minima(
     table: list[tuple[str, str, float, float, str, float]] = []
     for name in datasets:
         dataset = load_dataset(name)
-        parts = split_rows(dataset, "random", 0, n_splits=1, seed=trial_seed(seed, name, 0))
+        parts = split_rows(dataset, "random", index=0, n_splits=1, seed=trial_seed(seed, name, 0))
         scaler = Scaler(DATASETS[name].scaling).fit(dataset.X[parts.train])
         train, test = (
             scaler.transform_in_place(dataset.X[rows].copy()) for rows in (parts.train, parts.test)
         )
-        y, labels = dataset.y[parts.train], dataset.y[parts.test]
+        y_train, y_test = dataset.y[parts.train], dataset.y[parts.test]
         for problem, strength in product(problems, C):
             parameters, measure = _problem(problem, beta)
             has_path = name in paths and problem == problems[0]  # whether all iterates are shown
-            trace = _FitTrace(measure, test, labels)  # measures each iterate
+            trace = _FitTrace(measure, test, y_test)  # measures each iterate
             solver = CuttingPlane(C=strength, max_iter=max_iter, **parameters)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # the summary has "converged"
-                solver.fit(train, y, trace=trace if has_path else untraced)
-            rows = [*trace.summary(solver), *(trace.path(solver) if has_path else ())]
-            table += [(name, problem, strength, *row) for row in rows]  # iteration, quantity, value
+                solver.fit(train, y_train, trace=trace if has_path else untraced)
+            records = [*trace.summary(solver), *(trace.path(solver) if has_path else ())]
+            table += [(name, problem, strength, *record) for record in records]
     return pd.DataFrame(
         table, columns=["dataset", "problem", "C", "iteration", "quantity", "value"]
     )
@@ -149,7 +149,7 @@ class _FitTrace:
     """A trace that measures each iterate on the test rows; the results are `summary` and `path`."""
 
     def __init__(self, measure: _Measure, X: Any, labels: NDArray[np.float64]):
-        self._measure = measure
+        self._metric = measure
         self._rows, self._labels, self._n = as_rows(X), labels, X.shape[1]
         self._measured: list[float] = []
 
@@ -161,9 +161,10 @@ class _FitTrace:
 
     def measure(self, w: NDArray[np.float64]) -> float:
         scores = linear_scores(self._rows, np.ascontiguousarray(w[: self._n]))
-        return float(self._measure(self._labels, scores + sum(w[self._n :])))  # + intercept, or 0
+        return float(self._metric(self._labels, scores + sum(w[self._n :])))  # + intercept, or 0
 
     def summary(self, solver: CuttingPlane) -> Iterator[tuple[float, str, float]]:
+        # Yield iteration (NaN: none), quantity and value: how the whole fit ended.
         at_zero, best = solver.primal_path_[0], solver.best_weights_  # the first iterate is w = 0
         last = np.append(solver.coef_, getattr(solver, "intercept_", []))
         for quantity, value in {
@@ -177,9 +178,9 @@ class _FitTrace:
             "iterations": float(solver.n_iter_),
             "converged": float(solver.converged_),
         }.items():
-            yield np.nan, quantity, value  # iteration: none
+            yield np.nan, quantity, value
 
-    def path(self, solver: CuttingPlane) -> Iterator[tuple[float, str, float]]:
+    def path(self, solver: CuttingPlane) -> Iterator[tuple[float, str, float]]:  # as `summary`
         at_zero = solver.primal_path_[0]
         paths = {
             "value": solver.primal_path_ / at_zero,
@@ -193,7 +194,7 @@ class _FitTrace:
 
 def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrogate: str) -> bool:
     """Return whether w = 0 minimises a surrogate, by the linear programme of the file's head."""
-    # It does if bounded weights exist with which the sums of positives and of negatives are equal.
+    # w = 0 does so if, with some bounded weights, the sums of positives and negatives are equal.
     # `k` is a count, or a fraction of the positives; for "pauc" of the negatives, the head's beta.
     from scipy.optimize import linprog
 
@@ -214,7 +215,7 @@ def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrog
     ]
     most_pos = 1 / min(count, pos.shape[1])  # 1/k, or 1 if the mean stands for the positives
     bounds = np.repeat([[0, most_neg], [0, most_pos]], [neg.shape[1], pos.shape[1]], axis=0)
-    right_side = np.append(np.zeros(X.shape[1]), [total, 1])
+    right_side = np.append(np.zeros(X.shape[1]), [total, 1])  # of the three `blocks`
     result = linprog(
         np.zeros(len(bounds)),  # nothing to minimise: is there a solution?
         A_eq=sparse.block_array(blocks, format="csc"), b_eq=right_side, bounds=bounds,

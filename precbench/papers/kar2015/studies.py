@@ -16,8 +16,8 @@ _ROUNDING = 1e-9  # of both sides of a lemma that holds with equality; the claim
 
 
 def _means_over_splits(values: pd.DataFrame) -> pd.DataFrame:
-    """Return means over splits of all quantities, of ``holds`` (0 or 1) and the ``share``."""
-    splits = values.dropna(subset="batch_size").fillna({"split": 0})  # 0: measured without splits
+    """Return the mean over splits of each quantity, of ``holds`` (0 or 1) and of ``share``."""
+    splits = values.fillna({"split": 0})  # 0: measured without splits
     wide = splits.pivot(index=[*_KEYS, "split"], columns="quantity", values="value").reset_index()
     holds = (wide["measured"] <= wide["bound"] + _ROUNDING).astype(float)
     wide["holds"] = holds.where(wide["bound"].notna())  # whether the bound holds; NaN without one
@@ -35,7 +35,7 @@ _PANELS = {
 
 def _draw(figure: "SubFigure", result: Result) -> None:
     """Draw shares of the bounds, deviations and constants by batch size, a panel for each."""
-    means = _means_over_splits(result.values)  # drawn are the quantities in `_PANELS`
+    means = _means_over_splits(result.values)  # quantities without a panel are not drawn
     # "measured" is drawn of Theorem 12 only, as a deviation; "constant" of the other statements.
     not_drawn = (means["theorem"] == "Theorem 12").map({True: "constant", False: "measured"})
     means = means[means["quantity"] != not_drawn]
@@ -73,18 +73,18 @@ def _draw_appendix(figure: "SubFigure", result: Result) -> None:
 
 
 def _draw_minima(figure: "SubFigure", result: Result) -> None:
-    """Draw the surrogates that SGD@k reaches by step size, as multiples of values at w = 0."""
+    """Draw by step size the surrogate that SGD@k reaches, as a multiple of the value at w = 0."""
     reached = result.values.dropna(subset="eta0")
     curves = reached.assign(curve=reached["dataset"] + ", " + reached["surrogate"])
     for axes in draw_panels(
         figure, curves, x="eta0", panel="rows", curve="curve", xlabel="eta0",
         dashes={"relative to w = 0": "-"},
     ):  # fmt: skip
-        axes.axhline(1, color="black", linewidth=0.8)  # below it SGD@k improves on w = 0
+        axes.axhline(1, color="black", linewidth=0.8)  # below 1 SGD@k improves on w = 0
 
 
 def _draw_optima(figure: "SubFigure", result: Result) -> None:
-    """Draw values and bounds of the iterates, and their measure on test rows, by C."""
+    """Draw values, bounds and measures on test rows of the iterates, in two panels for each C."""
     paths = result.values.dropna(subset="iteration")  # without the summaries
     titles = paths["quantity"].eq("measure").map({True: "test rows", False: "value"})
     named = paths.assign(panel=titles + ", C = " + paths["C"].map("{:g}".format))
@@ -101,18 +101,14 @@ PRECISION_RATES = StudyKind(
     tables=tabulate(["theorem", "solver", "quantity", "batch_size"]),
     draw=in_panels(
         lambda values: values.assign(curve=values["theorem"] + ", " + values["solver"]),
-        x="batch_size",
-        panel="quantity",
-        curve="curve",
-        dashes={"constant": "-"},
-        log=("x",),
+        x="batch_size", panel="quantity", curve="curve", dashes={"constant": "-"}, log=("x",),
         xlabel="b = T (batches, and rows of each)",
     ),
     size=(6.4, 3.6),
     caption="Each bound has a factor that the paper leaves open. Shown is the smallest factor with "
     "which the bound holds, as the mean over {repetitions} streams of b batches of b rows of "
-    "{dataset}; it should not grow with b.",
-)
+    "{dataset}; this factor should not grow with b.",
+)  # fmt: skip
 
 PRECISION_LAWS = StudyKind(
     compute="precbench.papers.kar2015.laws:precision_laws",
@@ -150,8 +146,8 @@ SURROGATE_MINIMA = StudyKind(
     numbers=("eta0",),
     tables=tabulate(
         ["dataset", "rows", "surrogate", "eta0"],
-        "Without eta0: whether w = 0 is a minimiser (1) or not (0). With it: the surrogate of all "
-        "rows at the w of SGD@k, as a multiple of its value at w = 0.",
+        "Without eta0: whether w = 0 is a minimiser (1) or not (0). With eta0: the surrogate of "
+        "all rows at the w of SGD@k, as a multiple of its value at w = 0.",
         across="quantity",
     ),
     draw=_draw_minima,

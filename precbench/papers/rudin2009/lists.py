@@ -54,7 +54,7 @@ def pair_shares(
 ) -> pd.DataFrame:
     """Return the share of each pair in the objectives of the pushes (Figures 1 and 4)."""
     # Positives and negatives are named by their ranks within their class, 1 for the highest score;
-    # the rank ``all`` stands for the sum over that class.
+    # the rank ``all`` stands for the sum over the class.
     objectives = {f"p={p:g}": pnorm_shares(labels, scores, p) for p in powers}
     if ir:
         objectives["IR"] = ir_shares(labels, scores)
@@ -79,7 +79,7 @@ def pnorm_shares(y_true: ArrayLike, y_score: ArrayLike, p: float) -> NDArray[np.
 def ir_shares(y_true: ArrayLike, y_score: ArrayLike) -> NDArray[np.float64]:
     """Return the share of each pair in the objective of the IR Push, highest scores first."""
     # The objective sums ``ln(1 + sum_k e^(s_k - s_i))``, k over the negatives, for the positives i.
-    # The share of a pair is the term of i, times the share of k in it, divided by the objective.
+    # The share of a pair is the term of i times the share of k in the sum, over the objective.
     z = _differences(y_true, y_score)  # s_k - s_i, a row for each i
     log_sums = np.logaddexp.reduce(z, axis=1, keepdims=True)
     contributions = np.logaddexp(0, log_sums) * np.exp(z - log_sums)
@@ -138,7 +138,7 @@ def lemma_7(p: Annotated[float, Field(gt=1)], a: Share, points: AtLeastTwo) -> p
 
 def _curves(
     name: str, x: NDArray, curves: Mapping[str, NDArray], facts: Mapping[str, float]
-) -> pd.DataFrame:  # facts are numbers without an x
+) -> pd.DataFrame:  # columns curve, `name`, value; facts are values without an x
     parts = [pd.DataFrame({"curve": curve, name: x, "value": y}) for curve, y in curves.items()]
     fact_rows = pd.DataFrame({"curve": [*facts], name: np.nan, "value": [*facts.values()]})
     return pd.concat([*parts, fact_rows], ignore_index=True)
@@ -148,18 +148,18 @@ def one_dimensional(
     epsilon: Share, m: AtLeastTwo, repetitions: Count, test_size: AtLeastTwo, seed: Seed
 ) -> pd.DataFrame:
     """Choose by R_max between an increasing and a decreasing function (Section 10.1)."""
-    # The negatives lie on [-1, 0] and the positives on [0, 1], but for a share `epsilon`, half of
-    # it positives on [-2, -1] and half of it negatives on [1, 2]. A training set of `m` rows
+    # The negatives lie on [-1, 0] and the positives on [0, 1], but for a share `epsilon`: half of
+    # this share are positives on [-2, -1], half negatives on [1, 2]. A training set of `m` rows
     # chooses the function with the smaller R_max; a tie chooses the decreasing one, whose true
     # R_max is smaller. Sets that ``miss epsilon``, with the probability ``(1 - epsilon)^m``, lie in
     # [-1, 1] and choose the increasing one. I is the number of positives.
     rng = np.random.default_rng(seed)
     drawn = pd.DataFrame(_measure_both(*_draw_sample(rng, epsilon, m)) for _ in range(repetitions))
     test = pd.Series(_measure_both(*_draw_sample(rng, epsilon, test_size)))
-    bound = (1 - epsilon) ** m  # from below, of the probability that "increasing" is chosen
+    bound = (1 - epsilon) ** m  # at most the probability that "increasing" is chosen
     chosen = drawn.loc[drawn["chosen"], "increasing R_max / I"]  # of sets that choose "increasing"
     supported = _is_at_least(bound, len(chosen), repetitions)  # by a binomial test
-    up = "increasing"
+    up = "increasing"  # the function of four rows below
     rows: list[tuple[str, str, str, float]] = [
         ("distribution", "", "positives on [-2, -1]", epsilon / 2),
         ("distribution", "", "negatives on [-1, 0]", (1 - epsilon) / 2),
@@ -195,7 +195,7 @@ def _draw_sample(rng: np.random.Generator, epsilon: float, n: int) -> tuple[NDAr
 
 
 def _measure_both(labels: NDArray, x: NDArray) -> dict[str, float]:
-    """Measure an increasing and a decreasing function of x, and whether R_max chooses the first."""
+    """Measure an increasing and a decreasing function of x, and how R_max chooses between them."""
     n_pos = np.sum(labels == 1)
     scores = {"increasing": x, "decreasing": -x}
     worst = {f"{function} R_max / I": r_max(labels, s) / n_pos for function, s in scores.items()}
@@ -211,7 +211,7 @@ def _measure_both(labels: NDArray, x: NDArray) -> dict[str, float]:
 def _is_at_least(probability: float, successes: int, draws: int) -> bool:
     from scipy.stats import binom
 
-    return bool(binom.cdf(successes, draws, probability) >= 0.01)  # the level of the test
+    return bool(binom.cdf(successes, draws, probability) >= 0.01)  # the level; below: refuted
 
 
 def push_variants(
@@ -225,7 +225,7 @@ def push_variants(
 ) -> pd.DataFrame:
     """Compare the pushes of Section 7: at the top, the bottom, both ends, and on crucial pairs."""
     # The crucial pairs are those of the `crucial` positives that the push at the top ranks lowest,
-    # each with every negative of the training set; the push on these ignores all other pairs.
+    # each with every negative of the training set; the push on crucial pairs ignores all others.
     # ``R^(1/p)`` is the p-norm of the heights of negatives, at the bottom of heights of positives.
     return means_of_fits(
         (name, *compared)
@@ -297,10 +297,10 @@ def _compare_pushes(
         for part, (X_part, y_part) in (("training", train), ("test", test)):
             scores = X_part @ fit.coef_
             yield name, part, "top, R^(1/p)", pnorm_risk(y_part, scores, p) ** (1 / p)
-            # Negated labels and scores swap the classes: the heights are those of positives.
+            # Negated labels and scores swap the classes: the heights are then of positives.
             yield name, part, "bottom, R^(1/p)", pnorm_risk(-y_part, -scores, p) ** (1 / p)
             yield name, part, "AUC", auc(y_part, scores)
-    for name in ("top", CRUCIAL):
+    for name in ("top", CRUCIAL):  # compared on crucial pairs, and on all other pairs
         scores = X @ fits[name].coef_
         for measure, pos in ((CRUCIAL, lowest), ("other pairs", np.setdiff1d(positives, lowest))):
             rows = np.concatenate([pos, negatives])

@@ -58,7 +58,7 @@ def _ranked_tables(result: Result) -> Iterator[Table]:
             )
 
 
-def _ranked_row(metric: Metric, values: list[float]) -> list[Cell]:  # label, values; best bold
+def _ranked_row(metric: Metric, values: list[float]) -> list[Cell]:  # label; values, best bold
     best = min(values) if metric.smaller_is_better else max(values)
     bold = [value == best and len(set(values)) > 1 for value in values]  # unless all are equal
     cells = [Cell(f"{value:,.7g}", chosen) for value, chosen in zip(values, bold, strict=True)]
@@ -290,11 +290,7 @@ ONE_DIMENSIONAL = StudyKind(
         "I is the number of positives; measures of training sets are means.",
     ),
     draw=in_panels(
-        x="function",
-        panel="quantity",
-        curve="part",
-        dashes={"R_max / I": "", "AUC": ""},
-        log=(),
+        x="function", panel="quantity", curve="part", dashes={"R_max / I": "", "AUC": ""}, log=()
     ),
     size=(8.4, 3.2),
     caption="A share ε = {epsilon} of the distribution, outside of [-1, 1], decides which of "

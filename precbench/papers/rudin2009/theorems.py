@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,7 @@ from precbench.studies import AtLeastTwo, Count, DatasetNames, Seed, Sizes
 
 DELTA = 0.05  # the probability with which a bound may fail
 Powers = Annotated[list[Annotated[float, Field(ge=1)]], Field(min_length=1)]
+_Row = tuple[str, float, float, str, float]  # statement, p, size, quantity, value
 _STEEP = 2.0**14  # p at which the p-norm stands for R_max: its log is off by log K / p at most
 
 
@@ -39,7 +40,7 @@ def push_theorems(
     """Measure both sides of Theorems 1 to 4, Lemmas 5 and 9 and the limits of Section 2."""
     # Each function below says in comments what it measures. A ratio divides the left side of an
     # inequality by the right side, so it should be at most 1 (``stated``, the last row); in Section
-    # 2 it approaches 1 from above. ``measured`` is the deviation that 5 % of the draws exceed,
+    # 2 the ratio falls towards 1. ``measured`` is the deviation that 5 % of the draws exceed,
     # ``bound`` the deviation that, by the theorem, is reached with probability 0.05 at most.
     rng = np.random.default_rng(seed)
     with threadpool_limits(1):
@@ -54,7 +55,7 @@ def push_theorems(
     return pd.DataFrame(rows, columns=["statement", "p", "size", "quantity", "value"])
 
 
-def _log_power(p: float, r: NDArray) -> NDArray:
+def _log_power(p: float, r: NDArray) -> NDArray:  # log of the price r^p
     return p * np.log(r)
 
 
@@ -71,7 +72,7 @@ _LOSSES: dict[str, Callable[[NDArray], NDArray]] = {
 }
 
 
-def _theorem_1(rng: np.random.Generator, powers: list[float], lists: int) -> Iterator[Any]:
+def _theorem_1(rng: np.random.Generator, powers: list[float], lists: int) -> Iterator[_Row]:
     """Yield the largest ratio of the left to the right side of each inequality of Theorem 1."""
     # K g(R_max / K) <= R_g,1 <= K g(R_max), and R_g,1 <= R_g,l for a loss l that is at least the
     # zero-one loss. R_g,l sums the price g(height) over the K negatives; a height sums the loss l
@@ -99,14 +100,14 @@ def _theorem_1(rng: np.random.Generator, powers: list[float], lists: int) -> Ite
                     f"R_g,1 <= R_g,{name}": (total, float(logsumexp(log_g(h))))
                     for name, h in heights.items()
                 }
-            for name, (left, right) in sides.items():
+            for inequality, (left, right) in sides.items():
                 ratio = math.exp(min(left - right, 700))  # e^710 overflows
-                largest[price, name] = max(largest.get((price, name), 0.0), ratio)
-    for (price, name), ratio in largest.items():
-        yield f"Theorem 1, {price}", np.nan, np.nan, f"largest ratio, {name}", ratio
+                largest[price, inequality] = max(largest.get((price, inequality), 0.0), ratio)
+    for (price, inequality), ratio in largest.items():
+        yield f"Theorem 1, {price}", np.nan, np.nan, f"largest ratio, {inequality}", ratio
 
 
-def _steep_prices(rng: np.random.Generator, lists: int) -> Iterator[Any]:
+def _steep_prices(rng: np.random.Generator, lists: int) -> Iterator[_Row]:
     """Yield the largest ratio of g^-1(R) to R_max for steep prices g, which nears 1 (Section 2)."""
     # R sums g(height) over the negatives, and R_max is the largest height: the steeper g is, the
     # nearer g^-1(R), a root or log, comes to R_max. The loss is zero-one, but for the last key.
@@ -123,21 +124,21 @@ def _steep_prices(rng: np.random.Generator, lists: int) -> Iterator[Any]:
 
 
 def _ramp_risk(pos: NDArray, neg: NDArray, theta: float, p: float) -> float:
-    """Return the p-norm, over the negatives, of their mean ramp losses over the positives."""
+    """Return the p-norm over the negatives of the mean ramp losses over the positives."""
     heights = np.clip(1 - (pos[:, None] - neg) / theta, 0, 1).mean(axis=0)
     return float(np.mean(heights**p) ** (1 / p))
 
 
 def _lipschitz(
     rng: np.random.Generator, powers: list[float], pairs: int, theta: float
-) -> Iterator[Any]:
+) -> Iterator[_Row]:
     """Yield the largest ratio of the left to the right side of Lemma 5, over random functions."""
     # L(f_1) - L(f_2) <= 4 Lip(phi) max |f_1 - f_2|, where L(f) is the risk of the scores f on all
-    # rows less that on a sample. The loss phi is the ramp, whose constant Lip(phi) is 1 / theta.
+    # rows less the risk on a sample. The loss phi is the ramp, with Lip(phi) = 1 / theta.
     for p in powers:
         largest = 0.0
         for _ in range(pairs):
-            n_pos, n_neg = 4 * rng.integers(1, 6, 2)
+            n_pos, n_neg = 4 * rng.integers(1, 6, 2)  # from 4 to 20
             f_1 = rng.standard_normal(n_pos + n_neg)  # scores, the positives first
             f_2 = f_1 + 10.0 ** rng.uniform(-3, 0) * rng.uniform(-1, 1, f_1.size)
             i, k = rng.integers(0, n_pos, 3), n_pos + rng.integers(0, n_neg, 3)  # the sample
@@ -159,7 +160,7 @@ def _generalisation(
     theta: float,  # the margin
     sizes: list[int],  # n, of each class
     draws: int,  # training sets of each size
-) -> Iterator[Any]:
+) -> Iterator[_Row]:
     """Yield how far true risks exceed risks on training sets, and the bounds of such excesses."""
     # A risk is the p-norm over the negatives of the heights: the share of positives not above each.
     # Theorems 2 and 3 bound the largest excess in a class of rankers, where on the training set a
@@ -169,6 +170,7 @@ def _generalisation(
     directions = rng.standard_normal((rankers, features))  # a row for each ranker
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     shifts = distance * directions[:, 0]  # of the positives, along each direction
+    # The true risks, by quadrature
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)  # for means over a negative's score
     weights /= weights.sum()
     steps = theta * (np.arange(8) + 0.5) / 8  # phi: the mean zero-one loss with these margins
@@ -177,7 +179,7 @@ def _generalisation(
     true_risks = {p: (heights_at**p @ weights) ** (1 / p) for p in powers}  # of each ranker
     true_stairs = {p: float((stairs_at**p @ weights) ** (1 / p)) for p in powers}  # first ranker
     for n in sizes:
-        # By p, the excess on each training set: the most of all rankers, and the first ranker's
+        # By p, the excesses on the training sets: the most of all rankers, and the first ranker's
         excesses: dict[float, list[float]] = {p: [] for p in powers}
         excesses_of_first: dict[float, list[float]] = {p: [] for p in powers}
         for _ in range(draws):
@@ -196,13 +198,13 @@ def _generalisation(
                 excesses[p].append(float(np.max(true_risks[p] - empirical)))
                 excesses_of_first[p].append(true_stairs[p] - float(np.mean(stairs**p)) ** (1 / p))
         for p in powers:
-            for statement, excess, bound in (  # `_epsilon`: cover, n, p, divisor, least risk
-                ("Theorem 2", excesses[p], _epsilon(rankers, n, p, 4, 0.0)),
-                ("Theorem 3", excesses[p], _epsilon(rankers, n, p, 4, float(true_risks[p].min()))),
-                ("Lemma 9", excesses_of_first[p], _epsilon(1, n, p, 2, true_stairs[p])),
+            for statement, excess, cover, divisor, least in (
+                ("Theorem 2", excesses[p], rankers, 4, 0.0),
+                ("Theorem 3", excesses[p], rankers, 4, float(true_risks[p].min())),
+                ("Lemma 9", excesses_of_first[p], 1, 2, true_stairs[p]),
             ):
                 yield statement, p, n, "measured", max(0.0, float(np.quantile(excess, 1 - DELTA)))
-                yield statement, p, n, "bound", bound
+                yield statement, p, n, "bound", _epsilon(cover, n, p, divisor, least)
                 yield statement, p, n, "largest possible", 1.0
 
 
@@ -218,14 +220,14 @@ def _epsilon(cover: int, n: int, p: float, divisor: int, least: float) -> float:
         log_second = -2 * e**2 * n + math.log(n)
         return math.log(2 * cover) + float(np.logaddexp(log_first, log_second)) - math.log(DELTA)
 
-    return math.exp(brentq(log_bound, math.log(1e-6), math.log(1e3)))  # its root, in [1e-6, 1e3]
+    return math.exp(brentq(log_bound, math.log(1e-6), math.log(1e3)))  # the root, in [1e-6, 1e3]
 
 
 def _compare_minimisers(
     rng: np.random.Generator, powers: list[float], problems: int
-) -> Iterator[Any]:
+) -> Iterator[_Row]:
     """Yield how much the losses of the minimisers of R_p,exp differ: not at all, by Theorem 4."""
-    # L-BFGS finds two minimisers from random starts, Newton's method a third (dependent features).
+    # L-BFGS finds two minimisers from random starts, Newton's a third (of dependent features).
     for p in powers:
         largest = {"dependent features": 0.0, "unbounded": 0.0}
         for _ in range(problems):
@@ -313,17 +315,17 @@ def _minimise_objectives(
         shares = softmax(heights) * heights  # d height_k = height_k d(log height_k)
         return float(logsumexp(heights)), neg.T @ shares - shares.sum() * (pos.T @ softmax(a))
 
-    start = zero
+    w = zero  # the minimiser for one p is the start for the next p
     for p in powers:
-        start = _minimise(_log_risk(pos, neg, p), start)
-        yield f"p={p:g}", start
+        w = _minimise(_log_risk(pos, neg, p), w)
+        yield f"p={p:g}", w
     yield "AdaBoost", _minimise(adaboost, np.append(zero, 0.0))[:-1]  # without the constant
-    yield "e^r", _minimise(exponential_price, start)
+    yield "e^r", _minimise(exponential_price, w)
     p = max(powers)
     while p < _STEEP:  # R_max is the limit of the p-norm: raise p, from the last minimiser
         p = min(4 * p, _STEEP)
-        start = _minimise(_log_risk(pos, neg, p), start)
-    yield "R_max", start
+        w = _minimise(_log_risk(pos, neg, p), w)
+    yield "R_max", w
 
 
 def _measures(y: NDArray, scores: NDArray, powers: list[float]) -> Iterator[tuple[str, float]]:
