@@ -121,9 +121,9 @@ def compare(options: CompareOptions) -> int:
     if own.frame is not None:  # a table with columns, not svmlight or npz
         _, columns = profile_columns(own, options.reading)
         tables = [columns_table(columns, f"The columns of {options.file.name}")]
-    del own  # frees its memory: the contest has the rows
+    del own  # frees the memory of the table: the contest has the rows
     console.print(f"{one_line(options.file.name)}: {_size_in_words(contest)}")
-    # Silent (as_json), without figures: `report_length` draws figures, when the length is known.
+    # Silent (as_json), without figures: `report_length` draws the figures once the length is known.
     run = RunOptions(jobs=options.jobs or cores(), out=options.out, as_json=True, no_plots=True)
     # The function that `prepared` returns is called at once, and trains the missing trials.
     summary = prepared(contest.experiment, run, str(options.config or ""), contest.plan.datasets)()
@@ -133,10 +133,10 @@ def compare(options: CompareOptions) -> int:
     choice, recipe = as_compared(
         contest, results, chosen, ks, list_rows=options.list_rows, worth=worth, amounts=amounts
     )
-    assert choice.length is not None and choice.expected is not None
+    assert choice.length is not None and choice.expected is not None  # set by `as_compared`
     # Print the choice; write the report, the model and the list of --open.
     command = _next_command(options, choice.expected.k)
-    headline, *sentences = choice.card  # what to use; why, and how sure that is
+    headline, *sentences = choice.card  # what to use; then why, and how sure the choice is
     console.print(headline, style="bold")
     console.print(*sentences, f"Next: {command}", "", sep="\n")
     print_table(choice_table(choice, contest.experiment.title), console)
@@ -154,7 +154,7 @@ def compare(options: CompareOptions) -> int:
         console.print(write_open(model, unlabelled, options))
     console.print(f"report: {Path(summary['folder']) / PAGE}, with tables and records beside it")
     if options.config:
-        console.print(f"to repeat it: precbench run {options.config}")
+        console.print(f"to repeat the comparison: precbench run {options.config}")
     if options.as_json:
         files = {"folder": summary["folder"], "model": options.save and str(options.save)}
         print(json.dumps({**files, **choice.to_dict()}, indent=1))

@@ -51,7 +51,7 @@ def examine(as_json: Json = False) -> int:
 def _kernels() -> str:
     """Import all compiled kernels; return in words how many there are, and their names."""
     names = sorted(path.stem for path in _KERNELS.glob("*.pyx"))
-    # An installed package has the compiled modules only.
+    # An installed package has no .pyx files, only the compiled modules.
     names = names or sorted({path.name.split(".")[0] for path in _KERNELS.glob("*.so")})
     for name in names:
         importlib.import_module(f"precbench.kernels.{name}")
@@ -59,7 +59,7 @@ def _kernels() -> str:
 
 
 def _environment() -> dict[str, Any]:
-    importlib.import_module("scipy.linalg")  # so that its BLAS is listed
+    importlib.import_module("scipy.linalg")  # so that the BLAS of scipy is listed
     from precbench.store import environment
 
     return environment()

@@ -65,7 +65,7 @@ def evaluate(
     from precbench.advice.quality import quality_of
 
     loaded, encoding = load_model(model)
-    other = None if against is None else load_model(against)  # a model and its encoding
+    other = None if against is None else load_model(against)  # a pair: model, encoding
     quality = quality_of(loaded, str(model))  # as measured at the fit; may be None
     label, positive = (
         label or getattr(quality, "label", None),
@@ -73,7 +73,7 @@ def evaluate(
     )
     is_hit = read_labels(file, label, positive, **options.layout) > 0  # of each row
     n_rows, n_pos = len(is_hit), int(np.count_nonzero(is_hit))
-    # Without --k, the k of the model, or else the default of fit
+    # Without --k, the k of the model counts, or else 0.25, the default of fit.
     k_given = (quality.k if quality else 0.25) if k is None else plain_value(k)
     if not n_pos and isinstance(k_given, float):
         raise InputError(
@@ -81,7 +81,7 @@ def evaluate(
             "number of rows"
         )
     length = resolve_k(k_given, n_pos, n_rows)  # number of rows on the list
-    # n_known: how many of the rows are training rows. Blocks are not all in memory at once.
+    # n_known: how many of the rows are training rows. The rows are read block by block.
     scores, n_known = _scores(loaded, encoding, file, options)
     listed = _listing_probabilities(scores, length)  # of each row; 0 or 1, unless tied at the end
     hits = _count_hits(listed, is_hit)
@@ -115,7 +115,8 @@ def evaluate(
     if loaded.training_rows and (seen := loaded.training_rows.sentence(n_known, n_rows)):
         lines.append(seen)
     if other is not None:
-        other_listed = _listing_probabilities(_scores(*other, file, options)[0], length)
+        other_scores, _n_known = _scores(*other, file, options)
+        other_listed = _listing_probabilities(other_scores, length)
         result["against"] = comparison = _compare_lists(listed, other_listed, is_hit)
         lines.append(f"{against}: {_comparison_in_words(comparison)}")
     print(json.dumps(result) if as_json else "\n".join(lines))
@@ -143,22 +144,22 @@ def _listing_probabilities(scores: NDArray[np.float64], length: int) -> NDArray[
 
 
 def _count_hits(listed: NDArray[np.float64], is_hit: NDArray[np.bool_]) -> float:
-    return round(float(listed @ is_hit), 6)
+    return round(float(listed @ is_hit), 6)  # a tied row counts in part; sums of parts are rounded
 
 
 def _compare_lists(
     own: NDArray[np.float64], other: NDArray[np.float64], is_hit: NDArray[np.bool_]
 ) -> dict[str, Any]:
     # Compare the hits among the rows that only one of two lists has, by Fisher's exact test. `own`
-    # and `other` are probabilities that a row is listed. Return the hits of `other`, how many rows
-    # each list has alone (the same number), how many of these rows are hits, and the p-value.
+    # and `other` are probabilities that a row is listed. Return the hits of `other`, the number of
+    # rows that each list has alone (equal for both), the hits among these rows, and the p-value.
     from scipy.stats import fisher_exact
 
     only_own, only_other = np.maximum(own - other, 0), np.maximum(other - own, 0)
     n_rows, own_hits, other_hits = (  # ties make fractions, the test needs whole numbers
         round(float(n)) for n in (only_own.sum(), only_own @ is_hit, only_other @ is_hit)
     )
-    by_list = [[hits, n_rows - hits] for hits in (own_hits, other_hits)]  # hits, other rows
+    by_list = [[hits, n_rows - hits] for hits in (own_hits, other_hits)]  # hits and misses
     counts = {"rows": n_rows, "own": own_hits, "others": other_hits}
     return {"hits": _count_hits(other, is_hit), **counts, "p": float(fisher_exact(by_list).pvalue)}
 

@@ -94,7 +94,7 @@ def fit(options: FitOptions) -> None:
       .npz                           arrays X and y, or data, indices, indptr,
                                      shape (CSR) and y
     """
-    from precbench.advice.fit import fit as fit_table  # which takes long to import
+    from precbench.advice.fit import fit as fit_table  # here, as the import takes long
     from precbench.advice.quality import describe_quality, quality_of
 
     worth, params = options.checked_worth(), _params(options)

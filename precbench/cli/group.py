@@ -91,7 +91,7 @@ class InGroups(TyperCommand):
 class LazyGroup(TyperGroup):
     """Commands by name; the module of a command is imported when it is used.
 
-    `listed` maps a name to ``module:function`` and its line in the list of commands.
+    `listed` maps a name to ``module:function`` and the line of help in the list of commands.
     """
 
     listed: ClassVar[Mapping[str, tuple[str, str]]]
@@ -141,14 +141,14 @@ _EXHAUSTED = "no memory, process or thread is left: raise the limits that ulimit
 _REPORTED = PrecbenchError, KeyboardInterrupt, OSError, MemoryError, ImportError, RuntimeError
 
 
-def _exit_with(error: BaseException) -> NoReturn:
+def _exit_with(error: BaseException) -> NoReturn:  # prints a line; raises `error` if a bug
     text, code = _message_and_code(error)
     print(f"precbench: {text}", file=sys.stderr)
     raise SystemExit(code) from None
 
 
 def _message_and_code(error: BaseException) -> tuple[str, int]:
-    """Return message and exit code of an error that is no bug; raise any other, with traceback."""
+    """Return message and exit code of an error that is no bug; raise any other error itself."""
     match error:
         case PrecbenchError():
             return str(error), error.exit_code

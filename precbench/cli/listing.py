@@ -1,4 +1,4 @@
-"""``precbench list``."""
+"""``precbench list``: a function for each list returns the members, described in "about"."""
 
 import inspect
 import json
@@ -162,10 +162,10 @@ def list_(
     for option, value in {"paper": paper, "table": table, "verdict": verdict}.items():
         if value is None:
             continue
-        key = "place" if option == "table" else option  # to compare the members by
+        key = "place" if option == "table" else option  # name of the value in each member
         known = sorted({str(member[key]) for member in all_members if key in member})
         if not known:
-            raise InputError(f"--{option} selects claims and is of no use for {what}; leave it out")
+            raise InputError(f"--{option} selects claims, not {what}; leave --{option} out")
         if option == "verdict":  # also verdicts that no claim has now
             from precbench.claims.verdicts import Verdict
 

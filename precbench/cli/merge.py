@@ -101,7 +101,7 @@ def _merges(
             target = Store(out / store.folder.resolve().name)
             first_winners = [target] if preferred == out.resolve() else []
             _, sources, winners = merges.setdefault(target.folder.name, (target, [], first_winners))
-            sources.append(store)  # `sources` and `winners` are lists in `merges`
+            sources.append(store)  # fills a list in `merges`; so does `winners.append`
             if folder.resolve() == preferred:
                 winners.append(store)
     return [*merges.values()]
@@ -109,7 +109,7 @@ def _merges(
 
 def _note_request(target: Store, sources: list[Store]) -> dict[str, Any]:
     """Note in the target which trials were asked for; return how many the target has and lacks."""
-    requests = [store.request() for store in (target, *sources)]  # what each last run was to do
+    requests = [store.request() for store in (target, *sources)]  # what the last runs were to do
     present = set(target.keys())
     keys = present.union(*(request.keys for request in requests))  # all that was asked for
     shards = sorted({s for request in requests for s in request.shards}, key=Shard.parse)
@@ -150,8 +150,8 @@ def _config_of(
 def _write_results(
     config: Experiment, name: str, smoke: bool, store: Store, mirror: str | None
 ) -> bool:
-    """Compute and write the results of the stored trials; return whether there are any."""
-    from precbench.experiment.plan import make_plan  # which take long to import
+    """Compute and write the results of the stored trials; return whether there are results."""
+    from precbench.experiment.plan import make_plan  # here, as these imports take long
     from precbench.score import write_results
 
     datasets = {record.dataset for record in store.records()}

@@ -70,7 +70,7 @@ def rank(
     """
     refuse_unknown("solver", name, SOLVERS, "solvers")
     survey_config = load(shipped("configs") / "top" / "survey.yaml").data
-    params = survey_config["solvers"].get(name) or {}  # as in the survey, or none
+    params = survey_config["solvers"].get(name) or {}  # as in the survey; {} for other solvers
     if options.parameters:
         params = parse(options.parameters, "--parameters").data
         if not isinstance(params, dict):

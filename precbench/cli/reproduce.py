@@ -93,7 +93,7 @@ def reproduce(
     options = RunOptions(
         jobs=jobs, dry_run=dry_run, out=out, mirror=mirror, as_json=as_json, no_stand_in=True
     )
-    for name, (chosen, datasets) in _chosen(targets).items():  # by config; `chosen`: claims by id
+    for name, (chosen, datasets) in _chosen(targets).items():  # name: config; chosen: claims by id
         runs += _planned(name, list(chosen.values()), datasets, options, missing)
     if not runs:
         raise DataUnavailableError("\n".join(missing.values()))
@@ -107,7 +107,7 @@ def reproduce(
     )
     if dry_run:
         return 0
-    summaries = [prepared(run.config, run.options, name=run.name)() for run in runs]  # runs them
+    summaries = [prepared(run.config, run.options, name=run.name)() for run in runs]  # () trains
 
     claims = [claim for run in runs for claim in run.claims]
     folders = dict.fromkeys(summary["folder"] for summary in summaries)
@@ -138,7 +138,7 @@ def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str
             if claim.is_about(target) or target in (claim.paper, claim.config):
                 claims, datasets = chosen.setdefault(claim.config, ({}, set()))  # filled in place
                 claims[claim.id] = claim
-                datasets |= {target} if target in data else {*claim.data}  # a data set: only that
+                datasets |= {target} if target in data else {*claim.data}  # a data set counts alone
     return chosen
 
 
@@ -165,7 +165,7 @@ def _planned(
         options,
         solvers=sorted(labels) or [next(iter(config.solvers))],  # any solver: only rows count
         datasets=available,
-        splits=None if labels else "0",  # counts of rows need a single trial
+        splits=None if labels else "0",  # without solvers to compare, one trial counts the rows
         timing=timing,
         jobs=1 if timing else options.jobs,
     )

@@ -171,7 +171,7 @@ class RunOptions:
             refuse_unknown("status", word, _RERUN)
 
 
-def _connect(options: RunOptions) -> "AbstractContextManager[Cluster | None]":
+def _connect(options: RunOptions) -> "AbstractContextManager[Cluster | None]":  # None: run here
     if options.cluster is None:
         return nullcontext()
     from precbench.runner.cluster import connect
@@ -180,7 +180,7 @@ def _connect(options: RunOptions) -> "AbstractContextManager[Cluster | None]":
 
 
 def has_failed(summary: dict[str, Any]) -> bool:
-    """Return whether a trial of a run has failed; a skipped trial has not."""
+    """Return whether a trial of a run has failed; a skipped trial counts as not failed."""
     return bool(summary["not_ok"].keys() - {"skipped"})
 
 
@@ -285,7 +285,7 @@ def _run(
 def _measure(
     plan: "Plan", store: Store, part: Experiment, options: RunOptions, console: Screen, name: str
 ) -> tuple["Report", dict[str, Any]]:
-    # Write results and report of the stored trials; return the report and its part of the summary.
+    # Write results and report of the stored trials; return the report, and entries of the summary.
     from precbench.score import final_means, not_ok, write_results
 
     store.require_lock()
@@ -295,7 +295,7 @@ def _measure(
     from precbench.report.folder import Report
 
     figures: Literal["none", "changed"] = "none" if options.no_plots else "changed"
-    report = Report([], []) if results.empty else write_report(store.folder, figures)
+    report = Report(tables=[], files=[]) if results.empty else write_report(store.folder, figures)
     return report, {"not_ok": not_ok(results, part), "values": final_means(results)}
 
 
@@ -373,7 +373,7 @@ def _select_trials(
 
 def _summary(
     plan: "Plan", store: Store, keys: set[str], trials: dict[str, Trial]
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # the caller adds outcomes; `trials` are those to run, of the trials `keys`
     return {
         "experiment": plan.experiment.name,
         "folder": str(store.folder),
@@ -395,9 +395,9 @@ def _train(
     """Train trials here or on a cluster, with a line or a bar that shows how many are done."""
     from precbench.runner import run_plan
 
-    # On a cluster at least 2, so that the records say "parallel": their times are not compared.
+    # On a cluster at least 2, so that records say "parallel", and no times are compared.
     n_workers = options.jobs if cluster is None else max(2, cluster.n_workers)
-    n_workers = 1 if options.timing else n_workers
+    n_workers = 1 if options.timing else n_workers  # one trial at a time
     outcomes = run_plan(
         plan, store, trials, n_workers=n_workers, elsewhere=None if cluster is None else cluster.run
     )
@@ -476,7 +476,7 @@ def run_all(configs: Iterable[str], options: RunOptions) -> list[dict[str, Any]]
     loaded = [(load_config(name), name) for name in configs]
     if options.cluster is None and not options.dry_run:
         first_config, _ = loaded[0]
-        _start_workers(first_config, options)  # they start while the data are read
+        _start_workers(first_config, options)  # processes, which start while data are read
     runs = [prepared(config, options, name) for config, name in loaded]  # functions to call
     with _connect(options) as cluster:
         if cluster is not None:

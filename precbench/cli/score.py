@@ -118,7 +118,7 @@ def score(
       precbench score top.npz new.csv --top 100 --id customer --out top.csv \\
           --last top.csv --drift drift.json --strict
     """
-    others = {"the model": model, "the file of the rows": file}
+    others = {"the model": model, "the file of the rows": file}  # that no output may replace
     if out is not None:
         if as_json:
             raise InputError("--json and --out exclude each other: give one of the two")
@@ -204,7 +204,7 @@ def score(
 
 @contextmanager
 def _on_disk(file: Path) -> Iterator[Path]:
-    """Yield the path of the file of rows; for "-", of a temporary copy of standard input."""
+    """Yield the path of the rows: `file`, or for "-" a temporary copy of standard input."""
     if str(file) != "-":
         yield file
         return
@@ -224,7 +224,7 @@ def _read_names(earlier: Path, column: str) -> set[str]:
 
 
 def _compare_names(names: pd.Series, before: set[str]) -> dict[str, Any]:
-    """Count names on this list, on the earlier list and on both; `jaccard`: on both by all."""
+    """Count names on this list, the earlier list and both lists; `jaccard`: the share on both."""
     now = set(names.astype(str))
     again, n_union = len(now & before), len(now | before)
     return {"listed": len(now), "before": len(before), "again": again, "jaccard": again / n_union}

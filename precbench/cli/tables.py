@@ -74,26 +74,26 @@ class _Column:
 
 
 def _n_names(table: Table) -> int:
-    """Return how many first columns, not the last, tell all rows apart; 1 if no number does."""
+    """Return the least number of first columns that tell all rows apart; 1 if no number does."""
     texts = [[cell.text for cell in row] for row in table.rows]
-    some = range(1, len(table.header))
+    some = range(1, len(table.header))  # the last column is not a name
     return next((n for n in some if len({tuple(row[:n]) for row in texts}) == len(texts)), 1)
 
 
-def _text(cell: Cell, asterisks: bool) -> Text:
+def _text(cell: Cell, asterisks: bool) -> Text:  # bold text, with an asterisk if `asterisks`
     text = one_line(cell.text)
     return Text(f"{text} *" if asterisks else text, style="bold") if cell.bold else Text(text)
 
 
 def _blocks(names: list[_Column], others: list[_Column], width: int) -> list[list[_Column]]:
     """Divide the columns `others` into blocks that fit into `width` beside the columns `names`."""
-    beside = width - 1 - sum(column.least + _GAP for column in names)  # for a block; 1 is kept free
+    block_width = width - 1 - sum(column.least + _GAP for column in names)  # 1 place is kept free
     blocks: list[list[_Column]] = [[]]
-    room = beside
+    room = block_width
     for column in others:
         if blocks[-1] and column.least > room:
             blocks.append([])
-            room = beside
+            room = block_width
         blocks[-1].append(column)
         room -= column.least + _GAP
     return blocks

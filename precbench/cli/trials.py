@@ -53,7 +53,7 @@ def find_trial(what: str, results: Path) -> tuple[Store, Record]:
 
 
 def _matching(what: str, results: Path) -> Iterator[tuple[Store, Record]]:
-    """Yield stores and records: `what` is the start of their keys, or DATASET/SOLVER/SPLIT."""
+    """Yield store and record of each match: `what` begins the key, or is DATASET/SOLVER/SPLIT."""
     place, is_key = _PLACE.fullmatch(what), _KEY.fullmatch(what)  # never both
     for store in map(Store, find_result_folders(results, "trials")):
         keys = store.keys()  # of all records: any record may have the place

@@ -37,7 +37,7 @@ def validate_configs(configs: Configs, as_json: Json = False) -> int:
     return 2 if any(report["mistakes"] for report in reports) else 0
 
 
-def _checked(name: str) -> dict[str, Any]:
+def _checked(name: str) -> dict[str, Any]:  # either what the file says, or the mistakes
     try:
         return {"config": name, "says": _content(name), "mistakes": []}
     except InputError as error:
