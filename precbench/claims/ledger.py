@@ -26,7 +26,7 @@ class LedgerRow:
     deviation: str = ""  # ids of documented deviations, separated by spaces
     reason: str = ""
     spread: str = ""  # quartiles of our repetitions
-    smallest_error: float | None = None  # smallest relative error of the print that is detected
+    smallest_error: float | None = None  # smallest relative error of a print that we would detect
 
     @property
     def place(self) -> str:
@@ -66,7 +66,7 @@ def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list
 
 
 def updated(ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]) -> list[LedgerRow]:
-    """Return the new reference: for each claim of the ledger its new row, or the old one.
+    """Return the new reference: for each claim of the ledger the new row, or the old row.
 
     The new row is taken if more results cannot change its verdict, or if its runs are at least as
     many. An old row is returned with the place, the print and the deviations of the claim now.
@@ -80,7 +80,7 @@ def updated(ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]) -> list
 
 def _requote(old: LedgerRow, now: LedgerRow) -> LedgerRow:
     """Return the old row of a claim, with the place, print and deviations of the claim now."""
-    # But an exact number keeps its deviation: only a measurement says which reading agreed.
+    # But an exact number keeps the old deviation: only a measurement says which reading agreed.
     deviation = old.deviation if old.kind == "exact" else now.deviation
     if_it_holds = Verdict.WITH_DEVIATION if deviation else Verdict.REPRODUCED
     verdict = if_it_holds if old.verdict.holds else old.verdict

@@ -77,7 +77,7 @@ class _Table(Section):
     @field_validator("rows")
     @classmethod
     def _fit_the_columns(cls, rows: dict[str, _Row], info: Any) -> Any:
-        """Refuse rows that have not one cell for each column, and exceptions in unknown columns."""
+        """Refuse rows without exactly a cell for each column, and exceptions in unknown columns."""
         columns = info.data.get("columns", {})  # checked before; {} if they were refused
         problems: list[Problem] = [
             ((name, "printed"), f"has {len(row.printed)} cells, the table {len(columns)} columns")
@@ -107,7 +107,7 @@ def _as_mapping(values: Any) -> Any:
     return {value: {} for value in values}
 
 
-_Values = Annotated[
+_Values = Annotated[  # the values of a name under ``for``, each with the fields that it brings
     dict[str | int | float, Fields], BeforeValidator(_as_mapping), Field(min_length=1)
 ]
 
@@ -130,7 +130,7 @@ class Deviation(Section):
     says: str
     ours: str
     evidence: str  # the command that shows why
-    reading: bool = False  # the text can mean ours, and no print decides: it is no departure
+    reading: bool = False  # whether the text can mean ours and no print decides: no departure
 
 
 class _Published(Section):
@@ -310,7 +310,7 @@ def _best(table: _Table, name: str, row: _Row) -> Fields:
     best = table.groups[row.best]  # names of columns
     solvers = {column: fields["solver"] for column, fields in table.columns.items()}
     fields = _merged(table.common, row.fields)
-    # An order compares no digits, so it has no fields about them.
+    # An order compares no digits, and a claim of this kind has no fields about digits.
     of_order = {n: v for n, v in fields.items() if n not in ("power_of_ten", "logarithm")}
     return {
         **of_order,

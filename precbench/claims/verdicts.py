@@ -171,7 +171,7 @@ def _share(as_far: NDArray[np.bool_]) -> float:  # of True; the print counts as 
 def has_spread(sample: NDArray[np.float64]) -> bool:
     """Return whether the interquartile range is positive whichever repetition is left out."""
     ordered, n = np.sort(sample), len(sample)
-    # Leaving a repetition out moves a quartile by at most one place: the nearest places count.
+    # A quartile moves a place at most: inner places are compared. -(-a // 4) rounds a / 4 up.
     return bool(n > 3 and ordered[3 * (n - 2) // 4] > ordered[-(-(n - 2) // 4) + 1])
 
 
@@ -199,7 +199,7 @@ def sign_test(better: NDArray, worse: NDArray, chance: float = 0.5) -> tuple[int
 
 
 def mean_test(differences: ArrayLike) -> float:
-    """Return p of the one-sided t test whether the mean is above 0: small if the mean is."""
+    """Return p of the one-sided t test: a small p says that the mean of the values is above 0."""
     values = np.asarray(differences, dtype=float)
     mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
     if error <= 1e-12 * abs(mean) or error == 0:  # values equal but for rounding: no doubt is left

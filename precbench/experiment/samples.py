@@ -95,7 +95,7 @@ class InMemory:
         return len(self.y)
 
     def train(self, solvers: Sequence[Any], traces: Sequence[Trace]) -> None:
-        """Fit one solver, or several whose visits to the rows are the same."""
+        """Fit a solver, or solvers with equal visits to the rows; traces record the fits."""
         if len(solvers) == 1:  # a single solver may lack `visits`, which `fit_together` needs
             solvers[0].fit(self.X, self.y, trace=traces[0])
         else:
@@ -119,8 +119,8 @@ class InMemory:
 class Streamed:
     """Rows that are read again at every pass; `name` is used in messages.
 
-    Once they are used, labels and the scores under one weight vector are in memory, 16 bytes a row;
-    of few rows, the scores under several weight vectors.
+    Once used, the labels and the scores under one weight vector are in memory, 16 bytes a row; of
+    few rows, the scores under several weight vectors.
     """
 
     X: RowStream
@@ -146,7 +146,7 @@ class Streamed:
                 f"{self.name} has {n_rows:,} rows, {self.X.n_pos:,} of them positive; a ranking "
                 "needs rows of both classes: set another protocol.seed, or take more rows"
             )
-        first = solvers[0]  # all have the same shuffle, seed and batch size
+        first = solvers[0]  # all solvers have one shuffle, seed and batch size
         rng = None if first.shuffle is False else np.random.default_rng(first.random_state)
         fits = list(map(Fit, solvers, traces))  # each solver with its trace
         fit_pieces_together(fits, n_features, lambda: self.X.visits(first.batch_size, rng))
@@ -158,9 +158,9 @@ class Streamed:
     def scores(
         self, weights: NDArray[np.float64], intercepts: Intercepts = None
     ) -> Iterator[NDArray[np.float64]]:
-        """Yield the scores of all rows under each weight vector; a reading serves several."""
+        """Yield the scores of all rows under each weight vector; a reading serves `at_once`."""
         models = _with_intercepts(weights, intercepts)
-        at_once = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))  # models whose scores find memory
+        at_once = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))  # models, whose scores are stored
         for first in range(0, len(models), at_once):
             batch = models[first : first + at_once]  # pairs of weights and intercept
             scores = np.empty((len(batch), self.n_rows))
@@ -198,7 +198,7 @@ class Rows:
 
     @cached_property
     def training(self) -> Sample:
-        """All training rows, read-only, since they may serve several trials."""
+        """All training rows; the arrays are made read-only, since they may serve several trials."""
         if isinstance(self._dataset, StreamedDataset):
             return self._streamed("training", self._streams.train)
         X, _prepare = self._prepared
@@ -226,7 +226,7 @@ class Rows:
     @cached_property
     def divisions(self) -> Sequence[tuple[Any, Any]]:
         """Pairs: training rows to fit candidates to, and training rows to compare candidates on."""
-        # Rows are given by a slice or by places; of a stream, by a function that accepts them.
+        # Rows are a slice or places among the training rows; of a stream, a function picks rows.
         trial = self._trial
         if isinstance(self._dataset, StreamedDataset):
             validation = self._streams.validation
@@ -283,12 +283,12 @@ def _subsample_rows(dataset: Dataset, rows: int) -> Dataset:
     rare, fewest = int(np.argmin(sizes)), round(_LEAST_SHARE * rows)  # `rare`: place in `sizes`
     if sizes[rare] <= fewest:
         sizes[rare] = min(fewest, len(members[rare]))
-        sizes[1 - rare] = rows - sizes[rare]  # the other class
+        sizes[1 - rare] = rows - sizes[rare]  # of the common class
     drawn = [
         rng.choice(numbers, min(size, len(numbers)), replace=False)
         for numbers, size in zip(members, sizes, strict=True)
     ]
-    # In stored order, so that the provided training rows stay the first ones.
+    # In stored order, so that the provided training rows stay in front.
     chosen = np.sort(np.concatenate(drawn))
     return replace(
         dataset,

@@ -177,7 +177,7 @@ class StreamedFile(Section):
 
 
 def _dataset(entry: Any, info: ValidationInfo) -> Any:
-    """Return an entry as the kind of data that its keys show, to report mistakes of that kind."""
+    """Return an entry as the kind of data that its keys show; mistakes of this kind are refused."""
     if isinstance(entry, str):
         entry = {"name": entry}
     if isinstance(entry, dict) and "file" in entry:
@@ -313,7 +313,7 @@ MetricEntry = Annotated[Metric, BeforeValidator(_metric)]
 class Tuning(Section):
     """How the values of tuned parameters are chosen."""
 
-    # The metric that compares candidates, unless a solver names its own (``tuned_by``); default:
+    # The metric that compares candidates, unless a solver names a metric (``tuned_by``); default:
     # the first metric of the experiment
     by: MetricEntry | None = None
     # The number of folds of the training rows: each candidate is trained on all folds but one and
@@ -331,8 +331,8 @@ class Tuning(Section):
 class Limit(Section):
     """When a solver is stopped, with its last iterate as the result."""
 
-    # After about that many times the time of the solver with most epochs. A visit to a row counts
-    # as the time `LinearRanker.row_cost` of its solver, so that no number depends on a clock.
+    # After about so many times the time of the solver with most epochs. A visit to a row counts as
+    # the time `LinearRanker.row_cost` of the solver, so that no number depends on a clock.
     times_slowest: PositiveFloat
 
 
@@ -341,7 +341,7 @@ def _tunable(kind: Any) -> PlainValidator:
     adapter = TypeAdapter(kind)
 
     def check(value: Any) -> Any:
-        # Return `value` if it is of the type, or if each of its values to tune is; else refuse it.
+        # Return `value` if `value`, or each of the values to tune in it, is of the type; or refuse.
         refuse(at((), choice_problems(value)))
         try:
             for candidate in value["tune"] if is_tuned(value) else [value]:
@@ -494,7 +494,7 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
             estimator = SOLVERS[solver](**{name: candidate})
             # `K` is the constraint of a parameter that is a count, a share, or text such as "1 %".
             if isinstance(candidate, str) and estimator._parameter_constraints[name] is K:
-                check_k(candidate)  # raises an error with a better message than the next line
+                check_k(candidate)  # raises an error, with a better message than the next line
             estimator._validate_params()  # scikit-learn's: raises if a constraint does not hold
         except (TypeError, ValueError) as error:
             problems.append(str(error))

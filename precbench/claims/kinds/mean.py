@@ -159,7 +159,7 @@ def _judge_comparable(rows: Sequence[Sequence[_Draws]], evidence: Evidence) -> I
     for row_number, row in enumerate(rows):
         power, ambiguity = row[0].claim.power_of_ten, ""  # the same for all cells of the row
         fits = [shift for shift in (-1, 1) if by_shift[shift][row_number].p_of_all > LEVEL]
-        if power > 0 and fits:  # the power is our choice, and the row passes with others as well
+        if power > 0 and fits:  # the power is our choice, and the row passes with other powers
             others = " and ".join(f"10^{power + shift}" for shift in fits)
             ambiguity = f"with the power 10^{power}, which is ours; {others} pass as well"
         for i, cell in enumerate(row):
@@ -179,9 +179,9 @@ def _printed_and_drawn(
 
 
 def _misfits(cells: Iterable[_Draws]) -> dict[tuple[str, ...], str]:
-    """Return by column why the powers of ten that we chose contradict the numbers printed in it."""
+    """Return by column why the powers of ten that we chose contradict the column's numbers."""
     # All measures of a column come from one draw, so that their logarithms must fit each other.
-    # `place`, made for rows of a table, tests this: it gets each column as if it were a row.
+    # `place`, made for rows of a table, tests this fit: each column is given to `place` as a row.
     columns = _columns_with_our_power(cells)
     placements = place([_printed_and_drawn(c) for c in columns.values()]) if columns else []
     return {
@@ -208,7 +208,7 @@ def _judge_cell(
     cell: _Draws, placement: Placement, i: int, evidence: Evidence, misfit: str, ambiguity: str
 ) -> LedgerRow:
     """Judge the i-th cell of a row by the row's placement, and by a power of ten that we chose."""
-    # `misfit` says why our power is wrong, `ambiguity` that other powers pass as well; "": not so.
+    # `misfit` says why our power is wrong, `ambiguity` which other powers pass; "": no objection.
     claim, error = cell.claim, float(placement.smallest_error[i])  # least error that is detected
     fields: dict[str, Any] = {
         "reason": f"row: p = {placement.p:.2g}, of all rows {placement.p_of_all:.2g}",

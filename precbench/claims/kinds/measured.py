@@ -32,7 +32,7 @@ class OrderClaim(MeasuredClaim):
     kind: Literal["order"]
     better: Items[str]
     worse: Items[str]
-    # What is compared of each side. best: its best value; gap: the distance between its two values;
+    # What is compared of each side. best: the best value; gap: the distance between two values;
     # falls: the share of steps to the next checkpoint that fall by more than `fall_by`; shortfall:
     # the mean distance of the values before the last from the best of the curve; variation: by
     # which share the least value of the sweep is below the largest. Except best, less is better.
@@ -99,7 +99,7 @@ class OrderClaim(MeasuredClaim):
         return by_split.min(axis=1) - best if self.of == "gap" else best
 
     def _read(self, outcomes: Outcomes, solver: str, checkpoint: int | None, at: str) -> pd.Series:
-        """Return for each split what `of` names, of one solver, so that larger is better."""
+        """Return by split what `of` names for a solver; with a sign so that larger is better."""
         cell = self.dataset, solver, self.metric, self.part
         if self.of in ("falls", "shortfall"):  # of the curve over the checkpoints
             by_split = outcomes.curves(*cell).items()
@@ -135,12 +135,12 @@ class RatioClaim(Claim):
     dataset: str
     slower: str
     faster: str
-    # If given, a side's time ends at its first checkpoint at which `metric` reaches the worse of
-    # the two final values, less `within`; else at its final weights.
+    # If given, a side's time ends at the first checkpoint at which `metric` reaches the worse of
+    # the two final values, less `within`; else the time ends at the final weights.
     within: PositiveFloat | None = None
     metric: str = ""
     read_as: PositiveFloat | None = None  # the ratio, if the paper says it in words
-    at_least: bool = False  # whether a larger ratio agrees as well
+    at_least: bool = False  # whether any larger ratio agrees, not only a ratio near the print
 
     @property
     def is_timed(self) -> bool:
@@ -181,7 +181,7 @@ class RatioClaim(Claim):
         for split in slower.keys() & faster.keys():
             curves = slower[split], faster[split]
             target = min(curve["value"].iloc[-1] for curve in curves) - within
-            # The first checkpoint at which each reaches the target, which its last one does
+            # The first checkpoint of each side that reaches the target; the last checkpoint does.
             seconds[split] = [c.loc[c["value"] >= target, WALL_SECONDS].iloc[0] for c in curves]
         times = pd.DataFrame.from_dict(seconds, orient="index", columns=["slower", "faster"])
         return times["slower"], times["faster"]
@@ -216,7 +216,7 @@ class VariationClaim(Claim):
     points: Texts = ()  # points of the sweep, as ``batch_size=500``; default all
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge by t tests of all pairs of points whether one mean is too far below another."""
+        """Judge by t tests of all pairs of points whether a mean is too far below another mean."""
         results = self.results_in(evidence.outcomes)
         values = results.sweep(self.dataset, self.solver, self.metric, points=self.points)
         means = values.mean()

@@ -45,7 +45,7 @@ class ExactClaim(Claim):
     readings: Items[Reading] = (Reading(),)  # tried in turn; the first that agrees decides
     truncated: bool = False  # digits were cut off, not rounded: a documented deviation
     expected: float | None = None  # the number, if the paper says it in words
-    at_least: float | None = None  # or its lower limit
+    at_least: float | None = None  # lower limit of the number, if the paper says it in words
 
     def all_deviations(self) -> Iterator[str]:
         yield from self.deviations
@@ -66,7 +66,7 @@ class ExactClaim(Claim):
         """Return the study's value under one reading, as text, and whether it is as printed."""
         rows = self.selected(table, {**self.cell, **reading.cell})
         if self.argmin is not None:
-            rows = rows[rows[self.argmin].isin(self.among)]  # one for each entry that competes
+            rows = rows[rows[self.argmin].isin(self.among)]  # a row for each entry that competes
         if len(rows) != (n_expected := len(self.among) or 1):
             raise InputError(
                 f"claim {self.id}: `cell` selects {len(rows)} values of the study, but needs "
@@ -98,7 +98,7 @@ class BoundClaim(Claim):
     cell: Selection
     by: Selection
     # Selects values of what does not obey the claim: the trivial model w = 0, or a control. Unless
-    # half of the bounds are below these, nothing is decided. By default 0 against 0 says nothing.
+    # half of the bounds are below these values, nothing is decided. None: 0 <= 0 says nothing.
     trivial: Selection | None = None
     factor: float = 1.0
     margin: float = 0.0
@@ -120,7 +120,7 @@ class BoundClaim(Claim):
                 reason = "the constant is open, and ours does not suffice, which refutes nothing"
                 return self.undecided(reason, **fields)
             return self.ledger_row(*self.judged(False), **fields)
-        # A bound is informative if it could have failed.
+        # A bound is informative if the bound could have failed.
         if self.trivial is None:  # all bounds could have failed, except 0 against 0
             informative = (left != 0) | (right != 0)
             condition = "compare more than 0 with 0"
