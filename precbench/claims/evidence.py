@@ -161,7 +161,7 @@ class Outcomes:
 
 
 @dataclass
-class Evidence:
+class Evidence:  # what was measured, read from folders of results
     outcomes: dict[str, Outcomes] = field(default_factory=dict)  # by name of the experiment
     values: dict[str, pd.DataFrame] = field(default_factory=dict)  # of studies, by name
     has_results: bool = False  # whether the folders hold results, even of smoke size
@@ -186,7 +186,7 @@ def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
     return evidence
 
 
-def _read_results(folders: Iterable[Path]) -> Iterator[tuple[Path, Run | Result]]:
+def _read_results(folders: Iterable[Path]) -> Iterator[tuple[Path, Run | Result]]:  # with folders
     for folder in folders:
         yield from ((path, read_values(path)) for path in find_result_folders(folder, "values.csv"))
         yield from ((path, read_run(path)) for path in find_result_folders(folder, "results.csv"))

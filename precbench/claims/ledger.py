@@ -14,7 +14,7 @@ from precbench.locations import shipped
 
 
 @dataclass(frozen=True)
-class LedgerRow:
+class LedgerRow:  # a claim with its measured value and verdict
     id: str
     paper: str
     where: str
@@ -100,7 +100,7 @@ def _replaces(row: LedgerRow, before: LedgerRow) -> bool:  # in the new referenc
     return row.runs >= before.runs and (before.runs > 0 or not before.verdict.is_settled)
 
 
-def to_csv(ledger: Iterable[LedgerRow]) -> str:
+def to_csv(ledger: Iterable[LedgerRow]) -> str:  # numbers have four digits
     table = pd.DataFrame(map(vars, ledger), columns=[field.name for field in fields(LedgerRow)])
     return table.to_csv(index=False, lineterminator="\n", float_format="%.4g")
 
@@ -113,7 +113,7 @@ def reference_path() -> Path:
     return shipped("results/reference") / "ledger.csv"
 
 
-def read_ledger(path: Path) -> list[LedgerRow]:
+def read_ledger(path: Path) -> list[LedgerRow]:  # from a file that `to_csv` made
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
         return [_from_text(row) for row in table.to_dict("records")]
@@ -123,7 +123,7 @@ def read_ledger(path: Path) -> list[LedgerRow]:
         ) from None
 
 
-def _from_text(row: dict[Any, str]) -> LedgerRow:
+def _from_text(row: dict[Any, str]) -> LedgerRow:  # a row of the CSV file, by column
     typed: dict[str, Any] = {
         "smallest_error": float(row["smallest_error"]) if row["smallest_error"] else None,
         "runs": int(row["runs"]),

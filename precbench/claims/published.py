@@ -37,7 +37,7 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 _JOINED = ("cell", "by", "trivial")  # fields whose entries are joined when claims inherit them
 
 
-class _Row(Section):
+class _Row(Section):  # of a printed table
     printed: Items[str]
     fields: Fields = Field(default_factory=dict)
     best: str | None = None  # group of columns that the paper calls the best
@@ -133,7 +133,7 @@ class Deviation(Section):
     reading: bool = False  # whether the text can mean ours and no print decides: no departure
 
 
-class _Published(Section):
+class _Published(Section):  # the content of a file of claims
     paper: Name
     experiment: str
     common: Fields = Field(default_factory=dict)
@@ -141,7 +141,7 @@ class _Published(Section):
     claims: Annotated[tuple[_Entry, ...], Field(strict=False)] = ()
 
 
-class _Deviations(Section):
+class _Deviations(Section):  # the content of the file of deviations
     deviations: dict[Name, Deviation]
 
 
@@ -196,7 +196,7 @@ class _Unchecked(NamedTuple):
     values: Mapping[str, Any]  # of placeholders such as {row}, by name
     places: Mapping[str, Keys]  # of inherited fields, by name; others are at `keys`
 
-    def place_of(self, field: str) -> Keys:
+    def place_of(self, field: str) -> Keys:  # of the mapping in which the field stands
         return self.places.get(field, self.keys)
 
 

@@ -207,7 +207,7 @@ def mean_test(differences: ArrayLike) -> float:
     return float(stdtr(len(values) - 1, -mean / error))
 
 
-class Slope(NamedTuple):
+class Slope(NamedTuple):  # with the limits of an interval
     value: float
     low: float
     high: float

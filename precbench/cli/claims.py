@@ -28,7 +28,7 @@ class _Indented(yaml.SafeDumper):
     """Indents lists, as the files of claims do."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        super().increase_indent(flow, False)
+        super().increase_indent(flow, indentless=False)  # whatever PyYAML asks
 
 
 def new_claims(
@@ -177,7 +177,7 @@ def _with_entry(path: Path, head: dict[str, str], key: str, entry: dict[str, Any
     return f"{before}{key_line}{indented}{after}".removeprefix("\n")
 
 
-def _as_yaml(data: Any) -> str:
+def _as_yaml(data: Any) -> str:  # in the style of the files of claims
     return yaml.dump(
         data,
         Dumper=_Indented,

@@ -58,14 +58,14 @@ def _kernels() -> str:
     return f"{len(names)} loaded ({', '.join(names)})"
 
 
-def _environment() -> dict[str, Any]:
+def _environment() -> dict[str, Any]:  # the machine, and versions of packages
     importlib.import_module("scipy.linalg")  # so that the BLAS of scipy is listed
     from precbench.store import environment
 
     return environment()
 
 
-def _extras() -> dict[str, str]:
+def _extras() -> dict[str, str]:  # by extra, "installed" or how to install
     return {
         extra: "installed"
         if all(map(find_spec, packages))

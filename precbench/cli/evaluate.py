@@ -175,5 +175,5 @@ def _comparison_in_words(comparison: dict[str, Any]) -> str:
     )
 
 
-def _hits(n: float) -> str:
+def _hits(n: float) -> str:  # "1 hit", "3 hits", "2.5 hits"
     return count(int(n), "hit") if n.is_integer() else f"{n:,.1f} hits"

@@ -27,7 +27,7 @@ class _VisibleStream:
     def write(self, text: str) -> int:
         return self.rich_proxied_file.write(visible(text))
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Any:  # all attributes but `write`
         return getattr(self.rich_proxied_file, name)
 
 
@@ -57,7 +57,7 @@ def one_line_warnings() -> Iterator[None]:
     """Print each warning in one line, and its repetitions not at all."""
     printed = set()
 
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:  # called for each warning
         text = one_line(str(message))
         if text not in printed:
             print(f"precbench: warning: {text}", file=sys.stderr)
@@ -96,7 +96,7 @@ class LazyGroup(TyperGroup):
 
     listed: ClassVar[Mapping[str, tuple[str, str]]]
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # adds placeholders for `listed`
         super().__init__(*args, **kwargs)
         placeholders = {
             name: TyperCommand(name, short_help=summary)

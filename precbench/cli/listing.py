@@ -12,7 +12,7 @@ from precbench.errors import InputError
 from precbench.text import first_line
 
 
-def _solvers() -> list[dict[str, Any]]:
+def _solvers() -> list[dict[str, Any]]:  # for precbench list solvers
     from precbench.solvers import SOLVERS
 
     return [
@@ -38,7 +38,7 @@ def _about_solver(name: str) -> str:
     return first_line(type(SOLVERS[name]())) + "".join(f" ({text})" for text in details if text)
 
 
-def _metrics() -> list[dict[str, Any]]:
+def _metrics() -> list[dict[str, Any]]:  # for precbench list metrics
     from precbench.metrics import METRICS
 
     return [
@@ -51,7 +51,7 @@ def _metrics() -> list[dict[str, Any]]:
     ]
 
 
-def _datasets() -> list[dict[str, Any]]:
+def _datasets() -> list[dict[str, Any]]:  # for precbench list datasets
     from precbench.data import DATASETS
 
     return [
@@ -67,7 +67,7 @@ def _datasets() -> list[dict[str, Any]]:
     ]
 
 
-def _configs() -> list[dict[str, Any]]:
+def _configs() -> list[dict[str, Any]]:  # for precbench list configs
     from precbench.experiment import list_configs, load_config
 
     configs = {name: load_config(name) for name in list_configs()}
@@ -102,7 +102,7 @@ def _claims() -> list[dict[str, Any]]:
     ]
 
 
-def _deviations() -> list[dict[str, Any]]:
+def _deviations() -> list[dict[str, Any]]:  # for precbench list deviations
     from precbench.claims import load_deviations
 
     return [

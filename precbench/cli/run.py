@@ -155,7 +155,7 @@ class RunOptions:
         return None if self.shard is None else Shard.parse(self.shard)
 
     @property
-    def rerun_statuses(self) -> frozenset[str]:
+    def rerun_statuses(self) -> frozenset[str]:  # that the words of --rerun stand for
         return frozenset(status for word in self.rerun or () for status in _RERUN[word])
 
     def folder(self, name: str) -> Path:

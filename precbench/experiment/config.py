@@ -139,7 +139,7 @@ class Experiment(Section):
         return ("accuracy-time", "precision-k") if at_k else ("accuracy-time",)
 
     @model_validator(mode="after")
-    def _fit_together(self) -> "Experiment":
+    def _fit_together(self) -> "Experiment":  # refuse keys that do not
         refuse([*self._repeated(), *self._sweep_problems(), *self._inapplicable_keys()])
         return self
 
@@ -396,13 +396,13 @@ class Study(Section):
     def is_quick(self) -> bool:
         return STUDIES[self.kind].quick
 
-    def compute(self) -> "pd.DataFrame":
+    def compute(self) -> "pd.DataFrame":  # the values of the study
         return STUDIES[self.kind].function(**self.arguments())
 
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:  # checked parameters, for the function of the study
         return _arguments(self.kind, self.parameters)
 
-    def smoke_size(self) -> "Study":
+    def smoke_size(self) -> "Study":  # the study with the parameters under ``smoke``
         return self.model_copy(update={"parameters": {**self.parameters, **self.smoke}})
 
 

@@ -178,6 +178,6 @@ def all_but(keep: Keep) -> Keep:  # a function that accepts the rows that `keep`
 
 def in_share(
     rows: NDArray[np.int64], key: Sequence[Hashable], low: float, high: float
-) -> NDArray[np.bool_]:
+) -> NDArray[np.bool_]:  # whether each row draws a number from [low, high)
     drawn = uniforms(rows, *key)  # a number in [0, 1) for each row, which the key determines
     return (low <= drawn) & (drawn < high)

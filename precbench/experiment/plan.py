@@ -193,5 +193,5 @@ def _shortage(metric: Metric, size: tuple[int, int]) -> str:
     return ""
 
 
-def _key(trial: Trial, datasets: Mapping[str, Dataset]) -> str:
+def _key(trial: Trial, datasets: Mapping[str, Dataset]) -> str:  # of the trial's record
     return key_of(trial.description(datasets[trial.dataset.name].sha256))

@@ -101,7 +101,7 @@ class InMemory:
         else:
             fit_together(list(map(Fit, solvers, traces)), self.X, self.y)
 
-    def scored_by(self, solver: Ranker) -> NDArray[np.float64]:
+    def scored_by(self, solver: Ranker) -> NDArray[np.float64]:  # the scores of all rows
         return solver.decision_function(self.X)
 
     def scores(
@@ -134,7 +134,7 @@ class Streamed:
         return self.X.shape[0]
 
     @cached_property
-    def y(self) -> NDArray[np.float64]:
+    def y(self) -> NDArray[np.float64]:  # read from the stream once
         return self.X.labels()
 
     def train(self, solvers: Sequence[Any], traces: Sequence[Trace]) -> None:
@@ -151,7 +151,7 @@ class Streamed:
         fits = list(map(Fit, solvers, traces))  # each solver with its trace
         fit_pieces_together(fits, n_features, lambda: self.X.visits(first.batch_size, rng))
 
-    def scored_by(self, solver: LinearRanker) -> NDArray[np.float64]:
+    def scored_by(self, solver: LinearRanker) -> NDArray[np.float64]:  # scores of all rows
         [scores] = self.scores(solver.coef_[np.newaxis], [getattr(solver, "intercept_", 0.0)])
         return scores
 
@@ -220,7 +220,7 @@ class Rows:
             X = prepare(X)
         return InMemory(X, self._dataset.y[test])
 
-    def part(self, name: str) -> Sample:
+    def part(self, name: str) -> Sample:  # named "training" or "test"
         return self.test if name == "test" else self.training
 
     @cached_property

@@ -276,11 +276,11 @@ class Protocol(Section):
         return self
 
     @property
-    def indices(self) -> tuple[int, ...]:
+    def indices(self) -> tuple[int, ...]:  # numbers of the splits to run
         return tuple(self._all) if self.splits is None else self.splits
 
     @property
-    def _all(self) -> range:
+    def _all(self) -> range:  # numbers of all splits
         return range(self.n_splits * self.repetitions)
 
     @property
@@ -367,7 +367,7 @@ class Fourier(Section):
     bandwidth: Annotated[Any, _tunable(PositiveFloat)] = 1.0
 
     @property
-    def candidates(self) -> dict[str, list[Any]]:
+    def candidates(self) -> dict[str, list[Any]]:  # values to try of each tuned field, by name
         return {n: value["tune"] for n, value in self.model_dump().items() if is_tuned(value)}
 
     @property
@@ -400,7 +400,7 @@ class SolverEntry(Section):
         return {**own, "params": {n: v for n, v in value.items() if n not in own}}
 
     @classmethod
-    def _path(cls, loc: Keys) -> Keys:
+    def _path(cls, loc: Keys) -> Keys:  # the place in the file of a place in the model
         return loc[1:] if loc[:1] == ("params",) else loc  # a file has no key `params`
 
     @field_validator("params")
@@ -455,7 +455,7 @@ def solver_defaults(solver: str) -> dict[str, Any]:
     return {name: value for name, value in params.items() if name != "random_state"}
 
 
-def is_tuned(value: Any) -> bool:
+def is_tuned(value: Any) -> bool:  # whether a value is {"tune": candidates}
     return isinstance(value, dict) and set(value) == {"tune"}
 
 

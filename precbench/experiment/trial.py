@@ -39,7 +39,7 @@ _SOURCE = {"file", "labels", "card", "name", "on_missing", "time"}
 
 
 @dataclass(frozen=True)
-class Split:
+class Split:  # a division of the rows into training and test rows
     kind: SplitKind
     index: int  # over all repetitions of a ``kfold``; from the latest back for ``time``
     seed: int  # the same for all folds of a repetition
@@ -50,7 +50,7 @@ class Split:
     groups: str  # "keep" together, or "ignore"
 
     @property
-    def fold(self) -> int:
+    def fold(self) -> int:  # number of the fold in its repetition
         return self.index % self.n_splits
 
     def test_share(self, n_rows: int) -> float | None:
@@ -74,7 +74,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Trial:
+class Trial:  # a solver on a split of a data set, with all settings
     experiment: str
     dataset: Data
     scaling: Scaling
@@ -104,7 +104,7 @@ class Trial:
         return "" if self.sweep is None else f"{self.sweep[0]}={self.sweep[1]}"
 
     @property
-    def title(self) -> str:
+    def title(self) -> str:  # for messages
         name = f"{self.dataset.name} split {self.split.index} {self.label}"
         return f"{name} {self.sweep_point}".rstrip()
 
@@ -205,7 +205,7 @@ class Trial:
         return fields
 
 
-def algorithm_version(solver: str, with_tuning: bool) -> dict[str, int | str]:
+def algorithm_version(solver: str, with_tuning: bool) -> dict[str, int | str]:  # by part
     from precbench.solvers import solver_version
 
     own = {"solver": solver_version(solver), "preparation": PREPARATION_VERSION}

@@ -97,7 +97,7 @@ class Claim(Section):
     sentence: str = ""
 
     @property
-    def paper(self) -> str:
+    def paper(self) -> str:  # of "paper/place/..."
         return self.id.partition("/")[0]
 
     @property
@@ -131,7 +131,7 @@ class Claim(Section):
         return not self.untested
 
     @property
-    def is_timed(self) -> bool:
+    def is_timed(self) -> bool:  # whether times are compared
         return getattr(self, "metric", "") == WALL_SECONDS
 
     def is_about(self, dataset: str) -> bool:
@@ -318,7 +318,7 @@ class Claim(Section):
         return Verdict.TREND_ONLY if trend else Verdict.NOT_REPRODUCED, deviations
 
 
-class MeasuredClaim(Claim):
+class MeasuredClaim(Claim):  # about a metric, measured on a data set
     dataset: str
     metric: str
     part: Literal["test", "training"] = "test"
@@ -326,12 +326,12 @@ class MeasuredClaim(Claim):
 
 
 def _results_of(experiment: str, config: str, results: Mapping[str, _Results]) -> _Results:
-    if experiment not in results:
+    if experiment not in results:  # results by experiment; `config` is for the message
         raise MissingError(f"no results of {experiment}: make them with precbench run {config}")
     return results[experiment]
 
 
-def _joined(*reasons: str) -> str:
+def _joined(*reasons: str) -> str:  # without reasons that are ""
     return "; ".join(filter(None, reasons))
 
 

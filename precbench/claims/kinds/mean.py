@@ -44,7 +44,7 @@ class MeanClaim(MeasuredClaim):
     first_printed: str = ""
 
     @property
-    def is_one_draw(self) -> bool:
+    def is_one_draw(self) -> bool:  # whether the print comes from a single draw of the data
         return self.runs is None and not self.averaged
 
     def scaled(self, printed: str, shift: int = 0) -> float:
@@ -57,7 +57,7 @@ class MeanClaim(MeasuredClaim):
             )
         return float(np.log(value)) if self.logarithm else value
 
-    def draws(self, evidence: Evidence) -> "_Draws":
+    def draws(self, evidence: Evidence) -> "_Draws":  # our values, by repetition
         outcomes = self.results_in(evidence.outcomes)
         values = outcomes.values(self.dataset, self.solver, self.metric, self.part, self.checkpoint)
         with np.errstate(divide="ignore"):  # log 0 is -inf, with which no verdict is reached
@@ -116,7 +116,7 @@ class _Draws(NamedTuple):
             fields |= {"measured": f"{q50:.6g}", "spread": f"{q25:.4g} to {q75:.4g}"}
         return self.claim.ledger_row(verdict, deviations, **fields | other)
 
-    def undecided(self, reason: str, **other: Any) -> LedgerRow:
+    def undecided(self, reason: str, **other: Any) -> LedgerRow:  # for too few or unsuitable draws
         return self.row(Verdict.INCONCLUSIVE, reason=reason, **other)
 
     @property

@@ -143,7 +143,7 @@ class RatioClaim(Claim):
     at_least: bool = False  # whether any larger ratio agrees, not only a ratio near the print
 
     @property
-    def is_timed(self) -> bool:
+    def is_timed(self) -> bool:  # in any case
         return True
 
     @property

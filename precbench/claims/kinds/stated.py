@@ -47,7 +47,7 @@ class ExactClaim(Claim):
     expected: float | None = None  # the number, if the paper says it in words
     at_least: float | None = None  # lower limit of the number, if the paper says it in words
 
-    def all_deviations(self) -> Iterator[str]:
+    def all_deviations(self) -> Iterator[str]:  # with the deviations of readings
         yield from self.deviations
         yield from (r.deviation for r in self.readings if r.deviation is not None)
 
@@ -245,7 +245,7 @@ class StatementClaim(Claim):
         return False
 
     @model_validator(mode="after")
-    def _check_reason(self) -> Self:
+    def _check_reason(self) -> Self:  # require either `reason` or `untested`
         if bool(self.reason) == bool(self.untested):
             needs = "needs either reason (no run can decide the claim) or untested (none does yet)"
             refuse(at((), [f"{needs}, found {'both' if self.reason else 'neither'}"]))
