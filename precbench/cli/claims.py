@@ -64,7 +64,7 @@ def new_claims(
     """Write a printed number, or a whole table, as an entry of a file of claims.
 
     The digits stay as printed. The entry is checked as `precbench validate` does, and its solvers,
-    data sets and metrics are looked up in the config. It is printed, or added to the file of --to.
+    data sets and metrics are looked up in the config. The entry is printed, or added with --to.
 
     \b
     Examples:

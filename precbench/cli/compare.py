@@ -31,7 +31,7 @@ class CompareOptions(OwnRows):
     solver: Annotated[
         list[str] | None,
         typer.Option(
-            help="Method to compare; repeatable [default: those of configs/compare.yaml].",
+            help="Method to compare; repeatable [default: the methods of configs/compare.yaml].",
             autocompletion=completion.solvers,
         ),
     ] = None
@@ -45,7 +45,7 @@ class CompareOptions(OwnRows):
     ] = None
     prefer: Annotated[
         Literal["best", "simple"],
-        typer.Option(help="Choose the best method, or the simplest within a standard error of it."),
+        typer.Option(help="Choose the best method, or the simplest within a standard error."),
     ] = "best"
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the splits and solvers.")] = 0
     jobs: Annotated[
@@ -73,13 +73,13 @@ class CompareOptions(OwnRows):
 def compare(options: CompareOptions) -> int:
     """Compare methods for the top of your own list, and recommend one.
 
-    Linear methods, random features, trees and an ensemble of them are tuned and trained on 70 % of
-    the rows, and measured by the hits at the top of the others: as large a share of them as k is of
-    your list, which has --list-rows rows, or as many as the file. This is done on several random
-    splits; with --time, on the latest rows. The best method is the ensemble, unless another has
-    significantly more hits; without an ensemble, it is the one with the best DCG. Each other method
-    is equivalent, undecided or worse. The simplest of the best and its equivalents is recommended.
-    An interrupted comparison resumes.
+    Linear methods, random features, trees and an ensemble are tuned and trained on 70 % of the
+    rows, on several random splits. Methods are measured by the hits at the top of the other rows
+    (with --time, of the latest rows): the top is as large a share of these rows as k is of your
+    list, which has as many rows as the file, or --list-rows rows. The best method is the ensemble,
+    unless another method has significantly more hits; without an ensemble, the best DCG decides.
+    Each other method is equivalent, undecided or worse. The simplest of the best method and its
+    equivalents is recommended. An interrupted comparison resumes.
 
     \b
     Examples:

@@ -38,11 +38,11 @@ def evaluate(
         ),
     ] = None,
     against: Annotated[
-        Path | None, typer.Option(help="Another model file; the lists of both are compared.")
+        Path | None, typer.Option(help="Another model file, to compare the lists of two models.")
     ] = None,
     fail_below: Annotated[
         float | None,
-        typer.Option(metavar="HITS", help="Exit with code 5 if the list has fewer hits than this."),
+        typer.Option(metavar="HITS", help="Exit with code 5 if the list has fewer than HITS hits."),
     ] = None,
     as_json: Json = False,
     *,
@@ -51,7 +51,7 @@ def evaluate(
     """Count the hits of a model on new labelled rows, and compare them with its forecast.
 
     The forecast is the number of hits that `score` expects of this list, with an interval for 95 %
-    of such lists. The verdict is as forecast (JSON: kept), fewer or more. If scores are tied at the
+    of cases. The verdict is as forecast (JSON: kept), fewer or more. If scores are tied at the
     end of the list, hits are the mean over all orders of the tied rows. With --against, Fisher's
     exact test compares the hits among the rows that only one of the two lists has.
 

@@ -29,7 +29,7 @@ def merge_results(
     out: Annotated[Path, typer.Option(help="Folder to merge into; results that are there stay.")],
     keep: Annotated[
         Path | None,
-        typer.Option(help="One of the folders: its records are kept where numbers differ."),
+        typer.Option(help="The folder whose records are kept where numbers differ."),
     ] = None,
     config: Annotated[
         list[str] | None, typer.Option(help="Config file that precbench does not ship; repeatable.")
@@ -40,8 +40,8 @@ def merge_results(
 ) -> None:
     """Merge results of shards, or of several machines, and make tables and figures.
 
-    A trial with the same numbers in several folders becomes one record, that of OUT or else of the
-    first folder. A result replaces a trial that was skipped or failed, and nothing else is
+    A trial with equal numbers in several folders becomes one record: the record in OUT, or else in
+    the first folder. A result replaces a trial that was skipped or failed, and nothing else is
     overwritten. Folders may be merged in any order, before or after they are complete, and more
     than once; an interrupted merge can simply be repeated. Studies, which have no trials, are left
     out.

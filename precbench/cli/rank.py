@@ -45,8 +45,8 @@ class RankOptions(RunOptions):
         str,
         typer.Option(
             "--parameters",
-            help="Parameters of the solver, as YAML: '{C: {tune: [0.1, 1, 10]}}' [default: those "
-            "that the survey chooses among, or for other solvers their defaults].",
+            help="Parameters of the solver, as YAML: '{C: {tune: [0.1, 1, 10]}}' [default: as in "
+            "the survey, or for a solver outside the survey its defaults].",
         ),
     ] = ""
 

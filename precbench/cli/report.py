@@ -58,8 +58,8 @@ def write_pages(
     """Write finished runs as HTML pages, to read or to mail.
 
     report.html in each folder of results holds tables, figures, protocol, verdicts on the published
-    numbers, and the trials behind each number with the command that repeats it. It is one file that
-    loads nothing. A folder of several gets an index.html.
+    numbers, and for each number the trials behind it with the command that repeats them. The report
+    is one file that loads nothing. A folder of several reports gets an index.html.
 
     \b
     Examples:

@@ -134,7 +134,7 @@ class RunOptions:
         bool,
         _files_option(
             "--no-stand-in",
-            help="Fail if data are missing; never leave them out or use synthetic data instead.",
+            help="Fail if data are missing; never leave data out, nor use synthetic data instead.",
         ),
     ] = False
     no_plots: Annotated[bool, _files_option("--no-plots", help="Draw no figures.")] = False

@@ -56,7 +56,7 @@ def score(
     drift: Annotated[
         Path | None,
         typer.Option(
-            help="JSON file to write: how far the rows are from those that the model was fitted to."
+            help="JSON file to write: how far the rows are from the training rows of the model."
         ),
     ] = None,
     strict: Annotated[
@@ -77,8 +77,8 @@ def score(
         int | None,
         typer.Option(
             min=1,
-            help="For each listed row, name this number of columns that raise its score most, and "
-            "the one that lowers it most; needs --top.",
+            help="For each listed row, name this number of columns that raise the score most, and "
+            "the column that lowers the score most; needs --top.",
         ),
     ] = None,
     refuse_gaps: Annotated[

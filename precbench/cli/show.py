@@ -43,7 +43,7 @@ def show(
         str,
         typer.Argument(
             metavar="WHAT",
-            help="Model file, or a trial: its key, the beginning of it, or DATASET/SOLVER/SPLIT.",
+            help="Model file, or a trial: a key, the beginning of a key, or DATASET/SOLVER/SPLIT.",
         ),
     ],
     results: Annotated[
@@ -58,8 +58,8 @@ def show(
     features. --json lists all columns.
 
     For a trial: its record, with solver, data, chosen parameters, times and warnings; its metrics
-    and machine; which of solver and tuning have new versions, so that it would run again; and the
-    command that repeats it. Keys are in the `key` column of results.csv.
+    and machine; which of solver and tuning have new versions, so that the trial would run again;
+    and the command that repeats the trial. Keys are in the `key` column of results.csv.
 
     \b
     Examples:
