@@ -72,7 +72,7 @@ def fit(options: FitOptions) -> None:
     To estimate the quality, models are fitted to 70 % of the rows and measured at the top of the
     other rows: as large a share of these rows as k is of your list, which has as many rows as the
     file, or --list-rows rows. With --time, models are fitted to all earlier rows and measured on
-    the period that follows, by default a tenth of the rows. The quality is the mean over the splits,
+    the period that follows, by default a tenth of the rows. The quality is the mean over splits,
     with a 95 % interval that allows for rows shared by splits; compare tells whether another method
     is better. The importance of each column is measured, and printed by show. The saved model is
     fitted to all rows. During training, solvers cap k at the number of positives, with a warning.
