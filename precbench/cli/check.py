@@ -87,6 +87,7 @@ def check_results(
     path = reference or reference_path()
     if not path.exists() and not update_reference:
         raise InputError(f"reference {path} is missing; add --update-reference to write one")
+    # Judge all claims by the results.
     before = read_ledger(path) if path.exists() else []  # the reference so far
     evidence = read_evidence(results)
     measured = {*evidence.outcomes, *evidence.values}  # names of experiments and studies in RESULTS

@@ -67,10 +67,8 @@ def evaluate(
     loaded, encoding = load_model(model)
     other = None if against is None else load_model(against)  # a pair: model, encoding
     quality = quality_of(loaded, str(model))  # as measured at the fit; may be None
-    label, positive = (
-        label or getattr(quality, "label", None),
-        positive or getattr(quality, "positive", None),
-    )
+    label = label or getattr(quality, "label", None)  # as at the fit, if not given
+    positive = positive or getattr(quality, "positive", None)
     is_hit = read_labels(file, label, positive, **options.layout) > 0  # of each row
     n_rows, n_pos = len(is_hit), int(np.count_nonzero(is_hit))
     # Without --k, the k of the model counts, or else 0.25, the default of fit.
@@ -81,7 +79,7 @@ def evaluate(
             "number of rows"
         )
     length = resolve_k(k_given, n_pos, n_rows)  # number of rows on the list
-    # n_known: how many of the rows are training rows. The rows are read block by block.
+    # Rank the rows, read block by block, and count hits; n_known of the rows are training rows.
     scores, n_known = _scores(loaded, encoding, file, options)
     listed = _listing_probabilities(scores, length)  # of each row; 0 or 1, unless tied at the end
     hits = _count_hits(listed, is_hit)

@@ -89,6 +89,7 @@ def rank(
     failed = int(any(map(has_failed, summaries)))  # the exit code
     if options.dry_run or options.shard or options.smoke:  # there is nothing to rank
         return failed
+    # Rank the method among the methods of the survey; write and print the ranks.
     survey = _join_survey(collect(Path(summary["folder"]) for summary in summaries))
     ranks = standings(survey.values(AP))
     tables = [_standing(survey, label, ranks), _by_measure(survey, label), _by_task(survey, label)]

@@ -108,7 +108,7 @@ def reproduce(
     if dry_run:
         return 0
     summaries = [prepared(run.config, run.options, name=run.name)() for run in runs]  # () trains
-
+    # Judge the claims by the results, and print the verdicts.
     claims = [claim for run in runs for claim in run.claims]
     folders = dict.fromkeys(summary["folder"] for summary in summaries)
     ledger = make_ledger(claims, read_evidence(filter(os.path.isdir, folders)))  # if they exist

@@ -118,6 +118,7 @@ def score(
       precbench score top.npz new.csv --top 100 --id customer --out top.csv \\
           --last top.csv --drift drift.json --strict
     """
+    # Refuse options that contradict each other, and a file to write that is also read.
     others = {"the model": model, "the file of the rows": file}  # that no output may replace
     if out is not None:
         if as_json:
@@ -134,6 +135,7 @@ def score(
     from precbench.model.drift import describe_drift
     from precbench.model.reasons import Listing
 
+    # Prepare what gathers drift, reasons, gaps and training rows while the rows are ranked.
     loaded, encoding = load_model(model)
     monitor = None if drift is None else loaded.drift()  # gathers what --drift reports
     explainer = None if explain is None else Listing(loaded, explain)  # keeps the rows to explain

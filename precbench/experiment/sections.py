@@ -60,8 +60,7 @@ Plot = Literal[
 ]
 Part = Literal["test", "training"]
 Share = Annotated[float, Field(gt=0, lt=1)]
-# Whether a data set that cannot be obtained is an error, is replaced by synthetic data, or is left
-# out
+# If a data set cannot be obtained: raise an error, use synthetic data, or leave the data set out
 OnMissing = Literal["error", "stand-in", "skip"]
 
 # Keys of a solver's section that are not parameters
@@ -313,15 +312,13 @@ MetricEntry = Annotated[Metric, BeforeValidator(_metric)]
 class Tuning(Section):
     """How the values of tuned parameters are chosen."""
 
-    # The metric that compares candidates, unless a solver names a metric (``tuned_by``); default:
-    # the first metric of the experiment
+    # The metric that compares candidates, if a solver has no `tuned_by`; default: the first metric
     by: MetricEntry | None = None
     # The number of folds of the training rows: each candidate is trained on all folds but one and
     # measured on the fold left out, and the means are compared. By default a candidate is measured
     # once, on ``protocol.validation_size`` of the rows. Folds are stratified, and keep groups.
     folds: Annotated[int, Field(ge=2, le=MOST_SPLITS)] | None = None
-    # Candidates are trained and measured on so many of the training rows; what is chosen is trained
-    # on all of them
+    # Number of training rows for tuning; what tuning chooses is trained on all training rows
     rows: Annotated[int, Field(ge=2)] | None = None
     # Most candidates of a solver: if its lists have more combinations, so many are drawn at random,
     # the same for all data sets and splits. By default all combinations are tried.
