@@ -119,7 +119,7 @@ class _Entry(Section):
 
     # Names, each with the values that it takes in turn; a value may bring fields.
     repeat: dict[Name, _Values] = Field(default_factory=dict, alias="for")
-    claims: Items["_Entry"] | None = None  # inherit these fields; None if this is a claim
+    claims: Items["_Entry"] | None = None  # inherit these fields; None if the entry is a claim
 
 
 class Deviation(Section):
@@ -259,7 +259,7 @@ def _repeated(entry: _Entry, outer: _Unchecked) -> Iterator[_Unchecked]:
             values={**outer.values, **{name: value for name, value, _ in triples}},
             places={**outer.places, **places, **dict.fromkeys(own, keys)},  # own fields: here
         )
-        if entry.claims is None:  # this is a claim itself
+        if entry.claims is None:  # the entry is a claim itself
             yield claim
         for number, inner in enumerate(entry.claims or ()):  # the claims inside inherit `claim`
             yield from _repeated(inner, claim._replace(keys=(*keys, "claims", number)))

@@ -86,7 +86,7 @@ def check_results(
     refuse_unknown("verdict", verdict, [*map(str, Verdict)])
     path = reference or reference_path()
     if not path.exists() and not update_reference:
-        raise InputError(f"reference {path} is missing; add --update-reference to write one")
+        raise InputError(f"reference {path} is missing; add --update-reference to write it")
     # Judge all claims by the results.
     before = read_ledger(path) if path.exists() else []  # the reference so far
     evidence = read_evidence(results)

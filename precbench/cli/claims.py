@@ -105,7 +105,7 @@ def _add_entry(
     # Add an entry to a file of claims, created if missing; raise if the file would be invalid.
     # `head` has paper and experiment of the file; `key` names the list: claims or tables.
     if not to.name.endswith(SUFFIX):
-        raise InputError(f"--to {to}: a file of claims must be called NAME{SUFFIX}; rename it")
+        raise InputError(f"--to {to}: a file of claims must be called NAME{SUFFIX}; change --to")
     if to.exists():
         text = _with_entry(to, head, key, entry)
     else:  # without the key config, the file has the name of the config

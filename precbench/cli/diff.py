@@ -118,7 +118,7 @@ def _finals(run: Run) -> pd.DataFrame:
 def _cell(place: dict[str, str], rows: pd.DataFrame, shares: dict[str, float]) -> dict[str, Any]:
     # Compare the means of a cell, such as the AUC of a solver, over the splits that the runs share.
     # `place` names the cell; `shares` has the share of test rows of each data set. ``low`` to
-    # ``high`` is the paired 95 % interval of the difference; without an interval they are None.
+    # ``high`` is the paired 95 % interval of the difference; None stands for no interval.
     pair = rows[["value_first", "value_second"]].dropna().to_numpy()
     first, second = pair.mean(axis=0) if len(pair) else (np.nan, np.nan)
     low = high = None

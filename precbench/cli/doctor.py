@@ -75,7 +75,7 @@ def _extras() -> dict[str, str]:  # by extra, "installed" or how to install
 
 
 def _cache() -> str:
-    """Describe the cache folder and the free disk space; raise if it is not writable."""
+    """Describe the cache folder and the free disk space; raise if the folder is not writable."""
     folder = cache_folder()
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
     place = "$PRECBENCH_CACHE" if os.environ.get("PRECBENCH_CACHE") else "the default cache folder"

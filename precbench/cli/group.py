@@ -54,7 +54,7 @@ def harmless_streams() -> Iterator[None]:
 
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
-    """Print each warning in one line, and its repetitions not at all."""
+    """Print each warning of the block in one line, and only once."""
     printed = set()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:  # called for each warning
@@ -73,7 +73,7 @@ def one_line_warnings() -> Iterator[None]:
 
 
 class InGroups(TyperCommand):
-    """A command whose help shows the options of each panel under its title."""
+    """A command whose help shows the options of each panel under the panel's title."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, then the options of each panel, under headings of their own."""

@@ -26,7 +26,7 @@ def _solvers() -> list[dict[str, Any]]:  # for precbench list solvers
 
 
 def _about_solver(name: str) -> str:
-    """Describe a solver: first line of its docstring, preset parameters, package it needs."""
+    """Describe a solver: first line of the docstring, preset parameters, and required package."""
     from precbench.solvers import SOLVERS
 
     preset = getattr(SOLVERS[name], "keywords", {})  # a variant is a functools.partial
@@ -142,7 +142,7 @@ def list_(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List solvers, data sets, metrics, configs, claims or deviations, one line for each.
+    """List solvers, data sets, metrics, configs, claims or deviations, a line for each.
 
     Claims are published numbers and sentences, listed with their verdicts in the committed
     reference. Deviations are the places where an implementation deliberately differs from its

@@ -81,8 +81,8 @@ def merge_results(
                 console.print(f"tables and records: {target.folder}")
             else:
                 console.print(
-                    f"{summary['experiment']} is not a shipped config: to make its tables, give "
-                    "its file with --config, or run it with this --out"
+                    f"{summary['experiment']} is not a shipped config: to make tables, give the "
+                    "config file with --config, or run the config with this --out"
                 )
     if as_json:
         print(json.dumps(summaries, indent=1))
@@ -91,7 +91,7 @@ def merge_results(
 def _merges(
     folders: Sequence[Path], out: Path, keep: Path | None
 ) -> list[tuple[Store, list[Store], list[Store]]]:
-    """Return, for each experiment, its target, its sources, and the stores that win conflicts."""
+    """Return for each experiment the target, the sources, and the stores that win conflicts."""
     preferred = keep and keep.resolve()  # the folder whose records win conflicts
     if preferred and preferred not in {folder.resolve() for folder in (*folders, out)}:
         raise InputError(f"--keep {keep} is not merged; give one of FOLDERS or the folder of --out")
@@ -138,7 +138,7 @@ def _sentence(summary: dict[str, Any]) -> str:
 def _config_of(
     name: str, known: Mapping[str, tuple[Experiment | Study, str]]
 ) -> tuple[Experiment | Study | None, str, bool]:
-    """Return the config of results, or None; its name; whether the results are of smoke size."""
+    """Return the config of results or None, the name of its file, and whether the size is smoke."""
     for candidate in dict.fromkeys((name, name.removesuffix("-smoke"))):  # both, if they differ
         if candidate in known:
             return *known[candidate], candidate != name  # smoke size: "-smoke" was removed

@@ -46,7 +46,7 @@ class RankOptions(RunOptions):
         typer.Option(
             "--parameters",
             help="Parameters of the solver, as YAML: '{C: {tune: [0.1, 1, 10]}}' [default: as in "
-            "the survey, or for a solver outside the survey its defaults].",
+            "the survey; for a solver outside the survey, the solver's defaults].",
         ),
     ] = ""
 
@@ -58,7 +58,7 @@ def rank(
     ],
     options: RankOptions,
 ) -> int:
-    """Train a method on the tasks of the survey, and rank it among the methods there.
+    """Train a method on the tasks of the survey, and rank the method among the methods there.
 
     Divisions, measures and tuning are those of the survey. The command resumes, and runs in shards
     or on a cluster, as run does. Writes OUT/rank-NAME.csv and .html.
@@ -165,7 +165,7 @@ def _by_measure(survey: Survey, label: str) -> Table:
 
 
 def _by_task(survey: Survey, label: str) -> Table:
-    """Lay out, by task, average precision and rank of the method, beside the best of the others."""
+    """Lay out, by task, average precision and rank of the method, beside the best other method."""
     values = survey.values(AP)
     ranks = values.round(12).rank(axis=1, ascending=False)  # differences by rounding are ties
     best = values.drop(columns=label).idxmax(axis=1)

@@ -41,7 +41,7 @@ def plot_results(
 
 
 def finished_folders(results: Path) -> list[Path]:
-    """Return the folders with results: `results` itself, or folders in it; raise if none has."""
+    """Return the folders with results, `results` itself or folders in it; raise if none exist."""
     folders = find_result_folders(results, *_MARKS)
     if not folders:
         raise InputError(

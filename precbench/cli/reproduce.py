@@ -27,7 +27,7 @@ from precbench.text import count, duration, one_line
 
 @dataclass(frozen=True)
 class _Run:
-    """A config, or some of its data sets and solvers, with the claims that these decide."""
+    """A config, or some of its data sets and solvers, with the claims that the run decides."""
 
     name: str
     config: Experiment | Study
@@ -111,7 +111,7 @@ def reproduce(
     # Judge the claims by the results, and print the verdicts.
     claims = [claim for run in runs for claim in run.claims]
     folders = dict.fromkeys(summary["folder"] for summary in summaries)
-    ledger = make_ledger(claims, read_evidence(filter(os.path.isdir, folders)))  # if they exist
+    ledger = make_ledger(claims, read_evidence(filter(os.path.isdir, folders)))  # existing folders
     if as_json:
         outcome = {"runs": summaries, "absent": missing, "ledger": list(map(vars, ledger))}
         print(json.dumps(outcome, indent=1))
@@ -169,7 +169,7 @@ def _planned(
         timing=timing,
         jobs=1 if timing else options.jobs,
     )
-    # Nothing is trained: this estimates the time of the trials that are missing.
+    # With `dry_run` nothing is trained; the time of the missing trials is estimated.
     outlook = prepared(config, replace(selected, dry_run=True, quiet=True), name, loaded)()
     decided = [c for c in claims if not c.data or {*c.data} & {*available}]  # some need no data
     n_trials = outlook["trials"] - outlook["cached"]

@@ -159,7 +159,7 @@ class RunOptions:
         return frozenset(status for word in self.rerun or () for status in _RERUN[word])
 
     def folder(self, name: str) -> Path:
-        """Return the folder of the results of a config; a shard has its own."""
+        """Return the folder of the results of a config; a shard has a folder of its own."""
         shard = self.chosen_shard
         out = self.out if shard is None else shard.folder(self.out)
         return out / (f"{name}-smoke" if self.smoke else name)
@@ -224,7 +224,7 @@ def _chosen(
 
 
 def _matching(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
-    # Return the known names that match any pattern, such as sgd-*. A pattern that matches none is
+    # Return the known names that match any pattern, such as sgd-*. A pattern without a match is
     # returned itself, so that `Experiment.select` refuses it.
     names: list[str] = []
     for pattern in patterns:
@@ -315,7 +315,7 @@ def _finish_shard(
 
 
 def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) -> dict[str, Any]:
-    """Compute a study (never on the cluster), or with --dry-run show its name; return a summary."""
+    """Compute a study (never on a cluster), or with --dry-run show the name; return a summary."""
     from precbench.advice.report import write_report
     from precbench.runner.study import run_study
 
@@ -373,7 +373,7 @@ def _select_trials(
 
 def _summary(
     plan: "Plan", store: Store, keys: set[str], trials: dict[str, Trial]
-) -> dict[str, Any]:  # the caller adds outcomes; `trials` are those to run, of the trials `keys`
+) -> dict[str, Any]:  # `keys`: of all trials asked for; `trials`: those to run now
     return {
         "experiment": plan.experiment.name,
         "folder": str(store.folder),
@@ -488,7 +488,7 @@ def run_all(configs: Iterable[str], options: RunOptions) -> list[dict[str, Any]]
 
 
 def _start_workers(config: Experiment | Study, options: RunOptions) -> None:
-    # Start the worker processes early, while the data are read, if trials are likely to run: they
+    # Start the worker processes early, while data are read, if trials are likely to run: processes
     # warm up (imports, a first small fit of perceptron-avg), which takes more than a second.
     has_results = (options.folder(config.name) / "results.csv").exists()
     if isinstance(config, Experiment) and (options.force or options.rerun or not has_results):

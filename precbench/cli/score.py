@@ -144,7 +144,7 @@ def score(
     training_rows, n_seen = loaded.training_rows, 0  # n_seen: training rows ranked here
 
     def watch(X: Any, scores: NDArray[np.float64]) -> None:
-        # Pass a block of rows to `monitor`; add the number of its training rows to `n_seen`.
+        # Pass a block of rows to `monitor`; count training rows in the block into `n_seen`.
         nonlocal n_seen
         if monitor is not None:
             monitor.add(X, scores)
@@ -155,7 +155,7 @@ def score(
         columns = [*([row_id] if row_id else ()), *(keep or ())]  # to list beside the scores
         blocks = read_new_blocks(path, encoding, keep=columns, gaps=gaps, **options.layout)
         if probability:
-            loaded.probabilities([])  # raises for a model without them, before the rows are read
+            loaded.probabilities([])  # raises before the rows are read, if the model has none
         blocks = blocks if explainer is None else explainer.noting(blocks, gaps)
         listed = None if explainer is None else explainer.rows  # `rank_blocks` fills this
         ranking, n_rows = loaded.rank_blocks(blocks, top, n_jobs=-1, watch=watch, listed=listed)

@@ -60,7 +60,7 @@ def progress(
     started = shown = time.monotonic()  # shown: when a line was printed last
 
     def finished(job: "Job", record: Record) -> None:
-        # Advance the bar (`task` of `bars`, made below) by a trial; print a line if it is due.
+        # Advance the bar (`task` of `bars`, made below) by a trial; print a line if due.
         nonlocal n_done, n_failed, shown
         now, n_done = time.monotonic(), n_done + 1
         n_failed += record.status not in ("ok", "skipped")

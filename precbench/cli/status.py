@@ -74,7 +74,7 @@ def _status(store: Store) -> dict[str, Any]:
 
 
 def _running(store: Store) -> list[dict[str, Any]]:
-    """Return the trials that run now, each with the seconds since it began."""
+    """Return the titles of the trials that run now, each with its seconds so far."""
     running = []
     for mark in sorted(store.running.glob("[0-9a-f]*")):  # a file per running trial, named by key
         with suppress(OSError):  # the trial has just ended

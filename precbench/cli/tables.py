@@ -59,10 +59,10 @@ def print_table(table: Table, console: Console | None = None) -> None:
 
 
 class _Column:
-    """A column of texts, and the least width in which none of its words and numbers is split."""
+    """A column of texts, and the least width in which no word and no number is split."""
 
     def __init__(self, header: str, cells: list[Text]):
-        # `least` is this width, in characters; it is not 0.
+        # `least` is this width, in characters, and at least 1.
         self.cells = cells
         self.has_sentences = any(cell.cell_len > _SENTENCE for cell in cells)
         texts = [cell.plain for cell in cells]
@@ -100,7 +100,7 @@ def _blocks(names: list[_Column], others: list[_Column], width: int) -> list[lis
 
 
 def _grid(names: list[_Column], others: list[_Column], width: int) -> Grid:
-    """Lay out the columns of names and a block of others, without rows that are empty there."""
+    """Lay out the columns of names and of a block, without rows that are empty in the block."""
     columns = [*names, *others]
     least = sum(column.least + _GAP for column in columns) - 1  # with one free place at the end
     grid = Grid(

@@ -407,7 +407,7 @@ class Study(Section):
 
 
 def _arguments(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Check the parameters of a study, and return them as its function takes them."""
+    """Check the parameters of a study; return the parameters as the study's function takes them."""
     return dict(_parameters_of(kind).model_validate(parameters))
 
 
@@ -430,7 +430,7 @@ def _parameters_of(kind: str) -> type[Section]:
 
 
 def load_config(config: str | Path) -> Experiment | Study:
-    """Read a config: a shipped one by its name (see `list_configs`), or a file.
+    """Read a config: a shipped config by its name (see `list_configs`), or a file.
 
     Where there is no such file, ``configs/NAME.yaml`` means the shipped config NAME.
     """
@@ -468,7 +468,7 @@ def _shared_problems(
     solvers: Mapping[str, SolverEntry],
     metrics: Iterable[Metric] = (),
 ) -> list[Problem]:
-    """Return the problems that solvers and metrics have with a parameter that they share."""
+    """Return the problems that solvers and metrics have with a shared parameter."""
     # `path` is the place of `name` in the file; `values` are keyed by their places in the file.
     if name == "random_state":  # refused, whatever the solver and the value
         return at(path, parameter_problems("", name, None))
@@ -484,5 +484,5 @@ def _shared_problems(
         for metric in metrics_with_it:
             replaced = metric.replace(**{name: value})
             texts += [text for _, text in metric_problems(replaced.name, replaced.params)]
-        problems += at(place, texts[:1])  # the first is enough: most solvers have one constraint
+        problems += at(place, texts[:1])  # one text is enough: most solvers have equal constraints
     return problems

@@ -56,7 +56,7 @@ def smallest_part(trial: Trial, dataset: Dataset) -> int:
 
 def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
     """Return by part ("training", "test", "validation") the numbers of positives and of rows."""
-    # There are validation rows only if the trial has candidates to compare on them.
+    # There are validation rows only if the trial has candidates to compare.
     if isinstance(dataset, StreamedDataset):
         streams = divide_stream(trial, dataset)
         parts = {"training": streams.train, "test": streams.test}
@@ -99,7 +99,7 @@ def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
         fit, validation = validation_split(
             dataset.y[train], trial.validation_size, [trial.seed, "validation"], groups, time
         )
-    except InputError:  # too few validation rows, which matters only if candidates need them
+    except InputError:  # too few validation rows, which matters only if there are candidates
         if trial.candidates and trial.folds is None:
             raise
         return RowSplit(train, test), len(train)

@@ -139,7 +139,7 @@ class Streamed:
 
     def train(self, solvers: Sequence[Any], traces: Sequence[Trace]) -> None:
         """Fit solvers on the shuffled rows, or in stored order with ``shuffle=False``."""
-        # The clock runs while blocks are read and shuffled: that is the cost of streaming.
+        # The clock runs while blocks are read and shuffled, which is the cost of streaming.
         n_rows, n_features = self.X.shape
         if not 0 < self.X.n_pos < n_rows:
             raise InputError(
@@ -186,7 +186,7 @@ Sample: TypeAlias = InMemory | Streamed
 
 
 class Rows:
-    """The rows of a trial, scaled; each part is prepared once, when it is first used."""
+    """The rows of a trial, scaled; each part is prepared once, at the first use."""
 
     def __init__(self, trial: Trial, dataset: Dataset):
         self._trial, self._dataset = trial, dataset
@@ -216,7 +216,7 @@ class Rows:
         (train, test), _n_fit = self.split
         X = self._dataset.gathered(test, train)  # gaps are filled in from the training rows
         if self._trial.scaling != "none" or self._trial.fourier is not None:
-            _, prepare = self._prepared  # prepares the training rows as well
+            _, prepare = self._prepared  # also prepares the training rows
             X = prepare(X)
         return InMemory(X, self._dataset.y[test])
 

@@ -203,7 +203,7 @@ class Protocol(Section):
     split: SplitKind = "random"
     # Fraction of the rows in the test set; with ``split: time`` split 0 has the latest rows
     test_size: Share = 0.3
-    # Number of training rows, in place of `test_size`; the others are test rows
+    # Number of training rows, in place of `test_size`; all other rows are test rows
     train_size: PositiveInt | None = None
     n_splits: Annotated[int, Field(ge=1, le=MOST_SPLITS)] = 5
     # Number of repetitions of a ``kfold``, each with another partition into `n_splits` folds
@@ -300,7 +300,7 @@ def _metric(entry: Any, info: ValidationInfo) -> Metric:
     if not isinstance(params, dict):
         refuse(at((name,), [f"should be a mapping of parameters, found {reprlib.repr(params)}"]))
     common = {n: v for n, v in info.data.get("common", {}).items() if not is_tuned(v)}
-    # `replace` takes the parameters of the metric from `common`; those in the entry go before.
+    # `replace` takes the parameters of the metric from `common`; parameters in the entry win.
     params = {**Metric(name, {}).replace(**common).params, **params}
     refuse(((name, *path), text) for path, text in metric_problems(name, params))
     return Metric(name, params)
@@ -320,7 +320,7 @@ class Tuning(Section):
     folds: Annotated[int, Field(ge=2, le=MOST_SPLITS)] | None = None
     # Number of training rows for tuning; what tuning chooses is trained on all training rows
     rows: Annotated[int, Field(ge=2)] | None = None
-    # Most candidates of a solver: if its lists have more combinations, so many are drawn at random,
+    # Most candidates of a solver: of more combinations of the lists, so many are drawn at random,
     # the same for all data sets and splits. By default all combinations are tried.
     draw: Annotated[int, Field(ge=2)] | None = None
 

@@ -154,7 +154,7 @@ class Trial:  # a solver on a split of a data set, with all settings
 
     @property
     def code(self) -> str:
-        """A hash of the code that the trial runs, for its record; not part of its key."""
+        """A hash of the code that the trial runs, for the trial's record; not part of the key."""
         # Modules that no number depends on are left out; a solver's other package adds a hash.
         from precbench.solvers import SOLVERS
 

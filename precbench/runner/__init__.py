@@ -34,7 +34,7 @@ def to_do(
         if key in to_run or (wanted is not None and key not in wanted):
             continue
         record = None if force else store.read(key)
-        if rerun:  # statuses: they alone decide, and the conditions below do not count
+        if rerun:  # the recorded status decides, and none of the conditions below
             if record is not None and record.status in rerun:
                 to_run[key] = trial
         elif (
@@ -59,7 +59,7 @@ def _limit_has_changed(plan: Plan, trial: Trial, record: Record) -> bool:
     passes = _most_passes(plan, trial)
     if record.stopped:  # by a limit of `limit_passes` passes; None stands for infinity
         return record.limit_passes != (None if isinf(passes) else passes)
-    # The trial ended by itself, after `n_rows_seen_` rows. Would the present limit stop it earlier?
+    # The trial ended by itself. Would the present limit have stopped the trial before?
     return (record.fitted.get("n_rows_seen_") or 0) > passes * (record.n_train or inf)
 
 

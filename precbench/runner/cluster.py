@@ -97,7 +97,7 @@ class Cluster:
                     )
 
     def _submit(self, job: Job, rows: dict[int, distributed.Future]) -> distributed.Future:
-        """Send a job and return its future; first send its rows, and add them to `rows`, once."""
+        """Send a job and return its future; rows sent for the first time are added to `rows`."""
         dataset_id = id(job.dataset)
         if dataset_id not in rows:  # sent as the result of a task, so that Dask restores lost rows
             rows[dataset_id] = self.client.submit(lambda rows: rows, job.dataset, pure=False)

@@ -24,7 +24,7 @@ def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> list[
             known.setdefault((record.label, record.dataset), []).append(seconds)
     return [
         median(known.get((t.label, t.dataset.name)) or [_SECONDS_PER_TRIAL + _by_size(plan, t)])
-        for t in trials  # the size of a trial counts if it has no record among the `known`
+        for t in trials  # without known records, the size of the trial decides
     ]
 
 
@@ -35,8 +35,8 @@ def _by_size(plan: Plan, trial: Trial) -> float:
     values_per_row = getattr(X, "nnz", n_rows * n_features) / n_rows  # stored ones, if sparse
     n_candidates = math.prod(map(len, trial.candidates.values()))
     tuned = n_candidates > 1  # below True counts as 1, False as 0
-    # In each sum, 1 is the training after tuning. A candidate takes 0.8 of a training, as it is not
-    # trained on validation rows; with epochs about 0.4, as candidates share passes.
+    # In each sum, 1 is the training after tuning. A candidate takes 0.8 of a training, which leaves
+    # out validation rows; with epochs about 0.4, as candidates share passes.
     if "epochs" in trial.params:
         passes = (1 + 0.4 * n_candidates * tuned) * _largest(trial, "epochs")
     elif trial.limit is not None:

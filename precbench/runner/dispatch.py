@@ -66,7 +66,7 @@ def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | N
             with _shared_rows(list(waiting.values())) as calls:
                 for key, status in workers.run(_run, calls, n_workers):
                     yield waiting.pop(key), status
-        except BrokenProcessPool as error:  # a worker has died, and Python has ended the others
+        except BrokenProcessPool as error:  # a worker has died, and Python has ended all workers
             # Yield the jobs that had begun: with a record of this run, or with a mark (None).
             for job in list(waiting.values()):
                 record = Store(job.folder).read(job.key)

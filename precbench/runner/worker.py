@@ -45,7 +45,7 @@ class Job:
     trial: Trial
     key: str
     folder: str  # of the experiment's results
-    dataset: Dataset  # in a worker its arrays are memory maps
+    dataset: Dataset  # in a local worker, the arrays of large data are memory maps
     passes: float  # passes over the rows after which the solver is stopped
     timing: str  # "sequential" or "parallel"
     environment: str  # id of the machine record
@@ -54,7 +54,7 @@ class Job:
 
     @property
     def mark(self) -> Path:
-        """File that exists while the trial runs, with its title."""
+        """The file with the title of the trial, which exists while the trial runs."""
         return Store(self.folder).running / self.key
 
 
@@ -226,7 +226,7 @@ def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
     trial = job.trial
     if not trial.candidates:
         return {}, 0.0, ""
-    # Prepare the rows of the first candidate before the clock starts; they are kept for its fit.
+    # Prepare the rows of the first candidate before the clock starts; they are kept for the fit.
     _prepared_rows(job, trial.with_features(trial.combinations()[0]).fourier)
     start, stopped = time.perf_counter(), ""
 
