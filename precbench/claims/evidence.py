@@ -85,7 +85,7 @@ class Outcomes:
         # w is not stored: w has left 0 once the value differs from the value at 0, and later values
         # count. Without a checkpoint at 0 all count: `value_at_zero` is NaN, unequal to any value.
         has_moved = (rows["value"] != value_at_zero).groupby(level="split").cummax()
-        rows = rows[has_moved | (rows["final"] & has_begun)]  # and the end, if a row was seen
+        rows = rows[has_moved | (rows["final"] & has_begun)]  # also the end, if rows were seen
         sign = -1 if metric in self.run.losses else 1
         rows = rows.assign(value=sign * rows["value"])[["value", WALL_SECONDS]]
         return dict(iter(rows.groupby(level="split")))
@@ -177,7 +177,7 @@ def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
         name = measured.name
         if folder_of.setdefault(name, path) != path:
             raise InputError(
-                f"{folder_of[name]} and {path} both hold results of {name}; give only one of them"
+                f"{folder_of[name]} and {path} both hold results of {name}; give only one folder"
             )
         if isinstance(measured, Run):
             evidence.outcomes[name] = Outcomes(measured)

@@ -80,7 +80,7 @@ class _Table(Section):
         """Refuse rows without exactly a cell for each column, and exceptions in unknown columns."""
         columns = info.data.get("columns", {})  # checked before; {} if they were refused
         problems: list[Problem] = [
-            ((name, "printed"), f"has {len(row.printed)} cells, the table {len(columns)} columns")
+            ((name, "printed"), f"has {len(row.printed)} cells; give {len(columns)} (the columns)")
             for name, row in rows.items()
             if len(row.printed) != len(columns)
         ]
@@ -170,7 +170,7 @@ def _checked(documents: Iterable[tuple[Document, str]]) -> list[Claim]:
         problems: list[Problem] = []
         for keys, claim in _claims_of(document, config):
             if claim.id in claims:
-                problems += at(keys, [f"a second claim with the id {claim.id}"])
+                problems += at(keys, [f"a second claim has the id {claim.id}; give another id"])
             for deviation in claim.all_deviations():
                 problems += at(keys, unknown("deviation", deviation, deviations))
             claims[claim.id] = claim

@@ -137,7 +137,7 @@ def _cells(path: Path, columns: str, rows: str) -> dict[str, Any]:
     header, *body = lines  # the corner, header[0], is not used
     for what, names in ("columns", header[1:]), ("rows", [name for name, *_ in body]):
         for i in repeats(names):  # indices of repeated names
-            raise InputError(f"{path}: two {what} are named {names[i]!r}; rename one")
+            raise InputError(f"{path}: two {what} are named {names[i]!r}; change a name")
     return {
         "columns": {name: {columns: name} for name in header[1:]},
         "rows": {name: {"fields": {rows: name}, "printed": cells} for name, *cells in body},

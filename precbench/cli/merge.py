@@ -29,7 +29,7 @@ def merge_results(
     out: Annotated[Path, typer.Option(help="Folder to merge into; results that are there stay.")],
     keep: Annotated[
         Path | None,
-        typer.Option(help="The folder whose records are kept where numbers differ."),
+        typer.Option(help="The one of the folders whose records are kept where numbers differ."),
     ] = None,
     config: Annotated[
         list[str] | None, typer.Option(help="Config file that precbench does not ship; repeatable.")

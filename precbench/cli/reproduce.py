@@ -132,7 +132,7 @@ def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str
             near = did_you_mean(target, data | papers | configs)
             raise InputError(
                 f"{target!r} is not a data set, paper or config with claims{near}; precbench list "
-                "claims shows all of them"
+                "claims shows all claims"
             )
         for claim in testable:
             if claim.is_about(target) or target in (claim.paper, claim.config):

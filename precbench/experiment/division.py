@@ -31,7 +31,7 @@ def check_division(rule: Split, dataset: Dataset) -> None:
     if rule.kind == "time" and dataset.time is None:
         raise InputError(
             f"data set {dataset.name} has no times, which protocol.split: time needs; name the "
-            "column of times beside its file (time: COLUMN), or set protocol.split to random"
+            "column of times beside the file (time: COLUMN), or set protocol.split to random"
         )
     keeps_groups = dataset.groups is not None and rule.groups == "keep"
     if isinstance(dataset, StreamedDataset) and keeps_groups:
@@ -119,7 +119,7 @@ def divide_into_folds(
     if dataset.groups is not None and trial.split.groups == "keep":
         _, groups = np.unique(dataset.groups[rows], return_inverse=True)  # ids from 0
     ids = np.arange(len(rows)) if groups is None else groups  # rows of one id stay together
-    most = min(len(np.unique(ids[y == label])) for label in (-1.0, 1.0))  # folds of both classes
+    most = min(len(np.unique(ids[y == label])) for label in (-1.0, 1.0))  # folds with both classes
     if most < 2:
         raise InputError(
             f"data set {dataset.name}: the training rows of split {trial.split.index} cannot be "

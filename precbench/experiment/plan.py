@@ -152,7 +152,7 @@ def _refuse_two_limits(trials: Iterable[tuple[Trial, str]]) -> None:
 def _refuse_too_few_rows(
     experiment: Experiment, trials: Iterable[Trial], datasets: Mapping[str, Dataset], smoke: bool
 ) -> None:
-    """Refuse a metric that needs more positives or rows than a part to measure has."""
+    """Refuse a metric if a part that is measured has too few positives or rows for the metric."""
     checked = set[tuple[Any, ...]]()  # cases: the trials of a case have equal parts and metrics
     for trial in trials:
         dataset = datasets[trial.dataset.name]

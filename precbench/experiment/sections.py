@@ -463,7 +463,7 @@ def choice_problems(value: Any) -> list[str]:
     candidates = value["tune"] if is_tuned(value) else None
     if isinstance(candidates, list) and len(candidates) > 1:
         return [
-            f"{candidates[i]} is repeated among the values to tune"
+            f"{candidates[i]} is repeated among the values to tune; give each value once"
             for i in repeats(map(repr, candidates))  # by text: 1 is not 1.0
         ]
     return [  # with a hint if the first key is ``tune`` misspelt
@@ -478,7 +478,7 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
     from precbench.solvers.parameters import K
 
     if name == "random_state":
-        return ["cannot be set: seeds follow from protocol.seed, the data set and the split"]
+        return ["cannot be set: seeds follow from protocol.seed; set protocol.seed instead"]
     defaults = solver_defaults(solver)
     if name not in defaults:
         return [f"unknown parameter of {solver}{did_you_mean(name, [*defaults, *SOLVER_KEYS])}"]

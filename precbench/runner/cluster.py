@@ -180,8 +180,8 @@ def _errors_of_dask(where: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise PrecbenchError(
-            f"the cluster {where} failed ({type(error).__name__}: {error}); check its scheduler "
-            "and workers, then repeat the command, which resumes"
+            f"the cluster {where} failed ({type(error).__name__}: {error}); check the "
+            "scheduler and the workers, then repeat the command, which resumes"
         ) from error
 
 

@@ -259,7 +259,7 @@ class Claim(Section):
         return table[is_selected]
 
     def counterparts(self, table: pd.DataFrame, own: Selection, cell: Selection) -> NDArray:
-        """Return the right-hand values of a comparison, one for each row that `own` selects.
+        """Return the right-hand values of a comparison, a value for each row that `own` selects.
 
         A right-hand row is selected by `cell`, and equals its left-hand row in all columns that
         neither selection names. If `cell` selects a single row, every left-hand row has this row.

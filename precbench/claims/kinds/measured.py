@@ -259,7 +259,7 @@ class FactClaim(Claim):
         if self.of == "training_rows" and not shape.get("training_rows"):
             raise MissingError(
                 f"{self.dataset} was not run on the split that its files provide: write "
-                "`split: provided` in its entry of the config, and run it again"
+                "`split: provided` in the data set's entry of the config, and run the config again"
             )
         values = {
             **shape,

@@ -97,8 +97,8 @@ class BoundClaim(Claim):
     kind: Literal["bound"]
     cell: Selection
     by: Selection
-    # Selects values of what does not obey the claim: the trivial model w = 0, or a control. Unless
-    # half of the bounds are below these values, nothing is decided. None: 0 <= 0 says nothing.
+    # Selects values of what does not obey the claim: the model w = 0, or a control. If fewer
+    # than half of the bounds are below, nothing is decided. None: all bounds but 0 <= 0 count.
     trivial: Selection | None = None
     factor: float = 1.0
     margin: float = 0.0
