@@ -80,7 +80,7 @@ class _Table(Section):
         """Refuse rows without exactly a cell for each column, and exceptions in unknown columns."""
         columns = info.data.get("columns", {})  # checked before; {} if they were refused
         problems: list[Problem] = [
-            ((name, "printed"), f"has {len(row.printed)} cells; give {len(columns)} (the columns)")
+            ((name, "printed"), f"has {len(row.printed)} cells for {len(columns)} columns")
             for name, row in rows.items()
             if len(row.printed) != len(columns)
         ]

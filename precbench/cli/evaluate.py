@@ -110,8 +110,8 @@ def evaluate(
         result |= {"promised": forecast._asdict(), "verdict": verdict}
         counts = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); found {hits:g}, "
         lines.append(counts + ("as" if verdict == "kept" else f"{verdict} than") + " forecast")
-    if loaded.training_rows and (seen := loaded.training_rows.sentence(n_known, n_rows)):
-        lines.append(seen)
+    if loaded.training_rows and (sentence := loaded.training_rows.sentence(n_known, n_rows)):
+        lines.append(sentence)
     if other is not None:
         other_scores, _n_known = _scores(*other, file, options)
         other_listed = _listing_probabilities(other_scores, length)

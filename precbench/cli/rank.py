@@ -86,9 +86,9 @@ def rank(
     )
     # Quiet: tables of a single method say little; tables of the whole survey are shown below.
     summaries = run_all(map(str, paths), replace(options, quiet=True))
-    failed = int(any(map(has_failed, summaries)))  # the exit code
+    exit_code = int(any(map(has_failed, summaries)))
     if options.dry_run or options.shard or options.smoke:  # there is nothing to rank
-        return failed
+        return exit_code
     # Rank the method among the methods of the survey; write and print the ranks.
     survey = _join_survey(collect(Path(summary["folder"]) for summary in summaries))
     ranks = standings(survey.values(AP))
@@ -108,7 +108,7 @@ def rank(
     print_table(tables[0], console)
     for path in contents:
         console.print(f"written: {path}")
-    return failed
+    return exit_code
 
 
 def _join_survey(table: pd.DataFrame) -> Survey:

@@ -277,9 +277,9 @@ def _run(
         _train(plan, store, trials, options, cluster)
         if shard is not None:  # the tables are made once, of all shards together
             return _finish_shard(plan, store, keys, trials, options, console)
-        report, results = _measure(plan, store, part, options, console, name)
+        report, outcomes = _measure(plan, store, part, options, console, name)
     _present(store, console, report)
-    return _summary(plan, store, keys, trials) | results
+    return _summary(plan, store, keys, trials) | outcomes
 
 
 def _measure(

@@ -139,7 +139,7 @@ class Experiment(Section):
         return ("accuracy-time", "precision-k") if at_k else ("accuracy-time",)
 
     @model_validator(mode="after")
-    def _fit_together(self) -> "Experiment":  # refuse keys that do not
+    def _fit_together(self) -> "Experiment":  # refuse keys that do not fit
         refuse([*self._repeated(), *self._sweep_problems(), *self._inapplicable_keys()])
         return self
 
