@@ -172,5 +172,5 @@ def _planned(
     # With `dry_run` nothing is trained; the time of the missing trials is estimated.
     outlook = prepared(config, replace(selected, dry_run=True, quiet=True), name, loaded)()
     decided = [c for c in claims if not c.data or {*c.data} & {*available}]  # some need no data
-    n_trials = outlook["trials"] - outlook["cached"]
-    return [_Run(name, config, decided, selected, outlook["expected_seconds"], n_trials)]
+    seconds, n_trials = outlook["expected_seconds"], outlook["trials"] - outlook["cached"]
+    return [_Run(name, config, decided, selected, seconds=seconds, n_trials=n_trials)]

@@ -35,6 +35,6 @@ def _checked(kind: object) -> type[Claim]:  # the class itself; raises for any o
 KINDS = Registry(
     "precbench.claims",
     _BUILT_IN,
-    _checked,
-    lambda name: resolve_name(f"{__name__}.{_BUILT_IN[name]}"),
+    check=_checked,
+    load=lambda name: resolve_name(f"{__name__}.{_BUILT_IN[name]}"),
 )

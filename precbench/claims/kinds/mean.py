@@ -81,7 +81,7 @@ class MeanClaim(MeasuredClaim):
             return cell.row(*self.judged(holds), **fields)
         trend, text = _trend(cell, evidence)
         reason = f"farther than {limit:.3g}, which chance allows for means of {self.runs}; {text}"
-        return cell.row(*self.judged(False, trend), reason=reason, **fields)
+        return cell.row(*self.judged(holds=False, trend=trend), reason=reason, **fields)
 
     @classmethod
     def judge_all(cls, claims: Sequence[Self], evidence: Evidence) -> Iterator[LedgerRow]:
@@ -224,11 +224,11 @@ def _judge_cell(
     if placement.p_of_all <= LEVEL:  # the row differs
         trend, text = _trend(cell, evidence)
         fields["reason"] += f"; {text}"
-        return cell.row(*claim.judged(False, trend), **fields)
+        return cell.row(*claim.judged(holds=False, trend=trend), **fields)
     if objection := misfit or ambiguity:
         fields["reason"] += f"; {objection}"
         return cell.row(Verdict.NOT_REPRODUCED if misfit else Verdict.NO_POWER, **fields)
-    return cell.row(*claim.judged(True), **fields)
+    return cell.row(*claim.judged(holds=True), **fields)
 
 
 def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:

@@ -82,12 +82,12 @@ class OrderClaim(MeasuredClaim):
         # The paper's single draw is no surprise if more than 5 % of our draws are like that draw.
         compatible = not self.one_draw or wins > LEVEL * len(better)
         if p <= LEVEL and compatible:
-            return self.ledger_row(*self.judged(True), **fields)
+            return self.ledger_row(*self.judged(holds=True), **fields)
         if self.one_draw and compatible:
             fields["reason"] += "; the paper's single draw could have come out either way"
             return self.ledger_row(Verdict.NO_POWER, **fields)
         trend = wins > self.chance * (wins + losses)  # more than by chance, if not significantly
-        return self.ledger_row(*self.judged(False, trend), **fields)
+        return self.ledger_row(*self.judged(holds=False, trend=trend), **fields)
 
     def _best(
         self, outcomes: Outcomes, solvers: Sequence[str], checkpoint: int | None, at: str
@@ -168,9 +168,9 @@ class RatioClaim(Claim):
         # Times differ between machines: a ratio agrees up to a factor of 2.
         holds = ratio >= printed if self.at_least else printed / 2 <= ratio <= printed * 2
         if holds:
-            return self.ledger_row(*self.judged(True), **fields)
+            return self.ledger_row(*self.judged(holds=True), **fields)
         reason = f"the {'same' if ratio > 1 else 'other'} side is the faster"
-        return self.ledger_row(*self.judged(False, trend=ratio > 1), reason=reason, **fields)
+        return self.ledger_row(*self.judged(holds=False, trend=ratio > 1), reason=reason, **fields)
 
     def _times_to_accuracy(self, within: float, outcomes: Outcomes) -> tuple[pd.Series, pd.Series]:
         """Return by split when each side reaches the worse of the final values, less `within`."""
@@ -230,10 +230,10 @@ class VariationClaim(Claim):
         refuted = [mean_test(share * values[b] - values[a]) for a, b in permutations(values, 2)]
         if max(shown) <= LEVEL:  # for every pair
             reason = f"t tests of {len(shown)} pairs: p = {max(shown):.2g}"
-            return self.ledger_row(*self.judged(True), reason=reason, **fields)
+            return self.ledger_row(*self.judged(holds=True), reason=reason, **fields)
         if (p := min(refuted) * len(refuted)) <= LEVEL:  # for one pair, by Bonferroni's rule
             reason = f"t test of the farthest of {len(refuted)} pairs: p = {p:.2g}"
-            return self.ledger_row(*self.judged(False), reason=reason, **fields)
+            return self.ledger_row(*self.judged(holds=False), reason=reason, **fields)
         reason = f"{len(values)} splits show neither less nor more than {self.at_most:.0%}"
         return self.undecided(reason, **fields)
 

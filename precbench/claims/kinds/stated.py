@@ -119,7 +119,7 @@ class BoundClaim(Claim):
             if self.open_constant:
                 reason = "the constant is open, and ours does not suffice, which refutes nothing"
                 return self.undecided(reason, **fields)
-            return self.ledger_row(*self.judged(False), **fields)
+            return self.ledger_row(*self.judged(holds=False), **fields)
         # A bound is informative if the bound could have failed.
         if self.trivial is None:  # all bounds could have failed, except 0 against 0
             informative = (left != 0) | (right != 0)
@@ -134,7 +134,7 @@ class BoundClaim(Claim):
         if self.open_constant:
             reason = "it holds with the constant 1, but the constant is open"
             return self.ledger_row(Verdict.TREND_ONLY, **fields | {"reason": reason})
-        return self.ledger_row(*self.judged(True), **fields)
+        return self.ledger_row(*self.judged(holds=True), **fields)
 
 
 def _compared_in_words(left: NDArray, right: NDArray, n_holding: int) -> str:
