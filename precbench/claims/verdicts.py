@@ -148,7 +148,7 @@ def _distances(
     # squared distance is z' inv(C) z = (n - 1) |along z|^2; along = axes / s, by the SVD of all z.
     n, centre, spread = len(samples), samples.mean(axis=0), samples.std(axis=0)
     u, s, axes = np.linalg.svd((samples - centre) / spread, full_matrices=False)
-    used = s > 1e-9 * s[0]  # axes along which the repetitions vary by more than rounding
+    used = s > 1e-9 * s[0]  # axes along which repetitions vary by more than rounding; s[0]: most
     leverage, along = (u[:, used] ** 2).sum(axis=1), axes[used] / s[used, None]
     offset = (printed - centre) / spread  # z of the print
     # Our repetitions never leave the used axes: a print that leaves them is infinitely far out.

@@ -181,5 +181,5 @@ def _next_command(options: CompareOptions, k: int) -> str:
         return options.line("compare", [("save", "model.npz"), ("as_json", False)])  # no JSON
     words = ["precbench", "score", str(options.save), f"NEW{options.file.suffix}", "--top", str(k)]
     if options.id:
-        words += ["--id", options.id[0].split(",")[0]]  # score takes one id column
+        words += ["--id", options.id[0].split(",")[0]]  # of several, the first
     return shlex.join(words)

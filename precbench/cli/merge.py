@@ -95,7 +95,7 @@ def _merges(
     preferred = keep and keep.resolve()  # the folder whose records win conflicts
     if preferred and preferred not in {folder.resolve() for folder in (*folders, out)}:
         raise InputError(f"--keep {keep} is not merged; give one of FOLDERS or the folder of --out")
-    merges: dict[str, tuple[Store, list[Store], list[Store]]] = {}
+    merges: dict[str, tuple[Store, list[Store], list[Store]]] = {}  # by name of the experiment
     for folder in folders:
         for store in find_stores(folder):
             target = Store(out / store.folder.resolve().name)

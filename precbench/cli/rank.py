@@ -105,7 +105,7 @@ def rank(
     if options.as_json:
         print(json.dumps({"solver": name, **ranks.loc[label].to_dict()}, indent=1))
     console = screen(quiet=options.quiet or options.as_json)
-    print_table(tables[0], console)
+    print_table(tables[0], console)  # only the mean ranks; the page has all tables
     for path in contents:
         console.print(f"written: {path}")
     return exit_code
@@ -159,7 +159,7 @@ def _by_measure(survey: Survey, label: str) -> Table:
         ranks = standings(values)
         own = ranks.loc[label]
         row = [measure.title, f"{len(values)}", f"{own['rank']:.1f}", f"{own['lost']:.1%}"]
-        rows.append([*row, f"{own['wins']:.0%}", str(ranks.index[0])])  # sorted by mean rank
+        rows.append([*row, f"{own['wins']:.0%}", str(ranks.index[0])])  # the best by mean rank
     header = ["measure", "tasks", "mean rank", "lost", "wins", "best mean rank"]
     return text_table("By measure", header, rows)
 

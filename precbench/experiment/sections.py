@@ -344,7 +344,7 @@ def _tunable(kind: Any) -> PlainValidator:
             for candidate in value["tune"] if is_tuned(value) else [value]:
                 adapter.validate_python(candidate, strict=True)
         except ValidationError as error:
-            refuse(at((), [in_plain_words(error.errors()[0])]))
+            refuse(at((), [in_plain_words(error.errors()[0])]))  # the first error is enough
         return value
 
     return PlainValidator(check)

@@ -151,7 +151,7 @@ def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerR
 def _judge_comparable(rows: Sequence[Sequence[_Draws]], evidence: Evidence) -> Iterator[LedgerRow]:
     """Judge cells by how far out their rows lie among our draws, which all rows have in common."""
     # A power of ten that is our choice is also tried lower by one and higher by one.
-    by_shift = {
+    by_shift = {  # by the shift of our powers: where each row lies
         shift: place([_printed_and_drawn(row, shift) for row in rows]) for shift in (-1, 0, 1)
     }
     passed = [row for row, placed in zip(rows, by_shift[0], strict=True) if placed.p_of_all > LEVEL]

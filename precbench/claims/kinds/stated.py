@@ -59,7 +59,7 @@ class ExactClaim(Claim):
             if agreed:
                 verdict = self.judged(True, more=[reading.deviation] if reading.deviation else [])
                 return self.ledger_row(*verdict, measured=measured, runs=1)
-        measured, _agreed = results[0]
+        measured, _agreed = results[0]  # of the first reading
         return self.ledger_row(Verdict.NOT_REPRODUCED, measured=measured, runs=1)
 
     def _read(self, reading: Reading, table: pd.DataFrame) -> tuple[str, bool]:
@@ -75,7 +75,7 @@ class ExactClaim(Claim):
         if self.argmin is not None:  # the print is the entry with the smallest value
             smallest = str(rows[self.argmin].iloc[int(rows["value"].argmin())])
             return smallest, smallest == self.printed.replace("_", "")  # f_1 in print is f1
-        value = float(rows["value"].iloc[0])
+        value = float(rows["value"].iloc[0])  # of the only row
         # The paper gives the number, or its lower limit, in words; else it prints digits.
         if self.expected is not None or self.at_least is not None:
             reached = self.at_least is not None and value >= self.at_least
