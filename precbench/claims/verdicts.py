@@ -46,7 +46,7 @@ class Verdict(StrEnum):
     @property
     def rank(self) -> int | None:
         """Place from best (0) to worst; None if nothing was decided."""
-        decided = list(Verdict)[:4]
+        decided = list(Verdict)[:4]  # the decisions, from best to worst
         return decided.index(self) if self in decided else None
 
     @property

@@ -22,7 +22,7 @@ _GAP = 2  # blanks between columns
 
 
 def show_length(length: "Length", *, quiet: bool = False) -> None:
-    """Print a table of the hits and profit by length of a list, and a sentence on the best."""
+    """Print a table of hits and profit by length of a list, and a sentence on the best length."""
     from precbench.advice.length import length_table, profit_text
 
     console = screen(quiet=quiet)
@@ -35,7 +35,7 @@ def print_table(table: Table, console: Console | None = None) -> None:
     """Print a table as wide as the screen, without empty columns.
 
     Columns that find no room follow below, with the names of the rows again. Where bold cannot be
-    shown, as in a pipe, an asterisk marks it.
+    shown, as in a pipe, an asterisk marks bold text.
     """
     console = console or screen()
     asterisks = console.color_system is None  # whether an asterisk stands for bold

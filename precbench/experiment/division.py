@@ -43,7 +43,7 @@ def check_division(rule: Split, dataset: Dataset) -> None:
 
 
 def smallest_part(trial: Trial, dataset: Dataset) -> int:
-    """Return roughly how many rows the smallest part has at least; 1 if that is unknown."""
+    """Return roughly how many rows the smallest part has at least; 1 if unknown."""
     n_rows = dataset.X.shape[0]
     test_share = trial.split.test_share(n_rows)
     if test_share is None or trial.split.kind == "time":  # a time window has no exact share

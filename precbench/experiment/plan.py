@@ -163,7 +163,7 @@ def _refuse_too_few_rows(
         checked.add(case)
         metrics = experiment.metrics_at(trial.sweep)
         metrics_of = dict.fromkeys(experiment.parts, metrics) | {"validation": tuned_by}  # per part
-        # Dividing the rows takes time. It is left out if every metric could be measured on 1
+        # Dividing the rows takes time, and is left out if every metric could be measured on 1
         # positive among half of the rows that the smallest part is expected to have.
         fewest = 1, max(1, smallest_part(trial, dataset) // 2)  # positives, rows
         if not any(_shortage(metric, fewest) for metric in (*metrics, *tuned_by)):

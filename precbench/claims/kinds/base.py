@@ -143,7 +143,7 @@ class Claim(Section):
 
     @model_validator(mode="after")
     def _check_printed(self) -> Self:
-        """Refuse a claim whose verdict needs a printed number, if `printed` is none."""
+        """Refuse a claim whose verdict needs a printed number, if `printed` is no number."""
         if not (self.untested or self.in_words):  # an untested claim gets no verdict
             try:
                 parse_printed(self.printed)  # raises for text without a number; result not used

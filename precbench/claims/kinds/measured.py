@@ -92,7 +92,7 @@ class OrderClaim(MeasuredClaim):
     def _best(
         self, outcomes: Outcomes, solvers: Sequence[str], checkpoint: int | None, at: str
     ) -> pd.Series:
-        """Return by split the best value of the solvers, or minus the gap of their two values."""
+        """Return by split the best value of the solvers; for "gap", minus the gap of two values."""
         columns = [self._read(outcomes, solver, checkpoint, at) for solver in solvers]
         by_split = pd.concat(columns, axis=1, join="inner")
         best = by_split.max(axis=1)

@@ -63,7 +63,7 @@ class ExactClaim(Claim):
         return self.ledger_row(Verdict.NOT_REPRODUCED, measured=measured, runs=1)
 
     def _read(self, reading: Reading, table: pd.DataFrame) -> tuple[str, bool]:
-        """Return the study's value under one reading, as text, and whether it is as printed."""
+        """Return the study's value under a reading, as text, and whether the print agrees."""
         rows = self.selected(table, {**self.cell, **reading.cell})
         if self.argmin is not None:
             rows = rows[rows[self.argmin].isin(self.among)]  # a row for each entry that competes
@@ -196,7 +196,7 @@ class RateClaim(Claim):
         trivial = self.trivial  # the slope of what does not obey the claim
         if trivial is None:  # a falling rate: no fall; a growing rate: a power more
             trivial = 0.0 if self.exponent < 0 else self.exponent + 1
-        n_informative = sum(slope.high < trivial for slope in slopes)  # surely steeper
+        n_informative = sum(slope.high < trivial for slope in slopes)  # surely below `trivial`
         n_slower = sum(slope.low > self.exponent for slope in slopes)  # than the rate
         measured, of_all = _slopes_in_words(slopes), f"of {len(curves)} curves"
         if n_slower:
