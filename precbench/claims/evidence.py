@@ -76,7 +76,7 @@ class Outcomes:
     def curves(
         self, dataset: str, solver: str, metric: str, part: str = "test"
     ) -> Mapping[Any, pd.DataFrame]:
-        """Return by split the checkpoints in order, from the first checkpoint with w other than 0."""
+        """Return by split the checkpoints in order, from the first checkpoint where w is not 0."""
         # A checkpoint has ``value`` (larger is better) and ``wall_seconds``. At w = 0, where the
         # cutting plane stays for its first rows, all scores are tied, and the value may be high.
         rows = self._curve(dataset, solver, metric, part).sort_values("checkpoint", kind="stable")
