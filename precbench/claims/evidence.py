@@ -38,7 +38,7 @@ class Outcomes:
 
     @cached_property
     def _curve_places(self) -> dict[Any, Any]:
-        return self._ok.groupby(_CELL, sort=False).indices
+        return self._ok.groupby(_CELL, sort=False).indices  # row numbers of all checkpoints
 
     def _curve(self, *key: str) -> pd.DataFrame:  # all checkpoints of a cell, with split as index
         self._cell(*key)  # raises if the cell is missing
@@ -52,7 +52,7 @@ class Outcomes:
         part: str = "test",
         checkpoint: int | None = None,
     ) -> pd.Series:
-        """Return by repetition the mean over its folds; leave out repetitions that lack a fold."""
+        """Return by repetition the mean over the folds, without repetitions that lack a fold."""
         if checkpoint is None:  # the final weights
             rows = self._cell(dataset, solver, metric, part)
         else:
@@ -76,16 +76,16 @@ class Outcomes:
     def curves(
         self, dataset: str, solver: str, metric: str, part: str = "test"
     ) -> Mapping[Any, pd.DataFrame]:
-        """Return the checkpoints by split, in order, from the first at which w is not 0."""
+        """Return by split the checkpoints in order, from the first checkpoint where w is not 0."""
         # A checkpoint has ``value`` (larger is better) and ``wall_seconds``. At w = 0, where the
         # cutting plane stays for its first rows, all scores are tied, and the value may be high.
         rows = self._curve(dataset, solver, metric, part).sort_values("checkpoint", kind="stable")
         has_begun = rows["rows_seen"] > 0  # before the first row w is 0
         value_at_zero = rows["value"].mask(has_begun).groupby(level="split").transform("max")
-        # w is not stored: it has left 0 once the value differs from that at 0, and later values
+        # w is not stored: w has left 0 once the value differs from the value at 0, and later values
         # count. Without a checkpoint at 0 all count: `value_at_zero` is NaN, unequal to any value.
         has_moved = (rows["value"] != value_at_zero).groupby(level="split").cummax()
-        rows = rows[has_moved | (rows["final"] & has_begun)]  # the last one, if a row was seen
+        rows = rows[has_moved | (rows["final"] & has_begun)]  # also the end, if rows were seen
         sign = -1 if metric in self.run.losses else 1
         rows = rows.assign(value=sign * rows["value"])[["value", WALL_SECONDS]]
         return dict(iter(rows.groupby(level="split")))
@@ -116,14 +116,14 @@ class Outcomes:
                 f"the results of {self.run.name} lack the points {', '.join(missing)} of the "
                 "sweep: run the experiment with these values"
             )
-        return values[list(points) or values.columns].dropna()  # splits that have all points
+        return values[list(points) or values.columns].dropna()  # only splits that have all points
 
-    def _trials(self, dataset: str, solver: str) -> pd.DataFrame:
+    def _trials(self, dataset: str, solver: str) -> pd.DataFrame:  # final rows, by split
         return self._cell(dataset, solver, self.run.metrics[0], "test")
 
     def _cell(self, dataset: str, solver: str, metric: str, part: str) -> pd.DataFrame:
-        rows = self._points(dataset, solver, metric, part)
-        if rows.index.has_duplicates:
+        rows = self._points(dataset, solver, metric, part)  # the final rows, with split as index
+        if rows.index.has_duplicates:  # several points of the sweep
             raise MissingError(
                 f"{metric} of {self.run.name} was measured at several points of the sweep, but "
                 "the claim needs one point: give the kind 'variation', or 'order' with the key 'at'"
@@ -161,14 +161,14 @@ class Outcomes:
 
 
 @dataclass
-class Evidence:
+class Evidence:  # what was measured, read from folders of results
     outcomes: dict[str, Outcomes] = field(default_factory=dict)  # by name of the experiment
     values: dict[str, pd.DataFrame] = field(default_factory=dict)  # of studies, by name
-    has_results: bool = False  # whether the folders hold any, even of smoke size
+    has_results: bool = False  # whether the folders hold results, even of smoke size
 
 
 def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
-    """Read experiments and studies from folders of results; smoke runs decide nothing."""
+    """Read experiments and studies from folders of results; leave out results of smoke size."""
     evidence, folder_of = Evidence(), dict[str, Path]()  # by name of the experiment or study
     for path, measured in _read_results(map(Path, folders)):
         evidence.has_results = True
@@ -177,7 +177,7 @@ def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
         name = measured.name
         if folder_of.setdefault(name, path) != path:
             raise InputError(
-                f"{folder_of[name]} and {path} both hold results of {name}; give only one of them"
+                f"{folder_of[name]} and {path} both hold results of {name}; give only one folder"
             )
         if isinstance(measured, Run):
             evidence.outcomes[name] = Outcomes(measured)
@@ -186,7 +186,7 @@ def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
     return evidence
 
 
-def _read_results(folders: Iterable[Path]) -> Iterator[tuple[Path, Run | Result]]:
+def _read_results(folders: Iterable[Path]) -> Iterator[tuple[Path, Run | Result]]:  # with folders
     for folder in folders:
         yield from ((path, read_values(path)) for path in find_result_folders(folder, "values.csv"))
         yield from ((path, read_run(path)) for path in find_result_folders(folder, "results.csv"))

@@ -14,7 +14,7 @@ from precbench.locations import shipped
 
 
 @dataclass(frozen=True)
-class LedgerRow:
+class LedgerRow:  # a claim with its measured value and verdict
     id: str
     paper: str
     where: str
@@ -26,7 +26,7 @@ class LedgerRow:
     deviation: str = ""  # ids of documented deviations, separated by spaces
     reason: str = ""
     spread: str = ""  # quartiles of our repetitions
-    smallest_error: float | None = None  # smallest relative error of the print that is detected
+    smallest_error: float | None = None  # smallest relative error of a print that we would detect
 
     @property
     def place(self) -> str:
@@ -66,7 +66,7 @@ def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list
 
 
 def updated(ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]) -> list[LedgerRow]:
-    """Return the new reference: for each claim of the ledger its new row, or the old one.
+    """Return the new reference: for each claim of the ledger the new row, or the old row.
 
     The new row is taken if more results cannot change its verdict, or if its runs are at least as
     many. An old row is returned with the place, the print and the deviations of the claim now.
@@ -80,7 +80,7 @@ def updated(ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]) -> list
 
 def _requote(old: LedgerRow, now: LedgerRow) -> LedgerRow:
     """Return the old row of a claim, with the place, print and deviations of the claim now."""
-    # But an exact number keeps its deviation: only a measurement says which reading agreed.
+    # But an exact number keeps the old deviation: only a measurement says which reading agreed.
     deviation = old.deviation if old.kind == "exact" else now.deviation
     if_it_holds = Verdict.WITH_DEVIATION if deviation else Verdict.REPRODUCED
     verdict = if_it_holds if old.verdict.holds else old.verdict
@@ -100,7 +100,7 @@ def _replaces(row: LedgerRow, before: LedgerRow) -> bool:  # in the new referenc
     return row.runs >= before.runs and (before.runs > 0 or not before.verdict.is_settled)
 
 
-def to_csv(ledger: Iterable[LedgerRow]) -> str:
+def to_csv(ledger: Iterable[LedgerRow]) -> str:  # numbers have four digits
     table = pd.DataFrame(map(vars, ledger), columns=[field.name for field in fields(LedgerRow)])
     return table.to_csv(index=False, lineterminator="\n", float_format="%.4g")
 
@@ -113,7 +113,7 @@ def reference_path() -> Path:
     return shipped("results/reference") / "ledger.csv"
 
 
-def read_ledger(path: Path) -> list[LedgerRow]:
+def read_ledger(path: Path) -> list[LedgerRow]:  # from a file that `to_csv` made
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
         return [_from_text(row) for row in table.to_dict("records")]
@@ -123,7 +123,7 @@ def read_ledger(path: Path) -> list[LedgerRow]:
         ) from None
 
 
-def _from_text(row: dict[Any, str]) -> LedgerRow:
+def _from_text(row: dict[Any, str]) -> LedgerRow:  # a row of the CSV file, by column
     typed: dict[str, Any] = {
         "smallest_error": float(row["smallest_error"]) if row["smallest_error"] else None,
         "runs": int(row["runs"]),

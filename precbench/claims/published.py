@@ -37,7 +37,7 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 _JOINED = ("cell", "by", "trivial")  # fields whose entries are joined when claims inherit them
 
 
-class _Row(Section):
+class _Row(Section):  # of a printed table
     printed: Items[str]
     fields: Fields = Field(default_factory=dict)
     best: str | None = None  # group of columns that the paper calls the best
@@ -77,10 +77,10 @@ class _Table(Section):
     @field_validator("rows")
     @classmethod
     def _fit_the_columns(cls, rows: dict[str, _Row], info: Any) -> Any:
-        """Refuse rows that have not one cell for each column, and exceptions in unknown columns."""
+        """Refuse rows without exactly a cell for each column, and exceptions in unknown columns."""
         columns = info.data.get("columns", {})  # checked before; {} if they were refused
         problems: list[Problem] = [
-            ((name, "printed"), f"has {len(row.printed)} cells, the table {len(columns)} columns")
+            ((name, "printed"), f"has {len(row.printed)} cells for {len(columns)} columns")
             for name, row in rows.items()
             if len(row.printed) != len(columns)
         ]
@@ -107,7 +107,7 @@ def _as_mapping(values: Any) -> Any:
     return {value: {} for value in values}
 
 
-_Values = Annotated[
+_Values = Annotated[  # the values of a name under ``for``, each with the fields that it brings
     dict[str | int | float, Fields], BeforeValidator(_as_mapping), Field(min_length=1)
 ]
 
@@ -119,7 +119,7 @@ class _Entry(Section):
 
     # Names, each with the values that it takes in turn; a value may bring fields.
     repeat: dict[Name, _Values] = Field(default_factory=dict, alias="for")
-    claims: Items["_Entry"] | None = None  # inherit these fields; None if this is a claim
+    claims: Items["_Entry"] | None = None  # inherit these fields; None if the entry is a claim
 
 
 class Deviation(Section):
@@ -130,10 +130,10 @@ class Deviation(Section):
     says: str
     ours: str
     evidence: str  # the command that shows why
-    reading: bool = False  # the text can mean ours, and no print decides: it is no departure
+    reading: bool = False  # whether the text can mean ours and no print decides: no departure
 
 
-class _Published(Section):
+class _Published(Section):  # the content of a file of claims
     paper: Name
     experiment: str
     common: Fields = Field(default_factory=dict)
@@ -141,7 +141,7 @@ class _Published(Section):
     claims: Annotated[tuple[_Entry, ...], Field(strict=False)] = ()
 
 
-class _Deviations(Section):
+class _Deviations(Section):  # the content of the file of deviations
     deviations: dict[Name, Deviation]
 
 
@@ -170,7 +170,7 @@ def _checked(documents: Iterable[tuple[Document, str]]) -> list[Claim]:
         problems: list[Problem] = []
         for keys, claim in _claims_of(document, config):
             if claim.id in claims:
-                problems += at(keys, [f"a second claim with the id {claim.id}"])
+                problems += at(keys, [f"a second claim has the id {claim.id}; give another id"])
             for deviation in claim.all_deviations():
                 problems += at(keys, unknown("deviation", deviation, deviations))
             claims[claim.id] = claim
@@ -196,7 +196,7 @@ class _Unchecked(NamedTuple):
     values: Mapping[str, Any]  # of placeholders such as {row}, by name
     places: Mapping[str, Keys]  # of inherited fields, by name; others are at `keys`
 
-    def place_of(self, field: str) -> Keys:
+    def place_of(self, field: str) -> Keys:  # of the mapping in which the field stands
         return self.places.get(field, self.keys)
 
 
@@ -259,7 +259,7 @@ def _repeated(entry: _Entry, outer: _Unchecked) -> Iterator[_Unchecked]:
             values={**outer.values, **{name: value for name, value, _ in triples}},
             places={**outer.places, **places, **dict.fromkeys(own, keys)},  # own fields: here
         )
-        if entry.claims is None:  # this is a claim itself
+        if entry.claims is None:  # the entry is a claim itself
             yield claim
         for number, inner in enumerate(entry.claims or ()):  # the claims inside inherit `claim`
             yield from _repeated(inner, claim._replace(keys=(*keys, "claims", number)))
@@ -310,7 +310,7 @@ def _best(table: _Table, name: str, row: _Row) -> Fields:
     best = table.groups[row.best]  # names of columns
     solvers = {column: fields["solver"] for column, fields in table.columns.items()}
     fields = _merged(table.common, row.fields)
-    # An order compares no digits, so it has no fields about them.
+    # An order compares no digits, and a claim of this kind has no fields about digits.
     of_order = {n: v for n, v in fields.items() if n not in ("power_of_ten", "logarithm")}
     return {
         **of_order,

@@ -46,7 +46,7 @@ class Verdict(StrEnum):
     @property
     def rank(self) -> int | None:
         """Place from best (0) to worst; None if nothing was decided."""
-        decided = list(Verdict)[:4]
+        decided = list(Verdict)[:4]  # the decisions, from best to worst
         return decided.index(self) if self in decided else None
 
     @property
@@ -148,7 +148,7 @@ def _distances(
     # squared distance is z' inv(C) z = (n - 1) |along z|^2; along = axes / s, by the SVD of all z.
     n, centre, spread = len(samples), samples.mean(axis=0), samples.std(axis=0)
     u, s, axes = np.linalg.svd((samples - centre) / spread, full_matrices=False)
-    used = s > 1e-9 * s[0]  # axes along which the repetitions vary by more than rounding
+    used = s > 1e-9 * s[0]  # axes along which repetitions vary by more than rounding; s[0]: most
     leverage, along = (u[:, used] ** 2).sum(axis=1), axes[used] / s[used, None]
     offset = (printed - centre) / spread  # z of the print
     # Our repetitions never leave the used axes: a print that leaves them is infinitely far out.
@@ -171,7 +171,7 @@ def _share(as_far: NDArray[np.bool_]) -> float:  # of True; the print counts as 
 def has_spread(sample: NDArray[np.float64]) -> bool:
     """Return whether the interquartile range is positive whichever repetition is left out."""
     ordered, n = np.sort(sample), len(sample)
-    # Leaving a repetition out moves a quartile by at most one place: the nearest places count.
+    # A quartile moves a place at most: inner places are compared. -(-a // 4) rounds a / 4 up.
     return bool(n > 3 and ordered[3 * (n - 2) // 4] > ordered[-(-(n - 2) // 4) + 1])
 
 
@@ -199,7 +199,7 @@ def sign_test(better: NDArray, worse: NDArray, chance: float = 0.5) -> tuple[int
 
 
 def mean_test(differences: ArrayLike) -> float:
-    """Return p of the one-sided t test whether the mean is above 0: small if the mean is."""
+    """Return p of the one-sided t test: a small p says that the mean of the values is above 0."""
     values = np.asarray(differences, dtype=float)
     mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
     if error <= 1e-12 * abs(mean) or error == 0:  # values equal but for rounding: no doubt is left
@@ -207,7 +207,7 @@ def mean_test(differences: ArrayLike) -> float:
     return float(stdtr(len(values) - 1, -mean / error))
 
 
-class Slope(NamedTuple):
+class Slope(NamedTuple):  # with the limits of an interval
     value: float
     low: float
     high: float

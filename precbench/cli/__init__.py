@@ -15,7 +15,7 @@ asked for (evaluate --fail-below); 130 interrupted.
 
 
 class _Precbench(MainGroup):
-    listed: ClassVar = {
+    listed: ClassVar = {  # "module:function" and a line of help, see `LazyGroup`
         "run": ("run:run", "Run experiments."),
         "plot": ("report:plot_results", "Redraw the tables and figures of finished runs."),
         "report": ("report:write_pages", "Write finished runs as HTML pages, to read or to mail."),
@@ -84,7 +84,7 @@ app.add_typer(
 )
 
 
-def _version(wanted: bool) -> None:
+def _version(wanted: bool) -> None:  # if `wanted`, print the version and exit
     if wanted:
         from precbench import __version__
 

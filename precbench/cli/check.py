@@ -86,15 +86,16 @@ def check_results(
     refuse_unknown("verdict", verdict, [*map(str, Verdict)])
     path = reference or reference_path()
     if not path.exists() and not update_reference:
-        raise InputError(f"reference {path} is missing; add --update-reference to write one")
+        raise InputError(f"reference {path} is missing; add --update-reference to write it")
+    # Judge all claims by the results.
     before = read_ledger(path) if path.exists() else []  # the reference so far
     evidence = read_evidence(results)
     measured = {*evidence.outcomes, *evidence.values}  # names of experiments and studies in RESULTS
-    evidence.values.update(_quick_studies(claims))  # numbers that follow from definitions
+    evidence.values.update(_quick_studies(claims))  # adds numbers that follow from definitions
     ledger = make_ledger(claims, evidence)
     new_reference = updated(ledger, before)  # keeps old verdicts where there are too few runs now
     changed = changes(new_reference if update_reference else ledger, before)  # verdicts that differ
-
+    # Write the ledger files; print the claims that are asked for; update the reference.
     store = Store(out or results[0])  # writes files whole or not at all
     store.folder.mkdir(parents=True, exist_ok=True)
     texts = {"csv": to_csv(ledger), "json": to_json(ledger), "md": ledger_markdown(ledger)}
@@ -104,7 +105,7 @@ def check_results(
         print(texts["json"], end="")
     else:
         about_results = {claim.id for claim in claims if claim.experiment in measured}
-        shows_all = show_all or paper is not None or verdict is not None  # also other claims
+        shows_all = show_all or paper is not None or verdict is not None  # not only `about_results`
         rows = [
             row
             for row in ledger
@@ -126,7 +127,8 @@ def check_results(
         Store(path.parent).write_text(path.name, to_csv(new_reference))
         return 0
     if not evidence.has_results:
-        print(f"precbench: no results in {', '.join(map(str, results))}", file=sys.stderr)
+        places = ", ".join(map(str, results))
+        print(f"precbench: no results in {places}; run an experiment first", file=sys.stderr)
         return _REGRESSED
     return report_regressions(changed)
 
@@ -135,12 +137,13 @@ def report_regressions(changed: Iterable[Change]) -> int:
     """Print the verdicts that are worse than in the reference; return exit code 4 if any, or 0."""
     worse = [change for change in changed if change.worse]
     for change in worse:
-        print(f"precbench: {change.id} was {change.before}, is {change.after}", file=sys.stderr)
+        verdicts = f"was {change.before} in the reference, is {change.after} now"
+        print(f"precbench: {change.id} {verdicts}", file=sys.stderr)
     return _REGRESSED if worse else 0
 
 
 def _print_verdicts(rows: Sequence[LedgerRow], verdict: str | None) -> None:
-    """Print claims that all have this verdict as one table; for None, tables by verdict."""
+    """Print the rows, which all have `verdict`, as a table; for None, as tables by verdict."""
     if verdict is not None:
         print_table(claims_table(rows, f"{verdict.capitalize()}: {len(rows)}"))
     elif rows:
@@ -153,7 +156,7 @@ def _print_verdicts(rows: Sequence[LedgerRow], verdict: str | None) -> None:
 
 
 def _quick_studies(claims: Sequence[Claim]) -> dict[str, pd.DataFrame]:
-    """Compute the quick studies, without data, that claims rest on; return their tables by name."""
+    """Compute the studies that claims read, if quick (without data); return values by name."""
     names = {claim.config for claim in claims if claim.reads_study} & {*list_configs()}
     configs = map(load_config, sorted(names))
     return {c.name: c.compute() for c in configs if isinstance(c, Study) and c.is_quick}

@@ -28,7 +28,7 @@ class _Indented(yaml.SafeDumper):
     """Indents lists, as the files of claims do."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        super().increase_indent(flow, False)
+        super().increase_indent(flow, indentless=False)  # whatever PyYAML asks
 
 
 def new_claims(
@@ -64,7 +64,7 @@ def new_claims(
     """Write a printed number, or a whole table, as an entry of a file of claims.
 
     The digits stay as printed. The entry is checked as `precbench validate` does, and its solvers,
-    data sets and metrics are looked up in the config. It is printed, or added to the file of --to.
+    data sets and metrics are looked up in the config. The entry is printed, or added with --to.
 
     \b
     Examples:
@@ -96,7 +96,7 @@ def new_claims(
     elif to is None:
         print(new_file, end="")
     else:
-        print(f"{to}: {count(len(claims), 'claim')} more")
+        print(f"{to}: {count(len(claims), 'claim')} added")
 
 
 def _add_entry(
@@ -105,7 +105,7 @@ def _add_entry(
     # Add an entry to a file of claims, created if missing; raise if the file would be invalid.
     # `head` has paper and experiment of the file; `key` names the list: claims or tables.
     if not to.name.endswith(SUFFIX):
-        raise InputError(f"--to {to}: a file of claims must be called NAME{SUFFIX}; rename it")
+        raise InputError(f"--to {to}: a file of claims must be called NAME{SUFFIX}; change --to")
     if to.exists():
         text = _with_entry(to, head, key, entry)
     else:  # without the key config, the file has the name of the config
@@ -117,7 +117,7 @@ def _add_entry(
     write_whole({to: text})
 
 
-def _parse_field(text: str) -> tuple[str, Any]:
+def _parse_field(text: str) -> tuple[str, Any]:  # "runs=5" becomes ("runs", 5)
     name, equals, value = text.partition("=")
     if not equals:
         raise InputError(f"{text!r} has no value; write FIELD=VALUE, for example runs=5")
@@ -133,11 +133,11 @@ def _cells(path: Path, columns: str, rows: str) -> dict[str, Any]:
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: {error}; save the table as CSV in UTF-8") from error
     if len(lines) < 2 or len(lines[0]) < 2:
-        raise InputError(f"{path}: no table; put names in its first row and first column")
+        raise InputError(f"{path}: no table; put names in the first row and the first column")
     header, *body = lines  # the corner, header[0], is not used
     for what, names in ("columns", header[1:]), ("rows", [name for name, *_ in body]):
         for i in repeats(names):  # indices of repeated names
-            raise InputError(f"{path}: two {what} are named {names[i]!r}; rename one")
+            raise InputError(f"{path}: two {what} are named {names[i]!r}; change a name")
     return {
         "columns": {name: {columns: name} for name in header[1:]},
         "rows": {name: {"fields": {rows: name}, "printed": cells} for name, *cells in body},
@@ -153,7 +153,7 @@ def _refuse_unknown_names(claims: list[Claim], experiment: Experiment) -> None:
     }
     problems = []
     for claim in claims:
-        metrics = [metric] if (metric := getattr(claim, "metric", "")) else []  # some have none
+        metrics = [metric] if (metric := getattr(claim, "metric", "")) else []  # not of all kinds
         for what, names in ("data set", claim.data), ("solver", claim.labels), ("metric", metrics):
             for name in names:
                 problems += unknown(f"{what} of {experiment.name}", name, known[what])  # or nothing
@@ -170,14 +170,14 @@ def _with_entry(path: Path, head: dict[str, str], key: str, entry: dict[str, Any
         if old.get(name) != value:
             raise InputError(f"{path} has {name}: {old.get(name)}, not {value}; give another file")
     indented = indent(_as_yaml([entry]), "  ")
-    # The key is found by the line breaks around it: a line break is put before the first line.
+    # The key is found by the line breaks around the key; the first line gets a line break before.
     before, key_line, after = f"\n{text}".partition(f"\n{key}:\n")
-    if not key_line:  # the file has no list under this key yet
+    if not key_line:  # the file has no list under `key` yet
         return f"{text.rstrip()}\n{key}:\n{indented}"
     return f"{before}{key_line}{indented}{after}".removeprefix("\n")
 
 
-def _as_yaml(data: Any) -> str:
+def _as_yaml(data: Any) -> str:  # in the style of the files of claims
     return yaml.dump(
         data,
         Dumper=_Indented,

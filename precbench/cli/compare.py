@@ -31,7 +31,7 @@ class CompareOptions(OwnRows):
     solver: Annotated[
         list[str] | None,
         typer.Option(
-            help="Method to compare; repeatable [default: those of configs/compare.yaml].",
+            help="Method to compare; repeatable [default: the methods of configs/compare.yaml].",
             autocompletion=completion.solvers,
         ),
     ] = None
@@ -45,7 +45,7 @@ class CompareOptions(OwnRows):
     ] = None
     prefer: Annotated[
         Literal["best", "simple"],
-        typer.Option(help="Choose the best method, or the simplest within a standard error of it."),
+        typer.Option(help="Choose the best method, or the simplest within a standard error."),
     ] = "best"
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the splits and solvers.")] = 0
     jobs: Annotated[
@@ -73,13 +73,13 @@ class CompareOptions(OwnRows):
 def compare(options: CompareOptions) -> int:
     """Compare methods for the top of your own list, and recommend one.
 
-    Linear methods, random features, trees and an ensemble of them are tuned and trained on 70 % of
-    the rows, and measured by the hits at the top of the others: as large a share of them as k is of
-    your list, which has --list-rows rows, or as many as the file. This is done on several random
-    splits; with --time, on the latest rows. The best method is the ensemble, unless another has
-    significantly more hits; without an ensemble, it is the one with the best DCG. Each other method
-    is equivalent, undecided or worse. The simplest of the best and its equivalents is recommended.
-    An interrupted comparison resumes.
+    Linear methods, random features, trees and an ensemble are tuned and trained on 70 % of the
+    rows, on several random splits. Methods are measured by the hits at the top of the other rows
+    (with --time, of the latest rows): the top is as large a share of these rows as k is of your
+    list, which has as many rows as the file, or --list-rows rows. The best method is the ensemble,
+    unless another method has significantly more hits; without an ensemble, the best DCG decides.
+    Each other method is equivalent, undecided or worse. The simplest of the best method and its
+    equivalents is recommended. An interrupted comparison resumes.
 
     \b
     Examples:
@@ -100,6 +100,7 @@ def compare(options: CompareOptions) -> int:
             check_target(option, path, {"the file of the rows": options.file})
     if options.open_list and options.config:
         raise InputError("--config and --open exclude each other: give one of the two")
+    # Read the table, and prepare the comparison: a config with its data.
     own, unlabelled = options.tables()  # unlabelled: the rows for --open
     column = options.gain_column  # `amounts`: the gain of each row, from this column
     amounts = None if column is None else read_amounts(own, column, "--gain-column")
@@ -121,9 +122,9 @@ def compare(options: CompareOptions) -> int:
     if own.frame is not None:  # a table with columns, not svmlight or npz
         _, columns = profile_columns(own, options.reading)
         tables = [columns_table(columns, f"The columns of {options.file.name}")]
-    del own  # frees its memory: the contest has the rows
+    del own  # frees the memory of the table: the contest has the rows
     console.print(f"{one_line(options.file.name)}: {_size_in_words(contest)}")
-    # Silent (as_json), without figures: `report_length` draws figures, when the length is known.
+    # Silent (as_json), without figures: `report_length` draws the figures once the length is known.
     run = RunOptions(jobs=options.jobs or cores(), out=options.out, as_json=True, no_plots=True)
     # The function that `prepared` returns is called at once, and trains the missing trials.
     summary = prepared(contest.experiment, run, str(options.config or ""), contest.plan.datasets)()
@@ -133,10 +134,10 @@ def compare(options: CompareOptions) -> int:
     choice, recipe = as_compared(
         contest, results, chosen, ks, list_rows=options.list_rows, worth=worth, amounts=amounts
     )
-    assert choice.length is not None and choice.expected is not None
+    assert choice.length is not None and choice.expected is not None  # set by `as_compared`
     # Print the choice; write the report, the model and the list of --open.
     command = _next_command(options, choice.expected.k)
-    headline, *sentences = choice.card  # what to use; why, and how sure that is
+    headline, *sentences = choice.card  # what to use; then why, and how sure the choice is
     console.print(headline, style="bold")
     console.print(*sentences, f"Next: {command}", "", sep="\n")
     print_table(choice_table(choice, contest.experiment.title), console)
@@ -154,7 +155,7 @@ def compare(options: CompareOptions) -> int:
         console.print(write_open(model, unlabelled, options))
     console.print(f"report: {Path(summary['folder']) / PAGE}, with tables and records beside it")
     if options.config:
-        console.print(f"to repeat it: precbench run {options.config}")
+        console.print(f"to repeat the comparison: precbench run {options.config}")
     if options.as_json:
         files = {"folder": summary["folder"], "model": options.save and str(options.save)}
         print(json.dumps({**files, **choice.to_dict()}, indent=1))
@@ -180,5 +181,5 @@ def _next_command(options: CompareOptions, k: int) -> str:
         return options.line("compare", [("save", "model.npz"), ("as_json", False)])  # no JSON
     words = ["precbench", "score", str(options.save), f"NEW{options.file.suffix}", "--top", str(k)]
     if options.id:
-        words += ["--id", options.id[0].split(",")[0]]  # score takes one id column
+        words += ["--id", options.id[0].split(",")[0]]  # of several, the first
     return shlex.join(words)

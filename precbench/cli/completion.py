@@ -8,7 +8,7 @@ from precbench.locations import config_names as configs
 __all__ = ["configs", "datasets", "solvers"]
 
 
-def _names(registry: str) -> Callable[[], Iterable[str]]:
+def _names(registry: str) -> Callable[[], Iterable[str]]:  # imports the registry when called
     return lambda: resolve_name(registry)
 
 

@@ -25,7 +25,7 @@ def fetch_data(
     """Download data sets from the mirror or the official addresses into the cache.
 
     Checksums are verified, and the rows are compared with the card. The cache is the folder
-    $PRECBENCH_CACHE, by default one in the user's cache folder. Exit code 3: no source has the
+    $PRECBENCH_CACHE, by default a folder in the user's cache folder. Exit code 3: no source has the
     files.
 
     \b
@@ -51,7 +51,7 @@ def fetch_data(
 def add_data(
     name: Annotated[str, _NAME],
     files: Annotated[
-        list[Path], typer.Argument(help="Files to copy; precbench data info lists those needed.")
+        list[Path], typer.Argument(help="Files to copy; precbench data info lists what is needed.")
     ],
     as_json: Json = False,
 ) -> None:

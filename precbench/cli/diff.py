@@ -52,7 +52,7 @@ def compare_results(
       precbench diff results/letter before/letter --json
       precbench diff results other-blas/results --tolerance 1e-9
     """
-    pairs, unpaired = _pairs(first, second)  # by experiment; names in one folder only
+    pairs, unpaired = _pairs(first, second)  # two folders each; names of other experiments
     differences = [_difference(read_run(one), read_run(other), tolerance) for one, other in pairs]
     same = not unpaired and not any(
         difference[name] for difference in differences for name in _UNEQUAL_COUNTS
@@ -72,39 +72,39 @@ def compare_results(
 
 
 def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str]]:
-    """Return the two folders of each common experiment, and the names in only one folder."""
+    """Return the two folders of each common experiment, and the names of other experiments."""
     folders = [find_result_folders(folder, "results.csv") for folder in (first, second)]
     if folders == [[first], [second]]:  # single experiments, maybe with other names
         return [(first, second)], []
     in_first, in_second = ({path.name for path in paths} for paths in folders)
-    both = sorted(in_first & in_second)
-    if not both:
+    common = sorted(in_first & in_second)
+    if not common:
         raise InputError(
             f"{first} and {second} have no experiment in common; give two folders with results "
             "of the same experiments"
         )
-    return [(first / name, second / name) for name in both], sorted(in_first ^ in_second)
+    return [(first / name, second / name) for name in common], sorted(in_first ^ in_second)
 
 
 def _difference(first: Run, second: Run, tolerance: float) -> dict[str, Any]:
     """Count the equal and the differing final values; compare the means of cells that differ."""
-    one, other = _finals(first), _finals(second)  # one value by cell and split
-    both = one.add_suffix("_first").join(other.add_suffix("_second"), how="inner")
-    a, b = both["value_first"].to_numpy(), both["value_second"].to_numpy()
+    finals_a, finals_b = _finals(first), _finals(second)  # a value by cell and split
+    common = finals_a.add_suffix("_first").join(finals_b.add_suffix("_second"), how="inner")
+    a, b = common["value_first"].to_numpy(), common["value_second"].to_numpy()
     with np.errstate(invalid="ignore"):  # inf - inf is NaN, which is not near
         near = np.abs(a - b) <= tolerance * np.maximum(np.abs(a), np.abs(b))
-    both["differs"] = ~((a == b) | near | (np.isnan(a) & np.isnan(b)))  # NaN in both: equal
+    common["differs"] = ~((a == b) | near | (np.isnan(a) & np.isnan(b)))  # NaN twice: equal
     cells = [
         _cell(dict(zip(_CELL, map(str, cell), strict=True)), rows, first.test_shares)
-        for cell, rows in both.groupby(level=_CELL, sort=False)  # cell: values of _CELL
+        for cell, rows in common.groupby(level=_CELL, sort=False)  # cell: values of _CELL
         if rows["differs"].any()
     ]
     return {
         "experiment": first.name,
-        "equal": int((~both["differs"]).sum()),
-        "differing": int(both["differs"].sum()),
-        "only_first": len(one.index.difference(other.index)),
-        "only_second": len(other.index.difference(one.index)),
+        "equal": int((~common["differs"]).sum()),
+        "differing": int(common["differs"].sum()),
+        "only_first": len(finals_a.index.difference(finals_b.index)),
+        "only_second": len(finals_b.index.difference(finals_a.index)),
         "cells": cells,
     }
 
@@ -116,9 +116,9 @@ def _finals(run: Run) -> pd.DataFrame:
 
 
 def _cell(place: dict[str, str], rows: pd.DataFrame, shares: dict[str, float]) -> dict[str, Any]:
-    # Compare the means of a cell, such as the AUC of a solver, over the splits of both runs.
+    # Compare the means of a cell, such as the AUC of a solver, over the splits that the runs share.
     # `place` names the cell; `shares` has the share of test rows of each data set. ``low`` to
-    # ``high`` is the paired 95 % interval of the difference, or None.
+    # ``high`` is the paired 95 % interval of the difference; None stands for no interval.
     pair = rows[["value_first", "value_second"]].dropna().to_numpy()
     first, second = pair.mean(axis=0) if len(pair) else (np.nan, np.nan)
     low = high = None
@@ -137,11 +137,11 @@ def _cell(place: dict[str, str], rows: pd.DataFrame, shares: dict[str, float]) -
     }
 
 
-def _json_number(value: float) -> float | None:
+def _json_number(value: float) -> float | None:  # None for NaN and inf, which JSON lacks
     return float(value) if np.isfinite(value) else None
 
 
-def _sentence(difference: dict[str, Any]) -> str:
+def _sentence(difference: dict[str, Any]) -> str:  # the counts that `_difference` returns, in words
     parts = [f"{difference['equal']:,} numbers are the same in both"]
     parts += [f"{n:,} {text}" for name, text in _UNEQUAL_COUNTS.items() if (n := difference[name])]
     return f"{difference['experiment']}: {', '.join(parts)}"
@@ -167,12 +167,12 @@ def _table(difference: dict[str, Any], first: Path, second: Path) -> Table:
     ]
     notes = [
         f"First: {first}; second: {second}.",
-        "Means over the splits that both have; the interval (95 %) is paired.",
+        "Means over the splits that both folders have; the interval (95 %) is paired.",
     ]
     if (n_more := len(difference["cells"]) - _MOST_ROWS) > 0:
-        notes.append(f"{n_more:,} more differ; --json lists all.")
+        notes.append(f"{n_more:,} more cells differ; --json lists all.")
     return text_table(difference["experiment"], header, rows, *notes)
 
 
-def _shown(value: float | None, form: str) -> str:
+def _shown(value: float | None, form: str) -> str:  # a dash for None
     return "–" if value is None else format(value, form)

@@ -51,21 +51,21 @@ def examine(as_json: Json = False) -> int:
 def _kernels() -> str:
     """Import all compiled kernels; return in words how many there are, and their names."""
     names = sorted(path.stem for path in _KERNELS.glob("*.pyx"))
-    # An installed package has the compiled modules only.
+    # An installed package has no .pyx files, only the compiled modules.
     names = names or sorted({path.name.split(".")[0] for path in _KERNELS.glob("*.so")})
     for name in names:
         importlib.import_module(f"precbench.kernels.{name}")
     return f"{len(names)} loaded ({', '.join(names)})"
 
 
-def _environment() -> dict[str, Any]:
-    importlib.import_module("scipy.linalg")  # so that its BLAS is listed
+def _environment() -> dict[str, Any]:  # the machine, and versions of packages
+    importlib.import_module("scipy.linalg")  # so that the BLAS of scipy is listed
     from precbench.store import environment
 
     return environment()
 
 
-def _extras() -> dict[str, str]:
+def _extras() -> dict[str, str]:  # by extra, "installed" or how to install
     return {
         extra: "installed"
         if all(map(find_spec, packages))
@@ -75,7 +75,7 @@ def _extras() -> dict[str, str]:
 
 
 def _cache() -> str:
-    """Describe the cache folder and the free disk space; raise if it is not writable."""
+    """Describe the cache folder and the free disk space; raise if the folder is not writable."""
     folder = cache_folder()
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
     place = "$PRECBENCH_CACHE" if os.environ.get("PRECBENCH_CACHE") else "the default cache folder"

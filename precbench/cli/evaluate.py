@@ -38,11 +38,11 @@ def evaluate(
         ),
     ] = None,
     against: Annotated[
-        Path | None, typer.Option(help="Another model file; the lists of both are compared.")
+        Path | None, typer.Option(help="Another model file, to compare the lists of two models.")
     ] = None,
     fail_below: Annotated[
         float | None,
-        typer.Option(metavar="HITS", help="Exit with code 5 if the list has fewer hits than this."),
+        typer.Option(metavar="HITS", help="Exit with code 5 if the list has fewer than HITS hits."),
     ] = None,
     as_json: Json = False,
     *,
@@ -51,7 +51,7 @@ def evaluate(
     """Count the hits of a model on new labelled rows, and compare them with its forecast.
 
     The forecast is the number of hits that `score` expects of this list, with an interval for 95 %
-    of such lists. The verdict is as forecast (JSON: kept), fewer or more. If scores are tied at the
+    of cases. The verdict is as forecast (JSON: kept), fewer or more. If scores are tied at the
     end of the list, hits are the mean over all orders of the tied rows. With --against, Fisher's
     exact test compares the hits among the rows that only one of the two lists has.
 
@@ -65,15 +65,13 @@ def evaluate(
     from precbench.advice.quality import quality_of
 
     loaded, encoding = load_model(model)
-    other = None if against is None else load_model(against)  # a model and its encoding
+    other = None if against is None else load_model(against)  # a pair: model, encoding
     quality = quality_of(loaded, str(model))  # as measured at the fit; may be None
-    label, positive = (
-        label or getattr(quality, "label", None),
-        positive or getattr(quality, "positive", None),
-    )
+    label = label or getattr(quality, "label", None)  # as at the fit, if not given
+    positive = positive or getattr(quality, "positive", None)
     is_hit = read_labels(file, label, positive, **options.layout) > 0  # of each row
     n_rows, n_pos = len(is_hit), int(np.count_nonzero(is_hit))
-    # Without --k, the k of the model, or else the default of fit
+    # Without --k, the k of the model counts, or else 0.25, the default of fit.
     k_given = (quality.k if quality else 0.25) if k is None else plain_value(k)
     if not n_pos and isinstance(k_given, float):
         raise InputError(
@@ -81,7 +79,7 @@ def evaluate(
             "number of rows"
         )
     length = resolve_k(k_given, n_pos, n_rows)  # number of rows on the list
-    # n_known: how many of the rows are training rows. Blocks are not all in memory at once.
+    # Rank the rows, read block by block, and count hits; n_known of the rows are training rows.
     scores, n_known = _scores(loaded, encoding, file, options)
     listed = _listing_probabilities(scores, length)  # of each row; 0 or 1, unless tied at the end
     hits = _count_hits(listed, is_hit)
@@ -112,10 +110,11 @@ def evaluate(
         result |= {"promised": forecast._asdict(), "verdict": verdict}
         counts = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); found {hits:g}, "
         lines.append(counts + ("as" if verdict == "kept" else f"{verdict} than") + " forecast")
-    if loaded.training_rows and (seen := loaded.training_rows.sentence(n_known, n_rows)):
-        lines.append(seen)
+    if loaded.training_rows and (sentence := loaded.training_rows.sentence(n_known, n_rows)):
+        lines.append(sentence)
     if other is not None:
-        other_listed = _listing_probabilities(_scores(*other, file, options)[0], length)
+        other_scores, _n_known = _scores(*other, file, options)
+        other_listed = _listing_probabilities(other_scores, length)
         result["against"] = comparison = _compare_lists(listed, other_listed, is_hit)
         lines.append(f"{against}: {_comparison_in_words(comparison)}")
     print(json.dumps(result) if as_json else "\n".join(lines))
@@ -143,22 +142,22 @@ def _listing_probabilities(scores: NDArray[np.float64], length: int) -> NDArray[
 
 
 def _count_hits(listed: NDArray[np.float64], is_hit: NDArray[np.bool_]) -> float:
-    return round(float(listed @ is_hit), 6)
+    return round(float(listed @ is_hit), 6)  # a tied row counts in part; sums of parts are rounded
 
 
 def _compare_lists(
     own: NDArray[np.float64], other: NDArray[np.float64], is_hit: NDArray[np.bool_]
 ) -> dict[str, Any]:
     # Compare the hits among the rows that only one of two lists has, by Fisher's exact test. `own`
-    # and `other` are probabilities that a row is listed. Return the hits of `other`, how many rows
-    # each list has alone (the same number), how many of these rows are hits, and the p-value.
+    # and `other` are probabilities that a row is listed. Return the hits of `other`, the number of
+    # rows that each list has alone (equal for both), the hits among these rows, and the p-value.
     from scipy.stats import fisher_exact
 
     only_own, only_other = np.maximum(own - other, 0), np.maximum(other - own, 0)
     n_rows, own_hits, other_hits = (  # ties make fractions, the test needs whole numbers
         round(float(n)) for n in (only_own.sum(), only_own @ is_hit, only_other @ is_hit)
     )
-    by_list = [[hits, n_rows - hits] for hits in (own_hits, other_hits)]  # hits, other rows
+    by_list = [[hits, n_rows - hits] for hits in (own_hits, other_hits)]  # hits and misses
     counts = {"rows": n_rows, "own": own_hits, "others": other_hits}
     return {"hits": _count_hits(other, is_hit), **counts, "p": float(fisher_exact(by_list).pvalue)}
 
@@ -174,5 +173,5 @@ def _comparison_in_words(comparison: dict[str, Any]) -> str:
     )
 
 
-def _hits(n: float) -> str:
+def _hits(n: float) -> str:  # "1 hit", "3 hits", "2.5 hits"
     return count(int(n), "hit") if n.is_integer() else f"{n:,.1f} hits"

@@ -22,7 +22,7 @@ class FitOptions(OwnRows):
         str | None,
         typer.Option(
             help="Solver, see precbench list solvers [default: hist-gradient-boosting; sgd-avg "
-            "for sparse rows and with --fourier].",
+            "with --fourier and for sparse rows].",
             autocompletion=completion.solvers,
         ),
     ] = None
@@ -70,11 +70,11 @@ def fit(options: FitOptions) -> None:
     """Fit a ranking model to your own file, estimate its quality, and save it.
 
     To estimate the quality, models are fitted to 70 % of the rows and measured at the top of the
-    others: as large a share of them as k is of your list, which has --list-rows rows, or as many as
-    the file. With --time, they are fitted to all earlier rows and measured on the period that
-    follows, a tenth of the rows by default. The quality is the mean over several such splits, with
-    a 95 % interval that allows for rows shared by splits; compare tells whether another method is
-    better. The importance of each column is measured, too; show prints it. The saved model is
+    other rows: as large a share of these rows as k is of your list, which has as many rows as the
+    file, or --list-rows rows. With --time, models are fitted to all earlier rows and measured on
+    the period that follows, by default a tenth of the rows. The quality is the mean over splits,
+    with a 95 % interval that allows for rows shared by splits; compare tells whether another method
+    is better. The importance of each column is measured, and printed by show. The saved model is
     fitted to all rows. During training, solvers cap k at the number of positives, with a warning.
     The columns of label, groups, time and weight are not features. Dates (2024-05-31,
     2024-05-31T18:00) are converted to days since the earliest one.
@@ -94,7 +94,7 @@ def fit(options: FitOptions) -> None:
       .npz                           arrays X and y, or data, indices, indptr,
                                      shape (CSR) and y
     """
-    from precbench.advice.fit import fit as fit_table  # which takes long to import
+    from precbench.advice.fit import fit as fit_table  # here, as the import takes long
     from precbench.advice.quality import describe_quality, quality_of
 
     worth, params = options.checked_worth(), _params(options)

@@ -27,7 +27,7 @@ class _VisibleStream:
     def write(self, text: str) -> int:
         return self.rich_proxied_file.write(visible(text))
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Any:  # all attributes but `write`
         return getattr(self.rich_proxied_file, name)
 
 
@@ -54,10 +54,10 @@ def harmless_streams() -> Iterator[None]:
 
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
-    """Print each warning in one line, and its repetitions not at all."""
+    """Print each warning of the block in one line, and only once."""
     printed = set()
 
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:  # called for each warning
         text = one_line(str(message))
         if text not in printed:
             print(f"precbench: warning: {text}", file=sys.stderr)
@@ -73,7 +73,7 @@ def one_line_warnings() -> Iterator[None]:
 
 
 class InGroups(TyperCommand):
-    """A command whose help shows the options of each panel under its title."""
+    """A command whose help shows the options of each panel under the panel's title."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, then the options of each panel, under headings of their own."""
@@ -91,12 +91,12 @@ class InGroups(TyperCommand):
 class LazyGroup(TyperGroup):
     """Commands by name; the module of a command is imported when it is used.
 
-    `listed` maps a name to ``module:function`` and its line in the list of commands.
+    `listed` maps a name to ``module:function`` and the line of help in the list of commands.
     """
 
     listed: ClassVar[Mapping[str, tuple[str, str]]]
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # adds placeholders for `listed`
         super().__init__(*args, **kwargs)
         placeholders = {
             name: TyperCommand(name, short_help=summary)
@@ -141,14 +141,14 @@ _EXHAUSTED = "no memory, process or thread is left: raise the limits that ulimit
 _REPORTED = PrecbenchError, KeyboardInterrupt, OSError, MemoryError, ImportError, RuntimeError
 
 
-def _exit_with(error: BaseException) -> NoReturn:
+def _exit_with(error: BaseException) -> NoReturn:  # prints a line; raises `error` if a bug
     text, code = _message_and_code(error)
     print(f"precbench: {text}", file=sys.stderr)
     raise SystemExit(code) from None
 
 
 def _message_and_code(error: BaseException) -> tuple[str, int]:
-    """Return message and exit code of an error that is no bug; raise any other, with traceback."""
+    """Return message and exit code of an error that is no bug; raise any other error itself."""
     match error:
         case PrecbenchError():
             return str(error), error.exit_code

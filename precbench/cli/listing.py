@@ -1,4 +1,4 @@
-"""``precbench list``."""
+"""``precbench list``: a function for each list returns the members, described in "about"."""
 
 import inspect
 import json
@@ -12,7 +12,7 @@ from precbench.errors import InputError
 from precbench.text import first_line
 
 
-def _solvers() -> list[dict[str, Any]]:
+def _solvers() -> list[dict[str, Any]]:  # for precbench list solvers
     from precbench.solvers import SOLVERS
 
     return [
@@ -26,7 +26,7 @@ def _solvers() -> list[dict[str, Any]]:
 
 
 def _about_solver(name: str) -> str:
-    """Describe a solver: first line of its docstring, preset parameters, package it needs."""
+    """Describe a solver: first line of the docstring, preset parameters, and required package."""
     from precbench.solvers import SOLVERS
 
     preset = getattr(SOLVERS[name], "keywords", {})  # a variant is a functools.partial
@@ -38,7 +38,7 @@ def _about_solver(name: str) -> str:
     return first_line(type(SOLVERS[name]())) + "".join(f" ({text})" for text in details if text)
 
 
-def _metrics() -> list[dict[str, Any]]:
+def _metrics() -> list[dict[str, Any]]:  # for precbench list metrics
     from precbench.metrics import METRICS
 
     return [
@@ -51,7 +51,7 @@ def _metrics() -> list[dict[str, Any]]:
     ]
 
 
-def _datasets() -> list[dict[str, Any]]:
+def _datasets() -> list[dict[str, Any]]:  # for precbench list datasets
     from precbench.data import DATASETS
 
     return [
@@ -67,7 +67,7 @@ def _datasets() -> list[dict[str, Any]]:
     ]
 
 
-def _configs() -> list[dict[str, Any]]:
+def _configs() -> list[dict[str, Any]]:  # for precbench list configs
     from precbench.experiment import list_configs, load_config
 
     configs = {name: load_config(name) for name in list_configs()}
@@ -102,7 +102,7 @@ def _claims() -> list[dict[str, Any]]:
     ]
 
 
-def _deviations() -> list[dict[str, Any]]:
+def _deviations() -> list[dict[str, Any]]:  # for precbench list deviations
     from precbench.claims import load_deviations
 
     return [
@@ -142,7 +142,7 @@ def list_(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List solvers, data sets, metrics, configs, claims or deviations, one line for each.
+    """List solvers, data sets, metrics, configs, claims or deviations, a line for each.
 
     Claims are published numbers and sentences, listed with their verdicts in the committed
     reference. Deviations are the places where an implementation deliberately differs from its
@@ -162,10 +162,10 @@ def list_(
     for option, value in {"paper": paper, "table": table, "verdict": verdict}.items():
         if value is None:
             continue
-        key = "place" if option == "table" else option  # to compare the members by
+        key = "place" if option == "table" else option  # name of the value in each member
         known = sorted({str(member[key]) for member in all_members if key in member})
         if not known:
-            raise InputError(f"--{option} selects claims and is of no use for {what}; leave it out")
+            raise InputError(f"--{option} selects claims, not {what}; leave --{option} out")
         if option == "verdict":  # also verdicts that no claim has now
             from precbench.claims.verdicts import Verdict
 

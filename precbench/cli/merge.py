@@ -29,7 +29,7 @@ def merge_results(
     out: Annotated[Path, typer.Option(help="Folder to merge into; results that are there stay.")],
     keep: Annotated[
         Path | None,
-        typer.Option(help="One of the folders: its records are kept where numbers differ."),
+        typer.Option(help="The one of the folders whose records are kept where numbers differ."),
     ] = None,
     config: Annotated[
         list[str] | None, typer.Option(help="Config file that precbench does not ship; repeatable.")
@@ -40,8 +40,8 @@ def merge_results(
 ) -> None:
     """Merge results of shards, or of several machines, and make tables and figures.
 
-    A trial with the same numbers in several folders becomes one record, that of OUT or else of the
-    first folder. A result replaces a trial that was skipped or failed, and nothing else is
+    A trial with equal numbers in several folders becomes one record: the record in OUT, or else in
+    the first folder. A result replaces a trial that was skipped or failed, and nothing else is
     overwritten. Folders may be merged in any order, before or after they are complete, and more
     than once; an interrupted merge can simply be repeated. Studies, which have no trials, are left
     out.
@@ -81,8 +81,8 @@ def merge_results(
                 console.print(f"tables and records: {target.folder}")
             else:
                 console.print(
-                    f"{summary['experiment']} is not a shipped config: to make its tables, give "
-                    "its file with --config, or run it with this --out"
+                    f"{summary['experiment']} is not a shipped config: to make tables, give the "
+                    "config file with --config, or run the config with this --out"
                 )
     if as_json:
         print(json.dumps(summaries, indent=1))
@@ -91,17 +91,17 @@ def merge_results(
 def _merges(
     folders: Sequence[Path], out: Path, keep: Path | None
 ) -> list[tuple[Store, list[Store], list[Store]]]:
-    """Return, for each experiment, its target, its sources, and the stores that win conflicts."""
+    """Return for each experiment the target, the sources, and the stores that win conflicts."""
     preferred = keep and keep.resolve()  # the folder whose records win conflicts
     if preferred and preferred not in {folder.resolve() for folder in (*folders, out)}:
         raise InputError(f"--keep {keep} is not merged; give one of FOLDERS or the folder of --out")
-    merges: dict[str, tuple[Store, list[Store], list[Store]]] = {}
+    merges: dict[str, tuple[Store, list[Store], list[Store]]] = {}  # by name of the experiment
     for folder in folders:
         for store in find_stores(folder):
             target = Store(out / store.folder.resolve().name)
             first_winners = [target] if preferred == out.resolve() else []
             _, sources, winners = merges.setdefault(target.folder.name, (target, [], first_winners))
-            sources.append(store)  # `sources` and `winners` are lists in `merges`
+            sources.append(store)  # fills a list in `merges`; so does `winners.append`
             if folder.resolve() == preferred:
                 winners.append(store)
     return [*merges.values()]
@@ -109,7 +109,7 @@ def _merges(
 
 def _note_request(target: Store, sources: list[Store]) -> dict[str, Any]:
     """Note in the target which trials were asked for; return how many the target has and lacks."""
-    requests = [store.request() for store in (target, *sources)]  # what each last run was to do
+    requests = [store.request() for store in (target, *sources)]  # what the last runs were to do
     present = set(target.keys())
     keys = present.union(*(request.keys for request in requests))  # all that was asked for
     shards = sorted({s for request in requests for s in request.shards}, key=Shard.parse)
@@ -138,7 +138,7 @@ def _sentence(summary: dict[str, Any]) -> str:
 def _config_of(
     name: str, known: Mapping[str, tuple[Experiment | Study, str]]
 ) -> tuple[Experiment | Study | None, str, bool]:
-    """Return the config of results, or None; its name; whether the results are of smoke size."""
+    """Return the config of results or None, the name of its file, and whether the size is smoke."""
     for candidate in dict.fromkeys((name, name.removesuffix("-smoke"))):  # both, if they differ
         if candidate in known:
             return *known[candidate], candidate != name  # smoke size: "-smoke" was removed
@@ -150,8 +150,8 @@ def _config_of(
 def _write_results(
     config: Experiment, name: str, smoke: bool, store: Store, mirror: str | None
 ) -> bool:
-    """Compute and write the results of the stored trials; return whether there are any."""
-    from precbench.experiment.plan import make_plan  # which take long to import
+    """Compute and write the results of the stored trials; return whether there are results."""
+    from precbench.experiment.plan import make_plan  # here, as these imports take long
     from precbench.score import write_results
 
     datasets = {record.dataset for record in store.records()}

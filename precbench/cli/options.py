@@ -35,7 +35,7 @@ Mirror = Annotated[str | None, typer.Option(help=MIRROR)]
 
 
 def refuse_unknown(what: str, value: str | None, known: Collection[str], listed: str = "") -> None:
-    if value is not None and value not in known:  # `listed`: what precbench list calls `known`
+    if value is not None and value not in known:  # `listed`: the precbench list that shows `known`
         raise InputError(f"unknown {what} {value!r}{nearest_or_all(value, known, listed)}")
 
 
@@ -55,7 +55,7 @@ def takes(options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callabl
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         # The command takes the options one by one; `function` gets one object of all options, last.
-        *parameters, _ = signature(function).parameters.values()  # _: for this object
+        *parameters, _ = signature(function).parameters.values()  # _: the parameter `options`
 
         @wraps(function)
         def command(**values: Any) -> Any:

@@ -16,7 +16,7 @@ from precbench.text import count, duration
 
 
 def to_fetch(part: Experiment) -> dict[str, int]:
-    """Return the most bytes to download for each data set that lacks files, by name."""
+    """Return by name, for data sets that lack files, the most bytes that a download can have."""
     sizes = {}
     for entry in part.datasets:
         if isinstance(entry, NamedData | StreamedCard):  # a data set with a card
@@ -30,7 +30,7 @@ def to_fetch(part: Experiment) -> dict[str, int]:
 def show_fetching(
     part: Experiment, sizes: dict[str, int], store: Store, console: Console
 ) -> dict[str, Any]:
-    """Print what to fetch, and return a summary; without the data no trial is known to be done."""
+    """Print what to fetch; return a summary, in which all trials are to run."""
     for name, size in sizes.items():
         console.print(f"to fetch: {name}, at most {size / 1e6:,.1f} MB")
     n_trials = len(part.trials())
@@ -50,7 +50,7 @@ def show_fetching(
 def show_outlook(
     plan: Plan, store: Store, trials: Collection[Trial], at_once: int, console: Console
 ) -> float:
-    """Print the trials of a run, of which `at_once` run at a time; return the expected seconds."""
+    """Print the trials of a run, `at_once` of them at a time; return the expected seconds."""
     for trial in trials:
         console.print(f"  {trial.title}")
     seconds = sum(expected_seconds(plan, store, trials)) / at_once

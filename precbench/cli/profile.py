@@ -44,7 +44,7 @@ def profile(options: ProfileOptions) -> int:
     options.checked_worth()  # refuses what compare would refuse
     own = options.table()
     profiled = profile_table(own, options.reading, options.allow or ())
-    n_rows, n_pos, n_copies, columns, table_error = profiled.values()  # in the order of its keys
+    n_rows, n_pos, n_copies, columns, table_error = profiled.values()  # of keys in this order
     rows = f"{one_line(options.file.name)}: {n_rows:,} rows"
     rows += "" if n_pos is None else f", {n_pos:,} positive ({n_pos / n_rows:.2%})"
     if options.groups is not None and options.groups in own.frame:
@@ -56,7 +56,7 @@ def profile(options: ProfileOptions) -> int:
     refusal, outlook = None, None
     if table_error is not None:  # compare would raise this error
         refusal = options.with_remedy("compare", table_error)
-        console.print(f"compare refuses it: {refusal}")
+        console.print(f"compare refuses the table: {refusal}")
     elif n_pos is not None:  # the label is known
         outlook = _outlook(options, own)
         console.print(outlook)
@@ -66,7 +66,7 @@ def profile(options: ProfileOptions) -> int:
 
 
 def columns_table(columns: Sequence[dict[str, Any]], title: str) -> Table:
-    """Lay out descriptions of columns, as `profile_columns` returns them; of many the first."""
+    """Lay out the first `_MOST_SHOWN` of the columns that `profile_columns` describes."""
     shown = columns[:_MOST_SHOWN]
     cells = [
         [
@@ -90,7 +90,7 @@ def _outlook(options: ProfileOptions, own: "OwnTable") -> str:
     from precbench.store import Store
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the profile has what they warn of
+        warnings.simplefilter("ignore")  # the profile shows what the warnings would say
         contest = prepare({"file": own, **options.reading}, options.lengths)
     store = Store(Path("results") / contest.experiment.name)  # has the times of an earlier compare
     trials = [trial for trial, _ in contest.plan.trials]

@@ -45,8 +45,8 @@ class RankOptions(RunOptions):
         str,
         typer.Option(
             "--parameters",
-            help="Parameters of the solver, as YAML: '{C: {tune: [0.1, 1, 10]}}' [default: those "
-            "that the survey chooses among, or for other solvers their defaults].",
+            help="Parameters of the solver, as YAML: '{C: {tune: [0.1, 1, 10]}}' [default: as in "
+            "the survey; for a solver outside the survey, the solver's defaults].",
         ),
     ] = ""
 
@@ -58,7 +58,7 @@ def rank(
     ],
     options: RankOptions,
 ) -> int:
-    """Train a method on the tasks of the survey, and rank it among the methods there.
+    """Train a method on the tasks of the survey, and rank the method among the methods there.
 
     Divisions, measures and tuning are those of the survey. The command resumes, and runs in shards
     or on a cluster, as run does. Writes OUT/rank-NAME.csv and .html.
@@ -70,7 +70,7 @@ def rank(
     """
     refuse_unknown("solver", name, SOLVERS, "solvers")
     survey_config = load(shipped("configs") / "top" / "survey.yaml").data
-    params = survey_config["solvers"].get(name) or {}  # as in the survey, or none
+    params = survey_config["solvers"].get(name) or {}  # as in the survey; {} for other solvers
     if options.parameters:
         params = parse(options.parameters, "--parameters").data
         if not isinstance(params, dict):
@@ -86,9 +86,10 @@ def rank(
     )
     # Quiet: tables of a single method say little; tables of the whole survey are shown below.
     summaries = run_all(map(str, paths), replace(options, quiet=True))
-    failed = int(any(map(has_failed, summaries)))  # the exit code
+    exit_code = int(any(map(has_failed, summaries)))
     if options.dry_run or options.shard or options.smoke:  # there is nothing to rank
-        return failed
+        return exit_code
+    # Rank the method among the methods of the survey; write and print the ranks.
     survey = _join_survey(collect(Path(summary["folder"]) for summary in summaries))
     ranks = standings(survey.values(AP))
     tables = [_standing(survey, label, ranks), _by_measure(survey, label), _by_task(survey, label)]
@@ -104,10 +105,10 @@ def rank(
     if options.as_json:
         print(json.dumps({"solver": name, **ranks.loc[label].to_dict()}, indent=1))
     console = screen(quiet=options.quiet or options.as_json)
-    print_table(tables[0], console)
+    print_table(tables[0], console)  # only the mean ranks; the page has all tables
     for path in contents:
         console.print(f"written: {path}")
-    return failed
+    return exit_code
 
 
 def _join_survey(table: pd.DataFrame) -> Survey:
@@ -158,13 +159,13 @@ def _by_measure(survey: Survey, label: str) -> Table:
         ranks = standings(values)
         own = ranks.loc[label]
         row = [measure.title, f"{len(values)}", f"{own['rank']:.1f}", f"{own['lost']:.1%}"]
-        rows.append([*row, f"{own['wins']:.0%}", str(ranks.index[0])])  # sorted by mean rank
+        rows.append([*row, f"{own['wins']:.0%}", str(ranks.index[0])])  # the best by mean rank
     header = ["measure", "tasks", "mean rank", "lost", "wins", "best mean rank"]
     return text_table("By measure", header, rows)
 
 
 def _by_task(survey: Survey, label: str) -> Table:
-    """Lay out, by task, average precision and rank of the method, beside the best of the others."""
+    """Lay out, by task, average precision and rank of the method, beside the best other method."""
     values = survey.values(AP)
     ranks = values.round(12).rank(axis=1, ascending=False)  # differences by rounding are ties
     best = values.drop(columns=label).idxmax(axis=1)

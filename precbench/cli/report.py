@@ -17,7 +17,7 @@ from precbench.report.html import ledger_about, render
 from precbench.report.table import text_table
 from precbench.store import find_result_folders
 
-_MARKS = ("results.csv", "illustration.json")  # written by an experiment, by a study
+_MARKS = ("results.csv", "illustration.json")  # files that show results: experiment, study
 
 
 def plot_results(
@@ -41,7 +41,7 @@ def plot_results(
 
 
 def finished_folders(results: Path) -> list[Path]:
-    """Return the folder if it holds results, or its subfolders that do."""
+    """Return the folders with results, `results` itself or folders in it; raise if none exist."""
     folders = find_result_folders(results, *_MARKS)
     if not folders:
         raise InputError(
@@ -58,8 +58,8 @@ def write_pages(
     """Write finished runs as HTML pages, to read or to mail.
 
     report.html in each folder of results holds tables, figures, protocol, verdicts on the published
-    numbers, and the trials behind each number with the command that repeats it. It is one file that
-    loads nothing. A folder of several gets an index.html.
+    numbers, and for each number the trials behind it with the command that repeats them. The report
+    is one file that loads nothing. A folder of several reports gets an index.html.
 
     \b
     Examples:
@@ -70,7 +70,7 @@ def write_pages(
     ledger = ledger_about(read_evidence([results]))
     rows, written = [], []
     for folder in folders:
-        page = write_report(folder, "changed", ledger).page  # draws figures only of new results
+        page = write_report(folder, "changed", ledger).page  # "changed": draws only new figures
         assert page is not None  # None only with "none" in place of "changed"
         content = "; ".join([page.fact, *page.marks])  # marks: warnings
         rows.append([page.title, page.source or "", content, page.verdicts])

@@ -27,7 +27,7 @@ from precbench.text import count, duration, one_line
 
 @dataclass(frozen=True)
 class _Run:
-    """A config, or some of its data sets and solvers, with the claims that these decide."""
+    """A config, or some of its data sets and solvers, with the claims that the run decides."""
 
     name: str
     config: Experiment | Study
@@ -93,7 +93,7 @@ def reproduce(
     options = RunOptions(
         jobs=jobs, dry_run=dry_run, out=out, mirror=mirror, as_json=as_json, no_stand_in=True
     )
-    for name, (chosen, datasets) in _chosen(targets).items():  # by config; `chosen`: claims by id
+    for name, (chosen, datasets) in _chosen(targets).items():  # name: config; chosen: claims by id
         runs += _planned(name, list(chosen.values()), datasets, options, missing)
     if not runs:
         raise DataUnavailableError("\n".join(missing.values()))
@@ -107,11 +107,11 @@ def reproduce(
     )
     if dry_run:
         return 0
-    summaries = [prepared(run.config, run.options, name=run.name)() for run in runs]  # runs them
-
+    summaries = [prepared(run.config, run.options, name=run.name)() for run in runs]  # () trains
+    # Judge the claims by the results, and print the verdicts.
     claims = [claim for run in runs for claim in run.claims]
     folders = dict.fromkeys(summary["folder"] for summary in summaries)
-    ledger = make_ledger(claims, read_evidence(filter(os.path.isdir, folders)))  # if they exist
+    ledger = make_ledger(claims, read_evidence(filter(os.path.isdir, folders)))  # existing folders
     if as_json:
         outcome = {"runs": summaries, "absent": missing, "ledger": list(map(vars, ledger))}
         print(json.dumps(outcome, indent=1))
@@ -132,13 +132,13 @@ def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str
             near = did_you_mean(target, data | papers | configs)
             raise InputError(
                 f"{target!r} is not a data set, paper or config with claims{near}; precbench list "
-                "claims shows all of them"
+                "claims shows all claims"
             )
         for claim in testable:
             if claim.is_about(target) or target in (claim.paper, claim.config):
                 claims, datasets = chosen.setdefault(claim.config, ({}, set()))  # filled in place
                 claims[claim.id] = claim
-                datasets |= {target} if target in data else {*claim.data}  # a data set: only that
+                datasets |= {target} if target in data else {*claim.data}  # a data set counts alone
     return chosen
 
 
@@ -165,12 +165,12 @@ def _planned(
         options,
         solvers=sorted(labels) or [next(iter(config.solvers))],  # any solver: only rows count
         datasets=available,
-        splits=None if labels else "0",  # counts of rows need a single trial
+        splits=None if labels else "0",  # without solvers to compare, one trial counts the rows
         timing=timing,
         jobs=1 if timing else options.jobs,
     )
-    # Nothing is trained: this estimates the time of the trials that are missing.
+    # With `dry_run` nothing is trained; the time of the missing trials is estimated.
     outlook = prepared(config, replace(selected, dry_run=True, quiet=True), name, loaded)()
     decided = [c for c in claims if not c.data or {*c.data} & {*available}]  # some need no data
-    n_trials = outlook["trials"] - outlook["cached"]
-    return [_Run(name, config, decided, selected, outlook["expected_seconds"], n_trials)]
+    seconds, n_trials = outlook["expected_seconds"], outlook["trials"] - outlook["cached"]
+    return [_Run(name, config, decided, selected, seconds=seconds, n_trials=n_trials)]

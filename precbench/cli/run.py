@@ -134,7 +134,7 @@ class RunOptions:
         bool,
         _files_option(
             "--no-stand-in",
-            help="Fail if data are missing; never leave them out or use synthetic data instead.",
+            help="Fail if data are missing; never leave data out, nor use synthetic data instead.",
         ),
     ] = False
     no_plots: Annotated[bool, _files_option("--no-plots", help="Draw no figures.")] = False
@@ -155,11 +155,11 @@ class RunOptions:
         return None if self.shard is None else Shard.parse(self.shard)
 
     @property
-    def rerun_statuses(self) -> frozenset[str]:
+    def rerun_statuses(self) -> frozenset[str]:  # that the words of --rerun stand for
         return frozenset(status for word in self.rerun or () for status in _RERUN[word])
 
     def folder(self, name: str) -> Path:
-        """Return the folder of the results of a config; a shard has its own."""
+        """Return the folder of the results of a config; a shard has a folder of its own."""
         shard = self.chosen_shard
         out = self.out if shard is None else shard.folder(self.out)
         return out / (f"{name}-smoke" if self.smoke else name)
@@ -171,7 +171,7 @@ class RunOptions:
             refuse_unknown("status", word, _RERUN)
 
 
-def _connect(options: RunOptions) -> "AbstractContextManager[Cluster | None]":
+def _connect(options: RunOptions) -> "AbstractContextManager[Cluster | None]":  # None: run here
     if options.cluster is None:
         return nullcontext()
     from precbench.runner.cluster import connect
@@ -180,7 +180,7 @@ def _connect(options: RunOptions) -> "AbstractContextManager[Cluster | None]":
 
 
 def has_failed(summary: dict[str, Any]) -> bool:
-    """Return whether a trial of a run has failed; a skipped trial has not."""
+    """Return whether a trial of a run has failed; a skipped trial counts as not failed."""
     return bool(summary["not_ok"].keys() - {"skipped"})
 
 
@@ -224,7 +224,7 @@ def _chosen(
 
 
 def _matching(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
-    # Return the known names that match any pattern, such as sgd-*. A pattern that matches none is
+    # Return the known names that match any pattern, such as sgd-*. A pattern without a match is
     # returned itself, so that `Experiment.select` refuses it.
     names: list[str] = []
     for pattern in patterns:
@@ -277,15 +277,15 @@ def _run(
         _train(plan, store, trials, options, cluster)
         if shard is not None:  # the tables are made once, of all shards together
             return _finish_shard(plan, store, keys, trials, options, console)
-        report, results = _measure(plan, store, part, options, console, name)
+        report, outcomes = _measure(plan, store, part, options, console, name)
     _present(store, console, report)
-    return _summary(plan, store, keys, trials) | results
+    return _summary(plan, store, keys, trials) | outcomes
 
 
 def _measure(
     plan: "Plan", store: Store, part: Experiment, options: RunOptions, console: Screen, name: str
 ) -> tuple["Report", dict[str, Any]]:
-    # Write results and report of the stored trials; return the report and its part of the summary.
+    # Write results and report of the stored trials; return the report, and entries of the summary.
     from precbench.score import final_means, not_ok, write_results
 
     store.require_lock()
@@ -295,7 +295,7 @@ def _measure(
     from precbench.report.folder import Report
 
     figures: Literal["none", "changed"] = "none" if options.no_plots else "changed"
-    report = Report([], []) if results.empty else write_report(store.folder, figures)
+    report = Report(tables=[], files=[]) if results.empty else write_report(store.folder, figures)
     return report, {"not_ok": not_ok(results, part), "values": final_means(results)}
 
 
@@ -315,7 +315,7 @@ def _finish_shard(
 
 
 def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) -> dict[str, Any]:
-    """Compute a study (never on the cluster), or with --dry-run show its name; return a summary."""
+    """Compute a study (never on a cluster), or with --dry-run show the name; return a summary."""
     from precbench.advice.report import write_report
     from precbench.runner.study import run_study
 
@@ -373,7 +373,7 @@ def _select_trials(
 
 def _summary(
     plan: "Plan", store: Store, keys: set[str], trials: dict[str, Trial]
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # `keys`: of all trials asked for; `trials`: those to run now
     return {
         "experiment": plan.experiment.name,
         "folder": str(store.folder),
@@ -395,9 +395,9 @@ def _train(
     """Train trials here or on a cluster, with a line or a bar that shows how many are done."""
     from precbench.runner import run_plan
 
-    # On a cluster at least 2, so that the records say "parallel": their times are not compared.
+    # On a cluster at least 2, so that records say "parallel", and no times are compared.
     n_workers = options.jobs if cluster is None else max(2, cluster.n_workers)
-    n_workers = 1 if options.timing else n_workers
+    n_workers = 1 if options.timing else n_workers  # one trial at a time
     outcomes = run_plan(
         plan, store, trials, n_workers=n_workers, elsewhere=None if cluster is None else cluster.run
     )
@@ -476,7 +476,7 @@ def run_all(configs: Iterable[str], options: RunOptions) -> list[dict[str, Any]]
     loaded = [(load_config(name), name) for name in configs]
     if options.cluster is None and not options.dry_run:
         first_config, _ = loaded[0]
-        _start_workers(first_config, options)  # they start while the data are read
+        _start_workers(first_config, options)  # processes, which start while data are read
     runs = [prepared(config, options, name) for config, name in loaded]  # functions to call
     with _connect(options) as cluster:
         if cluster is not None:
@@ -488,7 +488,7 @@ def run_all(configs: Iterable[str], options: RunOptions) -> list[dict[str, Any]]
 
 
 def _start_workers(config: Experiment | Study, options: RunOptions) -> None:
-    # Start the worker processes early, while the data are read, if trials are likely to run: they
+    # Start the worker processes early, while data are read, if trials are likely to run: processes
     # warm up (imports, a first small fit of perceptron-avg), which takes more than a second.
     has_results = (options.folder(config.name) / "results.csv").exists()
     if isinstance(config, Experiment) and (options.force or options.rerun or not has_results):

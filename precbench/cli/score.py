@@ -56,7 +56,7 @@ def score(
     drift: Annotated[
         Path | None,
         typer.Option(
-            help="JSON file to write: how far the rows are from those that the model was fitted to."
+            help="JSON file to write: how far the rows are from the training rows of the model."
         ),
     ] = None,
     strict: Annotated[
@@ -77,8 +77,8 @@ def score(
         int | None,
         typer.Option(
             min=1,
-            help="For each listed row, name this number of columns that raise its score most, and "
-            "the one that lowers it most; needs --top.",
+            help="For each listed row, name this number of columns that raise the score most, and "
+            "the column that lowers the score most; needs --top.",
         ),
     ] = None,
     refuse_gaps: Annotated[
@@ -118,7 +118,8 @@ def score(
       precbench score top.npz new.csv --top 100 --id customer --out top.csv \\
           --last top.csv --drift drift.json --strict
     """
-    others = {"the model": model, "the file of the rows": file}
+    # Refuse options that contradict each other, and a file to write that is also read.
+    others = {"the model": model, "the file of the rows": file}  # that no output may replace
     if out is not None:
         if as_json:
             raise InputError("--json and --out exclude each other: give one of the two")
@@ -134,6 +135,7 @@ def score(
     from precbench.model.drift import describe_drift
     from precbench.model.reasons import Listing
 
+    # Prepare what gathers drift, reasons, gaps and training rows while the rows are ranked.
     loaded, encoding = load_model(model)
     monitor = None if drift is None else loaded.drift()  # gathers what --drift reports
     explainer = None if explain is None else Listing(loaded, explain)  # keeps the rows to explain
@@ -142,7 +144,7 @@ def score(
     training_rows, n_seen = loaded.training_rows, 0  # n_seen: training rows ranked here
 
     def watch(X: Any, scores: NDArray[np.float64]) -> None:
-        # Pass a block of rows to `monitor`; add the number of its training rows to `n_seen`.
+        # Pass a block of rows to `monitor`; count training rows in the block into `n_seen`.
         nonlocal n_seen
         if monitor is not None:
             monitor.add(X, scores)
@@ -153,7 +155,7 @@ def score(
         columns = [*([row_id] if row_id else ()), *(keep or ())]  # to list beside the scores
         blocks = read_new_blocks(path, encoding, keep=columns, gaps=gaps, **options.layout)
         if probability:
-            loaded.probabilities([])  # raises for a model without them, before the rows are read
+            loaded.probabilities([])  # raises before the rows are read, if the model has none
         blocks = blocks if explainer is None else explainer.noting(blocks, gaps)
         listed = None if explainer is None else explainer.rows  # `rank_blocks` fills this
         ranking, n_rows = loaded.rank_blocks(blocks, top, n_jobs=-1, watch=watch, listed=listed)
@@ -204,7 +206,7 @@ def score(
 
 @contextmanager
 def _on_disk(file: Path) -> Iterator[Path]:
-    """Yield the path of the file of rows; for "-", of a temporary copy of standard input."""
+    """Yield the path of the rows: `file`, or for "-" a temporary copy of standard input."""
     if str(file) != "-":
         yield file
         return
@@ -224,7 +226,7 @@ def _read_names(earlier: Path, column: str) -> set[str]:
 
 
 def _compare_names(names: pd.Series, before: set[str]) -> dict[str, Any]:
-    """Count names on this list, on the earlier list and on both; `jaccard`: on both by all."""
+    """Count names on this list, the earlier list and both lists; `jaccard`: the share on both."""
     now = set(names.astype(str))
     again, n_union = len(now & before), len(now | before)
     return {"listed": len(now), "before": len(before), "again": again, "jaccard": again / n_union}

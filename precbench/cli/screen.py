@@ -33,9 +33,9 @@ class Screen(Console):
 
 
 def screen(*, quiet: bool = False, stderr: bool = False, **options: Any) -> Screen:
-    """Return a console for standard output or error; it wraps lines on a terminal only."""
+    """Return a console for standard output or error, which wraps lines on a terminal only."""
     stream = sys.stderr if stderr else sys.stdout
-    # `Screen` escapes text itself: it writes past a stream that would also escape rich's colours.
+    # `Screen` escapes text itself, and writes past a stream that would also escape rich's colours.
     stream = getattr(stream, "rich_proxied_file", stream)
     console = Screen(file=stream, highlight=False, markup=False, quiet=quiet, **options)
     console.soft_wrap = not console.is_terminal
@@ -60,7 +60,7 @@ def progress(
     started = shown = time.monotonic()  # shown: when a line was printed last
 
     def finished(job: "Job", record: Record) -> None:
-        # Advance the bar (`task` of `bars`, made below) by a trial; print a line if it is due.
+        # Advance the bar (`task` of `bars`, made below) by a trial; print a line if due.
         nonlocal n_done, n_failed, shown
         now, n_done = time.monotonic(), n_done + 1
         n_failed += record.status not in ("ok", "skipped")
@@ -70,7 +70,7 @@ def progress(
         outcome = f"{record.seconds or 0:.3g} s" if ok else one_line(record.reason)
         line = f"{job.trial.title}: {record.status}: {outcome}"
         tenths, tenths_before = (10 * n // n_trials for n in (n_done, n_done - 1))
-        tenth_or_minute = tenths > tenths_before or now > shown + 60  # has passed
+        tenth_or_minute = tenths > tenths_before or now > shown + 60  # whether a line is due
         if not has_bar:
             seconds = (now - started) / n_done * (n_trials - n_done)  # at the pace so far
             remaining = f"about {duration(seconds)} left" if seconds > 1 else ""

@@ -43,7 +43,7 @@ def show(
         str,
         typer.Argument(
             metavar="WHAT",
-            help="Model file, or a trial: its key, the beginning of it, or DATASET/SOLVER/SPLIT.",
+            help="Model file, or a trial: a key, the beginning of a key, or DATASET/SOLVER/SPLIT.",
         ),
     ],
     results: Annotated[
@@ -58,8 +58,8 @@ def show(
     features. --json lists all columns.
 
     For a trial: its record, with solver, data, chosen parameters, times and warnings; its metrics
-    and machine; which of solver and tuning have new versions, so that it would run again; and the
-    command that repeats it. Keys are in the `key` column of results.csv.
+    and machine; which of solver and tuning have new versions, so that the trial would run again;
+    and the command that repeats the trial. Keys are in the `key` column of results.csv.
 
     \b
     Examples:
@@ -76,7 +76,7 @@ def show(
 
 
 def _show_model(path: str, as_json: bool) -> None:
-    """Describe a model in words, or as JSON, with its quality if that was measured."""
+    """Print what a model is and its quality, if measured; in words, or as JSON."""
     from precbench.advice.importance import importance_table
     from precbench.advice.quality import describe_quality, quality_of
     from precbench.model.model import Model
@@ -107,7 +107,7 @@ def _show_model(path: str, as_json: bool) -> None:
     }
     print(f"{path}: {one_line(model.solver)}, {_kind(model)}")
     for name, lines in sections.items():
-        for i, line in enumerate(filter(None, lines)):  # empty lines are left out, and so sections
+        for i, line in enumerate(filter(None, lines)):  # a section of empty lines prints nothing
             text = one_line(line if i else f"{name}: {line}")  # the first line has the name
             indent = "    " if i else "  "
             print(fill(text, _WIDTH, initial_indent=indent, subsequent_indent="      "))
@@ -131,7 +131,7 @@ def _kind(model: "Model") -> str:
 
 
 def _provenance_in_words(provenance: _Provenance) -> str:
-    """Describe when a model was fitted, to how many rows, and by what they were weighted."""
+    """Describe when a model was fitted, to how many rows, and by which column rows are weighted."""
     parts = [f"on {provenance.fitted}"] if provenance.fitted else []
     if provenance.rows is not None and provenance.positives is not None:
         parts.append(f"to {provenance.rows:,} rows, {provenance.positives:,} positive")
@@ -140,7 +140,7 @@ def _provenance_in_words(provenance: _Provenance) -> str:
 
 
 def _columns(model: "Model") -> list[str]:
-    """Describe the first columns of the file that a model was fitted to, one in each line."""
+    """Describe the first columns of the file that a model was fitted to, a column in each line."""
     if model.encoding is None:
         return ["unnamed, of arrays in Python"]
     columns = model.encoding.columns
@@ -162,7 +162,7 @@ def _column(column: Column) -> str:
     return f"{column.name}: {content}{filled}"
 
 
-def _by_weight(model: "Model") -> "list[Member]":
+def _by_weight(model: "Model") -> "list[Member]":  # the heaviest member first
     return sorted(model.members, key=lambda member: -member.weight)
 
 
@@ -179,7 +179,7 @@ def _most_used(model: "Model") -> str:
 
 def _facts(
     path: str, model: "Model", provenance: _Provenance, quality: "Quality | None"
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # what --json prints
     features, trees = model.random_features, model.trees
     return {
         "model": path,

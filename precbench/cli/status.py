@@ -52,9 +52,9 @@ def show_status(
 
 def _status(store: Store) -> dict[str, Any]:
     # Return the state of an experiment: its trials by outcome, and what runs now.
-    # ``process`` is the id of the process that runs it, or None; ``asked``, ``done`` and ``left``
-    # count the trials of the last run, ``outcomes`` the records by status. ``seconds_left`` is
-    # estimated from the trials that this run has finished; None if it cannot be.
+    # ``process`` is the id of the process that runs trials, or None; ``asked``, ``done`` and
+    # ``left`` count the trials of the last run, ``outcomes`` the records by status.
+    # ``seconds_left`` is estimated from the trials that this run has finished, or None.
     request = store.request()
     records = (store.read(key) for key in request.keys)
     outcomes = Counter(str(record.status) for record in records if record is not None)
@@ -74,7 +74,7 @@ def _status(store: Store) -> dict[str, Any]:
 
 
 def _running(store: Store) -> list[dict[str, Any]]:
-    """Return the trials that run now, each with the seconds since it began."""
+    """Return the titles of the trials that run now, each with its seconds so far."""
     running = []
     for mark in sorted(store.running.glob("[0-9a-f]*")):  # a file per running trial, named by key
         with suppress(OSError):  # the trial has just ended
@@ -84,13 +84,14 @@ def _running(store: Store) -> list[dict[str, Any]]:
 
 
 def _seconds_left(store: Store, request: Request, pending: int) -> float | None:
+    # The pace of the run so far is assumed for the pending trials; None without a pace.
     n_finished = sum(moment >= request.started for moment in store.write_times(request.keys))
     elapsed = time.time() - request.started  # negative if the clock was set back
     return elapsed / n_finished * pending if n_finished and elapsed > 0 else None
 
 
 def _table(results: Path, states: list[dict[str, Any]]) -> Table:
-    """Lay out a row for each experiment, named with its shard if a single one was run."""
+    """Lay out a row for each experiment; if a single shard was run, the row names the shard."""
     rows = []
     for state in states:
         failed = [f"{n} {status}" for status, n in state["outcomes"].items() if status != "ok"]

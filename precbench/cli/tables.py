@@ -22,7 +22,7 @@ _GAP = 2  # blanks between columns
 
 
 def show_length(length: "Length", *, quiet: bool = False) -> None:
-    """Print a table of the hits and profit by length of a list, and a sentence on the best."""
+    """Print a table of hits and profit by length of a list, and a sentence on the best length."""
     from precbench.advice.length import length_table, profit_text
 
     console = screen(quiet=quiet)
@@ -35,7 +35,7 @@ def print_table(table: Table, console: Console | None = None) -> None:
     """Print a table as wide as the screen, without empty columns.
 
     Columns that find no room follow below, with the names of the rows again. Where bold cannot be
-    shown, as in a pipe, an asterisk marks it.
+    shown, as in a pipe, an asterisk marks bold text.
     """
     console = console or screen()
     asterisks = console.color_system is None  # whether an asterisk stands for bold
@@ -59,10 +59,10 @@ def print_table(table: Table, console: Console | None = None) -> None:
 
 
 class _Column:
-    """A column of texts, and the least width in which none of its words and numbers is split."""
+    """A column of texts, and the least width in which no word and no number is split."""
 
     def __init__(self, header: str, cells: list[Text]):
-        # `least` is this width, in characters; it is not 0.
+        # `least` is this width, in characters, and at least 1.
         self.cells = cells
         self.has_sentences = any(cell.cell_len > _SENTENCE for cell in cells)
         texts = [cell.plain for cell in cells]
@@ -74,33 +74,33 @@ class _Column:
 
 
 def _n_names(table: Table) -> int:
-    """Return how many first columns, not the last, tell all rows apart; 1 if no number does."""
+    """Return the least number of first columns that tell all rows apart; 1 if no number does."""
     texts = [[cell.text for cell in row] for row in table.rows]
-    some = range(1, len(table.header))
+    some = range(1, len(table.header))  # the last column is not a name
     return next((n for n in some if len({tuple(row[:n]) for row in texts}) == len(texts)), 1)
 
 
-def _text(cell: Cell, asterisks: bool) -> Text:
+def _text(cell: Cell, asterisks: bool) -> Text:  # bold text, with an asterisk if `asterisks`
     text = one_line(cell.text)
     return Text(f"{text} *" if asterisks else text, style="bold") if cell.bold else Text(text)
 
 
 def _blocks(names: list[_Column], others: list[_Column], width: int) -> list[list[_Column]]:
     """Divide the columns `others` into blocks that fit into `width` beside the columns `names`."""
-    beside = width - 1 - sum(column.least + _GAP for column in names)  # for a block; 1 is kept free
+    block_width = width - 1 - sum(column.least + _GAP for column in names)  # 1 place is kept free
     blocks: list[list[_Column]] = [[]]
-    room = beside
+    room = block_width
     for column in others:
         if blocks[-1] and column.least > room:
             blocks.append([])
-            room = beside
+            room = block_width
         blocks[-1].append(column)
         room -= column.least + _GAP
     return blocks
 
 
 def _grid(names: list[_Column], others: list[_Column], width: int) -> Grid:
-    """Lay out the columns of names and a block of others, without rows that are empty there."""
+    """Lay out the columns of names and of a block, without rows that are empty in the block."""
     columns = [*names, *others]
     least = sum(column.least + _GAP for column in columns) - 1  # with one free place at the end
     grid = Grid(

@@ -53,8 +53,8 @@ def find_trial(what: str, results: Path) -> tuple[Store, Record]:
 
 
 def _matching(what: str, results: Path) -> Iterator[tuple[Store, Record]]:
-    """Yield stores and records: `what` is the start of their keys, or DATASET/SOLVER/SPLIT."""
-    place, is_key = _PLACE.fullmatch(what), _KEY.fullmatch(what)  # never both
+    """Yield store and record of each match: `what` begins the key, or is DATASET/SOLVER/SPLIT."""
+    place, is_key = _PLACE.fullmatch(what), _KEY.fullmatch(what)  # one is None
     for store in map(Store, find_result_folders(results, "trials")):
         keys = store.keys()  # of all records: any record may have the place
         for key in keys if place else [key for key in keys if is_key and key.startswith(what)]:
@@ -66,7 +66,7 @@ def _matching(what: str, results: Path) -> Iterator[tuple[Store, Record]]:
 
 
 def _metrics(run: Run, trial: Record) -> list[dict[str, Any]]:
-    """Return the final values of a trial, as they stand in results.csv."""
+    """Return the final values of a trial, as in results.csv."""
     rows = run.results
     place = {
         "dataset": trial.dataset, "solver": trial.label,

@@ -37,7 +37,7 @@ def validate_configs(configs: Configs, as_json: Json = False) -> int:
     return 2 if any(report["mistakes"] for report in reports) else 0
 
 
-def _checked(name: str) -> dict[str, Any]:
+def _checked(name: str) -> dict[str, Any]:  # either what the file says, or the mistakes
     try:
         return {"config": name, "says": _content(name), "mistakes": []}
     except InputError as error:
@@ -45,9 +45,9 @@ def _checked(name: str) -> dict[str, Any]:
 
 
 def _content(name: str) -> str:
-    """Describe a file, such as "30 trials (3 solvers)" or "7 claims"; raise if it is invalid."""
+    """Describe a file, such as "30 trials (3 solvers)" or "7 claims"; raise for an invalid file."""
     if name.endswith(SUFFIX):
-        is_claims = Path(name).name != DEVIATIONS  # that file holds deviations, not claims
+        is_claims = Path(name).name != DEVIATIONS  # DEVIATIONS holds deviations, not claims
         n = len(read_claims(Path(name)) if is_claims else load_deviations(Path(name)))
         return count(n, "claim" if is_claims else "deviation")
     config = load_config(name)

@@ -125,7 +125,7 @@ class Experiment(Section):
     def _inherit_from_common(
         cls, metrics: Any, read: ValidatorFunctionWrapHandler, info: ValidationInfo
     ) -> Any:
-        return read(metrics) if "common" in info.data else ()  # metrics need a valid `common`
+        return read(metrics) if "common" in info.data else ()  # `_metric` needs a valid `common`
 
     @field_validator("plots")
     @classmethod
@@ -139,11 +139,11 @@ class Experiment(Section):
         return ("accuracy-time", "precision-k") if at_k else ("accuracy-time",)
 
     @model_validator(mode="after")
-    def _fit_together(self) -> "Experiment":
+    def _fit_together(self) -> "Experiment":  # refuse keys that do not fit
         refuse([*self._repeated(), *self._sweep_problems(), *self._inapplicable_keys()])
         return self
 
-    def _repeated(self) -> Iterator[Problem]:
+    def _repeated(self) -> Iterator[Problem]:  # names that stand twice in a list
         lists: dict[str, Sequence[str]] = {
             "datasets": [entry.name for entry in self.datasets],
             "metrics": [metric.label for metric in self.metrics],
@@ -181,8 +181,8 @@ class Experiment(Section):
         if problems := _shared_problems(path, name, by_place, self.solvers, self.metrics):
             return problems
         problems = [((*path, i), f"{values[i]} is repeated") for i in repeats(map(repr, values))]
-        # Metrics that differ in the swept parameter alone become equal at each of its values, so
-        # that the first value is enough to find them.
+        # Metrics that differ in the swept parameter alone become equal at each swept value, so that
+        # the first value is enough to find such metrics.
         labels = [metric.replace(**{name: values[0]}).label for metric in self.metrics]
         return problems + at(
             path, [f"makes metrics equal: {labels[i]}; remove a metric" for i in repeats(labels)]
@@ -198,7 +198,7 @@ class Experiment(Section):
             why = "has no meaning with split: time, which validates on the latest rows; remove this"
             yield from ((place, why) for place in given)
         streams = [e.name for e in self.datasets if isinstance(e, StreamedCard | StreamedFile)]
-        if streams:  # messages name the first one: for others only the name would differ
+        if streams:  # messages name the first stream: for others only the name would differ
             yield from self._stream_problems(streams[0], given)
 
     def _stream_problems(self, name: str, of_tuning: Sequence[Keys]) -> Iterator[Problem]:
@@ -253,7 +253,7 @@ class Experiment(Section):
         return self.model_copy(update=changes)
 
     def smoke_size(self) -> "Experiment":
-        """Return the experiment at its smoke size, which drops data sets: call `select` before."""
+        """Return the experiment at its smoke size, without some data sets: call `select` before."""
         smoke = self.smoke
         lengths = smoke.model_dump(include={"epochs", "max_iter", "n_estimators"})
         chosen = tuple(e for e in self.datasets if e.name in (smoke.datasets or ()))
@@ -263,11 +263,11 @@ class Experiment(Section):
             "protocol": self.protocol.model_copy(
                 update={"splits": self.protocol.indices[: smoke.n_splits]}
             ),
-            # `replace` ignores the parameters in `lengths` that a solver does not have.
+            # `replace` ignores parameters in `lengths` that the solver does not have.
             "solvers": {n: entry.replace(**lengths) for n, entry in self.solvers.items()},
             "checkpoints": smoke.checkpoints,
         }
-        if self.sweep is not None:  # by default its first and last value, or its only value
+        if self.sweep is not None:  # by default the first and last value, or the only value
             changes["sweep"] = {
                 name: smoke.sweep or (values[0], values[-1])[: len(values)]
                 for name, values in self.sweep.items()
@@ -287,8 +287,8 @@ class Experiment(Section):
     def trials(self) -> list[Trial]:
         """Return all trials, ordered by split, data set, sweep value and solver.
 
-        Solvers to compare are next to each other, so that a slow drift of the machine affects all
-        of them. Trials with the same key share one record.
+        Solvers to compare follow each other, so that a slow drift of the machine affects all these
+        solvers. Trials with equal keys share one record.
         """
         return [
             self._trial(index, dataset, sweep, label)
@@ -302,14 +302,14 @@ class Experiment(Section):
         protocol, entry = self.protocol, self.solvers[label]
         seed = trial_seed(protocol.seed, dataset.name, index)
         split_seed = seed
-        if protocol.split == "kfold":  # all folds of a repetition are of one division of the rows
+        if protocol.split == "kfold":  # one division of the rows makes all folds of a repetition
             repetition = index // protocol.folds
             # Repetition 0 has the seed, and so the folds, of a config without repetitions.
             purpose = ("folds", repetition) if repetition else ("folds",)
             split_seed = trial_seed(protocol.seed, dataset.name, *purpose)
         swept = dict([sweep] if sweep else [])
         given = {**self.common, **entry.params, **swept}  # of equal names the last wins
-        defaults = solver_defaults(entry.solver)  # given parameters of other names are left out
+        defaults = solver_defaults(entry.solver)  # of `given`, only names in `defaults` are used
         own_scaling = getattr(dataset, "scaling", None)  # goes before the scaling of the config
         return Trial(
             experiment=self.name,
@@ -396,18 +396,18 @@ class Study(Section):
     def is_quick(self) -> bool:
         return STUDIES[self.kind].quick
 
-    def compute(self) -> "pd.DataFrame":
+    def compute(self) -> "pd.DataFrame":  # the values of the study
         return STUDIES[self.kind].function(**self.arguments())
 
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:  # checked parameters, for the function of the study
         return _arguments(self.kind, self.parameters)
 
-    def smoke_size(self) -> "Study":
+    def smoke_size(self) -> "Study":  # the study with the parameters under ``smoke``
         return self.model_copy(update={"parameters": {**self.parameters, **self.smoke}})
 
 
 def _arguments(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Check the parameters of a study, and return them as its function takes them."""
+    """Check the parameters of a study; return the parameters as the study's function takes them."""
     return dict(_parameters_of(kind).model_validate(parameters))
 
 
@@ -430,7 +430,7 @@ def _parameters_of(kind: str) -> type[Section]:
 
 
 def load_config(config: str | Path) -> Experiment | Study:
-    """Read a config: a shipped one by its name (see `list_configs`), or a file.
+    """Read a config: a shipped config by its name (see `list_configs`), or a file.
 
     Where there is no such file, ``configs/NAME.yaml`` means the shipped config NAME.
     """
@@ -446,8 +446,8 @@ def load_config(config: str | Path) -> Experiment | Study:
 
 def from_document(document: Document, folder: Path) -> Experiment | Study:
     """Return the content of a config file, checked; relative paths in it start at `folder`."""
-    document = extended(document, folder)  # with the contents of the config that it extends
-    # A study has the key `study`; if that is misspelt, the key `parameters` shows a study.
+    document = extended(document, folder)  # with the contents of the config that is extended
+    # A study has the key `study`; if this key is misspelt, the key `parameters` shows a study.
     keys = set(document.data) if isinstance(document.data, dict) else set()
     if keys.isdisjoint({"study", "parameters"}):
         return validated(document, Experiment, folder)
@@ -468,7 +468,7 @@ def _shared_problems(
     solvers: Mapping[str, SolverEntry],
     metrics: Iterable[Metric] = (),
 ) -> list[Problem]:
-    """Return the problems that solvers and metrics have with a parameter that they share."""
+    """Return the problems that solvers and metrics have with a shared parameter."""
     # `path` is the place of `name` in the file; `values` are keyed by their places in the file.
     if name == "random_state":  # refused, whatever the solver and the value
         return at(path, parameter_problems("", name, None))
@@ -484,5 +484,5 @@ def _shared_problems(
         for metric in metrics_with_it:
             replaced = metric.replace(**{name: value})
             texts += [text for _, text in metric_problems(replaced.name, replaced.params)]
-        problems += at(place, texts[:1])  # the first is enough: most solvers have one constraint
+        problems += at(place, texts[:1])  # one text is enough: most solvers have equal constraints
     return problems

@@ -31,19 +31,19 @@ def check_division(rule: Split, dataset: Dataset) -> None:
     if rule.kind == "time" and dataset.time is None:
         raise InputError(
             f"data set {dataset.name} has no times, which protocol.split: time needs; name the "
-            "column of times beside its file (time: COLUMN), or set protocol.split to random"
+            "column of times beside the file (time: COLUMN), or set protocol.split to random"
         )
     keeps_groups = dataset.groups is not None and rule.groups == "keep"
     if isinstance(dataset, StreamedDataset) and keeps_groups:
         raise InputError(
             f"data set {dataset.name} has groups, but the rows of a stream are divided one by one, "
-            "which separates them; set protocol.groups to ignore, or remove stream: true from the "
-            "data set"
+            "which separates groups; set protocol.groups to ignore, or remove stream: true from "
+            "the data set"
         )
 
 
 def smallest_part(trial: Trial, dataset: Dataset) -> int:
-    """Return a rough lower bound of the number of rows of the smallest part; 1 if unknown."""
+    """Return roughly how many rows the smallest part has at least; 1 if unknown."""
     n_rows = dataset.X.shape[0]
     test_share = trial.split.test_share(n_rows)
     if test_share is None or trial.split.kind == "time":  # a time window has no exact share
@@ -55,8 +55,8 @@ def smallest_part(trial: Trial, dataset: Dataset) -> int:
 
 
 def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
-    """Return the numbers of positives and of all rows in "training", "test" and "validation"."""
-    # There are validation rows only if the trial has candidates to compare on them.
+    """Return by part ("training", "test", "validation") the numbers of positives and of rows."""
+    # There are validation rows only if the trial has candidates to compare.
     if isinstance(dataset, StreamedDataset):
         streams = divide_stream(trial, dataset)
         parts = {"training": streams.train, "test": streams.test}
@@ -99,7 +99,7 @@ def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
         fit, validation = validation_split(
             dataset.y[train], trial.validation_size, [trial.seed, "validation"], groups, time
         )
-    except InputError:  # too few validation rows, which matters only if candidates need them
+    except InputError:  # too few validation rows, which matters only if there are candidates
         if trial.candidates and trial.folds is None:
             raise
         return RowSplit(train, test), len(train)
@@ -119,7 +119,7 @@ def divide_into_folds(
     if dataset.groups is not None and trial.split.groups == "keep":
         _, groups = np.unique(dataset.groups[rows], return_inverse=True)  # ids from 0
     ids = np.arange(len(rows)) if groups is None else groups  # rows of one id stay together
-    most = min(len(np.unique(ids[y == label])) for label in (-1.0, 1.0))  # folds: each needs both
+    most = min(len(np.unique(ids[y == label])) for label in (-1.0, 1.0))  # folds with both classes
     if most < 2:
         raise InputError(
             f"data set {dataset.name}: the training rows of split {trial.split.index} cannot be "
@@ -128,7 +128,7 @@ def divide_into_folds(
     seed = trial_seed(trial.seed, "folds")
     rule = StratifiedKFold if groups is None else StratifiedGroupKFold
     folds = rule(min(trial.folds, most), shuffle=True, random_state=seed).split(y, y, groups)
-    # Large groups may leave a fold, or all others together, with one class: the fold is dropped.
+    # Large groups may leave one class in a fold, or in all other rows: the fold is dropped.
     usable = [(fit, fold) for fit, fold in folds if len({*y[fit]}) == len({*y[fold]}) == 2]
     if not usable:
         raise InputError(
@@ -157,9 +157,9 @@ def divide_stream(trial: Trial, dataset: StreamedDataset) -> StreamDivision:
 
 
 def _test_rows(rule: Split, dataset: StreamedDataset) -> Keep:
-    """Return a function that maps row numbers to whether they are test rows."""
+    """Return a function that tells which of an array of row numbers are test rows."""
     if rule.kind == "provided":
-        n_train = dataset.n_train or 0  # never None here: `check_division` refuses that
+        n_train = dataset.n_train or 0  # never None here: `check_division` refuses None
         return lambda numbers: numbers >= n_train
     # A row draws a number from [0, 1) by seed and purpose; `share` accepts an interval.
     if rule.kind == "random":
@@ -172,12 +172,12 @@ def share(low: float, high: float, *key: Hashable) -> Keep:
     return partial(in_share, key=key, low=low, high=high)
 
 
-def all_but(keep: Keep) -> Keep:
+def all_but(keep: Keep) -> Keep:  # a function that accepts the rows that `keep` does not accept
     return lambda rows: ~keep(rows)
 
 
 def in_share(
     rows: NDArray[np.int64], key: Sequence[Hashable], low: float, high: float
-) -> NDArray[np.bool_]:
+) -> NDArray[np.bool_]:  # whether each row draws a number from [low, high)
     drawn = uniforms(rows, *key)  # a number in [0, 1) for each row, which the key determines
     return (low <= drawn) & (drawn < high)

@@ -44,8 +44,8 @@ class Plan:
     @property
     def protocol(self) -> str:
         """How rows are divided, in words, such as ``70/30 random split, 5 splits``."""
-        # There are words for each kind of split. Those of the protocol's kind are returned, with
-        # those of "provided" for data sets that have this split of their own.
+        # There are words for each kind of split. The words for the protocol's kind are returned,
+        # with the words for "provided" if data sets have their own, provided split.
         protocol = self.experiment.protocol
         splits = count(len(protocol.indices), "split")
         drawn = "stratified" if protocol.stratified else "random"
@@ -102,7 +102,7 @@ def make_plan(
 ) -> Plan:
     """Return the plan of an experiment: load its data, compute and check the keys of its trials."""
     # `only` names the data sets to load, `datasets` are data sets loaded already. Without
-    # `stand_ins`, a missing data set is an error whatever its ``on_missing`` says.
+    # `stand_ins`, a missing data set is an error, whatever ``on_missing`` says in the config.
     from precbench.experiment.samples import read_data
 
     experiment = experiment.smoke_size() if smoke else experiment
@@ -138,21 +138,21 @@ def make_plan(
 
 
 def _refuse_two_limits(trials: Iterable[tuple[Trial, str]]) -> None:
-    """Refuse trials that differ in their limit only: they have one key, and so one record."""
+    """Refuse trials that differ in the limit only: they would share one key and one record."""
     first_with_key: dict[str, Trial] = {}
     for trial, key in trials:
         other = first_with_key.setdefault(key, trial)
         if other.limit != trial.limit:
             raise InputError(
                 f"the solvers {other.label!r} and {trial.label!r} differ in limit only, and one "
-                "experiment stores one result for both; remove one, or run them in two experiments"
+                "experiment stores one result for the two; remove a solver, or use a second config"
             )
 
 
 def _refuse_too_few_rows(
     experiment: Experiment, trials: Iterable[Trial], datasets: Mapping[str, Dataset], smoke: bool
 ) -> None:
-    """Refuse metrics that need more positives or rows than a part that they are measured on has."""
+    """Refuse a metric if a part that is measured has too few positives or rows for the metric."""
     checked = set[tuple[Any, ...]]()  # cases: the trials of a case have equal parts and metrics
     for trial in trials:
         dataset = datasets[trial.dataset.name]
@@ -162,8 +162,8 @@ def _refuse_too_few_rows(
             continue
         checked.add(case)
         metrics = experiment.metrics_at(trial.sweep)
-        metrics_of = dict.fromkeys(experiment.parts, metrics) | {"validation": tuned_by}  # by part
-        # Dividing the rows takes time. It is left out if every metric could be measured on 1
+        metrics_of = dict.fromkeys(experiment.parts, metrics) | {"validation": tuned_by}  # per part
+        # Dividing the rows takes time, and is left out if every metric could be measured on 1
         # positive among half of the rows that the smallest part is expected to have.
         fewest = 1, max(1, smallest_part(trial, dataset) // 2)  # positives, rows
         if not any(_shortage(metric, fewest) for metric in (*metrics, *tuned_by)):
@@ -185,7 +185,7 @@ def _refuse_too_few_rows(
 
 
 def _shortage(metric: Metric, size: tuple[int, int]) -> str:
-    """Return why `size` (positives, rows) is too small for a metric; "" if it is not."""
+    """Return why `size` (positives, rows) is too small for a metric; "" if `size` is enough."""
     try:
         metric.check_size(*size)
     except InputError as error:
@@ -193,5 +193,5 @@ def _shortage(metric: Metric, size: tuple[int, int]) -> str:
     return ""
 
 
-def _key(trial: Trial, datasets: Mapping[str, Dataset]) -> str:
+def _key(trial: Trial, datasets: Mapping[str, Dataset]) -> str:  # of the trial's record
     return key_of(trial.description(datasets[trial.dataset.name].sha256))

@@ -95,13 +95,13 @@ class InMemory:
         return len(self.y)
 
     def train(self, solvers: Sequence[Any], traces: Sequence[Trace]) -> None:
-        """Fit one solver, or several whose visits to the rows are the same."""
+        """Fit a solver, or solvers with equal visits to the rows; traces record the fits."""
         if len(solvers) == 1:  # a single solver may lack `visits`, which `fit_together` needs
             solvers[0].fit(self.X, self.y, trace=traces[0])
         else:
             fit_together(list(map(Fit, solvers, traces)), self.X, self.y)
 
-    def scored_by(self, solver: Ranker) -> NDArray[np.float64]:
+    def scored_by(self, solver: Ranker) -> NDArray[np.float64]:  # the scores of all rows
         return solver.decision_function(self.X)
 
     def scores(
@@ -119,8 +119,8 @@ class InMemory:
 class Streamed:
     """Rows that are read again at every pass; `name` is used in messages.
 
-    Once they are used, labels and the scores under one weight vector are in memory, 16 bytes a row;
-    of few rows, the scores under several weight vectors.
+    Once used, the labels and the scores under one weight vector are in memory, 16 bytes a row; of
+    few rows, the scores under several weight vectors.
     """
 
     X: RowStream
@@ -134,33 +134,33 @@ class Streamed:
         return self.X.shape[0]
 
     @cached_property
-    def y(self) -> NDArray[np.float64]:
+    def y(self) -> NDArray[np.float64]:  # read from the stream once
         return self.X.labels()
 
     def train(self, solvers: Sequence[Any], traces: Sequence[Trace]) -> None:
         """Fit solvers on the shuffled rows, or in stored order with ``shuffle=False``."""
-        # The clock runs while blocks are read and shuffled: that is the cost of streaming.
+        # The clock runs while blocks are read and shuffled, which is the cost of streaming.
         n_rows, n_features = self.X.shape
         if not 0 < self.X.n_pos < n_rows:
             raise InputError(
                 f"{self.name} has {n_rows:,} rows, {self.X.n_pos:,} of them positive; a ranking "
                 "needs rows of both classes: set another protocol.seed, or take more rows"
             )
-        first = solvers[0]  # all have the same shuffle, seed and batch size
+        first = solvers[0]  # all solvers have one shuffle, seed and batch size
         rng = None if first.shuffle is False else np.random.default_rng(first.random_state)
         fits = list(map(Fit, solvers, traces))  # each solver with its trace
         fit_pieces_together(fits, n_features, lambda: self.X.visits(first.batch_size, rng))
 
-    def scored_by(self, solver: LinearRanker) -> NDArray[np.float64]:
+    def scored_by(self, solver: LinearRanker) -> NDArray[np.float64]:  # scores of all rows
         [scores] = self.scores(solver.coef_[np.newaxis], [getattr(solver, "intercept_", 0.0)])
         return scores
 
     def scores(
         self, weights: NDArray[np.float64], intercepts: Intercepts = None
     ) -> Iterator[NDArray[np.float64]]:
-        """Yield the scores of all rows under each weight vector; a reading serves several."""
+        """Yield the scores of all rows under each weight vector; a reading serves `at_once`."""
         models = _with_intercepts(weights, intercepts)
-        at_once = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))  # models whose scores find memory
+        at_once = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))  # models, whose scores are stored
         for first in range(0, len(models), at_once):
             batch = models[first : first + at_once]  # pairs of weights and intercept
             scores = np.empty((len(batch), self.n_rows))
@@ -186,7 +186,7 @@ Sample: TypeAlias = InMemory | Streamed
 
 
 class Rows:
-    """The rows of a trial, scaled; each part is prepared once, when it is first used."""
+    """The rows of a trial, scaled; each part is prepared once, at the first use."""
 
     def __init__(self, trial: Trial, dataset: Dataset):
         self._trial, self._dataset = trial, dataset
@@ -198,7 +198,7 @@ class Rows:
 
     @cached_property
     def training(self) -> Sample:
-        """All training rows, read-only, since they may serve several trials."""
+        """All training rows; the arrays are made read-only, since they may serve several trials."""
         if isinstance(self._dataset, StreamedDataset):
             return self._streamed("training", self._streams.train)
         X, _prepare = self._prepared
@@ -216,17 +216,17 @@ class Rows:
         (train, test), _n_fit = self.split
         X = self._dataset.gathered(test, train)  # gaps are filled in from the training rows
         if self._trial.scaling != "none" or self._trial.fourier is not None:
-            _, prepare = self._prepared  # prepares the training rows as well
+            _, prepare = self._prepared  # also prepares the training rows
             X = prepare(X)
         return InMemory(X, self._dataset.y[test])
 
-    def part(self, name: str) -> Sample:
+    def part(self, name: str) -> Sample:  # named "training" or "test"
         return self.test if name == "test" else self.training
 
     @cached_property
     def divisions(self) -> Sequence[tuple[Any, Any]]:
         """Pairs: training rows to fit candidates to, and training rows to compare candidates on."""
-        # Rows are given by a slice or by places; of a stream, by a function that accepts them.
+        # Rows are a slice or places among the training rows; of a stream, a function picks rows.
         trial = self._trial
         if isinstance(self._dataset, StreamedDataset):
             validation = self._streams.validation
@@ -283,12 +283,12 @@ def _subsample_rows(dataset: Dataset, rows: int) -> Dataset:
     rare, fewest = int(np.argmin(sizes)), round(_LEAST_SHARE * rows)  # `rare`: place in `sizes`
     if sizes[rare] <= fewest:
         sizes[rare] = min(fewest, len(members[rare]))
-        sizes[1 - rare] = rows - sizes[rare]  # the other class
+        sizes[1 - rare] = rows - sizes[rare]  # of the common class
     drawn = [
         rng.choice(numbers, min(size, len(numbers)), replace=False)
         for numbers, size in zip(members, sizes, strict=True)
     ]
-    # In stored order, so that the provided training rows stay the first ones.
+    # In stored order, so that the provided training rows stay in front.
     chosen = np.sort(np.concatenate(drawn))
     return replace(
         dataset,

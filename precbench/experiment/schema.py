@@ -16,8 +16,8 @@ _LABELLED = {"$ref": "#/$defs/LabelledSolver"}
 def config_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a config file, with the members of all registries.
 
-    It accepts whatever `load_config` does; what depends on several keys, or on data, only
-    `load_config` checks.
+    The schema accepts whatever `load_config` accepts; only `load_config` checks what depends on
+    several keys, or on data.
     """
     # Pydantic's schemas know types only. Below, other forms and the registries' names are added.
     experiment, study = Experiment.model_json_schema(), Study.model_json_schema()
@@ -54,11 +54,11 @@ def config_schema() -> dict[str, Any]:
     }
 
 
-def _listed(items: dict[str, Any]) -> dict[str, Any]:
+def _listed(items: dict[str, Any]) -> dict[str, Any]:  # the schema of a list of `items`
     return {"type": "array", "minItems": 1, "items": items}
 
 
-def _metric() -> dict[str, Any]:
+def _metric() -> dict[str, Any]:  # the schema of a name, or of {name: {parameters}}
     named = {
         name: {
             "type": "object",

@@ -60,8 +60,7 @@ Plot = Literal[
 ]
 Part = Literal["test", "training"]
 Share = Annotated[float, Field(gt=0, lt=1)]
-# Whether a data set that cannot be obtained is an error, is replaced by synthetic data, or is left
-# out
+# If a data set cannot be obtained: raise an error, use synthetic data, or leave the data set out
 OnMissing = Literal["error", "stand-in", "skip"]
 
 # Keys of a solver's section that are not parameters
@@ -177,7 +176,7 @@ class StreamedFile(Section):
 
 
 def _dataset(entry: Any, info: ValidationInfo) -> Any:
-    """Return an entry as the kind of data that its keys show, to report mistakes of that kind."""
+    """Return an entry as the kind of data that its keys show; mistakes of this kind are refused."""
     if isinstance(entry, str):
         entry = {"name": entry}
     if isinstance(entry, dict) and "file" in entry:
@@ -204,7 +203,7 @@ class Protocol(Section):
     split: SplitKind = "random"
     # Fraction of the rows in the test set; with ``split: time`` split 0 has the latest rows
     test_size: Share = 0.3
-    # Number of training rows, in place of `test_size`; the others are test rows
+    # Number of training rows, in place of `test_size`; all other rows are test rows
     train_size: PositiveInt | None = None
     n_splits: Annotated[int, Field(ge=1, le=MOST_SPLITS)] = 5
     # Number of repetitions of a ``kfold``, each with another partition into `n_splits` folds
@@ -276,11 +275,11 @@ class Protocol(Section):
         return self
 
     @property
-    def indices(self) -> tuple[int, ...]:
+    def indices(self) -> tuple[int, ...]:  # numbers of the splits to run
         return tuple(self._all) if self.splits is None else self.splits
 
     @property
-    def _all(self) -> range:
+    def _all(self) -> range:  # numbers of all splits
         return range(self.n_splits * self.repetitions)
 
     @property
@@ -301,7 +300,7 @@ def _metric(entry: Any, info: ValidationInfo) -> Metric:
     if not isinstance(params, dict):
         refuse(at((name,), [f"should be a mapping of parameters, found {reprlib.repr(params)}"]))
     common = {n: v for n, v in info.data.get("common", {}).items() if not is_tuned(v)}
-    # `replace` takes the parameters of the metric from `common`; those in the entry go before.
+    # `replace` takes the parameters of the metric from `common`; parameters in the entry win.
     params = {**Metric(name, {}).replace(**common).params, **params}
     refuse(((name, *path), text) for path, text in metric_problems(name, params))
     return Metric(name, params)
@@ -313,17 +312,15 @@ MetricEntry = Annotated[Metric, BeforeValidator(_metric)]
 class Tuning(Section):
     """How the values of tuned parameters are chosen."""
 
-    # The metric that compares candidates, unless a solver names its own (``tuned_by``); default:
-    # the first metric of the experiment
+    # The metric that compares candidates, if a solver has no `tuned_by`; default: the first metric
     by: MetricEntry | None = None
     # The number of folds of the training rows: each candidate is trained on all folds but one and
     # measured on the fold left out, and the means are compared. By default a candidate is measured
     # once, on ``protocol.validation_size`` of the rows. Folds are stratified, and keep groups.
     folds: Annotated[int, Field(ge=2, le=MOST_SPLITS)] | None = None
-    # Candidates are trained and measured on so many of the training rows; what is chosen is trained
-    # on all of them
+    # Number of training rows for tuning; what tuning chooses is trained on all training rows
     rows: Annotated[int, Field(ge=2)] | None = None
-    # Most candidates of a solver: if its lists have more combinations, so many are drawn at random,
+    # Most candidates of a solver: of more combinations of the lists, so many are drawn at random,
     # the same for all data sets and splits. By default all combinations are tried.
     draw: Annotated[int, Field(ge=2)] | None = None
 
@@ -331,8 +328,8 @@ class Tuning(Section):
 class Limit(Section):
     """When a solver is stopped, with its last iterate as the result."""
 
-    # After about that many times the time of the solver with most epochs. A visit to a row counts
-    # as the time `LinearRanker.row_cost` of its solver, so that no number depends on a clock.
+    # After about so many times the time of the solver with most epochs. A visit to a row counts as
+    # the time `LinearRanker.row_cost` of the solver, so that no number depends on a clock.
     times_slowest: PositiveFloat
 
 
@@ -341,13 +338,13 @@ def _tunable(kind: Any) -> PlainValidator:
     adapter = TypeAdapter(kind)
 
     def check(value: Any) -> Any:
-        # Return `value` if it is of the type, or if each of its values to tune is; else refuse it.
+        # Return `value` if `value`, or each of the values to tune in it, is of the type; or refuse.
         refuse(at((), choice_problems(value)))
         try:
             for candidate in value["tune"] if is_tuned(value) else [value]:
                 adapter.validate_python(candidate, strict=True)
         except ValidationError as error:
-            refuse(at((), [in_plain_words(error.errors()[0])]))
+            refuse(at((), [in_plain_words(error.errors()[0])]))  # the first error is enough
         return value
 
     return PlainValidator(check)
@@ -367,7 +364,7 @@ class Fourier(Section):
     bandwidth: Annotated[Any, _tunable(PositiveFloat)] = 1.0
 
     @property
-    def candidates(self) -> dict[str, list[Any]]:
+    def candidates(self) -> dict[str, list[Any]]:  # values to try of each tuned field, by name
         return {n: value["tune"] for n, value in self.model_dump().items() if is_tuned(value)}
 
     @property
@@ -400,7 +397,7 @@ class SolverEntry(Section):
         return {**own, "params": {n: v for n, v in value.items() if n not in own}}
 
     @classmethod
-    def _path(cls, loc: Keys) -> Keys:
+    def _path(cls, loc: Keys) -> Keys:  # the place in the file of a place in the model
         return loc[1:] if loc[:1] == ("params",) else loc  # a file has no key `params`
 
     @field_validator("params")
@@ -455,7 +452,7 @@ def solver_defaults(solver: str) -> dict[str, Any]:
     return {name: value for name, value in params.items() if name != "random_state"}
 
 
-def is_tuned(value: Any) -> bool:
+def is_tuned(value: Any) -> bool:  # whether a value is {"tune": candidates}
     return isinstance(value, dict) and set(value) == {"tune"}
 
 
@@ -466,7 +463,7 @@ def choice_problems(value: Any) -> list[str]:
     candidates = value["tune"] if is_tuned(value) else None
     if isinstance(candidates, list) and len(candidates) > 1:
         return [
-            f"{candidates[i]} is repeated among the values to tune"
+            f"{candidates[i]} is repeated among the values to tune; give each value once"
             for i in repeats(map(repr, candidates))  # by text: 1 is not 1.0
         ]
     return [  # with a hint if the first key is ``tune`` misspelt
@@ -481,7 +478,7 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
     from precbench.solvers.parameters import K
 
     if name == "random_state":
-        return ["cannot be set: seeds follow from protocol.seed, the data set and the split"]
+        return ["cannot be set: seeds follow from protocol.seed; set protocol.seed instead"]
     defaults = solver_defaults(solver)
     if name not in defaults:
         return [f"unknown parameter of {solver}{did_you_mean(name, [*defaults, *SOLVER_KEYS])}"]
@@ -494,7 +491,7 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
             estimator = SOLVERS[solver](**{name: candidate})
             # `K` is the constraint of a parameter that is a count, a share, or text such as "1 %".
             if isinstance(candidate, str) and estimator._parameter_constraints[name] is K:
-                check_k(candidate)  # raises an error with a better message than the next line
+                check_k(candidate)  # raises an error, with a better message than the next line
             estimator._validate_params()  # scikit-learn's: raises if a constraint does not hold
         except (TypeError, ValueError) as error:
             problems.append(str(error))

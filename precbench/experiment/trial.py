@@ -39,7 +39,7 @@ _SOURCE = {"file", "labels", "card", "name", "on_missing", "time"}
 
 
 @dataclass(frozen=True)
-class Split:
+class Split:  # a division of the rows into training and test rows
     kind: SplitKind
     index: int  # over all repetitions of a ``kfold``; from the latest back for ``time``
     seed: int  # the same for all folds of a repetition
@@ -50,7 +50,7 @@ class Split:
     groups: str  # "keep" together, or "ignore"
 
     @property
-    def fold(self) -> int:
+    def fold(self) -> int:  # number of the fold in its repetition
         return self.index % self.n_splits
 
     def test_share(self, n_rows: int) -> float | None:
@@ -64,7 +64,7 @@ class Split:
     def description(self) -> dict[str, Any]:
         """Return what determines the split; the number of repetitions does not."""
         size = "test_size" if self.train_size is None else "train_size"
-        drawn = {"seed": self.seed, "stratified": self.stratified}  # of random splits and folds
+        drawn = {"seed": self.seed, "stratified": self.stratified}  # for "random" and "kfold"
         fields: dict[str, dict[str, Any]] = {
             "random": drawn | {size: getattr(self, size)},  # the seed differs by index
             "kfold": drawn | {"n_splits": self.n_splits, "index": self.fold},
@@ -74,7 +74,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Trial:
+class Trial:  # a solver on a split of a data set, with all settings
     experiment: str
     dataset: Data
     scaling: Scaling
@@ -104,7 +104,7 @@ class Trial:
         return "" if self.sweep is None else f"{self.sweep[0]}={self.sweep[1]}"
 
     @property
-    def title(self) -> str:
+    def title(self) -> str:  # for messages
         name = f"{self.dataset.name} split {self.split.index} {self.label}"
         return f"{name} {self.sweep_point}".rstrip()
 
@@ -118,8 +118,8 @@ class Trial:
 
     def combinations(self) -> list[dict[str, Any]]:
         """Return the values of the tuned parameters to try, in the order of their product."""
-        # If there are more than `draw`, only that many are drawn, without replacement. The draw
-        # depends on the names and lists alone: it is the same for all data sets and splits.
+        # Of more than `draw` combinations, `draw` are drawn, without replacement. The draw depends
+        # on names and lists alone, and so is equal for all data sets and splits.
         lists = self.candidates
         if not self._draws:
             return [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
@@ -137,12 +137,12 @@ class Trial:
         ]
 
     @property
-    def _draws(self) -> bool:
+    def _draws(self) -> bool:  # whether there are more combinations than `draw`
         return self.draw is not None and prod(map(len, self.candidates.values())) > self.draw
 
     def with_features(self, chosen: Mapping[str, Any]) -> "Trial":
         """Return the trial with its random features set to the chosen candidates."""
-        # In `chosen`, keys of random features begin with "fourier."; the others are of the solver.
+        # In `chosen`, keys of random features begin with "fourier."; other keys are of the solver.
         if self.fourier is None:
             return self
         own = {n.removeprefix(_FOURIER): v for n, v in chosen.items() if n.startswith(_FOURIER)}
@@ -154,7 +154,7 @@ class Trial:
 
     @property
     def code(self) -> str:
-        """A hash of the code that the trial runs, for its record; not part of its key."""
+        """A hash of the code that the trial runs, for the trial's record; not part of the key."""
         # Modules that no number depends on are left out; a solver's other package adds a hash.
         from precbench.solvers import SOLVERS
 
@@ -171,7 +171,7 @@ class Trial:
         from precbench.solvers import SOLVERS, LinearRanker
 
         preprocessing: dict[str, Any] = {"scaling": self.scaling, "dtype": self.dtype}
-        # These two scalings fit nothing, so that it does not matter which rows they are fitted on.
+        # The scalings "none" and "unit-norm" fit nothing, so that `fitted_on` does not matter.
         if self.scaling not in ("none", "unit-norm"):
             preprocessing["fitted_on"] = self.scaling_fitted_on
         if not isinstance(self.dataset, NamedData):  # options that are not in the hash of the data
@@ -205,7 +205,7 @@ class Trial:
         return fields
 
 
-def algorithm_version(solver: str, with_tuning: bool) -> dict[str, int | str]:
+def algorithm_version(solver: str, with_tuning: bool) -> dict[str, int | str]:  # by part
     from precbench.solvers import solver_version
 
     own = {"solver": solver_version(solver), "preparation": PREPARATION_VERSION}

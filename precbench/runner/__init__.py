@@ -27,14 +27,14 @@ def to_do(
     changed_code: bool = False,
 ) -> dict[str, Trial]:
     """Return by key, in the order of the plan, the trials to run, which lack a usable record."""
-    # With `timing`, records of trials that ran in parallel are unusable; with `changed_code`,
-    # records that other code made. With `rerun`, only trials with one of its statuses are returned.
+    # Keys outside `wanted` are left out. With `force` every record is unusable, with `timing` a
+    # record of a trial that ran in parallel, with `changed_code` a record that other code made.
     to_run: dict[str, Trial] = {}
     for trial, key in plan.trials:
         if key in to_run or (wanted is not None and key not in wanted):
             continue
         record = None if force else store.read(key)
-        if rerun:  # in place of the conditions below
+        if rerun:  # the recorded status decides, and none of the conditions below
             if record is not None and record.status in rerun:
                 to_run[key] = trial
         elif (
@@ -49,17 +49,17 @@ def to_do(
 
 
 def keys_of_other_code(plan: Plan, store: Store, keys: Collection[str]) -> list[str]:
-    """Return the keys of records that other code than the present made under the same versions."""
+    """Return which of `keys` have a record that other code, of equal versions, has made."""
     records = [(trial, store.read(key)) for trial, key in plan.trials if key in keys]
     return [record.key for trial, record in records if record and record.code != trial.code]
 
 
 def _limit_has_changed(plan: Plan, trial: Trial, record: Record) -> bool:
-    """Return whether a recorded trial would end at another place under the present limit."""
+    """Return whether a recorded trial would end earlier or later under the present limit."""
     passes = _most_passes(plan, trial)
-    if record.stopped:  # by a limit of `limit_passes`, where None means no limit
+    if record.stopped:  # by a limit of `limit_passes` passes; None stands for infinity
         return record.limit_passes != (None if isinf(passes) else passes)
-    # The trial ended by itself. Would the present limit stop the trial earlier?
+    # The trial ended by itself. Would the present limit have stopped the trial before?
     return (record.fitted.get("n_rows_seen_") or 0) > passes * (record.n_train or inf)
 
 
@@ -84,7 +84,7 @@ def run_plan(
     run = secrets.token_hex(8)  # an id that earlier records lack
     jobs = []
     for key, trial in trials.items():
-        earlier = store.read(key)  # a record; how it ended is kept as "status: reason"
+        earlier = store.read(key)  # a record or None; `before` keeps its "status: reason"
         jobs.append(
             Job(
                 trial=trial,

@@ -32,7 +32,7 @@ except ImportError:
 
 _SENT_AHEAD = 100  # jobs for each worker
 _LOOK_SECONDS = 1.0  # between looks at whether the workers are at work
-_FETCH_SECONDS = 60.0  # for a result; if its worker has died, Dask runs the job again meanwhile
+_FETCH_SECONDS = 60.0  # for a result; if the worker has died, Dask runs the job again meanwhile
 _SETTINGS = {
     "distributed.admin.large-graph-warning-threshold": "1TB",  # the rows are meant to be sent
     # A local worker starts again after its death, unless the start takes longer than this.
@@ -50,7 +50,7 @@ class Cluster:
 
     client: distributed.Client
     where: str  # an address, a file or local:N
-    wait: float  # seconds
+    wait: float  # seconds without a worker at work, after which `run` raises an error
 
     @property
     def n_workers(self) -> int:
@@ -88,7 +88,7 @@ class Cluster:
                     job = sent.pop(future)
                     yield job, _write_record(job, future)
                     continue  # the check below is for the case that no job has ended
-                if any(self.client.processing().values()):  # by worker, jobs in work
+                if any(self.client.processing().values()):  # the jobs in work, by worker
                     last_active = time.monotonic()
                 elif time.monotonic() > last_active + self.wait:
                     raise PrecbenchError(
@@ -97,11 +97,11 @@ class Cluster:
                     )
 
     def _submit(self, job: Job, rows: dict[int, distributed.Future]) -> distributed.Future:
-        """Send a job and return its future; rows that `rows` lacks are sent before, and added."""
+        """Send a job and return its future; rows sent for the first time are added to `rows`."""
         dataset_id = id(job.dataset)
         if dataset_id not in rows:  # sent as the result of a task, so that Dask restores lost rows
             rows[dataset_id] = self.client.submit(lambda rows: rows, job.dataset, pure=False)
-        # `_run` gets the job without its rows, and the rows: Dask puts them in place of the future.
+        # `_run` gets a job without rows, and the rows, which Dask puts in place of their future.
         without_rows = replace(job, dataset=cast(Dataset, None))
         return self.client.submit(_run, without_rows, rows[dataset_id], pure=False)  # never cached
 
@@ -142,7 +142,7 @@ def connect(where: str, wait: float = 30.0) -> Iterator[Cluster]:
 
 
 def _scheduler(where: str, opened: ExitStack) -> dict[str, Any]:
-    """Return a client's arguments that name its scheduler; a local scheduler ends with `opened`."""
+    """Return the arguments of a client for its scheduler; a local scheduler ends with `opened`."""
     kind, _, number = where.partition(":")
     if kind == "local" and number.isdigit() and int(number):
         # Pages of the dashboards are for this machine only.
@@ -155,7 +155,7 @@ def _scheduler(where: str, opened: ExitStack) -> dict[str, Any]:
         return {"scheduler_file": where}
     raise InputError(
         f"--cluster {where} is neither an address nor a file; give the address of a scheduler "
-        "(tcp://host:8786), its file, or local:N for N processes of this machine"
+        "(tcp://host:8786), the file of a scheduler, or local:N for N processes of this machine"
     )
 
 
@@ -173,15 +173,15 @@ def _refuse_other_versions(client: distributed.Client) -> None:
 
 @contextmanager
 def _errors_of_dask(where: str) -> Iterator[None]:
-    """Report any error of Dask as a `PrecbenchError`."""
+    """Raise a `PrecbenchError` in place of any error of Dask in the block."""
     try:
         yield
     except PrecbenchError:
         raise
     except Exception as error:
         raise PrecbenchError(
-            f"the cluster {where} failed ({type(error).__name__}: {error}); check its scheduler "
-            "and workers, then repeat the command, which resumes"
+            f"the cluster {where} failed ({type(error).__name__}: {error}); check the "
+            "scheduler and the workers, then repeat the command, which resumes"
         ) from error
 
 
@@ -195,11 +195,11 @@ def versions() -> dict[str, str | None]:
     return {
         "Python": platform.python_version(),
         "the source of precbench": code_of("precbench"),
-    } | {n: v for n, v in package_versions().items() if n != "matplotlib"}
+    } | {n: v for n, v in package_versions().items() if n != "matplotlib"}  # draws figures only
 
 
 def _run(job: Job, dataset: Dataset) -> tuple[dict[str, Any], Any, dict[str, Any]]:
-    """Return the record of a trial, its arrays, and the description of this machine."""
+    """Run a trial; return its record, its arrays, and the description of this machine."""
     with _one_at_a_time, threadpool_limits(1):
         record, arrays = outcome(replace(job, dataset=dataset))
         return record, arrays, environment()

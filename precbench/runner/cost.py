@@ -16,7 +16,7 @@ _ITERATIONS = 100  # of a solver without `max_iter` and without a limit
 
 
 def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> list[float]:
-    """Estimate the seconds of each trial: the median of records with its label and data set."""
+    """Estimate the seconds of each trial from records of its label and data set, or its size."""
     known: dict[tuple[str, str], list[float]] = {}  # seconds by label and data set
     for record in store.records():
         if record.status == "ok":
@@ -24,7 +24,7 @@ def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> list[
             known.setdefault((record.label, record.dataset), []).append(seconds)
     return [
         median(known.get((t.label, t.dataset.name)) or [_SECONDS_PER_TRIAL + _by_size(plan, t)])
-        for t in trials  # without such records from the size of the trial
+        for t in trials  # without known records, the size of the trial decides
     ]
 
 
@@ -35,13 +35,13 @@ def _by_size(plan: Plan, trial: Trial) -> float:
     values_per_row = getattr(X, "nnz", n_rows * n_features) / n_rows  # stored ones, if sparse
     n_candidates = math.prod(map(len, trial.candidates.values()))
     tuned = n_candidates > 1  # below True counts as 1, False as 0
-    # In each sum, 1 is the training after tuning. A candidate takes 0.8 of a training, as it leaves
-    # out validation rows; with epochs about half of that, as candidates share passes.
+    # In each sum, 1 is the training after tuning. A candidate takes 0.8 of a training, which leaves
+    # out validation rows; with epochs about 0.4, as candidates share passes.
     if "epochs" in trial.params:
         passes = (1 + 0.4 * n_candidates * tuned) * _largest(trial, "epochs")
     elif trial.limit is not None:
         most_epochs = max(_largest(other, "epochs", default=1) for other, _ in plan.trials)
-        passes = (1 + tuned) * trial.limit.times_slowest * most_epochs  # candidates share a limit
+        passes = (1 + tuned) * trial.limit.times_slowest * most_epochs  # one limit for all tuning
     else:
         passes = (1 + 0.8 * n_candidates * tuned) * _largest(trial, "max_iter", _ITERATIONS)
     n_train = n_rows * (1 - trial.split.test_size)
@@ -49,5 +49,5 @@ def _by_size(plan: Plan, trial: Trial) -> float:
 
 
 def _largest(trial: Trial, name: str, default: float | None = None) -> float:
-    """Return the largest candidate of a parameter, or its value if it is not tuned."""
+    """Return the largest candidate of a tuned parameter, or the value of another parameter."""
     return float(max(trial.candidates.get(name, [trial.params.get(name, default)])))

@@ -21,7 +21,7 @@ from precbench.files import writing
 from precbench.runner.worker import Job, base_record, run_job
 from precbench.store import Store
 
-RunJobs = Callable[[Sequence[Job]], Iterable[tuple[Job, str | None]]]
+RunJobs = Callable[[Sequence[Job]], Iterable[tuple[Job, str | None]]]  # the `run` of `dispatch`
 
 _MOST_SENT = 2**20  # bytes of rows that are sent with each job; more are shared by a file
 
@@ -41,7 +41,7 @@ def dispatch(jobs: Sequence[Job], run: RunJobs) -> Iterator[tuple[Job, str]]:
             yield job, status
     for job in lost:
         started = time.monotonic()
-        [(_, status)] = run([job])
+        [(_, status)] = run([job])  # the job alone
         yield job, status or _record_death(job, time.monotonic() - started)
 
 
@@ -56,7 +56,7 @@ def _record_death(job: Job, seconds: float) -> str:
 
 
 def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | None]]:
-    """Run jobs in worker processes of this machine, see `dispatch`."""
+    """Run jobs in local processes; yield each with its status, None if its worker died."""
     # A single job also runs in a process of its own, so that a crash does not end the run.
     waiting = {job.key: job for job in jobs}
     was_lost_at_start = False
@@ -66,7 +66,7 @@ def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | N
             with _shared_rows(list(waiting.values())) as calls:
                 for key, status in workers.run(_run, calls, n_workers):
                     yield waiting.pop(key), status
-        except BrokenProcessPool as error:  # a worker has died, and Python has ended the others
+        except BrokenProcessPool as error:  # a worker has died, and Python has ended all workers
             # Yield the jobs that had begun: with a record of this run, or with a mark (None).
             for job in list(waiting.values()):
                 record = Store(job.folder).read(job.key)
@@ -74,7 +74,7 @@ def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | N
                 if outcome or job.mark.exists():
                     job.mark.unlink(missing_ok=True)
                     yield waiting.pop(job.key), outcome
-            is_lost_at_start = len(waiting) == n_waiting
+            is_lost_at_start = len(waiting) == n_waiting  # no job had begun
             if is_lost_at_start and was_lost_at_start:  # a single loss may be by chance
                 raise PrecbenchError(
                     "worker processes die at their start, perhaps for lack of memory; use fewer "
@@ -83,24 +83,24 @@ def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | N
             was_lost_at_start = is_lost_at_start
 
 
-def _run(job: Job) -> tuple[str, str]:
+def _run(job: Job) -> tuple[str, str]:  # in a worker process; returns the key and the status
     return job.key, run_job(job)
 
 
 @contextmanager
 def _shared_rows(jobs: Iterable[Job]) -> Iterator[Iterator[tuple[Job]]]:
     """Yield an iterator over the arguments of `_run`; files with rows are removed at the end."""
-    mapped: dict[int, Dataset] = {}  # by the id of the data set
+    maps: dict[int, Dataset] = {}  # data sets as maps of files, by the id of the data set
     paths: list[Path] = []
 
     def arguments() -> Iterator[tuple[Job]]:
         # Yield each job; many rows become a map of a file, written once for all jobs on them.
         for job in jobs:
             dataset_id = id(job.dataset)
-            if dataset_id not in mapped and not _is_shared(job.dataset.X):
+            if dataset_id not in maps and not _is_shared(job.dataset.X):
                 paths.append(job.mark.with_name(f"rows-{secrets.token_hex(8)}"))
-                mapped[dataset_id] = _mapped(job.dataset, paths[-1])
-            yield (replace(job, dataset=mapped.get(dataset_id, job.dataset)),)  # one argument
+                maps[dataset_id] = _mapped(job.dataset, paths[-1])
+            yield (replace(job, dataset=maps.get(dataset_id, job.dataset)),)  # a tuple of one
 
     try:
         yield arguments()

@@ -31,7 +31,7 @@ class Recorder:
         self._places = places
         self._factor = factor
         self.next_rows = sys.maxsize if first_rows is None else first_rows  # at the next checkpoint
-        if places:
+        if places:  # which go before `first_rows`
             self.next_rows = self._next_place(0)
         self.seconds = 0.0  # of the wall clock, while the solver learnt
         self.stopped = ""  # "limit" once `most_rows` are reached
@@ -72,12 +72,12 @@ class Recorder:
         ``rows_seen, wall_seconds, cpu_seconds, mistakes`` (-1 if not counted); ``coef`` and perhaps
         ``intercept`` of a linear solver, ``n_iter`` of others.
         """
-        if self._states["rows_seen"][-1:] != [solver.n_rows_seen_]:  # [] without checkpoints
+        if self._states["rows_seen"][-1:] != [solver.n_rows_seen_]:  # not yet recorded; [] at first
             self._record_state(solver)
         return {name: np.array(values) for name, values in self._states.items()}
 
     def _record_state(self, solver: Ranker) -> None:
-        """Append times, counts, and the weights; without weights the number of iterations."""
+        """Append a checkpoint: times, counts, and weights, or without weights the iterations."""
         solver.catch_up()  # some solvers set their weights only when asked
         state = {
             "rows_seen": solver.n_rows_seen_,

@@ -32,7 +32,7 @@ from precbench.store import Store
 from precbench.topk import ceil_share
 
 _GRACE_SECONDS = 5.0  # for compiled code to return after the timeout
-# Growth of the rows between checkpoints of a solver whose number of passes is not known before
+# Growth of the rows between checkpoints of a solver whose number of passes is not known in advance
 _UNKNOWN_LENGTH_FACTOR = 1.3
 _MOST_SCORES = 2**25  # stored scores of a trial, over all its checkpoints; 256 MiB
 _MOST_KEPT = 2**23  # values of rows that wait for another trial, 64 MiB
@@ -45,16 +45,16 @@ class Job:
     trial: Trial
     key: str
     folder: str  # of the experiment's results
-    dataset: Dataset  # in a worker its arrays are memory maps
+    dataset: Dataset  # in a local worker, the arrays of large data are memory maps
     passes: float  # passes over the rows after which the solver is stopped
     timing: str  # "sequential" or "parallel"
     environment: str  # id of the machine record
-    run: str  # id of the run; earlier records with the same key have another
-    before: str = ""  # how the trial ended last time; "" if it has not run
+    run: str  # id of the run; earlier records of the key have another id
+    before: str = ""  # "status: reason" of the earlier record; "" if the trial has not run
 
     @property
     def mark(self) -> Path:
-        """File that exists while the trial runs, with its title."""
+        """The file with the title of the trial, which exists while the trial runs."""
         return Store(self.folder).running / self.key
 
 
@@ -189,7 +189,7 @@ def warm_up(solver: str) -> None:
     X = np.random.default_rng(0).standard_normal((64, 2))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings of too few iterations
-        for name in ("perceptron-avg", "sgd-avg", solver):  # two that load shared code
+        for name in ("perceptron-avg", "sgd-avg", solver):  # the first two load shared code
             small = SOLVERS[name]()
             if name in SOLVERS.built_in:  # small: two trees, iterations and so on
                 sizes = [param for param in _SIZE_PARAMETERS if param in small.get_params()]
@@ -205,13 +205,13 @@ _prepared: list[tuple[dict[str, Any], Rows]] = []
 
 
 def _prepared_rows(job: Job, fourier: Fourier | None) -> Rows:
-    """Return the prepared rows of a trial with these features: the rows kept last, if they suit."""
+    """Return prepared rows of a trial with these features: the kept rows if they suit, else new."""
     trial = replace(job.trial, fourier=fourier)
     description = trial.description(job.dataset.sha256)
     key = {name: description[name] for name in _ROW_FIELDS}
     # `folds` and `tuning_rows` say how tuning divides the training rows, if there are candidates.
     key["tuned"] = (trial.folds or 1, trial.tuning_rows) if trial.candidates else False
-    if [kept_key for kept_key, _ in _prepared] != [key]:  # at most one is kept
+    if [kept_key for kept_key, _ in _prepared] != [key]:  # no rows are kept, or unsuitable rows
         _prepared.clear()  # before the new rows need the memory
         rows = Rows(trial, job.dataset)
         _ = rows.training  # prepares the rows now, before a clock starts
@@ -221,12 +221,12 @@ def _prepared_rows(job: Job, fourier: Fourier | None) -> Rows:
 
 
 def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
-    """Return the chosen values, the seconds of tuning, and "tuning limit" if that ended a fit."""
+    """Return chosen values, seconds of tuning, and "tuning limit", or "" if none was reached."""
     # All candidates together have the limit of one training.
     trial = job.trial
     if not trial.candidates:
         return {}, 0.0, ""
-    # Prepare the rows of the first candidate before the clock starts; they are kept for its fit.
+    # Prepare the rows of the first candidate before the clock starts; they are kept for the fit.
     _prepared_rows(job, trial.with_features(trial.combinations()[0]).fourier)
     start, stopped = time.perf_counter(), ""
 
@@ -235,9 +235,9 @@ def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
         nonlocal stopped  # set below, and returned by `_tune`
         for fourier, numbers in _groups_of_shared_visits(trial, candidates):
             rows = _prepared_rows(job, fourier)
-            for fitting_rows, validation_rows in rows.divisions:  # one, or one for each fold
+            for fitting_rows, validation_rows in rows.divisions:  # a single pair, or a pair by fold
                 fitting = rows.training.part(fitting_rows)
-                share = len(numbers) / (len(candidates) * len(rows.divisions))  # of the limit
+                share = len(numbers) / (len(candidates) * len(rows.divisions))  # of the whole limit
                 most_rows = job.passes * fitting.n_rows * share / len(numbers)  # for each solver
                 solvers = [_solver(trial, trial.params_of(candidates[n])) for n in numbers]
                 # Traces that record no checkpoint, and end a fit after `most_rows`
@@ -258,8 +258,8 @@ def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
 def _groups_of_shared_visits(
     trial: Trial, candidates: list[dict[str, Any]]
 ) -> list[tuple[Fourier | None, list[int]]]:
-    """Return groups of candidates that can learn together, as (random features, their numbers)."""
-    # Solvers with equal `visits` take the same rows in the same order; without `visits`: alone.
+    """Return groups of candidates that can learn together: random features, candidate numbers."""
+    # Solvers with equal `visits` take equal rows in equal order; without `visits` each is alone.
     groups: dict[tuple[Fourier | None, Hashable], list[int]] = {}
     for number, candidate in enumerate(candidates):
         visits = getattr(_solver(trial, trial.params_of(candidate)), "visits", None)
@@ -296,8 +296,8 @@ def _scalars(solver: Ranker) -> dict[str, Any]:
 @contextlib.contextmanager
 def _hard_limit(seconds: float) -> Iterator[None]:
     """Raise `TrialTimeoutError` after a number of seconds."""
-    # The exception waits for compiled code to return. If that takes `_GRACE_SECONDS` more, the
-    # process ends, and the parent finds a mark without a record.
+    # The exception waits for compiled code to return. If the code needs `_GRACE_SECONDS` more, the
+    # process ends, and the parent process finds a mark without a record.
     started = time.monotonic()
     # Unlike a signal, this also reaches a trial in another thread, as on a worker of Dask.
     timer = threading.Timer(
@@ -305,7 +305,7 @@ def _hard_limit(seconds: float) -> Iterator[None]:
         ctypes.pythonapi.PyThreadState_SetAsyncExc,
         [ctypes.c_ulong(threading.get_ident()), ctypes.py_object(TrialTimeoutError)],
     )
-    silent = open(os.devnull, "w")  # noqa: PTH123, SIM115 (faulthandler needs it open)
+    silent = open(os.devnull, "w")  # noqa: PTH123, SIM115 (faulthandler needs an open file)
     timer.start()
     # faulthandler ends the process from a thread of its own, which does not wait for compiled code.
     faulthandler.dump_traceback_later(seconds + _GRACE_SECONDS, exit=True, file=silent)
@@ -328,6 +328,6 @@ def _reason(error: BaseException) -> str:
         return str(error)
     if isinstance(error, MemoryError):
         return f"out of memory: {error}" if str(error) else "out of memory"
-    frames = traceback.extract_tb(error.__traceback__)  # the last one raised the error
+    frames = traceback.extract_tb(error.__traceback__)  # the last frame raised the error
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}{place}"

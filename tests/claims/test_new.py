@@ -53,7 +53,7 @@ def test_a_table_and_more_claims_come_into_one_file(desk):
         "--to", "x.published.yaml")  # fmt: skip
     said = new("section-6/rows", "kind=fact", "dataset=letter", "of=rows", "--printed", "20,000",
                "--to", "x.published.yaml")  # fmt: skip
-    assert said == "x.published.yaml: 1 claim more\n"
+    assert said == "x.published.yaml: 1 claim added\n"
     text = (desk / "x.published.yaml").read_text()
     assert text.startswith("# A comment.\n") and "  # Another.\n" in text
     claims = {claim.id: claim for claim in read_claims(desk / "x.published.yaml")}

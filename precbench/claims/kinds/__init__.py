@@ -22,11 +22,11 @@ _BUILT_IN = {
 }
 
 
-def _checked(kind: object) -> type[Claim]:
+def _checked(kind: object) -> type[Claim]:  # the class itself; raises for any other object
     if not (isinstance(kind, type) and issubclass(kind, Claim)):
         raise InputError(
-            f"kind of claim {kind!r} is no subclass of precbench.claims.kinds.Claim; derive it "
-            "from that class"
+            f"kind of claim {kind!r} is no subclass of precbench.claims.kinds.Claim; derive the "
+            "kind from this class"
         )
     return kind
 
@@ -35,6 +35,6 @@ def _checked(kind: object) -> type[Claim]:
 KINDS = Registry(
     "precbench.claims",
     _BUILT_IN,
-    _checked,
-    lambda name: resolve_name(f"{__name__}.{_BUILT_IN[name]}"),
+    check=_checked,
+    load=lambda name: resolve_name(f"{__name__}.{_BUILT_IN[name]}"),
 )

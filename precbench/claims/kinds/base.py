@@ -60,9 +60,9 @@ class Claim(Section):
     protocol : str
         How the paper measured, as far as it says.
     untested : str
-        Why no experiment decides it yet, though one could.
+        Why no experiment decides the claim yet, though an experiment could.
     ours : bool
-        Whether it is an additional claim of ours about the paper's methods, counted separately.
+        Whether the claim is ours, about the paper's methods, and counted separately.
     minimum : Minimum or None
         If the problem of a compared solver has its minimum at w = 0, the solver's result is a
         point on the way to a ranking of nothing, and decides nothing.
@@ -71,7 +71,7 @@ class Claim(Section):
         chosen after our results were seen: if the claim holds, the verdict is only "no power".
     secondhand : bool
         If the paper could not be read, and the print comes from another source, no verdict is a
-        decision, and the ledger says which one it would be.
+        decision, and the ledger says which decision there would be.
     sentence : str
         Claims of one sentence count once: those with equal `says`, or with equal `sentence`.
     """
@@ -97,7 +97,7 @@ class Claim(Section):
     sentence: str = ""
 
     @property
-    def paper(self) -> str:
+    def paper(self) -> str:  # of "paper/place/..."
         return self.id.partition("/")[0]
 
     @property
@@ -121,7 +121,7 @@ class Claim(Section):
         return self._names_in(*_SOLVERS)
 
     def _names_in(self, *fields: str) -> tuple[str, ...]:
-        values = [getattr(self, field, ()) for field in fields]  # each a name or several
+        values = [getattr(self, field, ()) for field in fields]  # each a name, or a tuple of names
         lists = [[names] if isinstance(names, str) else names for names in values if names]
         return tuple(name for names in lists for name in names)
 
@@ -131,7 +131,7 @@ class Claim(Section):
         return not self.untested
 
     @property
-    def is_timed(self) -> bool:
+    def is_timed(self) -> bool:  # whether times are compared
         return getattr(self, "metric", "") == WALL_SECONDS
 
     def is_about(self, dataset: str) -> bool:
@@ -143,10 +143,10 @@ class Claim(Section):
 
     @model_validator(mode="after")
     def _check_printed(self) -> Self:
-        """Refuse a claim whose verdict needs a printed number, if `printed` is none."""
+        """Refuse a claim whose verdict needs a printed number, if `printed` is no number."""
         if not (self.untested or self.in_words):  # an untested claim gets no verdict
             try:
-                parse_printed(self.printed)  # raises if it is no number; the result is not used
+                parse_printed(self.printed)  # raises for text without a number; result not used
             except InputError as error:
                 refuse(at((), [str(error)]))  # (): the claim as a whole
         return self
@@ -188,8 +188,8 @@ class Claim(Section):
     def doubts(self, evidence: Evidence) -> dict[str, tuple[Verdict, str]]:
         """Return the solvers whose results decide nothing, each with a verdict and the reason."""
         # A solver is doubtful if, on a data set of the claim, its problem has the minimum at w = 0,
-        # or a limit stopped half or more of its trials, or of their tuning: with other parameters
-        # both values and times would differ.
+        # or if a limit stopped half or more of its trials or tunings: with other parameters, values
+        # and times would differ.
         doubts: dict[str, tuple[Verdict, str]] = {}
         if self.minimum is not None and (at_zero := self._datasets_at_zero(self.minimum, evidence)):
             reason = f"the minimum of {self.minimum.solver} is w = 0 on {', '.join(at_zero)}"
@@ -243,7 +243,7 @@ class Claim(Section):
                     text = f"a {by} stopped {solver} in {stopped} of {trials} on {dataset}"
                     yield solver, 2 * stopped >= trials, text
 
-    def results_in(self, results: Mapping[str, _Results]) -> _Results:
+    def results_in(self, results: Mapping[str, _Results]) -> _Results:  # of the experiment
         return _results_of(self.experiment, self.config, results)
 
     def selected(self, table: pd.DataFrame, cell: Selection) -> pd.DataFrame:
@@ -259,10 +259,10 @@ class Claim(Section):
         return table[is_selected]
 
     def counterparts(self, table: pd.DataFrame, own: Selection, cell: Selection) -> NDArray:
-        """Return the right-hand values of a comparison, one for each row that `own` selects.
+        """Return the right-hand values of a comparison, a value for each row that `own` selects.
 
-        It is the value of the row that `cell` selects and that equals the left-hand row in all
-        columns but those of the two selections. A single row in `cell` is that of every left row.
+        A right-hand row is selected by `cell`, and equals its left-hand row in all columns that
+        neither selection names. If `cell` selects a single row, every left-hand row has this row.
         """
         left, right = self.selected(table, own), self.selected(table, cell)
         if len(right) == 1 and len(left):
@@ -311,14 +311,14 @@ class Claim(Section):
         self, holds: bool, trend: bool = False, more: Iterable[str] = ()
     ) -> tuple[Verdict, list[str]]:
         """Return the verdict, and the deviations under which the verdict was reached."""
-        # `holds`: our result is as printed; `trend`: its trend is; `more`: further deviations
+        # `holds`: our result is as printed; `trend`: only the trend is; `more`: further deviations
         deviations = list(dict.fromkeys([*self.deviations, *more]))
         if holds:
             return Verdict.WITH_DEVIATION if deviations else Verdict.REPRODUCED, deviations
         return Verdict.TREND_ONLY if trend else Verdict.NOT_REPRODUCED, deviations
 
 
-class MeasuredClaim(Claim):
+class MeasuredClaim(Claim):  # about a metric, measured on a data set
     dataset: str
     metric: str
     part: Literal["test", "training"] = "test"
@@ -326,12 +326,12 @@ class MeasuredClaim(Claim):
 
 
 def _results_of(experiment: str, config: str, results: Mapping[str, _Results]) -> _Results:
-    if experiment not in results:
+    if experiment not in results:  # results by experiment; `config` is for the message
         raise MissingError(f"no results of {experiment}: make them with precbench run {config}")
     return results[experiment]
 
 
-def _joined(*reasons: str) -> str:
+def _joined(*reasons: str) -> str:  # without reasons that are ""
     return "; ".join(filter(None, reasons))
 
 

@@ -44,7 +44,7 @@ class MeanClaim(MeasuredClaim):
     first_printed: str = ""
 
     @property
-    def is_one_draw(self) -> bool:
+    def is_one_draw(self) -> bool:  # whether the print comes from a single draw of the data
         return self.runs is None and not self.averaged
 
     def scaled(self, printed: str, shift: int = 0) -> float:
@@ -57,7 +57,7 @@ class MeanClaim(MeasuredClaim):
             )
         return float(np.log(value)) if self.logarithm else value
 
-    def draws(self, evidence: Evidence) -> "_Draws":
+    def draws(self, evidence: Evidence) -> "_Draws":  # our values, by repetition
         outcomes = self.results_in(evidence.outcomes)
         values = outcomes.values(self.dataset, self.solver, self.metric, self.part, self.checkpoint)
         with np.errstate(divide="ignore"):  # log 0 is -inf, with which no verdict is reached
@@ -81,7 +81,7 @@ class MeanClaim(MeasuredClaim):
             return cell.row(*self.judged(holds), **fields)
         trend, text = _trend(cell, evidence)
         reason = f"farther than {limit:.3g}, which chance allows for means of {self.runs}; {text}"
-        return cell.row(*self.judged(False, trend), reason=reason, **fields)
+        return cell.row(*self.judged(holds=False, trend=trend), reason=reason, **fields)
 
     @classmethod
     def judge_all(cls, claims: Sequence[Self], evidence: Evidence) -> Iterator[LedgerRow]:
@@ -116,7 +116,7 @@ class _Draws(NamedTuple):
             fields |= {"measured": f"{q50:.6g}", "spread": f"{q25:.4g} to {q75:.4g}"}
         return self.claim.ledger_row(verdict, deviations, **fields | other)
 
-    def undecided(self, reason: str, **other: Any) -> LedgerRow:
+    def undecided(self, reason: str, **other: Any) -> LedgerRow:  # for too few or unsuitable draws
         return self.row(Verdict.INCONCLUSIVE, reason=reason, **other)
 
     @property
@@ -150,8 +150,8 @@ def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerR
 
 def _judge_comparable(rows: Sequence[Sequence[_Draws]], evidence: Evidence) -> Iterator[LedgerRow]:
     """Judge cells by how far out their rows lie among our draws, which all rows have in common."""
-    # A power of ten that is our choice is also tried one lower and one higher.
-    by_shift = {
+    # A power of ten that is our choice is also tried lower by one and higher by one.
+    by_shift = {  # by the shift of our powers: where each row lies
         shift: place([_printed_and_drawn(row, shift) for row in rows]) for shift in (-1, 0, 1)
     }
     passed = [row for row, placed in zip(rows, by_shift[0], strict=True) if placed.p_of_all > LEVEL]
@@ -159,7 +159,7 @@ def _judge_comparable(rows: Sequence[Sequence[_Draws]], evidence: Evidence) -> I
     for row_number, row in enumerate(rows):
         power, ambiguity = row[0].claim.power_of_ten, ""  # the same for all cells of the row
         fits = [shift for shift in (-1, 1) if by_shift[shift][row_number].p_of_all > LEVEL]
-        if power > 0 and fits:  # the power is our choice, and the row passes with others as well
+        if power > 0 and fits:  # the power is our choice, and the row passes with other powers
             others = " and ".join(f"10^{power + shift}" for shift in fits)
             ambiguity = f"with the power 10^{power}, which is ours; {others} pass as well"
         for i, cell in enumerate(row):
@@ -179,9 +179,9 @@ def _printed_and_drawn(
 
 
 def _misfits(cells: Iterable[_Draws]) -> dict[tuple[str, ...], str]:
-    """Return by column why the powers of ten that we chose contradict the numbers printed in it."""
+    """Return by column why the powers of ten that we chose contradict the column's numbers."""
     # All measures of a column come from one draw, so that their logarithms must fit each other.
-    # `place`, made for rows of a table, tests this: it gets each column as if it were a row.
+    # `place`, made for rows of a table, tests this fit: each column is given to `place` as a row.
     columns = _columns_with_our_power(cells)
     placements = place([_printed_and_drawn(c) for c in columns.values()]) if columns else []
     return {
@@ -208,7 +208,7 @@ def _judge_cell(
     cell: _Draws, placement: Placement, i: int, evidence: Evidence, misfit: str, ambiguity: str
 ) -> LedgerRow:
     """Judge the i-th cell of a row by the row's placement, and by a power of ten that we chose."""
-    # `misfit` says why our power is wrong, `ambiguity` that other powers pass as well; "": not so.
+    # `misfit` says why our power is wrong, `ambiguity` which other powers pass; "": no objection.
     claim, error = cell.claim, float(placement.smallest_error[i])  # least error that is detected
     fields: dict[str, Any] = {
         "reason": f"row: p = {placement.p:.2g}, of all rows {placement.p_of_all:.2g}",
@@ -224,11 +224,11 @@ def _judge_cell(
     if placement.p_of_all <= LEVEL:  # the row differs
         trend, text = _trend(cell, evidence)
         fields["reason"] += f"; {text}"
-        return cell.row(*claim.judged(False, trend), **fields)
+        return cell.row(*claim.judged(holds=False, trend=trend), **fields)
     if objection := misfit or ambiguity:
         fields["reason"] += f"; {objection}"
         return cell.row(Verdict.NOT_REPRODUCED if misfit else Verdict.NO_POWER, **fields)
-    return cell.row(*claim.judged(True), **fields)
+    return cell.row(*claim.judged(holds=True), **fields)
 
 
 def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:

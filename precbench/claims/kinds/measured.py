@@ -32,7 +32,7 @@ class OrderClaim(MeasuredClaim):
     kind: Literal["order"]
     better: Items[str]
     worse: Items[str]
-    # What is compared of each side. best: its best value; gap: the distance between its two values;
+    # What is compared of each side. best: the best value; gap: the distance between two values;
     # falls: the share of steps to the next checkpoint that fall by more than `fall_by`; shortfall:
     # the mean distance of the values before the last from the best of the curve; variation: by
     # which share the least value of the sweep is below the largest. Except best, less is better.
@@ -82,24 +82,24 @@ class OrderClaim(MeasuredClaim):
         # The paper's single draw is no surprise if more than 5 % of our draws are like that draw.
         compatible = not self.one_draw or wins > LEVEL * len(better)
         if p <= LEVEL and compatible:
-            return self.ledger_row(*self.judged(True), **fields)
+            return self.ledger_row(*self.judged(holds=True), **fields)
         if self.one_draw and compatible:
             fields["reason"] += "; the paper's single draw could have come out either way"
             return self.ledger_row(Verdict.NO_POWER, **fields)
         trend = wins > self.chance * (wins + losses)  # more than by chance, if not significantly
-        return self.ledger_row(*self.judged(False, trend), **fields)
+        return self.ledger_row(*self.judged(holds=False, trend=trend), **fields)
 
     def _best(
         self, outcomes: Outcomes, solvers: Sequence[str], checkpoint: int | None, at: str
     ) -> pd.Series:
-        """Return by split the best value of the solvers, or minus the gap of their two values."""
+        """Return by split the best value of the solvers; for "gap", minus the gap of two values."""
         columns = [self._read(outcomes, solver, checkpoint, at) for solver in solvers]
         by_split = pd.concat(columns, axis=1, join="inner")
         best = by_split.max(axis=1)
         return by_split.min(axis=1) - best if self.of == "gap" else best
 
     def _read(self, outcomes: Outcomes, solver: str, checkpoint: int | None, at: str) -> pd.Series:
-        """Return for each split what `of` names, of one solver, so that larger is better."""
+        """Return by split what `of` names for a solver; with a sign so that larger is better."""
         cell = self.dataset, solver, self.metric, self.part
         if self.of in ("falls", "shortfall"):  # of the curve over the checkpoints
             by_split = outcomes.curves(*cell).items()
@@ -135,15 +135,15 @@ class RatioClaim(Claim):
     dataset: str
     slower: str
     faster: str
-    # If given, a side's time ends at its first checkpoint at which `metric` reaches the worse of
-    # the two final values, less `within`; else at its final weights.
+    # If given, a side's time ends at the first checkpoint at which `metric` reaches the worse of
+    # the two final values, less `within`; else the time ends at the final weights.
     within: PositiveFloat | None = None
     metric: str = ""
     read_as: PositiveFloat | None = None  # the ratio, if the paper says it in words
-    at_least: bool = False  # whether a larger ratio agrees as well
+    at_least: bool = False  # whether any larger ratio agrees, not only a ratio near the print
 
     @property
-    def is_timed(self) -> bool:
+    def is_timed(self) -> bool:  # in any case
         return True
 
     @property
@@ -168,9 +168,9 @@ class RatioClaim(Claim):
         # Times differ between machines: a ratio agrees up to a factor of 2.
         holds = ratio >= printed if self.at_least else printed / 2 <= ratio <= printed * 2
         if holds:
-            return self.ledger_row(*self.judged(True), **fields)
+            return self.ledger_row(*self.judged(holds=True), **fields)
         reason = f"the {'same' if ratio > 1 else 'other'} side is the faster"
-        return self.ledger_row(*self.judged(False, trend=ratio > 1), reason=reason, **fields)
+        return self.ledger_row(*self.judged(holds=False, trend=ratio > 1), reason=reason, **fields)
 
     def _times_to_accuracy(self, within: float, outcomes: Outcomes) -> tuple[pd.Series, pd.Series]:
         """Return by split when each side reaches the worse of the final values, less `within`."""
@@ -181,7 +181,7 @@ class RatioClaim(Claim):
         for split in slower.keys() & faster.keys():
             curves = slower[split], faster[split]
             target = min(curve["value"].iloc[-1] for curve in curves) - within
-            # The first checkpoint at which each reaches the target, which its last one does
+            # The first checkpoint of each side that reaches the target; the last checkpoint does.
             seconds[split] = [c.loc[c["value"] >= target, WALL_SECONDS].iloc[0] for c in curves]
         times = pd.DataFrame.from_dict(seconds, orient="index", columns=["slower", "faster"])
         return times["slower"], times["faster"]
@@ -216,7 +216,7 @@ class VariationClaim(Claim):
     points: Texts = ()  # points of the sweep, as ``batch_size=500``; default all
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge by t tests of all pairs of points whether one mean is too far below another."""
+        """Judge by t tests of all pairs of points whether a mean is too far below another mean."""
         results = self.results_in(evidence.outcomes)
         values = results.sweep(self.dataset, self.solver, self.metric, points=self.points)
         means = values.mean()
@@ -230,10 +230,10 @@ class VariationClaim(Claim):
         refuted = [mean_test(share * values[b] - values[a]) for a, b in permutations(values, 2)]
         if max(shown) <= LEVEL:  # for every pair
             reason = f"t tests of {len(shown)} pairs: p = {max(shown):.2g}"
-            return self.ledger_row(*self.judged(True), reason=reason, **fields)
+            return self.ledger_row(*self.judged(holds=True), reason=reason, **fields)
         if (p := min(refuted) * len(refuted)) <= LEVEL:  # for one pair, by Bonferroni's rule
             reason = f"t test of the farthest of {len(refuted)} pairs: p = {p:.2g}"
-            return self.ledger_row(*self.judged(False), reason=reason, **fields)
+            return self.ledger_row(*self.judged(holds=False), reason=reason, **fields)
         reason = f"{len(values)} splits show neither less nor more than {self.at_most:.0%}"
         return self.undecided(reason, **fields)
 
@@ -259,7 +259,7 @@ class FactClaim(Claim):
         if self.of == "training_rows" and not shape.get("training_rows"):
             raise MissingError(
                 f"{self.dataset} was not run on the split that its files provide: write "
-                "`split: provided` in its entry of the config, and run it again"
+                "`split: provided` in the data set's entry of the config, and run the config again"
             )
         values = {
             **shape,

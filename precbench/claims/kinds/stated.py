@@ -45,9 +45,9 @@ class ExactClaim(Claim):
     readings: Items[Reading] = (Reading(),)  # tried in turn; the first that agrees decides
     truncated: bool = False  # digits were cut off, not rounded: a documented deviation
     expected: float | None = None  # the number, if the paper says it in words
-    at_least: float | None = None  # or its lower limit
+    at_least: float | None = None  # lower limit of the number, if the paper says it in words
 
-    def all_deviations(self) -> Iterator[str]:
+    def all_deviations(self) -> Iterator[str]:  # with the deviations of readings
         yield from self.deviations
         yield from (r.deviation for r in self.readings if r.deviation is not None)
 
@@ -59,14 +59,14 @@ class ExactClaim(Claim):
             if agreed:
                 verdict = self.judged(True, more=[reading.deviation] if reading.deviation else [])
                 return self.ledger_row(*verdict, measured=measured, runs=1)
-        measured, _agreed = results[0]
+        measured, _agreed = results[0]  # of the first reading
         return self.ledger_row(Verdict.NOT_REPRODUCED, measured=measured, runs=1)
 
     def _read(self, reading: Reading, table: pd.DataFrame) -> tuple[str, bool]:
-        """Return the study's value under one reading, as text, and whether it is as printed."""
+        """Return the study's value under a reading, as text, and whether the print agrees."""
         rows = self.selected(table, {**self.cell, **reading.cell})
         if self.argmin is not None:
-            rows = rows[rows[self.argmin].isin(self.among)]  # one for each entry that competes
+            rows = rows[rows[self.argmin].isin(self.among)]  # a row for each entry that competes
         if len(rows) != (n_expected := len(self.among) or 1):
             raise InputError(
                 f"claim {self.id}: `cell` selects {len(rows)} values of the study, but needs "
@@ -75,7 +75,7 @@ class ExactClaim(Claim):
         if self.argmin is not None:  # the print is the entry with the smallest value
             smallest = str(rows[self.argmin].iloc[int(rows["value"].argmin())])
             return smallest, smallest == self.printed.replace("_", "")  # f_1 in print is f1
-        value = float(rows["value"].iloc[0])
+        value = float(rows["value"].iloc[0])  # of the only row
         # The paper gives the number, or its lower limit, in words; else it prints digits.
         if self.expected is not None or self.at_least is not None:
             reached = self.at_least is not None and value >= self.at_least
@@ -97,8 +97,8 @@ class BoundClaim(Claim):
     kind: Literal["bound"]
     cell: Selection
     by: Selection
-    # Selects values of what does not obey the claim: the trivial model w = 0, or a control. Unless
-    # half of the bounds are below these, nothing is decided. By default 0 against 0 says nothing.
+    # Selects values of what does not obey the claim: the model w = 0, or a control. If fewer
+    # than half of the bounds are below, nothing is decided. None: all bounds but 0 <= 0 count.
     trivial: Selection | None = None
     factor: float = 1.0
     margin: float = 0.0
@@ -119,8 +119,8 @@ class BoundClaim(Claim):
             if self.open_constant:
                 reason = "the constant is open, and ours does not suffice, which refutes nothing"
                 return self.undecided(reason, **fields)
-            return self.ledger_row(*self.judged(False), **fields)
-        # A bound is informative if it could have failed.
+            return self.ledger_row(*self.judged(holds=False), **fields)
+        # A bound is informative if the bound could have failed.
         if self.trivial is None:  # all bounds could have failed, except 0 against 0
             informative = (left != 0) | (right != 0)
             condition = "compare more than 0 with 0"
@@ -134,7 +134,7 @@ class BoundClaim(Claim):
         if self.open_constant:
             reason = "it holds with the constant 1, but the constant is open"
             return self.ledger_row(Verdict.TREND_ONLY, **fields | {"reason": reason})
-        return self.ledger_row(*self.judged(True), **fields)
+        return self.ledger_row(*self.judged(holds=True), **fields)
 
 
 def _compared_in_words(left: NDArray, right: NDArray, n_holding: int) -> str:
@@ -196,7 +196,7 @@ class RateClaim(Claim):
         trivial = self.trivial  # the slope of what does not obey the claim
         if trivial is None:  # a falling rate: no fall; a growing rate: a power more
             trivial = 0.0 if self.exponent < 0 else self.exponent + 1
-        n_informative = sum(slope.high < trivial for slope in slopes)  # surely steeper
+        n_informative = sum(slope.high < trivial for slope in slopes)  # surely below `trivial`
         n_slower = sum(slope.low > self.exponent for slope in slopes)  # than the rate
         measured, of_all = _slopes_in_words(slopes), f"of {len(curves)} curves"
         if n_slower:
@@ -245,7 +245,7 @@ class StatementClaim(Claim):
         return False
 
     @model_validator(mode="after")
-    def _check_reason(self) -> Self:
+    def _check_reason(self) -> Self:  # require either `reason` or `untested`
         if bool(self.reason) == bool(self.untested):
             needs = "needs either reason (no run can decide the claim) or untested (none does yet)"
             refuse(at((), [f"{needs}, found {'both' if self.reason else 'neither'}"]))
