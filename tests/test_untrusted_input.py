@@ -48,8 +48,8 @@ def results(tmp_path, small):
     (lambda t: t.replace('"A9"', '"ZZZ9"'), "row 9 limits"),
     (lambda t: t.replace("<t>text 7</t>", f"<t>{'x' * 40_000}</t>"), "row 9 32,767"),
     (lambda t: re.sub(r"text \d", "x" * 2_000, t), "10,000"),  # less in each row
-    (lambda t: t.replace('"9"', '"4"'), "row 4 repeated order"),
-    (lambda t: t.replace('"B9"', '"A9"'), "row 9 repeated"),
+    (lambda t: t.replace('"9"', '"4"'), "row 4 comes after row 8"),
+    (lambda t: t.replace('"B9"', '"A9"'), "row 9 cell twice"),
     (lambda t: re.sub(r'(<c r="A9".*?</c>)(<c r="B9".*?</c>)', r"\2\1", t), ""),
 ])  # fmt: skip
 def test_sheets_that_excel_would_not_write(tmp_path, monkeypatch, edit, words):
