@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from numpy.typing import ArrayLike
 from pydantic import Field
@@ -20,8 +20,8 @@ from precbench.extensions import Registry
 from precbench.strict_json import Fields
 
 if TYPE_CHECKING:
+    import matplotlib.figure
     import pandas as pd
-    from matplotlib.figure import SubFigure
 
 Count = Annotated[int, Field(ge=1)]
 AtLeastTwo = Annotated[int, Field(ge=2)]
@@ -32,6 +32,8 @@ Sizes = Annotated[list[AtLeastTwo], Field(min_length=2)]
 
 # Metrics by label, functions of labels and scores; in a config as in that of an experiment
 Measures = Mapping[str, Callable[[ArrayLike, ArrayLike], float]]
+
+SubFigure: TypeAlias = "matplotlib.figure.SubFigure"  # text: importing matplotlib takes long
 
 
 class Result(Fields):
@@ -72,7 +74,7 @@ class StudyKind:
     text: tuple[str, ...]
     numbers: tuple[str, ...]
     tables: Callable[[Result], Iterable[Any]]
-    draw: Callable[["SubFigure", Result], None]
+    draw: Callable[[SubFigure, Result], None]
     size: tuple[float, float]
     caption: str
     quick: bool = False
