@@ -400,7 +400,7 @@ def _train(
                 store.require_lock()
                 record = store.read(job.key)
                 assert record is not None
-                show(job, record)
+                show(job.trial.title, record)
                 n_done += 1
         except KeyboardInterrupt:
             finished.close()  # marks the running trials as interrupted
