@@ -19,9 +19,8 @@ import precbench.cli.report  # noqa: F401 (it has the true `write_report`, see `
 from precbench import workers
 from precbench.npz import unpack
 from precbench.report.folder import Report
-from precbench.runner.worker import run_job
 from precbench.store import Store
-from tests.helpers import invoke, numbers, run, succeed
+from tests.helpers import invoke, numbers, run, run_in_this_process, succeed
 from tests.sentences import done_already
 
 
@@ -46,10 +45,7 @@ MACHINE = {
 @pytest.fixture
 def in_this_process(monkeypatch):
     """Trials run where they meet the faults too."""
-    monkeypatch.setattr(
-        "precbench.runner.dispatch.run_here",
-        lambda jobs, n_workers: ((job, run_job(job)) for job in jobs),
-    )
+    run_in_this_process(monkeypatch)
     monkeypatch.setattr("precbench.runner.environment", lambda: MACHINE)
 
 
