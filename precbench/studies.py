@@ -6,11 +6,12 @@ times. A config gives the arguments, which are checked against the annotations o
 Packages add studies through entry points of the group ``precbench.studies``.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, TypeAlias
 
 from numpy.typing import ArrayLike
 from pydantic import Field
@@ -34,6 +35,30 @@ Sizes = Annotated[list[AtLeastTwo], Field(min_length=2)]
 Measures = Mapping[str, Callable[[ArrayLike, ArrayLike], float]]
 
 SubFigure: TypeAlias = "matplotlib.figure.SubFigure"  # text: importing matplotlib takes long
+
+_P = ParamSpec("_P")
+
+
+def table_of(
+    *columns: str,
+) -> "Callable[[Callable[_P, Iterable[tuple[Any, ...]]]], Callable[_P, pd.DataFrame]]":
+    """Return a decorator that makes a study of a function which yields the rows of its table."""
+
+    def decorate(function: Callable[_P, Iterable[tuple[Any, ...]]]) -> Any:
+        @wraps(function)
+        def compute(*arguments: _P.args, **parameters: _P.kwargs) -> "pd.DataFrame":
+            import pandas as pd  # takes long: a study is shown without it
+
+            return pd.DataFrame([*function(*arguments, **parameters)], columns=[*columns])
+
+        return compute
+
+    return decorate
+
+
+def rows_of(values: Mapping[str, float], *labels: str | float) -> Iterator[tuple[Any, ...]]:
+    """Yield a row of a table for each of the named values: the labels, the name and the value."""
+    return ((*labels, name, value) for name, value in values.items())
 
 
 class Result(Fields):

@@ -16,13 +16,14 @@ from threadpoolctl import threadpool_limits
 from precbench.metrics import auc, pnorm_risk, r_max
 from precbench.papers.rudin2009.lists import Rows, means_of_fits, training_sets
 from precbench.solvers import PNormPush
-from precbench.studies import AtLeastTwo, Count, DatasetNames, Seed, Sizes
+from precbench.studies import AtLeastTwo, Count, DatasetNames, Seed, Sizes, table_of
 
 DELTA = 0.05
 Powers = Annotated[list[Annotated[float, Field(ge=1)]], Field(min_length=1)]
 _STEEP = 2.0**14  # p at which the p-norm stands for R_max: its log is off by log K / p at most
 
 
+@table_of("statement", "p", "size", "quantity", "value")
 def push_theorems(
     powers: Powers,  # p
     lists: Count,  # random ones, for Theorem 1
@@ -35,7 +36,7 @@ def push_theorems(
     draws: AtLeastTwo,  # training sets of each size
     problems: Count,  # random ones, for Theorem 4
     seed: Seed,
-) -> pd.DataFrame:
+) -> Iterator[tuple[str, float, float, str, float]]:
     """Measure both sides of Theorems 1 to 4, Lemmas 5 and 9 and the limits of Section 2."""
     # Each statement stands at the function that measures it. A ratio divides the side that should
     # be smaller by the other one, so it should be at most 1 (``stated``, the last row); in Section
@@ -43,15 +44,14 @@ def push_theorems(
     # 0.05 is ``measured``, and its ``bound`` has this probability.
     rng = np.random.default_rng(seed)
     with threadpool_limits(1):
-        rows = [
+        yield from (
             *_theorem_1(rng, powers, lists),
             *_steep_prices(rng, lists),
             *_lipschitz(rng, powers, pairs, margin),
             *_generalisation(rng, powers, rankers, features, distance, margin, sizes, draws),
             *_compare_minimisers(rng, powers, problems),
             ("", np.nan, np.nan, "stated", 1.0),  # the limit of all ratios
-        ]
-    return pd.DataFrame(rows, columns=["statement", "p", "size", "quantity", "value"])
+        )
 
 
 def _log_power(p: float, r: NDArray) -> NDArray:
