@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from numpy.typing import ArrayLike
 from pydantic import Field
@@ -36,17 +36,13 @@ Measures = Mapping[str, Callable[[ArrayLike, ArrayLike], float]]
 
 SubFigure: TypeAlias = "matplotlib.figure.SubFigure"  # text: importing matplotlib takes long
 
-_P = ParamSpec("_P")
 
-
-def table_of(
-    *columns: str,
-) -> "Callable[[Callable[_P, Iterable[tuple[Any, ...]]]], Callable[_P, pd.DataFrame]]":
+def table_of(*columns: str) -> "Callable[[Callable[..., Any]], Callable[..., pd.DataFrame]]":
     """Return a decorator that makes a study of a function which yields the rows of its table."""
 
-    def decorate(function: Callable[_P, Iterable[tuple[Any, ...]]]) -> Any:
+    def decorate(function: Callable[..., Any]) -> Any:
         @wraps(function)
-        def compute(*arguments: _P.args, **parameters: _P.kwargs) -> "pd.DataFrame":
+        def compute(*arguments: Any, **parameters: Any) -> "pd.DataFrame":
             import pandas as pd  # takes long: a study is shown without it
 
             return pd.DataFrame([*function(*arguments, **parameters)], columns=[*columns])

@@ -166,8 +166,9 @@ def pair_bounds(
         for s, statement in statements:
             stated = {name: statement.epsilon(b) for name, b in bounds.items()}  # eps for delta
             yield from _compare(statement.name, n, s, statement.values, delta, stated)
-    for n, excess in at_zero.items():
-        yield "deviation", "w = 0", n, np.nan, np.nan, "measured", excess
+    yield from (
+        ("deviation", "w = 0", n, np.nan, np.nan, "measured", x) for n, x in at_zero.items()
+    )
     for s, statement in statements:  # of the last sample size
         yield from _probabilities(statement, rows[-1], s, points, bounds)
     yield from _coins(coins, points, radius)

@@ -326,8 +326,8 @@ def error_bounds(
             player = FTRL(objective, top=top, beta=beta, radius=radius, average=True, shuffle=False)
             _, least = _best(player, X, y)  # a lower bound of the mean loss
             for horizon in horizons:
-                for pair in _theorem_4(player, X, y, horizon, streams, measure, least, seed):
-                    yield "Theorem 4", dataset, objective, horizon, *pair
+                values = _theorem_4(player, X, y, horizon, streams, measure, least, seed)
+                yield from rows_of(values, "Theorem 4", dataset, objective, horizon)
             if objective == "prec@k":
                 continue  # 1PMB cannot minimise it: its k is a fraction of the positives
             X_n, y_n = X[:rows], y[:rows]  # the rows of the pass
@@ -338,8 +338,8 @@ def error_bounds(
                     name, k=1.0, beta=beta, batch_size=size, epochs=1, eta0=eta, radius=radius,
                     shuffle=False,  # k=1.0: PRBEP, whose loss is a sum over rows, hence eta0 / size
                 )  # fmt: skip
-                for pair in _theorem_6(solver, X_n, y_n, orders, samples, measure, best_n, seed):
-                    yield "Theorem 6", dataset, objective, size, *pair
+                values = _theorem_6(solver, X_n, y_n, orders, samples, measure, best_n, seed)
+                yield from rows_of(values, "Theorem 6", dataset, objective, size)
 
 
 def _terms(player: FTRL, y: NDArray) -> float:
@@ -364,7 +364,7 @@ def _theorem_4(
     measure: "_Measure",  # of scores and positives: the mean loss
     least: float,  # a lower bound of the mean loss of w*
     seed: int,
-) -> list[tuple[str, float]]:
+) -> dict[str, float]:
     """Compare the excess risk of FTRL on random streams, less its regret, with Theorem 4."""
     # With probability 1 - delta the mean of w_1 to w_T has a risk of at most that of w* plus the
     # regret plus O((log(1 / delta) / T)^(1/4)).
@@ -377,11 +377,11 @@ def _theorem_4(
         regret, _ = _regret_against(player.leader(X[drawn], y[drawn]), player)  # _: certified error
         regrets.append(regret / _terms(player, y[drawn]))  # per row, or pair of rows
         excesses.append(measure(X @ player.coef_, y > 0) - least)  # at the mean of the w_t
-    return [
-        ("excess", float(np.quantile(np.subtract(excesses, regrets), 1 - DELTA))),
-        ("bound", (math.log(1 / DELTA) / horizon) ** 0.25),  # the open constant is taken as 1
-        ("w = 0", measure(np.zeros(len(y)), y > 0) - least - min(regrets)),  # most of all streams
-    ]
+    return {
+        "excess": float(np.quantile(np.subtract(excesses, regrets), 1 - DELTA)),
+        "bound": (math.log(1 / DELTA) / horizon) ** 0.25,  # the open constant is taken as 1
+        "w = 0": measure(np.zeros(len(y)), y > 0) - least - min(regrets),  # most of all streams
+    }
 
 
 def _theorem_6(
@@ -393,7 +393,7 @@ def _theorem_6(
     measure: "_Measure",  # of scores and positives: the mean loss
     best: tuple[NDArray[np.float64], float],  # w*, and a lower bound of its mean loss
     seed: int,
-) -> list[tuple[str, float]]:
+) -> dict[str, float]:
     """Compare the excess risk of passes of 1PMB in random orders with Theorem 6."""
     # It is at most 2 gamma + O(sqrt(s / n)) after n rows in buffers of s, if gamma bounds how far
     # the risk on s random rows deviates from that on all n, for all w.
@@ -412,11 +412,11 @@ def _theorem_6(
         if 0 < np.sum(positive[drawn]) < size:  # both classes
             deviations = (abs(measure(s[drawn], positive[drawn]) - loss) for s, loss in at_w)
             largest = max(largest, *deviations)
-    return [
-        ("excess", float(np.quantile(excesses, 1 - DELTA))),
-        ("bound", 2 * largest + math.sqrt(size / len(y))),  # the open constant is taken as 1
-        ("w = 0", measure(np.zeros(len(y)), positive) - least),
-    ]
+    return {
+        "excess": float(np.quantile(excesses, 1 - DELTA)),
+        "bound": 2 * largest + math.sqrt(size / len(y)),  # the open constant is taken as 1
+        "w = 0": measure(np.zeros(len(y)), positive) - least,
+    }
 
 
 _Measure = Callable[[NDArray, NDArray[np.bool_]], float]

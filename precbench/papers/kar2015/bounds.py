@@ -102,8 +102,7 @@ def precision_rates(
             X, y = np.asarray(data.X)[drawn], data.y[drawn]
             for key, constant in _constants(_Stream(population, X, y, length), step, radius):
                 constants.setdefault(key, []).append(constant)
-        for (theorem, solver), of_streams in constants.items():
-            yield theorem, solver, length, "constant", float(np.mean(of_streams))
+        yield from ((*key, length, "constant", float(np.mean(c))) for key, c in constants.items())
 
 
 def _with_optimum(name: str) -> Dataset:

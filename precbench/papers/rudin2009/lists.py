@@ -175,8 +175,9 @@ def one_dimensional(
         "training sets that miss epsilon": drawn[drawn["missed"]].mean(),
         "test set": test,
     }
-    measured = ("increasing", "decreasing"), ("R_max / I", "AUC")
-    for part, function, quantity in itertools.product(parts, *measured):
+    for part, function, quantity in itertools.product(
+        parts, (up, "decreasing"), ("R_max / I", "AUC")
+    ):
         yield part, function, quantity, float(parts[part][f"{function} {quantity}"])
 
 
