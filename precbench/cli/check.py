@@ -93,7 +93,7 @@ def check_results(
     evidence.values.update(_quick_studies(claims))  # numbers that follow from definitions
     ledger = make_ledger(claims, evidence)
     new_reference = updated(ledger, before)  # keeps a verdict that too few runs decide now
-    changed = changes(new_reference if update_reference else ledger, before)  # verdicts that differ
+    changed = [*changes(new_reference if update_reference else ledger, before)]  # the differences
 
     store = Store(out or results[0])  # writes files whole or not at all
     store.folder.mkdir(parents=True, exist_ok=True)
