@@ -198,11 +198,14 @@ def _with_features(trial: Trial, store: Store, record: Record) -> Trial:
     return trial.with_features(chosen)
 
 
+# Columns that are fields of a record
+_RECORDED = {"key", "status", "reason", "stopped", "timing", "run", "tuning_seconds"}
+
+
 def _trial_columns(plan: Plan, trial: Trial, record: Record) -> dict[str, Any]:  # of each row
     dataset = plan.datasets[trial.dataset.name]
     return {
         "experiment": plan.experiment.name,
-        "key": record.key,
         "dataset": dataset.name,
         "title": dataset.title,
         "stand_in": dataset.stand_in,
@@ -211,13 +214,8 @@ def _trial_columns(plan: Plan, trial: Trial, record: Record) -> dict[str, Any]: 
         "seed": trial.seed,
         "sweep": trial.sweep_point,
         "part": "test",  # replaced in rows with numbers
-        "status": record.status,
-        "reason": record.reason,
-        "stopped": record.stopped,
-        "timing": record.timing,
-        "run": record.run,
+        **record.model_dump(include=_RECORDED),
         "chosen": " ".join(f"{n}={_written(v)}" for n, v in record.chosen.items()),
-        "tuning_seconds": record.tuning_seconds,
     }
 
 

@@ -1,5 +1,6 @@
 """Untrusted JSON objects: typed, of bounded depth, without NaN."""
 
+from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -19,29 +20,26 @@ _Fields = TypeVar("_Fields", bound=Fields)
 
 def parse(content: bytes, kind: type[_Fields]) -> _Fields:
     """Return the fields of a JSON object; `ValueError` names missing fields or the first fault."""
-    try:
-        return kind.model_validate_json(content)
-    except ValidationError as error:
-        raise _refusal(error) from None
+    return _validated(kind.model_validate_json, content)
 
 
 def checked(data: Any, kind: type[_Fields]) -> _Fields:
     """Return the fields of an object that was parsed before; errors are as in `parse`."""
+    return _validated(kind.model_validate, data)
+
+
+def _validated(validate: Callable[[Any], _Fields], data: Any) -> _Fields:
+    """Return what `validate` makes of the data; errors are as in `parse`."""
     try:
-        return kind.model_validate(data)
+        return validate(data)
     except ValidationError as error:
-        raise _refusal(error) from None
-
-
-def _refusal(error: ValidationError) -> ValueError:
-    """Return an error that names all missing fields; if none is missing, the first problem."""
-    first, *others = problems = error.errors(include_url=False, include_input=False)
+        first, *others = problems = error.errors(include_url=False, include_input=False)
     places = [".".join(map(str, problem["loc"])) for problem in problems]  # "" for the whole object
     missing = [place for place, e in zip(places, problems, strict=True) if e["type"] == "missing"]
     if missing:
-        return ValueError(f"fields are missing: {', '.join(missing)}")
+        raise ValueError(f"fields are missing: {', '.join(missing)}")
     if first["type"] == "json_invalid":
-        return ValueError(f"not JSON: {first['ctx']['error']}")
+        raise ValueError(f"not JSON: {first['ctx']['error']}")
     message = first["msg"].removeprefix("Value error, ")  # of pydantic, before our text
     more = f" (and {len(others):,} more)" if others else ""
-    return ValueError(f"{places[0]}{': ' if places[0] else ''}{message}{more}")
+    raise ValueError(f"{places[0]}{': ' if places[0] else ''}{message}{more}")

@@ -6,11 +6,12 @@ times. A config gives the arguments, which are checked against the annotations o
 Packages add studies through entry points of the group ``precbench.studies``.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from numpy.typing import ArrayLike
 from pydantic import Field
@@ -20,8 +21,8 @@ from precbench.extensions import Registry
 from precbench.strict_json import Fields
 
 if TYPE_CHECKING:
+    import matplotlib.figure
     import pandas as pd
-    from matplotlib.figure import SubFigure
 
 Count = Annotated[int, Field(ge=1)]
 AtLeastTwo = Annotated[int, Field(ge=2)]
@@ -32,6 +33,28 @@ Sizes = Annotated[list[AtLeastTwo], Field(min_length=2)]
 
 # Metrics by label, functions of labels and scores; written as in the config of an experiment
 Measures = Mapping[str, Callable[[ArrayLike, ArrayLike], float]]
+
+SubFigure: TypeAlias = "matplotlib.figure.SubFigure"  # text: importing matplotlib takes long
+
+
+def table_of(*columns: str) -> "Callable[[Callable[..., Any]], Callable[..., pd.DataFrame]]":
+    """Return a decorator that makes a study of a function which yields the rows of its table."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        @wraps(function)
+        def compute(*arguments: Any, **parameters: Any) -> "pd.DataFrame":
+            import pandas as pd  # takes long: a study is shown without it
+
+            return pd.DataFrame([*function(*arguments, **parameters)], columns=[*columns])
+
+        return compute
+
+    return decorate
+
+
+def rows_of(values: Mapping[str, float], *labels: str | float) -> Iterator[tuple[Any, ...]]:
+    """Yield a row of a table for each of the named values: the labels, the name and the value."""
+    return ((*labels, name, value) for name, value in values.items())
 
 
 class Result(Fields):
@@ -72,7 +95,7 @@ class StudyKind:
     text: tuple[str, ...]
     numbers: tuple[str, ...]
     tables: Callable[[Result], Iterable[Any]]
-    draw: Callable[["SubFigure", Result], None]
+    draw: Callable[[SubFigure, Result], None]
     size: tuple[float, float]
     caption: str
     quick: bool = False

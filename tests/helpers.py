@@ -174,11 +174,8 @@ def printed_numbers(program, *arguments):
 
 def make_card(**changes):
     """Return the card of a data set of 100 rows, with some fields changed."""
-    file = {
-        "name": "toy.svm",
-        "sha256": hashlib.sha256(TOY_SVM).hexdigest(),
-        "bytes": len(TOY_SVM),
-    } | changes.pop("file", {})
+    file = {"name": "toy.svm", "bytes": len(TOY_SVM)}
+    file |= {"sha256": hashlib.sha256(TOY_SVM).hexdigest()} | changes.pop("file", {})
     fields = {
         "name": "toy", "title": "Toy", "folder": "toys", "format": "svmlight", "files": [file],
         "positive": 1, "rows": 100, "features": 2, "positives": 50, "scaling": "none",

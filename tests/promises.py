@@ -98,9 +98,8 @@ def write(found: dict[str, Kept], size: str) -> None:
     others = pd.read_csv(FIGURES).query("size != @size")
     table = pd.concat([others, pd.DataFrame(rows, columns=others.columns)])
     places = {name: place for place, name in enumerate([*PROMISES, "quick", "full"])}
-    table.sort_values(["promise", "size"], key=lambda of: of.map(places)).to_csv(
-        FIGURES, index=False
-    )
+    table = table.sort_values(["promise", "size"], key=lambda of: of.map(places))
+    table.to_csv(FIGURES, index=False)
 
 
 def main() -> None:

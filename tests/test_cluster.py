@@ -55,9 +55,7 @@ def start_scheduler(start):
 
     def start_scheduler(file):
         file.unlink(missing_ok=True)
-        process = start(
-            *("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", file)
-        )
+        process = start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", file)
         until(file.exists)
         return process
 
@@ -199,9 +197,8 @@ def test_a_trial_that_kills_workers_is_recorded_as_crashed(small, tmp_path):
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
         connect("local:1") as cluster,
     ):
-        ends = run_plan(
-            served(plan, {1: Deadly()}), store, trials, n_workers=2, elsewhere=cluster.run
-        )
+        data = served(plan, {1: Deadly()})
+        ends = run_plan(data, store, trials, n_workers=2, elsewhere=cluster.run)
         statuses = {job.key: status for job, status in ends}
     assert statuses.pop(deadly) == store.read(deadly).status == "crashed"
     assert "died twice" in store.read(deadly).reason

@@ -93,9 +93,8 @@ def test_the_best_its_ties_and_the_rest(chosen):
     interval = resampled_interval(VALUES["trees"], SHARE)
     assert (trees["mean"], trees["low"], trees["high"]) == pytest.approx(interval)
     test = resampled_test(VALUES["trees"], VALUES["logistic-regression"], SHARE)
-    assert [log[name] for name in ("behind", "behind_low", "behind_high", "p")] == pytest.approx(
-        list(test)
-    )
+    found = [log[name] for name in ("behind", "behind_low", "behind_high", "p")]
+    assert found == pytest.approx(list(test))
     low, high = (f"{20 * trees[name]:.1f}" for name in ("low", "high"))
     few, most = (f"{20 * log[name]:.1f}" for name in ("behind_low", "behind_high"))
     assert choice.card == [
@@ -193,9 +192,8 @@ def test_no_interval_vanishes(chosen, values):
     choice = chosen({"trees": values, LOG: values})
     for row in choice.methods.values():
         assert row["low"] < row["high"]
-        assert (row["low"], row["high"]) == pytest.approx(
-            binomial_interval(values[0], round(n_tested))
-        )
+        exact = binomial_interval(values[0], round(n_tested))
+        assert (row["low"], row["high"]) == pytest.approx(exact)
 
 
 def test_a_simple_method_is_preferred_within_one_standard_error(chosen):
@@ -385,9 +383,8 @@ def compared(folder):
 
 
 def test_other_files_of_one_name_and_other_lengths_have_results_of_their_own():
-    assert _name_of(Path("b/data.csv"), Path(), "label", ["1 %", 0.5]) == (
-        "compare-b-data-label-k-1-percent-0-5"
-    )
+    name = _name_of(Path("b/data.csv"), Path(), "label", ["1 %", 0.5])
+    assert name == "compare-b-data-label-k-1-percent-0-5"
     files = ["\u5ba2.csv", "\u767a.csv", ".b", "b.2024-01.csv", "b.2024-02.csv", "b.parquet"]
     files += ["a/x/y/b.csv", "b/x/y/b.csv"]
     others = [_name_of(Path(file), Path(), "", [20]) for file in files]

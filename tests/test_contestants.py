@@ -330,9 +330,8 @@ def test_stored_scores_are_bounded(small, tmp_path, monkeypatch):
 def test_a_package_that_is_not_installed_skips_the_trial(small, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     run_in_this_process(monkeypatch)
-    result = succeed(
-        "run", small(solvers=TREES, common="{k: 0.5}", checkpoints="1"), "--out", tmp_path / "out"
-    )
+    config = small(solvers=TREES, common="{k: 0.5}", checkpoints="1")
+    result = succeed("run", config, "--out", tmp_path / "out")
     tells(result.output, "Without lightgbm 2 skipped")
     [folder] = (tmp_path / "out").iterdir()
     table = numbers(folder)

@@ -179,9 +179,8 @@ def test_study_of_the_page_runs_to_its_verdict(desk, computed, monkeypatch):
 
 
 def test_the_paper_cites_what_its_references_hold():
-    paper, references = (
-        (ROOT / "docs/paper" / name).read_text() for name in ("paper.md", "paper.bib")
-    )
+    folder = ROOT / "docs/paper"
+    paper, references = ((folder / name).read_text() for name in ("paper.md", "paper.bib"))
     keys = re.findall(r"^@\w+\{(\w+),", references, re.MULTILINE)
     assert sorted({*re.findall(r"@(\w+)[\];]", paper)}) == sorted(keys)
     assert 1000 <= len(paper.split()) <= 1750  # of JOSS, with the tables

@@ -140,9 +140,8 @@ def test_labels_are_those_of_fit(here, monkeypatch):
 @pytest.mark.usefixtures("in_this_process")
 def test_label_and_positive_labels_are_by_default_those_of_the_model(here, tmp_path):
     file, model, n_pos = tmp_path / "s.csv", tmp_path / "m.npz", drawn(600, 3)["y"].value_counts()
-    drawn(600, 3).assign(y=lambda rows: np.where(rows["y"] == "yes", 0, 1)).to_csv(
-        file, index=False
-    )
+    turned = drawn(600, 3).assign(y=lambda rows: np.where(rows["y"] == "yes", 0, 1))
+    turned.to_csv(file, index=False)
     for command in (["fit"], ["compare", "--solver", "logistic-regression", "--out", tmp_path]):
         succeed(*command, file, *FIT[:2], "--positive", "0", "--splits", "2", "--save", model)
         names(succeed("show", model).stdout, "label: y positive: 0")

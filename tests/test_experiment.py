@@ -262,9 +262,8 @@ def test_parameters_are_resolved(read):
 
 def test_metrics_inherit_from_common(read):
     def labels(common, metrics):
-        text = SMALL.replace("{k: 0.5, epochs: 3}", common).replace(
-            "[{precision_at_k: {k: 0.5}}, auc]", metrics
-        )
+        text = SMALL.replace("{k: 0.5, epochs: 3}", common)
+        text = text.replace("[{precision_at_k: {k: 0.5}}, auc]", metrics)
         return [metric.label for metric in read(text).metrics]
 
     inherited = ["precision_at_k(k=0.25)", "auc"]

@@ -128,9 +128,8 @@ def test_many_columns_of_random_features_add_up():
     member = Member("", coef=rng.standard_normal(20), random_features=features)
     X, column = rng.standard_normal((3, 300)), np.arange(300, dtype=np.int32)
     found = Contributions.of([member], X, np.zeros(300), column, is_stacked=False)
-    np.testing.assert_allclose(
-        found.values.sum(axis=1) + found.base, member.scores(X), rtol=0, atol=1e-9
-    )
+    scores = found.values.sum(axis=1) + found.base
+    np.testing.assert_allclose(scores, member.scores(X), rtol=0, atol=1e-9)
 
 
 def rows(seed=0, n=120, d=5):

@@ -254,17 +254,15 @@ def test_the_worked_example_runs_to_the_table_and_so_does_a_metric(example, smal
     assert "| pair-perceptron |" in (folder / "summary.md").read_text()
     drawn = invoke("plot", folder)  # here, where the packages are not known
     assert drawn.exit_code == 0 and "accuracy-time-margin-noisy.png" in drawn.output
-    versions = {
-        record.description["algorithm_version"]["solver"] for record in Store(folder).records()
-    }
+    descriptions = [record.description for record in Store(folder).records()]
+    versions = {description["algorithm_version"]["solver"] for description in descriptions}
     assert "1 of pair-perceptron 0.1.0" in versions
 
 
 def test_the_worked_example_obeys_the_laws(example):
     laws = [str(ROOT / "tests" / "test_laws.py"), "-k", "pair-perceptron or PairPerceptron"]
-    output = in_example(
-        example, "pytest", *laws, "--rootdir", str(ROOT), "-q", "-p", "no:cacheprovider"
-    )
+    options = ["--rootdir", str(ROOT), "-q", "-p", "no:cacheprovider"]
+    output = in_example(example, "pytest", *laws, *options)
     assert "passed" in output
 
 

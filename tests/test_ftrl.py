@@ -227,9 +227,8 @@ def test_overflowing_products_are_reported(objective):
 def test_columns_without_entries_cost_nothing(objective):
     X, y = stream(30)
     wide = sparse.csr_matrix(np.insert(X, [0, 2, 2, X.shape[1]], 0.0, axis=1))
-    narrow, solver = (
-        FTRL(objective, shuffle=False).fit(rows, y) for rows in (sparse.csr_matrix(X), wide)
-    )
+    both = sparse.csr_matrix(X), wide
+    narrow, solver = (FTRL(objective, shuffle=False).fit(rows, y) for rows in both)
     assert_array_equal(solver.coef_, np.insert(narrow.coef_, [0, 2, 2, X.shape[1]], 0.0))
     assert len(solver.coef_) == X.shape[1] + 4
 

@@ -51,11 +51,8 @@ def few_members():
 
 
 ON_PAUC = [
-    partial(solver, "pauc")
-    for solver in (
-        *(solvers.CuttingPlane, solvers.ProjectedSubgradient),
-        *(solvers.OnePMB, solvers.TwoPMB),
-    )
+    partial(getattr(solvers, name), "pauc")
+    for name in ("CuttingPlane", "ProjectedSubgradient", "OnePMB", "TwoPMB")
 ]
 OUT_OF_RANGE = [
     *((solvers.BBR, {"radius": value}) for value in (0, math.nan, "1")),

@@ -341,9 +341,8 @@ def test_compare_in_python_says_how_long(payments):
 
 def test_wrong_options_are_refused(payments, monkeypatch):
     monkeypatch.chdir(payments)
-    pd.read_csv("payments.csv").assign(amount=lambda t: t["amount"] - 20).to_csv(
-        "owed.csv", index=False
-    )
+    owed = pd.read_csv("payments.csv").assign(amount=lambda t: t["amount"] - 20)
+    owed.to_csv("owed.csv", index=False)
     np.savez("rows.npz", X=np.ones((9, 2)), y=np.arange(9) % 2)
     fit = ["fit", "payments.csv", *GIVEN, "--save", "x.npz"]
     for more, places in (

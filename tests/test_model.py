@@ -38,9 +38,8 @@ from tests.sentences import raises, warns
 SCALINGS = ["standardise", "unit", "standardise-unit-norm", "none"]
 LINEAR = sorted(name for name in SOLVERS if laws.is_linear(SOLVERS[name]))
 TREES = sorted(name for name in SOLVERS.built_in if hasattr(SOLVERS[name](), "to_trees"))
-NONLINEAR = sorted(
-    name for name in set(SOLVERS.built_in) - set(LINEAR) if _can_be_kept(SOLVERS[name]())
-)
+_OTHERS = set(SOLVERS.built_in) - set(LINEAR)
+NONLINEAR = sorted(name for name in _OTHERS if _can_be_kept(SOLVERS[name]()))
 LAYOUTS = {"dense": np.asarray, "csr": csr_matrix}
 
 
@@ -141,9 +140,8 @@ def test_random_features_are_saved(solver, layout, tmp_path):
 
     sampler = RBFSampler(gamma=0.3, n_components=7, random_state=3).fit(X)
     sampler.random_weights_ /= 2.0
-    scaled = (
-        {"standardise": StandardScaler(), "unit": MaxAbsScaler()}[scaling].fit(X).transform(new)
-    )
+    scaler = {"standardise": StandardScaler(), "unit": MaxAbsScaler()}[scaling]
+    scaled = scaler.fit(X).transform(new)
     features = sampler.transform(scaled)
     np.testing.assert_allclose(loaded.random_features.transform(scaled), features, atol=1e-12)
 

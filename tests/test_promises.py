@@ -159,9 +159,8 @@ def test_output_is_clean_for_machines(small, tmp_path, monkeypatch, size, figure
 @pytest.mark.alone
 @pytest.mark.measured
 def test_a_repeated_trial_takes_the_same_time(small, tmp_path, size, figure):
-    plan = make_plan(
-        load_config(small(solvers="{sgd-avg: {epochs: 3000}}", protocol="{n_splits: 1}"))
-    )
+    config = small(solvers="{sgd-avg: {epochs: 3000}}", protocol="{n_splits: 1}")
+    plan = make_plan(load_config(config))
     store, wall, cpu = Store(tmp_path / "out"), [], []
     for _ in range(rounds := size(10, 50)):
         [(job, status)] = run_plan(plan, store, to_do(plan, store, force=True), n_workers=1)
@@ -181,9 +180,8 @@ def test_the_package_reads_no_pickle():
     exchange = {ROOT / "precbench" / "runner" / "dispatch.py"}  # of processes of one run
     for path in {*(ROOT / "precbench").rglob("*.py")} - exchange:
         text = path.read_text()
-        assert not re.search(r"allow_pickle=True|import pickle|pickle\.load|joblib\.load", text), (
-            path
-        )
+        unsafe = re.search(r"allow_pickle=True|import pickle|pickle\.load|joblib\.load", text)
+        assert not unsafe, path
         for call in re.findall(r"np\.load\(.*", text):
             assert "allow_pickle=False" in call, path
 

@@ -87,12 +87,10 @@ def test_derivatives(loss, push, thin):
         risk = InformationRetrievalRisk(rows, y.astype(np.int8))
     else:
         risk = risk_of(rows, y, p=5.0, loss=loss, push=push, bottom_weight=50.0)
-    assert_allclose(
-        risk.at(w).gradient, differences(lambda v: risk.at(v).value, w), rtol=1e-6, atol=1e-8
-    )
-    assert_allclose(
-        risk.hessian(w), differences(lambda v: risk.at(v).gradient, w), rtol=1e-6, atol=1e-7
-    )
+    slopes = differences(lambda v: risk.at(v).value, w)
+    assert_allclose(risk.at(w).gradient, slopes, rtol=1e-6, atol=1e-8)
+    curvatures = differences(lambda v: risk.at(v).gradient, w)
+    assert_allclose(risk.hessian(w), curvatures, rtol=1e-6, atol=1e-7)
 
 
 def test_a_kernel_may_stop_between_any_two_rows(monkeypatch):
@@ -124,11 +122,9 @@ def test_the_algorithm_step_by_step(p, kind):
     if kind == "sparse":
         X = np.where(X > 0.6, np.round(X, 1), 0)
     visited = []
-    solver = PNormPush(p, max_iter=40).fit(
-        sparse.csr_array(X) if kind == "sparse" else X,
-        y,
-        trace=lambda solver: visited.append(solver.coef_.copy()),
-    )
+    rows = sparse.csr_array(X) if kind == "sparse" else X
+    solver = PNormPush(p, max_iter=40)
+    solver.fit(rows, y, trace=lambda solver: visited.append(solver.coef_.copy()))
     assert (solver.n_iter_, solver.n_rows_seen_, solver.converged_) == (40, 40 * 150, False)
     moves = np.diff(visited, axis=0)
     path = pnorm_push_path(X, y, p, 40)
@@ -348,11 +344,8 @@ def test_large_p_does_not_overflow(loss, push, method, p):
 # --- topPush against a general solver, and its projections against what defines them ---
 
 
-ENTRIES = st.lists(
-    st.tuples(st.sampled_from([-1.5, 0.0, 0.25, 1.0, 3.0]) | st.floats(-9, 9), st.booleans()),
-    min_size=1,
-    max_size=12,
-)
+SCORE = st.sampled_from([-1.5, 0.0, 0.25, 1.0, 3.0]) | st.floats(-9, 9)
+ENTRIES = st.lists(st.tuples(SCORE, st.booleans()), min_size=1, max_size=12)
 
 
 def point_of(entries):

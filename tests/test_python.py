@@ -84,10 +84,8 @@ def problem(n=1000, share=0.1, seed=0):
     return X, np.where(scores > np.quantile(scores, 1 - share), "hit", "a miss")
 
 
-FACTORIES = {
-    **{name: SOLVERS[name] for name in SOLVERS.built_in},
-    "1pmb-auc": partial(OnePMB, "auc"),
-}
+FACTORIES = {name: SOLVERS[name] for name in SOLVERS.built_in}
+FACTORIES["1pmb-auc"] = partial(OnePMB, "auc")
 
 
 def fitted(factory, X, y, **params):

@@ -109,10 +109,8 @@ def test_merged_shards_are_the_run_in_one_piece(small, shards, tmp_path):
     tells(said, "small 1/2 3")
     tells(said, "small 2/2 3")
     assert done_already(run(config, results, "--shard", "2/2", "--dry-run").output) == 3
-    assert (
-        "1/2"
-        in json.loads(merge(shards[1], "--out", tmp_path / "r", "--json"))[0]["missing_shards"]
-    )
+    [about] = json.loads(merge(shards[1], "--out", tmp_path / "r", "--json"))
+    assert "1/2" in about["missing_shards"]
     tells(merge(shards[0], "--out", tmp_path / "r", "--config", config), "small 3 6")
     merge(*shards, "--out", results, "--config", config)
     for folder in (results, tmp_path / "r"):
@@ -380,9 +378,8 @@ def test_what_is_no_model(rows, tmp_path):
     arrays = unpack(path, kinds="fiU")
     described = json.loads(str(arrays["description"]))
     described["about"]["auc"] = "high"
-    (tmp_path / "m.npz").write_bytes(
-        pack(arrays | {"description": np.array(json.dumps(described))})
-    )
+    arrays |= {"description": np.array(json.dumps(described))}
+    (tmp_path / "m.npz").write_bytes(pack(arrays))
     refused(["show", tmp_path / "m.npz"], "auc")
 
 
@@ -395,9 +392,8 @@ def shown_trial(what, results):
 
 def test_a_trial_is_found_by_its_key_and_by_its_place(finished):
     results = finished / "small"
-    rows = pd.read_csv(results / "results.csv").query(
-        "solver == 'sgd-avg' and split == 1 and final and metric == 'auc'"
-    )
+    rows = pd.read_csv(results / "results.csv")
+    rows = rows.query("solver == 'sgd-avg' and split == 1 and final and metric == 'auc'")
     key, value = rows["key"].item(), rows["value"].item()
     said = shown_trial("mine/sgd-avg/1", results)
     assert said == shown_trial(key, results) == shown_trial(key[:10], finished)

@@ -358,10 +358,8 @@ def test_a_dead_worker_costs_one_trial_and_so_does_want_of_memory(small, tmp_pat
     stand_ins = {2: Hungry(), 4: Deadly()}
     hungry, deadly = (list(todo)[n] for n in stand_ins)
 
-    statuses = {
-        job.key: status
-        for job, status in run_plan(served(plan, stand_ins), store, todo, n_workers=2)
-    }
+    ends = run_plan(served(plan, stand_ins), store, todo, n_workers=2)
+    statuses = {job.key: status for job, status in ends}
     assert len(statuses) == 6
     for key, status, reason in ((hungry, "failed", "out of memory"), (deadly, "crashed", "died")):
         assert statuses.pop(key) == store.read(key).status == status

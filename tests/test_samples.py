@@ -229,9 +229,8 @@ def test_from_the_config_to_the_plot(streamed, tmp_path):
     assert done_already(run(streamed(), tmp_path / "out").output) == 8
     assert records(folder) == before
     assert run(streamed(), tmp_path / "two", "--jobs", "2").exit_code == 0
-    pd.testing.assert_frame_equal(
-        numbers(tmp_path / "two" / "small"), numbers(folder), check_exact=True
-    )
+    two = numbers(tmp_path / "two" / "small")
+    pd.testing.assert_frame_equal(two, numbers(folder), check_exact=True)
     larger = "[{file: mine.svm, stream: true, block_bytes: 1000, buffer_bytes: 8000}]"
     # Another buffer is another trial.
     assert done_already(run(streamed(datasets=larger), tmp_path / "out").output) == 0

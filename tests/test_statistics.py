@@ -50,9 +50,8 @@ DEMSAR = np.array([
 ])  # fmt: skip
 
 few = st.integers(0, 5).map(float)  # many ties
-tables = st.tuples(st.integers(2, 7), st.integers(2, 5)).flatmap(
-    lambda shape: arrays(float, shape, elements=few)
-)
+shapes = st.tuples(st.integers(2, 7), st.integers(2, 5))
+tables = shapes.flatmap(lambda shape: arrays(float, shape, elements=few))
 
 
 def test_the_formula_of_nadeau_and_bengio_by_hand():
@@ -159,9 +158,8 @@ def test_groups_are_all_that_are_alike_and_cannot_grow(told, random):
 def test_the_order_of_the_splits_decides_on_no_rank(values, scale):
     one = scale * np.mean([0.1, 0.2, 0.3, 0.7, 1e-3])
     other, more = scale * np.add.reduce(values) / 5, scale * np.mean(values) * (1 + 1e-9)
-    assert list(levels([other, np.nan, more, one, 0.0])) == pytest.approx(
-        [1, np.nan, 2, 1, 0], nan_ok=True
-    )
+    found = list(levels([other, np.nan, more, one, 0.0]))
+    assert found == pytest.approx([1, np.nan, 2, 1, 0], nan_ok=True)
     assert list(mean_ranks([[one, other, more]] * 2)) == [2.5, 2.5, 1]
 
 
@@ -200,9 +198,8 @@ def test_predicted_hits_hold_those_of_new_lists(precision, tested, k):
 def test_predicted_hits_of_one_split_and_of_splits_that_differ():
     assert expected_hits([0.0], 1, 0.3, 5) == (0.0, 0.0, 5.0)
     assert expected_hits([0.4, 0.5], 20, 1e-300, 9) == expected_hits([0.4, 0.5], 20, 0.0, 9)
-    widths = [
-        np.ptp(expected_hits(values, 100, 0.3, 100)[1:]) for values in ([0.5] * 5, [0.4, 0.6] * 5)
-    ]
+    lists = [0.5] * 5, [0.4, 0.6] * 5
+    widths = [np.ptp(expected_hits(values, 100, 0.3, 100)[1:]) for values in lists]
     assert widths[1] > widths[0] > 2 * 1.96 * 5
 
 

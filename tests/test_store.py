@@ -154,9 +154,8 @@ with Store(sys.argv[1]).lock():
 
 @pytest.mark.promise("R5")
 def test_the_lock_names_its_holder_and_ends_with_it(store):
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(store.folder)], stdout=subprocess.PIPE
-    )
+    command = [sys.executable, "-c", HOLDER, str(store.folder)]
+    holder = subprocess.Popen(command, stdout=subprocess.PIPE)
     assert holder.stdout.readline() == b"held\n"
     with raises(InputError, f"letter {holder.pid}"), store.lock():
         pass
@@ -314,9 +313,8 @@ class Resuming(RuleBasedStateMachine):
     def resume(self, wanted, endings):
         trials = to_do(plan(), self.store, wanted=wanted)
         unusable = [None, *RETRIED]
-        assert [*trials] == [
-            key for key in KEYS if key in wanted and self.statuses.get(key) in unusable
-        ]
+        due = [key for key in KEYS if key in wanted and self.statuses.get(key) in unusable]
+        assert [*trials] == due
         self.run(trials, endings)
 
     @rule(status=st.sampled_from(RETRIED))

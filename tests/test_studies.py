@@ -539,13 +539,6 @@ def figure():
     return smoke_table("gultekin/fig1")
 
 
-def cell(table, **where):
-    for column, value in where.items():
-        table = table[table[column] == value]
-    [value] = table["value"]
-    return value
-
-
 def without_times(table):
     timed = table["measure"].str.startswith("seconds") | (table["part"] == "speed")
     return table[~timed].reset_index(drop=True)
@@ -582,13 +575,13 @@ def test_values_are_those_of_the_solvers(figure):
         where |= {"pairs": 100} if method == "lcbr" else {}
         error = np.std(values, ddof=1) / math.sqrt(len(values))
         for statistic, value in (("mean", np.mean(values)), ("standard error", error)):
-            assert cell(figure, **where, statistic=statistic) == pytest.approx(value, rel=1e-12)
+            assert one(figure, **where, statistic=statistic) == pytest.approx(value, rel=1e-12)
 
 
 def test_no_risk_lies_below_the_optimum(figure):
     risks = figure[(figure["measure"] == "risk") & (figure["statistic"] == "mean")]
     for _, rows in risks.groupby("components"):
-        assert (rows["value"] >= cell(rows, method="optimum")).all()
+        assert (rows["value"] >= one(rows, method="optimum")).all()
 
 
 @pytest.mark.parametrize(("changes", "says"), [

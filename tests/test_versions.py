@@ -80,12 +80,9 @@ def test_no_choice_moves_without_the_version_of_tuning(by, small, in_this_proces
         "solvers": solvers, "common": "", "metrics": f"[{{{by}}}]", "protocol": "{n_splits: 3}",
     }  # fmt: skip
     assert run(small(**parts), tmp_path / "out", "--no-plots").exit_code == 0
-    found = [
-        [*record.chosen.values()]
-        for record in sorted(
-            Store(tmp_path / "out" / "small").records(), key=lambda r: (r.label, r.split)
-        )
-    ]
+    stored = Store(tmp_path / "out" / "small").records()
+    in_order = sorted(stored, key=lambda record: (record.label, record.split))
+    found = [[*record.chosen.values()] for record in in_order]
     assert [TUNING_VERSION, found] == GOLDEN["tuning"][by], MORE
 
 
@@ -154,9 +151,8 @@ def test_every_module_behind_a_number_counts():
         "from precbench.solvers import SOLVERS\n"
         "print([SOLVERS[name]() for name in SOLVERS] and ' '.join(sys.modules))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     rooms = {name.split(".")[1] for name in done.stdout.split() if name.startswith("precbench.")}
     assert {"statistics", "metrics", "losses", "seeds"} <= rooms and not rooms & set(NO_NUMBERS)
     assert all(find_spec(f"precbench.{part}") for part in NO_NUMBERS)

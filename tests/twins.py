@@ -211,9 +211,8 @@ def pnorm_push(y, scores, p, loss="exponential", push="top", bottom_weight=1.0):
         slopes = np.exp(-np.logaddexp(0, -z) - log_losses)
     sides = {"top": {0: 1.0}, "bottom": {1: 1.0}, "both": {0: 1.0, 1: bottom_weight}}[push]
     log_risks = {side: p * np.logaddexp.reduce(log_losses, axis=side) for side in sides}
-    total = np.logaddexp.reduce(
-        [np.logaddexp.reduce(log_risks[side]) + np.log(sides[side]) for side in sides]
-    )
+    log_terms = [np.logaddexp.reduce(log_risks[side]) + np.log(sides[side]) for side in sides]
+    total = np.logaddexp.reduce(log_terms)
     by_pairs = np.zeros_like(z)
     for side, weight in sides.items():
         heights = np.expand_dims((p - 1) / p * log_risks[side], side)

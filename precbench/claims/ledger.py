@@ -1,7 +1,7 @@
 """The ledger: every claim with the measured value and the verdict."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -43,14 +43,13 @@ class Change:
     worse: bool
 
 
-def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list[Change]:
-    """Return the verdicts that differ from settled verdicts of the reference.
+def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> Iterator[Change]:
+    """Yield the verdicts that differ from settled verdicts of the reference.
 
     A decision is worse if its rank is farther from the best. No decision after a decision is also
     worse, but counts only where missing results cannot be the reason: for an exact number or a
     complete study, or if the verdict is "no power", "no config" or "not testable".
     """
-    changed = []
     before = {row.id: row for row in reference}
     for row in ledger:
         old = before.get(row.id)
@@ -59,10 +58,9 @@ def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list
         # Ranks: 0 (best) to 3 (not reproduced). "No power" counts as 2, so that only 3 is worse.
         rank = 2 if old.verdict.rank is None else old.verdict.rank
         if row.verdict.rank is not None:  # a decision
-            changed.append(Change(row.id, old.verdict, row.verdict, row.verdict.rank > rank))
+            yield Change(row.id, old.verdict, row.verdict, row.verdict.rank > rank)
         elif old.verdict.rank is not None and (row.kind == "exact" or _is_final(row)):
-            changed.append(Change(row.id, old.verdict, row.verdict, worse=True))
-    return changed
+            yield Change(row.id, old.verdict, row.verdict, worse=True)
 
 
 def updated(ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]) -> list[LedgerRow]:

@@ -94,7 +94,7 @@ def check_results(
     evidence.values.update(_quick_studies(claims))  # adds numbers that follow from definitions
     ledger = make_ledger(claims, evidence)
     new_reference = updated(ledger, before)  # keeps old verdicts where there are too few runs now
-    changed = changes(new_reference if update_reference else ledger, before)  # verdicts that differ
+    changed = [*changes(new_reference if update_reference else ledger, before)]  # the differences
     # Write the ledger files; print the claims that are asked for; update the reference.
     store = Store(out or results[0])  # writes files whole or not at all
     store.folder.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,6 @@
 """Forecast of a run: time, and data to fetch."""
 
 from collections.abc import Collection
-from typing import Any
 
 from rich.console import Console
 
@@ -27,24 +26,13 @@ def to_fetch(part: Experiment) -> dict[str, int]:
     return sizes
 
 
-def show_fetching(
-    part: Experiment, sizes: dict[str, int], store: Store, console: Console
-) -> dict[str, Any]:
-    """Print what to fetch; return a summary, in which all trials are to run."""
+def show_fetching(part: Experiment, sizes: dict[str, int], console: Console) -> int:
+    """Print what to fetch; return the number of trials, of which none is known to be done."""
     for name, size in sizes.items():
         console.print(f"to fetch: {name}, at most {size / 1e6:,.1f} MB")
     n_trials = len(part.trials())
     console.print(f"{count(n_trials, 'trial')} to run, when the data have been downloaded")
-    return {
-        "experiment": part.name,
-        "folder": str(store.folder),
-        "trials": n_trials,
-        "cached": 0,
-        "stand_ins": [],
-        "absent": [],
-        "not_ok": {},
-        "to_fetch": sizes,
-    }
+    return n_trials
 
 
 def show_outlook(

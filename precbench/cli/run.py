@@ -250,7 +250,8 @@ def _run(
     store = Store(options.folder(experiment.name))
     part = part.smoke_size() if options.smoke else part
     if options.dry_run and datasets is None and (sizes := to_fetch(part)):  # downloads nothing
-        return show_fetching(part, sizes, store, console)
+        n_trials = show_fetching(part, sizes, console)
+        return _summary(experiment, store, n_trials, n_trials) | {"to_fetch": sizes}
     plan = make_plan(
         experiment,
         only=[entry.name for entry in part.datasets],
@@ -270,16 +271,18 @@ def _run(
         n_workers = options.jobs if cluster is None else cluster.n_workers
         n_workers = 1 if options.timing else n_workers  # to compare times: one at a time
         seconds = show_outlook(plan, store, trials.values(), n_workers, console)
-        return _summary(plan, store, keys, trials) | {"expected_seconds": seconds}
+        summary = _summary(experiment, store, len(keys), len(trials), plan)
+        return summary | {"expected_seconds": seconds}
     with store.lock():
         trials = _select_trials(plan, store, keys, options, console)
+        summary = _summary(experiment, store, len(keys), len(trials), plan)
         store.write_request(keys, [] if shard is None else [str(shard)])
         _train(plan, store, trials, options, cluster)
         if shard is not None:  # the tables are made once, of all shards together
-            return _finish_shard(plan, store, keys, trials, options, console)
+            return summary | _finish_shard(store, keys, shard, console)
         report, outcomes = _measure(plan, store, part, options, console, name)
     _present(store, console, report)
-    return _summary(plan, store, keys, trials) | outcomes
+    return summary | outcomes
 
 
 def _measure(
@@ -299,19 +302,12 @@ def _measure(
     return report, {"not_ok": not_ok(results, part), "values": final_means(results)}
 
 
-def _finish_shard(
-    plan: "Plan",
-    store: Store,
-    keys: set[str],
-    trials: dict[str, Trial],
-    options: RunOptions,
-    console: Screen,
-) -> dict[str, Any]:
-    # Print where the records of a shard are, and how to go on; return a summary with outcomes.
+def _finish_shard(store: Store, keys: set[str], shard: Shard, console: Screen) -> dict[str, Any]:
+    # Print where the records of a shard are, and how to go on; return its part of the summary.
     statuses = (record.status for record in store.records() if record.key in keys)
-    outcomes = {"not_ok": dict(Counter(status for status in statuses if status != "ok"))}
     console.print(f"records: {store.folder}; precbench merge makes the tables of all shards")
-    return _summary(plan, store, keys, trials) | outcomes | {"shard": str(options.chosen_shard)}
+    not_ok = dict(Counter(status for status in statuses if status != "ok"))
+    return {"not_ok": not_ok, "shard": str(shard)}
 
 
 def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) -> dict[str, Any]:
@@ -322,16 +318,7 @@ def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) ->
     console = screen(quiet=options.is_quiet)
     store = Store(options.folder(study.name))
     console.print(f"{study.title} (a study)")
-    summary = {
-        "experiment": study.name,
-        "folder": str(store.folder),
-        "illustration": study.kind,
-        "trials": 0,
-        "cached": 0,
-        "stand_ins": [],
-        "absent": [],
-        "not_ok": {},
-    }
+    summary = _summary(study, store) | {"illustration": study.kind}
     if options.dry_run:
         console.print(f"  {study.kind}: computed in one piece")
         return summary
@@ -372,15 +359,20 @@ def _select_trials(
 
 
 def _summary(
-    plan: "Plan", store: Store, keys: set[str], trials: dict[str, Trial]
-) -> dict[str, Any]:  # `keys`: of all trials asked for; `trials`: those to run now
+    config: Experiment | Study,
+    store: Store,
+    n_trials: int = 0,
+    n_to_run: int = 0,
+    plan: "Plan | None" = None,  # None: no data are read
+) -> dict[str, Any]:
+    """Return what the summaries of all runs have in common."""
     return {
-        "experiment": plan.experiment.name,
+        "experiment": config.name,
         "folder": str(store.folder),
-        "trials": len(keys),
-        "cached": len(keys) - len(trials),
-        "stand_ins": [d.name for d in plan.datasets.values() if d.stand_in],
-        "absent": list(plan.absent),
+        "trials": n_trials,
+        "cached": n_trials - n_to_run,
+        "stand_ins": [d.name for d in plan.datasets.values() if d.stand_in] if plan else [],
+        "absent": list(plan.absent) if plan else [],
         "not_ok": {},
     }
 
@@ -408,7 +400,7 @@ def _train(
                 store.require_lock()
                 record = store.read(job.key)
                 assert record is not None
-                show(job, record)
+                show(job.trial.title, record)
                 n_done += 1
         except KeyboardInterrupt:
             finished.close()  # marks the running trials as interrupted

@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -19,9 +19,6 @@ from rich.segment import Segment
 
 from precbench.store import Record
 from precbench.text import duration, one_line, visible
-
-if TYPE_CHECKING:
-    from precbench.runner.worker import Job
 
 
 class Screen(Console):
@@ -47,19 +44,19 @@ def screen(*, quiet: bool = False, stderr: bool = False, **options: Any) -> Scre
 @contextmanager
 def progress(
     n_trials: int, *, quiet: bool = False, verbose: bool = False
-) -> Iterator[Callable[["Job", Record], None]]:
+) -> Iterator[Callable[[str, Record], None]]:
     """Show on standard error how many trials are done, and the remaining time.
 
     A bar on a terminal; in a pipe a line for each tenth, or each minute. Trials that are not ok
-    always have a line; `verbose` prints one for each trial. Yield the function to call with each
-    finished trial and its record.
+    always have a line; `verbose` prints one for each trial. Yield the function to call with the
+    title and the record of each finished trial.
     """
     console = screen(stderr=True)
     has_bar = console.is_terminal and n_trials > 0 and not quiet
     n_done = n_failed = 0
     started = shown = time.monotonic()  # shown: when a line was printed last
 
-    def finished(job: "Job", record: Record) -> None:
+    def finished(title: str, record: Record) -> None:
         # Advance the bar (`task` of `bars`, made below) by a trial; print a line if due.
         nonlocal n_done, n_failed, shown
         now, n_done = time.monotonic(), n_done + 1
@@ -68,7 +65,7 @@ def progress(
         bars.update(task, completed=n_done, description=failed or "all trials")
         ok = record.status == "ok"
         outcome = f"{record.seconds or 0:.3g} s" if ok else one_line(record.reason)
-        line = f"{job.trial.title}: {record.status}: {outcome}"
+        line = f"{title}: {record.status}: {outcome}"
         tenths, tenths_before = (10 * n // n_trials for n in (n_done, n_done - 1))
         tenth_or_minute = tenths > tenths_before or now > shown + 60  # whether a line is due
         if not has_bar:

@@ -3,6 +3,7 @@
 import json
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -68,19 +69,17 @@ def _status(store: Store) -> dict[str, Any]:
         "done": len(request.keys) - pending,
         "left": pending,
         "outcomes": dict(outcomes),
-        "running": [] if process is None else _running(store),
+        "running": [] if process is None else [*_running(store)],
         "seconds_left": None if process is None else _seconds_left(store, request, pending),
     }
 
 
-def _running(store: Store) -> list[dict[str, Any]]:
-    """Return the titles of the trials that run now, each with its seconds so far."""
-    running = []
+def _running(store: Store) -> Iterator[dict[str, Any]]:
+    """Yield the title and the seconds so far of each trial that runs now."""
     for mark in sorted(store.running.glob("[0-9a-f]*")):  # a file per running trial, named by key
         with suppress(OSError):  # the trial has just ended
             seconds = max(0.0, time.time() - mark.stat().st_mtime)
-            running.append({"trial": mark.read_text("utf-8", "replace"), "seconds": seconds})
-    return running
+            yield {"trial": mark.read_text("utf-8", "replace"), "seconds": seconds}
 
 
 def _seconds_left(store: Store, request: Request, pending: int) -> float | None:

@@ -91,10 +91,8 @@ def _changed(trial: Record) -> list[str]:
 
 def _command(store: Store, trial: Record, config: str | None) -> str:
     """Return the command that repeats a trial into the same folder, or "" without a config."""
-    is_smoke = store.folder.name.endswith("-smoke")
-    parts = repeat_command(
-        trial.experiment, trial.label, trial.dataset, config=config, smoke=is_smoke
-    )
+    smoke = store.folder.name.endswith("-smoke")
+    parts = repeat_command(trial.experiment, trial.label, trial.dataset, config=config, smoke=smoke)
     if parts is None:
         return ""
     before, after = parts  # of the command, before and after the number of the split

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,16 +25,12 @@ from precbench.report.curves import (
     value_against_time,
 )
 from precbench.report.sheet import Sheet, wrapped
-from precbench.report.style import MOST_CURVES, Style, log_scale, name_curves, solver_styles
+from precbench.report.style import MOST_CURVES, Axes, Style, log_scale, name_curves, solver_styles
 from precbench.report.tables import is_mixed, notes
 from precbench.results import Run, read_csv
 from precbench.statistics import levels
+from precbench.studies import SubFigure
 from precbench.topk import resolve_k
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import SubFigure
-
 
 _K_LABELS = {  # by the type of k
     "float": "k (fraction of the positives)",
@@ -92,7 +88,7 @@ class _Page:
     sweep: str  # the point of the sweep; "" for a page with all points
     what: str  # what is shown: the second half of the title
     data: pd.DataFrame  # columns: solver, x, and the statistics, such as median
-    draw: Callable[["SubFigure", "_Lines"], None]
+    draw: Callable[[SubFigure, "_Lines"], None]
     sentences: Sequence[str] = ()  # below the drawing
     spread: str = "Median and quartiles over {} splits."  # above the drawing
     height: float = _HEIGHT  # of the drawing, in inches
@@ -111,7 +107,7 @@ class _Lines:
 
     def draw(
         self,
-        axes: "Axes",
+        axes: Axes,
         data: pd.DataFrame,
         x: str,
         y: str = "median",
@@ -139,13 +135,13 @@ class _Lines:
                 shade: Any = {"step": "post" if step else None, "color": look["color"]}
                 axes.fill_between(*band, alpha=0.12, linewidth=0, **shade)
 
-    def mark(self, axes: "Axes", points: pd.DataFrame, x: str) -> None:  # with large markers
+    def mark(self, axes: Axes, points: pd.DataFrame, x: str) -> None:  # with large markers
         for point in points[points["solver"].isin([*self.names])].to_dict("records"):
             look = {**self.look(point["solver"]), "markersize": 7}
             look |= {"markeredgecolor": "white", "markeredgewidth": 0.6}
             axes.plot(point[x], point["median"], **look)
 
-    def write_names(self, axes: "Axes", data: pd.DataFrame, y: str = "median") -> None:
+    def write_names(self, axes: Axes, data: pd.DataFrame, y: str = "median") -> None:
         """Write the names beside the axes, in the order of the last values of the curves."""
         last_values = data[data[y].notna()].groupby("solver")[y].last()
         by_name = {name: last_values.get(solver, -np.inf) for solver, name in self.names.items()}
@@ -154,11 +150,11 @@ class _Lines:
 
 def _over_log_scale(
     data: pd.DataFrame, x: str, y: str, label: str, metric: str, **look: Any
-) -> Callable[["SubFigure", _Lines], None]:
+) -> Callable[[SubFigure, _Lines], None]:
     # Return the `draw` of a page: column `y` of `data`, named `metric`, over a logarithmic axis of
     # column `x`, named `label`; `look` has further options of `_Lines.draw`.
 
-    def draw(figure: "SubFigure", lines: _Lines) -> None:
+    def draw(figure: SubFigure, lines: _Lines) -> None:
         axes = figure.add_subplot()
         lines.draw(axes, data, x, y, **look)
         log_scale(axes, "x")
@@ -200,7 +196,7 @@ def _share_page(run: Run, _dataset: str, sweep: str, _read: "_Reader") -> _Page:
     shown = [dataset for dataset, part in parts.items() if len(part)]  # none: an empty page
     data = pd.concat([parts[dataset] for dataset in shown or run.datasets[:1]], ignore_index=True)
 
-    def draw(figure: "SubFigure", lines: _Lines) -> None:
+    def draw(figure: SubFigure, lines: _Lines) -> None:
         """Draw a panel for each data set, in about 3/4 of the width, and solvers' names beside."""
         panels = figure.subplots(1, len(shown), squeeze=False)[0]
         for axes, dataset in zip(panels, shown, strict=True):
@@ -247,7 +243,7 @@ def _roc_page(run: Run, dataset: str, sweep: str, read: "_Reader") -> _Page:
     grid = np.union1d(np.linspace(0, 1, 501), np.geomspace(least, 1, 501))  # linear, log
     data = _per_solver(run, vertices, partial(roc, fpr=grid))
 
-    def draw(figure: "SubFigure", lines: _Lines) -> None:
+    def draw(figure: SubFigure, lines: _Lines) -> None:
         """Draw the full curves on the left, and the top of the list on the right."""
         full, top = figure.subplots(1, 2, sharey=True)
         # The top ends at the first power of ten by which some solver finds half of the positives.
@@ -281,7 +277,7 @@ def _precision_page(run: Run, dataset: str, sweep: str, read: "_Reader") -> _Pag
     points = points[np.isfinite(points["precision"]) & points[x].between(0, 1e15, "right")]
     data = _per_solver(run, points, partial(precision_against_k, x=x, mark=mark))
 
-    def draw(figure: "SubFigure", lines: _Lines) -> None:
+    def draw(figure: SubFigure, lines: _Lines) -> None:
         """Draw medians by k on a log scale; names are in the order of the values at the mark."""
         axes = figure.add_subplot()
         lines.draw(axes, data.drop(columns=["q25", "q75"]), x, marker="")
@@ -305,7 +301,7 @@ def _roc_counts_page(run: Run, dataset: str, sweep: str, read: "_Reader") -> _Pa
     points = _curves_at(read("roc-counts.csv"), dataset, sweep)
     data = _per_solver(run, points, lambda rows: rows.drop(columns="solver"))  # added there
 
-    def draw(figure: "SubFigure", lines: _Lines) -> None:
+    def draw(figure: SubFigure, lines: _Lines) -> None:
         """Draw a row of panels for each part: full, and the first tenth of the negatives."""
         parts = [part for part in ("training", "test") if (data["part"] == part).any()]
         for row, part in enumerate(parts):
@@ -349,7 +345,7 @@ def _sweep_page(run: Run, dataset: str, _sweep: str, _read: "_Reader") -> _Page:
     data = _per_solver(run, finals[finals["final"]], partial(value_against_sweep, parameter=swept))
     n = run.n_splits(dataset)
 
-    def draw(figure: "SubFigure", lines: _Lines) -> None:
+    def draw(figure: SubFigure, lines: _Lines) -> None:
         """Draw numbers to scale (over a decade: on a log axis), and texts at equal distances."""
         axes, axis_label = figure.add_subplot(), label
         is_numeric = all(isinstance(value, int | float) for value in values)
@@ -390,7 +386,7 @@ _KINDS: dict[str, Callable[[Run, str, str, _Reader], _Page]] = {
 _OF_ALL_DATASETS, _OF_ALL_POINTS = ("accuracy-share",), ("accuracy-sweep",)
 
 
-def _label(axes: "Axes", x: str, metric: str) -> None:
+def _label(axes: Axes, x: str, metric: str) -> None:
     axes.set_xlabel(x, parse_math=False)
     axes.set_ylabel(f"{metric} on the test set", parse_math=False)
 

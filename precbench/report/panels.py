@@ -1,20 +1,16 @@
 """The figures of studies: curves in panels."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import pandas as pd
 
-from precbench.report.style import log_scale, solver_styles
-from precbench.studies import Result
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import SubFigure
+from precbench.report.style import Axes, log_scale, solver_styles
+from precbench.studies import Result, SubFigure
 
 
 def draw_panels(
-    figure: "SubFigure",
+    figure: SubFigure,
     table: pd.DataFrame,
     *,
     x: str,
@@ -24,7 +20,7 @@ def draw_panels(
     log: Sequence[Literal["x", "y"]] = ("x", "y"),
     n_columns: int = 4,
     **labels: str,
-) -> "list[Axes]":
+) -> list[Axes]:
     """Draw the column ``value`` against the column `x`, and return the axes of the panels.
 
     Each entry of the column `panel` has a panel, each entry of the column `curve` a colour, and
@@ -65,7 +61,7 @@ def draw_panels(
 
 def in_panels(
     rows: Callable[[pd.DataFrame], pd.DataFrame] = lambda values: values, **options: Any
-) -> "Callable[[SubFigure, Result], Any]":
+) -> Callable[[SubFigure, Result], Any]:
     """Return the ``draw`` of a kind of study whose figure is made by `draw_panels` alone.
 
     The figure shows what `rows` makes of the values of the study, by default all values.

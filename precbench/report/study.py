@@ -80,9 +80,7 @@ def tabulate(
 
     The table shows what `rows` makes of the values of the study, by default all values.
     """
-    return lambda result: [
-        value_table(result, rows(result.values), columns, note=note, across=across)
-    ]
+    return lambda result: [value_table(result, rows(result.values), columns, note, across)]
 
 
 def _entry(key: str | float) -> str:

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    import matplotlib.axes
 
+Axes: TypeAlias = "matplotlib.axes.Axes"  # text: importing matplotlib takes long
 
 # Okabe and Ito's palette without yellow, which is too faint on paper, and grey, the colour of
 # chance. Each further colour is as far as possible (in OKLab) from all colours before, from grey
@@ -59,7 +60,7 @@ def solver_styles(labels: Sequence[str], built_in: Sequence[str] = ()) -> dict[s
 
 
 def name_curves(
-    axes: "Axes", looks: Mapping[str, Mapping[str, Any]], last_values: Mapping[str, float]
+    axes: Axes, looks: Mapping[str, Mapping[str, Any]], last_values: Mapping[str, float]
 ) -> None:
     """Write the names of curves beside the axes, from the highest last value to the lowest."""
     from matplotlib.lines import Line2D
@@ -73,7 +74,7 @@ def name_curves(
         text.set(text=name, parse_math=False, gid="name")
 
 
-def log_scale(axes: "Axes", which: Literal["x", "y"]) -> None:
+def log_scale(axes: Axes, which: Literal["x", "y"]) -> None:
     """Make an axis logarithmic once all is drawn, with labels that do not overlap."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 

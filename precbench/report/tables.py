@@ -5,7 +5,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -229,8 +229,10 @@ def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
     main = columns[run.metrics[0]]  # rows of the summary in the order of the solvers
     header = ["solver", *(run.metric_name(metric) for metric in columns)]
     header += ["time to final (s)", "relative time", "time to 99 % (s)"]
-    cells = [_means(rows, metric in run.losses) for metric, rows in columns.items()]
-    cells += [_times(main, column, mixed=is_mixed(summary)) for column in _TIMES]
+    cells = [
+        *(_means(rows, metric in run.losses) for metric, rows in columns.items()),
+        *(_times(main, column, mixed=is_mixed(summary)) for column in _TIMES),
+    ]
     sentences = [
         *_means_over(run, dataset, summary),
         f"{_SECONDS} To 99 %: to the first checkpoint within 1 % of the best "
@@ -276,7 +278,7 @@ def _assemble(
     summary: pd.DataFrame,
     quantity: str,  # for the title; "" for a table of several
     header: list[str],
-    columns: list[list[Cell]],  # after the column of solvers
+    columns: Sequence[Iterable[Cell]],  # after the column of solvers
     sentences: list[str],
 ) -> Table:
     title = run.dataset_title(dataset)
@@ -388,18 +390,16 @@ def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:
     return "; ".join(f"{', '.join(solvers)} ({text})" for text, solvers in names.items())
 
 
-def _means(rows: pd.DataFrame, smaller_is_better: bool) -> list[Cell]:
-    """Return a column of means, the best in bold; only means over the most trials compete."""
+def _means(rows: pd.DataFrame, smaller_is_better: bool) -> Iterator[Cell]:
+    """Yield a column of means, the best in bold; only means over the most trials compete."""
     competing = rows["mean"].where(rows["n"] == rows["n"].max())
     places = levels(competing)  # in order, equal for means that differ by rounding only
     contested = len(set(places[~np.isnan(places)])) > 1  # if all are equal, none is the best
     best = np.fmin.reduce(places) if smaller_is_better else np.fmax.reduce(places)  # without NaN
-    cells = []
     for (_, row), place in zip(rows.iterrows(), places, strict=True):
         bold = bool(contested and place == best)
         tied = bool(contested and not bold and row["p_best"] > LEVEL)  # false without a p-value
-        cells.append(Cell(f"{_mean(row)} ≈" if tied else _mean(row), bold))
-    return cells
+        yield Cell(f"{_mean(row)} ≈" if tied else _mean(row), bold)
 
 
 def _mean(row: pd.Series) -> str:

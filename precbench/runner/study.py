@@ -14,14 +14,7 @@ def run_study(
     sized = study.smoke_size() if smoke else study
     for name in sized.parameters.get("datasets", ()):
         load_dataset(name, mirror=mirror)  # into the cache, from which the study reads
-    description = {
-        "schema": SCHEMA,
-        "name": sized.name,
-        "title": sized.title,
-        "source": sized.source,
-        "kind": sized.kind,
-        "parameters": sized.parameters,
-        "smoke": smoke,
-    }
+    facts = sized.model_dump(include={"name", "title", "source", "kind", "parameters"})
+    description = {"schema": SCHEMA, **facts, "smoke": smoke}
     store.write_text("values.csv", sized.compute().to_csv(index=False, lineterminator="\n"))
     store.write_text("illustration.json", json.dumps(description, indent=1) + "\n")

@@ -371,10 +371,8 @@ class LinearSVMRanker(LinearClassifier):
     ----------
     C : float, default=1.0
         Weight of the losses.
-    class_weight : {"balanced"}, dict or None, default=None
+    class_weight, tol, max_iter
         As of `LogisticRegressionRanker`.
-    tol : float, default=1e-4
-    max_iter : int, default=1000
     random_state : int or None, default=None
         Used by the dual solver, that is when there are fewer rows than features.
 
@@ -702,8 +700,7 @@ class LightGBM(WeightedRanker, BoostedTrees):
     num_leaves : int, default=31
     min_child_samples : int, default=20
     reg_lambda : float, default=0.0
-        Weight of the L2 penalty. With few positives among many rows a leaf without a penalty may
-        take a step of any length: take 0.1 or more there.
+        As `l2_regularization` of `HistGradientBoosting`.
     colsample_bytree : float, default=1.0
         Fraction of the features that each tree is made of.
     class_weight : {"balanced"}, dict or None, default=None

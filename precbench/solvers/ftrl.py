@@ -153,9 +153,9 @@ class FTRL(LinearRanker):
         starts = np.arange(0, len(labels), self.batch_size)
         self.lipschitz_ = np.add.reduceat(loss.lipschitz(), starts)  # G_t: sums over each batch
         self.eta_ = self._eta()
-        self.coef_, self.penalties_ = np.zeros(n_features), np.empty(0)
+        self._start(n_features)
+        self.penalties_ = np.empty(0)
         self.gap_ = self.error_ = 0.0  # the largest so far
-        self.n_iter_ = self.n_rows_seen_ = 0
         if not trace(self):
             self._play(loss, used, starts, trace)
 

@@ -247,10 +247,6 @@ class SGDAtK(PrecisionRanker):
     ----------
     surrogate : {"avg", "max", "ramp", "struct"}, default="avg"
         See `precbench.losses`.
-    k : float, int or str, default=0.25
-    batch_size : int, default=500
-    epochs : int, default=25
-        All as in `PerceptronAtK`.
     eta0 : float, default=0.1
         Length of the first step.
     radius : float or None, default=None
@@ -259,7 +255,7 @@ class SGDAtK(PrecisionRanker):
         True, the paper's choice, is short for ``keep="mean"``, False for ``keep="last"``.
     keep : {"last", "mean", "best"} or None, default=None
         Which w is the model, see `PerceptronAtK`; None for what `average` says.
-    shuffle, random_state
+    k, batch_size, epochs, shuffle, random_state
         As in `PerceptronAtK`.
 
     References
@@ -343,14 +339,11 @@ class OnePMB(ObjectiveRanker):
         For "pauc": fraction of a batch's negatives in (0, 1], rounded up.
     batch_size : int, default=500
         In rows; if there are fewer, all rows are one batch.
-    epochs : int, default=25
-    eta0 : float, default=0.1
-        Length of the first step.
-    radius : float or None, default=None
-        Radius of the ball W; None for the whole space.
     average : bool, default=True
         Give the mean of w, else the last one.
-    shuffle, random_state
+    eta0, radius
+        As in `SGDAtK`.
+    epochs, shuffle, random_state
         As in `PerceptronAtK`.
 
     References
@@ -388,13 +381,11 @@ class TwoPMB(ObjectiveRanker):
         For "prec@k": fraction of the positives in the buffer in (0, 1], rounded up, a count, or a
         fraction of the rows of a batch with the buffer ("1 %"); at most the number of positives in
         the buffer. The paper does not say.
-    beta : float, default=0.1
-        For "pauc": fraction of a batch's negatives in (0, 1], rounded up.
     batch_size : int, default=500
         Negatives in a batch (the paper's buffer B₋ of size s, beside B₊); if there are fewer, all.
     reservoir_size : int or None, default=None
         Positives to keep (B₊), None for `batch_size`; if there are no more, all are kept.
-    epochs, eta0, radius, average, shuffle, random_state
+    beta, epochs, eta0, radius, average, shuffle, random_state
         As in `OnePMB`; the order is that of the negatives.
 
     Attributes

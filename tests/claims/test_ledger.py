@@ -38,7 +38,7 @@ def test_regressions():
     decided = [Verdict.REPRODUCED, Verdict.WITH_DEVIATION]
     decided += [Verdict.TREND_ONLY, Verdict.NOT_REPRODUCED]
     for kind, before, after in product(("mean", "exact", "order", "rate"), Verdict, Verdict):
-        found = changes([row_of("x", after, kind)], [row_of("x", before, kind)])
+        found = [*changes([row_of("x", after, kind)], [row_of("x", before, kind)])]
         if before is Verdict.NO_POWER and after in decided:
             [change] = found
             assert change.worse == (after is Verdict.NOT_REPRODUCED)
@@ -51,7 +51,8 @@ def test_regressions():
             fixed = after in (Verdict.NO_POWER, Verdict.NO_CONFIG, Verdict.NOT_TESTABLE)
             fixed |= kind == "rate" and after is Verdict.INCONCLUSIVE  # no run cuts a study short
             assert [change.worse for change in found] == [True] * (kind == "exact" or fixed)
-    assert not changes([row_of("new", Verdict.NOT_REPRODUCED)], [row_of("x", Verdict.REPRODUCED)])
+    new = [row_of("new", Verdict.NOT_REPRODUCED)]
+    assert not [*changes(new, [row_of("x", Verdict.REPRODUCED)])]
 
 
 STATEMENT, BLUNT = ({"kind": "statement"}, {"runs": 200})

@@ -180,14 +180,12 @@ def test_times_to_an_accuracy(tmp_path, curves, fields, expected):
 def test_small_spread(tmp_path):
     draws = normal(30, spread=0.02)
     error = draws.std(ddof=1) / 30**0.5
-    smaller, larger = (
-        claim("spread", "small", solver="a", at_most=f * error) for f in (0.99, 1.01)
-    )
+    low, high = (claim("spread", "small", solver="a", at_most=f * error) for f in (0.99, 1.01))
     folder = write_results(tmp_path, auc_of(a=draws))
-    [row, _] = expect(folder, (larger, YES), (smaller, NO))
+    [row, _] = expect(folder, (high, YES), (low, NO))
     assert float(row.measured) == pytest.approx(error, rel=0.01)
     few = write_results(tmp_path / "few", auc_of(a=draws[: MIN_SPLITS - 1]))
-    expect(few, (larger, UNDECIDED))
+    expect(few, (high, UNDECIDED))
 
 
 def falling_behind(tmp_path, n=20, **shares):

@@ -51,10 +51,9 @@ def csv(tmp_path, text, name="own.csv"):
 
 @pytest.mark.parametrize("suffix", [*WRITERS, ".tsv.gz", ".csv.bz2", ".csv.xz", ".CSV.GZ"])
 def test_tables(tmp_path, suffix):
-    WRITERS[suffix.lower()[:4] if suffix not in WRITERS else suffix](
-        TABLE, tmp_path / f"own{suffix.lower()}"
-    )
-    path = (tmp_path / f"own{suffix.lower()}").rename(tmp_path / f"own{suffix}")
+    write = WRITERS[suffix if suffix in WRITERS else suffix.lower()[:4]]
+    write(TABLE, path := tmp_path / f"own{suffix.lower()}")
+    path = path.rename(tmp_path / f"own{suffix}")
     dataset, encoding = read_own_file(path, **OPTIONS)
     assert dataset.name == dataset.title == "own" and dataset.X.tolist() == EXPECTED
     assert dataset.X.flags.c_contiguous and dataset.y.tolist() == [1, -1, -1, 1]
@@ -102,16 +101,13 @@ def test_times(tmp_path):
     ("112024 62023 52024", "%m%Y", None),  # dates only as times: salaries may look like them
 ])  # fmt: skip
 def test_digits_in_the_format_of_dates_are_dates(tmp_path, texts, form, origin):
-    path = csv(
-        tmp_path, "t,x,y\n" + "".join(f"{t},{i},{i % 2}\n" for i, t in enumerate(texts.split()))
-    )
-    assert np.argsort(
-        read_own_file(path, label="y", time="t", date_format=form)[0].time
-    ).tolist() == [1, 2, 0]
+    lines = [f"{t},{i},{i % 2}\n" for i, t in enumerate(texts.split())]
+    path = csv(tmp_path, "t,x,y\n" + "".join(lines))
+    timed, _ = read_own_file(path, label="y", time="t", date_format=form)
+    assert np.argsort(timed.time).tolist() == [1, 2, 0]
     dataset, encoding = read_own_file(path, label="y", date_format=form)
-    assert (
-        encoding.columns[0].origin == origin and (read_new_rows(path, encoding) == dataset.X).all()
-    )
+    assert encoding.columns[0].origin == origin
+    assert (read_new_rows(path, encoding) == dataset.X).all()
 
 
 @pytest.mark.parametrize(("times", "what"), [
@@ -170,9 +166,8 @@ def test_gaps_of_a_split_are_filled_in_from_its_training_rows(tmp_path, missing)
         some = np.flatnonzero(rng.random(200) < 0.5)
         part = replace(dataset, X=dataset.X[some], imputed=dataset.imputed.select(some))
         known = np.flatnonzero(np.isin(some, train))
-        np.testing.assert_array_equal(
-            part.gathered(known, known), dataset.gathered(some[known], some[known])
-        )
+        expected = dataset.gathered(some[known], some[known])
+        np.testing.assert_array_equal(part.gathered(known, known), expected)
     assert found[0].tobytes() == found[1].tobytes() and dataset.X.tobytes() != found[0].tobytes()
 
 
@@ -199,10 +194,8 @@ def test_names_of_rows_are_text(tmp_path, monkeypatch, rows_at_once):
     with raises(InputError, "'ID' 'id'"):
         names(path, "ID")
     expected = ["7", "", "9007199254740993"]
-    table = pd.DataFrame(
-        {"id": pd.array([7, None, 9007199254740993], dtype="Int64"), "x": [0, 1, 2]}
-    )
-    table.to_parquet(tmp_path / "own.parquet")
+    ids = pd.array([7, None, 9007199254740993], dtype="Int64")
+    pd.DataFrame({"id": ids, "x": [0, 1, 2]}).to_parquet(tmp_path / "own.parquet")
     assert names(tmp_path / "own.parquet") == expected
 
 
@@ -458,13 +451,12 @@ def test_what_chance_does_is_no_leak():
 
 
 def test_odd_names_of_columns(tmp_path):
+    path = csv(tmp_path, "error,one-hot,y\n1,5,0\n2,6,1\n")
     for named, width in (
         ({}, 2), ({"categorical": "one-hot"}, 2), ({"categorical": ["error"]}, 3),
         ({"categorical": ["error,one-hot"]}, 4), ({"numeric": "one-hot"}, 2),
     ):  # fmt: skip
-        assert read_own_file(csv(tmp_path, "error,one-hot,y\n1,5,0\n2,6,1\n"), label="y", **named)[
-            0
-        ].X.shape == (2, width)
+        assert read_own_file(path, label="y", **named)[0].X.shape == (2, width)
     assert read_own_file(csv(tmp_path, "BZh9,y\n1,0\n2,1\n"), label="y")[0].X.tolist() == [[1], [2]]
     path = csv(tmp_path, "a;b\n1\n3\n", "new.csv")
     _, encoding = read_own_file(csv(tmp_path, "a;b,y\n1,0\n3,1\n"), label="y")
@@ -510,9 +502,8 @@ def test_gaps_of_new_rows_are_counted(tmp_path, monkeypatch):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             assert read_new_rows(new, encoding).shape == (text.count("\n"), 6)
-        return [
-            str(warning.message).removeprefix(f"{new}: check the new rows: ") for warning in caught
-        ]
+        start = f"{new}: check the new rows: "
+        return [str(warning.message).removeprefix(start) for warning in caught]
 
     assert warned(",1,,S\n,2,,s\n") == [
         "no row has a value of x, a; the fill value of training is used",
@@ -529,9 +520,8 @@ def test_gaps_of_new_rows_are_counted(tmp_path, monkeypatch):
     for start in (0, 900, 1800):
         names = [f"new {i}" for i in range(start, start + 900)] + ["r"]
         encoding.encode(pd.DataFrame({"x": 1, "z": 1, "a": names, "b": "s"}), gaps=gaps)
-    assert gaps.sentences() == [
-        "more than 1,000 unseen categories in a (new 0, new 1, new 10 and 998 more)"
-    ]
+    [told] = gaps.sentences()
+    assert told == "more than 1,000 unseen categories in a (new 0, new 1, new 10 and 998 more)"
     with raises(InputError, "new.csv 'z' 4 '?'"):
         warned("1,2,r,s\n" * 3 + "1,?,r,s\n")
 
@@ -540,10 +530,8 @@ def test_gaps_of_new_rows_are_counted(tmp_path, monkeypatch):
 def test_a_table_is_never_in_memory_as_a_whole(tmp_path, monkeypatch, suffix):
     monkeypatch.setattr("precbench.data.own.read._MOST_ROWS", 500)
     values = np.random.default_rng(0).standard_normal((20_000, 5))
-    table, path = (
-        pd.DataFrame(values, columns=list("abcde")).assign(id="x" * 200),
-        tmp_path / f"own{suffix}",
-    )
+    table = pd.DataFrame(values, columns=list("abcde")).assign(id="x" * 200)
+    path = tmp_path / f"own{suffix}"
     if suffix == ".csv":
         table.to_csv(path, index=False)
     else:
@@ -574,9 +562,8 @@ def test_too_many_columns(tmp_path, monkeypatch):
 
 def test_dates_count_in_days(tmp_path):
     """The same in any format: text with and without a time, a zone, dates, timestamps, periods."""
-    stamps = pd.Series(
-        pd.to_datetime(["2024-03-01 12:00", None, "2023-12-31", "2024-02-29"], format="ISO8601")
-    )
+    texts = ["2024-03-01 12:00", None, "2023-12-31", "2024-02-29"]
+    stamps = pd.Series(pd.to_datetime(texts, format="ISO8601"))
     days, whole = [61.5, 60, 0, 60], [61.0, 60, 0, 60]
     zoned = stamps.dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo")
     columns = {

@@ -132,9 +132,8 @@ def test_agrees_with_scikit_learn(data, n_samples, n_features):
     X *= rng.random(X.shape) < data.draw(st.floats(0, 1))
     stream = io.BytesIO()
     dump_svmlight_file(X, rng.integers(-1, 2, n_samples), stream, zero_based=False)
-    theirs = load_svmlight_file(
-        io.BytesIO(stream.getvalue()), n_features=n_features, zero_based=False
-    )
+    same = io.BytesIO(stream.getvalue())
+    theirs = load_svmlight_file(same, n_features=n_features, zero_based=False)
     assert same_bits(read(stream.getvalue(), n_features=n_features), theirs)
 
 

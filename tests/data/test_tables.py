@@ -225,9 +225,8 @@ def test_what_a_table_may_hold_beside_numbers_and_words(rows):
     at = dataset.feature_names.index("share")
     np.testing.assert_allclose(dataset.X[:, at], [float(text[:-1]) / 100 for text in shares])
     few = [{"a": i % 2} for i in range(N)]
-    dataset, _ = read_own_file(
-        table.assign(share=few), label="y", missing="median", categorical=["share"]
-    )
+    table = table.assign(share=few)
+    dataset, _ = read_own_file(table, label="y", missing="median", categorical=["share"])
     assert dataset.feature_names[-2:] == ("share={'a': 0}", "share={'a': 1}")
 
 
@@ -240,9 +239,8 @@ def test_row_numbers_are_those_of_the_file(rows):
     Path("mine.csv").write_text("\n".join([" ", *lines, "", "  "]))  # the last without an end
     book = Workbook()
     for line in lines:
-        book.active.append(
-            [int(t) if t.isdigit() else t for t in line.split(",")] if "," in line else []
-        )
+        cells = line.split(",") if "," in line else []
+        book.active.append([int(t) if t.isdigit() else t for t in cells])
     book.save("mine.xlsx")
     expected = [i + 1 + (i >= 3) + 2 * (i >= 9) for i in range(20)]
     arguments = ["--label", "y", "--id", "id", "--solver", "logistic-regression", "--splits", "1"]
@@ -404,9 +402,8 @@ def test_every_command_that_is_proposed_works(rows, suffix):
             words = shlex.split(done.stderr.rpartition("this would be accepted: ")[2])
             done = invoke(*words[1:])
         assert done.exit_code == 0, (what, done.stderr)
-        columns = {
-            column.name: len(column.features) for column in Model.load("m.npz").encoding.columns
-        }
+        encoding = Model.load("m.npz").encoding
+        columns = {column.name: len(column.features) for column in encoding.columns}
         assert {"visits", "since"} <= {*columns, *(["visits"] if what == "a slip" else [])}
         assert max(columns.values()) < 10, (what, columns)
 

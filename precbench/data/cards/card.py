@@ -101,19 +101,17 @@ class Card(Section):
             if is_needed != (field in given)
         )
         n_columns = self.features if self.feature_columns is None else len(self.feature_columns)
-        checks = (  # place, whether the rule holds, text if not
-            (
-                ("feature_columns",),
+        checks = {  # by field: whether it fits, and what to say if it does not
+            "feature_columns": (
                 n_columns == self.features,
                 f"lists {n_columns} columns, but the card has {self.features} features",
             ),
-            (
-                ("positives",),
+            "positives": (
                 self.positives < self.rows,
                 f"{self.positives} positives of {self.rows} rows leave no negatives",
             ),
-        )
-        refuse((place, text) for place, holds, text in checks if not holds)
+        }
+        refuse(((field,), text) for field, (holds, text) in checks.items() if not holds)
         return self
 
 

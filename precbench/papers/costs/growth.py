@@ -2,16 +2,16 @@
 
 import time
 import tracemalloc
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-import pandas as pd
 from pydantic import Field, PositiveFloat, model_validator
 from threadpoolctl import threadpool_limits
 
 from precbench.solvers import SOLVERS, LinearRanker
 from precbench.solvers.base import untraced
-from precbench.studies import AtLeastTwo, Count, Seed, Sizes
+from precbench.studies import AtLeastTwo, Count, Seed, Sizes, table_of
 from precbench.yaml.models import Name, Problem, Section, at, refuse, unknown
 
 _ROWS, _FEATURES = "rows", "features"
@@ -48,9 +48,10 @@ class CostCurve(Section):
         return self
 
 
+@table_of("curve", "size", "quantity", "value")
 def growing_costs(
     curves: Annotated[dict[Name, CostCurve], Field(min_length=1)], repetitions: Count, seed: Seed
-) -> pd.DataFrame:
+) -> Iterator[tuple[str, int, str, float]]:
     """Measure the seconds or bytes of fits of growing size, for each curve."""
     # Seconds are CPU seconds, on one thread, from where training starts (the first call of a
     # trace, after the checks of the input). Bytes are what a fit allocates besides its rows. Rows
@@ -62,10 +63,8 @@ def growing_costs(
                 for size in curve.sizes:
                     cost = _cost(curve, size, [seed, repetition, size])
                     least[name, size] = min(cost, least.get((name, size), np.inf))
-    rows: list[tuple[str, float, str, float]] = []
     for name, curve in curves.items():
-        rows += [(name, size, curve.measure, least[name, size]) for size in curve.sizes]
-    return pd.DataFrame(rows, columns=["curve", "size", "quantity", "value"])
+        yield from ((name, size, curve.measure, least[name, size]) for size in curve.sizes)
 
 
 def _cost(curve: CostCurve, size: int, entropy: list[int]) -> float:

@@ -1,19 +1,14 @@
 """The study of growing costs."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
 from precbench.report.panels import draw_panels
 from precbench.report.study import tabulate
-from precbench.studies import Result, StudyKind
-
-if TYPE_CHECKING:
-    from matplotlib.figure import SubFigure
+from precbench.studies import Result, StudyKind, SubFigure
 
 
-def _draw(figure: "SubFigure", result: Result) -> None:
+def _draw(figure: SubFigure, result: Result) -> None:
     """Draw the measured costs, and the stated power of n or n log n through the last cost."""
     # `draw_panels` takes the line style from "quantity", which hence moves to "measure".
     measured = result.values.assign(measure=result.values["quantity"], quantity="measured")

@@ -32,17 +32,15 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from pydantic import PositiveFloat
 
 from precbench.errors import InputError
 from precbench.papers.gultekin.mixtures import MixtureProblem, draw_mixture_pair
 from precbench.solvers.ball import minimise_over_ball
-from precbench.studies import AtLeastTwo, Count, Seed, Share, Sizes
+from precbench.studies import AtLeastTwo, Count, Seed, Share, Sizes, table_of
 
 _Row = tuple[str, str, float, float, float, str, float]
-_COLUMNS = ["what", "statement", "rows", "pairs", "epsilon", "quantity", "value"]
 
 
 class Bounds(NamedTuple):
@@ -123,6 +121,7 @@ def bounds_of(radius: float, n_features: int) -> _BoundsByName:
     }
 
 
+@table_of("what", "statement", "rows", "pairs", "epsilon", "quantity", "value")
 def pair_bounds(
     problem: MixtureProblem,
     features: Count,  # D
@@ -135,8 +134,8 @@ def pair_bounds(
     points: AtLeastTwo,  # of a curve of probabilities
     coins: AtLeastTwo,  # S of the sample of coins
     seed: Seed,
-) -> pd.DataFrame:
-    """Compare bounds of Lemmas 1 and 2 and of Theorems 1 to 3 with deviations, by N and S."""
+) -> Iterator[_Row]:
+    """Compare bounds of Lemmas 1 and 2, Theorems 1 to 3 with deviations, by N, S and quantity."""
     # The distribution is a finite population of rows of a Gaussian mixture, divided by the largest
     # norm, so that X is 1 and all expectations are sums. Samples of N rows, half of them positive,
     # are drawn with replacement. One more sample, of coins, has half of each class at 1 and half at
@@ -152,7 +151,6 @@ def pair_bounds(
     X, y = mixture.sample(population, population, np.random.default_rng([seed, 1]))
     X /= np.linalg.norm(X, axis=1).max()
     all_rows = _Sample.whole(X[y > 0], X[y < 0])
-    table: list[_Row] = []
     at_zero: dict[int, float] = {}  # by n: the excess of w = 0, where R_N is 0
     for n in rows:
         rng = np.random.default_rng([seed, 2, n])  # apart from the streams 0 and 1 above
@@ -162,7 +160,7 @@ def pair_bounds(
         # What is measured, then the rows of the table: deviations beside their bounds
         of_samples = _sample_deviations(all_rows, n, pairs, draws, radius, rng)
         of_pairs = [_pair_deviations(sample, s, draws, radius, rng) for s in pairs]
-        table += _compare_samples(of_samples, n, pairs, delta, bounds)
+        yield from _compare_samples(of_samples, n, pairs, delta, bounds)
         statements = [  # (S, a statement about S pairs)
             (s, statement)
             for s, deviations in zip(pairs, of_pairs, strict=True)
@@ -170,12 +168,13 @@ def pair_bounds(
         ]
         for s, statement in statements:
             stated = {name: statement.epsilon(b) for name, b in bounds.items()}  # eps for delta
-            table += _compare(statement.name, n, s, statement.values, delta, stated)
-    table += [("deviation", "w = 0", n, np.nan, np.nan, "measured", x) for n, x in at_zero.items()]
+            yield from _compare(statement.name, n, s, statement.values, delta, stated)
+    yield from (
+        ("deviation", "w = 0", n, np.nan, np.nan, "measured", x) for n, x in at_zero.items()
+    )
     for s, statement in statements:  # of the last sample size
-        table += _probabilities(statement, rows[-1], s, points, bounds)
-    table += _coins(coins, points, radius)
-    return pd.DataFrame(table, columns=_COLUMNS)
+        yield from _probabilities(statement, rows[-1], s, points, bounds)
+    yield from _coins(coins, points, radius)
 
 
 class _QuadraticRisk(NamedTuple):

@@ -148,11 +148,12 @@ _STATISTICS_OF = {  # measures with statistics of their own
 def _statistics(table: pd.DataFrame) -> pd.DataFrame:
     """Return statistics over the repetitions: by `_STATISTICS_OF`, else mean and standard error."""
     keys = list(table.columns[:-1])  # all but "value"
-    parts = []
-    for measure, values in table.groupby("measure", sort=False):
-        groups = values.groupby(keys, sort=False, dropna=False)["value"]  # NaN, no pairs, is a key
-        for name in _STATISTICS_OF.get(str(measure), ("mean", "standard error")):
-            parts.append(groups.agg(_STATISTICS[name]).reset_index().assign(statistic=name))
+    groups = [  # of each measure, with the name of each of its statistics
+        (values.groupby(keys, sort=False, dropna=False)["value"], name)  # NaN, no pairs, is a key
+        for measure, values in table.groupby("measure", sort=False)
+        for name in _STATISTICS_OF.get(str(measure), ("mean", "standard error"))
+    ]
+    parts = [g.agg(_STATISTICS[name]).reset_index().assign(statistic=name) for g, name in groups]
     return pd.concat(parts, ignore_index=True)[[*keys, "statistic", "value"]]
 
 

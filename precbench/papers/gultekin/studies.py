@@ -1,7 +1,6 @@
 """The studies of gultekin."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -9,10 +8,7 @@ from precbench.report.panels import draw_panels
 from precbench.report.study import tabulate, value_table
 from precbench.report.style import log_scale
 from precbench.report.table import Table
-from precbench.studies import Result, StudyKind
-
-if TYPE_CHECKING:
-    from matplotlib.figure import SubFigure
+from precbench.studies import Result, StudyKind, SubFigure
 
 _METHODS = {
     "bbr": "BBR",
@@ -30,7 +26,7 @@ def _mixture_tables(result: Result) -> Iterator[Table]:
         yield value_table(result, part, keys, "Columns: K, the components.", across="components")
 
 
-def _draw_mixtures(figure: "SubFigure", result: Result) -> None:
+def _draw_mixtures(figure: SubFigure, result: Result) -> None:
     """Draw Figure 1: risk, AUC and seconds of each mixture by pairs, then AUC by share."""
     shown = result.values[result.values["statistic"].isin(["mean", "least"])]  # least: of seconds
     by_pairs = shown[(shown["part"] == "pairs") & (shown["pairs"] != 1)]  # one pair: only timed
@@ -56,7 +52,7 @@ def _draw_mixtures(figure: "SubFigure", result: Result) -> None:
             log_scale(axes, "y")
 
 
-def _draw_bounds(figure: "SubFigure", result: Result) -> None:
+def _draw_bounds(figure: SubFigure, result: Result) -> None:
     """Draw, with bounds, the deviations of all statements and the probabilities of two of them."""
     # On x: for deviations the pairs (of the most rows only), or the rows where there are no pairs;
     # for probabilities epsilon (of the most pairs only).

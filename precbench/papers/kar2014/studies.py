@@ -2,15 +2,12 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from precbench.report.panels import draw_panels, in_panels
 from precbench.report.study import tabulate, value_table
 from precbench.report.table import Table
-from precbench.studies import Result, StudyKind
-
-if TYPE_CHECKING:
-    from matplotlib.figure import SubFigure
+from precbench.studies import Result, StudyKind, SubFigure
 
 
 def _regret_tables(result: Result) -> Iterator[Table]:
@@ -25,7 +22,7 @@ def _regret_tables(result: Result) -> Iterator[Table]:
     yield value_table(result, ratios, ["quantity"], "Multiples of the distance of two weights.")
 
 
-def _draw_by_objective(figure: "SubFigure", result: Result, **options: Any) -> None:
+def _draw_by_objective(figure: SubFigure, result: Result, **options: Any) -> None:
     """Draw a panel for each data set and objective, a row of panels for each data set."""
     table = result.values[result.values["dataset"] != ""]  # without Lemmas 2, 10 and 12
     named = table.assign(panel=table["dataset"] + ", " + table["objective"])

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat
 
@@ -15,7 +14,7 @@ from precbench.errors import InputError
 from precbench.losses import F1, PartialAUC, struct
 from precbench.solvers import FTRL, OnePMB
 from precbench.solvers.ftrl import Leader
-from precbench.studies import AtLeastTwo, Count, DatasetNames, Seed, Share, Sizes
+from precbench.studies import AtLeastTwo, Count, DatasetNames, Seed, Share, Sizes, rows_of, table_of
 from precbench.topk import resolve_k
 
 Objectives = Annotated[list[Literal["prbep", "prec@k", "pauc"]], Field(min_length=1)]
@@ -29,6 +28,7 @@ _SLOPE = 2.0  # of (3) over `struct`: (3) at w is 4 times `struct` at w / 2, up 
 _FEATURES = 3  # of random points
 
 
+@table_of("dataset", "objective", "rows", "horizon", "quantity", "value")
 def regret(
     datasets: DatasetNames,
     objectives: Objectives,
@@ -38,13 +38,12 @@ def regret(
     radius: PositiveFloat,  # of the ball in which w lies
     trials: Count,  # random pairs of weights
     seed: Seed,
-) -> pd.DataFrame:
+) -> Iterator[tuple[str, str, str, float, str, float]]:
     """Play `FTRL` on streams of growing length and compare its regret with the theorems."""
     # A stream is the rows of a data set, divided by the largest norm of a row, in random order;
     # horizon T takes the first T rows, one or ceil(sqrt(T)) rows at a time (Theorems 1 and
     # 3, Lemmas 9, 10 and 13). Lemmas 2 and 12 have random pairs of weights, no stream. For
     # "prec@k" and "prbep" the loss of `FTRL` at w is a quarter of the paper's loss at 2 w.
-    rows: list[tuple[str, str, str, float, str, float]] = []
     for dataset in datasets:
         X, y = _stream(dataset, seed, horizons=max(horizons))
         for objective in objectives:
@@ -53,16 +52,10 @@ def regret(
                 played = [*_play(player, X[:horizon], y[:horizon])]  # (SINGLE or BATCHES, values)
                 if objective == "pauc":
                     played.append((SINGLE, _extreme_streams(player, X, y, horizon)))
-                rows += [
-                    (dataset, objective, way, horizon, quantity, value)
-                    for way, values in played
-                    for quantity, value in values.items()
-                ]
+                for way, values in played:
+                    yield from rows_of(values, dataset, objective, way, horizon)
     # Ratios and constants of Lemmas 2, 10 and 12, which need no data set.
-    rows += [("", "", "", np.nan, q, v) for q, v in _constants(top, trials, seed).items()]
-    return pd.DataFrame(
-        rows, columns=["dataset", "objective", "rows", "horizon", "quantity", "value"]
-    )
+    yield from rows_of(_constants(top, trials, seed), "", "", "", np.nan)
 
 
 def _stream(dataset: str, seed: int, **needed: int) -> tuple[Any, NDArray[np.float64]]:
@@ -246,6 +239,7 @@ def _ratios(
     )
 
 
+@table_of("dataset", "objective", "size", "quantity", "value")
 def uniform_convergence(
     datasets: DatasetNames,
     objectives: Converging,
@@ -256,14 +250,13 @@ def uniform_convergence(
     beta: Share,  # of the negatives, for "pauc"
     radius: PositiveFloat,
     seed: Seed,
-) -> pd.DataFrame:
+) -> Iterator[tuple[str, str, int, str, float]]:
     """Measure the largest deviation over w of surrogates on a sample from values on all rows."""
     # Theorems 7 and 8: with probability 1 - delta a surrogate on s random rows is within
     # O(sqrt(log(1 / delta) / s)) of its value on all rows, for all w in the ball (Definition 5);
     # here for some random w. Rows are divided by the largest norm; samples are without replacement.
     # The ``deviation`` is the 95 % quantile over the samples with rows of both classes, the
     # ``constant`` its ratio to the ``rate``.
-    rows: list[tuple[str, str, float, str, float]] = []
     for dataset in datasets:
         X, y = _stream(dataset, seed, sizes=max(sizes))
         positive = y > 0
@@ -291,8 +284,7 @@ def uniform_convergence(
                 deviation = float(np.quantile(deviations, 1 - DELTA))
                 rate = math.sqrt(math.log(1 / DELTA) / size)  # without its open constant
                 values = {"deviation": deviation, "rate": rate, "constant": deviation / rate}
-                rows += [(dataset, objective, size, name, v) for name, v in values.items()]
-    return pd.DataFrame(rows, columns=["dataset", "objective", "size", "quantity", "value"])
+                yield from rows_of(values, dataset, objective, size)
 
 
 def _in_ball(
@@ -307,6 +299,7 @@ def _in_ball(
     return radius * rng.random((n, 1)) * W  # a row for each w
 
 
+@table_of("theorem", "dataset", "objective", "size", "quantity", "value")
 def error_bounds(
     datasets: DatasetNames,
     objectives: Objectives,
@@ -321,12 +314,11 @@ def error_bounds(
     beta: Share,  # of the negatives, for "pauc"
     radius: PositiveFloat,  # of the ball in which w lies
     seed: Seed,
-) -> pd.DataFrame:
+) -> Iterator[tuple[str, str, str, int, str, float]]:
     """Measure the excess risk of FTRL on streams of growing length, and of 1PMB in one pass."""
     # Theorems 4 (14 for "pauc") and 6. Rows are divided by the largest norm, losses by the number
     # of rows; the loss of "pauc" is the mean hinge. The excess is the risk less a lower bound of
     # the least risk in the ball: shown is its 95 % quantile over streams (FTRL) or orders (1PMB).
-    table: list[tuple[str, str, str, float, str, float]] = []
     for dataset in datasets:
         X, y = _stream(dataset, seed, horizons=max(horizons), rows=rows)
         for objective in objectives:
@@ -335,7 +327,7 @@ def error_bounds(
             _, least = _best(player, X, y)  # a lower bound of the mean loss
             for horizon in horizons:
                 values = _theorem_4(player, X, y, horizon, streams, measure, least, seed)
-                table += [("Theorem 4", dataset, objective, horizon, *value) for value in values]
+                yield from rows_of(values, "Theorem 4", dataset, objective, horizon)
             if objective == "prec@k":
                 continue  # 1PMB cannot minimise this loss, as its k is of the positives
             X_n, y_n = X[:rows], y[:rows]  # the rows of the pass
@@ -347,10 +339,7 @@ def error_bounds(
                     shuffle=False,  # k=1.0: PRBEP, whose loss is a sum over rows, hence eta0 / size
                 )  # fmt: skip
                 values = _theorem_6(solver, X_n, y_n, orders, samples, measure, best_n, seed)
-                table += [("Theorem 6", dataset, objective, size, *value) for value in values]
-    return pd.DataFrame(
-        table, columns=["theorem", "dataset", "objective", "size", "quantity", "value"]
-    )
+                yield from rows_of(values, "Theorem 6", dataset, objective, size)
 
 
 def _terms(player: FTRL, y: NDArray) -> float:
@@ -375,7 +364,7 @@ def _theorem_4(
     measure: "_Measure",  # of scores and positives: the mean loss
     least: float,  # a lower bound of the mean loss of w*
     seed: int,
-) -> list[tuple[str, float]]:
+) -> dict[str, float]:
     """Return the excess risk of FTRL on random streams less the regret, and Theorem 4's bound."""
     # With probability 1 - delta the mean of w_1 to w_T has a risk of at most the risk of w* plus
     # the regret plus O((log(1 / delta) / T)^(1/4)).
@@ -388,11 +377,11 @@ def _theorem_4(
         least_regret, _ = _regret_against(player.leader(X[drawn], y[drawn]), player)
         regrets.append(least_regret / _terms(player, y[drawn]))  # per row, or pair of rows
         excesses.append(measure(X @ player.coef_, y > 0) - least)  # at the mean of the w_t
-    return [
-        ("excess", float(np.quantile(np.subtract(excesses, regrets), 1 - DELTA))),
-        ("bound", (math.log(1 / DELTA) / horizon) ** 0.25),  # the open constant is taken as 1
-        ("w = 0", measure(np.zeros(len(y)), y > 0) - least - min(regrets)),  # of the worst stream
-    ]
+    return {
+        "excess": float(np.quantile(np.subtract(excesses, regrets), 1 - DELTA)),
+        "bound": (math.log(1 / DELTA) / horizon) ** 0.25,  # the open constant is taken as 1
+        "w = 0": measure(np.zeros(len(y)), y > 0) - least - min(regrets),  # most of all streams
+    }
 
 
 def _theorem_6(
@@ -404,7 +393,7 @@ def _theorem_6(
     measure: "_Measure",  # of scores and positives: the mean loss
     best: tuple[NDArray[np.float64], float],  # w*, and a lower bound of its mean loss
     seed: int,
-) -> list[tuple[str, float]]:
+) -> dict[str, float]:
     """Return the excess risk of passes of 1PMB in random orders, and Theorem 6's bound."""
     # The excess is at most 2 gamma + O(sqrt(s / n)) after n rows in buffers of s, if gamma bounds
     # how far the risk on s random rows deviates from the risk on all n rows, for all w.
@@ -423,11 +412,11 @@ def _theorem_6(
         if 0 < np.sum(positive[drawn]) < size:  # both classes
             deviations = (abs(measure(s[drawn], positive[drawn]) - loss) for s, loss in at_w)
             largest = max(largest, *deviations)
-    return [
-        ("excess", float(np.quantile(excesses, 1 - DELTA))),
-        ("bound", 2 * largest + math.sqrt(size / len(y))),  # the open constant is taken as 1
-        ("w = 0", measure(np.zeros(len(y)), positive) - least),
-    ]
+    return {
+        "excess": float(np.quantile(excesses, 1 - DELTA)),
+        "bound": 2 * largest + math.sqrt(size / len(y)),  # the open constant is taken as 1
+        "w = 0": measure(np.zeros(len(y)), positive) - least,
+    }
 
 
 _Measure = Callable[[NDArray, NDArray[np.bool_]], float]

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat
 
@@ -22,13 +21,14 @@ from precbench.errors import InputError
 from precbench.losses import SURROGATES, Surrogate, margins, prec_loss
 from precbench.seeds import trial_seed
 from precbench.solvers import LinearRanker, PerceptronAtK, SGDAtK
-from precbench.studies import AtLeastTwo, Count, DatasetNames, Seed, Sizes
+from precbench.studies import AtLeastTwo, Count, DatasetNames, Seed, Sizes, rows_of, table_of
 from precbench.topk import ceil_share, resolve_k
 
 DELTA = 0.05  # the probability with which a bound may fail
 _MULTIPLES = np.geomspace(0.1, 1000, 41)  # c, for the multiples c w* of the known optimum w*
 
 
+@table_of("theorem", "measure", "solver", "dataset", "split", "batch_size", "quantity", "value")
 def precision_bounds(
     datasets: DatasetNames,
     k: Annotated[float, Field(gt=0, le=1)],
@@ -40,44 +40,37 @@ def precision_bounds(
     weights: Count,  # how many w, for Theorem 12
     samples: AtLeastTwo,  # of each size
     seed: Seed,
-) -> pd.DataFrame:
+) -> Iterator[tuple[str, str, str, str, float, float, str, float]]:
     """Compare Theorems 7, 9, 12, 13, 15, their corollaries and lemmas with measured values."""
     # Each solver makes one pass over the training set of a split, 70 % of the rows in random order,
     # so that the batches of the theorems are those of the solver. `k` is kappa, a fraction of the
     # positives of a batch. A bound above the ``trivial`` bound, the most mistakes that the batches
     # allow, is vacuous. A bound with an open constant is the ``explicit part`` plus
     # ``constant`` times ``rate``; given is the smallest sufficient constant.
-    columns = ["theorem", "measure", "solver", "dataset", "split", "batch_size", "quantity"]
-    rows: list[tuple[str, str, str, str, float, float, str, float]] = []  # `columns`, then "value"
     for name in datasets:
         dataset = _with_optimum(name)
         rng = np.random.default_rng(seed)
         deviations = _deviations(dataset, k, sample_sizes, weights, samples, radius, rng)
-        rows += [
-            ("Theorem 12", measure, "", name, np.nan, size, quantity, value)  # no solver or split
-            for measure, by_size in deviations.items()
-            for size, values in zip(sample_sizes, by_size, strict=True)
-            for quantity, value in _rate(values, size).items()
-        ]
+        for measure, by_size in deviations.items():
+            for size, values in zip(sample_sizes, by_size, strict=True):
+                # without a solver and a split
+                yield from rows_of(
+                    _rate(values, size), "Theorem 12", measure, "", name, np.nan, size
+                )
         rng = np.random.default_rng([seed, 22])  # a stream of random numbers for Lemma 22 alone
-        rows += [
-            ("Lemma 22", "top of the list", "", name, np.nan, size, quantity, value)
-            for size in sample_sizes
-            for quantity, value in _top_averages(dataset, k, size, samples, rng).items()
-        ]
+        for size in sample_sizes:
+            averages = _top_averages(dataset, k, size, samples, rng)
+            yield from rows_of(averages, "Lemma 22", "top of the list", "", name, np.nan, size)
         population = _Population(dataset, k)
         # Theorems 7 to 15 except 12, and their lemmas; `size` is the number of rows of a batch.
         for split, size in itertools.product(range(splits), batch_sizes):
             stream = _stream(population, size, split, splits)
-            rows += [
-                (theorem, measure, solver, name, split, size, quantity, value)
-                for solver, statements in _statements(stream, eta0, radius)
-                for theorem, measure, quantities in statements
-                for quantity, value in quantities.items()
-            ]
-    return pd.DataFrame(rows, columns=[*columns, "value"])
+            for solver, statements in _statements(stream, eta0, radius):
+                for theorem, measure, quantities in statements:
+                    yield from rows_of(quantities, theorem, measure, solver, name, split, size)
 
 
+@table_of("theorem", "solver", "batch_size", "quantity", "value")
 def precision_rates(
     dataset: str,
     k: Annotated[float, Field(gt=0, le=1)],
@@ -86,7 +79,7 @@ def precision_rates(
     eta0: PositiveFloat,
     radius: PositiveFloat,  # of the ball in which w lies
     seed: Seed,
-) -> pd.DataFrame:
+) -> Iterator[tuple[str, str, int, str, float]]:
     """Measure whether the open constants of Theorems 13, 15 and Corollary 14 stay bounded."""
     # Streams of b batches of b rows are drawn independently from all rows, with replacement; as b
     # grows all terms of the bounds fall together. `eta0` is the step of Theorem 15, on a surrogate
@@ -94,7 +87,6 @@ def precision_rates(
     data = _with_optimum(dataset)
     population = _Population(data, k)
     rng = np.random.default_rng(seed)
-    rows: list[tuple[str, str, float, str, float]] = []
     share_of_pos = np.mean(data.y > 0)
     for length in lengths:
         step = eta0 / math.ceil(k * share_of_pos * length)  # over the k of an average batch
@@ -104,11 +96,7 @@ def precision_rates(
             X, y = np.asarray(data.X)[drawn], data.y[drawn]
             for key, constant in _constants(_Stream(population, X, y, length), step, radius):
                 constants.setdefault(key, []).append(constant)
-        rows += [
-            (*key, length, "constant", float(np.mean(of_streams)))
-            for key, of_streams in constants.items()
-        ]
-    return pd.DataFrame(rows, columns=["theorem", "solver", "batch_size", "quantity", "value"])
+        yield from ((*key, length, "constant", float(np.mean(c))) for key, c in constants.items())
 
 
 def _with_optimum(name: str) -> Dataset:  # refuses a data set whose optimum is unknown

@@ -4,20 +4,19 @@
 # scores and with a search for scores, and tries the same with a control: the law without its
 # premise, or with another surrogate. The violations of the control show what the search can find.
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from typing import Annotated, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat
 from scipy.optimize import brentq
 
 from precbench.losses import SURROGATES, margins, prec_loss
-from precbench.studies import Count, Seed
+from precbench.studies import Count, Seed, rows_of, table_of
 
 
 class _Case(NamedTuple):  # one list, on which a law is tried
@@ -29,9 +28,10 @@ class _Case(NamedTuple):  # one list, on which a law is tried
 _Quantity = Callable[[_Case], float]  # such as a loss, a margin, or the excess of a law
 
 
+@table_of("place", "law", "scores", "quantity", "value")
 def precision_laws(
     vectors: Count, starts: Count, steps: Count, most_rows: Annotated[int, Field(ge=4)], seed: Seed
-) -> pd.DataFrame:
+) -> Iterator[tuple[str, str, str, str, float]]:
     """Try to refute the laws of Section 3, which are stated for all scores."""
     # Each law is tried on `vectors` random score vectors of each kind in `_SORTS` and by `starts`
     # hill climbs of `steps` moves (``sought``). Numbers of rows, of positives and k are random. The
@@ -39,7 +39,6 @@ def precision_laws(
     # The ``control`` is the excess of an inequality that is false, which the search should refute.
     # If a law needs a margin of 1, the negatives are shifted to this margin, in the control to 0.9.
     rng = np.random.default_rng(seed)
-    rows: list[tuple[str, str, str, str, float]] = []
     for law in _LAWS:
         for scores in _SORTS:
             cases = [_case(scores, rng, most_rows) for _ in range(vectors)]
@@ -47,13 +46,12 @@ def precision_laws(
                 "excess": max(_relative(law.excess, case) for case in cases),
                 "control": max(_relative(law.control, case) for case in cases),
             }
-            rows += _rows(law, scores, vectors, worst)
+            yield from _rows(law, scores, vectors, worst)
         sought = {
             name: max(_climb(inequality, rng, most_rows, steps) for _ in range(starts))
             for name, inequality in (("excess", law.excess), ("control", law.control))
         }
-        rows += _rows(law, "sought", starts * (steps + 1), sought)  # a climb has steps + 1 vectors
-    return pd.DataFrame(rows, columns=["place", "law", "scores", "quantity", "value"])
+        yield from _rows(law, "sought", starts * (steps + 1), sought)  # a climb tries steps + 1
 
 
 class _Law(NamedTuple):
@@ -67,9 +65,9 @@ class _Law(NamedTuple):
 
 def _rows(
     law: _Law, scores: str, vectors: int, largest: dict[str, float]
-) -> list[tuple[str, str, str, str, float]]:  # place, law, scores, quantity, value
+) -> Iterator[tuple[str, str, str, str, float]]:  # place, law, scores, quantity, value
     values = {**largest, "allowed": 0.0, "vectors": float(vectors)}
-    return [(law.place, law.name, scores, quantity, v) for quantity, v in values.items()]
+    return rows_of(values, law.place, law.name, scores)
 
 
 _SORTS: dict[str, Callable[[np.random.Generator, int], NDArray[np.float64]]] = {
@@ -201,27 +199,28 @@ _LAWS = (
 )
 
 
-def appendix_a(weights: Annotated[list[PositiveFloat], Field(min_length=1)]) -> pd.DataFrame:
+@table_of("quantity", "weight", "value")
+def appendix_a(
+    weights: Annotated[list[PositiveFloat], Field(min_length=1)],
+) -> Iterator[tuple[str, str, float]]:
     """Evaluate the struct surrogate on the six points of Appendix A, as scaled there."""
     # The score of a point x is w x / 6. Each weight w > 0 has ``struct(w)``, ``struct(-w)``, how
     # far struct(-w) is ``from 1 - w / 6``, and ``loss(-w)``, the loss prec@1 at -w. Besides:
     # the ``least`` struct for each sign of the weights; ``root``, the w < 0 at which struct is 0;
     # ``case (i)``, the least w > 0 from which on struct is w / 2.
-    rows: list[tuple[str, str, float]] = []
     for w in weights:
-        values = {"struct(w)": _struct(w), "struct(-w)": _struct(-w)}
-        values["from 1 - w / 6"] = abs(_struct(-w) - (1 - w / 6))
-        values["loss(-w)"] = prec_loss(-w * _POINTS, _LABELS, k=1)
-        rows += [(quantity, f"{w:g}", value) for quantity, value in values.items()]
+        yield "struct(w)", f"{w:g}", _struct(w)
+        yield "struct(-w)", f"{w:g}", _struct(-w)
+        yield "from 1 - w / 6", f"{w:g}", abs(_struct(-w) - (1 - w / 6))
+        yield "loss(-w)", f"{w:g}", prec_loss(-w * _POINTS, _LABELS, k=1)
     largest = 2 * max(weights)  # where the search for ``root`` and ``case (i)`` ends
-    rows += [
+    yield from (
         ("least", "a negative sign", min(_struct(-w) for w in weights)),
         ("least", "a positive sign", min(_struct(w) for w in weights)),
         ("zero", "", 0.0),  # for comparisons
         ("root", "", brentq(_struct, -largest, 0.0)),
         ("case (i)", "", _bisect(lambda w: _struct(w) <= w / 2 + _TINY, largest)),  # + rounding
-    ]
-    return pd.DataFrame(rows, columns=["quantity", "weight", "value"])
+    )
 
 
 _POINTS = np.array([-1.0, -1.0, -2.0, -3.0, -3.0, -3.0])

@@ -22,7 +22,6 @@ from itertools import product
 from typing import Annotated, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat
 from scipy import sparse
@@ -36,13 +35,14 @@ from precbench.metrics import f1, partial_auc, precision_at_k
 from precbench.seeds import trial_seed
 from precbench.solvers import CuttingPlane, SGDAtK, as_rows, linear_scores
 from precbench.solvers.base import untraced
-from precbench.studies import Count, DatasetNames, Seed
+from precbench.studies import Count, DatasetNames, Seed, table_of
 from precbench.topk import resolve_k
 
 _MINIMISER = "w = 0 is a minimiser"
 _ROWS: dict[str, Scaling] = {"as scaled": "none", "of norm 1": "unit-norm"}
 
 
+@table_of("dataset", "rows", "surrogate", "quantity", "eta0", "value")
 def surrogate_minima(
     datasets: DatasetNames,
     k: Annotated[float, Field(gt=0, le=1)],  # of the positives
@@ -51,13 +51,11 @@ def surrogate_minima(
     epochs: Count,
     batch_size: Count,
     seed: Seed,
-) -> pd.DataFrame:
+) -> Iterator[tuple[str, str, str, str, float, float]]:
     """Compare the surrogates at the w of SGD@k with their values at w = 0, on all rows."""
     # Of each surrogate: whether w = 0 is a minimiser (1 or 0); of avg and max also, for each step
     # size, the surrogate as a multiple of its value at w = 0. Rows are scaled as the cards
     # recommend, then also to norm 1.
-    columns = ["dataset", "rows", "surrogate", "quantity", "eta0", "value"]
-    table: list[tuple[str, str, str, str, float, float]] = []
     for name in datasets:
         dataset = load_dataset(name)
         scaler = Scaler(DATASETS[name].scaling).fit(dataset.X)
@@ -73,13 +71,10 @@ def surrogate_minima(
             # Where avg is least at w = 0, so is max: max lies above avg, and equals avg at w = 0.
             is_least["max"] = is_least["avg"] or is_least_at_zero(X, positive, k, "max")
             for surrogate, is_minimiser in is_least.items():
-                table.append((name, rows, surrogate, _MINIMISER, np.nan, float(is_minimiser)))
+                yield name, rows, surrogate, _MINIMISER, np.nan, float(is_minimiser)
                 if surrogate in ("avg", "max"):  # the surrogates that SGD@k minimises
-                    table += (
-                        (name, rows, surrogate, "relative to w = 0", step, ratio)
-                        for step, ratio in _ratios_of(sgd, surrogate, X, dataset.y, k, eta0)
-                    )
-    return pd.DataFrame(table, columns=columns)
+                    for step, ratio in _ratios_of(sgd, surrogate, X, dataset.y, k, eta0):
+                        yield name, rows, surrogate, "relative to w = 0", step, ratio
 
 
 def _ratios_of(
@@ -107,6 +102,7 @@ def _problem(name: str, beta: float) -> tuple[dict[str, Any], _Measure]:
     return {"k": k, "at_least_k": True}, partial(precision_at_k, k=k)
 
 
+@table_of("dataset", "problem", "C", "iteration", "quantity", "value")
 def cutting_plane_minima(
     datasets: DatasetNames,
     problems: Annotated[list[str], Field(min_length=1)],
@@ -115,13 +111,12 @@ def cutting_plane_minima(
     max_iter: Count,
     paths: list[str],
     seed: Seed,
-) -> pd.DataFrame:
+) -> Iterator[tuple[str, str, float, float, str, float]]:
     """Measure the values that the cutting plane reaches, as multiples of the value at w = 0."""
     # Each data set has one random split, 70 % for training, and is scaled as its card recommends.
     # The `problems` are ``pauc``, ``f1``, or ``prec@`` with a fraction of the positives, the least
     # number of ones of a labelling. `paths` names the data sets for which every iterate of the
     # first problem is shown. Measures (partial AUC, F1 or precision) are of the test rows.
-    table: list[tuple[str, str, float, float, str, float]] = []
     for name in datasets:
         dataset = load_dataset(name)
         parts = split_rows(dataset, "random", index=0, n_splits=1, seed=trial_seed(seed, name, 0))
@@ -138,11 +133,8 @@ def cutting_plane_minima(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # the summary has "converged"
                 solver.fit(train, y_train, trace=trace if has_path else untraced)
-            records = [*trace.summary(solver), *(trace.path(solver) if has_path else ())]
-            table += [(name, problem, strength, *record) for record in records]
-    return pd.DataFrame(
-        table, columns=["dataset", "problem", "C", "iteration", "quantity", "value"]
-    )
+            for row in (*trace.summary(solver), *(trace.path(solver) if has_path else ())):
+                yield name, problem, strength, *row  # iteration, quantity, value
 
 
 class _FitTrace:

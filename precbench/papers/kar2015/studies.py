@@ -1,15 +1,10 @@
 """The studies of kar2015."""
 
-from typing import TYPE_CHECKING
-
 import pandas as pd
 
 from precbench.report.panels import draw_panels, in_panels
 from precbench.report.study import tabulate
-from precbench.studies import Result, StudyKind
-
-if TYPE_CHECKING:
-    from matplotlib.figure import SubFigure
+from precbench.studies import Result, StudyKind, SubFigure
 
 _KEYS = ["theorem", "measure", "solver", "dataset", "batch_size"]
 _ROUNDING = 1e-9  # of both sides of a lemma that holds with equality; the claim allows as much
@@ -33,7 +28,7 @@ _PANELS = {
 }
 
 
-def _draw(figure: "SubFigure", result: Result) -> None:
+def _draw(figure: SubFigure, result: Result) -> None:
     """Draw shares of the bounds, deviations and constants by batch size, a panel for each."""
     means = _means_over_splits(result.values)  # quantities without a panel are not drawn
     # "measured" is drawn of Theorem 12 only, as a deviation; "constant" of the other statements.
@@ -49,7 +44,7 @@ def _draw(figure: "SubFigure", result: Result) -> None:
     )  # fmt: skip
 
 
-def _draw_laws(figure: "SubFigure", result: Result) -> None:
+def _draw_laws(figure: SubFigure, result: Result) -> None:
     """Draw the largest excess of each law and of its control, the laws one above another."""
     largest = result.values.groupby(["law", "quantity"], sort=False)["value"].max().reset_index()
     # `draw_panels` puts "value" on the y axis: here the laws. The dash "" draws markers, no line.
@@ -61,7 +56,7 @@ def _draw_laws(figure: "SubFigure", result: Result) -> None:
     axes.axvline(0, color="0.6", linewidth=0.8)  # the largest excess that a law allows
 
 
-def _draw_appendix(figure: "SubFigure", result: Result) -> None:
+def _draw_appendix(figure: SubFigure, result: Result) -> None:
     """Draw the struct surrogate at weights of both signs, and the loss at negative weights."""
     signs = {"struct(w)": 1, "struct(-w)": -1, "loss(-w)": -1}  # "weight" holds absolute values
     values = result.values[result.values["quantity"].isin(signs)].assign(panel="Appendix A")
@@ -72,7 +67,7 @@ def _draw_appendix(figure: "SubFigure", result: Result) -> None:
     )  # fmt: skip
 
 
-def _draw_minima(figure: "SubFigure", result: Result) -> None:
+def _draw_minima(figure: SubFigure, result: Result) -> None:
     """Draw by step size the surrogate that SGD@k reaches, as a multiple of the value at w = 0."""
     reached = result.values.dropna(subset="eta0")
     curves = reached.assign(curve=reached["dataset"] + ", " + reached["surrogate"])
@@ -83,7 +78,7 @@ def _draw_minima(figure: "SubFigure", result: Result) -> None:
         axes.axhline(1, color="black", linewidth=0.8)  # below 1 SGD@k improves on w = 0
 
 
-def _draw_optima(figure: "SubFigure", result: Result) -> None:
+def _draw_optima(figure: SubFigure, result: Result) -> None:
     """Draw values, bounds and measures on test rows of the iterates, in two panels for each C."""
     paths = result.values.dropna(subset="iteration")  # without the summaries
     titles = paths["quantity"].eq("measure").map({True: "test rows", False: "value"})

@@ -14,7 +14,7 @@ from precbench.data import load_dataset
 from precbench.errors import InputError
 from precbench.metrics import auc, check_ranking, pnorm_risk, r_max
 from precbench.solvers import PNormPush
-from precbench.studies import AtLeastTwo, Count, DatasetNames, Measures, Seed, Share
+from precbench.studies import AtLeastTwo, Count, DatasetNames, Measures, Seed, Share, table_of
 from precbench.yaml.models import Name, Section
 
 CRUCIAL = "crucial pairs"
@@ -28,42 +28,38 @@ class RankedList(Section):
     divisor: PositiveFloat = 1.0  # of all scores, so that a file can say 1/14
 
 
+@table_of("list", "scale", "measure", "value")
 def ranked_lists(
     lists: Annotated[dict[Name, RankedList], Field(min_length=1)],
     scales: Annotated[list[PositiveFloat], Field(min_length=1)],
     measures: Measures,
-) -> pd.DataFrame:
+) -> Iterator[tuple[str, float, str, float]]:
     """Measure ranked lists, with their scores multiplied by each scale (Tables 1 and 2)."""
     # A loss other than zero-one depends on the scale of the scores, so several scales can be tried.
-    rows = []
     for name, ranked in lists.items():
         for scale, (label, measure) in itertools.product(scales, measures.items()):
             try:
                 value = measure(ranked.labels, scale * np.array(ranked.scores) / ranked.divisor)
             except InputError as error:
                 raise InputError(f"measure {label} of the list {name}: {error}") from None
-            rows.append((name, scale, label, value))
-    return pd.DataFrame(rows, columns=["list", "scale", "measure", "value"])
+            yield name, scale, label, value
 
 
+@table_of("objective", "positive", "negative", "value")
 def pair_shares(
     labels: list[int],
     scores: list[float],
     powers: Annotated[list[PositiveFloat], Field(min_length=1)],  # p
     ir: bool,  # whether to add the IR push
-) -> pd.DataFrame:
-    """Return the share of each pair in the objectives of the pushes (Figures 1 and 4)."""
+) -> Iterator[tuple[str, str, str, float]]:
+    """Yield the share of each pair in the objectives of the pushes (Figures 1 and 4)."""
     # Positives and negatives are named by their ranks within their class, 1 for the highest score;
     # the rank ``all`` stands for the sum over the class.
     objectives = {f"p={p:g}": pnorm_shares(labels, scores, p) for p in powers}
     if ir:
         objectives["IR"] = ir_shares(labels, scores)
-    rows = [
-        (name, positive, negative, value)
-        for name, shares in objectives.items()
-        for positive, negative, value in _with_sums(shares)
-    ]
-    return pd.DataFrame(rows, columns=["objective", "positive", "negative", "value"])
+    for name, shares in objectives.items():
+        yield from ((name, *entry) for entry in _with_sums(shares))
 
 
 def pnorm_shares(y_true: ArrayLike, y_score: ArrayLike, p: float) -> NDArray[np.float64]:
@@ -144,9 +140,10 @@ def _curves(
     return pd.concat([*parts, fact_rows], ignore_index=True)
 
 
+@table_of("part", "function", "quantity", "value")
 def one_dimensional(
     epsilon: Share, m: AtLeastTwo, repetitions: Count, test_size: AtLeastTwo, seed: Seed
-) -> pd.DataFrame:
+) -> Iterator[tuple[str, str, str, float]]:
     """Choose by R_max between an increasing and a decreasing function (Section 10.1)."""
     # The negatives lie on [-1, 0] and the positives on [0, 1], but for a share `epsilon`: half of
     # this share are positives on [-2, -1], half negatives on [1, 2]. A training set of `m` rows
@@ -160,7 +157,7 @@ def one_dimensional(
     chosen = drawn.loc[drawn["chosen"], "increasing R_max / I"]  # of sets that choose "increasing"
     supported = _is_at_least(bound, len(chosen), repetitions)  # by a binomial test
     up = "increasing"  # the function of four rows below
-    rows: list[tuple[str, str, str, float]] = [
+    yield from (
         ("distribution", "", "positives on [-2, -1]", epsilon / 2),
         ("distribution", "", "negatives on [-1, 0]", (1 - epsilon) / 2),
         ("distribution", "", "positives on [0, 1]", (1 - epsilon) / 2),
@@ -172,19 +169,16 @@ def one_dimensional(
         ("training sets", up, "consistent with at least (1 - epsilon)^m", float(supported)),
         ("training sets", up, "R_max / I where chosen", chosen.mean()),
         ("training sets", up, "5 % quantile of AUC", float(drawn["increasing AUC"].quantile(0.05))),
-    ]
+    )
     parts = {
         "training sets": drawn.mean(),
         "training sets that miss epsilon": drawn[drawn["missed"]].mean(),
         "test set": test,
     }
-    rows += [
-        (part, function, quantity, float(measured[f"{function} {quantity}"]))
-        for part, measured in parts.items()
-        for function in ("increasing", "decreasing")
-        for quantity in ("R_max / I", "AUC")
-    ]
-    return pd.DataFrame(rows, columns=["part", "function", "quantity", "value"])
+    for part, function, quantity in itertools.product(
+        parts, (up, "decreasing"), ("R_max / I", "AUC")
+    ):
+        yield part, function, quantity, float(parts[part][f"{function} {quantity}"])
 
 
 def _draw_sample(rng: np.random.Generator, epsilon: float, n: int) -> tuple[NDArray, NDArray]:

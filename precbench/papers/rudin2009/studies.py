@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -11,10 +11,7 @@ from precbench.metrics import Metric
 from precbench.report.panels import draw_panels, in_panels
 from precbench.report.study import tabulate, value_table
 from precbench.report.table import Cell, Table
-from precbench.studies import Result, StudyKind
-
-if TYPE_CHECKING:
-    from matplotlib.figure import SubFigure
+from precbench.studies import Result, StudyKind, SubFigure
 
 _TEX = {
     "1/ln(1+z)": r"$1/\ln(1+z)$, of the DCG",
@@ -65,7 +62,7 @@ def _ranked_row(metric: Metric, values: list[float]) -> list[Cell]:  # label; va
     return [Cell(metric.written), *cells]
 
 
-def _draw_ranked(figure: "SubFigure", result: Result) -> None:
+def _draw_ranked(figure: SubFigure, result: Result) -> None:
     """Draw the norm of each risk of a list, divided by the norm of the first list in its group."""
     table = _with_powers(result)  # a row per list, scale and risk; norm: R^(1/p)
     parts = []
@@ -108,7 +105,7 @@ def _pair_tables(result: Result) -> Iterator[Table]:
         yield value_table(result, sums, ["objective"], note, across=side)
 
 
-def _draw_pairs(figure: "SubFigure", result: Result) -> None:
+def _draw_pairs(figure: SubFigure, result: Result) -> None:
     """Draw the share of each pair as an image, a panel for each objective."""
     is_sum = (result.values[["positive", "negative"]] == "all").any(axis=1)
     pairs = result.values[~is_sum].astype({"positive": int, "negative": int})
@@ -134,7 +131,7 @@ def _draw_pairs(figure: "SubFigure", result: Result) -> None:
         axes.set_ylabel("positive (1: highest score)")
 
 
-def _draw_curves(figure: "SubFigure", result: Result, x: str, ylabel: str) -> None:
+def _draw_curves(figure: SubFigure, result: Result, x: str, ylabel: str) -> None:
     table = result.values.dropna(subset=x)
     table = table.assign(curve=table["curve"].map(_TEX), quantity="", panel="")
     draw_panels(
@@ -143,7 +140,7 @@ def _draw_curves(figure: "SubFigure", result: Result, x: str, ylabel: str) -> No
     )  # fmt: skip
 
 
-def _draw_lemma(figure: "SubFigure", result: Result) -> None:
+def _draw_lemma(figure: SubFigure, result: Result) -> None:
     _draw_curves(figure, result, "b", "difference of roots and its bounds")
     [axes] = figure.axes
     # Up to b = 2 a the first term of the minimum is the smaller.
@@ -151,7 +148,7 @@ def _draw_lemma(figure: "SubFigure", result: Result) -> None:
     axes.set_ylim(bottom=0)
 
 
-def _draw_fits(figure: "SubFigure", result: Result) -> None:
+def _draw_fits(figure: SubFigure, result: Result) -> None:
     """Draw, as dots, the means of each fit on training and test rows, a panel for each measure."""
     # The statistic is the quantity that `draw_panels` chooses: "mean", no standard errors.
     table = result.values.assign(quantity=result.values["statistic"])
@@ -176,7 +173,7 @@ def _theorem_tables(result: Result) -> Iterator[Table]:
     )  # fmt: skip
 
 
-def _draw_theorems(figure: "SubFigure", result: Result) -> None:
+def _draw_theorems(figure: SubFigure, result: Result) -> None:
     """Draw deviations and bounds by size, a panel for each theorem and a curve for each p."""
     table = result.values.dropna(subset="size")
     table = table.assign(power=table["p"].map("p = {:g}".format))

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from precbench.metrics import auc, pnorm_risk, r_max
 from precbench.papers.rudin2009.lists import Rows, means_of_fits, training_sets
 from precbench.solvers import PNormPush
-from precbench.studies import AtLeastTwo, Count, DatasetNames, Seed, Sizes
+from precbench.studies import AtLeastTwo, Count, DatasetNames, Seed, Sizes, table_of
 
 DELTA = 0.05  # the probability with which a bound may fail
 Powers = Annotated[list[Annotated[float, Field(ge=1)]], Field(min_length=1)]
@@ -24,6 +24,7 @@ _Row = tuple[str, float, float, str, float]  # statement, p, size, quantity, val
 _STEEP = 2.0**14  # p at which the p-norm stands for R_max: its log is off by log K / p at most
 
 
+@table_of("statement", "p", "size", "quantity", "value")
 def push_theorems(
     powers: Powers,  # p
     lists: Count,  # random lists, for Theorem 1 and Section 2
@@ -36,7 +37,7 @@ def push_theorems(
     draws: AtLeastTwo,  # training sets of each size
     problems: Count,  # random problems, for Theorem 4
     seed: Seed,
-) -> pd.DataFrame:
+) -> Iterator[tuple[str, float, float, str, float]]:
     """Measure both sides of Theorems 1 to 4, Lemmas 5 and 9 and the limits of Section 2."""
     # Each function below says in comments what it measures. A ratio divides the left side of an
     # inequality by the right side, so it should be at most 1 (``stated``, the last row); in Section
@@ -44,15 +45,14 @@ def push_theorems(
     # ``bound`` the deviation that, by the theorem, is reached with probability 0.05 at most.
     rng = np.random.default_rng(seed)
     with threadpool_limits(1):
-        rows = [
+        yield from (
             *_theorem_1(rng, powers, lists),
             *_steep_prices(rng, lists),
             *_lipschitz(rng, powers, pairs, margin),
             *_generalisation(rng, powers, rankers, features, distance, margin, sizes, draws),
             *_compare_minimisers(rng, powers, problems),
             ("", np.nan, np.nan, "stated", 1.0),  # the limit of all ratios
-        ]
-    return pd.DataFrame(rows, columns=["statement", "p", "size", "quantity", "value"])
+        )
 
 
 def _log_power(p: float, r: NDArray) -> NDArray:  # log of the price r^p

@@ -164,8 +164,10 @@ def _data_table(run: Run) -> Table:
         counts = run.data.get(dataset)
         sizes = ["–"] * 4  # unknown
         if counts is not None:
-            sizes = [f"{n:,}" for n in (counts.rows, counts.features, counts.positives)]
-            sizes.append(f"{100 * counts.positives / counts.rows:.2f} %")
+            sizes = [
+                *(f"{n:,}" for n in (counts.rows, counts.features, counts.positives)),
+                f"{100 * counts.positives / counts.rows:.2f} %",
+            ]
         rows.append([run.dataset_title(dataset), *sizes, str(run.n_splits(dataset))])
     header = ["data set", "rows", "features", "positives", "share", "splits run"]
     return text_table("Data", header, rows)

@@ -5,20 +5,18 @@ import hashlib
 import re
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from precbench.report.table import Table
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 _HERE = Path(__file__).parent
 
 
 def render(template: str, **values: Any) -> str:
     """Return a page from a template; `values` may hold untrusted text, which is escaped."""
-    from markupsafe import Markup
-
     for name, file in {"style": "style.css", "script": "script.js"}.items():
         content = (_HERE / file).read_text("utf-8")
         digest = hashlib.sha256(content.encode()).digest()  # for the page's security policy
@@ -27,9 +25,7 @@ def render(template: str, **values: Any) -> str:
 
 
 @cache
-def _templates() -> "Environment":
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
+def _templates() -> Environment:
     templates = Environment(
         loader=FileSystemLoader(_HERE, encoding="utf-8"),
         autoescape=True,
