@@ -49,8 +49,7 @@ def weights(solver):
     """Return w with the intercept, if any, as its last entry; without w, scores of other rows."""
     if not isinstance(solver, LinearRanker):
         return solver.scores_after(problem(seed=1)[0], solver.n_iter_)
-    intercept = [solver.intercept_] if hasattr(solver, "intercept_") else []
-    return np.append(solver.coef_, intercept)
+    return np.append(solver.coef_, [solver.intercept_] if hasattr(solver, "intercept_") else [])
 
 
 def dense_equals_sparse(make):
@@ -106,8 +105,7 @@ def read_only_inputs_stay_unchanged(make):
 def permuted_features_permute_the_weights(make):
     X, y = problem(integers=True)
     turn = np.random.default_rng(2).permutation(X.shape[1])
-    coef = make().fit(X, y).coef_
-    assert_allclose(make().fit(X[:, turn], y).coef_, coef[turn], atol=1e-5)
+    assert_allclose(make().fit(X[:, turn], y).coef_, make().fit(X, y).coef_[turn], atol=1e-5)
 
 
 def separable_rows_are_ranked_without_mistake(make):
@@ -376,8 +374,7 @@ def several_learn_together_as_each_alone(make):
     X, y = problem()
     y[100:150] = -1
     scaled = X * np.where(np.arange(len(y)) < 200, 1.0, 1e70)[:, None]
-    single = X.astype(np.float32)
-    for rows in (X, single, sparse.csr_matrix(np.where(X > 0, X, 0.0)), scaled):
+    for rows in (X, X.astype(np.float32), sparse.csr_matrix(np.where(X > 0, X, 0.0)), scaled):
         _fit_alone_and_together(
             make, CHANGES, lambda solver, trace, rows=rows: solver.fit(rows, y, trace=trace),
             lambda fits, rows=rows: fit_together(fits, rows, y),

@@ -220,10 +220,9 @@ def test_twin_follows_algorithm_2(monkeypatch, container, n_pairs, slice_pairs):
     X, y = problem(40, 9)
     n_neg = int((y < 0).sum())
     numbers = np.random.default_rng(3).integers((40 - n_neg) * n_neg, size=n_pairs)
-    pairs = [divmod(number, n_neg) for number in numbers.tolist()]
     solver = LCBR(n_pairs, radius=0.2, random_state=3)
     found = found_moments(monkeypatch, solver, container(X), y)
-    mean, second = pair_moments(X, y, pairs)
+    mean, second = pair_moments(X, y, [divmod(number, n_neg) for number in numbers.tolist()])
     assert_same_moments(found, (mean, second))
     assert_allclose(solver.coef_, minimise_over_ball(second, mean, 0.2), atol=1e-9)
     assert (solver.n_rows_seen_, solver.n_iter_) == (n_pairs, 1)

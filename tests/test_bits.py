@@ -97,8 +97,7 @@ def test_the_bits_of_every_scheme():
     assert generator("é").random() == 0.049855712470644464
     legacy = legacy_generator(7, "letter", 0, "random")
     assert legacy.randint(0, 2**31 - 1, size=2).tolist() == [984363542, 755409792]
-    data = data_generator("margin")
-    assert data.integers(2**32, size=2).tolist() == [4218941790, 3208356027]
+    assert data_generator("margin").integers(2**32, size=2).tolist() == [4218941790, 3208356027]
     assert uniforms(np.array([0, 1, 2, 10**12]), 0, "test").tolist() == [
         0.24063736945870906, 0.7346927475664591, 0.021874732819458398, 0.525934572177351
     ]  # fmt: skip

@@ -290,8 +290,7 @@ def test_blocks_of_a_table_rank_as_the_whole(files, table, monkeypatch):
     monkeypatch.setattr("precbench.data.own.read._FEWEST_ROWS", 1)
     monkeypatch.setattr("precbench.data.own.read._MOST_ROWS", 7)
     for source, n_rows in itertools.product(("new.csv", "new.parquet"), (150, 8)):
-        found = ranked(source, "--id", "id", "--top", n_rows)
-        pd.testing.assert_frame_equal(found, whole[:n_rows])
+        pd.testing.assert_frame_equal(ranked(source, "--id", "id", "--top", n_rows), whole[:n_rows])
 
 
 def test_a_copy_in_any_format_is_split_alike(files, table):
@@ -441,8 +440,7 @@ sys.meta_path.insert(0, Finder)
 @pytest.mark.parametrize("what", ["solvers", "datasets", "metrics", "configs"])
 def test_list(what):
     members = json.loads(invoke("list", what, "--json").stdout)
-    lines = invoke("list", what).stdout.splitlines()
-    for member, line in zip(members, lines, strict=True):
+    for member, line in zip(members, invoke("list", what).stdout.splitlines(), strict=True):
         assert line.split()[0] == member["name"] and member["about"] in line
     assert len({member["about"] for member in members}) == len(members)
     if what == "solvers":
@@ -636,8 +634,7 @@ def test_clean_keeps_what_cannot_be_made_again(cache):
     ("fit rows.csv --solver hist", {"hist-gradient-boosting"}), ("data info cov", {"covtype"}),
 ])  # fmt: skip
 def test_a_shell_completes_names(words, found):
-    line = f"precbench {words}"
-    shell = {"_PRECBENCH_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": line}
+    shell = {"_PRECBENCH_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": f"precbench {words}"}
     result = CliRunner().invoke(app, [], prog_name="precbench", env=shell)
     said = re.findall(r'"([^"]+)"', result.output)
     assert {text.replace("\\", "") for text in said} == found

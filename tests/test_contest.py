@@ -61,8 +61,9 @@ def chosen(tmp_path):
         ]
         for solver, of_solver in values.items():
             for split in range(len(of_solver), n_splits):
-                failed = {"status": "failed", "reason": "no"}
-                rows += trial("letter", solver, split, metric=prec.label, **failed)
+                rows += trial(
+                    "letter", solver, split, metric=prec.label, status="failed", reason="no"
+                )
         for solver, value in (dcg or {}).items():
             for split in range(n_splits):
                 rows += trial("letter", solver, split, [1.0], [value], "dcg")
@@ -186,11 +187,9 @@ def test_the_simplest_is_logistic_regression_and_taken_where_it_is_equivalent(ch
 @pytest.mark.parametrize("values", [[0.1, 0.1, 0.1], [0.0, 0.0], [1.0]])
 def test_no_interval_vanishes(chosen, values):
     """It is that of the rows at the top of any list: of 66.7 rows, each is held out by chance."""
-    rng = np.random.default_rng(0)
-    held_out = rng.random((2000, len(values), round(20 / SHARE))) < SHARE
+    held_out = np.random.default_rng(0).random((2000, len(values), round(20 / SHARE))) < SHARE
     n_tested = held_out.any(axis=1).sum(axis=1).mean()
-    choice = chosen({"trees": values, LOG: values})
-    for row in choice.methods.values():
+    for row in chosen({"trees": values, LOG: values}).methods.values():
         assert row["low"] < row["high"]
         exact = binomial_interval(values[0], round(n_tested))
         assert (row["low"], row["high"]) == pytest.approx(exact)
@@ -344,8 +343,7 @@ def test_classifiers_of_scikit_learn_are_contestants(tmp_path):
     for one, _ in plan.trials:
         rows = divide_rows(one, plan.datasets["list"])[0]
         fitted = make_pipeline(StandardScaler(), alone).fit(X[rows.train], y[rows.train])
-        scores = fitted.decision_function(X[rows.test])
-        by_hand.append(precision_at_k(y[rows.test], scores, "5 %"))
+        by_hand.append(precision_at_k(y[rows.test], fitted.decision_function(X[rows.test]), "5 %"))
     assert found.methods["AdaBoostClassifier, n_estimators=5"]["mean"] == np.mean(by_hand)
     # Their own parameters of the names that ours share.
     more = [SGDClassifier(alpha=np.float64(0.01)), MLPClassifier(shuffle=False, max_iter=5)]

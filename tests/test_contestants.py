@@ -142,9 +142,8 @@ LIBRARIES = [
 @pytest.mark.parametrize(("solver", "scores", "tolerance"), LIBRARIES)
 def test_scores_are_those_of_the_library(solver, scores, tolerance):
     X, y = problem(n=1000)
-    expected = scores(X, y)
     ours = solver.fit(X, y, trace=untraced).decision_function(X)
-    assert_allclose(ours, expected, rtol=0, atol=tolerance)
+    assert_allclose(ours, scores(X, y), rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize(
@@ -331,8 +330,7 @@ def test_a_package_that_is_not_installed_skips_the_trial(small, tmp_path, monkey
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     run_in_this_process(monkeypatch)
     config = small(solvers=TREES, common="{k: 0.5}", checkpoints="1")
-    result = succeed("run", config, "--out", tmp_path / "out")
-    tells(result.output, "Without lightgbm 2 skipped")
+    tells(succeed("run", config, "--out", tmp_path / "out").output, "Without lightgbm 2 skipped")
     [folder] = (tmp_path / "out").iterdir()
     table = numbers(folder)
     assert set(table.loc[table["solver"] == "lightgbm", "status"]) == {"skipped"}

@@ -68,8 +68,7 @@ def test_printed_numbers_and_ours_are_in_one_unit():
 def test_links_lead_somewhere(name):
     page = ROOT / name
     text = re.sub(r"^```.*?^```$|`[^`]+`", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
-    links = re.findall(r"\]\(([^)\s]+)\)", text)
-    for link in links:
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
         if not link.startswith("https://"):
             path, _, anchor = link.partition("#")
             target = (page.parent / path).resolve() if path else page
@@ -196,8 +195,7 @@ def test_workflows_use_targets_and_versions_that_exist():
         for action in re.findall(r"uses: ([^.\s]\S+)", text):
             assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action), f"{action} may change"
         for job in yaml.safe_load(text)["jobs"].values():
-            versions = job.get("strategy", {}).get("matrix", {}).get("python", supported)
-            assert versions == supported
+            assert job.get("strategy", {}).get("matrix", {}).get("python", supported) == supported
 
 
 def test_changelog_and_recipe_have_this_version():

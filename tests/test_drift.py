@@ -34,8 +34,7 @@ def drawn(n, seed):
     days = pd.to_timedelta(rng.integers(0, 2000, n), unit="D")
     table["since"] = (pd.Timestamp("2019-01-01") + days).astype(str)
     chances = 1 / np.arange(1, 91)
-    cities = rng.choice(90, n, p=chances / chances.sum())
-    table["city"] = [f"city {i}" for i in cities]
+    table["city"] = [f"city {i}" for i in rng.choice(90, n, p=chances / chances.sum())]
     table["rare"] = rng.choice(["a", "b", "c"], n, p=[0.95, 0.0495, 0.0005])
     table["gappy"] = np.where(rng.random(n) < 0.1, np.nan, rng.standard_normal(n))
     chance = np.log(table["amount"]) - 3 + table["visits"] + rng.logistic(0, 1, n)
@@ -84,8 +83,7 @@ def found_in(table, learnt, rows_at_once=None):
     """Compare a table block by block; its scores are normal."""
     profile, encoding = learnt
     drift = Drift(profile, encoding)
-    seed = int(table["amount"].sum())
-    scores = np.random.default_rng(seed).standard_normal(len(table))
+    scores = np.random.default_rng(int(table["amount"].sum())).standard_normal(len(table))
     length = rows_at_once or len(table)
     for start in range(0, len(table), length):
         block = table[start : start + length]
@@ -248,8 +246,7 @@ def test_sparse_rows_have_their_scores_compared(tmp_path):
     (tmp_path / "rows.svm").write_text("".join(lines))
     precbench.fit(tmp_path / "rows.svm").save(tmp_path / "m.npz")
     score = ["score", tmp_path / "m.npz", tmp_path / "rows.svm", "--top", "9"]
-    result = succeed(*score, "--drift", tmp_path / "drift.json")
-    assert "no drift in the scores" in result.stderr
+    assert "no drift in the scores" in succeed(*score, "--drift", tmp_path / "drift.json").stderr
 
 
 def test_a_model_without_a_profile_scores_without_drift(here, tmp_path):
@@ -308,8 +305,7 @@ def test_the_last_list_by_hand(here, tmp_path, suffix):
     tells(result.stderr, "4 of 5 6 0.57")
     told = json.loads(invoke(*score, *options, "--json").stdout)
     assert told["last"] == {"listed": 5, "before": 6, "again": 4, "jaccard": 4 / 7}
-    by_row = json.loads(invoke(*score[:3], *options, "--json").stdout)
-    assert by_row["last"] == told["last"]
+    assert json.loads(invoke(*score[:3], *options, "--json").stdout)["last"] == told["last"]
     succeed(*score, *options, "--out", tmp_path / f"last.{suffix}")  # in its place
     result = succeed(*score, *options)
     tells(result.stderr, "5 of 5 1.00")

@@ -144,8 +144,7 @@ def test_scores_are_those_of_the_library(grow):
         assert_array_equal(trees.scores(sparse.csr_matrix(X)), scores(X))
     part = trees.first(7)
     assert len(part.root) == 7 and np.abs(part.scores(X) - trees.scores(X)).max() > 0
-    again = Trees.from_arrays(trees.to_arrays(), **trees.described)
-    assert_array_equal(again.scores(X), scores(X))
+    assert_array_equal(Trees.from_arrays(trees.to_arrays(), **trees.described).scores(X), scores(X))
 
 
 def test_values_are_those_of_lightgbm():

@@ -82,8 +82,7 @@ def test_broken_promises(here, tmp_path):
     """Of rows whose labels do not follow the scores, and of many more hits."""
     table = drawn(1000, 2)
     for is_hit, verdict in ((table.index % 9 == 0, "fewer"), (table["a"] > -1, "more")):
-        labelled = table.assign(y=np.where(is_hit, "yes", "no"))
-        labelled.to_csv(tmp_path / "rows.csv", index=False)
+        table.assign(y=np.where(is_hit, "yes", "no")).to_csv(tmp_path / "rows.csv", index=False)
         assert evaluated("--k", "100", file=tmp_path / "rows.csv")["verdict"] == verdict
 
 

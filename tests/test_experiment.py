@@ -122,12 +122,11 @@ def test_every_experiment_has_trials_of_its_own_and_a_small_size():
 
 def test_the_makefile_finds_the_configs_by_their_tags():
     """It searches their lines: a tag must stand where it looks, and be one that it knows."""
-    makefile = (ROOT / "Makefile").read_text()
     tagged = {name: tags for name in list_configs() if (tags := load_config(name).tags)}
     for name, tags in tagged.items():
         text = (ROOT / "configs" / f"{name}.yaml").read_text()
         assert f"\ntags: [{', '.join(tags)}]\n" in text, name
-    known = set(re.findall(r"call tagged,(\w+)", makefile))
+    known = set(re.findall(r"call tagged,(\w+)", (ROOT / "Makefile").read_text()))
     assert known == {tag for tags in tagged.values() for tag in tags}
 
 
@@ -266,8 +265,7 @@ def test_metrics_inherit_from_common(read):
         text = text.replace("[{precision_at_k: {k: 0.5}}, auc]", metrics)
         return [metric.label for metric in read(text).metrics]
 
-    inherited = ["precision_at_k(k=0.25)", "auc"]
-    assert labels("{k: 0.25}", "[precision_at_k, auc]") == inherited
+    assert labels("{k: 0.25}", "[precision_at_k, auc]") == ["precision_at_k(k=0.25)", "auc"]
     assert labels("{k: 0.25}", "[{precision_at_k: {k: 3}}]") == ["precision_at_k(k=3)"]
     worst = "precision_at_k(k=0.25, ties=worst)"
     assert labels("{k: 0.25}", "[{precision_at_k: {ties: worst}}]") == [worst]
@@ -534,8 +532,7 @@ def test_by_time(read):
 
 def test_select(read):
     experiment = read(SMALL)
-    part = experiment.select(solvers=["svm, soft"], datasets=["adult"], seeds=[1])
-    [trial] = part.trials()
+    [trial] = experiment.select(solvers=["svm, soft"], datasets=["adult"], seeds=[1]).trials()
     assert trial == experiment.trials()[-1] and experiment.select().trials() == experiment.trials()
 
 

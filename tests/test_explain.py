@@ -110,8 +110,7 @@ def test_shapley_values_of_random_features_by_their_definition(column):
 
     def game(x):
         def worth(known):
-            is_known = np.isin(column, [*known])
-            return member.scores(np.where(is_known, x, mean)[np.newaxis])[0]
+            return member.scores(np.where(np.isin(column, [*known]), x, mean)[np.newaxis])[0]
 
         return worth
 
@@ -151,9 +150,8 @@ def test_contributions_add_up_to_the_score(solver, scaling, tmp_path):
     for fourier in [None, 8] if laws.is_linear(SOLVERS[solver]) else [None]:
         model = Model.fit(X, y, solver, scaling=scaling, fourier=fourier, **few(solver))
         explained = reloaded(model, tmp_path / "m.npz").explain(new)
-        scores = model.decision_function(new)
         total = explained.sum(axis=1) + explained.attrs["base"]
-        np.testing.assert_allclose(total, scores, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(total, model.decision_function(new), rtol=1e-9, atol=1e-9)
         pd.testing.assert_frame_equal(explained, model.explain(new, n_jobs=3), check_exact=True)
 
 
@@ -434,12 +432,10 @@ def test_features_of_a_column_are_shuffled_together(monkeypatch):
     X, y = table()
     model = Model.fit(X, y, "logistic-regression", categorical="one-hot", scaling="standardise")
     seen = []
-    shuffling = Shuffling(model.encoding)
-    encoded = model.encoding.encode(X)
     monkeypatch.setattr(
         Model, "decision_function", lambda self, rows: seen.append(rows) or rows[:, 0]
     )
-    shuffling.measure(model, encoded, y)
+    Shuffling(model.encoding).measure(model, model.encoding.encode(X), y)
     assert len(seen) == 1 + 4
     for rows_of in seen:
         assert (rows_of[:, 1:4].sum(axis=1) == 1).all()

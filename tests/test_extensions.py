@@ -262,8 +262,7 @@ def test_the_worked_example_runs_to_the_table_and_so_does_a_metric(example, smal
 def test_the_worked_example_obeys_the_laws(example):
     laws = [str(ROOT / "tests" / "test_laws.py"), "-k", "pair-perceptron or PairPerceptron"]
     options = ["--rootdir", str(ROOT), "-q", "-p", "no:cacheprovider"]
-    output = in_example(example, "pytest", *laws, *options)
-    assert "passed" in output
+    assert "passed" in in_example(example, "pytest", *laws, *options)
 
 
 # --- a kind of claim, as in docs/claims.md ------------------------------------------------------

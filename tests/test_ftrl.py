@@ -164,9 +164,8 @@ def test_the_order_of_the_rows():
 
 def test_average_is_the_mean_of_all_played_weights():
     X, y = stream(6, n=60, d=3)
-    played = path(FTRL(shuffle=False), X, y)[:-1]
     mean = FTRL(shuffle=False, average=True).fit(X, y).coef_
-    assert_allclose(mean, played.mean(axis=0), atol=1e-14)
+    assert_allclose(mean, path(FTRL(shuffle=False), X, y)[:-1].mean(axis=0), atol=1e-14)
 
 
 def test_trace_stops_within_a_batch():
@@ -253,5 +252,4 @@ def test_extreme_eta(name, eta):
     if eta > 1:
         assert np.linalg.norm(solver.coef_) < 1e-5
     else:
-        least = solver.leader(X, y)
-        assert loss(name, X, y, solver.coef_) <= least.loss + solver.gap_ + 1e-9
+        assert loss(name, X, y, solver.coef_) <= solver.leader(X, y).loss + solver.gap_ + 1e-9

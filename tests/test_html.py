@@ -213,8 +213,7 @@ def test_the_page_in_a_browser(past, tmp_path, drawn_on_the_page):
     try:
         address = (past / "report.html").as_uri()
         browser.get(address)
-        axe = Path(axe_core_python.__file__).with_name("axe.min.js").read_text()
-        browser.execute_script(axe)
+        browser.execute_script(Path(axe_core_python.__file__).with_name("axe.min.js").read_text())
         check = "axe.run().then(arguments[0])"
         violations = browser.execute_async_script(check)["violations"]
         sorting = browser.execute_script(SORTED)

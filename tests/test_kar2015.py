@@ -141,8 +141,7 @@ def test_appendix_a_is_that_of_the_surrogate():
     """At n times the scores and k = 1 the printed scaling is that of (3)."""
     X, y = kar2015_laws._POINTS, kar2015_laws._LABELS
     for w in (-7.0, -1.0, 0.5, 2.0, 4.0):
-        struct = SURROGATES["struct"].value(w / 6 * X, y, 1)
-        assert kar2015_laws._struct(w) == pytest.approx(struct)
+        assert kar2015_laws._struct(w) == pytest.approx(SURROGATES["struct"].value(w / 6 * X, y, 1))
     table = load_config("kar2015/appendix-a").compute().set_index("quantity")["value"]
     assert table["root"] == pytest.approx(-6) and table["case (i)"] == pytest.approx(3)
 
@@ -156,8 +155,7 @@ def test_where_zero_is_a_minimiser(surrogate, k):
     directions = 1e-6 * np.stack([np.cos(angles), np.sin(angles)])
     y = np.arange(24) < 6
     for seed in range(0, 12, 2):
-        rng = np.random.default_rng(seed)
-        X = rng.standard_normal((24, 2)) + np.outer(y, [seed / 4, 0])
+        X = np.random.default_rng(seed).standard_normal((24, 2)) + np.outer(y, [seed / 4, 0])
         count = resolve_k(k, 6)
         lower = of.value(np.zeros(24), y, count) - 1e-8
         expected = all(of.value(scores, y, count) >= lower for scores in (X @ directions).T)

@@ -44,8 +44,7 @@ def few_members():
     """
     every = solvers.Ensemble._recipes
     with pytest.MonkeyPatch.context() as patch:
-        few = lambda *of: [[*every(*of)][i] for i in (1, 3)]  # noqa: E731
-        patch.setattr(solvers.Ensemble, "_recipes", few)
+        patch.setattr(solvers.Ensemble, "_recipes", lambda *of: [[*every(*of)][i] for i in (1, 3)])
         patch.setattr("precbench.solvers.ensemble._MOST_DIVISIONS", 1)
         yield
 

@@ -59,8 +59,7 @@ def test_every_length_of_a_tiny_list():
     length = measure_length([HeldOut(Y, SCORES)], 0.5, [3], 8, 20, list_rows=10, method="m")
     curve = length.table.set_index("length")
     assert [*curve.index] == [*range(1, 11)]
-    calibration = Calibration.fit([HeldOut(Y, SCORES)], 0.5)
-    probabilities = calibration.probabilities(SCORES)
+    probabilities = Calibration.fit([HeldOut(Y, SCORES)], 0.5).probabilities(SCORES)
     for k, row in curve.iterrows():
         hits = float(sums_at(probabilities, SCORES, [k])[0])
         assert row["hits"] == pytest.approx(hits) and row["precision"] == pytest.approx(hits / k)
@@ -88,8 +87,7 @@ def test_a_length_and_a_list_are_forecast_by_one_function():
     scores = -np.sort(-np.concatenate([of.scores for of in lists]))
     length = measure_length(lists, 0.3, [40], 10, 300, list_rows=1200)
     row = length.table.set_index("length").loc[40, ["hits", "low", "high"]]
-    expected = Calibration.fit(lists, 0.3).expected(scores[:40], 1200)
-    assert row.tolist() == pytest.approx([*expected])
+    assert row.tolist() == pytest.approx([*Calibration.fit(lists, 0.3).expected(scores[:40], 1200)])
 
 
 def profits(lists, gains, cost):
@@ -164,8 +162,7 @@ def test_the_profit_and_its_best_length_hold(column):
     truth = measure_length([paid(200_000)], 0.01, [10], 45, 300, worth=worth).profit
     held, best = [], []
     for _ in range(60):
-        lists = [paid() for _ in range(5)]
-        found = measure_length(lists, 0.01, [10], 45, 300, worth=worth).profit
+        found = measure_length([paid() for _ in range(5)], 0.01, [10], 45, 300, worth=worth).profit
         new = paid()
         profit = float(sums_at(np.where(new.y > 0, new.amounts, 0), new.scores, [found.best])[0])
         held.append(found.profit_low <= profit - 0.3 * found.best <= found.profit_high)

@@ -161,8 +161,7 @@ def test_an_interval_in_the_limit_of_no_threshold():
     """All rows tied and k far below their number: nothing but Wilson's interval of k draws."""
     y, scores = np.tile([1, -1, -1, -1], 250_000), np.zeros(10**6)
     centre, half = (0.25 + 1.96**2 / 200) / (1 + 1.96**2 / 100), 0.0828
-    expected = centre - half, centre + half
-    assert interval_at_k(y, scores, 100) == pytest.approx(expected, abs=1e-3)
+    assert interval_at_k(y, scores, 100) == pytest.approx((centre - half, centre + half), abs=1e-3)
 
 
 def test_an_interval_of_all_rows():

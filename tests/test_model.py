@@ -558,9 +558,8 @@ def test_metrics_of_a_run_see_the_intercept(small, in_this_process, tmp_path):
     table = pd.read_csv(folder / "results.csv").query("final and part == 'test'")
     values = table.set_index(["solver", "metric"])["value"]
     assert values["f1", "f1"] > 0.6 > values["1pmb", "f1"]
-    store = Store(folder)
     keys = [path.stem for path in (folder / "trials").glob("*.json")]
-    assert sorted("intercept" in store.arrays(key) for key in keys) == [False, True]
+    assert sorted("intercept" in Store(folder).arrays(key) for key in keys) == [False, True]
 
 
 def test_a_model_keeps_its_intercept(tmp_path):

@@ -127,8 +127,7 @@ def test_the_algorithm_step_by_step(p, kind):
     solver.fit(rows, y, trace=lambda solver: visited.append(solver.coef_.copy()))
     assert (solver.n_iter_, solver.n_rows_seen_, solver.converged_) == (40, 40 * 150, False)
     moves = np.diff(visited, axis=0)
-    path = pnorm_push_path(X, y, p, 40)
-    for move, (j, step) in zip(moves, path, strict=True):
+    for move, (j, step) in zip(moves, pnorm_push_path(X, y, p, 40), strict=True):
         assert_array_equal(np.flatnonzero(move), [j])
         assert move[j] == pytest.approx(step, rel=1e-9, abs=1e-9)
 
@@ -415,8 +414,7 @@ def test_it_reaches_the_optimum_of_a_general_solver(C, apart, k):
 
 
 def overlapping():
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((400, 3)), np.repeat([1, -1], [40, 360])
+    X, y = np.random.default_rng(0).standard_normal((400, 3)), np.repeat([1, -1], [40, 360])
     X[y > 0] += 0.7
     return X, y
 
@@ -440,8 +438,7 @@ def test_a_share_of_the_negatives_is_a_count_rounded_up():
 
 @pytest.mark.parametrize("k", [1, 12])
 def test_the_bounds_hold_on_the_way(k):
-    rng = np.random.default_rng(1)
-    X, y = rng.standard_normal((300, 5)), np.repeat([1, -1], [60, 240])
+    X, y = np.random.default_rng(1).standard_normal((300, 5)), np.repeat([1, -1], [60, 240])
     X[y > 0] += 1.5
     best = TopPush(top_negatives=k, tol=1e-9, max_iter=100_000).fit(X, y).primal_
     seen = []

@@ -157,8 +157,7 @@ def test_further_rows_leave_no_threshold(name):
 def test_only_an_untraced_fit_has_a_threshold():
     X, y = problem()
     solver = fitted(SGDAtK, X, y)
-    scores = solver.decision_function(X)
-    assert_allclose(scores, X @ solver.coef_ - solver.threshold_, atol=1e-12)
+    assert_allclose(solver.decision_function(X), X @ solver.coef_ - solver.threshold_, atol=1e-12)
     for learn in (
         lambda: clone(solver).fit(X, y).fit(X, y, trace=untraced),
         lambda: OnePMB("auc", random_state=0).fit(X, y).set_params(objective="f1").fit(X, y),

@@ -499,8 +499,7 @@ def test_a_figure_of_times(small, laid_out):
         lines = [line for line in axes.lines if line.get_color() == styles[solver].color]
         drawn = {(*point,) for line in lines for point in line.get_xydata()}
         assert {*zip(rows["seconds"], rows["median"], strict=True)} <= drawn
-    slow = alone[alone["solver"] == "cutting-plane"]
-    assert slow["reached"].tolist()[-3:] == [3, 2, 1]
+    assert alone[alone["solver"] == "cutting-plane"]["reached"].tolist()[-3:] == [3, 2, 1]
 
 
 def test_figures_of_many_curves_keep_their_texts(tmp_path, laid_out):

@@ -208,8 +208,7 @@ def other(finished):
 
 def edited(folder, change):
     path = folder / "small" / "results.csv"
-    table = pd.read_csv(path, converters={"value": float})
-    change(table).to_csv(path, index=False)
+    change(pd.read_csv(path, converters={"value": float})).to_csv(path, index=False)
 
 
 def diff(*arguments, code=0):
@@ -333,8 +332,7 @@ def rows(tmp_path_factory):
 def fitted(rows, *options):
     path = rows.parent / "m.npz"
     reading = ("--label", "y", "--categorical", "one-hot", "--missing", "mean", "--k", "10")
-    result = succeed("fit", rows, *reading, "--save", path, *options)
-    return path, result.stdout
+    return path, succeed("fit", rows, *reading, "--save", path, *options).stdout
 
 
 def shown(*arguments):

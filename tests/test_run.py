@@ -254,8 +254,7 @@ def test_a_partial_run_keeps_the_other_datasets_in_the_tables(small, in_this_pro
     assert run(config, tmp_path / "out").exit_code == 0
     whole = numbers(folder).sort_values(order, ignore_index=True)
     assert run(config, tmp_path / "out", "--dataset", "two", "--force").exit_code == 0
-    part = numbers(folder).sort_values(order, ignore_index=True)
-    pd.testing.assert_frame_equal(part, whole)
+    pd.testing.assert_frame_equal(numbers(folder).sort_values(order, ignore_index=True), whole)
     assert set(read_run(folder).data) == {"one", "two"}
 
 
@@ -637,8 +636,7 @@ def test_candidates_learn_together(small, tmp_path, monkeypatch):
         data = plan.datasets["mine"]
         job = Job(trial, key, str(store.folder), data, np.inf, "sequential", "none", "none")
         assert run_job(job) == "ok"
-        record = store.read(key)
-        found.append((record.chosen, store.arrays(key)["coef"].tobytes()))
+        found.append((store.read(key).chosen, store.arrays(key)["coef"].tobytes()))
         monkeypatch.setattr(PassRanker, "visits", None)
     *groups, together, alone = found
     assert groups == [3, 3, 3, 3] and together == alone

@@ -31,8 +31,7 @@ SPARSE = csr_matrix(np.where(RNG.random(DENSE.shape) < 0.2, DENSE, 0.0))
 
 
 def dataset(X):
-    y = np.where(np.arange(X.shape[0]) % 9 == 0, 1.0, -1.0)
-    return Dataset("toy", "toy", X, y, "")
+    return Dataset("toy", "toy", X, np.where(np.arange(X.shape[0]) % 9 == 0, 1.0, -1.0), "")
 
 
 def dense(X):
@@ -174,8 +173,7 @@ def test_folds_keep_groups_and_are_no_more_than_a_class_has(trials):
             shared = np.intersect1d(grouped.groups[train[fitted]], grouped.groups[train[part]])
             assert (len(shared) == 0) == (ids is not None)
         assert len(parts) == 4
-    y = np.where(np.arange(len(DENSE)) < 4, 1.0, -1.0)
-    few = replace(dataset(DENSE), y=y)
+    few = replace(dataset(DENSE), y=np.where(np.arange(len(DENSE)) < 4, 1.0, -1.0))
     n_pos = int(np.sum(Rows(trial, few).training.y > 0))
     assert len(Rows(trial, few).divisions) == n_pos < 4
     whole = replace(trial, split=replace(trial.split, kind="none"))

@@ -60,8 +60,7 @@ def test_the_formula_of_nadeau_and_bengio_by_hand():
     mean, low, high = resampled_interval(values, 0.3)
     assert (mean, low, high) == pytest.approx((0.82, 0.82 - 0.06961, 0.82 + 0.06961), abs=1e-5)
     # Two repetitions of 3 folds: (1/6 + 1/2) s^2, 5 degrees, quantile 2.5706; s^2 = 0.00035.
-    folds = [0.70, 0.75, 0.72, 0.71, 0.74, 0.73]
-    mean, low, high = resampled_interval(folds, 1 / 3)
+    mean, low, high = resampled_interval([0.70, 0.75, 0.72, 0.71, 0.74, 0.73], 1 / 3)
     assert (mean, high - mean) == pytest.approx((0.725, 2.570582 * np.sqrt(0.00035 * 2 / 3)))
     test = resampled_test(values, [0.79, 0.80, 0.83, 0.81, 0.75], 0.3)
     differences = [0.01, 0.04, -0.01, 0.05, 0.03]  # mean 0.024, s^2 = 0.00058
@@ -124,8 +123,7 @@ def test_signed_ranks_by_brute_force(values):
 def test_signed_ranks_and_holm_are_those_of_scipy_and_posthocs():
     import scikit_posthocs  # imports pyplot and more
 
-    rng = np.random.default_rng(3)
-    values = rng.standard_normal((12, 5)) + np.linspace(0, 2, 5)
+    values = np.random.default_rng(3).standard_normal((12, 5)) + np.linspace(0, 2, 5)
     expected = scipy.stats.wilcoxon(values[:, 0], values[:, 1], method="exact")
     assert signed_rank_test(values[:, 0], values[:, 1]) == pytest.approx(expected.pvalue)
     p = pairwise_signed_rank(values)

@@ -40,8 +40,7 @@ def split_table(values, solvers=("ensemble", "sgd-avg", "no-skill"), n=2, names=
 def random_survey():
     rng = np.random.default_rng(0)
     solvers = ["ensemble", "xgboost", "extra-trees", "sgd-avg", "pnorm-push", "no-skill"]
-    values = rng.integers(1, 9, (len(TASKS), len(solvers))) / 10
-    return Survey(split_table(values, solvers))
+    return Survey(split_table(rng.integers(1, 9, (len(TASKS), len(solvers))) / 10, solvers))
 
 
 def test_every_solver_and_contestant_has_a_kind():
@@ -65,17 +64,15 @@ def run_of(folder, smoke=False, **changed):
 
 def test_what_is_taken_of_a_run(tmp_path):
     """Not what failed, nor stand-ins, nor smoke runs; where a split failed, no skill counts."""
-    whole = run_of(tmp_path / "a")
     others = run_of(tmp_path / "b", smoke=True), run_of(tmp_path / "c", stand_in=True)
-    table = ranking.collect([whole, *others, tmp_path / "absent"])
+    table = ranking.collect([run_of(tmp_path / "a"), *others, tmp_path / "absent"])
     found = table.set_index(["task", "solver", "split"])
     assert list(found[AP]) == [0.3, 0.2, 0.7]
     assert found.loc[("german", "sgd-avg", 0), ["seconds", "stopped"]].tolist() == [0.75, True]
     values = Survey(table).values(AP).loc["german"]
     assert values["sgd-avg"] == pytest.approx((0.7 + 0.2) / 2)
     assert values["no-skill"] == pytest.approx(0.25)
-    unfinished = run_of(tmp_path / "d", split=[0, 1, 0, 2])
-    assert ranking.collect([unfinished])["split"].tolist() == [0, 0]
+    assert ranking.collect([run_of(tmp_path / "d", split=[0, 1, 0, 2])])["split"].tolist() == [0, 0]
     with raises(InputError, "make survey"):
         ranking.collect([tmp_path / "absent", others[0]])
 

@@ -184,8 +184,7 @@ def test_one_class_so_far_is_remembered(name):
     solver.partial_fit(X[:30], y[:30], classes=[-1, 1])
     assert not solver.coef_.any()
     solver.partial_fit(X[30:], y[30:])
-    path = PASSES[name].path(X, y, np.arange(50), solver)
-    assert_allclose(weights(solver), path[-1], atol=1e-10)
+    assert_allclose(weights(solver), PASSES[name].path(X, y, np.arange(50), solver)[-1], atol=1e-10)
 
 
 def test_the_means_of_a_fit_stay_for_partial_fit():

@@ -57,8 +57,7 @@ def test_sheets_that_excel_would_not_write(tmp_path, monkeypatch, edit, words):
     limits = (1_048_576, 16_384, 32_767, 10_000)
     monkeypatch.setattr("precbench.data.own.table._SHEET_LIMITS", limits)
     book, path = Workbook(), tmp_path / "mine.xlsx"
-    lines = [["name", "a", "y"], *([f"text {i}", i * i, i % 2] for i in range(10))]
-    for line in lines:
+    for line in [["name", "a", "y"], *([f"text {i}", i * i, i % 2] for i in range(10))]:
         book.active.append(line)
     book.save(tmp_path / "whole.xlsx")
     with ZipFile(tmp_path / "whole.xlsx") as whole, ZipFile(path, "w") as edited:

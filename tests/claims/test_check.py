@@ -104,8 +104,7 @@ def test_files_of_the_check(checked):
     assert f"| {CELL} |" in before["ledger.md"].decode()
     result = check(checked, "--json", "--out", checked / "other" / "place")
     assert json.loads(result.stdout, parse_constant=pytest.fail) == rows
-    other = {p.name: p.read_bytes() for p in (checked / "other" / "place").iterdir()}
-    assert other == before
+    assert {p.name: p.read_bytes() for p in (checked / "other" / "place").iterdir()} == before
 
 
 @pytest.mark.promise("R21")

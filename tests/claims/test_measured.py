@@ -170,8 +170,7 @@ def test_whole_curves_are_compared(tmp_path):
 def test_times_to_an_accuracy(tmp_path, curves, fields, expected):
     fields = fields | {"metric": "auc", "slower": "zig", "faster": "smooth"}
     falls = order("smooth", "zig", of="falls", fall_by=0.15)
-    folder = write_curves(tmp_path, curves)
-    times, zigzag = judged([claim("ratio", "30", **fields), falls], folder)
+    times, zigzag = judged([claim("ratio", "30", **fields), falls], write_curves(tmp_path, curves))
     assert float(times.measured) == pytest.approx(expected, rel=5e-3)
     # From 0.5, at w = 0, to 0.3 is no step.
     assert (zigzag.measured == "holds in 0 of 20, fails in 0") == (curves is not CURVES_OF)
@@ -181,11 +180,9 @@ def test_small_spread(tmp_path):
     draws = normal(30, spread=0.02)
     error = draws.std(ddof=1) / 30**0.5
     low, high = (claim("spread", "small", solver="a", at_most=f * error) for f in (0.99, 1.01))
-    folder = write_results(tmp_path, auc_of(a=draws))
-    [row, _] = expect(folder, (high, YES), (low, NO))
+    [row, _] = expect(write_results(tmp_path, auc_of(a=draws)), (high, YES), (low, NO))
     assert float(row.measured) == pytest.approx(error, rel=0.01)
-    few = write_results(tmp_path / "few", auc_of(a=draws[: MIN_SPLITS - 1]))
-    expect(few, (high, UNDECIDED))
+    expect(write_results(tmp_path / "few", auc_of(a=draws[: MIN_SPLITS - 1])), (high, UNDECIDED))
 
 
 def falling_behind(tmp_path, n=20, **shares):
@@ -261,8 +258,7 @@ def test_ratios_of_times(tmp_path):
 
 
 def test_a_ratio_is_the_median_over_paired_splits(tmp_path):
-    cells = auc_of(a=[0.5] * 5, b=dict.fromkeys(range(4, -1, -1), 0.5))
-    folder = write_results(tmp_path, cells)
+    folder = write_results(tmp_path, auc_of(a=[0.5] * 5, b=dict.fromkeys(range(4, -1, -1), 0.5)))
     table = pd.read_csv(folder / "results.csv")
     slow = table["solver"] == "b"
     table["wall_seconds"] = (table["split"] + 1.0) * np.where(slow, [2, 9, 3, 4, 1] * 4, 1)
@@ -303,8 +299,7 @@ FACTS = [
 def test_facts(tmp_path):
     folder = write_results(tmp_path, auc_of(a=[0.5]), folds=3)
     cases = [(claim("fact", n, of=of, **more), verdict) for of, n, more, verdict, _ in FACTS]
-    measured = [row.measured for row in expect(folder, *cases)]
-    assert measured == [fact[-1] for fact in FACTS]
+    assert [row.measured for row in expect(folder, *cases)] == [fact[-1] for fact in FACTS]
 
 
 MINIMA = pd.DataFrame({"dataset": ["housing", "letter"], "problem": "struct", "value": [1.0, 0.0]})
@@ -349,8 +344,7 @@ def test_no_value_of_fits_that_were_stopped_decides(tmp_path, cut, verdict):
     [row, others] = expect(folder, (order(), verdict), (order(worse="c"), YES))
     assert row.measured == "holds in 20 of 20, fails in 0" and others.reason.startswith("sign")
     tells(row.reason, f"b {cut} {MIN_SPLITS} housing" if verdict is UNDECIDED else "")
-    both = claim("order", "better", better=["a"], worse=["b", "c"])
-    [row] = expect(folder, (both, YES))
+    [row] = expect(folder, (claim("order", "better", better=["a"], worse=["b", "c"]), YES))
     assert ("left out" in row.reason) == (verdict is UNDECIDED)
     stop(folder, "b", cut, "tuning limit")
     for row in judged([order(), order(metric=WALL_SECONDS, number=1)], folder):

@@ -30,8 +30,7 @@ def new(*arguments):
 
 
 def test_a_number_keeps_its_digits(desk):
-    shown = new("section-6/avg", *ONE, "--printed", "0.550")
-    (desk / "letter.published.yaml").write_text(shown)
+    (desk / "letter.published.yaml").write_text(new("section-6/avg", *ONE, "--printed", "0.550"))
     [claim] = read_claims(desk / "letter.published.yaml")
     assert claim.id == "kar2015/section-6/avg" and claim.where == "Section 6"
     assert claim.printed == "0.550" and claim.runs == 5

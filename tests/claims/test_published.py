@@ -33,8 +33,7 @@ def with_mistake(folder_of_claims, monkeypatch):
             lines = mistakes(load_claims)
         finally:
             path.write_text(text)
-        line = text[: text.index(old)].count("\n") + 1
-        return line, "\n".join(lines)
+        return text[: text.index(old)].count("\n") + 1, "\n".join(lines)
 
     return refusal
 

@@ -113,8 +113,7 @@ def test_placement_follows_its_definition(seed):
     ):
         assert (found.p, found.p_of_all) == pytest.approx((p, p_of_all))
         for error, unit in zip(found.smallest_error, np.eye(len(values)), strict=True):
-            away = ours.mean(axis=0) + error * unit
-            assert mahalanobis(away, ours) == pytest.approx(limit)
+            assert mahalanobis(ours.mean(axis=0) + error * unit, ours) == pytest.approx(limit)
 
 
 def test_the_power_is_what_it_says():

@@ -322,9 +322,8 @@ def test_missing_data_are_an_error_unless_a_stand_in_is_allowed(monkeypatch):
 
 
 def test_invalid_contents_never_give_a_stand_in(monkeypatch, tmp_path):
-    text = b"1 1:1\n-1 1:2\n"
     (tmp_path / "toys").mkdir()
-    (tmp_path / "toys" / "toy.svm.bz2").write_bytes(bz2.compress(text))
+    (tmp_path / "toys" / "toy.svm.bz2").write_bytes(bz2.compress(b"1 1:1\n-1 1:2\n"))
     card = make_card(file={"sha256": None, "bytes": None, "max_bytes": 100})
     monkeypatch.setattr(load, "find_card", lambda _: card)
     for _ in range(2):

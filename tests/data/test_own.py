@@ -83,8 +83,7 @@ def test_times(tmp_path):
             options = {"label": "y", "positive": "yes", "time": name, "drop": drop}
             dataset, encoding = read_own_file(path, **options)
             assert encoding.feature_names == ("age", "ok")
-            found = dataset.time * (1e6 if name == "real" else 1)
-            assert found.tolist() == expected
+            assert (dataset.time * (1e6 if name == "real" else 1)).tolist() == expected
             assert dataset.time.dtype == (np.float64 if name == "real" else np.int64)
     y = [0, 1, 0, 1]
     np.savez(tmp_path / "own.npz", X=np.eye(4), y=y, text=list(columns["text"]), whole=expected)
@@ -208,8 +207,7 @@ def test_names_of_rows_are_text(tmp_path, monkeypatch, rows_at_once):
 ])  # fmt: skip
 def test_labels(tmp_path, labels, positive, expected):
     rows = [f"{i},{label}\n" for i, label in enumerate(labels.split())]
-    path = csv(tmp_path, "x,y\n" + "".join(rows))
-    dataset, _ = read_own_file(path, label="y", positive=positive)
+    dataset, _ = read_own_file(csv(tmp_path, "x,y\n" + "".join(rows)), label="y", positive=positive)
     assert dataset.y.tolist() == expected
 
 
@@ -332,8 +330,7 @@ def test_columns_named_as_categories(tmp_path, suffix):
     assert doors == ("2", "3", "4", "5more")
     assert read_new_rows(path, encoding).tolist() == dataset.X.tolist()
     if suffix == ".parquet":
-        dates = {"zip": pd.to_datetime(["2024-01-01"] * 4)}
-        table.assign(**dates, y=[0, 1, 0, 1]).to_parquet(path)
+        table.assign(zip=pd.to_datetime(["2024-01-01"] * 4), y=[0, 1, 0, 1]).to_parquet(path)
         unreadable(path, "'zip'", **options)
 
 

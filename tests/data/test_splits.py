@@ -209,8 +209,7 @@ def test_validation_split(n_pos, n_neg, share):
         return
     assert np.array_equal(np.sort(np.concatenate([fit_rows, rows])), np.arange(len(y)))
     assert set(y[fit_rows]) == set(y[rows]) == {-1.0, 1.0}
-    again = validation_split(y, share, ("toy", 0))
-    assert np.array_equal(fit_rows, again[0])
+    assert np.array_equal(fit_rows, validation_split(y, share, ("toy", 0))[0])
 
 
 @pytest.mark.parametrize(("n_groups", "slack"), [(None, 0), (300, 2)])

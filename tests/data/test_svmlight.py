@@ -178,8 +178,7 @@ def test_malformed_files(tmp_path, monkeypatch, text, line, column, what, block_
     path.write_bytes(text)
     with raises(InputError, what) as caught:
         read_svmlight(path)
-    where = f"{path}:" if line is None else f"{path}:{line}:{column}: "
-    assert str(caught.value).startswith(where)
+    assert str(caught.value).startswith(f"{path}:" if line is None else f"{path}:{line}:{column}: ")
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])

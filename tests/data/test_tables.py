@@ -224,8 +224,7 @@ def test_what_a_table_may_hold_beside_numbers_and_words(rows):
     dataset, _ = read_own_file("mine.xlsx", label="y", missing="median", numeric=["share"])
     at = dataset.feature_names.index("share")
     np.testing.assert_allclose(dataset.X[:, at], [float(text[:-1]) / 100 for text in shares])
-    few = [{"a": i % 2} for i in range(N)]
-    table = table.assign(share=few)
+    table = table.assign(share=[{"a": i % 2} for i in range(N)])
     dataset, _ = read_own_file(table, label="y", missing="median", categorical=["share"])
     assert dataset.feature_names[-2:] == ("share={'a': 0}", "share={'a': 1}")
 

@@ -84,8 +84,7 @@ def changed_npz(rng: random.Random, content: bytes) -> bytes:
         arrays = dict(file)
     for name in rng.sample(list(arrays), min(rng.randint(1, 2), len(arrays))):
         if name == "description" and rng.random() < 0.9:
-            text = json.dumps(changed_json(rng, json.loads(str(arrays[name]))))
-            arrays[name] = np.array(text)
+            arrays[name] = np.array(json.dumps(changed_json(rng, json.loads(str(arrays[name])))))
         elif rng.random() < 0.1:
             arrays.pop(name)
         else:

@@ -165,8 +165,7 @@ def test_a_sentence_counts_once_and_additional_claims_separately():
 
 def test_the_bench_of_advice_end_to_end(in_this_process, tmp_path, monkeypatch):
     """On a list of ours in place of its tasks."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((200, 3))
+    X = np.random.default_rng(0).standard_normal((200, 3))
     rows = pd.DataFrame(X.round(3)).assign(label=(X[:, 0] + 0.3 * X[:, 1] > 0.8).astype(int))
     monkeypatch.setattr(advice, "read_task", lambda _: rows)
     monkeypatch.setattr(advice, "RIVALS", {"logistic-regression": {"C": 0.1}})
