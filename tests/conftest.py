@@ -154,6 +154,13 @@ def cache(tmp_path, monkeypatch, no_network):
 
 
 @pytest.fixture
+def work_folder(tmp_path, monkeypatch):
+    """The folder of the test, in which commands and relative paths begin."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
 def add_card(monkeypatch):
     def add(card, path="no such file"):
         paths = registry._paths() | {card.name: path}

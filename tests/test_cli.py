@@ -76,11 +76,10 @@ def table():
 
 
 @pytest.fixture
-def files(table, tmp_path, monkeypatch, in_this_process):
+def files(table, work_folder, in_this_process):
     """A folder to work in, with the customers as ``mine.csv``."""
-    monkeypatch.chdir(tmp_path)
     table.to_csv("mine.csv", index=False)
-    return tmp_path
+    return work_folder
 
 
 def fit_table(path="mine.csv", **changes):
@@ -328,8 +327,7 @@ def test_invalid_options_of_fit(files, changes, what):
     assert [path.name for path in files.iterdir()] == ["mine.csv"]
 
 
-def test_a_name_in_a_workbook_may_be_a_number(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_name_in_a_workbook_may_be_a_number(work_folder, monkeypatch):
     pd.DataFrame({2024: range(60), "y": [0, 1] * 30}).to_excel("years.xlsx", index=False)
     assert read_own_file("years.xlsx", label="y")[0].feature_names == ("2024",)
     monkeypatch.setitem(sys.modules, "openpyxl", None)
@@ -414,9 +412,8 @@ PassRanker._fit = interrupted
     ("typer", 'exec("signal.raise_signal(signal.SIGINT)")'),
     ("numpy.random", "Lost(); __import__('time').sleep(1)"),
 ])  # fmt: skip
-def test_an_interrupt_while_modules_are_imported(module, statement, tmp_path, monkeypatch):
+def test_an_interrupt_while_modules_are_imported(module, statement, work_folder):
     """Also one that Python ignores, as it is raised where nobody can catch it."""
-    monkeypatch.chdir(tmp_path)
     interrupt(
         f"""
 class Lost:
@@ -640,18 +637,16 @@ def test_a_shell_completes_names(words, found):
     assert {text.replace("\\", "") for text in said} == found
 
 
-def test_a_user_without_a_home_has_a_cache_here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_user_without_a_home_has_a_cache_here(work_folder, monkeypatch):
     monkeypatch.setattr(os, "getuid", lambda: 54321)
     for name in ("HOME", "XDG_CACHE_HOME", "PRECBENCH_CACHE"):
         monkeypatch.delenv(name, raising=False)
     said = succeed("data", "info", "letter").stderr
-    tells(said, f"warning {tmp_path / 'precbench-cache'} PRECBENCH_CACHE")
+    tells(said, f"warning {work_folder / 'precbench-cache'} PRECBENCH_CACHE")
 
 
-def test_an_example_is_written_once(tmp_path, monkeypatch):
+def test_an_example_is_written_once(work_folder):
     """A real list in two parts, and no file is replaced."""
-    monkeypatch.chdir(tmp_path)
     said = succeed("example", "d.csv").stdout
     rows = pd.concat([pd.read_csv("d.csv"), pd.read_csv("d-new.csv")])
     assert rows.shape == (1797, 65) and rows["eight"].sum() == 174

@@ -452,20 +452,18 @@ def test_k_is_a_part_of_the_held_out_rows(k, tmp_path):
     (["--config", "mine.csv"], "--config mine.csv"), (["--config", "no/such.yaml"], ""),
     (["--save", "mine.csv"], "--save mine.csv"), (["--time", "a", "--splits", 0], "--splits"),
 ])  # fmt: skip
-def test_what_is_refused_before_training(options, says, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_table(tmp_path, *rows_of())
+def test_what_is_refused_before_training(options, says, work_folder):
+    write_table(work_folder, *rows_of())
     refused(["compare", "mine.csv", "--label", "label", *options], says)
-    assert [path.name for path in tmp_path.iterdir()] == ["mine.csv"]
+    assert [path.name for path in work_folder.iterdir()] == ["mine.csv"]
 
 
-def test_too_few_positives_are_refused_before_training(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_too_few_positives_are_refused_before_training(work_folder):
     table = pd.DataFrame(np.random.default_rng(0).standard_normal((300, 2)), columns=["a", "b"])
     few = ["compare", "few.csv", "--label", "y", "--k", 20, "--solver", "logistic-regression"]
     table.assign(y=table.index < 2).astype(float).to_csv("few.csv", index=False)
     assert "few.csv: 2 positives in 300 rows are too few" in refused(few)
-    assert [path.name for path in tmp_path.iterdir()] == ["few.csv"]
+    assert [path.name for path in work_folder.iterdir()] == ["few.csv"]
     table.assign(y=table.index < 5).astype(float).to_csv("few.csv", index=False)
     result = invoke(*few, "--splits", 2)
     assert result.exit_code == 0 and "cannot decide: with 2 positives in each" in result.stdout

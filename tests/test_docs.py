@@ -92,9 +92,8 @@ def test_files_and_configs_that_a_page_names_exist(name):
 
 
 @pytest.fixture
-def desk(tmp_path, monkeypatch, isolated, in_this_process):
+def desk(work_folder, monkeypatch, isolated, in_this_process):
     """A folder to work in, with the tables of customers that the README names."""
-    monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     n = 1500
     table = pd.DataFrame(rng.standard_normal((n, 2)), columns=["calls", "bill"])
@@ -109,7 +108,7 @@ def desk(tmp_path, monkeypatch, isolated, in_this_process):
     template |= {"protocol": template["protocol"] | {"n_splits": 2}, "solvers": few}
     monkeypatch.setattr(compare, "load", lambda _: SimpleNamespace(data=template))
     monkeypatch.setattr("precbench.advice.quality._MOST_VALUES", 0)  # no importance of columns
-    return tmp_path
+    return work_folder
 
 
 # Pages with a test of their own, which makes their files part of the package or of another one.

@@ -60,13 +60,12 @@ def keys(experiment):
 
 
 @pytest.mark.parametrize("written", ["letter", "configs/letter.yaml", "letter.yaml"])
-def test_a_shipped_config_has_the_name_of_its_place(written, read, monkeypatch, tmp_path):
+def test_a_shipped_config_has_the_name_of_its_place(written, read, work_folder):
     """Outside the repository, too; a file of the user comes first."""
-    monkeypatch.chdir(tmp_path)
     assert load_config(written) == load_config("letter")
     if written != "letter":
-        (tmp_path / "configs").mkdir()
-        (tmp_path / written).write_text(SMALL)
+        (work_folder / "configs").mkdir()
+        (work_folder / written).write_text(SMALL)
         assert load_config(written) == read(SMALL)
 
 

@@ -311,9 +311,8 @@ def fitted(tmp_path_factory):
 
 
 @pytest.fixture
-def files(fitted, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return shutil.copytree(fitted, tmp_path, dirs_exist_ok=True)
+def files(fitted, work_folder):
+    return shutil.copytree(fitted, work_folder, dirs_exist_ok=True)
 
 
 def test_score_gives_reasons(files):
@@ -328,9 +327,8 @@ def test_score_gives_reasons(files):
         assert [shown[f"raises_{i}"] for i in (1, 2, 3)] == [*words, "", "", ""][:3]
 
 
-def test_missing_and_unknown_values_are_named(tmp_path, monkeypatch):
+def test_missing_and_unknown_values_are_named(work_folder, monkeypatch):
     """And not what they were filled in with, in whatever block they come."""
-    monkeypatch.chdir(tmp_path)
     X, y = table()
     X.assign(hit=y, amount=X["amount"].mask(X.index % 9 == 0)).to_csv("mine.csv", index=False)
     options = ["--label", "hit", "--categorical", "one-hot", "--missing", "median"]

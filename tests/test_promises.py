@@ -140,9 +140,8 @@ COMMANDS = [
 
 @pytest.mark.promise("R19")
 @pytest.mark.measured
-def test_output_is_clean_for_machines(small, tmp_path, monkeypatch, size, figure):
+def test_output_is_clean_for_machines(small, work_folder, monkeypatch, size, figure):
     """A terminal is announced, but the output goes into a pipe."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TERM", "xterm-256color")
     small()
     commands = size(COMMANDS[:6], COMMANDS)

@@ -405,15 +405,14 @@ def test_a_trial_is_found_by_its_key_and_by_its_place(finished):
     assert {m["metric"]: m["value"] for m in about["metrics"]}["auc"] == pytest.approx(value)
 
 
-def test_a_trial_is_repeated_with_the_config_as_it_was_given(small, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "of mine").mkdir()
+def test_a_trial_is_repeated_with_the_config_as_it_was_given(small, work_folder):
+    (work_folder / "of mine").mkdir()
     config = small(
         solvers="{perceptron-avg: }",
         protocol="{n_splits: 1}",
         datasets="[{file: ../mine.csv, label: label}]",
     ).rename("of mine/first.yaml")
-    results = tmp_path / "results" / "small"
+    results = work_folder / "results" / "small"
     for given, named in (
         ("of mine/first.yaml", "'of mine/first.yaml'"),
         (config.absolute(), "first.yaml"),  # no folder of the user
@@ -421,7 +420,7 @@ def test_a_trial_is_repeated_with_the_config_as_it_was_given(small, tmp_path, mo
         assert run(given, "results", "--force").exit_code == 0
         tells(shown_trial("mine/perceptron-avg/0", results), f"{named} --solver")
         assert invoke("merge", "results", "--out", "all", "--config", given).exit_code == 0
-        about = json.loads((tmp_path / "all" / "small" / "experiment.json").read_text())
+        about = json.loads((work_folder / "all" / "small" / "experiment.json").read_text())
         assert about["config"] == named.strip("'")
     about = json.loads((results / "experiment.json").read_text())
     (results / "experiment.json").write_text(json.dumps(about | {"config": ""}))

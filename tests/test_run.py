@@ -514,9 +514,8 @@ def test_dry_run_judges_by_the_trials_before(small, in_this_process, tmp_path):
     (["schema", "confg"], "confg"),
 ])  # fmt: skip
 def test_invalid_arguments_are_reported(
-    arguments, complaint, isolated, in_this_process, tmp_path, monkeypatch
+    arguments, complaint, isolated, in_this_process, work_folder
 ):
-    monkeypatch.chdir(tmp_path)
     refused(arguments, complaint)
 
 

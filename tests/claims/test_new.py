@@ -17,10 +17,9 @@ auc,95.1,94.80
 
 
 @pytest.fixture(autouse=True)
-def desk(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "table.csv").write_text(TABLE)
-    return tmp_path
+def desk(work_folder):
+    (work_folder / "table.csv").write_text(TABLE)
+    return work_folder
 
 
 def new(*arguments):

@@ -29,9 +29,8 @@ N = 120
 
 
 @pytest.fixture
-def rows(tmp_path, monkeypatch):
+def rows(work_folder):
     """Rows of every kind: numbers with gaps, integers, dates, text and groups."""
-    monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     y = rng.permutation([0, 0, 1] * (N // 3))
     return pd.DataFrame({
@@ -488,9 +487,8 @@ def test_what_is_missing_among_lists_is_missing(rows):
 
 
 @pytest.fixture
-def table(tmp_path, monkeypatch):
+def table(work_folder):
     """A table with an identifier, gaps, dates, codes, text, a leak and repeated rows."""
-    monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     y = rng.random(200) < 0.2
     rows = pd.DataFrame({
@@ -547,9 +545,8 @@ def test_the_profile_tells_the_command_that_works(table, tmp_path):
     assert [column["name"] for column in profile["columns"]] == list(table.columns[:-1])
 
 
-def test_what_is_no_table_is_refused(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.svm").write_text("1 1:2\n-1 1:3\n")
+def test_what_is_no_table_is_refused(work_folder):
+    (work_folder / "mine.svm").write_text("1 1:2\n-1 1:3\n")
     refused(["profile", "mine.svm"], "mine.svm")
     refused(["profile", "none.csv", "--label", "y"], "none.csv")
 
@@ -636,11 +633,12 @@ PARQUET = {
     *(("csv", what) for what in TEXTS), *(("xlsx", what) for what in TABLES),
     *(("parquet", what) for what in TABLES | PARQUET if what != "a word among numbers"),
 ])  # fmt: skip
-def test_tables_as_people_have_them(tmp_path, monkeypatch, suffix, what):
-    monkeypatch.chdir(tmp_path)
+def test_tables_as_people_have_them(work_folder, suffix, what):
     content, words = (TEXTS if suffix == "csv" else TABLES | PARQUET)[what]
     if suffix == "csv":
-        (tmp_path / "f.csv").write_bytes(content.encode() if isinstance(content, str) else content)
+        (work_folder / "f.csv").write_bytes(
+            content.encode() if isinstance(content, str) else content
+        )
     else:
         write = content.to_excel if suffix == "xlsx" else content.to_parquet
         write(f"f.{suffix}", index=False)
