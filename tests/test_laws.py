@@ -1,6 +1,7 @@
 """Every law over every member of its registry, and over what the members can be set to."""
 
 import inspect
+import itertools
 import math
 from functools import partial
 
@@ -144,36 +145,24 @@ KEEPING = {
 }
 
 
-def each(law_list, names):
-    cases = []
-    for law in law_list:
-        marks = [pytest.mark.promise(KEEPING[law])] if law in KEEPING else []
-        for name in names:
+SUBJECTS = [
+    (laws.SOLVER_LAWS, MEMBERS),
+    (laws.LINEAR_LAWS, LINEAR),
+    (laws.INCREMENTAL_LAWS, INCREMENTAL),
+    ([laws.several_learn_together_as_each_alone], IN_PASSES),
+    ([laws.several_learn_together_from_pieces], sorted({*IN_PASSES} & {*INCREMENTAL})),
+]
+
+
+def cases():
+    """Give each law each member that is subject to it, but for the exceptions."""
+    for law_list, names in SUBJECTS:
+        for law, name in itertools.product(law_list, names):
             if (name, law) not in EXCEPTIONS:
-                cases.append(pytest.param(law, name, marks=marks, id=f"{name}-{law.__name__}"))
-    return pytest.mark.parametrize(("law", "name"), cases)
+                marks = [pytest.mark.promise(KEEPING[law])] if law in KEEPING else []
+                yield pytest.param(law, name, marks=marks, id=f"{name}-{law.__name__}")
 
 
-@each(laws.SOLVER_LAWS, MEMBERS)
-def test_every_solver(law, name):
+@pytest.mark.parametrize(("law", "name"), [*cases()])
+def test_every_solver_obeys_the_laws(law, name):
     law(partial(laws.quick, MEMBERS[name]))
-
-
-@each(laws.LINEAR_LAWS, LINEAR)
-def test_every_linear_solver(law, name):
-    law(partial(laws.quick, MEMBERS[name]))
-
-
-@each(laws.INCREMENTAL_LAWS, INCREMENTAL)
-def test_every_incremental_solver(law, name):
-    law(partial(laws.quick, MEMBERS[name]))
-
-
-@pytest.mark.parametrize("name", IN_PASSES)
-def test_several_learn_together_as_each_alone(name):
-    laws.several_learn_together_as_each_alone(partial(laws.quick, MEMBERS[name]))
-
-
-@pytest.mark.parametrize("name", sorted({*IN_PASSES} & {*INCREMENTAL}))
-def test_several_learn_together_from_pieces(name):
-    laws.several_learn_together_from_pieces(partial(laws.quick, MEMBERS[name]))
