@@ -99,8 +99,7 @@ def written(page, folder):
     folder.mkdir(parents=True, exist_ok=True)
     page = (ROOT / "docs" / page).read_text()
     shown = re.findall(r"^```\w+\n(# ([\w.-]+)\n.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    files = {name: text for text, name in shown}
-    for name, text in files.items():
+    for text, name in shown:
         (folder / name).write_text(text)
     write_metadata(folder, **entry_point(folder / "pyproject.toml"))
     return folder

@@ -42,7 +42,7 @@ from precbench.solvers.base import untraced
 from precbench.solvers.classifiers import ranker_of
 from precbench.sources import code_of
 from precbench.store import Store
-from tests.helpers import numbers, records, run, run_in_this_process, succeed
+from tests.helpers import numbers, records, run, succeed
 from tests.laws import problem
 from tests.sentences import names, raises, tells
 
@@ -326,9 +326,10 @@ def test_stored_scores_are_bounded(small, tmp_path, monkeypatch):
         assert_array_equal(arrays["scores_test"], whole["scores_test"][kept])
 
 
-def test_a_package_that_is_not_installed_skips_the_trial(small, tmp_path, monkeypatch):
+def test_a_package_that_is_not_installed_skips_the_trial(
+    small, in_this_process, tmp_path, monkeypatch
+):
     monkeypatch.setitem(sys.modules, "lightgbm", None)
-    run_in_this_process(monkeypatch)
     config = small(solvers=TREES, common="{k: 0.5}", checkpoints="1")
     tells(succeed("run", config, "--out", tmp_path / "out").output, "Without lightgbm 2 skipped")
     [folder] = (tmp_path / "out").iterdir()

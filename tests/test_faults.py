@@ -20,7 +20,7 @@ from precbench import workers
 from precbench.npz import unpack
 from precbench.report.folder import Report
 from precbench.store import Store
-from tests.helpers import invoke, numbers, run, run_in_this_process, succeed
+from tests.helpers import invoke, numbers, run, succeed
 from tests.sentences import done_already
 
 
@@ -43,9 +43,8 @@ MACHINE = {
 
 
 @pytest.fixture
-def in_this_process(monkeypatch):
+def in_this_process(in_this_process, monkeypatch):
     """Trials run where they meet the faults too."""
-    run_in_this_process(monkeypatch)
     monkeypatch.setattr("precbench.runner.environment", lambda: MACHINE)
 
 

@@ -119,13 +119,14 @@ def test_missing_or_truncated_arrays_are_damage(store, damage):
         store.arrays(KEY)
 
 
+def full(*_, **__):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
 @pytest.mark.promise("R4")
 @pytest.mark.parametrize("failing", ["write_bytes", "open"])
 def test_a_full_disk_keeps_existing_records(store, monkeypatch, failing):
     store.write(OK, ARRAYS)
-
-    def full(*args, **kwargs):
-        raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, failing, full)
@@ -182,10 +183,6 @@ def test_the_environment_is_stored_once_and_without_names(store):
 
 
 # --- one way of writing files, and one-line messages for what the disk refuses ---
-
-
-def full(*_):
-    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 @pytest.mark.promise("R1")

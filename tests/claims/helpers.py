@@ -47,9 +47,10 @@ def write_results(folder, cells, name="toy", seconds=None, **changes):
         }
         for metric in metrics
     }  # fmt: skip
-    stand_in = changes.get("stand_in", False)
-    shape = {"rows": 506, "features": 13, "positives": 35, "stand_in": stand_in}
-    shape |= {"training_rows": 400, "test_share": None}
+    shape = {
+        "rows": 506, "features": 13, "positives": 35, "training_rows": 400, "test_share": None,
+        "stand_in": changes.get("stand_in", False),
+    }  # fmt: skip
     about["data"] = dict.fromkeys(about["datasets"], shape)
     about |= {key: value for key, value in changes.items() if key in about}
     (folder / "experiment.json").write_text(json.dumps(about))
@@ -94,8 +95,7 @@ def judged(claims, *folders, values=None):
 
 def expect(folder, *cases, values=None):
     """Judge claims on the same results; compare the verdicts with those that stand beside them."""
-    ids = [{"id": f"toy/table-1/{i}"} for i in range(len(cases))]
-    claims = [c.model_copy(update=of) for (c, _), of in zip(cases, ids, strict=True)]
+    claims = [c.model_copy(update={"id": f"toy/table-1/{i}"}) for i, (c, _) in enumerate(cases)]
     rows = judged(claims, folder, values=values)
     assert [row.verdict for row in rows] == [verdict for _, verdict in cases]
     return rows
