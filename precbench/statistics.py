@@ -494,8 +494,8 @@ def performance_profile(
     table = _numbers(values)
     if table.ndim != 2 or not np.isfinite(table).any():
         raise InputError(
-            f"the values have shape {table.shape} and {np.isfinite(table).sum()} finite numbers; "
-            "give a row for each data set, a column for each method, and a finite number"
+            f"the values are of shape {table.shape}, {np.isfinite(table).sum()} of them finite; "
+            "give a row for each data set, a column for each method, and at least one finite value"
         )
     table = np.where(np.isfinite(table), table, np.nan)[np.isfinite(table).any(axis=1)]
     if measure == "time":

@@ -243,8 +243,8 @@ def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
     for param, value in changed.items():
         if not isinstance(value, bool | int | float | str | None):
             raise InputError(
-                f"solvers: {kind.__name__} has {param}={value!r}, which a config cannot hold; give "
-                "numbers or text"
+                f"solvers: {kind.__name__} has {param}={value!r}, which no config can store; set "
+                f"{param} to a number, a boolean, text or None"
             )
     title = kind.__name__ if name.startswith("sklearn.") else name
     label = ", ".join([title, *(f"{n}={v}" for n, v in changed.items())])

@@ -99,7 +99,7 @@ def compare(options: CompareOptions) -> int:
         if path:
             check_target(option, path, {"the file of the rows": options.file})
     if options.open_list and options.config:
-        raise InputError("--config and --open exclude each other: give one of the two")
+        raise InputError("give either --config or --open, which exclude each other")
     # Read the table, and prepare the comparison: a config with its data.
     own, unlabelled = options.tables()  # unlabelled: the rows for --open
     column = options.gain_column  # `amounts`: the gain of each row, from this column

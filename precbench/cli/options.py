@@ -14,6 +14,7 @@ from precbench.errors import InputError, nearest_or_all
 
 NOT_HELD = 5  # exit code of --strict and --fail-below
 JSON = "Print JSON instead of text."
+RESULTS = "Folder of results, or of one experiment in it, such as results/letter."
 MIRROR = "Folder or address to try first for data [default: $PRECBENCH_MIRROR]."
 Configs = Annotated[
     list[str],

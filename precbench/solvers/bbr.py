@@ -211,9 +211,9 @@ class BBR(SquaredPairRanker):
         is_first, trace = not hasattr(self, "coef_"), trace or untraced
         if not is_first and self._moments is None and self.n_iter_:  # a fit with "pairs" was last
             raise InputError(
-                'partial_fit cannot continue a fit with accumulate="pairs", which keeps no moments '
-                "of its rows; call fit with all rows, or partial_fit of a new solver with the "
-                "earlier rows and then with these"
+                'partial_fit cannot continue a fit with accumulate="pairs", which keeps no sums of '
+                "the earlier rows; call fit with all rows, or start a new solver and call "
+                "partial_fit with the earlier rows, then with these"
             )
         X, labels = self._check_input(X, y, reset=is_first, classes=classes)
         if not is_first:

@@ -239,7 +239,7 @@ def _initialiser(signature: inspect.Signature) -> Callable[..., None]:
             bound = signature.bind(self, *args, **params)
         except TypeError as error:
             raise TypeError(
-                f"{type(self).__name__}() {error}; its parameters are {', '.join(names) or 'none'}"
+                f"{type(self).__name__}(): {error}; its parameters are {', '.join(names) or 'none'}"
             ) from None
         bound.apply_defaults()
         vars(self).update({name: bound.arguments[name] for name in names})
