@@ -207,7 +207,7 @@ def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: in
 def expected_total(
     means: ArrayLike, spread: float, tested: float, test_share: float, k: int | None
 ) -> Interval:
-    """Predict the total of the amounts of the first `k` rows of a new list, as in `expected_hits`.
+    """Predict the total of the amounts of the first `k` rows of a new list, with an interval.
 
     Parameters
     ----------
@@ -220,6 +220,7 @@ def expected_total(
     """
     values = _splits(means)
     n_rows = distinct_rows(len(values), tested, test_share, k)
+    # As in `expected_hits`, but amounts have no bounds: a normal interval, which is not rounded.
     half = np.sqrt(_variance_of_list(values, spread, n_rows, test_share, k)) * ndtri(1 - LEVEL / 2)
     # The total is `factor` times the mean; without k, the mean itself is predicted.
     mean, factor = values.mean(), 1 if k is None else k

@@ -58,7 +58,7 @@ class SquaredPairRanker(LinearRanker):
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
         """Set `coef_`; return False if the trace ended the fit."""
 
-    def _held(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
+    def _fit_memory(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
         return MATRICES * n_features**2, f"{MATRICES} matrices of n_features x n_features"
 
     def _minimise(
@@ -231,9 +231,9 @@ class BBR(SquaredPairRanker):
         self._report_overflow(trace)
         return self
 
-    def _held(self, n_features: int) -> tuple[int, str]:
+    def _fit_memory(self, n_features: int) -> tuple[int, str]:
         # Return how many values the largest arrays of a fit hold, and what to call them in errors.
-        n_values, what = super()._held(n_features)
+        n_values, what = super()._fit_memory(n_features)
         if self.accumulate == "pairs":  # reads rows where they are, without blocks
             return n_values, what
         length = _block_length(n_features)  # in rows; each class has a block
