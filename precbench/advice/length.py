@@ -343,7 +343,7 @@ def profit_text(length: Length) -> str:
     terms = f"with {gain} for each hit and a cost of {profit.cost:g} for each row"
     if profit.best == 0:
         text = f"No length pays {terms}"
-        if profit.high:
+        if profit.high:  # the longest list whose profit does not differ significantly from 0
             text += f"; up to {count(profit.high, 'row')} may lose nothing"
     else:
         ends = f"{_money(profit.profit_low)} to {_money(profit.profit_high)}"

@@ -51,7 +51,7 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
     print(text.rstrip())
 
 
-def takes(options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def takes(kind: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that gives a command an option for each field of a dataclass."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -61,10 +61,10 @@ def takes(options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callabl
         @wraps(function)
         def command(**values: Any) -> Any:
             arguments = {parameter.name: values.pop(parameter.name) for parameter in parameters}
-            return function(**arguments, options=options(**values))
+            return function(**arguments, options=kind(**values))
 
         # typer reads the options of a command from its signature and annotations.
-        in_full = [*parameters, *signature(options).parameters.values()]
+        in_full = [*parameters, *signature(kind).parameters.values()]
         command.__signature__ = Signature(in_full)  # type: ignore[attr-defined]
         command.__annotations__ = {p.name: p.annotation for p in in_full}
         return command
