@@ -470,11 +470,11 @@ class F1(Loss):
 
     def evaluate(self, scores, positive):
         # Maximise over labellings: the best with a true and b false positives takes the a
-        # highest positives s⁺_i and the b highest negatives s⁻_j. Its value times n₊ is
-        # n₊ (n₊ - a + b) / (n₊ + a + b) - sum_{i > a} s⁺_i + sum_{j <= b} s⁻_j. One more false
-        # positive adds 2 a n₊ / ((n₊ + a + b) (n₊ + a + b + 1)) + s⁻_{b+1}, which never grows with
-        # b: bisection finds the best b for each a. The first term is below 1/2, so negatives at
-        # -1/2 or below never add to the maximum and are left out.
+        # highest positives s⁺_i and the b highest negatives s⁻_j. Its value times n₊ is, as F1 is
+        # 2 a / (n₊ + a + b), n₊ (n₊ - a + b) / (n₊ + a + b) - sum_{i > a} s⁺_i + sum_{j <= b} s⁻_j.
+        # One more false positive adds 2 a n₊ / ((n₊ + a + b) (n₊ + a + b + 1)) + s⁻_{b+1}, which
+        # never grows with b: the loop bisects for the best b, for all a at once. The fraction is
+        # below 1/2, so negatives at -1/2 or below never add to the maximum and are left out.
         pos, neg = _rank(scores, positive), _rank(scores, ~positive & (scores > -0.5))
         n_pos, n_true = pos.size, np.arange(pos.size + 1)  # n₊, all a
         padded = np.append(scores[neg], -np.inf)  # after the last negative, no other pays

@@ -285,7 +285,7 @@ def interval_at_k(
     near = _hits(positive, scores, stop) - (_hits(positive, scores, start) if start else 0)
     local = (near + 0.5) / (stop - start + 1)  # L, but never 0 or 1
     others = 1 - count / n  # fraction of rows below the top
-    share = (hits + 0.5) / (count + 1)  # P, but never 0 or 1
+    share = (hits + 0.5) / (count + 1)  # P in the variance, but never 0 or 1
     excess = 1 + (share - local) ** 2 * others / (share * (1 - share))  # variance / (P (1 - P) / k)
     return _wilson(hits / count, count / excess, level)  # as of count / excess independent rows
 

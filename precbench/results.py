@@ -185,7 +185,9 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
     if not is_valid.all():
         row = is_valid.argmin()  # the first that is not valid, from 0
         column = "seed" if np.isnan(results["seed"][row]) else "split"
-        raise InputError(f"{path}: row {row + 1} has no whole number as {column}; {_RUN_AGAIN}")
+        raise InputError(
+            f"{path}: row {row + 1} below the header has no whole number as {column}; {_RUN_AGAIN}"
+        )
     run = _read_json(folder / "experiment.json", Run, folder=folder, results=results)
     _check_rows(run, path)
     return run
@@ -196,7 +198,7 @@ def _check_rows(run: Run, path: Path) -> None:
     # is interrupted. A data set with rows at a point of the sweep must have rows of each metric.
     tested = run.results[run.results["part"] == "test"]
     if tested.empty:
-        raise InputError(f"{path} has no row with 'test' in its column part; {_RUN_AGAIN}")
+        raise InputError(f"{path} has no row with 'test' in the column 'part'; {_RUN_AGAIN}")
     labels = {point: [run.metric_at(m, point) for m in run.metrics] for point in run.sweep_points}
     measures = [(point, label) for point in labels for label in labels[point]]
     # All combinations that may occur of a data set, a solver, a point of the sweep and a metric
@@ -222,7 +224,7 @@ def read_values(folder: str | os.PathLike[str]) -> Result:
     path = folder / "values.csv"
     values = _read_table(path, na_values=[""])  # an empty cell is NaN
     if "value" not in values or values["value"].dtype.kind not in "fi":
-        raise InputError(f"{path} has no column of numbers named value; {_RUN_AGAIN}")
+        raise InputError(f"{path} has no column 'value' of numbers; {_RUN_AGAIN}")
     return _read_json(folder / "illustration.json", Result, folder=folder, values=values)
 
 

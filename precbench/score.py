@@ -133,11 +133,11 @@ def final_scores(
 
 
 def final_means(results: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return a row for each mean of final values over splits; a mean not finite is None."""
+    """Return a row for each mean of final values, with the number of splits; not finite: None."""
     final = results[results["final"].eq(True) & results["value"].notna()]  # `final` may be NaN
     cells = final.groupby(["dataset", "sweep", "metric", "part", "solver"], sort=False)["value"]
     means = cells.agg(["mean", "count"]).reset_index().rename(columns={"count": "splits"})
-    records: list[dict[Any, Any]] = means.to_dict("records")
+    records: list[dict[Any, Any]] = means.to_dict("records")  # for JSON, which has no infinity
     return [{**row, "mean": row["mean"] if isfinite(row["mean"]) else None} for row in records]
 
 

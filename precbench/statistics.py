@@ -207,7 +207,7 @@ def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: in
 def expected_total(
     means: ArrayLike, spread: float, tested: float, test_share: float, k: int | None
 ) -> Interval:
-    """Predict the total of the amounts of the first `k` rows of a new list, as in `expected_hits`.
+    """Predict the total of the amounts of the first `k` rows of a new list, with an interval.
 
     Parameters
     ----------
@@ -220,6 +220,7 @@ def expected_total(
     """
     values = _splits(means)
     n_rows = distinct_rows(len(values), tested, test_share, k)
+    # As in `expected_hits`, but amounts have no bounds: a normal interval, which is not rounded.
     half = np.sqrt(_variance_of_list(values, spread, n_rows, test_share, k)) * ndtri(1 - LEVEL / 2)
     # The total is `factor` times the mean; without k, the mean itself is predicted.
     mean, factor = values.mean(), 1 if k is None else k
@@ -494,8 +495,8 @@ def performance_profile(
     table = _numbers(values)
     if table.ndim != 2 or not np.isfinite(table).any():
         raise InputError(
-            f"the values have shape {table.shape} and {np.isfinite(table).sum()} finite numbers; "
-            "give a row for each data set, a column for each method, and a finite number"
+            f"the values are of shape {table.shape}, {np.isfinite(table).sum()} of them finite; "
+            "give a row for each data set, a column for each method, and at least one finite value"
         )
     table = np.where(np.isfinite(table), table, np.nan)[np.isfinite(table).any(axis=1)]
     if measure == "time":

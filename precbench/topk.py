@@ -53,7 +53,7 @@ def several_k(k: TopK | Sequence[TopK]) -> list[TopK]:
     if not values:
         raise InputError("k is an empty list; give at least one length of the top")
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
-    return list({repr(value): check_k(value) for value in plain}.values())  # by text, as 1 == 1.0
+    return [*{repr(v): check_k(v) for v in plain}.values()]  # by text: 1 (a row) == 1.0 (all)
 
 
 def _is_count(k: Any) -> bool:
@@ -195,5 +195,5 @@ def cut_below(scores: NDArray, count: int) -> float:
     gaps = np.flatnonzero(np.diff(ascending) > noise)
     if not gaps.size:  # all these scores are tied
         return float(ascending[-1]) + noise
-    below, above = ascending[gaps[0] : gaps[0] + 2]  # the ends of the lowest gap
+    below, above = ascending[gaps[0] : gaps[0] + 2]  # lowest gap: below the top or above its ties
     return float(below / 2 + above / 2)  # halved before the sum, which might overflow

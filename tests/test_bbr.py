@@ -157,7 +157,7 @@ def test_loop_over_pairs_has_no_partial_fit():
     with pytest.raises(AttributeError) as refused:
         solver.partial_fit(X, y)
     assert 'partial_fit needs accumulate="moments"' in str(refused.value.__cause__)
-    with raises(InputError, "moments fit"):
+    with raises(InputError, "sums fit"):
         solver.set_params(accumulate="moments").partial_fit(X, y)
 
 

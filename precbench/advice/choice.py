@@ -308,7 +308,7 @@ def _judged(
 
 
 def _needed(undecided: pd.DataFrame, mean: float, n_pos: int) -> int | None:
-    # Return how many positives a file like this one, with `n_pos`, should have: so many that the
+    # Return how many positives are needed to decide, where the file has `n_pos`: so many that the
     # interval of an undecided difference is plus or minus the share `_DETECTABLE` of `mean`, prec@k
     # of the recommended method. None if no method is undecided, or there are no hits.
     half_widths = ((undecided["behind_high"] - undecided["behind_low"]) / 2).dropna()
@@ -317,7 +317,7 @@ def _needed(undecided: pd.DataFrame, mean: float, n_pos: int) -> int | None:
     # Widths shrink with the square root of the positives; the median width has to be small enough.
     needed = round(n_pos * (half_widths.median() / (_DETECTABLE * mean)) ** 2)
     n_zeros = max(len(str(needed)) - 2, 0)  # at the end: two significant digits are left
-    return max(round(needed, -n_zeros), n_pos)
+    return max(round(needed, -n_zeros), n_pos)  # never fewer than the file has
 
 
 def _summary(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:

@@ -243,8 +243,8 @@ def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
     for param, value in changed.items():
         if not isinstance(value, bool | int | float | str | None):
             raise InputError(
-                f"solvers: {kind.__name__} has {param}={value!r}, which a config cannot hold; give "
-                "numbers or text"
+                f"solvers: {kind.__name__} has {param}={value!r}, which no config can store; set "
+                f"{param} to a number, a boolean, text or None"
             )
     title = kind.__name__ if name.startswith("sklearn.") else name
     label = ", ".join([title, *(f"{n}={v}" for n, v in changed.items())])
@@ -402,7 +402,7 @@ def compare(
             write_results(plan, store)
         run = read_run(store.folder)
         choice = choose_method(run, prefer=prefer)
-        choice, recipe = as_compared(  # adds the hits by length, and how to fit
+        choice, recipe = with_forecast_and_recipe(  # adds the hits by length, and how to fit
             contest, run, choice, several_k(k), list_rows=list_rows, worth=worth, amounts=amounts
         )
     return Comparison(**vars(choice), recipe=recipe)
@@ -600,7 +600,7 @@ def report_length(
         write_report(store.folder)
 
 
-def as_compared(
+def with_forecast_and_recipe(
     contest: Contest,
     run: Run,
     choice: Choice,
@@ -612,8 +612,8 @@ def as_compared(
 ) -> tuple[Choice, Recipe]:
     """Return a choice with a forecast for new lists, and the recipe that fits its method.
 
-    The recipe fits a model with the parameters that most splits chose (``how``). On a split that
-    chose others the method is fitted again by ``how``: all scores get the scale of the model.
+    The first `k` of `list_rows` rows (None: as many as the file) are forecast, with their profit by
+    `worth` and `amounts` (the gain of each row). The recipe has the most chosen parameters.
     """
     data, method = contest.dataset, choice.recommended
     # Of each split: its trial, the record of this trial, and the scores of its held-out rows
@@ -621,7 +621,7 @@ def as_compared(
     how, most_chosen = _fit_arguments(contest, method, [record.chosen for _, record, _ in scored])
     splits, lists = [divide_rows(trial, data)[0] for trial, *_ in scored], []
     for split, (_, record, scores) in zip(splits, scored, strict=True):
-        if record.chosen != most_chosen:
+        if record.chosen != most_chosen:  # fit again by `how`: all scores get the model's scale
             with suppress(InputError):  # keep the scores if a model cannot hold the method
                 [(_, scores, _)] = held_out_lists(data, [split], how)  # labels, scores, gains
         gains = None if amounts is None else amounts[split.test]

@@ -136,10 +136,10 @@ class Length(Fields):
         sizes = {len(column) for column in self.curve.values()}
         if not self.curve.keys() >= {*names} or len(sizes) != 1:
             raise ValueError(f"curve: expected columns {', '.join(names)} of equal length")
-        if not {*self.k} <= {*self.curve["length"]}:
-            raise ValueError("curve: k is not among the lengths")
-        if min(self.curve["length"]) < 1:
-            raise ValueError("curve: a length is below 1")
+        if missing := {*self.k} - {*self.curve["length"]}:  # the caller says what to do
+            raise ValueError(f"curve: the column length has no row for k = {min(missing):g}")
+        if (least := min(self.curve["length"])) < 1:
+            raise ValueError(f"curve: the column length has {least:g}, which is below 1")
         return self
 
     @property
@@ -343,7 +343,7 @@ def profit_text(length: Length) -> str:
     terms = f"with {gain} for each hit and a cost of {profit.cost:g} for each row"
     if profit.best == 0:
         text = f"No length pays {terms}"
-        if profit.high:
+        if profit.high:  # the longest list whose profit does not differ significantly from 0
             text += f"; up to {count(profit.high, 'row')} may lose nothing"
     else:
         ends = f"{_money(profit.profit_low)} to {_money(profit.profit_high)}"

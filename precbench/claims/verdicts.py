@@ -128,8 +128,8 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
     limits = np.exp(middle + threshold * (high - middle))  # by row, as squared distances
     return [
         Placement(
-            p=_share(log_drawn[i] >= log_printed[i]),
-            p_of_all=_share(farthest >= scaled_print[i]),
+            p=_p_value(log_drawn[i] >= log_printed[i]),
+            p_of_all=_p_value(farthest >= scaled_print[i]),
             smallest_error=np.sqrt(limits[i]) * units[i],
         )
         for i in range(len(rows))
@@ -164,7 +164,7 @@ def _distances(
     return distance, drawn, np.where(is_fixed, 0.0, unit)
 
 
-def _share(as_far: NDArray[np.bool_]) -> float:  # of True; the print counts as one more repetition
+def _p_value(as_far: NDArray[np.bool_]) -> float:  # share as far out as the print, counted as one
     return float(1 + as_far.sum()) / (1 + as_far.size)
 
 

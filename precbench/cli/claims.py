@@ -34,7 +34,7 @@ class _Indented(yaml.SafeDumper):
 def new_claims(
     paper: Annotated[str, typer.Argument(help="Key of the paper, for example kar2015.")],
     place: Annotated[
-        str, typer.Argument(help="Place in the paper, for example table-5 or section-6/avg.")
+        str, typer.Argument(help="Place in the paper, or a part of it: table-5, section-6/avg.")
     ],
     fields: Annotated[
         list[str] | None,

@@ -88,7 +88,7 @@ def compare(options: CompareOptions) -> int:
       precbench compare visits.parquet --label ill --groups patient \\
           --k "1 %" --missing median
     """
-    from precbench.advice.compare import as_compared, cores, prepare, report_length
+    from precbench.advice.compare import cores, prepare, report_length, with_forecast_and_recipe
     from precbench.advice.importance import importance_table
     from precbench.data.own.profile import profile_columns
     from precbench.data.own.read import read_amounts
@@ -99,7 +99,7 @@ def compare(options: CompareOptions) -> int:
         if path:
             check_target(option, path, {"the file of the rows": options.file})
     if options.open_list and options.config:
-        raise InputError("--config and --open exclude each other: give one of the two")
+        raise InputError("give either --config or --open, which exclude each other")
     # Read the table, and prepare the comparison: a config with its data.
     own, unlabelled = options.tables()  # unlabelled: the rows for --open
     column = options.gain_column  # `amounts`: the gain of each row, from this column
@@ -131,10 +131,10 @@ def compare(options: CompareOptions) -> int:
     results = read_run(summary["folder"])
     chosen = choose_method(results, prefer=options.prefer)
     # The choice with a forecast for new lists, and a recipe to fit the recommended method.
-    choice, recipe = as_compared(
+    choice, recipe = with_forecast_and_recipe(
         contest, results, chosen, ks, list_rows=options.list_rows, worth=worth, amounts=amounts
     )
-    assert choice.length is not None and choice.expected is not None  # set by `as_compared`
+    assert choice.length is not None and choice.expected is not None  # the forecast
     # Print the choice; write the report, the model and the list of --open.
     command = _next_command(options, choice.expected.k)
     headline, *sentences = choice.card  # what to use; then why, and how sure the choice is

@@ -93,7 +93,7 @@ def verify_data(
 def clean_cache(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Data sets whose files are removed, even added files [default: none]."),
+        typer.Argument(help="Data sets that lose downloaded and added files too [default: none]."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be removed.")] = False,
     as_json: Json = False,

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import typer
 
-from precbench.cli.options import Json
+from precbench.cli.options import RESULTS, Json
 from precbench.cli.screen import screen
 from precbench.cli.tables import print_table
 from precbench.errors import InputError
@@ -28,7 +28,7 @@ _MOST_ROWS = 40
 
 
 def compare_results(
-    first: Annotated[Path, typer.Argument(help="Folder of results, or of one experiment in it.")],
+    first: Annotated[Path, typer.Argument(help=RESULTS)],
     second: Annotated[Path, typer.Argument(help="Second folder, with the same experiments.")],
     tolerance: Annotated[
         float,

@@ -149,8 +149,8 @@ def _params(options: FitOptions) -> dict[str, Any]:
         if not equals:
             raise InputError(f"--param {option!r}: expected NAME=VALUE, for example epochs=5")
         if name in params:
-            raise InputError(f"--param {name} is given twice; give one value")
+            raise InputError(f"the parameter {name} is given twice (--param); give one value")
         if own_option := {"k": "--k", "random_state": "--seed"}.get(name):
-            raise InputError(f"--param {name} has its own option; give {own_option} instead")
+            raise InputError(f"the parameter {name} has its own option; give {own_option} instead")
         params[name] = plain_value(text)
     return params

@@ -130,7 +130,7 @@ def list_(
         str, typer.Argument(help="List solvers, datasets, metrics, configs, claims or deviations.")
     ],
     paper: Annotated[
-        str | None, typer.Option(help="Only claims or deviations of this paper (rudin2009).")
+        str | None, typer.Option(help="Only claims or deviations of this paper, such as rudin2009.")
     ] = None,
     table: Annotated[
         str | None,
@@ -165,7 +165,7 @@ def list_(
         key = "place" if option == "table" else option  # name of the value in each member
         known = sorted({str(member[key]) for member in all_members if key in member})
         if not known:
-            raise InputError(f"--{option} selects claims, not {what}; leave --{option} out")
+            raise InputError(f"the option --{option} selects claims, not {what}; leave it out")
         if option == "verdict":  # also verdicts that no claim has now
             from precbench.claims.verdicts import Verdict
 

@@ -94,7 +94,7 @@ def _merges(
     """Return for each experiment the target, the sources, and the stores that win conflicts."""
     preferred = keep and keep.resolve()  # the folder whose records win conflicts
     if preferred and preferred not in {folder.resolve() for folder in (*folders, out)}:
-        raise InputError(f"--keep {keep} is not merged; give one of FOLDERS or the folder of --out")
+        raise InputError(f"the folder {keep} (--keep) is not merged; give one of FOLDERS, or --out")
     merges: dict[str, tuple[Store, list[Store], list[Store]]] = {}  # by name of the experiment
     for folder in folders:
         for store in find_stores(folder):

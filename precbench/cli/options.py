@@ -14,6 +14,7 @@ from precbench.errors import InputError, nearest_or_all
 
 NOT_HELD = 5  # exit code of --strict and --fail-below
 JSON = "Print JSON instead of text."
+RESULTS = "Folder of results, or of one experiment in it, such as results/letter."
 MIRROR = "Folder or address to try first for data [default: $PRECBENCH_MIRROR]."
 Configs = Annotated[
     list[str],
@@ -50,7 +51,7 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
     print(text.rstrip())
 
 
-def takes(options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def takes(kind: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that gives a command an option for each field of a dataclass."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -60,10 +61,10 @@ def takes(options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callabl
         @wraps(function)
         def command(**values: Any) -> Any:
             arguments = {parameter.name: values.pop(parameter.name) for parameter in parameters}
-            return function(**arguments, options=options(**values))
+            return function(**arguments, options=kind(**values))
 
         # typer reads the options of a command from its signature and annotations.
-        in_full = [*parameters, *signature(options).parameters.values()]
+        in_full = [*parameters, *signature(kind).parameters.values()]
         command.__signature__ = Signature(in_full)  # type: ignore[attr-defined]
         command.__annotations__ = {p.name: p.annotation for p in in_full}
         return command

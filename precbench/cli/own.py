@@ -367,7 +367,7 @@ def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
         return f"every row has a label: no list is written to {path}"
     X = model.encoding.encode(rows, str(options.file), gaps)
     for sentence in gaps.sentences():
-        warnings.warn(f"{options.file}, rows without a label for --open: {sentence}", stacklevel=2)
+        warnings.warn(f"{options.file}: check the rows of --open: {sentence}", stacklevel=2)
     ids = _ids_as_in_file(options).reindex(rows.index)
     ranking, n_rows = model.rank_blocks([(X, ids)], n_jobs=-1)  # `row` counts from 1, as in X
     ranking["row"] = rows.index.to_numpy()[ranking["row"] - 1] + 1  # numbers in the file, from 1

@@ -74,9 +74,7 @@ def rank(
     if options.parameters:
         params = parse(options.parameters, "--parameters").data
         if not isinstance(params, dict):
-            raise InputError(
-                "--parameters must be a mapping of names to values, such as '{C: 0.1}'"
-            )
+            raise InputError("map names to values in --parameters, such as '{C: 0.1}'")
     label, entry = f"{name} (yours)", {"solver": name, **params}
     common = shared_parameters(survey_config["common"], {label: entry})  # that the solver has
     tasks = read_tasks()[::3] if options.small else read_tasks()  # sorted by number of rows

@@ -9,7 +9,7 @@ import typer
 
 from precbench.advice.report import write_report
 from precbench.claims import read_evidence
-from precbench.cli.options import Json
+from precbench.cli.options import RESULTS, Json
 from precbench.errors import InputError
 from precbench.files import write_whole
 from precbench.report.folder import PAGE
@@ -21,7 +21,7 @@ _MARKS = ("results.csv", "illustration.json")  # files that show results: experi
 
 
 def plot_results(
-    results: Annotated[Path, typer.Argument(help="Folder of results, or of one experiment in it.")],
+    results: Annotated[Path, typer.Argument(help=RESULTS)],
     as_json: Json = False,
 ) -> None:
     """Redraw the tables and figures of finished runs from their CSV files.
@@ -52,7 +52,7 @@ def finished_folders(results: Path) -> list[Path]:
 
 
 def write_pages(
-    results: Annotated[Path, typer.Argument(help="Folder of results, or of one experiment in it.")],
+    results: Annotated[Path, typer.Argument(help=RESULTS)],
     as_json: Json = False,
 ) -> None:
     """Write finished runs as HTML pages, to read or to mail.

@@ -166,7 +166,7 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         if self.rerun and self.force:
-            raise InputError("--rerun and --force exclude each other: give one of the two")
+            raise InputError("give either --rerun or --force, which exclude each other")
         for word in self.rerun or ():
             refuse_unknown("status", word, _RERUN)
 

@@ -122,15 +122,15 @@ def score(
     others = {"the model": model, "the file of the rows": file}  # that no output may replace
     if out is not None:
         if as_json:
-            raise InputError("--json and --out exclude each other: give one of the two")
+            raise InputError("give either --json or --out, which exclude each other")
         check_target("--out", out, others, LISTS)
     if drift is not None:
         others |= {name: path for name, path in {"--out": out, "--last": earlier}.items() if path}
         check_target("--drift", drift, others, [".json"])
     elif strict:
-        raise InputError("--strict needs --drift; give a JSON file to write")
+        raise InputError("the option --strict needs --drift; give a JSON file to write")
     if explain is not None and top is None:
-        raise InputError("--explain needs --top; give the number of rows to list")
+        raise InputError("the option --explain needs --top; give the number of rows to list")
     earlier_names = None if earlier is None else _read_names(earlier, row_id or "row")
     from precbench.model.drift import describe_drift
     from precbench.model.reasons import Listing

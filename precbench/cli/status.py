@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from precbench.cli.options import Json
+from precbench.cli.options import RESULTS, Json
 from precbench.cli.screen import screen
 from precbench.cli.tables import print_table
 from precbench.report.table import Table, text_table
@@ -21,9 +21,7 @@ _DONE = {*STATUSES} - {*RETRIED}  # statuses of trials that a resumed run leaves
 
 
 def show_status(
-    results: Annotated[
-        Path, typer.Argument(help="Folder of results, or of one experiment in it.")
-    ] = Path("results"),
+    results: Annotated[Path, typer.Argument(help=RESULTS)] = Path("results"),
     as_json: Json = False,
 ) -> None:
     """Show which trials are done, running, failed or pending, also during a run.

@@ -74,7 +74,7 @@ def _metrics(run: Run, trial: Record) -> list[dict[str, Any]]:
     }  # fmt: skip
     for column, value in place.items():
         rows = rows[rows[column] == value]
-    # Rows without a key are matched by data set, solver, split and sweep alone.
+    # Rows of versions without keys are matched by data set, solver, split and sweep alone.
     rows = rows[rows["final"] & rows["value"].notna() & rows["key"].isin(["", trial.key])]
     records: list[dict[Any, Any]] = rows[["metric", "part", "value"]].to_dict("records")
     return records

@@ -70,9 +70,9 @@ def fill_value(numbers: NDArray[np.floating], how: str) -> float:
 
 
 def _filling(known: NDArray[np.floating], how: str) -> NDArray[np.floating] | float:
-    """Return the number, or one-hot row, for the gaps of a column; `known` has the other rows."""
+    """Return what fills gaps of a column; `known`: its features in training rows without a gap."""
     if not len(known):
-        return 0.0  # nothing to learn from
+        return 0.0  # in each feature: nothing to learn from
     if known.shape[1] > 1:  # one-hot: 1 for the most frequent category alone, whatever `how` is
         return np.eye(known.shape[1])[known.sum(axis=0).argmax()]
     return fill_value(known, how)

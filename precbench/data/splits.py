@@ -191,8 +191,9 @@ def _draw(
         return list(splitter.split(np.empty((len(y), 0)), y, groups))[index]
     except ValueError as error:
         raise InputError(
-            f"{dataset.name}: no {kind} split is possible: {str(error).rstrip('.')}; give another "
-            f"{'test_size' if is_random else 'n_splits'}{'' if groups is None else ' or groups'}"
+            f"{dataset.name}: no {kind} split is possible: {str(error).rstrip('.')}; change "
+            f"{'test_size' if is_random else 'n_splits'}, or "
+            f"{'add rows of each class' if groups is None else 'the column of groups'}"
         ) from error
 
 

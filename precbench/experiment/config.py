@@ -140,7 +140,7 @@ class Experiment(Section):
 
     @model_validator(mode="after")
     def _fit_together(self) -> "Experiment":  # refuse keys that do not fit
-        refuse([*self._repeated(), *self._sweep_problems(), *self._inapplicable_keys()])
+        refuse([*self._repeated(), *self._sweep_and_smoke_problems(), *self._inapplicable_keys()])
         return self
 
     def _repeated(self) -> Iterator[Problem]:  # names that stand twice in a list
@@ -153,7 +153,7 @@ class Experiment(Section):
         for key, names in lists.items():
             yield from (((key, i), f"{names[i]} is repeated") for i in repeats(names))
 
-    def _sweep_problems(self) -> Iterator[Problem]:
+    def _sweep_and_smoke_problems(self) -> Iterator[Problem]:
         """Yield the problems of ``sweep``, of keys that need a sweep, and of ``smoke.datasets``."""
         smoke, plots = self.smoke, self.plots or ()
         if self.sweep is None:

@@ -43,7 +43,7 @@ def check_division(rule: Split, dataset: Dataset) -> None:
 
 
 def smallest_part(trial: Trial, dataset: Dataset) -> int:
-    """Return roughly how many rows the smallest part has at least; 1 if unknown."""
+    """Return about how many rows the smallest part (test, fitting, validation) has; 1: unknown."""
     n_rows = dataset.X.shape[0]
     test_share = trial.split.test_share(n_rows)
     if test_share is None or trial.split.kind == "time":  # a time window has no exact share
@@ -149,7 +149,7 @@ class StreamDivision(NamedTuple):
 def divide_stream(trial: Trial, dataset: StreamedDataset) -> StreamDivision:
     # Return the parts of a stream: functions of row numbers tell which rows are in which part.
     rule, rows = trial.split, dataset.X
-    is_validation = share(0.0, trial.validation_size, trial.seed, "validation")
+    is_validation = keep_share(0.0, trial.validation_size, trial.seed, "validation")
     if rule.kind == "none":  # trained and measured on all rows
         return StreamDivision(rows, rows, is_validation)
     is_test = _test_rows(rule, dataset)
@@ -161,13 +161,13 @@ def _test_rows(rule: Split, dataset: StreamedDataset) -> Keep:
     if rule.kind == "provided":
         n_train = dataset.n_train or 0  # never None here: `check_division` refuses None
         return lambda numbers: numbers >= n_train
-    # A row draws a number from [0, 1) by seed and purpose; `share` accepts an interval.
+    # A row draws a number from [0, 1) by seed and purpose; `keep_share` accepts an interval.
     if rule.kind == "random":
-        return share(0.0, rule.test_size, rule.seed, "test")
-    return share(rule.fold / rule.n_splits, (rule.fold + 1) / rule.n_splits, rule.seed, "test")
+        return keep_share(0.0, rule.test_size, rule.seed, "test")
+    return keep_share(rule.fold / rule.n_splits, (rule.fold + 1) / rule.n_splits, rule.seed, "test")
 
 
-def share(low: float, high: float, *key: Hashable) -> Keep:
+def keep_share(low: float, high: float, *key: Hashable) -> Keep:
     """Return a function that accepts the rows that draw a number from [low, high) by a key."""
     return partial(in_share, key=key, low=low, high=high)
 

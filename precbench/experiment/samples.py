@@ -20,7 +20,7 @@ from precbench.experiment.division import (
     divide_into_folds,
     divide_rows,
     divide_stream,
-    share,
+    keep_share,
 )
 from precbench.experiment.sections import Data, Dtype, FileData, StreamedCard, StreamedFile
 from precbench.experiment.trial import Trial
@@ -76,7 +76,7 @@ def _open_stream(entry: StreamedFile, rows: int | None, dtype: Dtype) -> Streame
     opened = open_stream(entry.file, dtype=dtype, **options)
     X = opened.X
     if rows is not None and rows < X.shape[0]:
-        X = X.part(share(0.0, rows / X.shape[0], "rows"))
+        X = X.part(keep_share(0.0, rows / X.shape[0], "rows"))
     return replace(opened, X=X, name=entry.name, title=entry.name)
 
 
@@ -158,9 +158,9 @@ class Streamed:
     def scores(
         self, weights: NDArray[np.float64], intercepts: Intercepts = None
     ) -> Iterator[NDArray[np.float64]]:
-        """Yield the scores of all rows under each weight vector; a reading serves `at_once`."""
+        """Yield the scores of all rows under each weight vector; one reading serves several."""
         models = _with_intercepts(weights, intercepts)
-        at_once = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))  # models, whose scores are stored
+        at_once = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))  # models of a reading
         for first in range(0, len(models), at_once):
             batch = models[first : first + at_once]  # pairs of weights and intercept
             scores = np.empty((len(batch), self.n_rows))

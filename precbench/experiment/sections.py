@@ -404,13 +404,13 @@ class SolverEntry(Section):
     @classmethod
     def _refuse_unsuited(cls, params: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         # Refuse parameters that the solver, which is validated before, does not have or accept.
-        if "solver" in info.data:
+        if "solver" in info.data:  # the fields that have passed
             refuse(
                 problem
                 for name, value in params.items()
                 for problem in at((name,), parameter_problems(info.data["solver"], name, value))
             )
-        else:  # the solver is refused: perhaps the key that names it is misspelt
+        else:  # cannot be checked: perhaps the key `solver` is misspelt
             near = {name: did_you_mean(name, SOLVER_KEYS) for name in params}
             refuse(((name,), f"unknown key{hint}") for name, hint in near.items() if hint)
         return params

@@ -52,11 +52,11 @@ class Shard:
             if key in wanted:
                 split = f"{trial.split.index:06}"  # with zeros in front, to sort it as text
                 place = trial.dataset.name, split if by_split else trial.label
-                # Trials with equal numbers share a key: the first label by alphabet counts.
+                # Labels with equal solver and parameters share a key: the first by alphabet counts.
                 places[key] = min(places.get(key, place), place)
-        groups: dict[tuple[str, ...], list[str]] = {}  # keys dealt together: of a split, or single
+        groups: dict[tuple[str, ...], list[str]] = {}  # keys dealt together: of a split, or one
         for key, place in places.items():
             groups.setdefault(place if by_split else (*place, key), []).append(key)
-        # The largest groups come first, groups of one size in the order of their names.
+        # Largest first, then by data set and split; groups of one key by data set, label and key.
         order = sorted(groups, key=lambda group: (-len(groups[group]), group))
         return {key for group in order[self.number - 1 :: self.total] for key in groups[group]}

@@ -70,8 +70,10 @@ def project_capped(
     #
     # As functions of the level, high, -low and -shift rise and are concave, so that Newton's method
     # takes the level up and never beyond the solution. The least level has low and high between the
-    # k-th entry and the next; if the solution is there, the shift alone rises. All is relative to
-    # the k-th entry, so that no large equal parts are summed.
+    # k-th entry and the next; if the solution is there, the shift alone rises. Low, high and -shift
+    # are relative to the k-th entry, so that no large equal parts are summed. The loop fixes which
+    # entries are summed: shift = per_pos (s_pos - level), high = per_high (level - s_high) and
+    # low = (s_low - level) / slope, put into the last equation times slope, give the level.
     cdef Py_ssize_t n = point.shape[0], i, n_pos, n_low, n_high
     cdef double lowest = after - kth, low = lowest, high = 0, shift = -INFINITY
     cdef double level = -INFINITY, least = 0, next_level, next_shift, value, cap

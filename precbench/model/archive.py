@@ -62,7 +62,7 @@ def write(model: "Model", path: str | os.PathLike[str]) -> None:
         unfinished.write_bytes(pack({**_arrays(model), "description": text}))
 
 
-def _arrays(model: Any) -> dict[str, NDArray[Any]]:
+def _arrays(model: Any) -> dict[str, NDArray[Any]]:  # of a `Model`; in `read` of its attributes
     # Return the arrays of a model by names in the file, such as ``coef`` or ``member0_coef``.
     own = Member("", model.coef, model.trees, model.random_features)  # empty if there are members
     parts: dict[str, dict[str, Any]] = {"scaler": model.scaler.to_arrays()}
@@ -70,7 +70,9 @@ def _arrays(model: Any) -> dict[str, NDArray[Any]]:
     parts |= {"calibration": model.calibration.to_arrays()} if model.calibration else {}
     parts |= {"rows": model.training_rows.to_arrays()} if model.training_rows else {}
     arrays = own.to_arrays() | ({} if model.mean is None else {"mean": model.mean})
-    return arrays | {f"{part}_{n}": a for part, named in parts.items() for n, a in named.items()}
+    return arrays | {
+        f"{part}_{name}": array for part, named in parts.items() for name, array in named.items()
+    }
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:

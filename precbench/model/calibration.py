@@ -54,7 +54,7 @@ class Calibration:
         one, zero = (n_pos + 1) / (n_pos + 2), 1 / (n_rows - n_pos + 2)  # Platt's smoothed labels
         curves = [
             IsotonicRegression().fit(scores, np.where(positive, one, zero))
-            for positive, scores in [pooled, *samples]
+            for positive, scores in [pooled, *samples]  # all smoothed as a mean list: equal ends
         ]
         # The scores at which any of the curves bends: all curves are linear in between.
         knots = np.unique(np.concatenate([curve.X_thresholds_ for curve in curves]))

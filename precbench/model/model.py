@@ -213,7 +213,8 @@ class Model:
             raise  # also a `ValueError`, but says what to do
         except ValueError as error:  # of scikit-learn's checks
             raise InputError(
-                f"{solver} cannot be fitted; change the rows, the labels or a parameter: {error}"
+                f"{solver} cannot be fitted: {str(error).rstrip('.')}; change the rows, the labels "
+                "or a parameter"
             ) from error
         return cls(
             solver=solver,
@@ -281,7 +282,7 @@ class Model:
             gaps = Gaps()
             X = self.encoding.encode(table_of(X, "X").frame, "X", gaps)
             for sentence in gaps.sentences():  # such as "3 values filled in age"
-                warnings.warn(f"X, the rows to score: {sentence}", stacklevel=3)
+                warnings.warn(f"X: check the rows to score: {sentence}", stacklevel=3)
         X = _matrix(X)
         if X.shape[1] != self.n_features:
             raise InputError(

@@ -144,8 +144,8 @@ def _add_tree(
     )
     if most < 0:
         raise InputError(
-            "the model cannot be explained: a tree has a leaf below 1,024 splits or more; fit the "
-            "model with a smaller max_depth"
+            "the model cannot be explained: a tree has a leaf below 1,024 splits or more; fit it "
+            "with fewer or larger leaves, such as by max_leaf_nodes, num_leaves or min_samples_leaf"
         )
     base = float(value[feature < 0] @ reach[feature < 0])  # the mean over the training rows
     if most == 0:  # a tree of one leaf has only a base

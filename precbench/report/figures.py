@@ -455,10 +455,10 @@ def _best_solvers(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> li
     # The main metric may have another parameter at each point of a sweep.
     main = {run.metric_at(run.metrics[0], sweep) for sweep in run.sweep_points}
     rows = summary[summary["metric"].isin(main) & summary["solver"].isin(solvers)]
-    # Rank 1 is the best mean, of a loss the smallest; a solver without a mean comes last.
-    rank = partial(pd.Series.rank, ascending=not main.isdisjoint(run.losses), na_option="bottom")
-    groups = rows.groupby(["dataset", "sweep", "metric"])["mean"]  # `levels`: ties up to rounding
-    ranks = groups.transform(lambda means: rank(pd.Series(levels(means), means.index)))
+    is_loss = bool(main & set(run.losses))  # then the smallest mean is the best, of rank 1
+    groups = [rows[column] for column in ("dataset", "sweep", "metric")]
+    places = rows["mean"].groupby(groups).transform(levels)  # equal up to rounding: one place
+    ranks = places.groupby(groups).rank(ascending=is_loss, na_option="bottom")  # no mean: last
     mean_ranks = ranks.groupby(rows["solver"]).mean().reindex(pd.Index(solvers))
     best = mean_ranks.sort_values(kind="stable").index[:MOST_CURVES]
     return [solver for solver in solvers if solver in best]

@@ -78,7 +78,7 @@ class Sheet:
         self.draw(parts[1])  # parts: 0 title and small print, 1 drawing, 2 caption
         bold: dict[str, Any] = {"fontsize": 10, "fontweight": "bold"}
         small: dict[str, Any] = {"fontsize": 8}
-        for part, lines, start, step, look in (  # start: inches below the part's top
+        for part, lines, start, step, look in (  # start, step: inches to the first line, between
             (0, title, MARGIN, _TITLE_LINE, bold),
             (0, above, below_title, _LINE, small),
             (2, caption, 0, _LINE, small),
@@ -115,24 +115,24 @@ def wrapped(text: str, inches: float, size: float = 8, weight: str = "normal") -
 
 
 def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
-    """Draw a figure in the package's style to files; equal figures give equal bytes."""
+    """Draw a figure to files in the formats of their suffixes; equal figures give equal bytes."""
     from matplotlib import style
     from matplotlib.text import Text
 
     contents: dict[Path, bytes | str] = {}
-    with style.context(["default", _RC_PARAMS]):
+    with style.context(["default", _RC_PARAMS]):  # the style of the package
         figure = draw()
         for text in figure.findobj(Text):
-            text.set_text(visible(text.get_text()))
+            text.set_text(visible(text.get_text()))  # escapes control characters
         _lay_out(figure)
         for path in paths:
             content = _rendered(figure, path)
-            # SVG is text, which `write_whole` makes `visible`, as drawing has rewritten the ticks.
+            # Drawing has rewritten the ticks, so `write_whole` escapes text (SVG) once more.
             contents[path] = content.decode() if path.suffix == ".svg" else content
     write_whole(contents)
 
 
-def _rendered(figure: "Figure", path: Path) -> bytes:  # the content of the file `path`
+def _rendered(figure: "Figure", path: Path) -> bytes:  # in the format of the suffix
     content = io.BytesIO()
     figure.savefig(content, format=path.suffix[1:], metadata=_METADATA[path.suffix])
     return content.getvalue()

@@ -129,9 +129,9 @@ def connect(where: str, wait: float = 30.0) -> Iterator[Cluster]:
         if name.partition(".")[0] == "distributed":
             logging.getLogger(name).setLevel(logging.CRITICAL)
     with ExitStack() as opened:
-        opened.enter_context(safe_path())  # up to the end: also for workers that start later
+        opened.enter_context(safe_path())  # also workers that start later import no local files
         opened.enter_context(dask.config.set(_SETTINGS))
-        with _errors_of_dask(where), no_interrupt():
+        with _errors_of_dask(where), no_interrupt():  # Ctrl-C ends no process that starts here
             client = distributed.Client(
                 **_scheduler(where, opened), timeout=wait, set_as_default=False
             )

@@ -97,7 +97,7 @@ def _shared_rows(jobs: Iterable[Job]) -> Iterator[Iterator[tuple[Job]]]:
         # Yield each job; many rows become a map of a file, written once for all jobs on them.
         for job in jobs:
             dataset_id = id(job.dataset)
-            if dataset_id not in maps and not _is_shared(job.dataset.X):
+            if dataset_id not in maps and not _needs_no_file(job.dataset.X):
                 paths.append(job.mark.with_name(f"rows-{secrets.token_hex(8)}"))
                 maps[dataset_id] = _mapped(job.dataset, paths[-1])
             yield (replace(job, dataset=maps.get(dataset_id, job.dataset)),)  # a tuple of one
@@ -109,7 +109,7 @@ def _shared_rows(jobs: Iterable[Job]) -> Iterator[Iterator[tuple[Job]]]:
             path.unlink(missing_ok=True)
 
 
-def _is_shared(X: Any) -> bool:
+def _needs_no_file(X: Any) -> bool:
     """Return whether workers get rows without a new file: few, streamed, or a map of a file."""
     values = getattr(X, "data", X) if sparse.issparse(X) else X  # of a sparse X, its values
     if getattr(values, "nbytes", 0) <= _MOST_SENT:  # streamed rows have none

@@ -16,14 +16,14 @@ class Recorder:
     """Records weights of linear solvers, and numbers of iterations of others, at checkpoints.
 
     The first call, which a solver makes once its input is checked, starts the wall and CPU clocks
-    and is checkpoint 0. Checkpoint 1 is at `first_rows` (None: only the final state); row counts
-    then grow by `factor` (1: every call), or are those of `places`. The solver is stopped after
-    `most_rows` rows. `next_rows` is the row count at which the solver should call next.
+    and is checkpoint 0. Checkpoint 1 is at `first_rows`; row counts then grow by `factor`, or all
+    are those of `places`. If `first_rows` is None, there is no checkpoint 0, and without `places`
+    only the final state. The solver is stopped after `most_rows` rows, and calls at `next_rows`.
     """
 
     def __init__(
         self,
-        first_rows: int | None,  # row count of checkpoint 1; None: only the final state
+        first_rows: int | None,  # row count of checkpoint 1; None: also no checkpoint 0
         factor: float = 2.0,  # growth of the row counts; 1: a checkpoint at every call
         places: Sequence[int] = (),  # row counts, ascending, in place of the two above
         most_rows: float = np.inf,
@@ -31,7 +31,7 @@ class Recorder:
         self._places = places
         self._factor = factor
         self.next_rows = sys.maxsize if first_rows is None else first_rows  # at the next checkpoint
-        if places:  # which go before `first_rows`
+        if places:  # which override `first_rows`
             self.next_rows = self._next_place(0)
         self.seconds = 0.0  # of the wall clock, while the solver learnt
         self.stopped = ""  # "limit" once `most_rows` are reached

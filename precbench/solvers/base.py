@@ -233,12 +233,12 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             raise InputError(message)
         warn(message)
 
-    def _held(self, n_features: int) -> tuple[int, str]:
+    def _fit_memory(self, n_features: int) -> tuple[int, str]:
         """Return how many values the largest arrays of a fit hold, and what to call them."""
         return _VECTORS * n_features, f"{_VECTORS} vectors of n_features"
 
     def require_memory(self, n_features: int) -> None:
-        n_values, what = self._held(n_features)
+        n_values, what = self._fit_memory(n_features)
         require_memory(n_values, n_features, what)  # raises if a fit needs more than the limit
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:

@@ -58,7 +58,7 @@ class SquaredPairRanker(LinearRanker):
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
         """Set `coef_`; return False if the trace ended the fit."""
 
-    def _held(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
+    def _fit_memory(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
         return MATRICES * n_features**2, f"{MATRICES} matrices of n_features x n_features"
 
     def _minimise(
@@ -211,9 +211,9 @@ class BBR(SquaredPairRanker):
         is_first, trace = not hasattr(self, "coef_"), trace or untraced
         if not is_first and self._moments is None and self.n_iter_:  # a fit with "pairs" was last
             raise InputError(
-                'partial_fit cannot continue a fit with accumulate="pairs", which keeps no moments '
-                "of its rows; call fit with all rows, or partial_fit of a new solver with the "
-                "earlier rows and then with these"
+                'partial_fit cannot continue a fit with accumulate="pairs", which keeps no sums of '
+                "the earlier rows; call fit with all rows, or start a new solver and call "
+                "partial_fit with the earlier rows, then with these"
             )
         X, labels = self._check_input(X, y, reset=is_first, classes=classes)
         if not is_first:
@@ -231,9 +231,9 @@ class BBR(SquaredPairRanker):
         self._report_overflow(trace)
         return self
 
-    def _held(self, n_features: int) -> tuple[int, str]:
+    def _fit_memory(self, n_features: int) -> tuple[int, str]:
         # Return how many values the largest arrays of a fit hold, and what to call them in errors.
-        n_values, what = super()._held(n_features)
+        n_values, what = super()._fit_memory(n_features)
         if self.accumulate == "pairs":  # reads rows where they are, without blocks
             return n_values, what
         length = _block_length(n_features)  # in rows; each class has a block

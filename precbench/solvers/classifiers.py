@@ -239,7 +239,7 @@ def _initialiser(signature: inspect.Signature) -> Callable[..., None]:
             bound = signature.bind(self, *args, **params)
         except TypeError as error:
             raise TypeError(
-                f"{type(self).__name__}() {error}; its parameters are {', '.join(names) or 'none'}"
+                f"{type(self).__name__}(): {error}; its parameters are {', '.join(names) or 'none'}"
             ) from None
         bound.apply_defaults()
         vars(self).update({name: bound.arguments[name] for name in names})
@@ -286,8 +286,8 @@ class Wrapper(Ranker):
             params["class_weight"] = None  # the row weights include the class weights
         elif isinstance(getattr(self, "class_weight", None), dict):
             signed: Any = signed_weights(self.class_weight, self.classes_)
-            params["class_weight"] = signed | {0: signed[-1]}  # HistGradientBoosting turns -1 to 0
-        passed = {name: value for name, value in params.items() if name not in foreign.own}
+            params["class_weight"] = signed | {0: signed[-1]}  # 0: -1 for HistGradientBoosting
+        passed = {n: v for n, v in params.items() if n not in foreign.own}  # `own`: not passed on
         renamed = {foreign.renamed.get(name, name): value for name, value in passed.items()}
         return renamed | foreign.fixed
 
@@ -559,7 +559,7 @@ class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
     needs_dense_rows = True
 
     def _suited_to(self, X: Any) -> dict[str, Any]:
-        # Return as `max_bins` the most distinct values of any column: more bins only cost time.
+        # Return as `max_bins` how many distinct values a column has at most: more only cost time.
         n_bins = 2  # the fewest that scikit-learn allows
         for column in X.T:
             n_bins = max(n_bins, len(np.unique(column)))

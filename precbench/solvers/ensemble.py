@@ -110,13 +110,12 @@ class Ensemble(NonlinearRanker):
             warnings.simplefilter("ignore", ConvergenceWarning)  # of a fold; the last fit warns
             weights, self.intercept_ = self._weights(recipes, X, labels, seed)
         self.members_: list[Member] = []
-        if not weights.any():  # keep one member, of weight 0: all rows then score alike
-            recipes, weights = recipes[:1], weights[:1]
-        for recipe, weight in zip(recipes, weights.tolist(), strict=True):
-            if weight > 0 or len(recipes) == 1:  # other members are left out
-                member, offset = _fit_member(recipe, X, labels)
-                self.members_.append(replace(member, weight=weight))
-                self.intercept_ += weight * offset
+        # If no weight is above 0, one member is kept, of weight 0: all rows then score alike.
+        for kept in np.flatnonzero(weights > 0).tolist() or [0]:
+            member, offset = _fit_member(recipes[kept], X, labels)
+            weight = float(weights[kept])
+            self.members_.append(replace(member, weight=weight))
+            self.intercept_ += weight * offset
         self.n_iter_ = len(self.members_)
         self.n_rows_seen_ += self.n_iter_ * len(labels)  # besides those of the folds
         trace(self)

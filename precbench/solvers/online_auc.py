@@ -103,7 +103,7 @@ class OAM(OnlineAUCRanker):
 
     allowed = Allowed(update=one_of("sequential", "gradient"), C=POSITIVE, reservoir_size=COUNT)
 
-    def _held(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
+    def _fit_memory(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
         size = self.reservoir_size
         return 2 * size * n_features, f"two reservoirs of {size:,} rows"
 
@@ -175,7 +175,7 @@ class PGD(OnlineAUCRanker):
 
     allowed = Allowed(eta0=POSITIVE, power_t=real(0, 1, "both"))
 
-    def _held(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
+    def _fit_memory(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
         return n_features**2, "the second moments"
 
     def _reset(self, n_features: int) -> None:
@@ -237,7 +237,7 @@ class AdaOAM(OnlineAUCRanker):
 
     allowed = Allowed(eta0=POSITIVE, reg=POSITIVE, delta=POSITIVE)
 
-    def _held(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
+    def _fit_memory(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
         return 2 * n_features**2, "the second moments of both classes"
 
     def _reset(self, n_features: int) -> None:

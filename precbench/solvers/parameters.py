@@ -74,7 +74,7 @@ def refuses_weights(method: Callable[..., Any]) -> Callable[..., Any]:
             option = " or set class_weight" if hasattr(self, "class_weight") else ""
             raise InputError(
                 f"{type(self).__name__} does not support sample_weight, because each row at the "
-                f"top of the list counts as one; repeat rows{option}"
+                f"top of the list counts as one; to give a row more weight, repeat it{option}"
             )
         return method(self, *args, **kwargs)
 

@@ -41,9 +41,9 @@ class PushRanker(LinearRanker):
 
     allowed = Allowed(max_iter=COUNT, tol=POSITIVE)
 
-    def _held(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
+    def _fit_memory(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
         if self.method != "newton":
-            return super()._held(n_features)
+            return super()._fit_memory(n_features)
         return MATRICES * n_features**2, f"{MATRICES} matrices of n_features x n_features"
 
     @abstractmethod
@@ -293,6 +293,7 @@ class PairPushRanker(PushRanker):
 
     def _sides(self, above: PairLists, below: PairLists) -> list[tuple[float, float, PairLists]]:
         """Return sign, constant and relation of each term of the risk, see `PairwiseRisk`."""
+        # The bottom push is the top push of the scores times -1: the rows below are the upper rows.
         top, bottom = (1.0, 0.0, above), (-1.0, self._bottom_constant(), below)
         return {"top": [top], "bottom": [bottom], "both": [top, bottom]}[self.push]
 

@@ -238,9 +238,9 @@ class ExponentialRisk(PushRisk):
         return scores, values, logs, means
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        # With value v_m and gradient g_m of term m, o = softmax(p v) and g = sum_m o_m g_m, return
-        # sum_m o_m (v_m'' + p g_m g_m') - p g g', where v_m'' is the sum over the classes of the
-        # rate times the covariance of the rows, weighted by their exponentials.
+        # Return the Hessian of log(R) / p, sum_m o_m (v_m'' + p g_m g_m') - p g g', with v_m of the
+        # class, its gradient g_m, o = softmax(p v), g = sum_m o_m g_m. v_m'' sums over the classes
+        # the rate times the covariance of the rows (`scatter`), weighted by their exponentials.
         scores, values, logs, means = self._terms_at(w)
         shares, gradients = softmax(self.p * values), means[:, 1] - means[:, 0]  # o_m, g_m
         mean = shares @ gradients  # g
@@ -248,7 +248,7 @@ class ExponentialRisk(PushRisk):
         negative = self.labels < 0  # as 0 and 1, the places of the classes in `logs`
         for m, (rate_pos, rate_neg, _constant) in enumerate(self.terms):
             total += shares[m] * self.p * np.outer(gradients[m], gradients[m])
-            exponents = np.where(negative, rate_neg, -rate_pos) * scores
+            exponents = np.where(negative, rate_neg, -rate_pos) * scores  # of each row in G_m
             weights = np.exp(exponents - logs[m, negative.astype(np.intp)])  # by class, of sum 1
             mean_pos, mean_neg = means[m]
             total += shares[m] * rate_pos * self.scatter(weights * ~negative, mean_pos)

@@ -143,11 +143,11 @@ class TopPush(LinearRanker):
 
     def _assess(self, point: _Point, labels: NDArray[np.int8], weight: float, n_top: int) -> None:
         """Publish the weights of a point, and update P, its lower bound D and the counters."""
-        w, scores = weight * point.v, weight * point.scores  # `weight` is C/m
+        w, scores = weight * point.v, weight * point.scores  # w = C/m X'c, X w
         positive, square = labels > 0, weight**2 * dot(point.v, point.v) / 2  # 1/2 ||w||^2
         t = _mean_of_highest(scores[~positive], n_top)  # t(w) of the problem
         hinges = np.maximum(0.0, 1 + t - scores[positive])
-        c_pos = point.c[positive]  # the c_i of D; summed by `dot` with ones, as on any machine
+        c_pos = point.c[positive]  # of D; `dot` with ones: a sum with equal bits on any machine
         self._publish(w)
         self.primal_ = square + weight * dot(hinges, hinges)  # P
         bound = weight * (dot(c_pos, np.ones_like(c_pos)) - dot(c_pos, c_pos) / 4) - square  # D

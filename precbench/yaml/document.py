@@ -143,7 +143,7 @@ class _Builder:
         """Read the value that begins with an event; note the places of all its parts in `where`."""
         # A value in a mapping has the place of its key, which `_key` has noted before.
         self.where.setdefault(keys, _position(event.start_mark))
-        self._refuse_hidden(event, keys)
+        self._refuse_special(event, keys)
         if isinstance(event, yaml.ScalarEvent):
             return self._scalar(event, keys)
         if len(keys) == MAX_DEPTH:
@@ -159,11 +159,11 @@ class _Builder:
 
     def _key(self, event: Any, keys: Keys) -> str:
         """Read a key of the mapping at `keys`; note its place in `where`."""
-        self._refuse_hidden(event, keys)
+        self._refuse_special(event, keys)
         if not isinstance(event, yaml.ScalarEvent):
             self._refuse(event, keys, "a key that is not plain text", fatal=True)
         name: str = event.value
-        if {"\n", "\t"} & set(name):  # allowed in values, so `_refuse_hidden` lets them pass
+        if {"\n", "\t"} & set(name):  # allowed in values, so `_refuse_special` lets them pass
             self._refuse(event, keys, "a control character in a text")
         if first := self.where.get((*keys, name)):  # (line, column)
             self._refuse(event, (*keys, name), f"duplicate key {name!r}, first in line {first[0]}")
@@ -194,9 +194,9 @@ class _Builder:
             self._refuse(event, keys, f"{text} (numbers must be finite)")
         return text  # of a refused number too: reading goes on
 
-    def _refuse_hidden(self, event: Any, keys: Keys) -> None:
+    def _refuse_special(self, event: Any, keys: Keys) -> None:
         """Refuse aliases, anchors and tags, which are no plain data, and control characters."""
-        if isinstance(event, yaml.AliasEvent):
+        if isinstance(event, yaml.AliasEvent):  # no value to go on with, as the others have
             self._refuse(
                 event, keys, f"the alias *{event.anchor} (write the value out)", fatal=True
             )

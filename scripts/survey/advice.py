@@ -34,7 +34,7 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from precbench.advice.choice import choose_method
-from precbench.advice.compare import as_compared, cores, prepare
+from precbench.advice.compare import cores, prepare, with_forecast_and_recipe
 from precbench.data.own.read import read_new_blocks
 from precbench.errors import DataUnavailableError, InputError
 from precbench.locations import shipped
@@ -87,7 +87,7 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
     run = read_run(store.folder)
     choice = choose_method(run)
     warnings.simplefilter("ignore")  # of training: compare has shown them
-    choice, recipe = as_compared(contest, run, choice, [k], list_rows=n_rows)
+    choice, recipe = with_forecast_and_recipe(contest, run, choice, [k], list_rows=n_rows)
     model, forecast = recipe.fit(), choice.expected
     seconds = time.perf_counter() - start
     dataset, encoding, drift = contest.dataset, contest.encoding, model.drift()

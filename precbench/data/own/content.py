@@ -174,7 +174,7 @@ def check_date_format(text: str | None) -> None:
     """Refuse a format in which no date can be written and read again; None is accepted."""
     try:
         if text is not None and "%" not in text:
-            raise ValueError("no part of a date")  # caught below
+            raise ValueError("the format has no % code for a part of a date")  # caught below
         datetime.strptime(EXAMPLE.strftime(text or ""), text or "")
     except ValueError as error:
         raise InputError(f"date_format {text!r} is invalid; give one such as %d.%m.%Y") from error

@@ -231,7 +231,7 @@ class Encoding:
 
         encoding = TypeAdapter(cls).validate_json(json.dumps(description), strict=True)
         if encoding.columns and (n := len(encoding.feature_names or ())) != encoding.n_features:
-            raise ValueError(f"the columns have {n} features, not {encoding.n_features}")
+            raise ValueError(f"its columns make {n} features, n_features is {encoding.n_features}")
         for column in encoding.columns:
             date.fromisoformat(column.origin or "1970-01-01")  # raises for an invalid date
             check_date_format(column.notation if column.origin else None)

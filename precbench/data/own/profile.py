@@ -63,19 +63,20 @@ def profile_columns(
 def _column(own: OwnTable, name: str, y: NDArray[np.float64] | None) -> dict[str, Any]:
     # Return the description of a column, as in `profile_columns`; y has the labels, if known.
     values, content = own.column(name), own.content(name)
-    texts = values.map(str, na_action="ignore")
+    comparable = values.map(str, na_action="ignore")
     holds, notation, low, high = content.holds, content.notation, "", ""
     if holds == "numbers":
         low, high = f"{np.nanmin(content.numbers):g}", f"{np.nanmax(content.numbers):g}"
-        texts = values  # 1 and 1.0 are one value
+        comparable = values  # 1 and 1.0 are one value
     elif holds == "dates":
         moments = moments_of(values, own.where, content.notation)
         low, high = (str(moment.date()) for moment in (moments.min(), moments.max()))
     elif holds == "text":
-        low = str(texts.mode().iloc[0])
-    distinct, auc = int(texts.nunique()), None
+        low = str(comparable.mode().iloc[0])
+    distinct, auc = int(comparable.nunique()), None
     if y is not None and distinct > 1:  # text and few values rank by their shares of positives
-        auc = auc_alone(texts, content.numbers, y, holds == "text" or distinct <= FEW_VALUES)
+        in_groups = holds == "text" or distinct <= FEW_VALUES
+        auc = auc_alone(comparable, content.numbers, y, in_groups=in_groups)
     return {
         "name": name,
         "holds": f"{holds} ({_MARKS.get(notation, notation)})" if notation else holds,

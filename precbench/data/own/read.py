@@ -379,7 +379,7 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
         arrays = unpack(path, kinds="fiubUS", packed=True)  # numbers and text, also compressed
         for name in arrays.keys() & {"X", *_SPARSE_PARTS}:
             if arrays[name].dtype.kind in "US":  # NumPy would read 1_1 as 11
-                raise ValueError(f"the array {name} holds text, not numbers")
+                raise InputError(f"{path}: the array {name} holds text; save numbers")
         if "X" in arrays:
             X: Matrix = np.ascontiguousarray(to_dtype(arrays["X"], dtype, str(path)))
         elif set(_SPARSE_PARTS) <= set(arrays):
@@ -397,7 +397,7 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
             "text with numpy.savez"
         ) from error
     if X.ndim != 2 or 0 in X.shape:
-        raise InputError(f"{path}: X has the shape {X.shape}; save an array of rows and columns")
+        raise InputError(f"{path}: X has the shape {X.shape}; save a matrix of at least 1 x 1")
     if not isinstance(X, np.ndarray) and X.indptr.dtype != np.int32:  # a `Dataset` has int32
         if X.nnz > MOST_ENTRIES:
             raise InputError(f"{path}: X has more than 2**31 - 1 entries; save fewer rows")

@@ -371,6 +371,6 @@ def _scan_npy(
             )
         if not np.isfinite(y).all():
             row = start + 1 + np.argmin(np.isfinite(y))
-            raise InputError(f"{labels.path}: label {row} (from 1) is not finite; give a number")
+            raise InputError(f"{labels.path}: row {row} (from 1) has no finite label; give one")
         scan.see(y, labels.path)
     return replace(blocks, positives=scan.positives())

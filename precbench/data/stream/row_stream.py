@@ -210,8 +210,9 @@ class RowStream:
         return []
 
     def _runs_in_order(self) -> Iterator[range]:
-        ends = block_starts(len(self.source.starts) - 1, self.source.blocks_per_run)
-        return starmap(range, pairwise(ends.tolist()))  # ranges of block numbers
+        # Return ranges of `blocks_per_run` neighbouring block numbers, in stored order.
+        bounds = block_starts(len(self.source.starts) - 1, self.source.blocks_per_run)  # of runs
+        return starmap(range, pairwise(bounds.tolist()))
 
     def _visit_blocks(self, runs: Iterable[range]) -> Iterator[Visit]:
         """Yield X, y and the order as `visits` does, for each run; scaled rows are copies."""

@@ -79,7 +79,7 @@ def _cost(curve: CostCurve, size: int, entropy: list[int]) -> float:
     if curve.measure == "bytes":
         return _bytes(solver, X, y)
     seconds, _with_checks = timed_fit(solver, X, y)
-    return max(seconds, 1e-9)  # above 0, for the log
+    return max(seconds, 1e-9)  # above 0, for the slope of logs, see `exponent`
 
 
 def timed_fit(solver: LinearRanker, X: Any, y: Any) -> tuple[float, float]:

@@ -40,7 +40,7 @@ from precbench.papers.gultekin.mixtures import MixtureProblem, draw_mixture_pair
 from precbench.solvers.ball import minimise_over_ball
 from precbench.studies import AtLeastTwo, Count, Seed, Share, Sizes, table_of
 
-_Row = tuple[str, str, float, float, float, str, float]
+_Row = tuple[str, str, float, float, float, str, float]  # columns of `pair_bounds`; NaN: no number
 
 
 class Bounds(NamedTuple):

@@ -45,9 +45,9 @@ def gaussian_mixtures(
                 f"shares: with rows = {rows} and the share {share:g} a class has no rows; raise "
                 "rows, or give a share closer to 0.5"
             )
-    components = [problem.components for problem in problems]
-    if len(set(components)) < len(components):
-        raise InputError(f"problems: components {components} repeat a number; give each once")
+    numbers = [problem.components for problem in problems]
+    if len(set(numbers)) < len(numbers):
+        raise InputError(f"problems: equal numbers of components in {numbers}; give each once")
     records: list[_Record] = []
     with threadpool_limits(1):
         for problem, i in itertools.product(problems, range(repetitions)):

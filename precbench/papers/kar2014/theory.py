@@ -130,16 +130,16 @@ def _steps(
     leader: Leader,  # the best w in hindsight
     scale: float,  # divides losses
 ) -> dict[str, float]:
-    """Return both sides of Lemma 9, and the largest step of Lemma 10."""
-    # Lemma 9: the penalties L_t of w_{t+1} (forward) sum to at most the loss of the leader w* plus
-    # eta/2 ||w*||^2, here plus the certified errors. Lemma 10: eta ||w_{t+1} - w_t|| <= G_t.
+    """Return both sides of Lemma 9, and the largest ratio eta ||step|| / G_t of Lemma 10."""
+    # Lemma 9: the penalties L_t of w_{t+1} (forward, rows t from 0) sum to at most the loss of the
+    # leader w* plus eta/2 ||w*||^2. Lemma 10: eta ||w_{t+1} - w_t|| <= G_t.
     loss = player._loss(X, y > 0)  # `at(w, t)`: at w, on the first t rows
     forward = sum(
-        loss.at(w, t + 1).risk - (loss.at(w, t).risk if t else 0.0)  # penalty of row t + 1
+        loss.at(w, t + 1).risk - (loss.at(w, t).risk if t else 0.0)  # L_t of w_{t+1}
         for t, w in enumerate(played[1:])
     )
     bound = leader.loss + 0.5 * player.eta_ * float(leader.w @ leader.w)
-    bound += player.error_ * float(np.sum(player.lipschitz_))
+    bound += player.error_ * float(np.sum(player.lipschitz_))  # each w may be off by `error_`
     steps = np.linalg.norm(np.diff(played, axis=0), axis=1) - 2 * player.error_  # lower bounds
     moved = player.lipschitz_ > 0  # G_t is 0 where a row adds no penalty
     return {
@@ -324,22 +324,27 @@ def error_bounds(
         for objective in objectives:
             measure = partial(_MEASURES[objective], top=top, beta=beta)
             player = FTRL(objective, top=top, beta=beta, radius=radius, average=True, shuffle=False)
-            _, least = _best(player, X, y)  # a lower bound of the mean loss
+            _, least_risk = _best(player, X, y)  # a lower bound of the mean loss
             for horizon in horizons:
-                values = _theorem_4(player, X, y, horizon, streams, measure, least, seed)
+                values = _theorem_4(player, X, y, horizon, streams, measure, least_risk, seed)
                 yield from rows_of(values, "Theorem 4", dataset, objective, horizon)
             if objective == "prec@k":
                 continue  # 1PMB cannot minimise this loss, as its k is of the positives
             X_n, y_n = X[:rows], y[:rows]  # the rows of the pass
-            best_n = _best(player, X_n, y_n)
+            best_of_pass = _best(player, X_n, y_n)
             for size in buffers:
-                name, eta = ("pauc", eta0) if objective == "pauc" else ("prec@k", eta0 / size)
-                solver = OnePMB(
-                    name, k=1.0, beta=beta, batch_size=size, epochs=1, eta0=eta, radius=radius,
-                    shuffle=False,  # k=1.0: PRBEP, whose loss is a sum over rows, hence eta0 / size
-                )  # fmt: skip
-                values = _theorem_6(solver, X_n, y_n, orders, samples, measure, best_n, seed)
+                solver = _one_pass(objective, size, beta=beta, eta0=eta0, radius=radius)
+                values = _theorem_6(solver, X_n, y_n, orders, samples, measure, best_of_pass, seed)
                 yield from rows_of(values, "Theorem 6", dataset, objective, size)
+
+
+def _one_pass(objective: str, size: int, *, beta: float, eta0: float, radius: float) -> OnePMB:
+    # Return 1PMB with buffers of `size` rows. "prbep" is its prec@k with k = 1.0, all positives:
+    # this loss is a sum over rows, hence eta0 / size, where that of "pauc" is a mean over pairs.
+    name, eta = ("pauc", eta0) if objective == "pauc" else ("prec@k", eta0 / size)
+    return OnePMB(
+        name, k=1.0, beta=beta, batch_size=size, epochs=1, eta0=eta, radius=radius, shuffle=False
+    )
 
 
 def _terms(player: FTRL, y: NDArray) -> float:

@@ -172,8 +172,9 @@ class _FitTrace:
         }.items():
             yield np.nan, quantity, value
 
-    def path(self, solver: CuttingPlane) -> Iterator[tuple[float, str, float]]:  # as `summary`
-        at_zero = solver.primal_path_[0]
+    def path(self, solver: CuttingPlane) -> Iterator[tuple[float, str, float]]:
+        # Yield iteration, quantity and value of each iterate of a fit that this object has traced.
+        at_zero = solver.primal_path_[0]  # of which values and bounds are multiples
         paths = {
             "value": solver.primal_path_ / at_zero,
             "best": solver.best_path_ / at_zero,

@@ -329,9 +329,9 @@ def _minimise_objectives(
 
 
 def _measures(y: NDArray, scores: NDArray, powers: list[float]) -> Iterator[tuple[str, float]]:
-    """Yield the AUC, and the p-norms and the maximum of the heights, as shares of the positives."""
-    n_pos, n_neg = int(np.sum(y > 0)), int(np.sum(y < 0))  # a height: positives not above
+    """Yield AUC, and power means and maximum of the negatives' heights as shares of positives."""
+    n_pos, n_neg = int(np.sum(y > 0)), int(np.sum(y < 0))  # a height: positives not above it
     yield "AUC", auc(y, scores)
-    for p in powers:
+    for p in powers:  # R_p,1: of the zero-one loss
         yield f"R_{p:g},1^(1/{p:g})", (pnorm_risk(y, scores, p) / n_neg) ** (1 / p) / n_pos
     yield "R_max", r_max(y, scores) / n_pos
