@@ -9,6 +9,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+_AGAIN = "make the file again with the command that made it, or with numpy.savez"
+
 
 class DamagedError(ValueError):
     """A file does not hold what its reader asks for."""
@@ -38,12 +40,9 @@ def unpack(
             members = {member.filename.removesuffix(".npy"): member for member in archive.filelist}
             for name in members if names is None else names:
                 if name not in members:
-                    raise DamagedError(f"the array {name} is missing; write the file again")
+                    raise DamagedError(f"the array {name} is missing; {_AGAIN}")
                 if members[name].compress_type != zipfile.ZIP_STORED and not packed:
-                    raise DamagedError(
-                        f"the array {name} is compressed; write the file again with numpy.savez, "
-                        "which does not compress"
-                    )
+                    raise DamagedError(f"the array {name} is compressed; {_AGAIN}")
                 with archive.open(members[name]) as stream:
                     arrays[name] = _read_array(stream, name, kinds)
     except (FileNotFoundError, DamagedError):
@@ -57,7 +56,7 @@ def _read_array(stream: IO[bytes], name: str, kinds: str) -> NDArray[Any]:
     # Return the only array of a stream in the byte order of this machine; `name` is for messages.
     array = np.lib.format.read_array(stream, allow_pickle=False)
     if stream.read(1):  # reading at the end checks the checksum
-        raise DamagedError(f"the array {name} is longer than its shape says; write the file again")
+        raise DamagedError(f"there are further bytes after the array {name}; {_AGAIN}")
     if array.dtype.kind not in kinds:
         raise DamagedError(
             f"the array {name} has the type {array.dtype} of kind {array.dtype.kind}; "

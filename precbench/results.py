@@ -117,7 +117,7 @@ class Run(Fields):
             if [*map(len, sweep.metrics), len(sweep.written)] != expected:
                 raise ValueError("sweep: written, and each list in metrics, must name each metric")
         if missing := labels - self.measures.keys():
-            raise ValueError(f"measures has no entry for the metric {', '.join(sorted(missing))}")
+            raise ValueError(f"the key 'measures' lacks the metric {', '.join(sorted(missing))}")
         return self
 
     @property
@@ -208,7 +208,7 @@ def _check_rows(run: Run, path: Path) -> None:
         named = ", ".join(f"{n} {v}" for n, v in zip(columns, min(unknown), strict=True) if v)
         raise InputError(
             f"{path} has a row of {named}; {path.with_name('experiment.json')} does not list this "
-            f"combination; {_RUN_AGAIN}"
+            "combination; write both files again with precbench run CONFIG"
         )
     measured = {*tested[["dataset", "sweep", "metric"]].itertuples(index=False, name=None)}
     for dataset, point in {(dataset, point) for dataset, point, _ in measured}:
@@ -224,7 +224,7 @@ def read_values(folder: str | os.PathLike[str]) -> Result:
     path = folder / "values.csv"
     values = _read_table(path, na_values=[""])  # an empty cell is NaN
     if "value" not in values or values["value"].dtype.kind not in "fi":
-        raise InputError(f"{path} has no column 'value' of numbers; {_RUN_AGAIN}")
+        raise InputError(f"{path}: the column 'value' is missing or holds text; {_RUN_AGAIN}")
     return _read_json(folder / "illustration.json", Result, folder=folder, values=values)
 
 

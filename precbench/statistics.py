@@ -116,8 +116,7 @@ def resampled_test(first: ArrayLike, second: ArrayLike, test_share: float) -> Pa
     Returns
     -------
     PairedTest
-        Of ``first - second``. Equal differences have no variance: p = 1 if they are 0, else as by
-        the sign test.
+        Of ``first - second``. Equal differences have no variance: p = 1 if 0, else a sign test.
     """
     one, other = _splits(first), _splits(second)
     if len(one) != len(other):
@@ -262,7 +261,7 @@ def _numbers(values: ArrayLike) -> NDArray[np.float64]:  # of any shape; NaN is 
 
 def _splits(values: ArrayLike) -> NDArray[np.float64]:
     """Return the values of splits as a vector of float64; require one or more, all finite."""
-    checked = _vector(values)
+    checked = _vector(values, "values of the splits", "split")
     if not len(checked):
         raise InputError("no values of splits were given; give one value for each split")
     if not np.isfinite(checked).all():
@@ -273,10 +272,12 @@ def _splits(values: ArrayLike) -> NDArray[np.float64]:
     return checked
 
 
-def _vector(values: ArrayLike) -> NDArray[np.float64]:  # NaN is allowed
+def _vector(values: ArrayLike, name: str, each: str) -> NDArray[np.float64]:  # NaN is allowed
     numbers = _numbers(values)
     if numbers.ndim != 1:
-        raise InputError(f"the values have the shape {numbers.shape}; give a flat list of numbers")
+        raise InputError(
+            f"found {name} of the shape {numbers.shape}; give one number for each {each}"
+        )
     return numbers
 
 
@@ -285,7 +286,7 @@ def levels(values: ArrayLike) -> NDArray[np.float64]:
 
     NaN stays NaN. Differences by rounding do not count: a mean depends on the order of summation.
     """
-    numbers = _vector(values)
+    numbers = _vector(values, "values", "item")
     order = np.argsort(numbers)  # NaN come last
     finite = np.abs(numbers[np.isfinite(numbers)])
     with np.errstate(invalid="ignore"):  # of equal infinities
@@ -397,7 +398,7 @@ def signed_rank_test(first: ArrayLike, second: ArrayLike) -> float:
 
 def holm(p: ArrayLike) -> NDArray[np.float64]:
     """Return p-values adjusted for the number of tests, by Holm's step-down method."""
-    raw = _vector(p)
+    raw = _vector(p, "p", "test")
     order = np.argsort(raw, kind="stable")
     steps = raw[order] * np.arange(len(raw), 0, -1)  # the smallest times n, the next times n - 1
     adjusted = np.empty_like(raw)
@@ -440,7 +441,7 @@ def cliques(ranks: ArrayLike, p: ArrayLike) -> list[tuple[int, ...]]:
     list of tuple of int
         The groups of two or more to which no other method can be added, in the order of the ranks.
     """
-    order, pairs = np.argsort(_vector(ranks), kind="stable"), _numbers(p)
+    order, pairs = np.argsort(_vector(ranks, "ranks", "method"), kind="stable"), _numbers(p)
     if pairs.shape != (len(order), len(order)):
         raise InputError(
             f"p has the shape {pairs.shape}, and ranks has {len(order)} methods; give p a row "
@@ -483,8 +484,7 @@ def performance_profile(
     values : array-like of shape (n_datasets, n_methods)
         NaN where a method has no result; data sets without any result are left out.
     measure : {"value", "time"}
-        Values, the larger the better: at most tau below the best; times: at most tau times the
-        least.
+        Values (larger is better): at most tau below the best; times: at most tau times the least.
 
     Returns
     -------

@@ -245,7 +245,7 @@ def test_splits_without_a_positive_are_left_out(files):
     table.astype(int).to_csv("late.csv", index=False)
     options = ["--label", "y", "--time", "day", "--k", "2", "--save", "top.npz"]
     done = succeed("fit", "late.csv", *options, "--json")
-    tells(done.stderr, "warning 3 5")
+    tells(done.stderr, "warning 2 of 5")
     about = json.loads(done.stdout)
     assert (about["split"], about["splits"], about["held_out_rows"]) == ("time", 2, 20)
     tells(invoke("show", "top.npz").stdout, "periods 2 20")

@@ -74,7 +74,9 @@ def held_out_splits(dataset: Dataset, n_splits: int, seed: int) -> list[RowSplit
         raise refusals[0]
     if refusals:
         warnings.warn(
-            f"{len(refusals)} of {n_splits} splits are left out: {refusals[0]}", stacklevel=2
+            f"quality is measured on {len(splits)} of {n_splits} splits only; the others are "
+            f"impossible: {refusals[0]}",
+            stacklevel=2,
         )
     return splits
 

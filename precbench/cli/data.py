@@ -24,9 +24,8 @@ def fetch_data(
 ) -> None:
     """Download data sets from the mirror or the official addresses into the cache.
 
-    Checksums are verified, and the rows are compared with the card. The cache is the folder
-    $PRECBENCH_CACHE, by default a folder in the user's cache folder. Exit code 3: no source has the
-    files.
+    Checksums are verified, and rows compared with the card. The cache is $PRECBENCH_CACHE, else a
+    folder in the user's cache folder. Exit code 3: no source has the files.
 
     \b
     Examples:

@@ -15,7 +15,7 @@ from precbench.errors import InputError, nearest_or_all
 NOT_HELD = 5  # exit code of --strict and --fail-below
 JSON = "Print JSON instead of text."
 RESULTS = "Folder of results, or of one experiment in it, such as results/letter."
-MIRROR = "Folder or address to try first for data [default: $PRECBENCH_MIRROR]."
+MIRROR = "Folder or URL to try for data before the original sources [default: $PRECBENCH_MIRROR]."
 Configs = Annotated[
     list[str],
     typer.Argument(
@@ -29,7 +29,8 @@ NoRowHashes = Annotated[
     bool,
     typer.Option(
         "--no-row-hashes",
-        help="Store no hashes of training rows in the model; score then cannot recognise them.",
+        help="Store no hashes of training rows in the model; precbench score then cannot recognise "
+        "training rows.",
     ),
 ]
 Mirror = Annotated[str | None, typer.Option(help=MIRROR)]

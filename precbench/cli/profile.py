@@ -29,9 +29,8 @@ class ProfileOptions(OwnRows):
 def profile(options: ProfileOptions) -> int:
     """Describe a table: rows, positives, columns, missing values, and what compare would do.
 
-    For each column: its type, the number of different and of missing values, the smallest and
-    largest value (for text, the most frequent one), and its AUC alone, which reveals leaks. Nothing
-    is trained.
+    For each column: type, number of different and of missing values, smallest and largest value
+    (for text, the most frequent one), and AUC alone, which reveals leaks. Nothing is trained.
 
     \b
     Examples:

@@ -74,9 +74,12 @@ def rank(
     if options.parameters:
         params = parse(options.parameters, "--parameters").data
         if not isinstance(params, dict):
-            raise InputError("map names to values in --parameters, such as '{C: 0.1}'")
+            raise InputError(
+                f"found {options.parameters!r} in --parameters, which maps no names to values; "
+                "write them such as '{C: 0.1}'"
+            )
     label, entry = f"{name} (yours)", {"solver": name, **params}
-    common = shared_parameters(survey_config["common"], {label: entry})  # that the solver has
+    common = shared_parameters(survey_config["common"], {label: entry})  # only those of the solver
     tasks = read_tasks()[::3] if options.small else read_tasks()  # sorted by number of rows
     experiment = "rank-" + re.sub(r"[^A-Za-z0-9_-]+", "-", name)
     paths = write_configs(

@@ -27,7 +27,8 @@ class Shard:
         shard = cls(*map(int, match.groups())) if match else cls(0, 0)  # 0: refused below
         if not 1 <= shard.number <= shard.total:
             raise InputError(
-                f"--shard {text!r} is not NUMBER/TOTAL; for ten shards give 1/10, 2/10 ... 10/10"
+                f"the shard {text!r} (--shard) is not NUMBER/TOTAL with NUMBER from 1 to TOTAL; "
+                "for ten shards give 1/10, 2/10 ... 10/10"
             )
         return shard
 
@@ -44,8 +45,7 @@ class Shard:
         Trials are sorted by data set, solver and key, and dealt one by one: shards differ by at
         most one trial, in all and of each solver, which a choice by hash would not ensure. With
         `by_split`, all trials on a split are dealt together, the largest groups first, so that
-        their times are of one machine. The result depends neither on the order of the config, nor
-        on which trials have run.
+        their times are of one machine. Neither the order of the config nor what has run matters.
         """
         places: dict[str, tuple[str, str]] = {}  # data set, and split or label, by key
         for trial, key in plan.trials:

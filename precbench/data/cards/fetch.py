@@ -197,7 +197,7 @@ def _download(address: str, path: Path) -> None:
     def check(answer: Any, **_: object) -> None:  # called with every answer, also a redirect
         target = urljoin(answer.url, answer.headers.get("location", ""))
         if not _is_safe(target):  # the hook runs before a redirect is followed
-            raise InputError(f"redirected to {target}, which is not https; use another address")
+            raise InputError(f"{answer.url} redirects to {target}, not https; use another address")
 
     as_stored = {"Accept-Encoding": "identity"}  # else a .gz might arrive unpacked
     download = pooch.HTTPDownloader(timeout=TIMEOUTS, headers=as_stored, hooks={"response": check})

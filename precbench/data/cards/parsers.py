@@ -96,8 +96,8 @@ def _ppi(card: Card, paths: Sequence[Path]) -> Arrays:
     for path, table in zip(paths, tables, strict=True):
         if table.shape[1] != PPI_COLUMNS + 1:
             raise InputError(
-                f"{path}: expected {PPI_COLUMNS} features and a label, "
-                f"found {table.shape[1]} columns; get the file again"
+                f"{path}: expected {PPI_COLUMNS + 1} columns ({PPI_COLUMNS} features and a label), "
+                f"found {table.shape[1]}; fetch the file again with precbench data"
             )
     joined = np.concatenate(tables)
     X = np.delete(joined[:, :PPI_COLUMNS], PPI_DROPPED, axis=1)

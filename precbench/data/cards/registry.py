@@ -1,7 +1,6 @@
 """The registry of data sets; a card is read on first use.
 
-Installed packages add cards through entry points of the group ``precbench.cards``, which name
-packages with YAML files.
+Installed packages add cards: entry points of the group ``precbench.cards`` name packages with YAML.
 """
 
 from collections.abc import Iterator, Mapping
