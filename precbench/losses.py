@@ -265,8 +265,7 @@ class MaxSurrogate(Surrogate):
     """The max surrogate, kar2015 (6).
 
     The sum over j = 1..min(k, n₋) of the hinges [1 + s⁻_j - (j-th lowest positive score)]_+, which
-    never increase in j. Subgradient: +1 on the negative and -1 on the positive of each pair with
-    a hinge above 0.
+    never increase in j. Subgradient: +1, -1 on negative and positive of each pair with a hinge > 0.
 
     Examples
     --------

@@ -159,13 +159,13 @@ def top_rows(
 ) -> NDArray[np.intp]:
     """Return the `count` highest scored of `rows` (indices, a mask, or None: all) as indices."""
     # Of equal scores the lower index comes first; ``np.argpartition`` breaks ties differently on
-    # other processors. Rows above the lowest score of the top precede rows with this score.
+    # other processors. Not sorted by score, but rows with the lowest score of the top come last.
     if not count:
         return np.empty(0, dtype=np.intp)
     if rows is not None and rows.dtype == np.bool_:
         scores, rows = np.where(rows, scores, -np.inf), None  # a mask: other rows come last
-    above, tied, free = split_at(scores if rows is None else scores[rows], count)
-    first = np.concatenate([above, tied[:free]])  # positions in `rows`
+    above, tied, n_tied_in_top = split_at(scores if rows is None else scores[rows], count)
+    first = np.concatenate([above, tied[:n_tied_in_top]])  # positions in `rows`
     return first if rows is None else rows[first]
 
 

@@ -222,7 +222,7 @@ cdef void pauc_coef(Batch* batch) noexcept nogil:
     for j in range(batch.n_pos):
         batch.second[n_active] = batch.pos[j]  # the next positive overwrites one not below the bar
         n_active += s[batch.pos[j]] < bar
-    if n_active <= k:
+    if n_active <= k:  # the shorter list goes first, see ``count_pairs``
         count_pairs(batch, batch.second, n_active, batch.first, k, True)
     else:
         count_pairs(batch, batch.first, k, batch.second, n_active, False)
@@ -367,9 +367,9 @@ cdef void learn(
         candidate.counts[0] += 1  # nothing to learn
     else:
         if rule == PAUC:
-            batch.k = candidate.k_of[batch.n - batch.n_pos]
+            batch.k = candidate.k_of[batch.n - batch.n_pos]  # by negatives
         elif rule != F1:
-            batch.k = candidate.k_of[batch.n_pos]
+            batch.k = candidate.k_of[batch.n_pos]  # by positives
         memset(batch.coef, 0, batch.n * sizeof(double))
         if rule == PERCEPTRON_AVG or rule == PERCEPTRON_MAX:
             candidate.counts[1] += perceptron_coef(batch, rule == PERCEPTRON_MAX)
@@ -381,7 +381,7 @@ cdef void learn(
             pauc_coef(batch)
         elif rule == F1:
             f1_coef(batch)
-        else:
+        else:  # RAMP, STRUCT
             shifted_coef(batch, rule == STRUCT)
         total = descend(batch, X, rows, step, w)
         if has_intercept:

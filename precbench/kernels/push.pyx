@@ -42,9 +42,9 @@ def class_sums(
 ):
     """Score the rows start <= i < stop, and continue the sums by class of e_i and of e_i * row i.
 
-    The sums are ``totals`` and ``sums``, with ``e_i = exp(t_i - peak)``, ``t_i = -rate_pos * s_i``
-    for positives (class 0) and ``rate_neg * s_i`` for negatives (class 1). ``peaks``, the largest t
-    of each class so far, are -inf at first and updated.
+    A running log-sum-exp, which writes ``scores``, ``peaks``, ``totals`` (of e_i) and ``sums``, with
+    ``e_i = exp(t_i - peak)``, ``t_i = -rate_pos * s_i`` for positives (class 0), ``rate_neg * s_i``
+    for negatives (class 1). ``peaks``, the largest t of each class so far, are -inf at first.
     """
     cdef Rows X = rows_of(rows)
     cdef Py_ssize_t i, j, first, last, n = w.shape[0]

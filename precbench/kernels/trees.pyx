@@ -32,6 +32,7 @@ def add_trees(
     double[::1] scores,
 ):
     """Add to ``scores[i]`` the values of the leaves that row i reaches, tree by tree."""
+    # ``value``: the threshold of an inner node, the result of a leaf; ``right``: the right child.
     # ``row`` is scratch for one row of a CSR matrix, all 0 before and after.
     cdef Rows X = rows_of(rows)
     cdef Py_ssize_t i, j, tree

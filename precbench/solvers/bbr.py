@@ -286,8 +286,7 @@ class LCBR(SquaredPairRanker):
     ----------
     Gultekin and Paisley, "Risk bounds for low cost bipartite ranking",
     Algorithm 2. Theorem 2 says how many pairs suffice; its (12) should read "at most delta", and
-    the second term of (11) has eps^2 / 64 where it prints eps^2 / 4, for the norm of a difference
-    is up to twice that of a row.
+    the second term of (11) eps^2 / 64, not eps^2 / 4: a difference may have twice a row's norm.
 
     Examples
     --------

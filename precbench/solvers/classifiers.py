@@ -415,7 +415,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
 
     classifier_: Any
     k: TopK
-    beyond_k: int
+    beyond_k: int  # rows by which the top of each list is longer
     list_length: int
 
     @property

@@ -127,7 +127,8 @@ class CuttingPlane(LinearRanker):
     )
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        # A turn assesses the iterate, adds planes there and near `best` (least P), finds the next.
+        # A turn assesses the iterate, 0 in the first turn, adds planes there and near `best` (least
+        # P), and finds the next. The state before any row is read is traced, too.
         risk = TrainingRisk(
             X, labels, self.objective, k=self.k, beta=self.beta, at_least=self.at_least_k
         )
@@ -187,9 +188,9 @@ class CuttingPlane(LinearRanker):
     def _solve(self, bundle: Bundle, trace: Trace) -> bool:
         """Solve `bundle` for plane weights; return False if rounding or the trace ends the fit."""
         gap = self.gap_ if np.isfinite(self.gap_) else 0.0  # infinite before the first solution
-        # P is then off by C tol at most: 2 % of the gap, or 10 % of the final gap if this is more.
-        tol = max(0.02 * gap, 0.1 * self.tol * abs(self.primal_)) / self.C
-        while not bundle.improve(tol):
+        # P is off by `allowed` at most: 2 % of the gap, or 10 % of the final gap if this is more.
+        allowed = max(0.02 * gap, 0.1 * self.tol * abs(self.primal_))  # final gap: tol |P|
+        while not bundle.improve(allowed / self.C):
             if bundle.is_stuck:
                 warn(
                     f"CuttingPlane has not converged: gap_ is {self.gap_:.3g} after {self.n_iter_} "
@@ -249,7 +250,7 @@ class TrainingRisk:
         """Return w with its scores, risk and subgradient; NaN where scores have overflowed."""
         if not np.isfinite(scores).all():
             return Point(w, scores, risk=np.nan, subgradient=np.full_like(scores, np.nan))
-        spread_scores = scores if self._spread == 1 else scores / self._spread
+        spread_scores = scores if self._spread == 1 else scores / self._spread  # see `__init__`
         value, subgradient = self._evaluate(spread_scores, self._positive)
         subgradient *= self._percent / self._spread  # now of the risk by `scores`: the chain rule
         return Point(w, scores, self._percent * value, subgradient)

@@ -174,7 +174,9 @@ class Planes(Bundle):
 
     def __init__(self, loss: IncrementalLoss, eta: float):
         n_features = loss.X.shape[1]
-        super().__init__(1 / eta, n_features)  # C of `Bundle`: the problem divided by eta
+        super().__init__(
+            1 / eta, n_features
+        )  # eta/2 ||w||^2 + loss, over eta: C of `Bundle` is 1/eta
         self._strength = eta  # of the penalty strength/2 ||w||^2, which `solve` adapts
         self.loss = loss
         self._chosen = np.empty((0, loss.n_chosen), dtype=bool)  # by plane and row: see `add`

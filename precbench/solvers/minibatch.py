@@ -55,8 +55,7 @@ class MiniBatchRanker(PassRanker):
     Attributes
     ----------
     n_empty_batches_ : int
-        Batches without a positive, or for the objectives "pauc" and "auc" without a negative:
-        they change nothing and are counted.
+        Batches without a positive, or for "pauc" and "auc" without a negative: nothing changes.
     """
 
     k: TopK = 0.25
@@ -429,7 +428,7 @@ class TwoPMB(ObjectiveRanker):
         pos = np.flatnonzero(labels > 0).astype(np.int32)
         neg = np.flatnonzero(labels <= 0).astype(np.int32)
         buffer = pos[reservoir_sample(len(pos), self.reservoir_size or self.batch_size, rng)]
-        # A piece has this many negatives: whole batches, with their buffers about _ORDER_ROWS rows.
+        # Negatives in a piece: whole batches that make, with their buffers, about _ORDER_ROWS rows.
         per_piece = self.batch_size * max(1, _ORDER_ROWS // self._batch_length(labels))
         while True:  # endless: the caller stops
             negatives = neg[visiting_order(len(neg), self.shuffle, rng)]

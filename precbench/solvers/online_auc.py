@@ -185,6 +185,7 @@ class PGD(OnlineAUCRanker):
         self._counts, self._sums, self._moments = np.zeros(2), sums, moments
 
     def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
+        # One step for each row of `order`; w, w_sum, counts, sums and moments change in place.
         t = np.arange(self.t_ + 1, self.t_ + 1 + len(order), dtype=np.float64)
         online_auc.pgd_pass(
             rows, labels, order, self.eta0 / t**self.power_t, self._w, self._w_sum,

@@ -108,7 +108,7 @@ class PassRanker(LinearRanker):
         order: NDArray[np.int32],
         batch_size: int,
     ) -> None:
-        """Let solvers of this class visit the rows of `order` in batches.
+        """Let solvers visit the rows of `order` in batches, read once for all (`fit_together`).
 
         Change ``_w`` in place; after each batch add w to ``_w_sum``, unless ``_w_sum`` is empty.
         """
@@ -216,8 +216,7 @@ class PassRanker(LinearRanker):
     ) -> Self:
         """Learn as `fit` does from rows that are read again in each epoch.
 
-        The result is that of `partial_fit` on one piece after the other, without its checks,
-        which take longer than the learning.
+        The result is that of `partial_fit` on one piece after the other, without its slow checks.
 
         Parameters
         ----------

@@ -274,9 +274,10 @@ class PairPushRanker(PushRanker):
         X = validate_data(self, X, accept_sparse="csr", dtype=STORED, order="C")
         relation = _check_pairs(pairs, X.shape[0])
         self.classes_ = np.array([-1, 1])
-        above = PairLists.of_matrix(relation)  # by column k: the rows above k
-        sides = self._sides(above, PairLists.of_matrix(relation.tocsr()))  # by row: the rows below
-        risk = PairwiseRisk(with_short_indices(X), above, self.p, self.loss == "logistic", sides)
+        above = PairLists.of_matrix(relation)  # CSC, by column k: the rows above k
+        below = PairLists.of_matrix(relation.tocsr())  # CSR, by row i: the rows below i
+        sides, logistic = self._sides(above, below), self.loss == "logistic"
+        risk = PairwiseRisk(with_short_indices(X), above, self.p, logistic, sides)
         with np.errstate(all="ignore"):
             self._train(risk, trace or untraced)
         self._report_overflow(trace)
@@ -431,6 +432,8 @@ def _check_pairs(pairs: Any, n_samples: int) -> sparse.csc_array:
             f"pairs has the entry {entries.data[~valid][0]} at [{entries.row[~valid][0]}, "
             f"{entries.col[~valid][0]}], counted from 0; give positive numbers only"
         )
-    if (above_itself := np.flatnonzero(relation.diagonal())).size:
-        raise InputError(f"pairs puts row {above_itself[0]}, counted from 0, above itself; drop it")
+    if (rows := np.flatnonzero(relation.diagonal())).size:
+        raise InputError(
+            f"pairs puts row {rows[0]}, counted from 0, above itself; remove this entry"
+        )
     return relation

@@ -208,9 +208,10 @@ class ExponentialRisk(PushRisk):
     def at(self, w: NDArray[np.float64]) -> Evaluation:
         # The gradient of v_m is the weighted mean row of negatives (1) less that of positives (0).
         scores, values, _logs, means = self._terms_at(w)
-        value, gradients = float(values[0]), means[:, 1] - means[:, 0]
-        gradient = gradients[0]  # value and gradient of the term, if there is only one
-        if len(values) > 1:  # a term for the push at the top, and one for the push at the bottom
+        gradients = means[:, 1] - means[:, 0]
+        if len(values) == 1:
+            value, gradient = float(values[0]), gradients[0]
+        else:  # a term for the push at the top, and one for the push at the bottom
             gradient = softmax(self.p * values) @ gradients
             value = float(logsumexp(self.p * values)) / self.p
         # As in `self.noise`, but from the entries of the means, whose weights sum to 1.
@@ -218,9 +219,8 @@ class ExponentialRisk(PushRisk):
         return Evaluation(scores, value, gradient, log_risk=self.p * value, noise=noise)
 
     def _terms_at(self, w: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-        # Return the scores; the value v_m of each term (n_terms,); and by class, positives first,
-        # the logarithm of the sum of the exponentials (n_terms, 2) and the mean row that these
-        # weigh (n_terms, 2, n_features).
+        # Return the scores; v_m of each term (n_terms,); by class, positives first, the log of the
+        # sum of the exponentials (n_terms, 2) and the mean row they weigh (n_terms, 2, n_features).
         rows, n_terms = self.rows, len(self.terms)
         scores, length = np.empty(rows.n_rows), max(1, rows.per_slice() // 4)  # rows of a slice
         values, logs = np.empty(n_terms), np.empty((n_terms, 2))
@@ -405,8 +405,8 @@ class InformationRetrievalRisk(ScoreRisk):
         return Evaluation(scores, value, gradient, log_risk=log_risk, noise=self.noise(by_scores))
 
     def by_scores(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        # The risk is the sum over the positives i of ln(1 + exp(above_i)), where above_i is the
-        # logarithm of the sum over the negatives k of exp(s_k - s_i).
+        # Return the risk and its gradient by the scores. The risk is the sum over positives i of
+        # ln(1 + exp(above_i)), above_i the log of the sum over the negatives k of exp(s_k - s_i).
         pos, neg = scores[self.positive], scores[~self.positive]
         above = logsumexp(neg) - pos
         gradient = np.empty(len(scores))

@@ -60,10 +60,9 @@ class TopPush(LinearRanker):
 
     Notes
     -----
-    The minimiser is w = 0, whatever C, where the mean of the positives is a weighted
-    mean of the negatives with no weight above 1/K. For K = 1 these are all means, the convex hull,
-    and large sets with few features are mostly of this kind. What ranks there is an iterate on the
-    way, and `max_iter` decides which.
+    The minimiser is w = 0, whatever C, where the mean of the positives is a weighted mean of the
+    negatives with no weight above 1/K; for K = 1 in their convex hull, as mostly on large sets
+    with few features. What ranks there is an iterate on the way, and `max_iter` decides which.
 
     References
     ----------
@@ -95,8 +94,9 @@ class TopPush(LinearRanker):
     row_cost = 2.0
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        # Minimise -D, divided by C/m, by projected gradient steps: `now` is the last iterate, and
-        # each step starts from `ahead`, the iterate extrapolated by its momentum.
+        # Minimise f = C/m ||v||^2 / 2 + sum_i (c_i^2 / 4 - c_i), i positive, which is -D divided by
+        # C/m, by projected gradient steps: `now` is the last iterate, and each step starts from
+        # `ahead`, the iterate extrapolated by its momentum.
         rows = as_rows(X)
         n_top = self._count(int(np.count_nonzero(labels < 0)))  # K
         is_positive = (labels > 0).astype(np.float64)  # 1 or 0
@@ -108,13 +108,12 @@ class TopPush(LinearRanker):
         now = ahead = _Point(c=np.zeros(n), v=np.zeros(rows.n_features), scores=np.zeros(n))
         momentum = lipschitz = 1.0  # the step has the length 1 / lipschitz
         while not trace(self) and self.n_iter_ < self.max_iter and not self.converged_:
-            # Minimised is the quadratic C/m ||v||^2 / 2 + sum_i (c_i^2 / 4 - c_i), i positive.
-            gradient = weight * ahead.scores + is_positive * (ahead.c / 2 - 1)
-            while True:  # shorten the step until its quadratic model bounds -D from above
+            gradient = weight * ahead.scores + is_positive * (ahead.c / 2 - 1)  # of f, at `ahead`
+            while True:  # shorten the step until its quadratic model bounds f from above
                 c = _project(ahead.c - gradient / lipschitz, labels, n_top)
                 v = weighted_sum(rows, c, rows.n_features)  # X' c
                 step, change = c - ahead.c, v - ahead.v
-                # The second derivative along the step, times the square of its length.
+                # The second derivative of f along the step, times the square of its length.
                 curvature = weight * dot(change, change) + dot(is_positive * step, step) / 2
                 if not curvature > lipschitz * dot(step, step):  # the step is short enough
                     break
@@ -124,7 +123,7 @@ class TopPush(LinearRanker):
             if not np.isfinite(self.gap_):
                 self.coef_ = np.full_like(self.coef_, np.nan)  # is reported as an overflow
                 return
-            # Drop the momentum if the step turns back from the last move (O'Donoghue, Candes 2015).
+            # Drop the momentum if the step turns back: against the move from `before` to `now`.
             if dot(step, c - before.c) < 0:
                 momentum, ahead = 1.0, now
             else:

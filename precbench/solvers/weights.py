@@ -38,8 +38,7 @@ class WeightedRanker(Ranker):
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows in the loss, at least 0. Rows of weight 0 are left out. A linear
             solver learns from a whole weight what it would learn from as many equal rows; trees
-            count rows, not weights, for the smallest leaf and the bins of features. `score` gives
-            each row the weight 1.
+            count rows, not weights, for smallest leaves and bins. `score` weighs each row by 1.
 
         Returns
         -------

@@ -26,8 +26,7 @@ class MixturePair:
 
     # `means` (2, n_components, n_features) are those of the negatives, then of the positives. Below
     # x1 is a positive and x0 a negative, drawn independently; `mean` is the mean of z = x1 - x0,
-    # `second` the mean of z z'. In (24) of the paper the covariance is ``sigma**2 I``, and the
-    # constant of the density lacks the power D.
+    # `second` that of z z'. In (24) the covariance is ``sigma**2 I``; the constant lacks a power D.
 
     weights: NDArray[np.float64]
     means: NDArray[np.float64]

@@ -255,8 +255,7 @@ def uniform_convergence(
     # Theorems 7 and 8: with probability 1 - delta a surrogate on s random rows is within
     # O(sqrt(log(1 / delta) / s)) of its value on all rows, for all w in the ball (Definition 5);
     # here for some random w. Rows are divided by the largest norm; samples are without replacement.
-    # The ``deviation`` is the 95 % quantile over the samples with rows of both classes, the
-    # ``constant`` its ratio to the ``rate``.
+    # ``deviation``: 95 % quantile over samples of both classes; ``constant``: deviation / rate.
     for dataset in datasets:
         X, y = _stream(dataset, seed, sizes=max(sizes))
         positive = y > 0
@@ -367,7 +366,7 @@ def _theorem_4(
     horizon: int,  # T
     streams: int,
     measure: "_Measure",  # of scores and positives: the mean loss
-    least: float,  # a lower bound of the mean loss of w*
+    least_risk: float,  # a lower bound of the mean loss of w*
     seed: int,
 ) -> dict[str, float]:
     """Return the excess risk of FTRL on random streams less the regret, and Theorem 4's bound."""
@@ -381,11 +380,12 @@ def _theorem_4(
         player.fit(X[drawn], y[drawn])
         least_regret, _ = _regret_against(player.leader(X[drawn], y[drawn]), player)
         regrets.append(least_regret / _terms(player, y[drawn]))  # per row, or pair of rows
-        excesses.append(measure(X @ player.coef_, y > 0) - least)  # at the mean of the w_t
+        excesses.append(measure(X @ player.coef_, y > 0) - least_risk)  # at the mean of the w_t
     return {
         "excess": float(np.quantile(np.subtract(excesses, regrets), 1 - DELTA)),
         "bound": (math.log(1 / DELTA) / horizon) ** 0.25,  # the open constant is taken as 1
-        "w = 0": measure(np.zeros(len(y)), y > 0) - least - min(regrets),  # most of all streams
+        # The excess of w = 0 less the regret, on the stream where this is largest
+        "w = 0": measure(np.zeros(len(y)), y > 0) - least_risk - min(regrets),
     }
 
 
@@ -402,14 +402,14 @@ def _theorem_6(
     """Return the excess risk of passes of 1PMB in random orders, and Theorem 6's bound."""
     # The excess is at most 2 gamma + O(sqrt(s / n)) after n rows in buffers of s, if gamma bounds
     # how far the risk on s random rows deviates from the risk on all n rows, for all w.
-    best_w, least = best
+    best_w, least_risk = best
     size, positive = int(solver.batch_size), y > 0
     rng = np.random.default_rng([seed, size])
     weights, excesses = [best_w], []  # weights: w*, then one w for each order
     for _ in range(orders):
         order = rng.permutation(len(y))
         weights.append(solver.fit(X[order], y[order]).coef_)
-        excesses.append(measure(X @ weights[-1], positive) - least)  # at the w just fitted
+        excesses.append(measure(X @ weights[-1], positive) - least_risk)  # at the w just fitted
     at_w = [(X @ w, measure(X @ w, positive)) for w in weights]  # scores, loss
     largest = 0.0  # deviation, over samples and these w
     for _ in range(samples):
@@ -420,7 +420,7 @@ def _theorem_6(
     return {
         "excess": float(np.quantile(excesses, 1 - DELTA)),
         "bound": 2 * largest + math.sqrt(size / len(y)),  # the open constant is taken as 1
-        "w = 0": measure(np.zeros(len(y)), positive) - least,
+        "w = 0": measure(np.zeros(len(y)), positive) - least_risk,
     }
 
 

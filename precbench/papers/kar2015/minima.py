@@ -53,9 +53,8 @@ def surrogate_minima(
     seed: Seed,
 ) -> Iterator[tuple[str, str, str, str, float, float]]:
     """Compare the surrogates at the w of SGD@k with their values at w = 0, on all rows."""
-    # Of each surrogate: whether w = 0 is a minimiser (1 or 0); of avg and max also, for each step
-    # size, the surrogate as a multiple of its value at w = 0. Rows are scaled as the cards
-    # recommend, then also to norm 1.
+    # Of each surrogate: whether w = 0 minimises it (1 or 0); of avg and max also, by step size, its
+    # value as a multiple of that at w = 0. Rows are scaled as the cards recommend, then to norm 1.
     for name in datasets:
         dataset = load_dataset(name)
         scaler = Scaler(DATASETS[name].scaling).fit(dataset.X)
@@ -112,7 +111,7 @@ def cutting_plane_minima(
     paths: list[str],
     seed: Seed,
 ) -> Iterator[tuple[str, str, float, float, str, float]]:
-    """Measure the values that the cutting plane reaches, as multiples of the value at w = 0."""
+    """Measure how the cutting plane ends: values as multiples of that at w = 0, norms, measures."""
     # Each data set has one random split, 70 % for training, and is scaled as its card recommends.
     # The `problems` are ``pauc``, ``f1``, or ``prec@`` with a fraction of the positives, the least
     # number of ones of a labelling. `paths` names the data sets for which every iterate of the
@@ -128,7 +127,7 @@ def cutting_plane_minima(
         for problem, strength in product(problems, C):
             parameters, measure = _problem(problem, beta)
             has_path = name in paths and problem == problems[0]  # whether all iterates are shown
-            trace = _FitTrace(measure, test, y_test)  # measures each iterate
+            trace = _FitTrace(measure, test, y_test)  # `path` needs a traced fit, not `summary`
             solver = CuttingPlane(C=strength, max_iter=max_iter, **parameters)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # the summary has "converged"

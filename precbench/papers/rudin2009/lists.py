@@ -291,7 +291,7 @@ def _compare_pushes(
         for part, (X_part, y_part) in (("training", train), ("test", test)):
             scores = X_part @ fit.coef_
             yield name, part, "top, R^(1/p)", pnorm_risk(y_part, scores, p) ** (1 / p)
-            # Negated labels and scores swap the classes: the heights are then of positives.
+            # Negated labels and scores: R then sums over positives instead of negatives.
             yield name, part, "bottom, R^(1/p)", pnorm_risk(-y_part, -scores, p) ** (1 / p)
             yield name, part, "AUC", auc(y_part, scores)
     for name in ("top", CRUCIAL):  # compared on crucial pairs, and on all other pairs

@@ -65,14 +65,15 @@ def _ranked_row(metric: Metric, values: list[float]) -> list[Cell]:  # label; va
 def _draw_ranked(figure: SubFigure, result: Result) -> None:
     """Draw the norm of each risk of a list, divided by the norm of the first list in its group."""
     table = _with_powers(result)  # a row per list, scale and risk; norm: R^(1/p)
+    groups = [] if table.empty else _comparable(result)
+    norms = table.pivot(index=["scale", "loss", "p"], columns="list", values="norm")
     parts = []
-    for first, *others in _comparable(result):
-        norms = table.pivot(index=["scale", "loss", "p"], columns="list", values="norm")
+    for first, *others in groups:
         for other in others:
             ratios = (norms[other] / norms[first]).dropna().rename("value").reset_index()
-            titles = f"{other} / {first}, " + ratios["scale"].map(_scaled)
+            titles = f"{other} / {first}, " + ratios["scale"].map(_scaled)  # a title per row
             parts.append(ratios.assign(panel=titles, quantity="ratio"))
-    if table.empty or not parts:
+    if not parts:
         figure.text(0.5, 0.5, "No two lists to compare by a risk with a power p.", ha="center")
         return
     for axes in draw_panels(

@@ -266,6 +266,22 @@ def _log_risk(pos: NDArray, neg: NDArray, p: float) -> Callable[[NDArray], tuple
     return risk
 
 
+def _log_adaboost_risk(pos: NDArray, neg: NDArray, w: NDArray) -> tuple[float, NDArray]:
+    # Return log sum_i e^(-y_i f(x_i)) and its gradient; the last weight of f is its constant.
+    z = np.concatenate([-(pos @ w[:-1]) - w[-1], neg @ w[:-1] + w[-1]])  # -y f(x)
+    shares = softmax(z) * np.repeat([-1, 1], [len(pos), len(neg)])
+    by_w = pos.T @ shares[: len(pos)] + neg.T @ shares[len(pos) :]
+    return float(logsumexp(z)), np.append(by_w, shares.sum())
+
+
+def _log_exponential_price(pos: NDArray, neg: NDArray, w: NDArray) -> tuple[float, NDArray]:
+    # Return log sum_k e^(height_k), height_k = sum_i e^(s_k - s_i), and its gradient.
+    a, b = -(pos @ w), neg @ w  # log height_k = logsumexp(a) + b_k
+    heights = np.exp(np.minimum(logsumexp(a) + b, 700))  # e^710 overflows
+    shares = softmax(heights) * heights  # d height_k = height_k d(log height_k)
+    return float(logsumexp(heights)), neg.T @ shares - shares.sum() * (pos.T @ softmax(a))
+
+
 def _minimise(risk: Callable[[NDArray], tuple[float, NDArray]], w: NDArray) -> NDArray:
     options = {"maxiter": 5000, "maxfun": 20000, "ftol": 1e-15, "gtol": 1e-10, "maxcor": 30}
     return minimize(risk, w, jac=True, method="L-BFGS-B", options=options).x  # to high precision
@@ -300,27 +316,14 @@ def _minimise_objectives(
     X: NDArray, y: NDArray, powers: list[float]
 ) -> Iterator[tuple[str, NDArray]]:
     """Yield names and minimisers of R_p,exp, AdaBoost's risk, the price e^r and R_max."""
-    # The inner functions return the log of a risk and its gradient.
     pos, neg, zero = X[y > 0], X[y < 0], np.zeros(X.shape[1])
-
-    def adaboost(w: NDArray) -> tuple[float, NDArray]:  # log sum e^(-y f(x)), f with a constant
-        z = np.concatenate([-(pos @ w[:-1]) - w[-1], neg @ w[:-1] + w[-1]])  # -y f(x)
-        shares = softmax(z) * np.repeat([-1, 1], [len(pos), len(neg)])
-        by_w = pos.T @ shares[: len(pos)] + neg.T @ shares[len(pos) :]
-        return float(logsumexp(z)), np.append(by_w, shares.sum())
-
-    def exponential_price(w: NDArray) -> tuple[float, NDArray]:  # log sum_k e^(height_k)
-        a, b = -(pos @ w), neg @ w  # log height_k = logsumexp(a) + b_k
-        heights = np.exp(np.minimum(logsumexp(a) + b, 700))  # e^710 overflows
-        shares = softmax(heights) * heights  # d height_k = height_k d(log height_k)
-        return float(logsumexp(heights)), neg.T @ shares - shares.sum() * (pos.T @ softmax(a))
-
     w = zero  # the minimiser for one p is the start for the next p
     for p in powers:
         w = _minimise(_log_risk(pos, neg, p), w)
         yield f"p={p:g}", w
+    adaboost = partial(_log_adaboost_risk, pos, neg)
     yield "AdaBoost", _minimise(adaboost, np.append(zero, 0.0))[:-1]  # without the constant
-    yield "e^r", _minimise(exponential_price, w)
+    yield "e^r", _minimise(partial(_log_exponential_price, pos, neg), w)
     p = max(powers)
     while p < _STEEP:  # R_max is the limit of the p-norm: raise p, from the last minimiser
         p = min(4 * p, _STEEP)
