@@ -231,7 +231,7 @@ def _checkpoints(store: Store, key: str, measured: Mapping[str, Sample]) -> dict
     arrays = store.arrays(key)
     n_checkpoints = len(np.atleast_1d(arrays.get("rows_seen", ())))  # `len` fails for 0-d
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_PROGRESS, (n_checkpoints,))
-    if "n_iter" in arrays:  # of a solver that is not linear: scores are stored
+    if "n_iter" in arrays:  # the recorder stores n_iter only with scores, not with weights
         for part, rows in measured.items():
             shapes[f"scores_{part}"] = (n_checkpoints, rows.n_rows)
     else:
@@ -316,10 +316,11 @@ def _roc_counts(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArray
     # Return the rows of ``roc-counts.csv``: some vertices of the ROC curve, in numbers of rows.
     fpr, tpr, _ = roc_curve(y, scores)
     spaced = np.linspace(0, len(fpr) - 1, _ROC_VERTICES).round().astype(int)
-    vertices = np.union1d(spaced, np.arange(min(_ROC_VERTICES, len(fpr))))  # the first: all
+    # All of the first vertices, where the figure shows the top in full; evenly spaced ones beyond
+    vertices = np.union1d(spaced, np.arange(min(_ROC_VERTICES, len(fpr))))
     n_pos = np.count_nonzero(y > 0)
     named = {name: columns[name] for name in _COUNTS_COLUMNS}
-    false, true = fpr[vertices] * (len(y) - n_pos), tpr[vertices] * n_pos  # whole but for rounding
+    false, true = fpr[vertices] * (len(y) - n_pos), tpr[vertices] * n_pos  # whole: rounded below
     return pd.DataFrame({**named, "false_positives": false, "true_positives": true}).round(6)
 
 

@@ -1,7 +1,6 @@
 """Records of trials on disk, each written whole or not at all.
 
-``<folder>/trials/<key>.json`` is a record and ``<key>.npz`` its arrays. The JSON is written last:
-arrays without it do not count.
+``<folder>/trials/<key>.json`` is a record, ``<key>.npz`` its arrays, which do not count without it.
 """
 
 import fcntl
@@ -101,7 +100,7 @@ class Record(Fields):
     arrays: tuple[str, ...] = ()
 
     @model_validator(mode="after")
-    def _is_complete(self) -> Self:
+    def _require_complete(self) -> Self:
         # Require the key that is the hash of the description, and arrays if the trial has numbers.
         if self.description and key_of(self.description) != self.key:
             raise ValueError("key is not the hash of description")

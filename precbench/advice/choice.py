@@ -31,8 +31,7 @@ REFERENCE = "logistic-regression"  # what most people would take
 # higher a positive stands, the more. An ensemble, which weighs its members, comes first: where
 # positives are few, picking a single method loses more hits, see docs/advice.md.
 CHOSEN_BY = "dcg"
-# A difference of this share of the best method's hits makes no difference in practice; nor does one
-# hit in a list as long as the file.
+# No difference in practice: this share of the best method's hits, or one hit in a list of all rows.
 MARGIN = 0.05
 
 _VERDICTS = ("equivalent", "undecided", "worse", "incomplete")

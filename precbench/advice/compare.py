@@ -460,7 +460,7 @@ class Recipe:
             return None
 
     def fit(self) -> Model:
-        """Return a model of all rows, with quality, calibration and, if encoded, a profile."""
+        """Return a model of all rows, with quality, calibration, if encoded a profile for drift."""
         data, encoding = self.data, self.encoding
         model = Model.fit(data.X, data.y, encoding=encoding, **self.how)
         quality = self.quality.model_copy(update={"importance": self.importance})
@@ -544,7 +544,7 @@ def _rows(
         advice = {
             "Input X contains NaN": "; give a DataFrame, and how to fill missing values (missing)",
             "Input y contains NaN": "; leave rows without a label out, and rank them by the model",
-        }.get(first_line, "")
+        }.get(first_line, "; give a matrix of finite numbers and one label per row")
         raise InputError(f"X or y cannot be used: {first_line}{advice}") from error
     labels = np.unique(y)
     if len(labels) != 2:

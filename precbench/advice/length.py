@@ -1,7 +1,6 @@
 """How long a list should be: hits, precision, recall, lift and profit against its length.
 
-Hits are expected from held-out rows, as by ``precbench score``; intervals hold the hits of 95 % of
-such lists.
+Hits are expected from held-out rows, as by ``precbench score``; intervals hold for 95 % of lists.
 """
 
 import decimal
@@ -166,8 +165,7 @@ def measure_length(
 ) -> Length:
     """Return what the top of a list of `list_rows` new rows is expected to hold, by its length.
 
-    `lists` are the held-out parts, a `test_share` each, of a file with `n_rows` rows and `n_pos`
-    positives.
+    `lists` are held-out parts, a `test_share` each, of a file of `n_rows` rows, `n_pos` positives.
     """
     rows = list_rows or n_rows  # of the new list
     calibration = Calibration.fit(lists, test_share)

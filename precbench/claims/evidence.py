@@ -118,7 +118,8 @@ class Outcomes:
             )
         return values[list(points) or values.columns].dropna()  # only splits that have all points
 
-    def _trials(self, dataset: str, solver: str) -> pd.DataFrame:  # final rows, by split
+    def _trials(self, dataset: str, solver: str) -> pd.DataFrame:  # final rows: one for each trial
+        # Any metric and part would do, as the columns of a trial are the same in each.
         return self._cell(dataset, solver, self.run.metrics[0], "test")
 
     def _cell(self, dataset: str, solver: str, metric: str, part: str) -> pd.DataFrame:

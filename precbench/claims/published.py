@@ -57,7 +57,7 @@ class _Table(Section):
 
     @field_validator("groups")
     @classmethod
-    def _name_columns_of_the_table(cls, groups: dict[str, tuple[str, ...]], info: Any) -> Any:
+    def _check_names_in_groups(cls, groups: dict[str, tuple[str, ...]], info: Any) -> Any:
         """Refuse unknown columns in groups, unknown best groups, and columns that lack a solver."""
         columns, rows = info.data.get("columns", {}), info.data.get("rows", {})  # {} if refused
         best = {name: row.best for name, row in rows.items() if row.best is not None}
@@ -67,8 +67,8 @@ class _Table(Section):
             for i, column in enumerate(members)
             for text in unknown("column of this table", column, columns)
         ]
-        for name, group in best.items():
-            problems += at((), unknown(f"group (best of row {name})", group, groups))  # (): groups
+        for name, group in best.items():  # (): the place is ``groups`` itself
+            problems += at((), unknown(f"group (best of row {name})", group, groups))
         # The best group of a row is a claim about solvers, so that each column needs a solver.
         lacking = [column for column, fields in columns.items() if best and "solver" not in fields]
         refuse(problems + at((), [f"column {c} has no solver, which best needs" for c in lacking]))
@@ -231,8 +231,7 @@ def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
 
 def _unchecked(published: _Published, common: Fields) -> Iterator[_Unchecked]:
     """Yield the fields of each claim of a file: of its tables, then of single claims."""
-    # A claim of a table has no places of inherited fields ({}): each mistake is reported at the
-    # row of the table.
+    # A claim of a table has no places of inherited fields ({}): mistakes are reported at its row.
     places: dict[str, Keys] = dict.fromkeys(published.common, ("common",))
     for number, table in enumerate(published.tables):
         for name, row in table.rows.items():
@@ -285,9 +284,9 @@ def _filled(piece: Any, values: Mapping[str, Any], keys: Keys, problems: list[Pr
 
 def _cells(table: _Table, name: str, row: _Row) -> Iterator[tuple[str, Fields]]:
     """Yield for each cell of a row the name of its column, and the fields of its claim."""
-    first: Fields = {}
+    of_first_cell: Fields = {}
     if table.kind == "mean":  # the trend of a cell is its difference from the first of its row
-        first = {
+        of_first_cell = {
             "row": f"{table.id}/{name}",
             "first_solver": next(iter(table.columns.values())).get("solver"),
             "first_printed": row.printed[0],
@@ -300,8 +299,8 @@ def _cells(table: _Table, name: str, row: _Row) -> Iterator[tuple[str, Fields]]:
             "printed": printed,
         }
         exception = row.exceptions.get(column, {})
-        # Of equal names the last wins: a cell goes before its row, and a row before its column.
-        yield column, _merged(table.common, first, fields, row.fields, exception, cell)
+        # Of equal names the last wins: cell over row, row over column.
+        yield column, _merged(table.common, of_first_cell, fields, row.fields, exception, cell)
 
 
 def _best(table: _Table, name: str, row: _Row) -> Fields:

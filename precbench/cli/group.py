@@ -40,7 +40,8 @@ def harmless_streams() -> Iterator[None]:
     for descriptor in range(3):  # standard input, output and error
         try:
             os.fstat(descriptor)
-        except OSError:  # closed: the next file opened would get this number, and what is printed
+        except OSError:
+            # Closed: opened on devnull, else the next file would get this number, and the prints.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # also for worker processes
     with Path(os.devnull).open("w") as null:
         streams = [stream or null for stream in (sys.stdout, sys.stderr)]  # None under pythonw

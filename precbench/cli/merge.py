@@ -43,8 +43,7 @@ def merge_results(
     A trial with equal numbers in several folders becomes one record: the record in OUT, or else in
     the first folder. A result replaces a trial that was skipped or failed, and nothing else is
     overwritten. Folders may be merged in any order, before or after they are complete, and more
-    than once; an interrupted merge can simply be repeated. Studies, which have no trials, are left
-    out.
+    than once; an interrupted merge can be repeated. Studies, which have no trials, are left out.
 
     Exit code 1: a trial has different numbers in two folders, and nothing was written.
 
@@ -61,7 +60,7 @@ def merge_results(
     with ExitStack() as stack:
         for target, _sources, _winners in merges:  # no other command may write there
             stack.enter_context(target.lock())
-        compared = [compare_records(*merge) for merge in merges]  # records to take; conflicts
+        compared = [compare_records(*merge) for merge in merges]  # each: records to take, conflicts
         if conflicts := [conflict for _, in_conflict in compared for conflict in in_conflict]:
             more = "; ..." if len(conflicts) > _MOST_LISTED else ""
             raise PrecbenchError(
@@ -71,7 +70,7 @@ def merge_results(
             )
         for (target, sources, _winners), (taken, _conflicts) in zip(merges, compared, strict=True):
             take_records(target, taken)
-            summary = _note_request(target, sources) | {"taken": len(taken)}  # counts of trials
+            summary = _note_request(target, sources, n_taken=len(taken))
             console.print(_sentence(summary))
             summaries.append(summary)
             experiment, name, smoke = _config_of(summary["experiment"], configs)
@@ -107,8 +106,8 @@ def _merges(
     return [*merges.values()]
 
 
-def _note_request(target: Store, sources: list[Store]) -> dict[str, Any]:
-    """Note in the target which trials were asked for; return how many the target has and lacks."""
+def _note_request(target: Store, sources: list[Store], n_taken: int) -> dict[str, Any]:
+    """Note in the target which trials were asked for; return the summary, with counts of trials."""
     requests = [store.request() for store in (target, *sources)]  # what the last runs were to do
     present = set(target.keys())
     keys = present.union(*(request.keys for request in requests))  # all that was asked for
@@ -122,6 +121,7 @@ def _note_request(target: Store, sources: list[Store]) -> dict[str, Any]:
         "records": len(present),
         "left": len(keys - present),
         "missing_shards": [shard for shard in expected if shard not in shards],
+        "taken": n_taken,
     }
 
 

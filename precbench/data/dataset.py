@@ -107,8 +107,7 @@ class Dataset:
     time : ndarray of shape (n_samples,), int64 or float64, or None
         Time of each row: numbers, or for dates microseconds since 1970 (UTC).
     imputed : Imputed or None
-        Missing values of X that were filled in from all rows; `gathered` fills the gaps from the
-        training rows instead.
+        Missing values of X, filled in from all rows; `gathered` fills them from the training rows.
 
     Examples
     --------

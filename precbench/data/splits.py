@@ -1,7 +1,6 @@
 """Splits into training and test rows.
 
-A random split is keyed by seed, data set and index (see `precbench.seeds`), so it does not depend
-on what else is run.
+Random splits are keyed by seed, data set and index (`precbench.seeds`), whatever else is run.
 """
 
 from collections.abc import Hashable, Sequence
@@ -175,7 +174,7 @@ def _draw(
             if is_random:
                 return _random_stratified_groups(y > 0, groups, test_size, random_state)
             n_groups = len(np.unique(groups))
-            if not 2 <= n_splits <= n_groups:
+            if not 2 <= n_splits <= n_groups:  # becomes InputError below, as those of scikit-learn
                 raise ValueError(f"n_splits is {n_splits}, not 2 to {n_groups} (number of groups)")
             fold = stratified_group_folds(y > 0, groups, n_splits, random_state)
             return np.flatnonzero(fold != index), np.flatnonzero(fold == index)

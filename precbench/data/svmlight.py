@@ -102,7 +102,7 @@ def read_svmlight(
                     "pieces with open_stream"
                 )
             n_bytes += len(text)
-            # Final / present length if the rest is alike, plus 2 %; 2 if the size is unknown.
+            # Growth: file size / bytes read plus 2 %; 2 past the size: unknown (0), or compressed
             times = min(_MOST_TIMES, 1.02 * size / n_bytes) if n_bytes <= size else 2.0
             data.add(to_dtype(rows.data, dtype, name), times)
             indices.add(rows.indices, times)

@@ -1,7 +1,6 @@
 """Config files as typed, frozen objects, and their expansion into trials.
 
-Every mistake in a config is reported before anything runs, with file, line and the nearest valid
-name.
+Mistakes in a config are reported before anything runs, with file, line and the nearest valid name.
 """
 
 from precbench.experiment.config import Experiment, Study, load_config

@@ -32,7 +32,7 @@ class Plan:
 
     @cached_property
     def most_epochs(self) -> Mapping[tuple[str, Any], int]:
-        """The most epochs of any solver, by data set and point of the sweep, see `Limit`."""
+        """Most epochs of any solver, by data set and point of the sweep, see `sections.Limit`."""
         most: dict[tuple[str, Any], int] = {}
         for trial, _ in self.trials:
             if "epochs" in trial.params:

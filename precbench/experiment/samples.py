@@ -44,7 +44,7 @@ def read_data(
     dtype: Dtype = "float64",
 ) -> Dataset:
     """Load the data set of a config entry; of more than `rows` rows, about `rows` are drawn."""
-    # The draw is the same in every run. Without `stand_ins`, ``on_missing: stand-in`` is an error.
+    # Runs draw alike. Without `stand_ins` a missing data set is an error, whatever `on_missing` is.
     if isinstance(entry, StreamedFile):
         return _open_stream(entry, rows, dtype)
     if isinstance(entry, FileData):
@@ -282,8 +282,8 @@ def _subsample_rows(dataset: Dataset, rows: int) -> Dataset:
     sizes = [max(2, round(rows * len(numbers) / len(dataset.y))) for numbers in members]
     rare, fewest = int(np.argmin(sizes)), round(_LEAST_SHARE * rows)  # `rare`: place in `sizes`
     if sizes[rare] <= fewest:
-        sizes[rare] = min(fewest, len(members[rare]))
-        sizes[1 - rare] = rows - sizes[rare]  # of the common class
+        rare_size = min(fewest, len(members[rare]))
+        sizes[rare], sizes[1 - rare] = rare_size, rows - rare_size  # 1 - rare: the common class
     drawn = [
         rng.choice(numbers, min(size, len(numbers)), replace=False)
         for numbers, size in zip(members, sizes, strict=True)

@@ -16,8 +16,7 @@ _LABELLED = {"$ref": "#/$defs/LabelledSolver"}
 def config_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a config file, with the members of all registries.
 
-    The schema accepts whatever `load_config` accepts; only `load_config` checks what depends on
-    several keys, or on data.
+    It accepts what `load_config` accepts, which alone checks what depends on several keys, or data.
     """
     # Pydantic's schemas know types only. Below, other forms and the registries' names are added.
     experiment, study = Experiment.model_json_schema(), Study.model_json_schema()

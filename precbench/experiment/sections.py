@@ -1,8 +1,7 @@
 """The sections of a config: frozen pydantic models that refuse unknown keys.
 
 Names and values are checked field by field, so that a mistake is reported with its own place in the
-file. The registries of solvers and data sets are imported when something is checked, so that
-importing this module is cheap.
+file. Registries of solvers and data sets are imported in checks: to import this module is cheap.
 """
 
 import inspect
@@ -516,12 +515,12 @@ def metric_problems(metric: str, params: Mapping[str, Any]) -> list[Problem]:
             TypeAdapter(types.get(name, Any)).validate_python(value, strict=True)
         except ValidationError as error:
             problems.append(((name,), in_plain_words(error.errors()[0])))
-    # Measure a perfect ranking: labels as scores, and as many positives as any parameter asks.
+    # Measure a perfect ranking: labels as scores, so many that no count such as k exceeds them.
     n_pos = max([2, *(value for value in params.values() if isinstance(value, int))])
     if not problems and n_pos <= _LARGEST_TRY:  # a larger ranking would take long
         labels = [1] * n_pos + [0] * 2
         try:
             spec(labels, labels, **params)
         except ValueError as error:
-            problems += at((), [str(error)])
+            problems += at((), [str(error)])  # (): the place of the metric itself
     return problems

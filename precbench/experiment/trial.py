@@ -165,8 +165,7 @@ class Trial:  # a solver on a split of a data set, with all settings
     def description(self, data_sha256: str) -> dict[str, Any]:
         """Return everything that the numbers of the trial depend on; its hash is the trial's key.
 
-        Code counts by its versions: a number that moves without a new version fails a test
-        (tests/test_versions.py).
+        Code counts by versions: tests/test_versions.py fails if a number moves without a new one.
         """
         from precbench.solvers import SOLVERS, LinearRanker
 

@@ -42,8 +42,7 @@ class Calibration:
     def fit(cls, lists: Sequence[HeldOut], test_share: float) -> Self:
         """Fit curves to held-out lists, each with both classes.
 
-        Isotonic curves as by Zadrozny and Elkan (KDD 2002). Labels are smoothed as by Platt (1999),
-        so that no probability is 0 or 1.
+        Isotonic curves (Zadrozny and Elkan, KDD 2002); smoothed labels (Platt, 1999) avoid 0 and 1.
         """
         from sklearn.isotonic import IsotonicRegression
 
@@ -83,8 +82,7 @@ class Calibration:
     def hits(self, precisions: NDArray[np.float64], k: int, n_rows: int) -> Interval:
         """Return the expected hits in the first `k` rows of a list of `n_rows`, with an interval.
 
-        `precisions` holds the mean probability of the first k rows by the pooled curve, then by the
-        curve of each list.
+        `precisions`: mean probability of the first k rows by the pooled curve, then by each list's.
         """
         pooled, *single = precisions
         # The pooled curve gives the mean; the single curves, shifted to this mean, the variation.

@@ -37,8 +37,7 @@ def psi(before: ArrayLike, now: ArrayLike) -> float:
     Returns
     -------
     float
-        If both samples have one distribution, about 1 / n + 1 / m times a chi-square variable with
-        n_bins - 1 degrees of freedom.
+        For one distribution about 1 / n + 1 / m times chi-square of n_bins - 1 degrees of freedom.
     """
     old, new = np.asarray(before, dtype=np.float64), np.asarray(now, dtype=np.float64)
     half = (1 / old.sum() + 1 / new.sum()) / 2  # added to all shares

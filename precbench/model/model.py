@@ -104,8 +104,7 @@ class Model:
     training_rows : TrainingRows or None
         Hashes by which training rows are recognised in a list, see `profiled`.
     mean : ndarray of shape (n_features,) or None
-        Mean of the scaled training rows, with which `explain` compares; None if the scaling makes
-        this mean 0, and for trees.
+        Mean of the scaled training rows, for `explain`; None if it is 0 by scaling, and for trees.
 
     Examples
     --------

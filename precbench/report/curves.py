@@ -56,7 +56,7 @@ def precision_against_k(curves: pd.DataFrame, x: str, mark: float | None = None)
 def value_against_sweep(finals: pd.DataFrame, parameter: str) -> pd.DataFrame:
     """Summarise the final values of one solver by the swept parameter."""
     groups = finals[finals["value"].notna()].groupby(parameter, sort=False)["value"]
-    rows = [  # a table of one row for each swept value
+    rows = [  # a table of one row for each swept value; each split is a curve of one point
         _quartiles(parameter, np.array([x]), [np.array([value]) for value in values])
         for x, values in groups
     ]

@@ -246,7 +246,8 @@ def _roc_page(run: Run, dataset: str, sweep: str, read: "_Reader") -> _Page:
     def draw(figure: SubFigure, lines: _Lines) -> None:
         """Draw the full curves on the left, and the top of the list on the right."""
         full, top = figure.subplots(1, 2, sharey=True)
-        # The top ends at the first power of ten by which some solver finds half of the positives.
+        # The top ends at the first power of ten by which some solver finds half of the positives:
+        # `_decade_below` is the power below that rate; times 10 it is the power at or above.
         most = 10 * max(_decade_below(data["fpr"][data["median"] >= 0.5].min()), least)
         chance = np.append(0, np.geomspace(least, 1, 101))  # the diagonal
         for axes in (full, top):
@@ -299,7 +300,8 @@ def _roc_counts_page(run: Run, dataset: str, sweep: str, read: "_Reader") -> _Pa
     """Make the page of the first split's ROC in counts, the training set above the test set."""
     x, y = "false_positives", "true_positives"
     points = _curves_at(read("roc-counts.csv"), dataset, sweep)
-    data = _per_solver(run, points, lambda rows: rows.drop(columns="solver"))  # added there
+    # As they are: no statistics; `_per_solver` puts the column ``solver`` in again.
+    data = _per_solver(run, points, lambda rows: rows.drop(columns="solver"))
 
     def draw(figure: SubFigure, lines: _Lines) -> None:
         """Draw a row of panels for each part: full, and the first tenth of the negatives."""

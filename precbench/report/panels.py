@@ -23,9 +23,9 @@ def draw_panels(
 ) -> list[Axes]:
     """Draw the column ``value`` against the column `x`, and return the axes of the panels.
 
-    Each entry of the column `panel` has a panel, each entry of the column `curve` a colour, and
-    each key of `dashes`, a quantity, a line style; rows of other quantities are left out. `log`
-    names the logarithmic axes, `labels` are ``xlabel`` and ``ylabel``; one legend names all curves.
+    Each entry of the column `panel` has a panel, each entry of `curve` a colour, each entry of
+    ``quantity`` that is a key of `dashes` a line style; other rows are left out. `log` names the
+    logarithmic axes, `labels` are ``xlabel`` and ``ylabel``; one legend names all curves.
     Text in `x` or ``value`` is shown in the order of the table.
     """
     table = table[table["quantity"].isin(dashes)]

@@ -142,7 +142,8 @@ def _lay_out(figure: "Figure") -> None:
     """Fix the places of the parts, rounded, since their last bits differ between equal figures."""
     from matplotlib.transforms import Bbox
 
-    def rounded(place: Any) -> Any:  # in binary, as n/64 pixels of text may be a tie in decimals
+    # To 2**-30: text is measured in 1/64 pixel, and in decimals last bits would push exact halves.
+    def rounded(place: Any) -> Any:
         return np.round(place.get_points() * 2**30) / 2**30
 
     figure.draw_without_rendering()

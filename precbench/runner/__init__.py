@@ -74,8 +74,7 @@ def run_plan(
     """Run trials and yield each job and its status as it ends; the caller holds the store's lock.
 
     With more than one worker, times are marked as not comparable. `elsewhere`, such as
-    `precbench.runner.cluster.Cluster.run`, runs the jobs in place of local processes, and puts the
-    machine in their records.
+    `precbench.runner.cluster.Cluster.run`, runs jobs instead, and puts machines in their records.
     """
     from precbench.runner.dispatch import dispatch, run_here
     from precbench.runner.worker import Job, base_record

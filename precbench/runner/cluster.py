@@ -6,7 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -82,19 +82,20 @@ class Cluster:
                     future.add_done_callback(ended.put)
                 if not sent:
                     return
-                with suppress(queue.Empty):  # raised if no job ends in `_LOOK_SECONDS`
+                try:
                     future = ended.get(timeout=_LOOK_SECONDS)
+                except queue.Empty:  # no job has ended
+                    if any(self.client.processing().values()):  # the jobs in work, by worker
+                        last_active = time.monotonic()
+                    elif time.monotonic() > last_active + self.wait:
+                        raise PrecbenchError(
+                            f"no worker of the cluster {self.where} has been at work for "
+                            f"{self.wait:g} s; check the workers and repeat the command: it resumes"
+                        ) from None
+                else:
                     last_active = time.monotonic()
                     job = sent.pop(future)
                     yield job, _write_record(job, future)
-                    continue  # the check below is for the case that no job has ended
-                if any(self.client.processing().values()):  # the jobs in work, by worker
-                    last_active = time.monotonic()
-                elif time.monotonic() > last_active + self.wait:
-                    raise PrecbenchError(
-                        f"no worker of the cluster {self.where} has been at work for "
-                        f"{self.wait:g} s; check the workers and repeat the command, which resumes"
-                    )
 
     def _submit(self, job: Job, rows: dict[int, distributed.Future]) -> distributed.Future:
         """Send a job and return its future; rows sent for the first time are added to `rows`."""

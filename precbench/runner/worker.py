@@ -263,7 +263,7 @@ def _groups_of_shared_visits(
     groups: dict[tuple[Fourier | None, Hashable], list[int]] = {}
     for number, candidate in enumerate(candidates):
         visits = getattr(_solver(trial, trial.params_of(candidate)), "visits", None)
-        key = trial.with_features(candidate).fourier, (number if visits is None else visits)
+        key = trial.with_features(candidate).fourier, visits or ("alone", number)
         groups.setdefault(key, []).append(number)
     return [(fourier, numbers) for (fourier, _), numbers in groups.items()]
 

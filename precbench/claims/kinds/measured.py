@@ -92,7 +92,7 @@ class OrderClaim(MeasuredClaim):
     def _best(
         self, outcomes: Outcomes, solvers: Sequence[str], checkpoint: int | None, at: str
     ) -> pd.Series:
-        """Return by split the best value of the solvers; for "gap", minus the gap of two values."""
+        """Return by split the best (largest, see `_read`) value; for "gap" minus the gap of two."""
         columns = [self._read(outcomes, solver, checkpoint, at) for solver in solvers]
         by_split = pd.concat(columns, axis=1, join="inner")
         best = by_split.max(axis=1)
@@ -269,5 +269,5 @@ class FactClaim(Claim):
             "positives_per_fold": shape["positives"] / outcomes.run.folds,
         }
         value = float(values[self.of])
-        verdict = self.judged(agrees(parse_printed(self.printed), value))
-        return self.ledger_row(*verdict, measured=f"{value:.8g}", runs=1)
+        verdict, deviations = self.judged(agrees(parse_printed(self.printed), value))
+        return self.ledger_row(verdict, deviations, measured=f"{value:.8g}", runs=1)

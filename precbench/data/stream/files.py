@@ -70,8 +70,7 @@ def open_stream(
     buffer_bytes : int
         Size of the shuffle buffer in memory.
     dtype : {"float64", "float32"}
-        Type of the values as they are read; with float32 the buffer holds twice as many rows, so
-        that a random order is another one.
+        Type of the values as read; with float32 a buffer of twice the rows: another random order.
 
     Returns
     -------

@@ -276,14 +276,14 @@ class RowStream:
             yield spans, np.concatenate(kept_rows)
 
     def _dense_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
-        """Yield X and y of full buffers, all in one array, which later passes reuse.
+        """Yield X and y of full buffers, views of one array: each is valid until the next one.
 
-        To reuse memory is faster than to ask for more; pages that are never filled take no memory.
+        `runs`: ranges of block numbers. To reuse the array is fast; unfilled pages take no memory.
         """
         n_rows, full = int(self.source.starts[-1]), self._rows_per_buffer
         longest_block = int(np.diff(self.source.starts).max())
         shape = (min(n_rows, full + longest_block), self.source.n_features)  # a block may run over
-        spare = self._spare_buffers
+        spare = self._spare_buffers  # taken out, so that a second pass at the same time has its own
         buffer = spare.pop() if spare else np.empty(shape, self.source.dtype)
         labels = np.empty(len(buffer))
         n = 0  # rows in the buffer

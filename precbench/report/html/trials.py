@@ -36,8 +36,7 @@ def trial_groups(run: Run) -> list[TrialGroup]:
 
 def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) -> TrialGroup:
     """Lay out the final values of a solver, one row per trial and one column per metric."""
-    # `finals` has a row for each trial and metric, with the value of the metric and, alike in all
-    # rows of a trial, how the trial went.
+    # `finals` has a row for each trial and metric: its value and, alike in all, how the trial went.
     points = run.sweep_points
     # By trial, as (number of the point, split, seed): any row of the trial, and values by metric.
     trials: dict[tuple[int, int, int], dict[Any, Any]] = {}
