@@ -61,8 +61,8 @@ class TopPush(LinearRanker):
     Notes
     -----
     The minimiser is w = 0, whatever C, where the mean of the positives is a weighted mean of the
-    negatives with no weight above 1/K; for K = 1 in their convex hull, as mostly on large sets
-    with few features. What ranks there is an iterate on the way, and `max_iter` decides which.
+    negatives with no weight above 1/K: for K = 1, where it lies in their convex hull, as it does on
+    most large sets with few features. What ranks there is an iterate, which `max_iter` decides.
 
     References
     ----------
