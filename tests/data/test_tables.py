@@ -426,6 +426,9 @@ def test_rows_without_a_label_are_the_list(rows, in_this_process, monkeypatch):
     message = refused(fit, "91 label 29 open both-ranked.csv").removeprefix("precbench: ")
     succeed(*shlex.split(message.partition("this would be accepted: ")[2])[1:])
     assert Path("both-ranked.csv").is_file()
+    for label, what in (("yes", "yes class"), (None, "missing class")):  # no row of another class
+        single = written(rows.assign(y=rows["y"].where(rows["y"] == label)), "single.csv")
+        refused(["fit", single, *given, *model, "--save", "m.npz", "--open", "s.csv"], what)
     succeed("fit", written(known, "known.csv"), *given, *model, "--save", "alone.npz")
     alone = ["--id", ",".join(ids), "--probability"]
     expected = succeed("score", "alone.npz", written(open_rows, "open.csv"), *alone).stdout
@@ -603,6 +606,8 @@ TEXTS = {
     "a nul": (CSV.replace("0.", "0\0.", 1), "'x' 1"),
     "shift-jis": (text(x=np.resize(["東京", "大阪"], N_ROWS)).encode("shift-jis"), "encoding"),
     "a page": ("<html><table><tr><td>x</td></tr></table></html>\n", "rows"),
+    "a mark or nothing": (text(y=np.resize(["X", None], N_ROWS)), "2 0 blanks X"),
+    "no or nothing": (text(y=np.resize(["no", None], N_ROWS)), "2 1 blanks no"),
     "labels in words": (text(y=np.resize(["No", "Yes"], N_ROWS)), "positive No Yes"),
 }  # fmt: skip
 TABLES = {
@@ -613,6 +618,7 @@ TABLES = {
     "a word among numbers": (having(x=["n/a", *ROWS["x"][1:]]), "'x' 1"),
     "a gap": (having(x=[None, *ROWS["x"][1:]]), "'x' 1 missing"),
     "nothing": (having(x=None), "'x' drop"),
+    "no labels": (having(y=None), "1 label Excel"),
     "dates": (having(x=pd.date_range("2024-01-01", periods=N_ROWS).repeat(2)[:N_ROWS]), "dates"),
     "times of day": (having(x=[time(i % 24) for i in range(N_ROWS)]), "'x' categorical"),
     "an identifier": (having(x=np.arange(N_ROWS)), "'x' --id"),

@@ -18,6 +18,7 @@ from precbench.text import count
 Label = str | float
 _MOST_LABELS = 10  # among which the positive one may be
 _POSITIVE = ("1", "yes", "y", "true", "t", "positive", "pos")
+_NEGATIVE = ("0", "-1", "no", "n", "false", "f", "negative", "neg")
 
 
 def signs(
@@ -32,7 +33,8 @@ def signs(
     `positive` may be left out for the labels 0 and 1, or -1 and 1. With `one_class` all labels may
     be equal, as in a month without hits.
     """
-    codes, distinct = _factorised(labels, where, "label")  # distinct[codes] are the labels
+    # distinct[codes] are the labels. Where hits are only counted (`one_class`), no row is ranked.
+    codes, distinct = _factorised(labels, where, "label", can_rank=not one_class)
     words = {*labels.map(str).str.strip().str.lower()}
     if words & {"true", "false"} and words & {"0", "1", "0.0", "1.0"}:
         warnings.warn(
@@ -43,8 +45,8 @@ def signs(
     counts = np.bincount(codes)
     positives = [positive] if isinstance(positive, str | int | float) else positive
     # If all labels are equal, their sign is known from `positive`, or from a usual 1, 0 or -1.
-    is_known = positives is not None or canonical(distinct[0]) in (-1, 0, 1)
-    if one_class and len(distinct) == 1 and is_known:
+    is_single = one_class and len(distinct) == 1
+    if is_single and (positives is not None or canonical(distinct[0]) in (-1, 0, 1)):
         is_hit = canonical(distinct[0]) in map(canonical, positives or [1])
         warnings.warn(
             f"{where}: every label is {listed(distinct)}, so all rows count as "
@@ -76,6 +78,9 @@ def are_positive(
     """Return whether each distinct label is positive; `counts` has the number of rows of each."""
     names = [canonical(label) for label in labels]
     counts = np.ones(len(labels), dtype=np.intp) if counts is None else counts
+    if len(names) < 2:
+        found = listed(labels) or "missing"
+        raise InputError(f"{where}: every label is {found}; add rows of another class")
     if positive is None:
         if not set(names) <= {-1, 0, 1} or len(names) > 2:
             raise TableError(
@@ -85,8 +90,6 @@ def are_positive(
             )
         positive = [1]
     given = {canonical(label): label for label in positive}  # as spelled in the option
-    if len(names) == 1:
-        raise InputError(f"{where}: every label is {listed(labels)}; add rows of another class")
     if unknown := [label for name, label in given.items() if name not in names]:
         raise TableError(
             where,
@@ -227,26 +230,35 @@ def ambiguous(values: pd.Series, notations: Sequence[str | None], where: str) ->
     return TableError(where, f"{place}: {value!r} can be {choices}; set one", column=name)
 
 
-def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.intp], list[object]]:
+def _factorised(
+    values: pd.Series, where: str, what: str, *, can_rank: bool = False
+) -> tuple[NDArray[np.intp], list[object]]:
     # Return a code for each row, one for all spellings of a value, and the first spelling by code.
     codes, distinct = pd.factorize(values.astype(object))
+    merged, names = pd.factorize(np.array([canonical(value) for value in distinct], dtype=object))
     if (missing := codes < 0).any():
         n, rows = int(missing.sum()), values.index[missing] + 1
+        remedy: tuple[str, object] | None = None
         others = f" (as in {count(n - 1, 'other row')})" if n > 1 else ""
-        if what != "label":
-            raise InputError(
-                f"{where}: row {rows[0]}: the {what} is missing{others}; fill it in, or remove the "
-                "row"
-            )
-        may_be_total = n == 1 and missing[-1]  # only the last row
+        if len(names) == 0:
+            advice = f"write each {what}, or, if the column has formulas, save the file with Excel"
+        elif len(names) == 1 and what == "label":
+            known = listed(distinct[:1]).strip()
+            other = 1 if known.lower() in _NEGATIVE else 0
+            advice = f"write {other} there if blanks do not mean {known}, else remove such rows"
+        elif not can_rank:
+            advice = "fill it in, or remove the row"
+        elif n == 1 and missing[-1]:  # only the last row
+            advice = "remove such rows, as of totals, or rank them with --open"
+        else:
+            advice = "remove such rows, or rank them with --open"
+            remedy = "open_list", f"{Path(where).stem}-ranked.csv"
         raise TableError(
             where,
-            f"row {rows[0]}: the label is missing{others}; remove such rows"
-            f"{', as of totals' if may_be_total else ''}, or rank them with --open",
+            f"row {rows[0]}: the {what} is missing{others}; {advice}",
             column=str(values.name),
             place=f"row {rows[0]}",
             rows=rows,
-            remedy=None if may_be_total else ("open_list", f"{Path(where).stem}-ranked.csv"),
+            remedy=remedy,
         )
-    merged = pd.factorize(np.array([canonical(value) for value in distinct], dtype=object))[0]
     return merged[codes], [*distinct[np.unique(merged, return_index=True)[1]]]
