@@ -146,15 +146,21 @@ def require_unique(values: pd.Series, where: str) -> None:
 
 
 def require_same_rows(X: Any, **columns: Any) -> None:
-    """Refuse as `columns` the name of a column, and a Series with the index of X out of order."""
+    """Refuse as `columns` the name of a column, and a Series whose index is not that of X."""
     for name, values in columns.items():  # values will be taken by places, not by the index
         if isinstance(values, str):
             raise InputError(f"{name} must be one value per row, found {values!r}; give an array")
-        are_indexed = isinstance(X, pd.DataFrame) and isinstance(values, pd.Series)
-        if are_indexed and not values.index.equals(X.index) and set(values.index) == set(X.index):
-            raise InputError(
-                f"{name} has the index of X in another order; give {name}.loc[X.index]"
-            )
+        is_named = isinstance(X, pd.DataFrame) and isinstance(values, pd.Series)
+        if is_named and len(X) == len(values) and not values.index.equals(X.index):
+            indexes = X.index, values.index
+            # Rows of an array are counted from 0, and pair with rows of any names.
+            is_counted = any(index.equals(pd.RangeIndex(len(X))) for index in indexes)
+            are_slices = all(isinstance(index, pd.RangeIndex) for index in indexes)
+            if are_slices or not is_counted or {*X.index} == {*values.index}:
+                raise InputError(
+                    f"{name} has another index than X; give {name}.loc[X.index], or "
+                    f"{name}.to_numpy() if its rows are in the order of X"
+                )
 
 
 def order_in_time(
