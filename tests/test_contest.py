@@ -479,7 +479,7 @@ def test_too_few_positives_are_refused_before_training(work_folder):
     ({"n_jobs": 0}, "n_jobs 1 -1 0"), ({"y": "eight"}, "y row 'eight'"),
     ({"X": pd.DataFrame({"a": range(30)}), "groups": pd.Series({29 - i: i for i in range(30)})},
      "groups X groups.loc[X.index]"),
-    ({"X": pd.DataFrame({"a": range(40)})[10:], "y": pd.Series([0, 1] * 20)[:30]}, "y.loc[X.index]"),
+    ({"X": pd.DataFrame({"a": range(40)})[10:], "y": pd.Series([0, 1] * 15)}, "y.loc[X.index]"),
     ({"X": pd.DataFrame({"a": range(30)}, [*range(1, 30, 2)] * 2),
       "y": pd.Series([0, 1] * 15, range(9, 39))}, "y X y.loc[X.index]"),
 ])  # fmt: skip

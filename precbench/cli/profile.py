@@ -43,7 +43,7 @@ def profile(options: ProfileOptions) -> int:
     console = screen(quiet=options.as_json)
     options.checked_worth()  # refuses what compare would refuse
     own = options.table()
-    profiled = profile_table(own, options.reading, options.allow or ())
+    profiled = profile_table(own, options.reading, options.allow or (), options.gain_column)
     n_rows, n_pos, n_copies, columns, table_error = profiled.values()  # of keys in this order
     rows = f"{one_line(options.file.name)}: {n_rows:,} rows"
     rows += "" if n_pos is None else f", {n_pos:,} positive ({n_pos / n_rows:.2%})"

@@ -319,7 +319,10 @@ def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bo
     numbers = content.numbers
     is_no_number = np.isnan(numbers) & present
     if not is_no_number.any():
-        refuse(values, np.isinf(numbers), "is not a finite number; correct it", where, drop=True)
+        may_drop = option != "numeric"  # the column is not needed
+        refuse(
+            values, np.isinf(numbers), "is not a finite number; correct it", where, drop=may_drop
+        )
         unit = _unit(values, numbers, where) if content.notation else ""
         return Column(name, notation=content.notation, unit=unit)
     if option == "numeric":

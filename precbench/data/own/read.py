@@ -204,17 +204,20 @@ def _identity(own: OwnTable, options: dict[str, Any]) -> str:
 
 
 def read_amounts(table: OwnTable, column: str, option: str) -> NDArray[np.float64]:
-    """Return the numbers of the column that an option names; refuse numbers below 0."""
+    """Return the numbers of the column that an option names; refuse gaps and numbers below 0."""
     if table.frame is None:
         raise InputError(f"{table.path}: the file has no named columns; leave out {option}")
-    table.column(column)  # raises if there is no such column
-    encoding = Encoding.learn(table, [column], numeric=[column])
-    numbers = encoding.encode(table.frame, table.where)[:, 0]
+    is_missing = table.column(column).isna().to_numpy()  # raises if there is no such column
+    numbers = np.full(len(is_missing), -1.0)
+    if not is_missing.any():
+        encoding = Encoding.learn(table, [column], numeric=[column])
+        numbers = encoding.encode(table.frame, table.where)[:, 0]
     if (numbers < 0).any():
-        i = int(np.argmax(numbers < 0))
-        raise InputError(
-            f"{table.path}: column {column!r}, row {table.frame.index[i] + 1}: {option} takes "
-            f"numbers of at least 0, found {numbers[i]:g}; correct the value"
+        i = int(np.argmax(is_missing if is_missing.any() else numbers < 0))
+        raise TableError(
+            table.where,
+            f"column {column!r}, row {table.frame.index[i] + 1}: {option} takes numbers of at "
+            f"least 0, found {'no value' if is_missing[i] else f'{numbers[i]:g}'}; correct it",
         )
     return numbers
 
