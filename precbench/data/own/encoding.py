@@ -350,6 +350,10 @@ def _learn_text(
     most = MOST_CATEGORIES if len(texts) > 2 * n_distinct else _FEW_CATEGORIES
     text_share = is_text.sum() / present.sum()
     is_mostly_text = text_share > 0.5
+    are_signs = values[is_text].map(str).str.fullmatch(r"\\N|\W+").all()  # such as - and ?
+    if are_signs and text_share < (0.5 if takes_text else 1):
+        what = "is not a number; leave the cell empty if the value is missing"
+        refuse(values, is_text, what, where)
     if is_mostly_text:
         column = _learn_categories(values, most, where)  # raises if there are too many
         if takes_text:
