@@ -84,7 +84,7 @@ def columns_table(columns: Sequence[dict[str, Any]], title: str) -> Table:
 
 
 def _outlook(options: ProfileOptions, own: "OwnTable") -> str:
-    """Return a sentence about what compare would train on this table, and for how long."""
+    # Return a sentence about what compare would train on this table, and for how long.
     from precbench.advice.compare import cores, prepare
     from precbench.runner.cost import expected_seconds
     from precbench.store import Store

@@ -137,8 +137,8 @@ def _amount(value: object, decimal: str) -> float:
     scientific = f"[0-9]+{fraction}[Ee][+-]?[0-9]{{1,3}}"
     if not re.fullmatch(rf"[+-]?({whole}{fraction}(\s*%)?|{scientific})", bare):
         return np.nan
-    plain = re.sub(rf"{thousands}|\s", "", bare).replace(",", ".")
-    return float(plain.replace("%", "e-2"))  # 9.75 % is 0.0975
+    # 9.75 % is 0.0975
+    return float(re.sub(rf"{thousands}|\s", "", bare).replace(",", ".").replace("%", "e-2"))
 
 
 def texts_of(values: pd.Series, where: str) -> NDArray[np.object_]:

@@ -19,12 +19,9 @@ _MARKS = {".": "decimal point", ",": "decimal comma"}  # a date format stands fo
 
 
 def profile_table(
-    source: Source,
-    reading: Mapping[str, Any],
-    allow: Sequence[str] = (),
-    gain_column: str | None = None,
+    source: Source, reading: Mapping[str, Any], allow: Sequence[str] = (), gains: str | None = None
 ) -> dict[str, Any]:
-    """Describe a table, read with the given options of `read_own_file`, and a column of gains.
+    """Describe a table, read with the given options of `read_own_file`; `gains` is a column.
 
     Return ``rows``, ``duplicates`` of earlier rows, ``positives`` (None if the labels are unknown),
     ``columns`` (see `profile_columns`), and ``refusal``: the error of reading the table, or None.
@@ -33,8 +30,8 @@ def profile_table(
     positives, columns = profile_columns(own, reading)
     refusal, table = None, own.frame
     try:
-        if gain_column is not None:  # read only for the errors
-            read_amounts(own, gain_column, "--gain-column")
+        if gains is not None:  # read only for the errors
+            read_amounts(own, gains, "--gain-column")
         read_own_file(own, **reading, allow=allow)
     except TableError as error:
         refusal = error
