@@ -75,7 +75,9 @@ def check_labels(
     names = [canonical(label) for label in labels]
     likely = _likely_positive(labels, counts)
     if len(names) < 2:
-        raise InputError(f"{where}: every label is {listed(labels) or 'missing'}; add other rows")
+        raise InputError(
+            f"{where}: every label is {listed(labels) or 'missing'}; add rows of another class"
+        )
     if positive is None and (not set(names) <= {-1, 0, 1} or len(names) > 2):
         what = f"name the positive label (positive), one of {listed(labels)}"
         raise TableError(where, what, remedy=likely)
@@ -245,9 +247,9 @@ def _factorised(
             other = int(names[0] == 0)  # any label of the other class: 0, or 1 beside 0
             advice = f"write {other} where a blank is not {listed(names)}, or remove such rows"
         elif can_rank:
-            advice = "remove such rows, as of totals, or rank them with --open"
-            may_be_total = n == 1 and missing[-1]  # the last row alone
-            remedy = None if may_be_total else ("open_list", f"{Path(where).stem}-ranked.csv")
+            totals = ", as of totals" if n == 1 and missing[-1] else ""  # the last row alone
+            advice = f"remove such rows{totals}, or rank them with --open"
+            remedy = None if totals else ("open_list", f"{Path(where).stem}-ranked.csv")
         name, place = str(values.name), f"row {rows[0]}"
         text = f"{place}: the {what} is missing{others}; {advice}"
         raise TableError(where, text, column=name, place=place, rows=rows, remedy=remedy)
