@@ -479,6 +479,8 @@ def test_too_few_positives_are_refused_before_training(work_folder):
     ({"n_jobs": 0}, "n_jobs 1 -1 0"), ({"y": "eight"}, "y row 'eight'"),
     ({"X": pd.DataFrame({"a": range(30)}), "groups": pd.Series({29 - i: i for i in range(30)})},
      "groups X groups.loc[X.index]"),
+    ({"X": pd.DataFrame({"a": range(40)})[10:], "y": pd.Series([0, 1] * 15)}, "y.loc[X.index]"),
+    ({"X": pd.DataFrame(index=["a"] * 30), "y": pd.Series(0, ["b"] * 30)}, "y.loc[X.index]"),
 ])  # fmt: skip
 def test_what_python_refuses(changes, says):
     rows = {"X": np.arange(60.0).reshape(30, 2), "y": [0, 1] * 15, "k": 2, **changes}

@@ -179,7 +179,9 @@ def test_the_order_of_tied_rows_does_not_count(here, tmp_path):
     assert not found[0]["hits"].is_integer() and "tied at the end" in text
 
 
-@pytest.mark.parametrize(("label", "verdict", "hits"), [("no", "fewer", 0), ("yes", "more", 40)])
+@pytest.mark.parametrize(("label", "verdict", "hits"), [
+    ("no", "fewer", 0), ("Yes", "fewer", 0), ("yes", "more", 40),
+])  # fmt: skip
 def test_a_month_without_hits_has_a_verdict(here, tmp_path, label, verdict, hits):
     """And one of hits only; the AUC alone is not defined. A job notices by the exit code."""
     drawn(200, 4).assign(y=label).to_csv(tmp_path / "june.csv", index=False)
@@ -188,6 +190,7 @@ def test_a_month_without_hits_has_a_verdict(here, tmp_path, label, verdict, hits
     command = ["evaluate", "good.npz", tmp_path / "june.csv", *LABELS]
     done = invoke(*command, "--k", "40", "--fail-below", "5")
     assert done.exit_code == (5 if hits == 0 else 0) and verdict in done.stdout
+    assert ("letter case" in done.stderr) == (label == "Yes")
     assert f"every label is {label}" in done.stderr  # the name of the positive one may be wrong
     assert invoke(*command[:-2], "--k", "40").stdout == done.stdout  # as the model has it
     drawn(200, 4).assign(y="No").to_csv(tmp_path / "june.csv", index=False)

@@ -352,6 +352,12 @@ def test_wrong_options_are_refused(payments, monkeypatch):
         refused([*fit, *more], places)
     refused(["compare", "payments.csv", *GIVEN, *more], places)
     refused(["fit", "owed.csv", *GIVEN, "--save", "x.npz", "--gain-column", "amount"], "amount row")
+    for value in ("", "inf", "so"):  # no command is proposed
+        pd.read_csv("payments.csv").assign(gain=[value] + ["7"] * 1199).to_csv("own.csv")
+        gains = ["own.csv", *GIVEN[:2], "--missing", "median", "--gain-column", "gain"]
+        told = refused(["fit", *gains, "--save", "x.npz"], f"'gain' row 1 {value or 'value'}")
+        told += json.loads(succeed("profile", *gains, "--json").stdout)["refusal"]
+        assert "accepted" not in told and told.count("row 1:") == 2
     refused(["compare", "rows.npz", "--gain-column", "amount"], "rows.npz --gain-column")
     succeed("fit", "payments.csv", *GIVEN, "--save", "old.npz")
     replace(Model.load("old.npz"), calibration=None).save("old.npz")

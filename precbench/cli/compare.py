@@ -163,7 +163,7 @@ def compare(options: CompareOptions) -> int:
 
 
 def _size_in_words(contest: "Contest") -> str:
-    """Return in words how many rows, features, positives, groups, methods and splits there are."""
+    # Return in words how many rows, features, positives, groups, methods and splits there are.
     n_rows, n_features = contest.dataset.X.shape
     n_pos, experiment = contest.dataset.n_pos, contest.experiment
     ids = contest.dataset.groups  # the group of each row, or None
@@ -176,7 +176,7 @@ def _size_in_words(contest: "Contest") -> str:
 
 
 def _next_command(options: CompareOptions, k: int) -> str:
-    """Return the command to type next: score with the saved model, or else compare with --save."""
+    # Return the command to type next: score with the saved model, or else compare with --save.
     if not options.save:
         return options.line("compare", [("save", "model.npz"), ("as_json", False)])  # no JSON
     words = ["precbench", "score", str(options.save), f"NEW{options.file.suffix}", "--top", str(k)]

@@ -124,7 +124,7 @@ def evaluate(
 def _scores(
     model: "Model", encoding: "Encoding", path: Path, options: FileLayout
 ) -> tuple[NDArray[np.float64], int]:
-    """Return the scores of the rows of a file, and how many rows the model was trained on."""
+    # Return the scores of the rows of a file, and how many rows the model was trained on.
     parts, n_known = list[NDArray[np.float64]](), 0
     for X, _ in read_new_blocks(path, encoding, **options.layout):  # _: no columns are kept
         parts.append(model.decision_function(X, n_jobs=-1))
@@ -133,7 +133,7 @@ def _scores(
 
 
 def _listing_probabilities(scores: NDArray[np.float64], length: int) -> NDArray[np.float64]:
-    """Return the probability of each row to be on the list, if tied rows are in random order."""
+    # Return the probability of each row to be on the list, if tied rows are in random order.
     above, tied, n_places = split_at(scores, length)  # n_places: left for tied rows
     listed = np.zeros(len(scores))
     listed[above] = 1
@@ -163,7 +163,7 @@ def _compare_lists(
 
 
 def _comparison_in_words(comparison: dict[str, Any]) -> str:
-    """Describe what `_compare_lists` returns, with the verdict at the level of 5 %."""
+    # Describe what `_compare_lists` returns, with the verdict at the level of 5 %.
     n_own, n_other, p = (comparison[name] for name in ("own", "others", "p"))
     difference = f"significantly {'more' if n_own > n_other else 'fewer'}"
     return (

@@ -104,7 +104,8 @@ class OwnRows(FileLayout):
         ),
     ] = None
     drop: Annotated[
-        list[str] | None, _file_option(help="Column to leave out of the features; repeatable.")
+        list[str] | None,
+        _file_option(help="Columns to leave out of the features, such as zip,product; repeatable."),
     ] = None
     id: Annotated[
         list[str] | None,
@@ -251,11 +252,9 @@ class OwnRows(FileLayout):
             elif text not in (columns := values[name] or []):
                 values[name] = [*(column for column in columns if column != "error"), text]
         left_out = {*(values["drop"] or ()), *(values["id"] or ())}  # columns that are no features
-        for name in ("categorical", "numeric"):
-            values[name] = [c for c in values[name] or () if c not in left_out] or None
-        for name in ("id", "categorical", "numeric"):  # one option names all columns: zip,product
-            if values[name] and not any("," in column for column in values[name]):
-                values[name] = [",".join(values[name])]
+        for name in _COLUMN_LISTS:  # one option names all columns: zip,product
+            kept = [c for c in values[name] or () if name in ("drop", "id") or c not in left_out]
+            values[name] = kept if "," in "".join(kept) else [",".join(kept)] if kept else None
         return values
 
     def line(self, command: str, changes: Iterable[tuple[str, object]] = ()) -> str:

@@ -42,7 +42,7 @@ def profile(options: ProfileOptions) -> int:
     console = screen(quiet=options.as_json)
     options.checked_worth()  # refuses what compare would refuse
     own = options.table()
-    profiled = profile_table(own, options.reading, options.allow or ())
+    profiled = profile_table(own, options.reading, options.allow or (), options.gain_column)
     n_rows, n_pos, n_copies, columns, table_error = profiled.values()  # of keys in this order
     rows = f"{one_line(options.file.name)}: {n_rows:,} rows"
     rows += "" if n_pos is None else f", {n_pos:,} positive ({n_pos / n_rows:.2%})"
@@ -83,7 +83,7 @@ def columns_table(columns: Sequence[dict[str, Any]], title: str) -> Table:
 
 
 def _outlook(options: ProfileOptions, own: "OwnTable") -> str:
-    """Return a sentence about what compare would train on this table, and for how long."""
+    # Return a sentence about what compare would train on this table, and for how long.
     from precbench.advice.compare import cores, prepare
     from precbench.runner.cost import expected_seconds
     from precbench.store import Store

@@ -76,7 +76,7 @@ def show(
 
 
 def _show_model(path: str, as_json: bool) -> None:
-    """Print what a model is and its quality, if measured; in words, or as JSON."""
+    # Print what a model is and its quality, if measured; in words, or as JSON.
     from precbench.advice.importance import importance_table
     from precbench.advice.quality import describe_quality, quality_of
     from precbench.model.model import Model
@@ -131,7 +131,7 @@ def _kind(model: "Model") -> str:
 
 
 def _provenance_in_words(provenance: _Provenance) -> str:
-    """Describe when a model was fitted, to how many rows, and by which column rows are weighted."""
+    # Describe when a model was fitted, to how many rows, and by which column rows are weighted.
     parts = [f"on {provenance.fitted}"] if provenance.fitted else []
     if provenance.rows is not None and provenance.positives is not None:
         parts.append(f"to {provenance.rows:,} rows, {provenance.positives:,} positive")
@@ -140,7 +140,7 @@ def _provenance_in_words(provenance: _Provenance) -> str:
 
 
 def _columns(model: "Model") -> list[str]:
-    """Describe the first columns of the file that a model was fitted to, a column in each line."""
+    # Describe the first columns of the file that a model was fitted to, a column in each line.
     if model.encoding is None:
         return ["unnamed, of arrays in Python"]
     columns = model.encoding.columns
@@ -152,7 +152,7 @@ def _columns(model: "Model") -> list[str]:
 
 
 def _column(column: Column) -> str:
-    """Describe what a column holds, and what replaces its missing values."""
+    # Describe what a column holds, and what replaces its missing values.
     content = "number"
     if column.origin is not None:
         content = f"days since {column.origin}"
@@ -167,7 +167,7 @@ def _by_weight(model: "Model") -> "list[Member]":  # the heaviest member first
 
 
 def _most_used(model: "Model") -> str:
-    """List the features with the largest weights; for trees, the features with the most splits."""
+    # List the features with the largest weights; for trees, the features with the most splits.
     names = model.encoding and model.encoding.feature_names
     if not names or model.members or model.random_features is not None:  # no weights of columns
         return ""

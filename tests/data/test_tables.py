@@ -283,8 +283,10 @@ def test_sheets_as_excel_has_them(rows):
     for line in [["branch", "sum", "y"], ["a", 1, 0], [None, 2, 1], ["b", 3, 1]]:
         book.active.append(line)
     book.active["D1"], book.active["D2"] = "twice", "=2*B2"
+    book.active.row_dimensions[3].hidden = True
     book.save("formula.xlsx")
-    unreadable("formula.xlsx", "'twice' formulas Excel", label="y", drop=["branch"])
+    with warns(UserWarning, "formula.xlsx 1 hidden"):
+        unreadable("formula.xlsx", "'twice' formulas Excel", label="y", drop=["branch"])
     book.active.merge_cells("A2:A3")
     book.save("merged.xlsx")
     unreadable("merged.xlsx", "merged.xlsx A2:A3 merged", label="y")
@@ -426,6 +428,8 @@ def test_rows_without_a_label_are_the_list(rows, in_this_process, monkeypatch):
     message = refused(fit, "91 label 29 open both-ranked.csv").removeprefix("precbench: ")
     succeed(*shlex.split(message.partition("this would be accepted: ")[2])[1:])
     assert Path("both-ranked.csv").is_file()
+    none = ["fit", written(rows.assign(y=None), "none.csv"), *fit[2:], "--open", "open.csv"]
+    refused(none, "label missing")
     succeed("fit", written(known, "known.csv"), *given, *model, "--save", "alone.npz")
     alone = ["--id", ",".join(ids), "--probability"]
     expected = succeed("score", "alone.npz", written(open_rows, "open.csv"), *alone).stdout
@@ -571,6 +575,7 @@ def text(**columns):
     return having(**columns).to_csv(index=False)
 
 
+POINT = "numbers (decimal point)"
 # What the column x holds where the file can be read, else words of the refusal.
 TEXTS = {
     "bom": ("\ufeff" + CSV, "numbers"), "crlf": (CSV.replace("\n", "\r\n"), "numbers"),
@@ -585,12 +590,14 @@ TEXTS = {
     "names again": (CSV + CSV, "only: names, units totals 'x' 61 'z'"),
     "units below the names": (CSV.replace("y", "y\nkm,s,"), "only: 'x' 1 'km' 'z' 's' 'y'"),
     "two tables": (CSV + "\nsummary,count\nrows,120\n", "'x' 'summary'"),
-    "thousands by blanks": (text(x=lambda v: f"{v * 1234.56:,.2f}".replace(",", " ")),
-     "numbers (decimal point)"),
-    "thousands by apostrophes": (text(x=lambda v: f"{v * 1234.56:,.1f}".replace(",", "'")),
-     "numbers (decimal point)"),
-    "euros": (text(x=lambda v: f"{v:.2f} €"), "numbers (decimal point)"),
-    "a typeset minus": (text(x=lambda v: f"{v}".replace("-", "\u2212")), "numbers (decimal point)"),
+    **{f"thousands by {c!r}": (text(x=lambda v, c=c: f"{v * 1234.56:,.2f}".replace(",", c)), POINT)
+       for c in " '\u2009"},
+    **{form: (text(x=lambda v, form=form: form.format(abs(v))), POINT)
+       for form in ("CHF {:.2f}", "{:.2f} €", "({:.2f})", "{:.2f}-", "- {:.2f}", "{:.2f} EUR")},
+    "exponents": (text(x=lambda v: f"{v:.3E}".replace(".", ",")), "numbers (decimal comma)"),
+    "grades": (text(x=np.resize(["1-", "2", "2-", "3"], N_ROWS)), "'x' categorical"),
+    **{word: (text(x=[word, *ROWS["x"][1:]]), "'x' 1 empty") for word in ("-", "\\N")},
+    "a typeset minus": (text(x=lambda v: f"{v}".replace("-", "\u2212")), POINT),
     "units": (text(x=lambda v: f"{v:.1f} kg"), "'x' drop"),
     "percent signs": (text(x=lambda v: f"{v:.2%}" if v > 0 else "0"), "numbers (decimal point)"),
     "some percent signs": (text(x=["5%", *ROWS["x"][1:]]), "'x' 1 '5%' none"),
@@ -603,6 +610,8 @@ TEXTS = {
     "a nul": (CSV.replace("0.", "0\0.", 1), "'x' 1"),
     "shift-jis": (text(x=np.resize(["東京", "大阪"], N_ROWS)).encode("shift-jis"), "encoding"),
     "a page": ("<html><table><tr><td>x</td></tr></table></html>\n", "rows"),
+    **{f"{mark} or nothing": (text(y=np.resize([mark, None], N_ROWS)), f"2 0 blank {mark},")
+       for mark in ("X", "no")},
     "labels in words": (text(y=np.resize(["No", "Yes"], N_ROWS)), "positive No Yes"),
 }  # fmt: skip
 TABLES = {
@@ -613,6 +622,7 @@ TABLES = {
     "a word among numbers": (having(x=["n/a", *ROWS["x"][1:]]), "'x' 1"),
     "a gap": (having(x=[None, *ROWS["x"][1:]]), "'x' 1 missing"),
     "nothing": (having(x=None), "'x' drop"),
+    "no labels": (having(y=None), "1 label Excel"),
     "dates": (having(x=pd.date_range("2024-01-01", periods=N_ROWS).repeat(2)[:N_ROWS]), "dates"),
     "times of day": (having(x=[time(i % 24) for i in range(N_ROWS)]), "'x' categorical"),
     "an identifier": (having(x=np.arange(N_ROWS)), "'x' --id"),

@@ -22,8 +22,8 @@ OTHER_DATE = (  # begins like 31.5.2024, 2024/5/31, 5/31/24, 31.05.24, 31-May-24
 _FORMATS = ("%m/%d/%Y", "%d/%m/%Y", "%m-%d-%Y", "%d-%m-%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y.%m.%d")
 _TIMES = ("", " %H:%M", " %H:%M:%S")
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
-CURRENCY = r"[$€£¥₹]"
-_BLANKS = " \u00a0\u202f"
+CURRENCY = r"(?:[$€£¥₹]|AUD|CAD|CHF|CNY|CZK|DKK|EUR|GBP|INR|JPY|NOK|PLN|SEK|USD)"
+_BLANKS = " \u00a0\u2007\u2009\u202f"
 EXAMPLE = datetime(2024, 5, 31)  # of a date, in messages
 
 
@@ -128,15 +128,17 @@ def _amount(value: object, decimal: str) -> float:
         return float(value)
     thousands = f"[{',' if decimal == '.' else '.'}'’{_BLANKS}]"  # any of these separators
     signed = str(value).strip().replace("\u2212", "-")  # with an ASCII minus sign
+    # (8.14) and 8.14- are -8.14; 2- may be a mark at school
+    signed = re.sub(r"^\((.+)\)$|^(.+[.,]\d+)-$", r"-\1\2", signed)
     # Drop a currency before or behind the number, and keep the sign, which may precede it.
-    bare = re.sub(rf"^([+-]?)\s*{CURRENCY}\s*|\s*{CURRENCY}$", r"\1", signed)
-    bare, n_percent_signs = re.subn(r"\s*%$", "", bare)
-    whole, mark, fraction = bare.partition(decimal)
-    digits = rf"[+-]?([1-9][0-9]{{0,2}}({thousands}[0-9]{{3}})+|[0-9]+)"  # as in 1,234 or 1234
-    if not (re.fullmatch(digits, whole) and re.fullmatch("[0-9]*", fraction)):
+    bare = re.sub(rf"^([+-]?)\s*({CURRENCY}\s*)?|\s*{CURRENCY}$", r"\1", signed)
+    whole = f"([1-9][0-9]{{0,2}}({thousands}[0-9]{{3}})+|[0-9]+)"  # as in 1,234 or 1234
+    fraction = f"([{decimal}][0-9]*)?"
+    scientific = f"[0-9]+{fraction}[Ee][+-]?[0-9]{{1,3}}"
+    if not re.fullmatch(rf"[+-]?({whole}{fraction}(\s*%)?|{scientific})", bare):
         return np.nan
-    exponent = "e-2" if n_percent_signs else ""  # 9.75 % is 0.0975
-    return float(re.sub(thousands, "", whole) + mark.replace(",", ".") + fraction + exponent)
+    # 9.75 % is 0.0975
+    return float(re.sub(rf"{thousands}|\s", "", bare).replace(",", ".").replace("%", "e-2"))
 
 
 def texts_of(values: pd.Series, where: str) -> NDArray[np.object_]:

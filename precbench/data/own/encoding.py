@@ -298,7 +298,8 @@ def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bo
     if content.holds == "nothing":
         how = ", or, if it has formulas, save it with Excel" if table.format == "xlsx" else ""
         text = f"column {name!r} has no values; drop it{how}"
-        raise TableError(where, text, column=name, remedy=("drop", name))
+        remedy = None if option == "numeric" else ("drop", name)
+        raise TableError(where, text, column=name, remedy=remedy)
     if option == "categorical":
         if is_dated:
             raise TableError(where, f"column {name!r} holds dates; remove it from categorical")
@@ -319,7 +320,7 @@ def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bo
     numbers = content.numbers
     is_no_number = np.isnan(numbers) & present
     if not is_no_number.any():
-        refuse(values, np.isinf(numbers), "is not a finite number; correct it", where, drop=True)
+        refuse(values, np.isinf(numbers), "is not finite; correct it", where, drop=option is None)
         unit = _unit(values, numbers, where) if content.notation else ""
         return Column(name, notation=content.notation, unit=unit)
     if option == "numeric":
@@ -347,7 +348,10 @@ def _learn_text(
     most = MOST_CATEGORIES if len(texts) > 2 * n_distinct else _FEW_CATEGORIES
     text_share = is_text.sum() / present.sum()
     is_mostly_text = text_share > 0.5
-    if is_mostly_text:
+    are_signs = values[is_text].map(str).str.fullmatch(r"\\N|\W+").all()  # such as - and ?
+    if are_signs and text_share < (0.5 if takes_text else 1):
+        advice, option = "leave the cell empty if the value is missing", None
+    elif is_mostly_text:
         column = _learn_categories(values, most, where)  # raises if there are too many
         if takes_text:
             return column
@@ -367,7 +371,7 @@ def _learn_text(
         f"is not a number; {advice}",
         where,
         option,
-        kind="text" if is_mostly_text else "",  # columns of text share a line
+        kind="text" if is_mostly_text and option else "",  # columns of text share a line
     )
 
 
@@ -386,23 +390,15 @@ def _learn_categories(values: pd.Series, most: int, where: str, *, words: bool =
 def _too_many(values: pd.Series, n_distinct: int, where: str) -> TableError:
     # Return the error for too many categories, or for a column that looks like an identifier.
     name, n_rows, example = str(values.name), len(values), f"such as {values.dropna().iloc[0]!r}"
-    if n_distinct == n_rows > _FEW_CATEGORIES:
-        return TableError(
-            where,
-            f"column {name!r} looks like an identifier (a different value in every row, "
-            f"{example}): add --id {name} or --drop {name}",
-            kind="identifier",
-            column=name,
-            place=example,
-            remedy=("id", name),
-        )
-    return TableError(
-        where,
-        f"column {name!r} has too many categories: {n_distinct:,} in {n_rows:,} rows, {example}; "
-        f"drop it (--drop {name}, or drop in a config), or correct the values",
-        column=name,
-        remedy=("drop", name),
+    option, kind = ("id", "identifier") if n_distinct == n_rows > _FEW_CATEGORIES else ("drop", "")
+    text = (
+        f"column {name!r} looks like an identifier (a different value in every row, {example}): "
+        f"add --id {name} or --drop {name}"
+        if option == "id"
+        else f"column {name!r} has too many categories: {n_distinct:,} in {n_rows:,} rows, "
+        f"{example}; drop it (--drop {name}, or drop in a config), or correct the values"
     )
+    return TableError(where, text, kind=kind, column=name, place=example, remedy=(option, name))
 
 
 def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from precbench.data.own.content import moments_of
 from precbench.data.own.problems import TableError
-from precbench.data.own.read import read_own_file
+from precbench.data.own.read import read_amounts, read_own_file
 from precbench.data.own.roles import signs
 from precbench.data.own.suspects import FEW_VALUES, auc_alone
 from precbench.data.own.table import OwnTable, Source, open_table
@@ -19,9 +19,9 @@ _MARKS = {".": "decimal point", ",": "decimal comma"}  # a date format stands fo
 
 
 def profile_table(
-    source: Source, reading: Mapping[str, Any], allow: Sequence[str] = ()
+    source: Source, reading: Mapping[str, Any], allow: Sequence[str] = (), gains: str | None = None
 ) -> dict[str, Any]:
-    """Describe a table, read with the given options of `read_own_file`.
+    """Describe a table, read with the given options of `read_own_file`; `gains` is a column.
 
     Return ``rows``, ``duplicates`` of earlier rows, ``positives`` (None if the labels are unknown),
     ``columns`` (see `profile_columns`), and ``refusal``: the error of reading the table, or None.
@@ -30,7 +30,9 @@ def profile_table(
     positives, columns = profile_columns(own, reading)
     refusal, table = None, own.frame
     try:
-        read_own_file(own, **reading, allow=allow)  # only for its error
+        if gains is not None:  # read only for the errors
+            read_amounts(own, gains, "--gain-column")
+        read_own_file(own, **reading, allow=allow)
     except TableError as error:
         refusal = error
     return {

@@ -38,7 +38,7 @@ from precbench.npz import unpack
 
 _FEWEST_ROWS, _MOST_ROWS, _MOST_VALUES = 256, 1 << 16, 1 << 22  # of a block: 32 MiB
 _SPARSE_PARTS = ("data", "indices", "indptr", "shape")
-VERSION = 6  # part of the identity of data; increase when a file gives other arrays
+VERSION = 7  # part of the identity of data; increase when a file gives other arrays
 _LABEL = re.compile("label|target|class|outcome|churn|fraud|^y$", re.IGNORECASE)
 
 
@@ -79,7 +79,7 @@ def read_own_file(
         Column (or array of an npz file) of the order of the rows, for splits by time: numbers, or
         dates, in UTC without a zone; not a feature.
     drop : sequence of str
-        Columns to leave out of the features.
+        Columns to leave out of the features; ``["zip,doors"]`` are two.
     id : sequence of str
         Columns with a different value in each row, to leave out of the features.
     categorical : {"error", "one-hot"} or sequence of str
@@ -150,6 +150,7 @@ def read_own_file(
         if wrong := [option for option, is_given in only_tables.items() if is_given]:
             raise InputError(
                 f"{where}: {kind} files have no named columns; leave out {listed(wrong)}"
+                f"{', or, if the file is a table, add --format tsv' if kind == 'svmlight' else ''}"
             )
         X, arrays = _matrix(own.path, kind, dtype)
         column = partial(_vector, own.path, arrays, X.shape[0])  # takes the name of an array
@@ -204,24 +205,24 @@ def _identity(own: OwnTable, options: dict[str, Any]) -> str:
 
 
 def read_amounts(table: OwnTable, column: str, option: str) -> NDArray[np.float64]:
-    """Return the numbers of the column that an option names; refuse numbers below 0."""
+    """Return the numbers of the column that an option names; refuse gaps and numbers below 0."""
     if table.frame is None:
         raise InputError(f"{table.path}: the file has no named columns; leave out {option}")
-    table.column(column)  # raises if there is no such column
-    encoding = Encoding.learn(table, [column], numeric=[column])
+    is_missing = table.column(column).isna().to_numpy()  # raises if there is no such column
+    encoding = Encoding.learn(table, [column], missing="median", numeric=[column])
     numbers = encoding.encode(table.frame, table.where)[:, 0]
-    if (numbers < 0).any():
-        i = int(np.argmax(numbers < 0))
-        raise InputError(
-            f"{table.path}: column {column!r}, row {table.frame.index[i] + 1}: {option} takes "
-            f"numbers of at least 0, found {numbers[i]:g}; correct the value"
+    wrong = is_missing | (numbers < 0)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise TableError(
+            table.where,
+            f"column {column!r}, row {table.frame.index[i] + 1}: {option} takes numbers of at "
+            f"least 0, found {'no value' if is_missing[i] else f'{numbers[i]:g}'}; correct it",
         )
     return numbers
 
 
-class _Roles(NamedTuple):
-    """The columns of a table that are no features; None where a table has none."""
-
+class _Roles(NamedTuple):  # the columns that are no features; None where a table has none
     y: Any
     groups: NDArray[np.int64] | None = None
     time: NDArray[np.int64] | NDArray[np.float64] | None = None
@@ -261,16 +262,14 @@ def _assign_roles(
         if time is not None:
             moments = order_in_time(table.column(time), where, table.layout.date_format)
             roles = roles._replace(time=moments)
-    for name in drop:
-        with problems.collected():
-            table.column(name)
-    id_columns = list[str]()
+    others = {label, groups, time}
     with problems.collected():
-        id_columns = named_columns(ids, frame.columns, f"{where}: id")
-    for name in id_columns:
-        with problems.collected():
-            require_unique(table.column(name), where)
-    others = {label, groups, time, *drop, *id_columns}
+        others.update(named_columns(drop, frame.columns, f"{where}: drop"))
+    with problems.collected():
+        for name in named_columns(ids, frame.columns, f"{where}: id"):
+            others.add(name)
+            with problems.collected():
+                require_unique(table.column(name), where)
     features = [name for name in frame.columns if name not in others]
     if not features:
         problems.add(InputError(f"{where}: no column is left as a feature; drop fewer columns"))

@@ -32,7 +32,8 @@ def signs(
     `positive` may be left out for the labels 0 and 1, or -1 and 1. With `one_class` all labels may
     be equal, as in a month without hits.
     """
-    codes, distinct = _factorised(labels, where, "label")  # distinct[codes] are the labels
+    # distinct[codes] are the labels; with `one_class` hits are counted, and no row is ranked
+    codes, distinct = _factorised(labels, where, "label", can_rank=not one_class)
     words = {*labels.map(str).str.strip().str.lower()}
     if words & {"true", "false"} and words & {"0", "1", "0.0", "1.0"}:
         warnings.warn(
@@ -42,69 +43,63 @@ def signs(
         )
     counts = np.bincount(codes)
     positives = [positive] if isinstance(positive, str | int | float) else positive
+    given = [canonical(label) for label in positives or [1]]
+    names = [canonical(label) for label in distinct]
+    negatives = [i for i, name in enumerate(names) if name not in given]
     # If all labels are equal, their sign is known from `positive`, or from a usual 1, 0 or -1.
-    is_known = positives is not None or canonical(distinct[0]) in (-1, 0, 1)
-    if one_class and len(distinct) == 1 and is_known:
-        is_hit = canonical(distinct[0]) in map(canonical, positives or [1])
-        warnings.warn(
-            f"{where}: every label is {listed(distinct)}, so all rows count as "
-            f"{'positive' if is_hit else 'negative'}; name the positive label if that is wrong",
-            stacklevel=3,
+    is_known = one_class and len(names) == 1 and (positives is not None or names[0] in (-1, 0, 1))
+    if not is_known:
+        check_labels(distinct, where, positives, counts)
+    if is_known or (positives is not None and len(negatives) > 1):
+        folded = {str(label).casefold() for label in given}  # without letter case
+        similar = [names[i] for i in negatives if str(names[i]).casefold() in folded]
+        case = f", although {listed(similar)} differs only in letter case" if similar else ""
+        counted = listed([f"{names[i]} ({counts[i]:,})" for i in negatives])
+        told = (
+            f"every label is {names[0]}; all rows are {'negative' if negatives else 'positive'}"
+            if is_known
+            else f"labels other than {listed(given)} count as negative: {counted}"
         )
-        return np.full(len(codes), 1.0 if is_hit else -1.0)
-    is_positive = are_positive(distinct, where, positives, counts)
-    negatives = np.flatnonzero(~is_positive).tolist()
-    if positives is not None and len(negatives) > 1:
-        folded = {str(label).strip().casefold() for label in positives}  # without letter case
-        counted = listed([f"{str(distinct[i]).strip()} ({counts[i]:,})" for i in negatives])
-        similar = [distinct[i] for i in negatives if str(distinct[i]).strip().casefold() in folded]
-        case = f", of which {listed(similar)} differ only in letter case" if similar else ""
-        warnings.warn(
-            f"{where}: labels other than {listed(positives)} count as negative: {counted}{case}; "
-            "name all positive labels if that is wrong",
-            stacklevel=3,
-        )
-    return np.where(is_positive[codes], 1.0, -1.0)
+        message = f"{where}: {told}{case}; name all positive labels if that is wrong"
+        warnings.warn(message, stacklevel=3)
+    return np.where(np.isin(codes, negatives), -1.0, 1.0)
 
 
-def are_positive(
+def check_labels(
     labels: Sequence[object],
     where: str,
     positive: Sequence[Label] | None,
-    counts: NDArray[np.intp] | None = None,
-) -> NDArray[np.bool_]:
-    """Return whether each distinct label is positive; `counts` has the number of rows of each."""
+    counts: Sequence[int] | NDArray[np.intp],
+) -> None:
+    """Refuse distinct labels that are not of two classes; `counts` has the rows of each."""
     names = [canonical(label) for label in labels]
-    counts = np.ones(len(labels), dtype=np.intp) if counts is None else counts
-    if positive is None:
-        if not set(names) <= {-1, 0, 1} or len(names) > 2:
-            raise TableError(
-                where,
-                f"name the positive label (positive), one of {listed(labels)}",
-                remedy=_likely_positive(labels, counts),
-            )
-        positive = [1]
-    given = {canonical(label): label for label in positive}  # as spelled in the option
-    if len(names) == 1:
-        raise InputError(f"{where}: every label is {listed(labels)}; add rows of another class")
+    likely = _likely_positive(labels, counts)
+    if len(names) < 2:
+        raise InputError(
+            f"{where}: every label is {listed(labels) or 'missing'}; add rows of another class"
+        )
+    if positive is None and (not set(names) <= {-1, 0, 1} or len(names) > 2):
+        what = f"name the positive label (positive), one of {listed(labels)}"
+        raise TableError(where, what, remedy=likely)
+    given = {canonical(label): label for label in positive or [1]}  # as spelled in the option
     if unknown := [label for name, label in given.items() if name not in names]:
+        parts = [part.strip() for label in given.values() for part in str(label).split(",")]
+        are_labels = {canonical(part) for part in parts} <= set(names)
         raise TableError(
             where,
             f"no row has the positive label {unknown[0]!r}; name one of {listed(labels)}",
-            remedy=_likely_positive(labels, counts),
+            remedy=("positive", parts) if are_labels else likely,
         )
-    is_positive = np.array([name in given for name in names])
-    if is_positive.all():
+    if set(names) <= set(given):
         raise InputError(f"{where}: one class, all of {listed(labels)} are in positive; name fewer")
-    return is_positive
 
 
 def _likely_positive(
-    labels: Sequence[object], counts: NDArray[np.intp]
+    labels: Sequence[object], counts: Sequence[int] | NDArray[np.intp]
 ) -> tuple[str, list[str]] | None:
     # Return a remedy: all spellings of the likely positive label (typical, or rarest); or None.
     spellings: dict[str, list[tuple[int, str]]] = {}  # by lower case: number of rows and spelling
-    for label, n_rows in zip(labels, counts.tolist(), strict=True):
+    for label, n_rows in zip(labels, counts, strict=True):
         text = listed([label]).strip()
         spellings.setdefault(text.casefold(), []).append((n_rows, text))
     if not 2 <= len(spellings) <= _MOST_LABELS:
@@ -143,15 +138,20 @@ def require_unique(values: pd.Series, where: str) -> None:
 
 
 def require_same_rows(X: Any, **columns: Any) -> None:
-    """Refuse as `columns` the name of a column, and a Series with the index of X out of order."""
+    """Refuse as `columns` the name of a column, and a Series whose index is not that of X."""
     for name, values in columns.items():  # values will be taken by places, not by the index
         if isinstance(values, str):
             raise InputError(f"{name} must be one value per row, found {values!r}; give an array")
-        are_indexed = isinstance(X, pd.DataFrame) and isinstance(values, pd.Series)
-        if are_indexed and not values.index.equals(X.index) and set(values.index) == set(X.index):
-            raise InputError(
-                f"{name} has the index of X in another order; give {name}.loc[X.index]"
-            )
+        is_named = isinstance(X, pd.DataFrame) and isinstance(values, pd.Series)
+        if is_named and len(X) == len(values) and not values.index.equals(X.index):
+            # Rows of an array are counted from 0, and pair with any rows but those of a slice.
+            is_counted = [rows.index.equals(pd.RangeIndex(len(X))) for rows in (X, values)]
+            are_slices = all(isinstance(rows.index, pd.RangeIndex) for rows in (X, values))
+            if are_slices or not any(is_counted) or {*X.index} == {*values.index}:
+                raise InputError(
+                    f"{name} has another index than X; give {name}.loc[X.index], or "
+                    f"{name}.to_numpy() if its rows are in the order of X"
+                )
 
 
 def order_in_time(
@@ -171,6 +171,10 @@ def order_in_time(
         raise ambiguous(values, [content.notation, *content.others], where)
     are_numbers = np.isfinite(content.numbers)
     if are_numbers.all():
+        # Digits that do not begin with the year, such as 31052024, are not in the order of days.
+        years = [moments_of(values, where, form).dt.year for form in ("%d%m%Y", "%m%d%Y")]
+        what = "looks like a day; name the format of dates (date_format), such as %d%m%Y"
+        refuse(values, are_numbers & any((year > 1900).all() for year in years), what, where)
         integers = pd.api.types.is_signed_integer_dtype(values.dtype)
         return values.to_numpy(np.int64) if integers else content.numbers
     moments = moments_of(values, where, content.notation if content.holds == "dates" else None)
@@ -227,26 +231,26 @@ def ambiguous(values: pd.Series, notations: Sequence[str | None], where: str) ->
     return TableError(where, f"{place}: {value!r} can be {choices}; set one", column=name)
 
 
-def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.intp], list[object]]:
+def _factorised(
+    values: pd.Series, where: str, what: str, *, can_rank: bool = False
+) -> tuple[NDArray[np.intp], list[object]]:
     # Return a code for each row, one for all spellings of a value, and the first spelling by code.
     codes, distinct = pd.factorize(values.astype(object))
+    merged, names = pd.factorize(np.array([canonical(value) for value in distinct], dtype=object))
     if (missing := codes < 0).any():
         n, rows = int(missing.sum()), values.index[missing] + 1
+        advice, remedy = "fill it in, or remove the row", None
         others = f" (as in {count(n - 1, 'other row')})" if n > 1 else ""
-        if what != "label":
-            raise InputError(
-                f"{where}: row {rows[0]}: the {what} is missing{others}; fill it in, or remove the "
-                "row"
-            )
-        may_be_total = n == 1 and missing[-1]  # only the last row
-        raise TableError(
-            where,
-            f"row {rows[0]}: the label is missing{others}; remove such rows"
-            f"{', as of totals' if may_be_total else ''}, or rank them with --open",
-            column=str(values.name),
-            place=f"row {rows[0]}",
-            rows=rows,
-            remedy=None if may_be_total else ("open_list", f"{Path(where).stem}-ranked.csv"),
-        )
-    merged = pd.factorize(np.array([canonical(value) for value in distinct], dtype=object))[0]
+        if len(names) == 0:
+            advice = f"write each {what}, or, if the column has formulas, save the file with Excel"
+        elif len(names) == 1 and what == "label":
+            other = int(names[0] == 0)  # any label of the other class: 0, or 1 beside 0
+            advice = f"write {other} where a blank is not {listed(names)}, or remove such rows"
+        elif can_rank:
+            totals = ", as of totals" if n == 1 and missing[-1] else ""  # the last row alone
+            advice = f"remove such rows{totals}, or rank them with --open"
+            remedy = None if totals else ("open_list", f"{Path(where).stem}-ranked.csv")
+        name, place = str(values.name), f"row {rows[0]}"
+        text = f"{place}: the {what} is missing{others}; {advice}"
+        raise TableError(where, text, column=name, place=place, rows=rows, remedy=remedy)
     return merged[codes], [*distinct[np.unique(merged, return_index=True)[1]]]

@@ -547,7 +547,7 @@ def _sheet_rows(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dic
     # `iter_rows` of openpyxl makes all rows up to a wrong number, and drops cells out of order.
     from openpyxl.worksheet._reader import WorkSheetParser
 
-    book, previous_number, n_characters = sheet.parent, 0, 0
+    book, previous_number, n_characters, n_hidden = sheet.parent, 0, 0, 0
     with sheet._get_source() as source:
         formats = book._date_formats, book._timedelta_formats  # True below: values, not formulas
         parser = WorkSheetParser(source, sheet._shared_strings, True, book.epoch, *formats)
@@ -568,6 +568,8 @@ def _sheet_rows(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dic
                 raise InputError(f"{path}: row {number} {fault}; save the file again with Excel")
             previous_number = number
             if number > skipped:
+                is_hidden = parser.row_dimensions.get(str(number), {}).get("hidden") == "1"
+                n_hidden += is_hidden and set(line.values()) - {None} != set()
                 yield number, line
     for cells in parser.merged_cells.mergeCell if parser.merged_cells else ():
         if max(cells.min_row, skipped + 1) < cells.max_row:  # more than one row is not skipped
@@ -575,6 +577,9 @@ def _sheet_rows(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dic
                 f"{path}: the cells {cells.coord} are merged, so only the first row has "
                 "a value; unmerge them, and fill in the other rows"
             )
+    if n_hidden:
+        hidden = count(n_hidden, "hidden row")
+        warnings.warn(f"{path}: {hidden} will be used; delete unwanted rows", stacklevel=7)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from precbench.data.dataset import Dtype, Matrix, to_dtype
 from precbench.data.formats import SUFFIXES, StreamFormat, find_format, opener
 from precbench.data.own.encoding import MOST_CATEGORIES
-from precbench.data.own.roles import are_positive, canonical
+from precbench.data.own.roles import canonical, check_labels
 from precbench.data.stream.row_stream import (
     BLOCK_BYTES,
     BUFFER_BYTES,
@@ -121,7 +121,8 @@ def open_stream(
             raise InputError(f"{path}: the shape of an npy file is fixed; leave out n_features")
         source = _scan_npy(path, labels, scan, block_bytes)
     # The result is not used: the call refuses labels of one class, or without a known positive.
-    are_positive(sorted(scan.distinct), str(path), None if positive is None else [positive])
+    distinct, positives = sorted(scan.distinct), None if positive is None else [positive]
+    check_labels(distinct, str(path), positives, [1] * len(distinct))
     name = path.name.split(".")[0]
     stream = RowStream(replace(source, dtype=dtype), buffer_bytes)
     return StreamedDataset(name, name, X=stream, y=np.empty(0), sha256=scan.digest.hexdigest())
