@@ -55,12 +55,12 @@ def signs(
         similar = [names[i] for i in negatives if str(names[i]).casefold() in folded]
         case = f", although {listed(similar)} differs only in letter case" if similar else ""
         counted = listed([f"{names[i]} ({counts[i]:,})" for i in negatives])
-        told = (
+        problem = (
             f"every label is {names[0]}; all rows are {'negative' if negatives else 'positive'}"
             if is_known
             else f"labels other than {listed(given)} count as negative: {counted}"
         )
-        message = f"{where}: {told}{case}; name all positive labels if that is wrong"
+        message = f"{where}: {problem}{case}; name all positive labels if that is wrong"
         warnings.warn(message, stacklevel=3)
     return np.where(np.isin(codes, negatives), -1.0, 1.0)
 
@@ -172,7 +172,8 @@ def order_in_time(
     are_numbers = np.isfinite(content.numbers)
     if are_numbers.all():
         # Digits that do not begin with the year, such as 31052024, are not in the order of days.
-        years = [moments_of(values, where, form).dt.year for form in ("%d%m%Y", "%m%d%Y")]
+        first = values.iloc[:1000]  # enough to tell
+        years = [moments_of(first, where, form).dt.year for form in ("%d%m%Y", "%m%d%Y")]
         what = "looks like a day; name the format of dates (date_format), such as %d%m%Y"
         refuse(values, are_numbers & any((year > 1900).all() for year in years), what, where)
         integers = pd.api.types.is_signed_integer_dtype(values.dtype)

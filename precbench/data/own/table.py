@@ -569,7 +569,7 @@ def _sheet_rows(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dic
             previous_number = number
             if number > skipped:
                 is_hidden = parser.row_dimensions.get(str(number), {}).get("hidden") == "1"
-                n_hidden += is_hidden and set(line.values()) - {None} != set()
+                n_hidden += is_hidden and any(value is not None for value in line.values())
                 yield number, line
     for cells in parser.merged_cells.mergeCell if parser.merged_cells else ():
         if max(cells.min_row, skipped + 1) < cells.max_row:  # more than one row is not skipped
