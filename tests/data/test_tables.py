@@ -579,6 +579,8 @@ TEXTS = {
     "bom": ("\ufeff" + CSV, "numbers"), "crlf": (CSV.replace("\n", "\r\n"), "numbers"),
     "cr": (CSV.replace("\n", "\r"), "numbers"), "utf-32": (CSV.encode("utf-32"), "numbers"),
     "blanks": (" \n" + CSV.replace("\n", "\n\t\n", 9).replace(",", ";") + "  ", "numbers"),
+    "a comma in a name": (CSV.replace(",", ";").replace("z", "z, km").replace(".", ","),
+     "numbers (decimal comma)"),
     "a short row among semicolons": (f"x;z;y\n1;2\n{CSV[6:]}".replace(",", ";"), "1 open"),
     "utf-16": (CSV.encode("utf-16"), "numbers"), "no mark": (CSV.encode("utf-16-be"), "numbers"),
     "packed without a suffix": (gzip.compress(CSV.encode()), "numbers"),

@@ -456,14 +456,15 @@ def _scan(path: Path, layout: Layout) -> tuple[str, bool, bytes]:
 
 def _separator(lines: list[str], usual: str) -> str:
     # Return the separator that splits most lines into as many columns (> 1) as the first line.
-    shares = dict.fromkeys((usual, ",", ";", "\t", "|"), 0.0)  # of lines split so
+    shares = dict.fromkeys("\t;|,", (0.0, 0))  # of lines split so; columns
     for separator in shares:
         rows = csv.reader(lines, delimiter=separator)
         lengths = [len(row) for row in rows if "".join(row).strip()]  # of rows that are not blank
         if lengths and lengths[0] > 1:
-            shares[separator] = lengths.count(lengths[0]) / len(lengths)
-    likely = max(shares, key=shares.__getitem__)  # of equal shares the first
-    return likely if shares[likely] > 0.5 else usual
+            shares[separator] = lengths.count(lengths[0]) / len(lengths), lengths[0]
+    # Of equal shares that with most columns, and the comma last: names and numbers have commas.
+    likely = max(shares, key=shares.__getitem__)
+    return likely if shares[likely][0] > 0.5 else usual
 
 
 def _warn_of_quotes(path: Path, frame: pd.DataFrame, separator: str) -> None:
