@@ -228,6 +228,20 @@ def test_what_a_table_may_hold_beside_numbers_and_words(rows):
     assert dataset.feature_names[-2:] == ("share={'a': 0}", "share={'a': 1}")
 
 
+@pytest.mark.parametrize("old", ["1{}", "{},5", "1,{}.00"])
+def test_new_rows_have_the_decimal_mark_of_the_training_rows(rows, old):
+    old_rows, new_rows = (
+        rows[["y"]].assign(cost=[f.format(i + 101) for i in range(N)]) for f in (old, "1.{}")
+    )
+    _, encoding = read_own_file(written(old_rows, "old.csv"), label="y")
+    with raises(InputError, "'cost' 1 '1.101' 1101 (decimal ,)"):
+        read_new_rows(written(new_rows, "new.csv", sep="\t"), encoding)
+    X, _ = next(read_new_blocks("new.csv", encoding, decimal=","))
+    assert X[0].tolist() == [1101]
+    with raises(InputError, "'1.101'"):
+        encoding.encode(new_rows)
+
+
 def test_row_numbers_are_those_of_the_file(rows):
     """Blank rows count, in messages and in lists, and are no rows, also if they have cells."""
     rows = rows[["visits", "y"]].head(20).assign(id=[f"r{i}" for i in range(20)])

@@ -323,8 +323,8 @@ def read_new_blocks(
         path,
         kind,
         file_layout,
-        # Read as text: categories such as 007, and numbers or dates with a notation of their own.
-        texts=[c.name for c in encoding.columns if c.categories is not None or c.notation],
+        # Read as text: categories such as 007, what has a notation, and 1.234, which may be 1234.
+        texts=[c.name for c in encoding.columns if c.categories or c.notation or c.has_thousands],
         words=[column.name for column in encoding.columns if column.words],
         rows_at_once=max(_FEWEST_ROWS, min(_MOST_ROWS, n_rows)),
         keep=keep,

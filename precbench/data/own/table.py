@@ -6,8 +6,8 @@ import io
 import os
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
@@ -16,7 +16,6 @@ from typing import Any, Self, TypeAlias, cast, get_args
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from precbench.data.formats import SUFFIXES, Format, find_format, opened
 from precbench.data.own.content import Content, check_date_format, content_of, is_declared_text
@@ -26,12 +25,6 @@ from precbench.text import count
 
 Source: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | OwnTable"
 Block = tuple[pd.DataFrame, pd.DataFrame]  # rows, and columns of these rows as text
-_Dialect = tuple[  # of a CSV or TSV file
-    list[str],  # the column names
-    Callable[[], AbstractContextManager[io.TextIOWrapper]],  # opens the text from the names on
-    NDArray[np.intp] | None,  # places of rows with a value, from 0; None if no row is blank
-    dict[str, Any],  # options of pandas
-]
 
 MOST_COLUMNS = 100_000  # a column takes some KiB, however short it is
 _WORKBOOKS = (".xls", ".xlsb", ".ods")
@@ -331,7 +324,6 @@ def _read_csv(
             "that is wrong",
             stacklevel=5,
         )
-    encoding = layout.encoding or encoding
     header, opened_text, places, options = _dialect(path, kind, layout, encoding, has_blank_rows)
     n_cells = unended.count(options["sep"].encode()) + 1
     # A line with a quotation mark is not judged: the line may be the rest of a cell of many lines.
@@ -368,16 +360,16 @@ def raw_texts(table: OwnTable, names: Collection[str], n_rows: int | None = None
     return frame if places is None else frame.set_axis(places[frame.index])
 
 
-def _dialect_of(table: OwnTable) -> _Dialect:
-    encoding, has_blank_rows, _ = _scan(table.path, table.layout)
-    encoding = table.layout.encoding or encoding
-    return _dialect(table.path, table.format, table.layout, encoding, has_blank_rows)
+def _dialect_of(table: OwnTable) -> tuple[Any, ...]:
+    path, layout = table.path, table.layout
+    return _dialect(path, table.format, layout, *_scan(path, layout)[:2])
 
 
 def _dialect(
     path: Path, kind: str, layout: Layout, encoding: str, has_blank_rows: bool
-) -> _Dialect:
-    # Return how a CSV or TSV file is read; if it `has_blank_rows`, they are looked for.
+) -> tuple[Any, ...]:
+    # Return the column names, a function that opens the text from the names on, the places of the
+    # rows with a value (from 0, blank rows counted; None: all rows), and the options of pandas.
     skipped = layout.skip_rows
     with _text_below(path, encoding, skipped) as text:
         lines = [*islice(text, _SAMPLE_LINES)]
@@ -427,8 +419,8 @@ def _text_below(path: Path, encoding: str, n_lines: int) -> Iterator[io.TextIOWr
 
 
 def _scan(path: Path, layout: Layout) -> tuple[str, bool, bytes]:
-    # Return the encoding (UTF-8, one of `_WIDE`, or else Windows-1252), whether there may be rows
-    # without a value, and the last line if this line has no end, else b"".
+    # Return the encoding (if not given UTF-8, one of `_WIDE`, or else Windows-1252), whether there
+    # may be rows without a value, and the last line if this line has no end, else b"".
     decoder: Any = codecs.getincrementaldecoder("utf-8")()
     encoding, has_blank, held_back, last_line = "utf-8-sig", False, b"", b""
     no_values = f' \t,;|"{layout.separator or ""}'.encode()  # what a row without a value may hold
@@ -436,7 +428,7 @@ def _scan(path: Path, layout: Layout) -> tuple[str, bool, bytes]:
         while chunk := stream.read(2**20):
             head = chunk[:4].decode("latin-1") if stream.tell() == len(chunk) else ""
             if wide := [name for first, name in _WIDE.items() if re.match(first, head)]:
-                return wide[0], True, b""  # the rows are not looked at
+                return layout.encoding or wide[0], True, b""  # the rows are not looked at
             # Line ends are held back until text follows, as blank lines at the end do not count.
             filled = (held_back + chunk).rstrip(b"\r\n \t")
             held_back = (held_back + chunk)[len(filled) :]
@@ -450,7 +442,8 @@ def _scan(path: Path, layout: Layout) -> tuple[str, bool, bytes]:
             except UnicodeDecodeError:
                 encoding = "cp1252"
                 decoder = codecs.getincrementaldecoder(encoding)("replace")  # never fails
-    has_blank = has_blank or held_back.strip(b"\r\n") != b""  # tabs may be a row of empty cells
+    has_blank = has_blank or b"\t" in held_back  # tabs may be a row of empty cells
+    encoding = layout.encoding or encoding
     return encoding, has_blank, b"" if held_back.strip(b" \t") else last_line + held_back
 
 
