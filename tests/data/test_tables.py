@@ -162,6 +162,10 @@ def test_what_can_be_read_in_two_ways_is_refused_with_both(rows):
     for columns, mark in ((["visits", "y"], ","), (["visits", "share", "y"], ";")):
         written(german[columns], "point.csv", sep=mark)  # with a share, all points are decimal
         assert read_own_file("point.csv", label="y")[0].X[3, 0] == 4
+    german.loc[N // 2 :, "visits"] = "824"  # beside 1.000
+    for mark in "\t|,":
+        written(german[["visits", "y"]], "few.csv", sep=mark)
+        unreadable("few.csv", "'visits' 1.000 thousands decimal", label="y")
 
 
 def test_a_format_of_dates_is_one(rows):

@@ -18,7 +18,13 @@ import numpy as np
 import pandas as pd
 
 from precbench.data.formats import SUFFIXES, Format, find_format, opened
-from precbench.data.own.content import Content, check_date_format, content_of, is_declared_text
+from precbench.data.own.content import (
+    GROUPED,
+    Content,
+    check_date_format,
+    content_of,
+    is_declared_text,
+)
 from precbench.data.own.problems import OPTION_WORDS, TableError, column_of, listed, named_columns
 from precbench.errors import InputError
 from precbench.text import count
@@ -285,22 +291,28 @@ def _decimal_of(table: OwnTable) -> str | None:
     amounts = [c for c in contents if c.holds == "numbers" and c.notation]  # such as $ 7,200.00
     marks = {content.notation for content in amounts if not content.others}  # only one mark fits
     # In floats pandas took the point for the decimal mark. The point may separate thousands where
-    # other columns have commas, or in a file with semicolons if no value is like 0.125 or 1.5.
+    # other columns have commas or, if no value is like 0.125 or 1.5, in a file with semicolons or
+    # beside whole numbers below 1,000 alone.
     floats = [name for name, kind in kinds.items() if kind == "f"]
-    is_semicolon = bool(floats) and _dialect_of(table)[-1]["sep"] == ";"
-    texts = raw_texts(table, floats if amounts or is_semicolon else ())
-    dotted = {n: column[column.str.contains(".", regex=False)] for n, column in texts.items()}
-    dotted = {name: column for name, column in dotted.items() if len(column)}
-    in_groups = r"[+-]?[1-9]\d{0,2}(\.\d{3})+"  # such as 1.234
-    unclear = [str(n) for n, column in dotted.items() if column.str.fullmatch(in_groups).all()]
-    if unclear and ("," in marks or (is_semicolon and not marks and len(unclear) == len(dotted))):
+    for n_rows in (1000, None):  # the first rows mostly show the mark
+        texts = raw_texts(table, floats, n_rows)
+        dotted = {str(n): text[text.str.contains(".", regex=False)] for n, text in texts.items()}
+        clear = [n for n, text in dotted.items() if not text.str.fullmatch(GROUPED.pattern).all()]
+        if clear and "," not in marks:
+            break
+    unclear = [name for name, text in dotted.items() if len(text) and name not in clear]
+    whole = [texts[name].str.extract(r"^[+-]?(\d+)$", expand=False) for name in unclear]
+    is_likely = any(digits.str.len().max() <= 3 for digits in whole) or (
+        unclear and _dialect_of(table)[-1]["sep"] == ";"
+    )
+    if unclear and ("," in marks or (is_likely and not marks and not clear)):
         raise TableError(
             table.where,
             f"column {unclear[0]!r}: the point in {dotted[unclear[0]].iloc[0]!r} may be decimal or "
             "separate thousands; set the decimal mark (decimal) to . or ,",
             column=unclear[0],
         )
-    marks |= {"." for _ in dotted}  # "." once, if there is a column with points
+    marks |= {"." for text in dotted.values() if len(text)}
     return marks.pop() if len(marks) == 1 else None
 
 
