@@ -149,8 +149,7 @@ def test_label_and_positive_labels_are_by_default_those_of_the_model(here, tmp_p
 
 
 def test_the_decimal_mark_is_that_of_the_model(here, tmp_path):
-    rows = pd.DataFrame({"x": [f"2.{i % 7 + 1}00" for i in range(60)], "y": [0, 0, 1] * 20})
-    rows.to_csv(file := tmp_path / "s.csv", sep=";", index=False)
+    (file := tmp_path / "s.csv").write_text("x;y\n" + "2.278;0\n2.278;1\n1.760;0\n" * 20)
     succeed("fit", file, *FIT[:2], "--decimal", ",", "--splits", "1", "--save", tmp_path / "m.npz")
     names(succeed("evaluate", tmp_path / "m.npz", file).stdout, "60 rows")
 

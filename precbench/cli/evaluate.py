@@ -70,8 +70,8 @@ def evaluate(
     label = label or getattr(quality, "label", None)  # as at the fit, if not given
     positive = positive or getattr(quality, "positive", None)
     marks = (column.notation for column in encoding.columns if column.notation in (".", ","))
-    layout = {"decimal": next(marks, None), **options.layout}  # as at the fit, if not given
-    is_hit = read_labels(file, label, positive, **layout) > 0  # of each row
+    reading = {"decimal": next(marks, None), **options.layout}  # as at the fit, if not given
+    is_hit = read_labels(file, label, positive, **reading) > 0  # of each row
     n_rows, n_pos = len(is_hit), int(np.count_nonzero(is_hit))
     # Without --k, the k of the model counts, or else 0.25, the default of fit.
     k_given = (quality.k if quality else 0.25) if k is None else plain_value(k)

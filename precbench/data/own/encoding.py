@@ -292,8 +292,11 @@ def _learn_columns(
     for name, column in columns.items():
         if column.categories is None:
             numbers = _numbers(frame[name], column, where)
-            thousands = None if column.origin else _have_thousands(numbers)
-            columns[name] = replace(column, fill=fill_value(numbers, how), has_thousands=thousands)
+            columns[name] = replace(
+                column,
+                fill=fill_value(numbers, how),
+                has_thousands=None if column.origin else _have_thousands(numbers),
+            )
     return tuple(columns.values())
 
 
@@ -369,14 +372,8 @@ def _learn_text(
         advice = "name the column in categorical, correct the text, or drop the column"
     else:  # numbers with typing errors
         advice, option = "correct it or drop the column", "drop"
-    raise misfit(
-        values,
-        is_text,
-        f"is not a number; {advice}",
-        where,
-        option,
-        kind="text" if is_mostly_text else "",  # columns of text share a line
-    )
+    kind = "text" if is_mostly_text else ""  # columns of text share a line
+    raise misfit(values, is_text, f"is not a number; {advice}", where, option, kind)
 
 
 def _learn_categories(values: pd.Series, most: int, where: str, *, words: bool = False) -> Column:
@@ -399,11 +396,8 @@ def _too_many(values: pd.Series, n_distinct: int, where: str) -> TableError:
             where,
             f"column {name!r} looks like an identifier (a different value in every row, "
             f"{example}): add --id {name} or --drop {name}",
-            kind="identifier",
-            column=name,
-            place=example,
-            remedy=("id", name),
-        )
+            kind="identifier", column=name, place=example, remedy=("id", name),
+        )  # fmt: skip
     return TableError(
         where,
         f"column {name!r} has too many categories: {n_distinct:,} in {n_rows:,} rows, {example}; "
@@ -465,7 +459,6 @@ def _refuse_gap(values: pd.Series, where: str, word: str = "") -> None:
         f"column {name!r}, row {row}: {fault}, or impute with missing: mean, median or "
         "most-frequent",
         kind="" if word else "missing",  # such columns share a line, which shows each place
-        column=name,
-        place=f"row {row}",
+        column=name, place=f"row {row}",
         remedy=("categorical", name) if word else ("missing", "median"),
-    )
+    )  # fmt: skip

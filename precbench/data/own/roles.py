@@ -199,14 +199,10 @@ def misfit(
     name, rows = str(values.name), values.index[wrong] + 1
     value = f"row {rows[0]}: {str(values[wrong].iloc[0])!r}"
     return TableError(
-        where,
-        f"column {name!r}, {value} {what}",
-        kind=kind,
-        column=name,
-        place=value,
+        where, f"column {name!r}, {value} {what}", kind=kind, column=name, place=value,
         rows=() if option == "categorical" else rows,  # texts may be right
         remedy=None if option is None else (option, name),
-    )
+    )  # fmt: skip
 
 
 def refuse_two_readings(values: pd.Series, content: Content, where: str) -> None:

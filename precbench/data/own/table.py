@@ -110,9 +110,12 @@ class OwnTable:
 
     def gap(self, name: str) -> str:
         """Return the text, such as NA, of the first gap in a text column of CSV, else ""."""
-        is_text = self.format in _SEPARATORS and self.content(name).holds == "text"
-        if not (is_text and self.is_whole):  # without all rows, places in the file are unknown
-            return ""
+        if (
+            self.format not in _SEPARATORS
+            or not self.is_whole
+            or self.content(name).holds != "text"
+        ):
+            return ""  # without all rows, places in the file are unknown
         place = int(np.argmax(self.column(name).isna()))  # of the first gap
         return str(raw_texts(self, [name], place + 1)[name].iloc[place])
 
@@ -122,12 +125,10 @@ class OwnTable:
         key = name, declares_text
         if key not in self._contents:
             self._contents[key] = content_of(
-                self.column(name),
-                self.where,
-                declares_text=declares_text,
+                self.column(name), self.where, declares_text=declares_text,
                 decimal=self.layout.decimal if self.is_file else None,
                 date_format=self.layout.date_format,
-            )
+            )  # fmt: skip
         return self._contents[key]
 
 
@@ -244,15 +245,8 @@ def read_blocks(
 
 def _read_whole(path: Path, kind: Format, layout: Layout, words: frozenset[str]) -> OwnTable:
     # Return all rows as a table, without columns that have neither a name nor a value.
-    frame, _ = next(
-        read_blocks(
-            path,
-            kind,
-            layout,
-            texts=None if layout.decimal == "," else words,  # None: all; or 1.234 is a fraction
-            words=words,
-        )
-    )
+    texts = None if layout.decimal == "," else words  # None: all; or 1.234 is a fraction
+    frame, _ = next(read_blocks(path, kind, layout, texts=texts, words=words))
     empty = [name for name in frame if str(name).startswith(_NAMELESS) and frame[name].isna().all()]
     if empty:
         warnings.warn(
@@ -288,8 +282,8 @@ def _decimal_of(table: OwnTable) -> str | None:
     # Return the decimal mark if all columns of a file agree on one mark, else None.
     kinds = {str(n): values.dtype.kind for n, values in table.frame.items()}  # biuf: numbers
     contents = [table.content(name) for name, kind in kinds.items() if kind not in "biuf"]
-    amounts = [c for c in contents if c.holds == "numbers" and c.notation]  # such as $ 7,200.00
-    marks = {content.notation for content in amounts if not content.others}  # only one mark fits
+    # Marks of amounts such as $ 7,200.00 that only one mark fits
+    marks = {c.notation for c in contents if c.holds == "numbers" and c.notation and not c.others}
     # In floats pandas took the point for the decimal mark. The point may separate thousands where
     # other columns have commas or, if no value is like 0.125 or 1.5, in a file with semicolons or
     # beside whole numbers below 1,000 alone.
@@ -301,9 +295,9 @@ def _decimal_of(table: OwnTable) -> str | None:
         if clear and "," not in marks:
             break
     unclear = [name for name, text in dotted.items() if len(text) and name not in clear]
-    whole = [texts[name].str.extract(r"^[+-]?(\d+)$", expand=False) for name in unclear]
-    is_likely = any(digits.str.len().max() <= 3 for digits in whole) or (
-        unclear and _dialect_of(table)[-1]["sep"] == ";"
+    is_likely = unclear and (
+        _dialect_of(table)[-1]["sep"] == ";"
+        or any(texts[n].str.extract(r"^[+-]?(\d+)$")[0].str.len().max() <= 3 for n in unclear)
     )
     if unclear and ("," in marks or (is_likely and not marks and not clear)):
         raise TableError(
@@ -366,9 +360,9 @@ def raw_texts(table: OwnTable, names: Collection[str], n_rows: int | None = None
     if not names:
         return pd.DataFrame()
     _, opened_text, places, options = _dialect_of(table)
-    options |= {"usecols": [*names], "dtype": "str", "na_filter": False}
+    options |= {"usecols": [*names], "dtype": "str", "na_filter": False, "nrows": n_rows}
     with opened_text() as text:
-        frame = cast("Any", pd.read_csv)(text, nrows=n_rows, **options)
+        frame = pd.read_csv(text, **options)
     return frame if places is None else frame.set_axis(places[frame.index])
 
 
@@ -401,12 +395,8 @@ def _dialect(
     header = [name or f"{_NAMELESS}{i}" for i, name in enumerate(header)]
     _check_header(path, header)
     options: dict[str, Any] = {
-        "sep": separator,
-        "header": 0,
-        "names": header,
-        "index_col": False,
-        "low_memory": False,
-    }
+        "sep": separator, "header": 0, "names": header, "index_col": False, "low_memory": False,
+    }  # fmt: skip
     if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # later versions are always exact
         options["float_precision"] = "round_trip"
     opened_text = partial(_text_below, path, encoding, skipped + n_blank)
@@ -434,7 +424,7 @@ def _scan(path: Path, layout: Layout) -> tuple[str, bool, bytes]:
     # Return the encoding (if not given UTF-8, one of `_WIDE`, or else Windows-1252), whether there
     # may be rows without a value, and the last line if this line has no end, else b"".
     decoder: Any = codecs.getincrementaldecoder("utf-8")()
-    encoding, has_blank, held_back, last_line = "utf-8-sig", False, b"", b""
+    encoding, has_blank, held_back, last_line = layout.encoding or "utf-8-sig", False, b"", b""
     no_values = f' \t,;|"{layout.separator or ""}'.encode()  # what a row without a value may hold
     with opened(path) as stream:
         while chunk := stream.read(2**20):
@@ -452,10 +442,9 @@ def _scan(path: Path, layout: Layout) -> tuple[str, bool, bytes]:
             try:
                 decoder.decode(chunk)
             except UnicodeDecodeError:
-                encoding = "cp1252"
-                decoder = codecs.getincrementaldecoder(encoding)("replace")  # never fails
+                encoding = layout.encoding or "cp1252"
+                decoder = codecs.getincrementaldecoder("cp1252")("replace")  # never fails
     has_blank = has_blank or b"\t" in held_back  # tabs may be a row of empty cells
-    encoding = layout.encoding or encoding
     return encoding, has_blank, b"" if held_back.strip(b" \t") else last_line + held_back
 
 
@@ -617,8 +606,8 @@ def _pandas_errors_as_input_errors(path: Path) -> Iterator[None]:
         encoding = {"charmap": "Windows-1252"}.get(error.encoding, error.encoding)
         raise InputError(f"{path}: the text is not {encoding}; name the right encoding") from error
     except ImportError as error:
-        needed = {".parquet": ("pyarrow", "parquet")}  # else a workbook is read
-        package, extra = needed.get(path.suffix.lower(), ("openpyxl", "excel"))
+        is_parquet = path.suffix.lower() == ".parquet"  # else a workbook
+        package, extra = ("pyarrow", "parquet") if is_parquet else ("openpyxl", "excel")
         raise InputError(f"{path}: {package} is needed; install precbench[{extra}]") from error
     except Exception as error:  # a damaged file has many ways to fail
         reason = " ".join(str(error).split()) or type(error).__name__
