@@ -148,6 +148,12 @@ def test_label_and_positive_labels_are_by_default_those_of_the_model(here, tmp_p
             names(succeed("evaluate", model, file, *options).stdout, f"rows {n_pos[name]} positive")
 
 
+def test_the_decimal_mark_is_that_of_the_model(here, tmp_path):
+    (file := tmp_path / "s.csv").write_text("x;y\n" + "2.278;0\n2.278;1\n1.760;0\n" * 20)
+    succeed("fit", file, *FIT[:2], "--decimal", ",", "--splits", "1", "--save", tmp_path / "m.npz")
+    names(succeed("evaluate", tmp_path / "m.npz", file).stdout, "60 rows")
+
+
 def test_invalid_options(here):
     Model.fit(np.eye(4), [1, -1, 1, -1]).save("arrays.npz")
     for arguments, places in [

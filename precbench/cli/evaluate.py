@@ -69,7 +69,9 @@ def evaluate(
     quality = quality_of(loaded, str(model))  # as measured at the fit; may be None
     label = label or getattr(quality, "label", None)  # as at the fit, if not given
     positive = positive or getattr(quality, "positive", None)
-    is_hit = read_labels(file, label, positive, **options.layout) > 0  # of each row
+    marks = (column.notation for column in encoding.columns if column.notation in (".", ","))
+    reading = {"decimal": next(marks, None), **options.layout}  # as at the fit, if not given
+    is_hit = read_labels(file, label, positive, **reading) > 0  # of each row
     n_rows, n_pos = len(is_hit), int(np.count_nonzero(is_hit))
     # Without --k, the k of the model counts, or else 0.25, the default of fit.
     k_given = (quality.k if quality else 0.25) if k is None else plain_value(k)

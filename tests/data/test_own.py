@@ -128,7 +128,7 @@ def test_imputation(tmp_path, missing, fill):
     dataset, encoding = read_own_file(path, label="y", missing=missing, categorical="one-hot")
     assert dataset.feature_names == ("x", "x is missing", "c=a", "c=b", "c is missing")
     assert dataset.X[5].tolist() == [fill, 1, 0, 1, 0] and dataset.X[2].tolist() == [40, 0, 0, 1, 1]
-    new = csv(tmp_path, "x,c\n,\n1,a\n", "new.csv")
+    new = csv(tmp_path, "x,c,id\n,,r1\n1,a,r2\n", "new.csv")
     assert read_new_rows(new, encoding).tolist() == [[fill, 1, 0, 1, 1], [1, 0, 1, 0, 0]]
     values = [column.value_of(dataset.X[5, span]) for column, span in encoding.spans()]
     assert values == ["(missing)", "b"]

@@ -162,6 +162,8 @@ def test_what_can_be_read_in_two_ways_is_refused_with_both(rows):
     for columns, mark in ((["visits", "y"], ","), (["visits", "share", "y"], ";")):
         written(german[columns], "point.csv", sep=mark)  # with a share, all points are decimal
         assert read_own_file("point.csv", label="y")[0].X[3, 0] == 4
+    german.loc[N // 2 :, "visits"] = "824"  # beside 1.000
+    unreadable(written(german[["visits", "y"]], "few.csv", sep="\t"), "1.000", label="y")
 
 
 def test_a_format_of_dates_is_one(rows):
@@ -228,23 +230,37 @@ def test_what_a_table_may_hold_beside_numbers_and_words(rows):
     assert dataset.feature_names[-2:] == ("share={'a': 0}", "share={'a': 1}")
 
 
+@pytest.mark.parametrize("old", ["1{}", "{},5", "1,{}.00"])
+def test_new_rows_have_the_decimal_mark_of_the_training_rows(rows, old):
+    old, new = (rows[["y"]].assign(cost=[*map(f.format, range(101, 221))]) for f in (old, "1.{}"))
+    _, encoding = read_own_file(written(old, "old.csv"), label="y")
+    with raises(InputError, "'cost' 1 '1.101' 1101 (decimal ,)"):
+        read_new_rows(written(new, "new.csv", sep="\t"), encoding)
+    assert next(read_new_blocks("new.csv", encoding, decimal=","))[0][0, 0] == 1101
+    with raises(InputError, "'1.101'"):
+        encoding.encode(new)
+
+
 def test_row_numbers_are_those_of_the_file(rows):
-    """Blank rows count, in messages and in lists."""
+    """Blank rows count, in messages and in lists, and are no rows, also if they have cells."""
     rows = rows[["visits", "y"]].head(20).assign(id=[f"r{i}" for i in range(20)])
     lines = rows.to_csv(index=False).splitlines()
     lines[4:4] = [" \t"]
-    lines[11:11] = ["", ""]
+    lines[11:11] = ["", ',"",']
     Path("mine.csv").write_text("\n".join([" ", *lines, "", "  "]))  # the last without an end
+    Path("mac.csv").write_text('"My\rbook",,\rsize: 3"\r\r,,\r' + "\r".join([*lines, ",,", ""]))
     book = Workbook()
     for line in lines:
-        cells = line.split(",") if "," in line else []
+        cells = line.split(",") if len(line) > 4 else []
         book.active.append([int(t) if t.isdigit() else t for t in cells])
     book.save("mine.xlsx")
     expected = [i + 1 + (i >= 3) + 2 * (i >= 9) for i in range(20)]
     arguments = ["--label", "y", "--id", "id", "--solver", "logistic-regression", "--splits", "1"]
-    for name in ("mine.csv", "mine.xlsx"):
-        succeed("fit", name, *arguments, "--save", "m.npz")
-        listed = pd.read_csv(io.StringIO(invoke("score", "m.npz", name, "--id", "id").stdout))
+    for name, *skip in (["mine.csv"], ["mine.xlsx"], ["mac.csv", "--skip-rows", "3"]):
+        succeed("fit", name, *arguments, "--save", "m.npz", *skip)
+        listed = pd.read_csv(
+            io.StringIO(invoke("score", "m.npz", name, *skip, "--id", "id").stdout)
+        )
         listed = listed.sort_values("row")
         assert listed["row"].tolist() == expected and listed["id"].tolist() == [*rows["id"]]
     Path("mine.csv").write_text("\n".join([*lines, "", "", "?,1,r20"]))
@@ -581,11 +597,13 @@ TEXTS = {
     "bom": ("\ufeff" + CSV, "numbers"), "crlf": (CSV.replace("\n", "\r\n"), "numbers"),
     "cr": (CSV.replace("\n", "\r"), "numbers"), "utf-32": (CSV.encode("utf-32"), "numbers"),
     "blanks": (" \n" + CSV.replace("\n", "\n\t\n", 9).replace(",", ";") + "  ", "numbers"),
+    "a comma in a name": (CSV.replace(",", ";").replace("z", "z, km").replace(".", ","),
+     "numbers (decimal comma)"),
     "a short row among semicolons": (f"x;z;y\n1;2\n{CSV[6:]}".replace(",", ";"), "1 open"),
     "utf-16": (CSV.encode("utf-16"), "numbers"), "no mark": (CSV.encode("utf-16-be"), "numbers"),
     "packed without a suffix": (gzip.compress(CSV.encode()), "numbers"),
     "commas at the ends": (CSV.replace("\n", ",\n"), "numbers"),
-    "a wide line": (CSV + "1,2,1,4\n", "62 4 3"), "a sum": (CSV + "9.7,308,\n", "61 open totals"),
+    "a wide line": (CSV + "1,2,1,4\n", "61 4 3"), "a sum": (CSV + "9.7,308,\n", "61 open totals"),
     "a workbook": (b"PK\3\4\x14\0", "xlsx suffix"), "Parquet": (b"PAR1\x15\0", "parquet, suffix"),
     "names again": (CSV + CSV, "only: names, units totals 'x' 61 'z'"),
     "units below the names": (CSV.replace("y", "y\nkm,s,"), "only: 'x' 1 'km' 'z' 's' 'y'"),

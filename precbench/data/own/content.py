@@ -21,7 +21,7 @@ OTHER_DATE = (  # begins like 31.5.2024, 2024/5/31, 5/31/24, 31.05.24, 31-May-24
 )
 _FORMATS = ("%m/%d/%Y", "%d/%m/%Y", "%m-%d-%Y", "%d-%m-%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y.%m.%d")
 _TIMES = ("", " %H:%M", " %H:%M:%S")
-_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
+GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")  # such as 1.234
 CURRENCY = r"(?:[$€£¥₹]|AUD|CAD|CHF|CNY|CZK|DKK|EUR|GBP|INR|JPY|NOK|PLN|SEK|USD)"
 _BLANKS = " \u00a0\u2007\u2009\u202f"
 EXAMPLE = datetime(2024, 5, 31)  # of a date, in messages
@@ -62,7 +62,7 @@ def content_of(
         return Content("nothing", numbers)
     are_numbers = not (np.isnan(numbers) & present).any()
     # A text such as 1.234 may be 1234, also beside numbers, in a workbook.
-    grouped = (isinstance(value, str) and _GROUPED.fullmatch(value) for value in values)
+    grouped = (isinstance(value, str) and GROUPED.fullmatch(value) for value in values)
     if are_numbers and (is_time or decimal == "." or values.dtype.kind != "O" or not any(grouped)):
         if date_format:
             fit = moments_of(values[present], where, date_format).notna().mean()

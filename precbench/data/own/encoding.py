@@ -21,6 +21,7 @@ from precbench.data.own.content import (
     OTHER_DATE,
     as_numbers,
     check_date_format,
+    content_of,
     is_date,
     moments_of,
     mostly,
@@ -34,7 +35,7 @@ from precbench.data.own.problems import (
     listed,
     named_columns,
 )
-from precbench.data.own.roles import ambiguous, misfit, refuse
+from precbench.data.own.roles import misfit, refuse, refuse_two_readings
 from precbench.errors import InputError
 from precbench.text import count
 
@@ -60,6 +61,7 @@ class Column:  # how a column of a table becomes features
     words: bool = False  # whether NA, None and the like are values, not gaps
     unit: str = ""  # % or a currency, if amounts of the training rows have a unit
     indicator: bool = False  # whether there is a last feature: 1 where the value is missing
+    has_thousands: bool | None = None  # see `_have_thousands`, in training; None: not known
 
     @property
     def features(self) -> list[str]:
@@ -155,7 +157,11 @@ class Encoding:
     def with_notation(self, decimal: str | None, date_format: str | None) -> Self:
         """Return the encoding for rows with another notation of numbers or dates."""
         columns = [  # the notation of categories is not used
-            replace(column, notation=(date_format if column.origin else decimal) or column.notation)
+            replace(
+                column,
+                notation=(date_format if column.origin else decimal) or column.notation,
+                has_thousands=None if decimal else column.has_thousands,
+            )
             for column in self.columns
         ]
         return replace(self, columns=tuple(columns))
@@ -181,7 +187,9 @@ class Encoding:
             if column.indicator:
                 X[:, span.stop - 1] = is_missing  # the last feature of the column
             if column.categories is None:
-                X[:, span.start] = _numbers(values, column, name)
+                X[:, span.start] = numbers = _numbers(values, column, name)
+                if column.has_thousands not in (None, _have_thousands(numbers)):
+                    refuse_two_readings(values, content_of(values, name), name)
                 if n_missing:
                     X[is_missing, span.start] = column.fill
                 continue
@@ -284,7 +292,11 @@ def _learn_columns(
     for name, column in columns.items():
         if column.categories is None:
             numbers = _numbers(frame[name], column, where)
-            columns[name] = replace(column, fill=fill_value(numbers, how))
+            columns[name] = replace(
+                column,
+                fill=fill_value(numbers, how),
+                has_thousands=None if column.origin else _have_thousands(numbers),
+            )
     return tuple(columns.values())
 
 
@@ -315,8 +327,7 @@ def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bo
                 remedy=("numeric", name),
             )
         content = as_numeric if option == "numeric" else content
-    if content.others:  # another notation also fits, and gives other values
-        raise ambiguous(values, [content.notation, *content.others], where)
+    refuse_two_readings(values, content, where)
     numbers = content.numbers
     is_no_number = np.isnan(numbers) & present
     if not is_no_number.any():
@@ -365,14 +376,8 @@ def _learn_text(
         advice = "name the column in categorical, correct the text, or drop the column"
     else:  # numbers with typing errors
         advice, option = "correct it or drop the column", "drop"
-    raise misfit(
-        values,
-        is_text,
-        f"is not a number; {advice}",
-        where,
-        option,
-        kind="text" if is_mostly_text and option else "",  # columns of text share a line
-    )
+    kind = "text" if is_mostly_text and option else ""  # columns of text share a line
+    raise misfit(values, is_text, f"is not a number; {advice}", where, option, kind)
 
 
 def _learn_categories(values: pd.Series, most: int, where: str, *, words: bool = False) -> Column:
@@ -414,6 +419,12 @@ def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float6
     return numbers
 
 
+def _have_thousands(numbers: NDArray[np.float64]) -> bool:
+    # Return whether numbers are whole and reach 1,000. If only new or only old ones do, 1.234 may
+    # have been read as 1234, or the other way round.
+    return not (numbers % 1 > 0).any() and bool((np.abs(numbers) >= 1000).any())
+
+
 def _unit(
     values: pd.Series, numbers: NDArray[np.float64], where: str, unit: str | None = None
 ) -> str:
@@ -447,7 +458,6 @@ def _refuse_gap(values: pd.Series, where: str, word: str = "") -> None:
         f"column {name!r}, row {row}: {fault}, or impute with missing: mean, median or "
         "most-frequent",
         kind="" if word else "missing",  # such columns share a line, which shows each place
-        column=name,
-        place=f"row {row}",
+        column=name, place=f"row {row}",
         remedy=("categorical", name) if word else ("missing", "median"),
-    )
+    )  # fmt: skip

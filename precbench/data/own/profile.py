@@ -36,12 +36,9 @@ def profile_table(
     except TableError as error:
         refusal = error
     return {
-        "rows": len(table),
-        "positives": positives,
-        "duplicates": int(table.duplicated().sum()),
-        "columns": columns,
-        "refusal": refusal,
-    }
+        "rows": len(table), "positives": positives, "duplicates": int(table.duplicated().sum()),
+        "columns": columns, "refusal": refusal,
+    }  # fmt: skip
 
 
 def profile_columns(
@@ -82,9 +79,6 @@ def _column(own: OwnTable, name: str, y: NDArray[np.float64] | None) -> dict[str
     return {
         "name": name,
         "holds": f"{holds} ({_MARKS.get(notation, notation)})" if notation else holds,
-        "distinct": distinct,
-        "missing": int(values.isna().sum()),
-        "low": low,
-        "high": high,
-        "auc": auc,
-    }
+        "distinct": distinct, "missing": int(values.isna().sum()),
+        "low": low, "high": high, "auc": auc,
+    }  # fmt: skip

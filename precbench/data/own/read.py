@@ -314,18 +314,19 @@ def read_new_blocks(
             )
         yield X.toarray() if encoding.dense and not isinstance(X, np.ndarray) else X, pd.DataFrame()
         return
-    # As many rows as have 2**22 values, but within bounds.
-    n_rows = _MOST_VALUES // max(1, encoding.n_features)
     gaps = Gaps() if gaps is None else gaps
     encoding = encoding.with_notation(file_layout.decimal, file_layout.date_format)
     blocks = read_blocks(
         path,
         kind,
         file_layout,
-        # Read as text: categories such as 007, and numbers or dates with a notation of their own.
-        texts=[c.name for c in encoding.columns if c.categories is not None or c.notation],
+        # Read as text: categories such as 007, what has a notation, and 1.234, which may be 1234.
+        texts=[c.name for c in encoding.columns if c.categories or c.notation or c.has_thousands],
         words=[column.name for column in encoding.columns if column.words],
-        rows_at_once=max(_FEWEST_ROWS, min(_MOST_ROWS, n_rows)),
+        # As many rows as have 2**22 values, but within bounds
+        rows_at_once=max(
+            _FEWEST_ROWS, min(_MOST_ROWS, _MOST_VALUES // max(1, encoding.n_features))
+        ),
         keep=keep,
     )
     for table, kept_texts in blocks:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from precbench.data.own.content import as_numbers, content_of, moments_of
+from precbench.data.own.content import Content, as_numbers, content_of, moments_of
 from precbench.data.own.problems import TableError, listed
 from precbench.errors import InputError
 from precbench.text import count
@@ -167,8 +167,7 @@ def order_in_time(
             f"{where}: column {name!r}, row {row}: the time is missing; fill it, or remove the row"
         )
     content = content_of(values, where, date_format=date_format, is_time=True)
-    if content.others:
-        raise ambiguous(values, [content.notation, *content.others], where)
+    refuse_two_readings(values, content, where)
     are_numbers = np.isfinite(content.numbers)
     if are_numbers.all():
         # Digits that do not begin with the year, such as 31052024, are not in the order of days.
@@ -205,18 +204,17 @@ def misfit(
     name, rows = str(values.name), values.index[wrong] + 1
     value = f"row {rows[0]}: {str(values[wrong].iloc[0])!r}"
     return TableError(
-        where,
-        f"column {name!r}, {value} {what}",
-        kind=kind,
-        column=name,
-        place=value,
+        where, f"column {name!r}, {value} {what}", kind=kind, column=name, place=value,
         rows=() if option == "categorical" else rows,  # texts may be right
         remedy=None if option is None else (option, name),
-    )
+    )  # fmt: skip
 
 
-def ambiguous(values: pd.Series, notations: Sequence[str | None], where: str) -> TableError:
-    """Return the error for a column that can be read in two notations, shown with one value."""
+def refuse_two_readings(values: pd.Series, content: Content, where: str) -> None:
+    """Refuse a column to which another notation gives other values, shown with one value."""
+    if not content.others:
+        return
+    notations = [content.notation, *content.others]
     name, option = str(values.name), "date_format" if "%" in str(notations) else "decimal"
     for value in values.dropna().drop_duplicates():
         single = pd.Series([value], dtype=object)
@@ -229,7 +227,7 @@ def ambiguous(values: pd.Series, notations: Sequence[str | None], where: str) ->
     pairs = zip(readings, notations, strict=True)  # the readings of `value`
     choices = " or ".join(f"{reading} ({option} {style})" for reading, style in pairs)
     place = f"column {name!r}, row {values.index[values == value][0] + 1}"
-    return TableError(where, f"{place}: {value!r} can be {choices}; set one", column=name)
+    raise TableError(where, f"{place}: {value!r} can be {choices}; set one", column=name)
 
 
 def _factorised(

@@ -65,19 +65,18 @@ def look_for_suspects(
             steps = np.sign(pd.Series(content.numbers).dropna().diff())  # +1: up, -1: down
             least = (0.99 if is_whole and abs(steps.mean()) >= 0.97 else 1.0) * values.count()
             if n_distinct >= max(least, n_rows / 2, _FEWEST_ROWS):
-                option, aside = (
-                    ("id", "") if n_distinct == n_rows else ("drop", ", gaps or few aside")
-                )
-                add("identifier", name, option, aside)
+                advice = ("id", "") if n_distinct == n_rows else ("drop", ", gaps or few aside")
+                add("identifier", name, *advice)
                 continue  # no need to look for a leak
             is_code = name in padded or (is_whole and enough_rows and _is_code(content.numbers))
             if is_code and name not in categorical:
                 option = "categorical" if n_distinct <= MOST_CATEGORIES else "numeric"
                 add("codes", name, option, f"{n_distinct:,}")
         in_groups = is_text or 0 < n_distinct <= FEW_VALUES  # see `auc_alone`
-        if y is None or not (enough_rows and enough_of_both):
-            continue
-        if reason := _leak_reason(values, content.numbers, y, in_groups):
+        if (
+            (y is not None and enough_rows and enough_of_both)
+            and (reason := _leak_reason(values, content.numbers, y, in_groups))
+        ):  # fmt: skip
             add("leak", name, "drop", reason)
 
 
@@ -85,8 +84,7 @@ def _leak_reason(
     values: pd.Series, numbers: NDArray[np.float64], y: NDArray[np.float64], in_groups: bool
 ) -> str:
     # Return why a column looks like a leak of the label; "" if nothing says so.
-    value = auc_alone(values, numbers, y, in_groups)  # which says what `in_groups` means
-    if value > LEAK:
+    if (value := auc_alone(values, numbers, y, in_groups)) > LEAK:  # which explains `in_groups`
         return f"has an AUC of {value:.3f} alone"
     is_missing = values.isna().to_numpy()
     in_pos, in_neg = float(is_missing[y > 0].mean()), float(is_missing[y < 0].mean())  # shares
@@ -114,12 +112,11 @@ def _are_whole(numbers: NDArray[np.float64]) -> bool:  # gaps aside
 
 def _is_code(numbers: NDArray[np.float64]) -> bool:
     # Return whether there are many whole numbers, all with the same number of digits, as postcodes.
-    distinct = np.unique(numbers[~np.isnan(numbers)])
-    smallest, largest = distinct[0], distinct[-1]
+    distinct = np.unique(numbers[~np.isnan(numbers)])  # from the smallest to the largest
     return bool(
         len(distinct) > _FEWEST_CODES
-        and smallest >= 10 ** (_SHORTEST_CODE - 1)  # at least so many digits
-        and len(f"{smallest:.0f}") == len(f"{largest:.0f}")
+        and distinct[0] >= 10 ** (_SHORTEST_CODE - 1)  # at least so many digits
+        and len(f"{distinct[0]:.0f}") == len(f"{distinct[-1]:.0f}")
     )
 
 

@@ -9,16 +9,22 @@ import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Self, TypeAlias, cast, get_args
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from precbench.data.formats import SUFFIXES, Format, find_format, opened
-from precbench.data.own.content import Content, check_date_format, content_of, is_declared_text
+from precbench.data.own.content import (
+    GROUPED,
+    Content,
+    check_date_format,
+    content_of,
+    is_declared_text,
+)
 from precbench.data.own.problems import OPTION_WORDS, TableError, column_of, listed, named_columns
 from precbench.errors import InputError
 from precbench.text import count
@@ -104,9 +110,12 @@ class OwnTable:
 
     def gap(self, name: str) -> str:
         """Return the text, such as NA, of the first gap in a text column of CSV, else ""."""
-        is_text = self.format in _SEPARATORS and self.content(name).holds == "text"
-        if not (is_text and self.is_whole):  # without all rows, places in the file are unknown
-            return ""
+        if (
+            self.format not in _SEPARATORS
+            or not self.is_whole
+            or self.content(name).holds != "text"
+        ):
+            return ""  # without all rows, places in the file are unknown
         place = int(np.argmax(self.column(name).isna()))  # of the first gap
         return str(raw_texts(self, [name], place + 1)[name].iloc[place])
 
@@ -116,12 +125,10 @@ class OwnTable:
         key = name, declares_text
         if key not in self._contents:
             self._contents[key] = content_of(
-                self.column(name),
-                self.where,
-                declares_text=declares_text,
+                self.column(name), self.where, declares_text=declares_text,
                 decimal=self.layout.decimal if self.is_file else None,
                 date_format=self.layout.date_format,
-            )
+            )  # fmt: skip
         return self._contents[key]
 
 
@@ -238,15 +245,8 @@ def read_blocks(
 
 def _read_whole(path: Path, kind: Format, layout: Layout, words: frozenset[str]) -> OwnTable:
     # Return all rows as a table, without columns that have neither a name nor a value.
-    frame, _ = next(
-        read_blocks(
-            path,
-            kind,
-            layout,
-            texts=None if layout.decimal == "," else words,  # None: all; or 1.234 is a fraction
-            words=words,
-        )
-    )
+    texts = None if layout.decimal == "," else words  # None: all; or 1.234 is a fraction
+    frame, _ = next(read_blocks(path, kind, layout, texts=texts, words=words))
     empty = [name for name in frame if str(name).startswith(_NAMELESS) and frame[name].isna().all()]
     if empty:
         warnings.warn(
@@ -282,25 +282,31 @@ def _decimal_of(table: OwnTable) -> str | None:
     # Return the decimal mark if all columns of a file agree on one mark, else None.
     kinds = {str(n): values.dtype.kind for n, values in table.frame.items()}  # biuf: numbers
     contents = [table.content(name) for name, kind in kinds.items() if kind not in "biuf"]
-    amounts = [c for c in contents if c.holds == "numbers" and c.notation]  # such as $ 7,200.00
-    marks = {content.notation for content in amounts if not content.others}  # only one mark fits
+    # Marks of amounts such as $ 7,200.00 that only one mark fits
+    marks = {c.notation for c in contents if c.holds == "numbers" and c.notation and not c.others}
     # In floats pandas took the point for the decimal mark. The point may separate thousands where
-    # other columns have commas, or in a file with semicolons if no value is like 0.125 or 1.5.
+    # other columns have commas or, if no value is like 0.125 or 1.5, in a file with semicolons or
+    # beside whole numbers below 1,000 alone.
     floats = [name for name, kind in kinds.items() if kind == "f"]
-    is_semicolon = bool(floats) and _csv_options(table)["sep"] == ";"
-    texts = raw_texts(table, floats if amounts or is_semicolon else ())
-    dotted = {n: column[column.str.contains(".", regex=False)] for n, column in texts.items()}
-    dotted = {name: column for name, column in dotted.items() if len(column)}
-    in_groups = r"[+-]?[1-9]\d{0,2}(\.\d{3})+"  # such as 1.234
-    unclear = [str(n) for n, column in dotted.items() if column.str.fullmatch(in_groups).all()]
-    if unclear and ("," in marks or (is_semicolon and not marks and len(unclear) == len(dotted))):
+    for n_rows in (1000, None):  # the first rows mostly show the mark
+        texts = raw_texts(table, floats, n_rows)
+        dotted = {str(n): text[text.str.contains(".", regex=False)] for n, text in texts.items()}
+        clear = [n for n, text in dotted.items() if not text.str.fullmatch(GROUPED.pattern).all()]
+        if clear and "," not in marks:
+            break
+    unclear = [name for name, text in dotted.items() if len(text) and name not in clear]
+    is_likely = unclear and (
+        _dialect_of(table)[-1]["sep"] == ";"
+        or any(texts[n].str.extract(r"^[+-]?(\d+)$")[0].str.len().max() <= 3 for n in unclear)
+    )
+    if unclear and ("," in marks or (is_likely and not marks and not clear)):
         raise TableError(
             table.where,
             f"column {unclear[0]!r}: the point in {dotted[unclear[0]].iloc[0]!r} may be decimal or "
             "separate thousands; set the decimal mark (decimal) to . or ,",
             column=unclear[0],
         )
-    marks |= {"." for _ in dotted}  # "." once, if there is a column with points
+    marks |= {"." for text in dotted.values() if len(text)}
     return marks.pop() if len(marks) == 1 else None
 
 
@@ -317,15 +323,14 @@ def _read_csv(
     keep: Sequence[str],
 ) -> Iterator[Block]:
     # Yield blocks as `read_blocks` does; a second reader gives the columns `keep` as text.
-    encoding, has_blank_lines, unended = _scan(path)  # unended: a last line without an end
+    encoding, has_blank_rows, unended = _scan(path, layout)  # unended: a last line without an end
     if encoding == "cp1252" and layout.encoding is None:
         warnings.warn(
             f"{path}: the text is not UTF-8 and is read as Windows-1252; name another encoding if "
             "that is wrong",
             stacklevel=5,
         )
-    layout = replace(layout, encoding=layout.encoding or encoding)
-    header, options = _dialect(path, kind, layout)
+    header, opened_text, places, options = _dialect(path, kind, layout, encoding, has_blank_rows)
     n_cells = unended.count(options["sep"].encode()) + 1
     # A line with a quotation mark is not judged: the line may be the rest of a cell of many lines.
     if unended and b'"' not in unended and n_cells < len(header):
@@ -333,17 +338,16 @@ def _read_csv(
             f"{path}: the last line has {n_cells} of {len(header)} columns and no line end: "
             "the file is truncated; get the file again, or remove this line"
         )
-    places = _places_of_filled_rows(path, options) if has_blank_lines else None
     options |= {"chunksize": rows_at_once, "iterator": True}  # one block if None
     missing = {name: [""] if name in words else _MISSING_TEXTS for name in header}
     keep = _columns_to_keep(keep, header, path)
     text_options = {**options, "usecols": keep, "dtype": "str", "na_filter": False}
     dtypes = {name: "str" for name in header if texts is None or name in texts}
     options |= {"dtype": dtypes, "na_values": missing, "keep_default_na": False}
-    with opened(path) as stream, opened(path) as text_stream, ExitStack() as stack:
+    with opened_text() as text, opened_text() as kept_text, ExitStack() as stack:
         if keep:
-            text_blocks = stack.enter_context(pd.read_csv(text_stream, **text_options))
-        for frame in stack.enter_context(pd.read_csv(stream, **options)):
+            text_blocks = stack.enter_context(pd.read_csv(kept_text, **text_options))
+        for frame in stack.enter_context(pd.read_csv(text, **options)):
             kept_texts = next(text_blocks)[keep] if keep else pd.DataFrame(index=frame.index)
             if places is not None:  # pandas has counted without the blank rows
                 frame.index = places[frame.index]
@@ -355,23 +359,26 @@ def raw_texts(table: OwnTable, names: Collection[str], n_rows: int | None = None
     """Read columns of a CSV or TSV file as text (007, NA), of the first `n_rows` rows if given."""
     if not names:
         return pd.DataFrame()
-    options = _csv_options(table) | {"usecols": [*names], "dtype": "str", "na_filter": False}
-    with opened(table.path) as stream:
-        return cast("Any", pd.read_csv)(stream, nrows=n_rows, **options)
+    _, opened_text, places, options = _dialect_of(table)
+    options |= {"usecols": [*names], "dtype": "str", "na_filter": False, "nrows": n_rows}
+    with opened_text() as text:
+        frame = pd.read_csv(text, **options)
+    return frame if places is None else frame.set_axis(places[frame.index])
 
 
-def _csv_options(table: OwnTable) -> dict[str, Any]:
-    # Return the options with which pandas reads a CSV or TSV file.
-    encoding = table.layout.encoding or _scan(table.path)[0]
-    _, options = _dialect(table.path, table.format, replace(table.layout, encoding=encoding))
-    return options
+def _dialect_of(table: OwnTable) -> tuple[Any, ...]:
+    path, layout = table.path, table.layout
+    return _dialect(path, table.format, layout, *_scan(path, layout)[:2])
 
 
-def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str, Any]]:
-    # Return the column names, and the options with which pandas reads the lines below the names.
+def _dialect(
+    path: Path, kind: str, layout: Layout, encoding: str, has_blank_rows: bool
+) -> tuple[Any, ...]:
+    # Return the column names, a function that opens the text from the names on, the places of the
+    # rows with a value (from 0, blank rows counted; None: all rows), and the options of pandas.
     skipped = layout.skip_rows
-    with opened(path) as stream, io.TextIOWrapper(stream, layout.encoding, newline="") as text:
-        lines = [*islice(text, skipped, skipped + _SAMPLE_LINES)]
+    with _text_below(path, encoding, skipped) as text:
+        lines = [*islice(text, _SAMPLE_LINES)]
         hint = re.fullmatch(r'"?sep=(.)"?\s*', lines[0]) if lines else None
         if hint:  # a first line by which Excel knows the separator
             skipped += 1
@@ -388,64 +395,70 @@ def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str
     header = [name or f"{_NAMELESS}{i}" for i, name in enumerate(header)]
     _check_header(path, header)
     options: dict[str, Any] = {
-        "sep": separator,
-        "encoding": layout.encoding,
-        "skiprows": skipped + n_blank,
-        "header": 0,
-        "names": header,
-        "index_col": False,
-        "low_memory": False,
-    }
+        "sep": separator, "header": 0, "names": header, "index_col": False, "low_memory": False,
+    }  # fmt: skip
     if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # later versions are always exact
         options["float_precision"] = "round_trip"
-    return header, options
+    opened_text = partial(_text_below, path, encoding, skipped + n_blank)
+    places = None
+    if has_blank_rows:
+        with opened_text() as text:
+            rows = csv.reader(text, delimiter=separator)
+            # Below 0: cells without a value, which pandas would read; 0: a blank line.
+            sizes = np.array([len("".join(row).strip()) or -len(row) for row in rows])
+        places = np.flatnonzero(sizes > 0)[1:] - 1  # without the names
+        options["skiprows"] = np.flatnonzero(sizes < 0).tolist()
+    return header, opened_text, places, options
 
 
-def _scan(path: Path) -> tuple[str, bool, bytes]:
-    # Return the encoding (UTF-8, one of `_WIDE`, or else Windows-1252), whether there may be blank
-    # lines, and the last line if this line has no end, else b"".
+@contextmanager
+def _text_below(path: Path, encoding: str, n_lines: int) -> Iterator[io.TextIOWrapper]:
+    # Open the text of a file below its first lines, which pandas would count in another way. All
+    # line ends become \n, as pandas skips no row behind \r.
+    with opened(path) as stream, io.TextIOWrapper(stream, encoding) as text:
+        next(islice(text, n_lines, n_lines), None)  # reads these lines, and no other
+        yield text
+
+
+def _scan(path: Path, layout: Layout) -> tuple[str, bool, bytes]:
+    # Return the encoding (if not given UTF-8, one of `_WIDE`, or else Windows-1252), whether there
+    # may be rows without a value, and the last line if this line has no end, else b"".
     decoder: Any = codecs.getincrementaldecoder("utf-8")()
-    encoding, has_blank, held_back, last_line = "utf-8-sig", False, b"", b""
+    encoding, has_blank, held_back, last_line = layout.encoding or "utf-8-sig", False, b"", b""
+    no_values = f' \t,;|"{layout.separator or ""}'.encode()  # what a row without a value may hold
     with opened(path) as stream:
         while chunk := stream.read(2**20):
             head = chunk[:4].decode("latin-1") if stream.tell() == len(chunk) else ""
             if wide := [name for first, name in _WIDE.items() if re.match(first, head)]:
-                return wide[0], True, b""  # the lines are not looked at, so some may be blank
+                return layout.encoding or wide[0], True, b""  # the rows are not looked at
             # Line ends are held back until text follows, as blank lines at the end do not count.
-            lines = (held_back + chunk).rstrip(b"\r\n \t")
-            held_back = (held_back + chunk)[len(lines) :]
+            filled = (held_back + chunk).rstrip(b"\r\n \t")
+            held_back = (held_back + chunk)[len(filled) :]
+            lines = filled.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
             # The line at the end of the chunk, which may have begun in an earlier one.
             last_line = lines[lines.rfind(b"\n") + 1 :] if b"\n" in lines else last_line + lines
-            is_end = np.frombuffer(lines.translate(None, b"\r \t"), np.uint8) == ord("\n")
-            # Two line ends enclose a blank line, also with spaces and tabs between.
-            has_blank = has_blank or bool((is_end[1:] & is_end[:-1]).any())
+            values = lines.translate(None, no_values) + b"\n"
+            has_blank = has_blank or b"\n\n" in values  # nothing between two line ends
             try:
                 decoder.decode(chunk)
             except UnicodeDecodeError:
-                encoding = "cp1252"
-                decoder = codecs.getincrementaldecoder(encoding)("replace")  # never fails
+                encoding = layout.encoding or "cp1252"
+                decoder = codecs.getincrementaldecoder("cp1252")("replace")  # never fails
+    has_blank = has_blank or b"\t" in held_back  # tabs may be a row of empty cells
     return encoding, has_blank, b"" if held_back.strip(b" \t") else last_line + held_back
 
 
 def _separator(lines: list[str], usual: str) -> str:
     # Return the separator that splits most lines into as many columns (> 1) as the first line.
-    shares = dict.fromkeys((usual, ",", ";", "\t", "|"), 0.0)  # of lines split so
+    shares = dict.fromkeys("\t;|,", (0.0, 0))  # of lines split so; columns
     for separator in shares:
         rows = csv.reader(lines, delimiter=separator)
         lengths = [len(row) for row in rows if "".join(row).strip()]  # of rows that are not blank
         if lengths and lengths[0] > 1:
-            shares[separator] = lengths.count(lengths[0]) / len(lengths)
-    likely = max(shares, key=shares.__getitem__)  # of equal shares the first
-    return likely if shares[likely] > 0.5 else usual
-
-
-def _places_of_filled_rows(path: Path, options: Mapping[str, Any]) -> NDArray[np.intp]:
-    # Return the place of each row that is not blank, counted from 0 with the blank rows.
-    with opened(path) as stream, io.TextIOWrapper(stream, options["encoding"], newline="") as text:
-        lines = islice(text, options["skiprows"], None)
-        rows = islice(csv.reader(lines, delimiter=options["sep"]), 1, None)
-        # As for pandas, a row of one value (several are joined by \0) of spaces and tabs is blank.
-        return np.flatnonzero([r != [] and not re.fullmatch("[ \t]+", "\0".join(r)) for r in rows])
+            shares[separator] = lengths.count(lengths[0]) / len(lengths), lengths[0]
+    # Of equal shares that with most columns, and the comma last: names and numbers have commas.
+    likely = max(shares, key=shares.__getitem__)
+    return likely if shares[likely][0] > 0.5 else usual
 
 
 def _warn_of_quotes(path: Path, frame: pd.DataFrame, separator: str) -> None:
@@ -598,14 +611,14 @@ def _pandas_errors_as_input_errors(path: Path) -> Iterator[None]:
         encoding = {"charmap": "Windows-1252"}.get(error.encoding, error.encoding)
         raise InputError(f"{path}: the text is not {encoding}; name the right encoding") from error
     except ImportError as error:
-        needed = {".parquet": ("pyarrow", "parquet")}  # else a workbook is read
-        package, extra = needed.get(path.suffix.lower(), ("openpyxl", "excel"))
+        is_parquet = path.suffix.lower() == ".parquet"  # else a workbook
+        package, extra = ("pyarrow", "parquet") if is_parquet else ("openpyxl", "excel")
         raise InputError(f"{path}: {package} is needed; install precbench[{extra}]") from error
     except Exception as error:  # a damaged file has many ways to fail
         reason = " ".join(str(error).split()) or type(error).__name__
         if wide := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", reason):
-            n_names, line, n_values = wide.groups()
-            reason = f"line {line} has {n_values} values, and {n_names} columns have names"
+            n_names, line, n_values = wide.groups()  # pandas counts the names as line 1
+            reason = f"row {int(line) - 1} has {n_values} values, and {n_names} columns have names"
         # Python raises a plain LookupError for the name of an encoding, and for nothing else.
         advice = "name another (encoding)" if type(error) is LookupError else "correct the file"
         raise InputError(f"{path}: the file cannot be read: {reason}; {advice}") from error
