@@ -117,7 +117,7 @@ def as_scores(values: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore"):  # a large integer may overflow on the way back
         exact = array is scores or np.array_equal(scores.astype(array.dtype), array, equal_nan=True)
     if not exact:
-        raise InputError("some scores lose digits as float64 and may become ties; give their ranks")
+        raise InputError("scores lose digits as float64 and may tie; give ranks (largest: best)")
     return scores
 
 
@@ -144,7 +144,7 @@ def _is_positive(labels: NDArray) -> NDArray[np.bool_]:
         other = labels[np.argmin(is_first | is_second)]
         raise InputError(
             f"the labels have more than two values, among them {first}, {second} and {other}; "
-            "name the positive class and map all other labels to one value"
+            "map the positive class to 1 and all other labels to 0"
         )
     return is_second if second > first else is_first
 

@@ -46,7 +46,7 @@ def check_results(
         list[Path], typer.Argument(help="Folders of results, or of single experiments in them.")
     ],
     update_reference: Annotated[
-        bool, typer.Option("--update-reference", help="Write new verdicts to the --reference CSV.")
+        bool, typer.Option("--update-reference", help="Store the verdicts in the --reference CSV.")
     ] = False,
     reference: Annotated[
         Path | None, typer.Option(help="CSV of verdicts to compare with [default: shipped CSV].")

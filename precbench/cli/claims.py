@@ -53,10 +53,10 @@ def new_claims(
         typer.Option("--csv", help="CSV file of a printed table, with column and row names."),
     ] = None,
     columns: Annotated[
-        str, typer.Option(help="Field of the claims that the column names of --csv give.")
+        str, typer.Option(help="Field of a claim whose values are the column names of --csv.")
     ] = "solver",
     rows: Annotated[
-        str, typer.Option(help="Field of the claims that the row names of --csv give.")
+        str, typer.Option(help="Field of a claim whose values are the row names of --csv.")
     ] = "metric",
     to: Annotated[Path | None, typer.Option(help=f"Add the entry to file NAME{SUFFIX}.")] = None,
     as_json: Json = False,

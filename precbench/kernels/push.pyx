@@ -42,7 +42,7 @@ def class_sums(
 ):
     """Score the rows start <= i < stop, and continue the sums by class of e_i and of e_i * row i.
 
-    A running log-sum-exp, which writes ``scores``, ``peaks``, ``totals`` (of e_i) and ``sums``, with
+    A running log-sum-exp that writes ``scores``, ``peaks``, ``totals`` (of e_i) and ``sums``, with
     ``e_i = exp(t_i - peak)``, ``t_i = -rate_pos * s_i`` for positives (class 0), ``rate_neg * s_i``
     for negatives (class 1). ``peaks``, the largest t of each class so far, are -inf at first.
     """

@@ -338,7 +338,7 @@ def test_the_others_are_compared_without_it(tmp_path):
 @pytest.mark.parametrize(("cut", "verdict"), [(9, YES), (10, UNDECIDED)])
 def test_no_value_of_fits_that_were_stopped_decides(tmp_path, cut, verdict):
     """Half of them are too many; of fewer the others decide."""
-    cells = auc_of(a=[0.9] * MIN_SPLITS, b=[0.5] * MIN_SPLITS, c=[0.5] * MIN_SPLITS)
+    cells = auc_of(a=[0.9] * MIN_SPLITS, **{name: [0.5] * MIN_SPLITS for name in "bcd"})
     folder = write_results(tmp_path, cells)
     stop(folder, "b", cut)
     [row, others] = expect(folder, (order(), verdict), (order(worse="c"), YES))
@@ -346,6 +346,9 @@ def test_no_value_of_fits_that_were_stopped_decides(tmp_path, cut, verdict):
     tells(row.reason, f"b {cut} {MIN_SPLITS} housing" if verdict is UNDECIDED else "")
     [row] = expect(folder, (claim("order", "better", better=["a"], worse=["b", "c"]), YES))
     assert ("left out" in row.reason) == (verdict is UNDECIDED)
+    stop(folder, "c", cut)
+    [row] = expect(folder, (claim("order", "better", better=["a"], worse=["b", "c", "d"]), YES))
+    assert row.reason.count("left out") == (2 if verdict is UNDECIDED else 0)  # b and c
     stop(folder, "b", cut, "tuning limit")
     for row in judged([order(), order(metric=WALL_SECONDS, number=1)], folder):
         # With another parameter both the value and the time would be others.

@@ -169,13 +169,14 @@ class Claim(Section):
 
     def judge_checked(self, evidence: Evidence) -> LedgerRow:
         """Judge the claim without doubtful solvers, see `doubts`; the reason names the solvers."""
-        row, claim = self.judge(evidence), self
+        row, claim, dropped = self.judge(evidence), self, list[str]()
         for solver, (verdict, reason) in self.doubts(evidence).items():
             reduced = claim.drop_solver(solver)
             if reduced is None:  # nothing is left to compare: the doubt is the verdict
-                return replace(row, verdict=verdict, reason=_joined(reason, row.reason))
+                return replace(row, verdict=verdict, reason=_joined(reason, row.reason, *dropped))
             claim, row = reduced, reduced.judge(evidence)
-            row = replace(row, reason=_joined(row.reason, f"left out, as {reason}"))
+            dropped.append(f"left out, as {reason}")
+        row = replace(row, reason=_joined(row.reason, *dropped))
         for *_, text in claim._stopped(evidence, "tuning limit"):  # of too few trials for a doubt
             row = replace(row, reason=_joined(row.reason, text))
         if self.is_timed and (stopped := [text for *_, text in claim._stopped(evidence)]):

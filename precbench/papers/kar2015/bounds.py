@@ -73,7 +73,7 @@ def precision_bounds(
 @table_of("theorem", "solver", "batch_size", "quantity", "value")
 def precision_rates(
     dataset: str,
-    k: Annotated[float, Field(gt=0, le=1)],
+    k: Annotated[float, Field(gt=0, le=1)],  # kappa, a fraction of the positives of a batch
     lengths: Sizes,  # b
     repetitions: AtLeastTwo,  # streams of each length
     eta0: PositiveFloat,
@@ -81,15 +81,15 @@ def precision_rates(
     seed: Seed,
 ) -> Iterator[tuple[str, str, int, str, float]]:
     """Measure whether the open constants of Theorems 13, 15 and Corollary 14 stay bounded."""
-    # Streams of b batches of b rows are drawn independently from all rows, with replacement; as b
-    # grows all terms of the bounds fall together. `eta0` is the step of Theorem 15, on a surrogate
-    # divided by k. SGD@k sums over k rows: its step is divided by the k of an average batch.
+    # Streams of b batches of b rows are drawn from all rows, with replacement; as b grows all terms
+    # of the bounds fall together. `eta0` is the step of Theorem 15, on a surrogate divided by the k
+    # rows of a batch. SGD@k does not divide by k, so its step is divided instead.
     data = _with_optimum(dataset)
     population = _Population(data, k)
     rng = np.random.default_rng(seed)
     share_of_pos = np.mean(data.y > 0)
     for length in lengths:
-        step = eta0 / math.ceil(k * share_of_pos * length)  # over the k of an average batch
+        step = eta0 / math.ceil(k * share_of_pos * length)  # k: that of an average batch
         constants: dict[tuple[str, str], list[float]] = {}  # by theorem and solver
         for _ in range(repetitions):
             drawn = rng.integers(len(data.y), size=length**2)  # b batches of b rows
