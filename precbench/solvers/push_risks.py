@@ -361,7 +361,6 @@ class PairwiseRisk(ScoreRisk):
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         # Return (log(R) / p)'' or, with the logistic loss, (R ** (1/p))'', summed over blocks of
         # pairs (i, k). Let h_k be the sum of the loss over the pairs of k, ``o_k = h_k ** p / R``:
-        #
         #     (log(R) / p)'' = sum_k o_k (h_k''/h_k + (p - 1) r_k r_k') - p g g',   r_k = h_k'/h_k,
         #     g = sum_k o_k r_k,   (R ** (1/p))'' = R ** (1/p) ((log(R) / p)'' + g g').
         scores = linear_scores(self.rows, w)
