@@ -94,8 +94,8 @@ def test_the_best_its_ties_and_the_rest(chosen):
     interval = resampled_interval(VALUES["trees"], SHARE)
     assert (trees["mean"], trees["low"], trees["high"]) == pytest.approx(interval)
     test = resampled_test(VALUES["trees"], VALUES["logistic-regression"], SHARE)
-    found = [log[name] for name in ("behind", "behind_low", "behind_high", "p")]
-    assert found == pytest.approx(list(test))
+    logged = [log[name] for name in ("behind", "behind_low", "behind_high", "p")]
+    assert logged == pytest.approx(list(test))
     low, high = (f"{20 * trees[name]:.1f}" for name in ("low", "high"))
     few, most = (f"{20 * log[name]:.1f}" for name in ("behind_low", "behind_high"))
     assert choice.card == [

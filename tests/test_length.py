@@ -355,9 +355,9 @@ def test_wrong_options_are_refused(payments, monkeypatch):
     for value in ("", "inf", "so"):  # no command is proposed
         pd.read_csv("payments.csv").assign(gain=[value] + ["7"] * 1199).to_csv("own.csv")
         gains = ["own.csv", *GIVEN[:2], "--missing", "median", "--gain-column", "gain"]
-        told = refused(["fit", *gains, "--save", "x.npz"], f"'gain' row 1 {value or 'value'}")
-        told += json.loads(succeed("profile", *gains, "--json").stdout)["refusal"]
-        assert "accepted" not in told and told.count("row 1:") == 2
+        messages = refused(["fit", *gains, "--save", "x.npz"], f"'gain' row 1 {value or 'value'}")
+        messages += json.loads(succeed("profile", *gains, "--json").stdout)["refusal"]
+        assert "accepted" not in messages and messages.count("row 1:") == 2
     refused(["compare", "rows.npz", "--gain-column", "amount"], "rows.npz --gain-column")
     succeed("fit", "payments.csv", *GIVEN, "--save", "old.npz")
     replace(Model.load("old.npz"), calibration=None).save("old.npz")

@@ -295,8 +295,8 @@ def test_labels_and_k_of_any_type(name, problem):
     share = k / int(y.sum())
     for labels in (2 * y - 1, y == 1, y + 1, np.array(["no", "yes"])[y]):
         loss = loss_at(name, share)
-        found = loss.subgradient(scores, labels)
-        np.testing.assert_array_equal(found, expected.subgradient(scores, y))
+        slope = loss.subgradient(scores, labels)
+        np.testing.assert_array_equal(slope, expected.subgradient(scores, y))
         assert loss.value(scores, labels) == expected.value(scores, y)
 
 

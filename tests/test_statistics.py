@@ -156,8 +156,8 @@ def test_groups_are_all_that_are_alike_and_cannot_grow(told, random):
 def test_the_order_of_the_splits_decides_on_no_rank(values, scale):
     one = scale * np.mean([0.1, 0.2, 0.3, 0.7, 1e-3])
     other, more = scale * np.add.reduce(values) / 5, scale * np.mean(values) * (1 + 1e-9)
-    found = list(levels([other, np.nan, more, one, 0.0]))
-    assert found == pytest.approx([1, np.nan, 2, 1, 0], nan_ok=True)
+    ranks = list(levels([other, np.nan, more, one, 0.0]))
+    assert ranks == pytest.approx([1, np.nan, 2, 1, 0], nan_ok=True)
     assert list(mean_ranks([[one, other, more]] * 2)) == [2.5, 2.5, 1]
 
 

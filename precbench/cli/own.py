@@ -253,8 +253,10 @@ class OwnRows(FileLayout):
                 values[name] = [*(column for column in columns if column != "error"), text]
         left_out = {*(values["drop"] or ()), *(values["id"] or ())}  # columns that are no features
         for name in _COLUMN_LISTS:  # one option names all columns: zip,product
-            kept = [c for c in values[name] or () if name in ("drop", "id") or c not in left_out]
-            values[name] = kept if "," in "".join(kept) else [",".join(kept)] if kept else None
+            names = [c for c in values[name] or () if name in ("drop", "id") or c not in left_out]
+            if names and not any("," in column for column in names):
+                names = [",".join(names)]
+            values[name] = names or None
         return values
 
     def line(self, command: str, changes: Iterable[tuple[str, object]] = ()) -> str:

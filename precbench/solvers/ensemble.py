@@ -111,9 +111,9 @@ class Ensemble(NonlinearRanker):
             weights, self.intercept_ = self._weights(recipes, X, labels, seed)
         self.members_: list[Member] = []
         # If no weight is above 0, one member is kept, of weight 0: all rows then score alike.
-        for kept in np.flatnonzero(weights > 0).tolist() or [0]:
-            member, offset = _fit_member(recipes[kept], X, labels)
-            weight = float(weights[kept])
+        for i in np.flatnonzero(weights > 0).tolist() or [0]:
+            member, offset = _fit_member(recipes[i], X, labels)
+            weight = float(weights[i])
             self.members_.append(replace(member, weight=weight))
             self.intercept_ += weight * offset
         self.n_iter_ = len(self.members_)

@@ -38,19 +38,19 @@ def test_regressions():
     decided = [Verdict.REPRODUCED, Verdict.WITH_DEVIATION]
     decided += [Verdict.TREND_ONLY, Verdict.NOT_REPRODUCED]
     for kind, before, after in product(("mean", "exact", "order", "rate"), Verdict, Verdict):
-        found = [*changes([row_of("x", after, kind)], [row_of("x", before, kind)])]
+        changed = [*changes([row_of("x", after, kind)], [row_of("x", before, kind)])]
         if before is Verdict.NO_POWER and after in decided:
-            [change] = found
+            [change] = changed
             assert change.worse == (after is Verdict.NOT_REPRODUCED)
         elif before is after or before not in decided:
-            assert not found
+            assert not changed
         elif after in decided:
-            [change] = found
+            [change] = changed
             assert change.worse == (decided.index(after) > decided.index(before))
         else:  # an exact number can always be computed; results are no reason for the others
             fixed = after in (Verdict.NO_POWER, Verdict.NO_CONFIG, Verdict.NOT_TESTABLE)
             fixed |= kind == "rate" and after is Verdict.INCONCLUSIVE  # no run cuts a study short
-            assert [change.worse for change in found] == [True] * (kind == "exact" or fixed)
+            assert [change.worse for change in changed] == [True] * (kind == "exact" or fixed)
     new = [row_of("new", Verdict.NOT_REPRODUCED)]
     assert not [*changes(new, [row_of("x", Verdict.REPRODUCED)])]
 

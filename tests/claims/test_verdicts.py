@@ -127,8 +127,8 @@ def test_the_power_is_what_it_says():
         for factor, is_found in ((0.999, False), (1.001, True)):
             error = sign * factor * placed[i].smallest_error[j] * np.eye(5)[j]
             planted = [*centres[:i], (centres[i][0] + error, table[i]), *centres[i + 1 :]]
-            found = [row.p_of_all <= 0.05 for row in place(planted)]
-            assert found == [is_found and row == i for row in range(3)]
+            are_far = [row.p_of_all <= 0.05 for row in place(planted)]
+            assert are_far == [is_found and row == i for row in range(3)]
 
 
 def test_columns_that_are_always_alike():

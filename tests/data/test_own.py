@@ -521,8 +521,8 @@ def test_gaps_of_new_rows_are_counted(tmp_path, monkeypatch):
     for start in (0, 900, 1800):
         names = [f"new {i}" for i in range(start, start + 900)] + ["r"]
         encoding.encode(pd.DataFrame({"x": 1, "z": 1, "a": names, "b": "s"}), gaps=gaps)
-    [told] = gaps.sentences()
-    assert told == "more than 1,000 unseen categories in a (new 0, new 1, new 10 and 998 more)"
+    [sentence] = gaps.sentences()
+    assert sentence == "more than 1,000 unseen categories in a (new 0, new 1, new 10 and 998 more)"
     with raises(InputError, "new.csv 'z' 4 '?'"):
         warned("1,2,r,s\n" * 3 + "1,?,r,s\n")
 

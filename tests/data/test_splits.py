@@ -145,8 +145,8 @@ def test_no_row_is_tested_with_knowledge_of_its_own_time(groups, seed, n_times, 
             )
         except InputError as error:
             largest = np.unique(time, return_counts=True)[1].max()
-            told = re.search("both classes|groups in the test set", str(error))
-            assert told or largest >= round(share * N)
+            cause = re.search("both classes|groups in the test set", str(error))
+            assert cause or largest >= round(share * N)
             break
         assert time[train].max() < time[test].min() and time[test].max() < last
         earlier = np.flatnonzero(time < time[test].min())

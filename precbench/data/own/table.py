@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Self, TypeAlias, cast, get_args
@@ -108,14 +108,17 @@ class OwnTable:
         known = replace(self, frame=self.frame[~is_open], is_whole=False, _contents={})
         return known, self.frame[is_open]
 
+    @cached_property
+    def dialect(self) -> tuple[Any, ...]:  # of a CSV or TSV file, see `_dialect`
+        encoding, has_blank_rows, _ = _scan(self.path, self.layout)
+        return _dialect(self.path, self.format, self.layout, encoding, has_blank_rows)
+
     def gap(self, name: str) -> str:
         """Return the text, such as NA, of the first gap in a text column of CSV, else ""."""
-        if (
-            self.format not in _SEPARATORS
-            or not self.is_whole
-            or self.content(name).holds != "text"
-        ):
+        if self.format not in _SEPARATORS or not self.is_whole:
             return ""  # without all rows, places in the file are unknown
+        if self.content(name).holds != "text":
+            return ""
         place = int(np.argmax(self.column(name).isna()))  # of the first gap
         return str(raw_texts(self, [name], place + 1)[name].iloc[place])
 
@@ -296,7 +299,7 @@ def _decimal_of(table: OwnTable) -> str | None:
             break
     unclear = [name for name, text in dotted.items() if len(text) and name not in clear]
     is_likely = unclear and (
-        _dialect_of(table)[-1]["sep"] == ";"
+        table.dialect[-1]["sep"] == ";"
         or any(texts[n].str.extract(r"^[+-]?(\d+)$")[0].str.len().max() <= 3 for n in unclear)
     )
     if unclear and ("," in marks or (is_likely and not marks and not clear)):
@@ -359,16 +362,11 @@ def raw_texts(table: OwnTable, names: Collection[str], n_rows: int | None = None
     """Read columns of a CSV or TSV file as text (007, NA), of the first `n_rows` rows if given."""
     if not names:
         return pd.DataFrame()
-    _, opened_text, places, options = _dialect_of(table)
-    options |= {"usecols": [*names], "dtype": "str", "na_filter": False, "nrows": n_rows}
+    _, opened_text, places, dialect = table.dialect
+    options = dialect | {"usecols": [*names], "dtype": "str", "na_filter": False, "nrows": n_rows}
     with opened_text() as text:
         frame = pd.read_csv(text, **options)
     return frame if places is None else frame.set_axis(places[frame.index])
-
-
-def _dialect_of(table: OwnTable) -> tuple[Any, ...]:
-    path, layout = table.path, table.layout
-    return _dialect(path, table.format, layout, *_scan(path, layout)[:2])
 
 
 def _dialect(
@@ -528,9 +526,9 @@ def _read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[
         sheets = book.worksheets  # without those of charts
         chosen = [sheet for sheet in sheets if layout.sheet in (None, sheet.title)]
         if len(chosen) != 1:
-            found = f"no sheet {layout.sheet!r}" if layout.sheet else f"{len(sheets)} sheets"
+            fault = f"no sheet {layout.sheet!r}" if layout.sheet else f"{len(sheets)} sheets"
             raise InputError(
-                f"{path}: {found}; name one (sheet) of {listed(sheet.title for sheet in sheets)}"
+                f"{path}: {fault}; name one (sheet) of {listed(sheet.title for sheet in sheets)}"
             )
         lines = _sheet_rows(path, chosen[0], layout.skip_rows)
         # The first row with a value holds the column names; columns count from 1.

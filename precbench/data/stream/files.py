@@ -266,8 +266,8 @@ class Npy:
             reason, _, _ = str(error).partition(".")  # without advice to unpickle
             raise InputError(f"{path}: no array of numbers: {reason}; use numpy.save") from error
         if not isinstance(array, np.memmap) or array.dtype.kind not in "fiub":
-            found = f"dtype {array.dtype}" if hasattr(array, "dtype") else "an npz archive"
-            raise InputError(f"{path}: found {found}, not an array of numbers; use numpy.save")
+            content = f"dtype {array.dtype}" if hasattr(array, "dtype") else "an npz archive"
+            raise InputError(f"{path}: found {content}, not an array of numbers; use numpy.save")
         if array.ndim != n_dimensions:
             raise InputError(
                 f"{path}: found the shape {array.shape}; save an array of {n_dimensions} dimensions"

@@ -1,6 +1,5 @@
 """How the seconds and the memory of a solver grow: what an O(...) in a paper says, measured."""
 
-import time
 import tracemalloc
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
@@ -11,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from precbench.solvers import SOLVERS, LinearRanker
 from precbench.solvers.base import untraced
-from precbench.studies import AtLeastTwo, Count, Seed, Sizes, table_of
+from precbench.studies import AtLeastTwo, Count, Seed, Sizes, table_of, timed_fit
 from precbench.yaml.models import Name, Problem, Section, at, refuse, unknown
 
 _ROWS, _FEATURES = "rows", "features"
@@ -80,15 +79,6 @@ def _cost(curve: CostCurve, size: int, entropy: list[int]) -> float:
         return _bytes(solver, X, y)
     seconds, _with_checks = timed_fit(solver, X, y)
     return max(seconds, 1e-9)  # above 0, for the slope of logs, see `exponent`
-
-
-def timed_fit(solver: LinearRanker, X: Any, y: Any) -> tuple[float, float]:
-    """Return the CPU seconds of a fit from the first call of its trace on, and of the whole fit."""
-    calls: list[float] = []  # the first comes after the checks of the input
-    start = time.process_time()
-    solver.fit(X, y, trace=lambda _: calls.append(time.process_time()))  # None: goes on
-    end = time.process_time()
-    return end - calls[0], end - start
 
 
 def _bytes(solver: LinearRanker, X: Any, y: Any) -> float:

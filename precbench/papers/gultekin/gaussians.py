@@ -10,11 +10,10 @@ from pydantic import Field, PositiveFloat
 from threadpoolctl import threadpool_limits
 
 from precbench.errors import InputError
-from precbench.papers.costs.growth import timed_fit
 from precbench.papers.gultekin.mixtures import MixturePair, MixtureProblem, draw_mixture_pair
 from precbench.solvers import BBR, LCBR, LinearRanker
 from precbench.solvers.ball import minimise_over_ball
-from precbench.studies import AtLeastTwo, Count, Seed, Share
+from precbench.studies import AtLeastTwo, Count, Seed, Share, timed_fit
 
 _MIXTURE, _ROWS, _PAIRS, _RATIO, _SKEW = range(5)  # streams of random numbers
 

@@ -37,7 +37,7 @@ def push_theorems(
     draws: AtLeastTwo,  # training sets of each size
     problems: Count,  # random problems, for Theorem 4
     seed: Seed,
-) -> Iterator[tuple[str, float, float, str, float]]:
+) -> Iterator[_Row]:
     """Measure both sides of Theorems 1 to 4, Lemmas 5 and 9 and the limits of Section 2."""
     # Each function below says in comments what it measures. A ratio divides the left side of an
     # inequality by the right side, so it should be at most 1 (``stated``, the last row); in Section
