@@ -1,15 +1,19 @@
 """The command ``precbench``, and ``python -m precbench``."""
 
+import os
 import signal
 import sys
 from contextlib import suppress
+from types import FrameType
 from typing import Any
+
+_AGAIN_SECONDS = 3  # after which an interrupt is repeated, as code may drop it or hang
 
 
 def main() -> None:
     """Import and run the command line; exit with 130 if Ctrl-C or SIGTERM interrupts the run."""
     _set_handler(_interrupt)  # Ctrl-C and SIGTERM raise KeyboardInterrupt, and set an alarm
-    signal.signal(signal.SIGALRM, _interrupt)  # the alarm interrupts a clean-up that hangs
+    signal.signal(signal.SIGALRM, _interrupt)  # the alarm repeats an interrupt without effect
     sys.unraisablehook = _interrupt_again  # repeats a KeyboardInterrupt that Python has dropped
     from precbench import workers  # after the handlers are set, because the import takes time
 
@@ -36,11 +40,36 @@ def _set_handler(handler: Any) -> None:
             signal.signal(number, handler)
 
 
-def _interrupt(*_: Any) -> None:
-    """Raise `KeyboardInterrupt`; ignore later signals, but raise again after 10 s of clean-up."""
+def _interrupt(_: int, frame: FrameType | None) -> None:
+    """Raise `KeyboardInterrupt`; ignore later signals, but raise again where that had no effect."""
     _set_handler(signal.SIG_IGN)
-    signal.alarm(10)  # seconds; then SIGALRM calls `_interrupt`
+    signal.alarm(_AGAIN_SECONDS)  # then SIGALRM calls `_interrupt`
+    if _is_importing(frame):
+        _exit_at_once()
     raise KeyboardInterrupt
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    """Return whether a module is being imported where the signal came."""
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "importlib._bootstrap":
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _exit_at_once() -> None:
+    """End the process without an exception.
+
+    Compiled code that packages run when they are imported drops a `KeyboardInterrupt`, or raises
+    an error of its own in its place. Results are on disk whole at any time.
+    """
+    print("precbench: interrupted", file=sys.stderr, flush=True)
+    with suppress(Exception):
+        from precbench import workers
+
+        workers.end()
+    os._exit(130)
 
 
 def _interrupt_again(lost: Any) -> None:

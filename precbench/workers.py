@@ -24,6 +24,7 @@ _ENVIRONMENT = {_SAFE_PATH: "1"} | dict.fromkeys(
 )
 _PR_SET_PDEATHSIG = 1  # of Linux: asks for a signal when the parent process dies
 _LOOK_SECONDS = 1.0  # between looks at whether all workers live
+_END_SECONDS = 5.0  # within which joblib notices that all workers have been killed
 _executor: Any = None  # of the last `begin`; None without workers
 
 
@@ -102,10 +103,30 @@ def _all_live(executor: Any) -> bool:
 def end() -> None:
     """Kill the workers, if any; idle workers would end by themselves only after minutes."""
     global _executor
-    if _executor is not None:
-        with suppress(RuntimeError):  # raised if joblib cannot start the thread that kills workers
-            _executor.shutdown(kill_workers=True)
-        _executor = None
+    executor, _executor = _executor, None
+    if executor is None or executor._executor_manager_thread is None:  # none was started
+        return
+    # The thread that feeds the workers may be in the middle of a job that nobody reads any more.
+    executor._call_queue.cancel_join_thread()
+    for process in [*executor._processes.values()]:
+        if process.is_alive():
+            _kill_with_descendants(process.pid)
+    # The thread of joblib that watches the workers sees that they are dead, and ends. If it were
+    # told first (`shutdown`), it would fail with a traceback where a job has not been sent yet.
+    watching = executor._executor_manager_thread
+    watching.join(_END_SECONDS)
+    executor.shutdown(wait=not watching.is_alive(), kill_workers=True)
+
+
+def _kill_with_descendants(pid: int) -> None:
+    """Kill a process and all processes that it has started."""
+    import psutil  # here, since only the end needs it
+
+    with suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        for one in [*process.children(recursive=True), process]:
+            with suppress(psutil.NoSuchProcess):
+                one.kill()
 
 
 def run(

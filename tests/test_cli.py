@@ -373,7 +373,7 @@ def interrupt(preparation, *options):
     """Fit as a user does, but for what `preparation` changes; expect the end of an interrupt."""
     Path("fitted.py").write_text(
         f"""
-import os, signal, sys, threading
+import contextlib, os, signal, sys, threading
 {preparation}
 sys.argv = ["precbench", "fit", "mine.csv", *{options!r}]
 from precbench.__main__ import main
@@ -411,14 +411,26 @@ PassRanker._fit = interrupted
 @pytest.mark.parametrize(("module", "statement"), [
     ("typer", 'exec("signal.raise_signal(signal.SIGINT)")'),
     ("numpy.random", "Lost(); __import__('time').sleep(1)"),
+    ("numpy.random", "drop()"),
+    ("numpy.random", "replace()"),
 ])  # fmt: skip
 def test_an_interrupt_while_modules_are_imported(module, statement, work_folder):
-    """Also one that Python ignores, as it is raised where nobody can catch it."""
+    """Also one that Python ignores, or that a package drops or replaces by an error of its own."""
     interrupt(
         f"""
 class Lost:
     def __del__(self):
         signal.raise_signal(signal.SIGINT)
+
+def drop():
+    with contextlib.suppress(BaseException):
+        signal.raise_signal(signal.SIGINT)
+
+def replace():
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except BaseException:
+        raise ValueError("of a package") from None
 
 class Finder:
     def find_spec(name, *_):
@@ -499,7 +511,7 @@ def test_data_info(cache):
 
 
 @pytest.fixture
-def own(files, isolated):
+def own(files):
     """A config that names files."""
     np.savez("arrays.npz", X=np.eye(8), y=np.arange(8) % 2)
     (files / "lines.svm").write_text("1 1:1\n0 2:1\n" * 9)
@@ -543,7 +555,7 @@ def test_files_that_a_config_cannot_use(own, entry, others, what):
 
 
 def test_reproduce_runs_what_decides_and_prints_the_verdicts(
-    isolated, in_this_process, tmp_path, monkeypatch
+    in_this_process, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("COLUMNS", "200")
     arguments = ("reproduce", "kar2015/counterexample", "--out", tmp_path)
@@ -567,7 +579,7 @@ def test_reproduce_says_how_to_bring_what_is_missing(cache, tmp_path):
     assert "kar2015/section-6" not in paper.output
 
 
-def test_reproduce_takes_the_part_that_has_claims(isolated, mirror, tmp_path):
+def test_reproduce_takes_the_part_that_has_claims(mirror, tmp_path):
     planned = invoke("reproduce", "letter", "--dry-run", "--jobs", "2", "--out", tmp_path).output
     sentences = dict(line.split(": ", 1) for line in planned.splitlines() if "claim" in line)
     assert "120 trials" in sentences["kar2015/section-6, letter"]  # six solvers, 20 splits

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import warnings
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from precbench import workers
 from precbench.cli.group import one_line_warnings
+from tests.helpers import session, wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -63,6 +65,42 @@ def test_a_dead_worker_ends_the_calls_and_the_next_ones_have_others():
     with pytest.raises(BrokenProcessPool):
         list(workers.run(killed, [(n,) for n in range(4)], 2))
     assert list(workers.run(killed, [(7,)], 1)) == [7]
+
+
+def test_the_end_comes_while_calls_are_being_sent():
+    """A thread that fails gives a warning, which is an error here."""
+    executor = workers.begin(2)
+    list(executor.map(int, range(10)))  # both are at work
+    processes = [*executor._processes.values()]
+    for _ in range(5000):
+        executor.submit(int)
+    workers.end()
+    assert not any(process.is_alive() for process in processes)
+
+
+CHILD = """
+import subprocess, sys, time
+from precbench import workers
+executor = workers.begin(2)
+executor.submit(subprocess.run, [sys.executable, "-c", "import time; time.sleep(600)"])
+time.sleep(2)
+workers.end()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+def test_the_end_needs_no_other_program(tmp_path):
+    """Slim containers have no pgrep, with which joblib would look for what workers started."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", CHILD],
+        env=os.environ | {"PATH": str(tmp_path)},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    errors = process.communicate(timeout=60)[1]
+    assert (process.returncode, errors) == (0, "")
+    wait_until(lambda: not session(process.pid))
 
 
 def of_interrupts(_):
