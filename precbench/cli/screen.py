@@ -20,6 +20,8 @@ from rich.segment import Segment
 from precbench.store import Record
 from precbench.text import duration, one_line, visible
 
+_UNLIMITED = 100_000  # characters in a line, more than any table has
+
 
 class Screen(Console):
     """A console that escapes control characters in text, but not the control characters of rich."""
@@ -30,13 +32,16 @@ class Screen(Console):
 
 
 def screen(*, quiet: bool = False, stderr: bool = False, **options: Any) -> Screen:
-    """Return a console for standard output or error, which wraps lines on a terminal only."""
+    """Return a console for standard output or error, which breaks lines on a terminal only."""
     stream = sys.stderr if stderr else sys.stdout
     # `Screen` escapes text itself, and writes past a stream that would also escape rich's colours.
     stream = getattr(stream, "rich_proxied_file", stream)
     console = Screen(file=stream, highlight=False, markup=False, quiet=quiet, **options)
-    console.soft_wrap = not console.is_terminal
-    if not console.width:  # COLUMNS is 0
+    if not console.is_terminal:
+        # In a pipe or a file, no path and no command is broken, whatever COLUMNS says.
+        console.soft_wrap = True
+        console.width = _UNLIMITED
+    elif not console.width:  # COLUMNS is 0
         console.width = 80
     return console
 
