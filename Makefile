@@ -29,22 +29,36 @@ LOCKED = $(if $(LOCK),$(INSTALL) --require-hashes --requirement $(LOCK))
 ALONE = $(if $(LOCK),--no-deps --no-build-isolation)
 NEEDS = pyproject.toml setup.py $(SOURCES)
 
-$(BIN)/python:
-	$(PYTHON) -m venv $(VENV)
+# Made only when it is whole: a failed step is repeated by the next command.
+$(VENV)/.made:
+	$(PYTHON) -m venv $(VENV) || { echo "$$NO_VENV" >&2; exit 1; }
+	touch $@
 
-$(VENV)/.built: $(NEEDS) | $(BIN)/python
+define NO_VENV
+$(PYTHON) cannot make an environment in $(VENV). On Debian and Ubuntu, install the package
+python3-venv (apt install python3-venv); elsewhere, choose a Python of 3.11 or newer with
+PYTHON=python3.13. Then repeat the command.
+endef
+export NO_VENV
+
+$(VENV)/.built: $(NEEDS) | $(VENV)/.made
 	$(LOCKED)
 	$(INSTALL) $(ALONE) --editable .
 	touch $@
 
-# Of all modules that are installed here, few are ever imported, and compiled then.
-$(VENV)/.dev: INSTALL += --no-compile
-$(VENV)/.dev: $(NEEDS) | $(BIN)/python
+$(VENV)/.test: $(NEEDS) | $(VENV)/.made
 	$(LOCKED)
-	$(INSTALL) $(ALONE) --editable '.[dev]'
+	$(INSTALL) $(ALONE) --editable '.[test]'
 	touch $(VENV)/.built $@
 
-$(VENV)/.docs: $(NEEDS) | $(BIN)/python
+# Of all modules that are installed here, few are ever imported, and compiled then.
+$(VENV)/.dev: INSTALL += --no-compile
+$(VENV)/.dev: $(NEEDS) | $(VENV)/.made
+	$(LOCKED)
+	$(INSTALL) $(ALONE) --editable '.[dev]'
+	touch $(VENV)/.built $(VENV)/.test $@
+
+$(VENV)/.docs: $(NEEDS) | $(VENV)/.made
 	$(LOCKED)
 	$(INSTALL) $(ALONE) --editable '.[docs]'
 	touch $(VENV)/.built $@
@@ -53,13 +67,17 @@ run: build  ## Run the headline experiment: table on the screen, plots in result
 	$(BIN)/precbench run configs/kdd08.yaml --jobs $(JOBS)
 
 # One thread of the BLAS for each process of the tests, as for each worker of a run.
-test: $(VENV)/.dev  ## Run the tests.
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not measured" --junitxml build/tests.xml \
-	    --numprocesses auto --maxprocesses 4 --dist worksteal
+PYTEST = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+
+test: $(VENV)/.test  ## Run the tests; those that need more packages or real data are skipped without these.
+	$(PYTEST) -m "not measured" --junitxml build/tests.xml
+
+# PRECBENCH_MIRROR names the folder with the real data.
+test-extras: $(VENV)/.dev  ## Run the tests that need real data or more packages than `make test` installs.
+	$(PYTEST) -m "(real_data or extras) and not measured" --junitxml build/tests-extras.xml
 
 other-processor: $(VENV)/.dev  ## Repeat the tests that use a BLAS with the kernels of another processor.
-	OPENBLAS_CORETYPE=Prescott OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not measured" -q \
-	    --numprocesses auto --maxprocesses 4 --dist worksteal \
+	OPENBLAS_CORETYPE=Prescott $(PYTEST) -m "not measured" -q \
 	    tests/test_laws.py tests/test_model.py tests/test_contest.py
 
 promises: $(VENV)/.dev  ## See that each promise of docs/trust.md holds (FULL=1: measure it anew).
@@ -175,16 +193,15 @@ site: $(VENV)/.docs  ## Build the site in build/site; a warning or a broken link
 	RESULTS=$(RESULTS) $(BIN)/python -m sphinx -W --keep-going -n -q -d build/doctrees docs build/site
 
 coverage: $(VENV)/.dev  ## Measure which branches the tests take.
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not measured" -q --cov --cov-report=term \
-	    --numprocesses auto --maxprocesses 4 --dist worksteal
+	$(PYTEST) -m "not measured" -q --cov --cov-report=term
 
-oldest: $(BIN)/python  ## Test with the oldest dependencies that are allowed.
+oldest: $(VENV)/.made  ## Test with the oldest dependencies that are allowed.
 	$(INSTALL) uv
 	$(BIN)/uv pip compile --quiet --resolution lowest-direct --no-deps --extra parquet \
 	    --python-version 3.11 pyproject.toml --output-file build/oldest.txt
 	PIP_CONSTRAINT=$(CURDIR)/build/oldest.txt $(MAKE) test VENV=build/oldest LOCK=
 
-wheel: $(BIN)/python  ## Build sdist and wheel, and use the wheel in an empty environment without a compiler.
+wheel: $(VENV)/.made  ## Build sdist and wheel, and use the wheel in an empty environment without a compiler.
 	$(INSTALL) build twine
 	rm -rf build/wheel
 	mkdir -p build

@@ -1,9 +1,11 @@
-"""The mirror with real data, and a small experiment of one's own."""
+"""Surroundings of the tests, real data, and a small experiment of one's own."""
 
 import gc
+import ipaddress
 import os
 import shutil
 import signal
+import socket
 from pathlib import Path
 
 import hypothesis
@@ -11,7 +13,7 @@ import pytest
 
 from precbench.data.cards import registry
 from precbench.report import sheet
-from tests.helpers import ROOT, run_in_this_process, small_experiment, succeed
+from tests.helpers import run_in_this_process, small_experiment, succeed
 from tests.promises import PROMISES
 
 
@@ -20,8 +22,12 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(items):
-    """Note in the report of each test which promises it keeps."""
+    """Note in the report of each test which promises it keeps; mark what needs real data."""
     for item in items:
+        if "mirror" in item.fixturenames:
+            item.add_marker("real_data")
+        if item.get_closest_marker("real_data") and MIRROR is None:
+            item.add_marker(pytest.mark.skip(reason=NO_MIRROR))
         for mark in item.iter_markers("promise"):
             for name in mark.args:
                 if name not in PROMISES:
@@ -57,26 +63,82 @@ def pytest_configure(config):
     hypothesis.settings.load_profile("ours")
 
 
-def mirror_folder():
-    configured = os.environ.get("PRECBENCH_MIRROR")
-    folder = Path(configured) if configured else ROOT.parent / "shared" / "data"
-    return folder if folder.is_dir() else None
+# --- surroundings ---
+
+
+@pytest.fixture(scope="session")
+def session_folder(tmp_path_factory):
+    """Return the folder that all processes of the tests share."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def surroundings(session_folder):
+    """Give all tests an empty home, one cache, no mirror, and no way to the network."""
+    home = session_folder / "home"
+    home.mkdir(exist_ok=True)
+    ours = [name for name in os.environ if name.startswith("PRECBENCH_")]
+    folders = ["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "MPLCONFIGDIR"]
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [*ours, *folders]:
+            patch.delenv(name, raising=False)
+        patch.setenv("HOME", str(home))
+        # One cache, so that each data set is prepared once.
+        patch.setenv("PRECBENCH_CACHE", str(session_folder / "cache"))
+        refuse_connections(patch)
+        yield
+
+
+def refuse_connections(patch):
+    """Refuse every connection but those within this machine."""
+    connect = socket.socket.connect
+
+    def connect_here(self, address):
+        if self.family != socket.AF_UNIX and not is_loopback(address[0]):
+            raise ConnectionRefusedError(f"a test would connect to {address}")
+        return connect(self, address)
+
+    patch.setattr(socket.socket, "connect", connect_here)
+    # In processes that a test starts, where nothing listens at this port.
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        patch.setenv(name, "http://127.0.0.1:9")
+    for name in ("no_proxy", "NO_PROXY"):
+        patch.setenv(name, "127.0.0.1,localhost")
+
+
+def is_loopback(host):
+    """Return whether an address is one of this machine; a name other than localhost is not."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """Give the test an empty cache of its own, and return its folder."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("PRECBENCH_CACHE", str(folder))
+    return folder
+
+
+# --- real data ---
+
+MIRROR = os.environ.get("PRECBENCH_MIRROR")  # before `surroundings` removes it
+NO_MIRROR = "needs real data: set PRECBENCH_MIRROR to a folder that holds them"
 
 
 @pytest.fixture(scope="session")
 def mirror():
-    """The folder with the real files, laid out like a mirror."""
-    folder = mirror_folder()
-    if folder is None:
-        pytest.skip("no real data: neither ../shared/data nor a folder named by PRECBENCH_MIRROR")
-    return folder
+    """Return the folder with the real files, laid out like a mirror."""
+    return Path(MIRROR)
 
 
-@pytest.fixture(scope="session")
-def session_cache(tmp_path_factory):
-    """One cache for all processes of the tests, so that each data set is prepared once."""
-    folder = tmp_path_factory.getbasetemp()
-    return (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "cache"
+@pytest.fixture
+def real_data(mirror, monkeypatch):
+    """Let the commands of the test read the real files."""
+    monkeypatch.setenv("PRECBENCH_MIRROR", str(mirror))
 
 
 RENDER, LAY_OUT = sheet._rendered, sheet._lay_out
@@ -132,28 +194,6 @@ def not_drawn():
 
 
 @pytest.fixture
-def no_network(monkeypatch):
-    for name in ("https_proxy", "HTTPS_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-
-
-@pytest.fixture
-def isolated(monkeypatch, session_cache, no_network):
-    """The session's cache, the mirror if there is one, and no way to the network."""
-    monkeypatch.setenv("PRECBENCH_CACHE", str(session_cache))
-    monkeypatch.setenv("PRECBENCH_MIRROR", str(mirror_folder() or ""))
-
-
-@pytest.fixture
-def cache(tmp_path, monkeypatch, no_network):
-    """An empty cache; no mirror unless the test sets one, and no network access."""
-    folder = tmp_path / "cache"
-    monkeypatch.setenv("PRECBENCH_CACHE", str(folder))
-    monkeypatch.delenv("PRECBENCH_MIRROR", raising=False)
-    return folder
-
-
-@pytest.fixture
 def work_folder(tmp_path, monkeypatch):
     """The folder of the test, in which commands and relative paths begin."""
     monkeypatch.chdir(tmp_path)
@@ -191,25 +231,24 @@ def no_page(monkeypatch):
 
 
 @pytest.fixture
-def small(tmp_path, isolated, no_page):
+def small(tmp_path, no_page):
     """A config beside its CSV file; returns a function that rewrites the config."""
     return small_experiment(tmp_path)
 
 
 @pytest.fixture(scope="session")
-def finished_once(tmp_path_factory, session_cache):
+def finished_once(tmp_path_factory):
     """Results of two solvers on two splits, with records and without figures."""
     folder = tmp_path_factory.mktemp("finished")
     solvers = "{sgd-avg: {eta0: {tune: [0.1, 1.0]}}, perceptron-avg: }"
     config = small_experiment(folder)(solvers=solvers, plots="[accuracy-time, roc]")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PRECBENCH_CACHE", str(session_cache))
         run_in_this_process(patch)
         succeed("run", config, "--out", folder / "results", "--no-plots")
     return folder / "results"
 
 
 @pytest.fixture
-def finished(finished_once, tmp_path, isolated):
+def finished(finished_once, tmp_path):
     """A copy of these results, in the folder small."""
     return Path(shutil.copytree(finished_once, tmp_path / "results"))

@@ -74,7 +74,7 @@ until = partial(wait_until, seconds=WAIT_SECONDS)
 
 
 def test_workers_get_their_data_from_the_client(
-    start_worker, tmp_path, isolated, in_this_process, no_page, monkeypatch
+    start_worker, tmp_path, in_this_process, no_page, monkeypatch
 ):
     monkeypatch.setattr("precbench.cli.outlook.to_fetch", lambda part: {})  # the stand-in will do
     file = tmp_path / "scheduler.json"

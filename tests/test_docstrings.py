@@ -30,7 +30,7 @@ PUBLIC = public()
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_the_example_runs(name, isolated):
+def test_the_example_runs(name):
     [found] = doctest.DocTestFinder(recurse=False).find(PUBLIC[name], name, globs={})
     assert found.examples or name.startswith("precbench.statistics."), "no example"
     told = []

@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from hashlib import sha256
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -20,7 +21,7 @@ from precbench import workers
 from precbench.npz import unpack
 from precbench.report.folder import Report
 from precbench.store import Store
-from tests.helpers import invoke, numbers, run, succeed
+from tests.helpers import TOY_SVM, invoke, make_card, numbers, run, succeed
 from tests.sentences import done_already
 
 
@@ -77,9 +78,13 @@ class Disk:
         if self.n_calls == self._n or stays:
             raise OSError(self._error, os.strerror(self._error))
 
+    def _is_below(self, path):
+        is_path = isinstance(path, str | os.PathLike)  # not the number of an open file
+        return is_path and str(Path(path).absolute()).startswith(self._folder)
+
     def _guarded(self, function):
         def guarded(path, *arguments, **options):
-            if str(path).startswith(self._folder):
+            if self._is_below(path):
                 self.touch()
             return function(path, *arguments, **options)
 
@@ -87,7 +92,7 @@ class Disk:
 
     def _open(self, function):
         def opened(path, mode="r", *arguments, **options):
-            if not str(path).startswith(self._folder) or not set(mode) & set("wax+"):
+            if not self._is_below(path) or not set(mode) & set("wax+"):
                 return function(path, mode, *arguments, **options)
             self.touch()
             return Stream(function(path, mode, *arguments, **options), self)
@@ -160,7 +165,7 @@ COMMANDS = {
     "score": ["score", "scorer.npz", "mine.csv", "--out", "top.csv"],
     "report": ["report", "results"],
     "merge": ["merge", "results", "other", "--out", "out", "--config", "small.yaml", "--no-plots"],
-    "data add": ["data", "add", "housing", "housing.data"],
+    "data add": ["data", "add", "toy", "toy.svm"],
 }
 
 
@@ -172,7 +177,7 @@ def made(name, folder, cache):
     if name == "fit":
         return unpack(folder / "model.npz", ["coef"])["coef"].tobytes()
     if name == "data add":
-        return sha256((cache / "files" / "housing" / "housing.data").read_bytes()).hexdigest()
+        return sha256((cache / "files" / "toys" / "toy.svm").read_bytes()).hexdigest()
     return (folder / {"score": "top.csv", "report": "results/small/report.html"}[name]).read_bytes()
 
 
@@ -192,7 +197,7 @@ def killed(disk, n, arguments):
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_killed_while_it_writes_leaves_nothing_half_written(
-    name, tiny, tmp_path, in_this_process, cache, monkeypatch, request, size, figure
+    name, tiny, tmp_path, in_this_process, cache, add_card, monkeypatch, size, figure
 ):
     before, whole = tmp_path / "before", tmp_path / "whole"
     before.mkdir()
@@ -200,14 +205,14 @@ def test_a_command_killed_while_it_writes_leaves_nothing_half_written(
         shutil.copy(tmp_path / file, before)
     for former in ("top.csv", "model.npz"):
         (before / former).write_bytes(b"former")
-    if name == "data add":
-        shutil.copy(request.getfixturevalue("mirror") / "housing" / "housing.data", before)
+    (before / "toy.svm").write_bytes(TOY_SVM)
+    add_card(make_card())
     monkeypatch.chdir(before)
     for arguments in BEFORE.get(name, []):
         succeed(*arguments)
     shutil.copytree(before, whole)
     monkeypatch.chdir(whole)
-    disk = Disk("", monkeypatch)
+    disk = Disk(tmp_path, monkeypatch)
     succeed(*COMMANDS[name])
     expected, n_calls = made(name, whole, cache), disk.n_calls
     rng, kills = random.Random(0), size(2, 60)

@@ -22,7 +22,7 @@ from tests.helpers import run, smoke_table
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
 
-def test_appendix_a_the_struct_surrogate_prefers_the_wrong_sign(isolated, tmp_path):
+def test_appendix_a_the_struct_surrogate_prefers_the_wrong_sign(tmp_path):
     assert run("kar2015/counterexample", tmp_path).exit_code == 0
     table = pd.read_csv(tmp_path / "kar2015-counterexample" / "results.csv")
     final = table[table["final"]].set_index("solver")["value"]

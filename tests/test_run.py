@@ -513,9 +513,7 @@ def test_dry_run_judges_by_the_trials_before(small, in_this_process, tmp_path):
     (["data", "verify", "leter"], "leter"), (["doctor", "letter"], "letter"),
     (["schema", "confg"], "confg"),
 ])  # fmt: skip
-def test_invalid_arguments_are_reported(
-    arguments, complaint, isolated, in_this_process, work_folder
-):
+def test_invalid_arguments_are_reported(arguments, complaint, in_this_process, work_folder):
     refused(arguments, complaint)
 
 
@@ -545,7 +543,7 @@ def test_results_tell_how_much_the_splits_overlap(protocol, share, small):
     assert trial.split.test_share(600) == pytest.approx(share)
 
 
-def test_a_stand_in_is_marked_everywhere(isolated, in_this_process, tmp_path, monkeypatch):
+def test_a_stand_in_is_marked_everywhere(in_this_process, tmp_path, monkeypatch):
     result = succeed("run", "kdd08", "--smoke", "--solver", "sgd-*", "--out", tmp_path)
     assert "SYNTHETIC" in result.output
     folder = tmp_path / "kdd08-smoke"
@@ -575,7 +573,7 @@ FEW = [  # which hold all choices of the others
 
 
 @pytest.mark.parametrize("name", FEW)
-def test_every_experiment_runs_at_smoke_size(name, isolated, in_this_process, tmp_path):
+def test_every_experiment_runs_at_smoke_size(name, in_this_process, tmp_path):
     succeed("run", name, "--out", tmp_path, "--smoke")
     [folder] = tmp_path.iterdir()
     assert bool(list(folder.glob("figures/*.png"))) == bool(shipped_config(name).plots)
@@ -583,7 +581,7 @@ def test_every_experiment_runs_at_smoke_size(name, isolated, in_this_process, tm
     assert set(table["status"]) == {"ok"} and table["value"].notna().all()
 
 
-def test_the_other_experiments_have_a_plan(isolated, tmp_path):
+def test_the_other_experiments_have_a_plan(tmp_path):
     every = shipped_configs(Experiment)
     assert choices(every) == choices(FEW)
     for name in {*every} - {*FEW}:

@@ -110,7 +110,7 @@ NOISY = {"datasets": ["margin-noisy"]}
     ("rudin2009/fig-3", {"z_min": 2, "z_max": 1, "points": 3}, "z_max 1 z_min 2"),
     ("rudin2009/pushes", NOISY | {"rows": 20_000}, "20,000"),
     ("rudin2009/pushes", NOISY | {"rows": 60}, "crucial 5"),
-    ("rudin2009/objectives", {"rows": 20_000}, "20,000"),
+    ("rudin2009/objectives", NOISY | {"rows": 20_000}, "20,000"),
     ("kar2014/regret", NOISY | {"horizons": [20001, 20002]}, "20,000 20,002"),
     ("kar2014/uniform-convergence", NOISY | {"sizes": [2, 20001]}, "20,000 20,001"),
     ("kar2014/uniform-convergence", NOISY | {"sizes": [2, 3], "samples": 1}, "2"),
@@ -376,9 +376,7 @@ DRAWN_TWICE = ["rudin2009/fig-1-and-4", "rudin2009/section-10-1", "kar2015/rates
 @pytest.mark.promise("R23")
 @pytest.mark.filterwarnings("ignore:the risk has no minimiser")
 @pytest.mark.parametrize("name", shipped_configs(Study))
-def test_every_study_runs_and_is_repeated_identically(
-    name, isolated, tmp_path, drawn_without_fonts
-):
+def test_every_study_runs_and_is_repeated_identically(name, tmp_path, drawn_without_fonts):
     result = succeed("run", name, "--smoke", "--out", tmp_path)
     [folder] = tmp_path.iterdir()
     assert folder.name == f"{shipped_config(name).smoke_size().name}-smoke"
@@ -430,7 +428,7 @@ def test_selection_options_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", DRAWN_TWICE)
-def test_no_text_leaves_a_figure(name, isolated, tmp_path, laid_out):
+def test_no_text_leaves_a_figure(name, tmp_path, laid_out):
     assert invoke("run", name, "--smoke", "--out", tmp_path).exit_code == 0
     assert [misplaced(figure) for figure in laid_out.values()] == [[]]
 

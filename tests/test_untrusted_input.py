@@ -107,7 +107,7 @@ def test_visible_text():
     ["plot", ODD], ["check", ODD], ["run", ODD], [ODD], ["plot", "a", ODD],
     ["fit", ODD, "--save", "x.npz"], ["list", ODD], ["run", "a\udcff"],
 ])  # fmt: skip
-def test_arguments_do_not_steer_the_terminal(arguments, isolated, work_folder):
+def test_arguments_do_not_steer_the_terminal(arguments, work_folder):
     output = invoke(*arguments).output
     assert visible(output) == output and output
 

@@ -162,7 +162,7 @@ def test_update_shows_its_changes_and_keeps_the_rest(checked, claims):
     assert changed.count("rudin2009/") == 1 and reference.read_text() == before
 
 
-def test_a_real_run_is_checked(tmp_path, isolated, quick, reference):
+def test_a_real_run_is_checked(tmp_path, quick, reference):
     options = ("--solver", "sgd-avg", "--solver", "1pmb")
     assert run("kar2015/counterexample", tmp_path / "results", *options).exit_code == 0
     succeed("check", tmp_path / "results")
