@@ -6,6 +6,8 @@ import os
 import shutil
 import signal
 import socket
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import hypothesis
@@ -13,6 +15,7 @@ import pytest
 
 from precbench.data.cards import registry
 from precbench.report import sheet
+from precbench.solvers import SOLVERS
 from tests.helpers import run_in_this_process, small_experiment, succeed
 from tests.promises import PROMISES
 
@@ -22,8 +25,9 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(items):
-    """Note in the report of each test which promises it keeps; mark what needs real data."""
+    """Mark what needs real data or packages, and note which promises a test keeps."""
     for item in items:
+        mark_packages(item)
         if "mirror" in item.fixturenames:
             item.add_marker("real_data")
         if item.get_closest_marker("real_data") and MIRROR is None:
@@ -33,6 +37,28 @@ def pytest_collection_modifyitems(items):
                 if name not in PROMISES:
                     raise pytest.UsageError(f"{item.nodeid}: there is no promise {name}")
                 item.user_properties.append(("promise", name))
+
+
+def mark_packages(item):
+    """Mark a test of a solver that needs a package; skip a test without its packages."""
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    for package in {package_of(value) for value in parameters} - {None}:
+        item.add_marker(pytest.mark.extras(package))
+    for mark in item.iter_markers("extras"):
+        missing = [name for name in mark.args if find_spec(name) is None]
+        if missing:
+            item.add_marker(pytest.mark.skip(reason=f"needs {', '.join(missing)}"))
+
+
+def package_of(value):
+    """Return the optional package of a solver, of its class or its name; None if there is none."""
+    if isinstance(value, str) and value in SOLVERS.built_in:
+        value = SOLVERS[value]
+    if isinstance(value, partial):
+        value = value.func
+    foreign = getattr(value, "foreign", None)
+    name = foreign.packages[0] if foreign and foreign.packages else None
+    return None if name == "scikit-learn" else name
 
 
 def pytest_collection_finish():

@@ -279,6 +279,7 @@ def test_parameter_values(files):
     refused([*fit, "--param", "eta0=1", "--param", "eta0=2"], "eta0 twice")
 
 
+@pytest.mark.extras("pyarrow")
 def test_blocks_of_a_table_rank_as_the_whole(files, table, monkeypatch):
     """CSV or Parquet, in full or the top; ties at block borders included."""
     fit_table()
@@ -292,6 +293,7 @@ def test_blocks_of_a_table_rank_as_the_whole(files, table, monkeypatch):
         pd.testing.assert_frame_equal(ranked(source, "--id", "id", "--top", n_rows), whole[:n_rows])
 
 
+@pytest.mark.extras("pyarrow")
 def test_a_copy_in_any_format_is_split_alike(files, table):
     table.to_parquet("another.parquet")
     one = json.loads(fit_table().stdout)
@@ -327,6 +329,7 @@ def test_invalid_options_of_fit(files, changes, what):
     assert [path.name for path in files.iterdir()] == ["mine.csv"]
 
 
+@pytest.mark.extras("openpyxl")
 def test_a_name_in_a_workbook_may_be_a_number(work_folder, monkeypatch):
     pd.DataFrame({2024: range(60), "y": [0, 1] * 30}).to_excel("years.xlsx", index=False)
     assert read_own_file("years.xlsx", label="y")[0].feature_names == ("2024",)

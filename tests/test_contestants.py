@@ -3,6 +3,7 @@
 import re
 import sys
 from functools import partial
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -76,7 +77,7 @@ def own(package, name, **params):
     """Return a classifier or ranker of a package, as its own interface has it."""
     quiet = {"catboost": {"verbose": False, "allow_writing_files": False, "thread_count": 1}}
     quiet |= {"lightgbm": {"n_jobs": 1, "verbosity": -1}, "xgboost": {"n_jobs": 1}}
-    return getattr(pytest.importorskip(package), name)(**quiet[package], **params)
+    return getattr(import_module(package), name)(**quiet[package], **params)
 
 
 def lightgbm_scores(X, y, weight):
@@ -150,8 +151,6 @@ def test_scores_are_those_of_the_library(solver, scores, tolerance):
     "ranker", [LambdaRank, *(partial(XGBoost, f"rank:{name}") for name in ("ndcg", "map"))]
 )
 def test_the_top_of_lists_may_be_longer_than_k(ranker):
-    if ranker is not LambdaRank:
-        pytest.importorskip("xgboost")
     X, y = problem(n=1000)  # 200 positives
 
     def scores(**params):
@@ -215,8 +214,6 @@ def test_an_undersampled_tree_has_as_many_rows_of_each_class(name):
 def test_boosting_with_few_positives_is_better_than_chance(name, params):
     """Without a penalty leaves of tiny second derivatives make steps of any length: scikit-learn's
     boosting has an AUC of 0.18 here."""
-    if name != "hist-gradient-boosting":
-        pytest.importorskip(name.partition("-")[0])
     X, y = problem(n=20_000, d=20, share=0.001)
     solver = SOLVERS[name](random_state=0, **params).fit(X[::2], y[::2])
     assert auc(y[1::2], solver.decision_function(X[1::2])) > 0.8
@@ -224,7 +221,6 @@ def test_boosting_with_few_positives_is_better_than_chance(name, params):
 
 @pytest.mark.parametrize("name", ["xgboost", "catboost"])
 def test_values_beyond_float32_are_refused_by_a_sentence(name):
-    pytest.importorskip(name)
     X, y = problem()
     with raises(InputError, "1e+60 float32"):
         SOLVERS[name](n_estimators=2).fit(np.where(X > 0, 1e60, X), y)
@@ -238,6 +234,7 @@ def test_an_optional_package_that_is_missing_is_named_with_its_extra(name, monke
         SOLVERS[name]().fit(X, y)
 
 
+@pytest.mark.extras("lightgbm")
 def test_a_long_list_is_ranked_in_parts():
     X, y = problem(n=1000)
     whole = auc(y, LambdaRank(random_state=0).fit(X, y).decision_function(X))
@@ -281,6 +278,7 @@ def test_trees_may_need_dense_rows(monkeypatch):
         few("hist-gradient-boosting", 2).fit(sparse.csr_matrix(X), y)
 
 
+@pytest.mark.extras("lightgbm")
 def test_a_new_metric_trains_nothing_and_a_new_part_what_stores_scores(small, tmp_path):
     options = {"solvers": TREES, "common": "{k: 0.5}", "checkpoints": "3"}
     folder = tmp_path / "small"
@@ -310,6 +308,7 @@ def job_of(config, folder, label="lightgbm"):
     )  # fmt: skip
 
 
+@pytest.mark.extras("lightgbm")
 def test_stored_scores_are_bounded(small, tmp_path, monkeypatch):
     job = job_of(small(solvers=TREES, common="{k: 0.5}", checkpoints="every"), tmp_path)
     assert run_job(job) == "ok"

@@ -112,7 +112,13 @@ def desk(work_folder, monkeypatch, in_this_process):
 
 # Pages with a test of their own, which makes their files part of the package or of another one.
 EXTENDING = {"docs/add-a-study.md", "docs/add-a-solver.md", "docs/cluster.md"}
-RUN = [name for name in NAMES if blocks(ROOT / name) and name not in EXTENDING]
+# A page that writes and reads workbooks and Parquet files.
+FILES = pytest.param("docs/own-data.md", marks=pytest.mark.extras("openpyxl", "pyarrow"))
+RUN = [
+    FILES if name == "docs/own-data.md" else name
+    for name in NAMES
+    if blocks(ROOT / name) and name not in EXTENDING
+]
 
 
 @pytest.fixture(scope="module")

@@ -29,9 +29,9 @@ def public():
 PUBLIC = public()
 
 
-@pytest.mark.parametrize("name", PUBLIC)
-def test_the_example_runs(name):
-    [found] = doctest.DocTestFinder(recurse=False).find(PUBLIC[name], name, globs={})
+@pytest.mark.parametrize(("name", "member"), PUBLIC.items(), ids=PUBLIC)
+def test_the_example_runs(name, member):
+    [found] = doctest.DocTestFinder(recurse=False).find(member, name, globs={})
     assert found.examples or name.startswith("precbench.statistics."), "no example"
     told = []
     doctest.DocTestRunner(optionflags=FLAGS).run(found, out=told.append)

@@ -287,7 +287,9 @@ def test_strict_ends_with_5_and_writes_the_list(here, tmp_path):
     assert invoke("score", "trees.npz", "other.csv", *options[:-1]).exit_code == 0
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    "suffix", ["csv", pytest.param("parquet", marks=pytest.mark.extras("pyarrow"))]
+)
 def test_the_last_list_by_hand(here, tmp_path, suffix):
     """Four of the last six are among the five: 4 of 7."""
     new = pd.read_csv("new.csv").head(40).astype({"id": str})

@@ -1,5 +1,6 @@
 """The stack, whose weights are the best of their kind, and trees as arrays."""
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -126,7 +127,7 @@ def histogram() -> tuple[Trees, Any]:
 
 
 def booster():
-    package = pytest.importorskip("lightgbm")
+    package = import_module("lightgbm")
     params = {"objective": "binary", "min_data_in_leaf": 5, "verbosity": -1, "num_threads": 1}
     return package.train(params, package.Dataset(*rows()), 10)
 
@@ -136,7 +137,9 @@ def lightgbm() -> tuple[Trees, Any]:
     return lightgbm_trees(fitted, 5), lambda X: fitted.predict(X, raw_score=True)
 
 
-@pytest.mark.parametrize("grow", [histogram, lightgbm])
+@pytest.mark.parametrize(
+    "grow", [histogram, pytest.param(lightgbm, marks=pytest.mark.extras("lightgbm"))]
+)
 def test_scores_are_those_of_the_library(grow):
     trees, scores = grow()
     for X in (rows()[0], rows(300, seed=1)[0]):
@@ -147,6 +150,7 @@ def test_scores_are_those_of_the_library(grow):
     assert_array_equal(Trees.from_arrays(trees.to_arrays(), **trees.described).scores(X), scores(X))
 
 
+@pytest.mark.extras("lightgbm")
 def test_values_are_those_of_lightgbm():
     fitted, X = booster(), rows()[0]
     column, member = np.arange(5, dtype=np.int32), Member("", trees=lightgbm_trees(fitted, 5))

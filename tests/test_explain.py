@@ -214,8 +214,6 @@ def test_forests_compare_in_single_precision():
 )
 def test_the_base_is_the_mean_score_of_the_training_rows(solver):
     """Of all trees that are grown on all rows."""
-    if solver == "lightgbm":
-        pytest.importorskip("lightgbm")
     X, y = rows(n=300)
     model = Model.fit(X, y, solver)
     base = model.explain(X).attrs["base"]

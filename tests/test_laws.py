@@ -160,6 +160,8 @@ def cases():
         for law, name in itertools.product(law_list, names):
             if (name, law) not in EXCEPTIONS:
                 marks = [pytest.mark.promise(KEEPING[law])] if law in KEEPING else []
+                if name == "xgboost-ndcg":
+                    marks.append(pytest.mark.extras("xgboost"))
                 yield pytest.param(law, name, marks=marks, id=f"{name}-{law.__name__}")
 
 

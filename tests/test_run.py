@@ -572,7 +572,13 @@ FEW = [  # which hold all choices of the others
 ]
 
 
-@pytest.mark.parametrize("name", FEW)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("top/survey", marks=pytest.mark.extras("lightgbm", "xgboost", "catboost")),
+        *FEW[1:],
+    ],
+)
 def test_every_experiment_runs_at_smoke_size(name, in_this_process, tmp_path):
     succeed("run", name, "--out", tmp_path, "--smoke")
     [folder] = tmp_path.iterdir()

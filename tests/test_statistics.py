@@ -120,6 +120,7 @@ def test_signed_ranks_by_brute_force(values):
     assert signed_rank_test(first, second) == pytest.approx(expected)
 
 
+@pytest.mark.extras("scikit_posthocs")
 def test_signed_ranks_and_holm_are_those_of_scipy_and_posthocs():
     import scikit_posthocs  # imports pyplot and more
 

@@ -10,7 +10,6 @@ from zipfile import ZipFile
 
 import pytest
 from matplotlib.figure import Figure
-from openpyxl import Workbook
 
 from precbench.cli.group import harmless_streams
 from precbench.cli.screen import screen
@@ -52,8 +51,11 @@ def results(tmp_path, small):
     (lambda t: t.replace('"B9"', '"A9"'), "row 9 cell twice"),
     (lambda t: re.sub(r'(<c r="A9".*?</c>)(<c r="B9".*?</c>)', r"\2\1", t), ""),
 ])  # fmt: skip
+@pytest.mark.extras("openpyxl")
 def test_sheets_that_excel_would_not_write(tmp_path, monkeypatch, edit, words):
     """Rows and columns that take for ever, a text that stands in many cells, cells in disorder."""
+    from openpyxl import Workbook
+
     limits = (1_048_576, 16_384, 32_767, 10_000)
     monkeypatch.setattr("precbench.data.own.table._SHEET_LIMITS", limits)
     book, path = Workbook(), tmp_path / "mine.xlsx"

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import warnings
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -28,7 +27,13 @@ open(os.path.join(os.path.dirname(__file__), "executed"), "w").close()
 """
 
 
-@pytest.mark.parametrize("where", [["--jobs", "1"], ["--cluster", "local:1"]])
+@pytest.mark.parametrize(
+    "where",
+    [
+        ["--jobs", "1"],
+        pytest.param(["--cluster", "local:1"], marks=pytest.mark.extras("distributed")),
+    ],
+)
 def test_no_process_imports_a_file_of_the_current_folder(small, tmp_path, where):
     config = small(solvers="{perceptron-avg: }", protocol="{n_splits: 1}")
     folder = tmp_path / "here"

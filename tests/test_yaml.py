@@ -4,7 +4,6 @@ import copy
 import json
 import time
 
-import jsonschema
 import pytest
 
 from precbench.errors import InputError, did_you_mean
@@ -119,6 +118,8 @@ def test_did_you_mean():
 
 @pytest.fixture(scope="module")
 def validator():
+    import jsonschema
+
     schema = config_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
@@ -128,6 +129,7 @@ def config(name):
     return load(shipped("configs") / f"{name}.yaml").data
 
 
+@pytest.mark.extras("jsonschema")
 def test_shipped_configs_are_accepted(validator):
     for name in list_configs():
         assert [error.message for error in validator.iter_errors(config(name))] == [], name
@@ -137,6 +139,7 @@ def test_the_command_prints_it():
     assert json.loads(invoke("schema").stdout) == config_schema()
 
 
+@pytest.mark.extras("jsonschema")
 @pytest.mark.parametrize(("place", "value"), [
     (("protocl",), {}), (("datasets", 0), "leter"),
     (("datasets", 0), {"name": "letter", "on_mising": "skip"}),
