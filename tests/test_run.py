@@ -679,10 +679,12 @@ from math import inf
 import numpy as np
 from precbench.data import Dataset
 from precbench.experiment import load_config
-from precbench.runner.worker import Job, run_job
+from precbench.runner.worker import Job, run_job, warm_up
 from precbench.store import Store
 
 config, folder, npy = sys.argv[1:]
+for trial in load_config(config).trials():
+    warm_up(trial.solver)  # libraries are imported before the memory is measured
 X = np.load(npy, mmap_mode="r")
 y = np.where(np.arange(len(X)) % 10, -1.0, 1.0)
 data = Dataset("mine", "mine", np.asarray(X), y, "0" * 64)
