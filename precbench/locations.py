@@ -23,15 +23,23 @@ def cache_folder() -> Path:
     """Return ``$PRECBENCH_CACHE``, else the user's cache folder, else ``./precbench-cache``."""
     if configured := os.environ.get("PRECBENCH_CACHE"):
         return Path(configured).expanduser()
-    from platformdirs import user_cache_path
-
-    try:
-        return user_cache_path("precbench")
-    except RuntimeError:  # the user has no home folder: warn
+    folder = _user_cache_folder()
+    if folder is None:
         folder = Path("precbench-cache").absolute()
         warnings.warn(
             f"this user has no home folder, so the cache is {folder}; set PRECBENCH_CACHE to a "
             "folder of your choice",
             stacklevel=2,
         )
-        return folder
+    return folder
+
+
+def _user_cache_folder() -> Path | None:
+    """Return the cache folder of this system; None if the user has no home folder."""
+    from platformdirs import user_cache_path
+
+    try:
+        folder = user_cache_path("precbench")
+    except RuntimeError:  # of new versions of platformdirs
+        return None
+    return folder if folder.is_absolute() else None  # old versions return "~/.cache/precbench"

@@ -77,7 +77,8 @@ class Calibration:
 
     def expected(self, scores: NDArray[np.float64], n_rows: int) -> Interval:
         """Return the hits expected among the first rows of a list of `n_rows`, with an interval."""
-        return self.hits(self.curves(scores).mean(axis=1), len(scores), n_rows)
+        in_order = np.sort(scores)  # else the last bit of a mean would depend on the order of rows
+        return self.hits(self.curves(in_order).mean(axis=1), len(scores), n_rows)
 
     def hits(self, precisions: NDArray[np.float64], k: int, n_rows: int) -> Interval:
         """Return the expected hits in the first `k` rows of a list of `n_rows`, with an interval.
