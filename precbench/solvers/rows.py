@@ -52,7 +52,10 @@ def check_form(X: Any) -> None:
     form = X.format if sparse.issparse(X) else "dense"  # checked since kernels trust every index
     try:
         if form in ("csr", "csc", "bsr"):
-            X.check_format(full_check=True)
+            # A matrix of its own around the same arrays: SciPy's check would replace the caller's
+            # arrays by shorter ones, or by arrays of another type.
+            matrix = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
+            matrix.check_format(full_check=True)
             if (np.diff(X.indptr) < 0).any():  # SciPy does not check this without entries
                 raise ValueError("indptr, where each row or column begins, must not decrease")
         elif form == "coo":
@@ -89,11 +92,13 @@ def with_short_indices(X: Any) -> Any:
             else f"the sparse matrix has {X.shape[1]:,} columns, more than 2**31 - 1; drop columns"
         )
     check_form(X)
-    if X.indices.dtype == X.indptr.dtype == np.int32:
+    has_short_indices = X.indices.dtype == X.indptr.dtype == np.int32
+    if has_short_indices and len(X.data) == X.nnz:  # else there is room behind the last entry
         return X
     short = sparse.csr_matrix(X.shape)  # empty at first
-    short.data = X.data  # not copied
-    short.indices, short.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    short.data = X.data[: X.nnz]  # not copied
+    short.indices = X.indices[: X.nnz].astype(np.int32, copy=False)
+    short.indptr = X.indptr.astype(np.int32, copy=False)
     return short
 
 

@@ -1,4 +1,8 @@
-"""Detection of what a column holds: numbers and dates in any common notation, or text."""
+"""Detection of what a column holds: numbers and dates in any common notation, or text.
+
+What a function here returns of a column is a copy, or a view that cannot be written: the memory of
+a column is the caller's.
+"""
 
 import re
 from datetime import datetime
@@ -108,7 +112,7 @@ def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.floa
     With a decimal mark, amounts such as 7,200.00, $ 1,571.00 and 9.75 % are numbers.
     """
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf":
-        return values.to_numpy(np.float64)
+        return _read_only(values.to_numpy(np.float64))
     if is_date(values):
         return np.full(len(values), np.nan)
     if decimal is not None:
@@ -119,7 +123,14 @@ def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.floa
         numbers = pd.to_numeric(values, errors="coerce")
     except OverflowError:  # an integer above all floats; its text reads as infinite
         numbers = pd.to_numeric(values.astype(str), errors="coerce")
-    return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+    return _read_only(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a view that cannot be written, as the memory may be that of the caller's frame."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _amount(value: object, decimal: str) -> float:
@@ -142,13 +153,17 @@ def _amount(value: object, decimal: str) -> float:
 
 
 def texts_of(values: pd.Series, where: str) -> NDArray[np.object_]:
-    """Return the values as text; 7.0 becomes 7, since a gap turns integers into floats."""
+    """Return the values as text, in an array of its own; 7.0 becomes 7.
+
+    A gap turns integers into floats.
+    """
     try:
         if values.dtype.kind == "f":
             codes, distinct = pd.factorize(values.to_numpy(np.float64), use_na_sentinel=False)
             texts = [str(int(v) if v.is_integer() else v) for v in distinct.tolist()]
             return np.array(texts, dtype=object)[codes]
-        return values.astype(str).to_numpy(dtype=object)
+        # Without a copy, the array may be the memory of the caller's frame.
+        return values.astype(str).to_numpy(dtype=object, copy=True)
     except UnicodeDecodeError as error:
         name = str(values.name)
         raise TableError(

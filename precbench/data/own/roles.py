@@ -176,7 +176,7 @@ def order_in_time(
         what = "looks like a day; name the format of dates (date_format), such as %d%m%Y"
         refuse(values, are_numbers & any((year > 1900).all() for year in years), what, where)
         integers = pd.api.types.is_signed_integer_dtype(values.dtype)
-        return values.to_numpy(np.int64) if integers else content.numbers
+        return values.to_numpy(np.int64, copy=True) if integers else content.numbers
     moments = moments_of(values, where, content.notation if content.holds == "dates" else None)
     are_dates = moments.notna().to_numpy()
     what = "does not fit: times are all numbers, or all dates (ISO 8601 or date_format); correct it"

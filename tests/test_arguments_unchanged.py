@@ -1,0 +1,793 @@
+"""One law over everything public: a function never writes into what it is given.
+
+A call gets arguments that may be written, then the same arguments as read-only memory.
+Both give the same result, also when called twice, and afterwards every argument is what
+it was. The members come from the registries and from the modules of the reference, so
+that a new member is subject to the law.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import importlib
+import inspect
+import itertools
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import precbench
+from precbench import solvers
+from precbench.data import Dataset, stream_dataset
+from precbench.data.dataset import Imputed
+from precbench.data.own.encoding import Encoding
+from precbench.data.own.profile import profile_table
+from precbench.data.own.read import read_amounts, read_labels, read_own_file
+from precbench.data.own.table import open_table, table_of
+from precbench.data.preprocess import Scaler, Scaling
+from precbench.data.splits import (
+    Kind,
+    split_rows,
+    stratified_group_folds,
+    validation_split,
+)
+from precbench.losses import OBJECTIVES, SURROGATES
+from precbench.metrics import METRICS, Metric
+from precbench.model.model import Model
+from precbench.solvers import SOLVERS
+from precbench.solvers.base import untraced
+from precbench.solvers.passes import Fit
+from precbench.topk import HeldOut
+from tests import laws
+from tests.helpers import ROOT, run_in_this_process, succeed
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),  # of small data: the results count here
+    pytest.mark.usefixtures("few_members"),
+]
+
+N_ROWS = 60
+
+
+@pytest.fixture(scope="module")
+def few_members():
+    """Stack one member of each kind in an ensemble, and divide the rows once."""
+    every = solvers.Ensemble._recipes
+    with pytest.MonkeyPatch.context() as patch:
+        few = lambda *made: [[*every(*made)][i] for i in (1, 3)]  # noqa: E731
+        patch.setattr(solvers.Ensemble, "_recipes", few)
+        patch.setattr("precbench.solvers.ensemble._MOST_DIVISIONS", 1)
+        yield
+
+
+# --- what a value holds ---
+
+
+def state(value):
+    """Return what a value holds, down to the bits of arrays, to be compared."""
+    if isinstance(value, np.ndarray):
+        return _state_of_array(value)
+    if isinstance(value, pd.DataFrame | pd.Series | pd.Index):
+        return _state_of_frame(value)
+    if sparse.issparse(value) and value.format == "csr":
+        parts = [state(part) for part in (value.data, value.indices, value.indptr)]
+        return type(value).__name__, value.shape, parts
+    if isinstance(value, dict):
+        return {key: state(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [state(entry) for entry in value]
+    if dataclasses.is_dataclass(value):
+        names = [field.name for field in dataclasses.fields(value)]
+        return state({name: getattr(value, name) for name in names})
+    return repr(value)  # NaN and NaN are alike
+
+
+def _state_of_array(array):
+    if array.dtype == object:
+        return array.shape, [state(entry) for entry in array.ravel().tolist()]
+    return array.dtype.str, array.shape, array.tobytes()
+
+
+def _state_of_frame(frame):
+    """Return index, columns, types and values; of text the type of each gap as well."""
+    if isinstance(frame, pd.DataFrame):
+        columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
+        return state(frame.columns), [state(column) for column in columns]
+    index = state(frame.index) if isinstance(frame, pd.Series) else None
+    values = [repr(value) for value in frame.astype(object)]
+    return str(frame.dtype), frame.name, index, values
+
+
+# --- read-only memory ---
+
+
+def frozen(value):
+    """Return a value whose arrays are read-only; the value is not used again."""
+    if isinstance(value, np.ndarray):
+        value.flags.writeable = False
+    elif isinstance(value, pd.DataFrame | pd.Series):
+        for block in value._mgr.blocks:
+            _freeze_block(block.values)
+    elif sparse.issparse(value):
+        for part in (value.data, value.indices, value.indptr):
+            part.flags.writeable = False
+    elif isinstance(value, dict):
+        for entry in value.values():
+            frozen(entry)
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            frozen(entry)
+    elif dataclasses.is_dataclass(value):
+        for field in dataclasses.fields(value):
+            frozen(getattr(value, field.name))
+    return value
+
+
+def _freeze_block(values):
+    """Make the arrays of a column of any type read-only; those of Arrow always are."""
+    inner = [getattr(values, name, None) for name in ("_ndarray", "_data", "_mask")]
+    for array in [values, *inner]:
+        if isinstance(array, np.ndarray):
+            array.flags.writeable = False
+
+
+# --- the law ---
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function, and a function that makes its arguments anew for each call."""
+
+    function: Callable[..., Any]
+    arguments: Callable[[], dict[str, Any]]
+
+
+def require_unchanged_arguments(call):
+    """Call a function twice with one set of arguments, then with read-only ones."""
+    given = call.arguments()
+    before = state(given)
+    result = state(call.function(**given))
+    assert state(given) == before
+    assert state(call.function(**given)) == result
+    assert state(given) == before
+    assert state(call.function(**frozen(call.arguments()))) == result
+
+
+# --- arrays ---
+
+
+def rows():
+    return laws.problem(n=N_ROWS, d=4, share=0.3)[0]
+
+
+def labels():
+    return laws.problem(n=N_ROWS, d=4, share=0.3)[1]
+
+
+def scores():
+    return rows() @ np.arange(1.0, 5.0)
+
+
+def weights():
+    return np.random.default_rng(3).uniform(0.5, 2.0, N_ROWS)
+
+
+def groups():
+    return np.arange(N_ROWS) // 3
+
+
+def times():
+    return np.arange(N_ROWS)[::-1].copy()
+
+
+def few_zeros():
+    return sparse.csr_matrix(np.where(np.abs(rows()) > 0.5, rows(), 0.0))
+
+
+def unsorted_rows():
+    """Return rows of float32 whose entries lie from the last column to the first."""
+    X = few_zeros().astype(np.float32)
+    starts, ends = X.indptr[:-1], X.indptr[1:]
+    spans = zip(starts, ends, strict=True)
+    order = np.concatenate([np.arange(start, end)[::-1] for start, end in spans])
+    return sparse.csr_matrix((X.data[order], X.indices[order], X.indptr), shape=X.shape)
+
+
+def duplicated_entries():
+    """Return rows in which each entry is the sum of two halves."""
+    X = few_zeros()
+    halves = np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr
+    return sparse.csr_matrix(halves, shape=X.shape)
+
+
+def spare_memory():
+    """Return rows with int64 indices, and with room behind the last entry."""
+    X = few_zeros()
+    X.data = np.append(X.data, [7.0, 7.0])
+    X.indices = np.append(X.indices, [0, 0]).astype(np.int64)
+    X.indptr = X.indptr.astype(np.int64)
+    return X
+
+
+MATRICES = {
+    "c-order": rows,
+    "f-order": lambda: np.asfortranarray(rows()),
+    "float32": lambda: np.asfortranarray(rows(), np.float32),
+    "strided": lambda: np.repeat(rows(), 2, axis=1)[:, ::2],
+    "frame": lambda: pd.DataFrame(rows()),
+    "csr": few_zeros,
+    "csr-unsorted": unsorted_rows,
+    "csr-duplicates": duplicated_entries,
+    "csr-spare": spare_memory,
+}
+LABELS = {
+    "integers": labels,
+    "booleans": lambda: labels() > 0,
+    "text": lambda: np.where(labels() > 0, "yes", "no"),
+    "objects": lambda: np.where(labels() > 0, "yes", "no").astype(object),
+    "series": lambda: pd.Series(np.where(labels() > 0, "yes", "no")),
+    "floats": lambda: labels().astype(np.float64),
+}
+SCORES = {
+    "float64": scores,
+    "float32": lambda: scores().astype(np.float32),
+    "integers": lambda: (100 * scores()).astype(np.int64),
+    "strided": lambda: np.repeat(scores(), 2)[::2],
+    "series": lambda: pd.Series(scores()),
+}
+
+
+# --- frames ---
+
+TEXT_TYPES = ["default", "python", "nullable", "object", "category"]
+
+
+@pytest.fixture(params=TEXT_TYPES)
+def text_type(request):
+    """Return the type of columns of text; "python" as where pandas has no pyarrow."""
+    name = request.param
+    types = {"default": "str", "python": "str", "nullable": pd.StringDtype("python")}
+    usual = pd.get_option("mode.string_storage")
+    storage = "python" if name == "python" else usual
+    with pd.option_context("mode.string_storage", storage):
+        yield types.get(name, name)
+
+
+def _days():
+    return pd.Series(pd.date_range("2024-05-01", periods=N_ROWS))
+
+
+def texts(text_type):
+    """Return columns of text of a type, some with gaps, beside numbers."""
+    is_gap = np.arange(N_ROWS) % 7 == 0
+    cities = np.random.default_rng(5).choice(["north", "south", "west"], N_ROWS)
+    columns = {
+        "city": pd.Series(cities, dtype=object).mask(is_gap, None),
+        "street": pd.Series(cities, dtype=object),
+        "day": _days().dt.strftime("%Y-%m-%d").astype(object),
+        "amount": pd.Series([f"$ {n % 9}.50" for n in range(N_ROWS)], dtype=object),
+    }
+    return _frame({name: values.astype(text_type) for name, values in columns.items()})
+
+
+def numbers():
+    """Return columns of all other types, each with gaps where its type has gaps."""
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((2, N_ROWS))
+    is_gap = np.arange(N_ROWS) % 7 == 0
+    counts = rng.integers(0, 9, N_ROWS)
+    columns = {
+        "plain": x[0],
+        "gaps": np.where(is_gap, np.nan, x[1]),
+        "single": x[0].astype(np.float32),
+        "count": counts,
+        "nullable": pd.array(x[1], dtype="Float64"),
+        "nullable_gaps": pd.Series(counts).mask(is_gap).astype("Int64"),
+        "size": pd.Series(pd.Categorical(rng.choice(["S", "M"], N_ROWS))).mask(is_gap),
+        "day": _days().mask(is_gap),
+        "flag": x[0] > 0,
+        "nullable_flag": pd.array(np.where(is_gap, None, x[1] > 0), dtype="boolean"),
+        "mixed": pd.Series([3 if gap else "many" for gap in is_gap], dtype=object),
+    }
+    return _frame(columns)
+
+
+def _frame(columns):
+    index = pd.RangeIndex(100, 100 + N_ROWS, name="row")
+    return pd.DataFrame(columns).set_axis(index)
+
+
+def labelled(frame):
+    """Return a table with a label, a group, a time, and amounts of the rows."""
+    roles = {"label": labels() > 0, "house": groups(), "when": times()}
+    return frame.assign(**roles, worth=weights())
+
+
+READING = {"categorical": "one-hot", "missing": "median"}
+ROLES = {"label": "label", "groups": "house", "time": "when", "drop": ["worth"]}
+
+
+def _learn_and_encode(table):
+    encoding = Encoding.learn(table_of(table), **READING)
+    return encoding.encode(table), encoding
+
+
+def _read_weights(table):
+    return read_amounts(open_table(table, {}), "worth", "weight")
+
+
+READERS = {
+    "read_own_file": lambda table: read_own_file(table, **ROLES, **READING),
+    "read_labels": lambda table: read_labels(table, "label"),
+    "read_amounts": _read_weights,
+    "profile_table": lambda table: profile_table(table, {**ROLES, **READING}),
+    "Encoding": _learn_and_encode,
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_readers_of_text(name, text_type):
+    call = Call(READERS[name], lambda: {"table": labelled(texts(text_type))})
+    require_unchanged_arguments(call)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_readers_of_numbers(name):
+    call = Call(READERS[name], lambda: {"table": labelled(numbers())})
+    require_unchanged_arguments(call)
+
+
+# --- solvers ---
+
+FEW_STEPS = {"max_iter": 3, "epochs": 1, "batch_size": 20, "n_estimators": 2}
+# What the methods of solvers take beside rows
+BESIDE_ROWS = {
+    "y": labels,
+    "sample_weight": weights,
+    "classes": lambda: np.array([-1, 1]),
+    "order": lambda: np.arange(N_ROWS)[::-1].copy(),
+    "n_iter": lambda: 1,
+    "pairs": lambda: np.tril(np.ones((N_ROWS, N_ROWS)), -1),
+}
+OPTIONAL = {"trace"}  # a function
+
+
+def _quick(name):
+    return laws.quick(SOLVERS[name], **FEW_STEPS)
+
+
+def _names(function):
+    return [*inspect.signature(function).parameters]
+
+
+def _methods_of_rows(solver):
+    """Return the public methods that take rows, by name."""
+    methods = inspect.getmembers(solver, inspect.ismethod)
+    return {n: method for n, method in methods if n[0] != "_" and "X" in _names(method)}
+
+
+def _call_method(method, given):
+    """Call a method of a solver; of one that learns return the scores of its rows."""
+    names = [name for name in _names(method) if name not in OPTIONAL]
+    result = method(**{name: given[name] for name in names})
+    learns = isinstance(result, solvers.Ranker)
+    return result.decision_function(given["X"]) if learns else result
+
+
+def _call_methods_of_solver(name, **given):
+    """Fit a solver, and call its methods; those that learn, on an unfitted solver."""
+    fitted = _quick(name).fit(given["X"], given["y"])
+    results = {}
+    for method_name, method in _methods_of_rows(fitted).items():
+        if "fit" in method_name:
+            method = getattr(_quick(name), method_name)
+        results[method_name] = _call_method(method, given)
+    return results
+
+
+SIMPLE_FORMS = ["c-order", "csr"]  # which all methods take
+OTHER_FORMS = ["float32", "frame", "csr-unsorted", "csr-spare"]
+
+
+@pytest.mark.parametrize("form", SIMPLE_FORMS)
+@pytest.mark.parametrize("name", SOLVERS)
+def test_methods_of_solvers(name, form):
+    arguments = functools.partial(_arguments, X=MATRICES[form], **BESIDE_ROWS)
+    call = functools.partial(_call_methods_of_solver, name)
+    require_unchanged_arguments(Call(call, arguments))
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_solvers_of_rows_in_any_form(name):
+    def call(X, y):
+        solver = _quick(name).fit(X, y)
+        return solver.decision_function(X), solver.predict(X)
+
+    for form, y in zip(OTHER_FORMS, itertools.cycle(LABELS.values()), strict=False):
+        arguments = functools.partial(_arguments, X=MATRICES[form], y=y)
+        require_unchanged_arguments(Call(call, arguments))
+
+
+# --- models ---
+
+
+def lists():
+    """Return two held-out lists."""
+    return [HeldOut(labels().astype(float), part * scores()) for part in (1.0, 0.5)]
+
+
+OF_MODELS = {"calibrated", "profiled"}  # which take more than rows
+
+
+def _call_methods_of_model(fit, X, lists):
+    """Fit a model to rows, and call each of its methods that takes rows, twice."""
+    model = fit(X).calibrated(lists, 0.3)
+    methods = _methods_of_rows(model)
+    assert methods.keys() >= {"decision_function", "explain", "rank", *OF_MODELS}
+    methods = {name: methods[name] for name in methods.keys() - OF_MODELS - {"fit"}}
+    results = {name: state(method(X)) for name, method in methods.items()}
+    assert {name: state(method(X)) for name, method in methods.items()} == results
+    top = {}  # changed by `rank_blocks`, as its documentation says
+    names = pd.DataFrame({"name": [f"row {i}" for i in range(N_ROWS)]})
+    results["rank_blocks"] = model.rank_blocks([(X, names)], top=5, listed=top)
+    if model.encoding is not None:
+        encoded = model.encoding.encode(table_of(X).frame)
+        drift = model.profiled(encoded, lists).drift()
+        drift.add(encoded, model.decision_function(X))
+        results["drift"] = drift.summary()
+    return results, list(top.values())
+
+
+def _fitted(X, solver, **options):
+    return Model.fit(X, labels(), solver, random_state=0, **options)
+
+
+_ONLINE = functools.partial(_fitted, solver="sgd-avg", epochs=1)
+_TREES = functools.partial(_fitted, solver="extra-trees", n_estimators=2)
+_FEW_FORMS = ["float32", "csr-spare"]
+MODELS = {
+    "weights": (_ONLINE, MATRICES),
+    "unit-norm": (functools.partial(_ONLINE, scaling="unit-norm"), _FEW_FORMS),
+    "fourier": (functools.partial(_ONLINE, fourier={"n_components": 5}), _FEW_FORMS),
+    "trees": (_TREES, _FEW_FORMS),
+    "members": (functools.partial(_fitted, solver="ensemble", folds=2), ["f-order"]),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_of_arrays(name):
+    fit, forms = MODELS[name]
+    call = functools.partial(_call_methods_of_model, fit)
+    for form in forms:
+        arguments = functools.partial(_arguments, X=MATRICES[form], lists=lists)
+        require_unchanged_arguments(Call(call, arguments))
+
+
+def test_models_of_text(text_type):
+    fit = functools.partial(_ONLINE, scaling="standardise", **READING)
+    call = functools.partial(_call_methods_of_model, fit)
+    X = functools.partial(texts, text_type)
+    arguments = functools.partial(_arguments, X=X, lists=lists)
+    require_unchanged_arguments(Call(call, arguments))
+
+
+def test_models_of_numbers():
+    fit = functools.partial(_ONLINE, scaling="standardise", **READING)
+    call = functools.partial(_call_methods_of_model, fit)
+    arguments = functools.partial(_arguments, X=numbers, lists=lists)
+    require_unchanged_arguments(Call(call, arguments))
+
+
+# --- fit and compare ---
+
+
+@pytest.mark.parametrize("text_type", ["python", "category"], indirect=True)
+def test_fit(text_type):
+    def call(table, params):
+        model = precbench.fit(
+            table,
+            label="label",
+            k=5,
+            solver="logistic-regression",
+            params=params,
+            weight="worth",
+            gain="worth",
+            groups="house",
+            drop=["when"],
+            n_splits=1,
+            **READING,
+        )
+        facts = {name: fact for name, fact in model.about.items() if name != "fitted"}
+        return facts, model.coef, model.rank(table)
+
+    def arguments():
+        return {"table": labelled(texts(text_type)), "params": {"C": 0.5}}
+
+    require_unchanged_arguments(Call(call, arguments))
+
+
+def _compared(X, y, **options):
+    choice = precbench.compare(
+        X, y, k=5, solvers=["logistic-regression"], n_splits=1, n_jobs=1, **options
+    )
+    return choice.table.drop(columns="seconds"), choice.recipe.how, choice.recipe.lists
+
+
+COMPARED = {
+    "arrays": {
+        "X": MATRICES["float32"],
+        "y": LABELS["objects"],
+        "groups": groups,
+        "gain": weights,
+    },
+    "csr": {"X": spare_memory, "y": LABELS["booleans"]},
+}
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_compare(name, monkeypatch):
+    run_in_this_process(monkeypatch)
+    arguments = functools.partial(_arguments, **COMPARED[name])
+    require_unchanged_arguments(Call(_compared, arguments))
+
+
+@pytest.mark.parametrize("text_type", ["python"], indirect=True)
+def test_compare_of_frames(text_type, monkeypatch):
+    run_in_this_process(monkeypatch)
+    call = functools.partial(_compared, **READING)
+
+    def arguments():
+        table = texts(text_type).join(numbers(), rsuffix="_number")
+        y = pd.Series(labels(), table.index)
+        return {"X": table, "y": y, "time": pd.Series(times(), table.index)}
+
+    require_unchanged_arguments(Call(call, arguments))
+
+
+@pytest.mark.parametrize("storage", [pd.get_option("mode.string_storage"), "python"])
+def test_the_training_file_has_not_drifted(storage, tmp_path, monkeypatch):
+    """Gaps of text count as gaps, whatever memory pandas stores text in."""
+    monkeypatch.chdir(tmp_path)
+    labelled(texts("str")).to_csv("train.csv", index=False)
+    columns = ["--label", "label", "--drop", "house,when,worth"]
+    gaps = ["--categorical", "one-hot", "--missing", "median"]
+    with pd.option_context("mode.string_storage", storage):
+        succeed("fit", "train.csv", *columns, *gaps, "--k", 5, "--save", "m.npz")
+        succeed("score", "m.npz", "train.csv", "--drift", "drift.json")
+    columns = json.loads(Path("drift.json").read_text())["columns"]
+    [city] = [column for column in columns if column["name"] == "city"]
+    assert city["psi"] == 0
+
+
+# --- functions of arrays ---
+
+
+def _arguments(**makers):
+    """Return arguments by name, each made anew by its function."""
+    return {name: make() for name, make in makers.items()}
+
+
+def dataset():
+    """Return a data set with groups, times and gaps."""
+    imputed = Imputed("median", ((1, 2, np.array([3, 4])),))
+    return Dataset(
+        name="small",
+        title="Small",
+        X=rows(),
+        y=labels().astype(float),
+        sha256="",
+        groups=groups(),
+        n_train=30,
+        time=times(),
+        imputed=imputed,
+    )
+
+
+def _pieces():
+    return [(rows(), labels().astype(np.float64), np.arange(N_ROWS, dtype=np.int32))]
+
+
+# The arguments of functions, by their names
+PARAMETERS = {
+    "X": spare_memory,
+    "beta": lambda: 0.5,
+    "coef": weights,
+    "dataset": dataset,
+    "epoch": lambda: _pieces,
+    "first": weights,
+    "fits": lambda: [Fit(_quick("sgd-avg"), untraced)],
+    "k": lambda: 3,
+    "means": lambda: np.array([0.5, 0.25, 0.5]),
+    "measure": lambda: "value",
+    "n": lambda: 10,
+    "n_features": lambda: 4,
+    "neg": lambda: np.flatnonzero(labels() < 0),
+    "p": lambda: 2.0,
+    "pos": lambda: np.flatnonzero(labels() > 0),
+    "positive": lambda: labels() > 0,
+    "precisions": lambda: np.array([0.5, 0.25, 0.5]),
+    "ranks": lambda: np.arange(4.0),
+    "rope": lambda: 0.01,
+    "rows": lambda: solvers.as_rows(few_zeros()),
+    "scores": scores,
+    "second": lambda: weights()[::-1].copy(),
+    "share": lambda: 0.5,
+    "spread": lambda: 0.5,
+    "test_share": lambda: 0.3,
+    "tested": lambda: 10,
+    "values": lambda: np.random.default_rng(4).standard_normal((12, 4)),
+    "w": lambda: np.arange(4.0),
+    "y": labels,
+    "y_score": scores,
+    "y_true": labels,
+}
+# Where a name stands for something else
+PARAMETERS_OF = {
+    "cliques": {"p": lambda: np.full((4, 4), 0.5)},
+    "holm": {"p": lambda: np.array([0.5, 0.01, 0.2])},
+    "levels": {"values": weights},
+    "resampled_interval": {"values": weights},
+    "share_interval": {"values": lambda: np.array([0.5, 0.25, 0.5])},
+}
+# Functions of the reference that take names, files or a generator of random numbers
+WITHOUT_ARRAYS = {
+    "check_solver",
+    "find_card",
+    "load_dataset",
+    "open_stream",
+    "precision_at_k_scorer",
+    "read_svmlight",
+    "solver_version",
+    "visiting_order",
+}
+CALLED_ABOVE = {"compare", "fit"}
+REFERENCE = (ROOT / "docs/reference.md").read_text()
+
+
+def public_functions():
+    """Return the functions of the reference and of ``precbench`` itself, by name."""
+    modules = [precbench]
+    for name in re.findall(r"^   (precbench\.[\w.]+)$", REFERENCE, re.MULTILINE):
+        with contextlib.suppress(ImportError):  # else the name of a function or class
+            modules.append(importlib.import_module(name))
+    functions = {}
+    for module in modules:
+        members = {name: getattr(module, name) for name in module.__all__}
+        functions |= {n: f for n, f in members.items() if inspect.isfunction(f)}
+    return functions
+
+
+FUNCTIONS = public_functions()
+
+
+def _required(function):
+    """Return functions that make the arguments without a default, by name."""
+    given = PARAMETERS | PARAMETERS_OF.get(function.__name__, {})
+    parameters = inspect.signature(function).parameters.values()
+    return {p.name: given[p.name] for p in parameters if p.default is p.empty}
+
+
+OF_ARRAYS = sorted(FUNCTIONS.keys() - WITHOUT_ARRAYS - CALLED_ABOVE)
+
+
+@pytest.mark.parametrize("name", OF_ARRAYS)
+def test_functions(name):
+    function = FUNCTIONS[name]
+    call = Call(function, functools.partial(_arguments, **_required(function)))
+    require_unchanged_arguments(call)
+
+
+def _forms_of_rankings():
+    """Return pairs of functions, which make labels and scores in different forms."""
+    forms = zip(LABELS.values(), itertools.cycle(SCORES.values()), strict=False)
+    return [*forms, (labels, SCORES["float32"])]
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_metrics(name):
+    parameters = METRICS[name].parameters.items()
+    required = [n for n, default in parameters if default is inspect.Parameter.empty]
+    metric = Metric(name, {n: PARAMETERS[n]() for n in required})
+    for y_true, y_score in _forms_of_rankings():
+        arguments = functools.partial(_arguments, y_true=y_true, y_score=y_score)
+        require_unchanged_arguments(Call(metric, arguments))
+
+
+LOSSES = {**SURROGATES, **{name: objective() for name, objective in OBJECTIVES.items()}}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses(name):
+    loss = LOSSES[name]
+    k = {"k": PARAMETERS["k"]} if hasattr(loss, "k") else {}
+
+    def call(**given):
+        return loss.value(**given), loss.subgradient(**given)
+
+    for y, values in _forms_of_rankings():
+        arguments = functools.partial(_arguments, scores=values, y=y, **k)
+        require_unchanged_arguments(Call(call, arguments))
+
+
+# --- splits, scaling, scorers, streams ---
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_splits(kind):
+    def call(dataset):
+        split = split_rows(dataset, kind, 0, n_splits=3)
+        filled = dataset.gathered(split.test, split.train)
+        return split, filled, dataset.imputed.select(split.test)
+
+    require_unchanged_arguments(Call(call, lambda: {"dataset": dataset()}))
+
+
+def test_validation_splits():
+    def call(y, groups, time):
+        return [
+            validation_split(y, 0.3, ("seed",)),
+            validation_split(y, 0.3, ("seed",), groups=groups),
+            validation_split(y, 0.3, ("seed",), time=time),
+            stratified_group_folds(y > 0, groups, 3, np.random.RandomState(0)),
+        ]
+
+    arguments = functools.partial(_arguments, y=labels, groups=groups, time=times)
+    require_unchanged_arguments(Call(call, arguments))
+
+
+@pytest.mark.parametrize("kind", get_args(Scaling))
+def test_scaling(kind):
+    """`fit` changes nothing; `transform_in_place`, as its name says, its rows."""
+
+    def call(X):
+        scaler = Scaler(kind).fit(X)
+        rebuilt = Scaler.from_arrays(kind, scaler.to_arrays())
+        return scaler.transform_in_place(X.copy()), rebuilt.transform_in_place(X.copy())
+
+    takes_sparse = not kind.startswith("standardise")
+    for form, make in MATRICES.items():
+        is_dense = not form.startswith("csr")
+        if form != "frame" and (is_dense or takes_sparse):
+            arguments = functools.partial(_arguments, X=make)
+            require_unchanged_arguments(Call(call, arguments))
+
+
+def test_scorers():
+    scorer = precbench.precision_at_k_scorer(5)
+
+    def call(X, y):
+        return scorer(_quick("sgd-avg").fit(X, y), X, y)
+
+    for X, y in zip(MATRICES.values(), itertools.cycle(LABELS.values()), strict=False):
+        arguments = functools.partial(_arguments, X=X, y=y)
+        require_unchanged_arguments(Call(call, arguments))
+
+
+@pytest.mark.parametrize("form", ["c-order", "csr"])
+def test_streams_of_a_data_set(form):
+    """Streamed rows, scaled or not, are those of the caller's data set."""
+    scaling = "unit" if form == "csr" else "standardise"
+
+    def call(data):
+        stream = stream_dataset(data, block_bytes=200, buffer_bytes=600).X
+        streams = [stream, stream.scaled(scaling, fitted_on=stream)]
+        # A batch is valid until the next one.
+        return [
+            (X.copy(), y.copy())
+            for each in streams
+            for rng in (None, np.random.default_rng(0))
+            for X, y in each.batches(10, rng)
+        ]
+
+    def arguments():
+        return {"data": dataclasses.replace(dataset(), X=MATRICES[form]())}
+
+    require_unchanged_arguments(Call(call, arguments))
