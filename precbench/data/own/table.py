@@ -5,6 +5,7 @@ import csv
 import io
 import os
 import re
+import threading
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -58,6 +59,9 @@ _WIDE = {  # encodings of two or four bytes a character, by a byte order mark or
     r"\0[^\0]\0[^\0]": "utf-16-be",
 }
 _SAMPLE_LINES = 50  # lines from which the separator is detected
+# Characters of a value that the module csv reads; where a separator is tried that a line
+# lacks, the line is one value
+_LONGEST_VALUE = 2**28
 _MANY_LINES = 5  # in one value, as an unclosed quotation mark makes
 
 
@@ -375,7 +379,7 @@ def _dialect(
     # Return the column names, a function that opens the text from the names on, the places of the
     # rows with a value (from 0, blank rows counted; None: all rows), and the options of pandas.
     skipped = layout.skip_rows
-    with _text_below(path, encoding, skipped) as text:
+    with _long_values(), _text_below(path, encoding, skipped) as text:
         lines = [*islice(text, _SAMPLE_LINES)]
         hint = re.fullmatch(r'"?sep=(.)"?\s*', lines[0]) if lines else None
         if hint:  # a first line by which Excel knows the separator
@@ -400,13 +404,37 @@ def _dialect(
     opened_text = partial(_text_below, path, encoding, skipped + n_blank)
     places = None
     if has_blank_rows:
-        with opened_text() as text:
+        with _long_values(), opened_text() as text:
             rows = csv.reader(text, delimiter=separator)
             # Below 0: cells without a value, which pandas would read; 0: a blank line.
             sizes = np.array([len("".join(row).strip()) or -len(row) for row in rows])
         places = np.flatnonzero(sizes > 0)[1:] - 1  # without the names
         options["skiprows"] = np.flatnonzero(sizes < 0).tolist()
     return header, opened_text, places, options
+
+
+class _ValueLimit:
+    """The limit of the module csv, shared by the whole process, and who has raised it."""
+
+    lock = threading.Lock()
+    usual = 0  # before the first of the present readers
+    n_readers = 0
+
+
+@contextmanager
+def _long_values() -> Iterator[None]:
+    """Let the module csv read long values; the last of several threads restores its limit."""
+    with _ValueLimit.lock:
+        if _ValueLimit.n_readers == 0:
+            _ValueLimit.usual = csv.field_size_limit(_LONGEST_VALUE)
+        _ValueLimit.n_readers += 1
+    try:
+        yield
+    finally:
+        with _ValueLimit.lock:
+            _ValueLimit.n_readers -= 1
+            if _ValueLimit.n_readers == 0:
+                csv.field_size_limit(_ValueLimit.usual)
 
 
 @contextmanager
