@@ -40,7 +40,7 @@ def pytest_collection_modifyitems(items):
 
 
 def mark_packages(item):
-    """Mark a test of a solver that needs a package; skip a test without its packages."""
+    """Mark a test of a solver or a file that needs a package; skip one without its packages."""
     parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
     for package in {package_of(value) for value in parameters} - {None}:
         item.add_marker(pytest.mark.extras(package))
@@ -50,8 +50,13 @@ def mark_packages(item):
             item.add_marker(pytest.mark.skip(reason=f"needs {', '.join(missing)}"))
 
 
+FORMATS = {"parquet": "pyarrow", "xlsx": "openpyxl"}
+
+
 def package_of(value):
-    """Return the optional package of a solver, of its class or its name; None if there is none."""
+    """Return the optional package of a solver, its class or name, or a suffix; None without one."""
+    if isinstance(value, str) and value.removeprefix(".") in FORMATS:
+        return FORMATS[value.removeprefix(".")]
     if isinstance(value, str) and value in SOLVERS.built_in:
         value = SOLVERS[value]
     if isinstance(value, partial):

@@ -5,13 +5,12 @@ import io
 import json
 import shlex
 from datetime import time
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from openpyxl import Workbook, load_workbook
-from openpyxl.chart import BarChart
 from sklearn.metrics import roc_auc_score
 
 import precbench
@@ -47,6 +46,7 @@ def written(table, name, **how):
 
 
 @pytest.mark.filterwarnings("ignore:.*(Windows-1252|filled in|mixed type)")
+@pytest.mark.extras("openpyxl", "pyarrow")
 def test_one_table_in_any_format_gives_one_model_and_one_list(rows):
     """CSV in six dialects, XLSX, Parquet and a frame, bit for bit."""
     german = rows.assign(since=rows["since"].dt.strftime("%d.%m.%Y"))
@@ -121,6 +121,7 @@ def test_new_rows_have_the_unit_of_the_training_rows(rows, unit, other):
         read_new_rows("new.csv", encoding)
 
 
+@pytest.mark.extras("pyarrow")
 def test_exponents_are_numbers_where_the_file_has_no_types(rows):
     codes = rows.assign(code=np.where(rows["y"] > 0, "3E5", "2E1"))[["code", "visits", "y"]]
     assert read_own_file(written(codes, "mine.csv"), label="y")[0].X[:, 0].max() == 3e5
@@ -128,6 +129,7 @@ def test_exponents_are_numbers_where_the_file_has_no_types(rows):
     unreadable("mine.parquet", "'code' '3E5' categorical", label="y")
 
 
+@pytest.mark.extras("openpyxl")
 def test_what_can_be_read_in_two_ways_is_refused_with_both(rows):
     """And an option decides, or other columns of the file, here and in new rows."""
     rows = rows.assign(paid=[f"{i % 9 + 1},000" for i in range(N)], due="05/06/2024")
@@ -191,6 +193,7 @@ def test_words_for_nothing_are_values_of_declared_columns(rows):
     assert encoding.columns[1].categories == ("x",)
 
 
+@pytest.mark.extras("openpyxl", "pyarrow")
 def test_groups_are_the_same_in_any_format(rows):
     """A number stored as text, blanks at its ends, 7.0 beside a gap."""
     groups = [f" {i % 7}" if i % 2 else i % 7 for i in range(N)]
@@ -206,6 +209,7 @@ def test_groups_are_the_same_in_any_format(rows):
 
 
 @pytest.mark.parametrize("named", ["object", "category", "string"])
+@pytest.mark.extras("pyarrow")
 def test_a_column_that_is_declared_text_is_no_number(rows, named):
     rows = rows.assign(branch=(rows["visits"] % 5).astype(str).astype(named))
     rows = rows[["branch", "visits", "y"]]
@@ -217,6 +221,7 @@ def test_a_column_that_is_declared_text_is_no_number(rows, named):
         assert read_own_file(source, label="y", numeric=["branch"])[0].X[:, 0].max() == 4
 
 
+@pytest.mark.extras("openpyxl")
 def test_what_a_table_may_hold_beside_numbers_and_words(rows):
     """Percentages that a workbook declares as text, and records."""
     shares = [f"{i - 50}.5%" for i in range(N)]
@@ -241,8 +246,11 @@ def test_new_rows_have_the_decimal_mark_of_the_training_rows(rows, old):
         encoding.encode(new)
 
 
+@pytest.mark.extras("openpyxl")
 def test_row_numbers_are_those_of_the_file(rows):
     """Blank rows count, in messages and in lists, and are no rows, also if they have cells."""
+    from openpyxl import Workbook
+
     rows = rows[["visits", "y"]].head(20).assign(id=[f"r{i}" for i in range(20)])
     lines = rows.to_csv(index=False).splitlines()
     lines[4:4] = [" \t"]
@@ -281,8 +289,12 @@ def test_a_quotation_mark_that_swallows_rows_is_named(rows, place, n_lines):
         read_new_rows("mine.csv", encoding)
 
 
+@pytest.mark.extras("openpyxl")
 def test_sheets_as_excel_has_them(rows):
     """One of several, lines above the table, merged cells, and formulas without values."""
+    from openpyxl import Workbook
+    from openpyxl.chart import BarChart
+
     with pd.ExcelWriter("mine.xlsx") as book:
         rows.to_excel(book, sheet_name="old", index=False)
         rows.to_excel(book, sheet_name="new", index=False, startrow=3)
@@ -341,6 +353,7 @@ def test_text_that_is_not_utf8_is_read_with_a_word(rows):
     unreadable(path, "mine.csv utf-8", label="y", categorical="one-hot", encoding="utf-8")
 
 
+@pytest.mark.extras("openpyxl", "pyarrow")
 def test_the_list_has_the_columns_that_are_asked_for(rows):
     """Under their own names, in any format, with numbers as numbers; from a pipe, too."""
     rows = rows.fillna({"spent": 1.0})[["spent", "visits", "city", "y"]]
@@ -424,6 +437,7 @@ def test_every_command_that_is_proposed_works(rows, suffix):
         assert max(columns.values()) < 10, (what, columns)
 
 
+@pytest.mark.extras("openpyxl", "pyarrow")
 def test_rows_without_a_label_are_the_list(rows, in_this_process, monkeypatch):
     """With --open they are ranked by the same command; without it, a sentence says what to do."""
     rows = rows.drop(columns=["since", "city"]).fillna({"spent": 1.0})
@@ -460,7 +474,9 @@ def test_rows_without_a_label_are_the_list(rows, in_this_process, monkeypatch):
         pd.testing.assert_frame_equal(read(name, **as_text).iloc[:, :n], expected.iloc[:, :n])
     assert [  # numbers and texts, by column
         {cell.data_type for cell in cells if cell.value}
-        for cells in load_workbook("ranked.xlsx").active.iter_cols(min_row=2, max_col=8)
+        for cells in import_module("openpyxl")
+        .load_workbook("ranked.xlsx")
+        .active.iter_cols(min_row=2, max_col=8)
     ] == [{"n"}] * 2 + [{"s"}] * 5 + [{"n"}]
     compare = ["compare", both, *given, *model, "--out", "results", "--splits", "2"]
     assert "30 rows" in succeed(*compare, "--open", "compared.parquet").stdout and (
