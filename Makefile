@@ -31,7 +31,7 @@ NEEDS = pyproject.toml setup.py $(SOURCES)
 
 # Made only when it is whole: a failed step is repeated by the next command.
 $(VENV)/.made:
-	$(PYTHON) -m venv $(VENV) || { echo "$$NO_VENV" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "$$NO_VENV" >&2; exit 1; }
 	touch $@
 
 define NO_VENV
