@@ -3,7 +3,9 @@
 import gzip
 import io
 import json
+import re
 import shlex
+import zipfile
 from datetime import time
 from importlib import import_module
 from pathlib import Path
@@ -695,3 +697,46 @@ def test_tables_as_people_have_them(work_folder, suffix, what):
         assert said == words
     else:
         assert all(word in said for word in words.split()), said
+
+
+SHEET, RELATIONS = "xl/worksheets/sheet1.xml", "xl/_rels/workbook.xml.rels"
+
+
+def repacked(rows, pattern="", text="", *, moved=SHEET, without=""):
+    """Write a workbook whose relations are changed, with its sheet moved, or without a part."""
+    rows.to_excel("whole.xlsx", index=False)
+    with zipfile.ZipFile("whole.xlsx") as whole, zipfile.ZipFile("mine.xlsx", "w") as changed:
+        for name in whole.namelist():
+            part = whole.read(name).decode()
+            part = re.sub(pattern, text, part) if name == RELATIONS and pattern else part
+            part = part.replace(SHEET, moved) if name == "[Content_Types].xml" else part
+            if name != without:
+                changed.writestr(moved if name == SHEET else name, part)
+    return "mine.xlsx"
+
+
+@pytest.mark.parametrize(("target", "place"), [
+    ("worksheets/sheet1.xml", SHEET), (f"/{SHEET}", SHEET), ("./worksheets/sheet1.xml", SHEET),
+    ("/data/rows.xml", "data/rows.xml"), ("../data/rows.xml", "data/rows.xml"),
+])  # fmt: skip
+def test_a_sheet_is_read_wherever_the_workbook_has_it(rows, target, place):
+    rows = rows[["visits", "y"]]
+    X, _ = read_own_file(repacked(rows, f"/{SHEET}", target, moved=place), label="y")
+    assert X.X[:, 0].tolist() == rows["visits"].tolist()
+
+
+@pytest.mark.parametrize(("pattern", "text", "without"), [
+    (f"/{SHEET}", "/xl/worksheets/none.xml", ""), (f"/{SHEET}", "nowhere/none.xml", ""),
+    (f'"/{SHEET}"', '"http://example.org/a.xml" TargetMode="External"', ""),
+    ('Id="rId1"', 'Id="rId77"', ""), ("", "", SHEET), ("", "", RELATIONS),
+])  # fmt: skip
+def test_a_workbook_without_its_sheet_is_refused(rows, pattern, text, without):
+    unreadable(repacked(rows, pattern, text, without=without), "mine.xlsx sheet CSV", label="y")
+
+
+def test_a_workbook_of_charts_alone_is_refused(work_folder):
+    book = Workbook()
+    book.create_chartsheet("Sales").add_chart(BarChart())
+    del book["Sheet"]
+    book.save("charts.xlsx")
+    unreadable("charts.xlsx", "sheet rows CSV", label="y")

@@ -548,10 +548,13 @@ def _with_index(frame: pd.DataFrame, n_before: int, path: Path) -> pd.DataFrame:
 
 def _read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[Block]:
     # Yield all rows of a sheet, at most a million, as one block.
-    from openpyxl import load_workbook
-
-    with closing(load_workbook(path, read_only=True, data_only=True)) as book:
+    with closing(_open_workbook(path)) as book:
         sheets = book.worksheets  # without those of charts
+        if not sheets:  # or all are elsewhere than the workbook says
+            raise InputError(
+                f"{path}: the workbook names no sheet with rows that can be read; save the file "
+                "again with Excel, or save the rows as CSV"
+            )
         chosen = [sheet for sheet in sheets if layout.sheet in (None, sheet.title)]
         if len(chosen) != 1:
             fault = f"no sheet {layout.sheet!r}" if layout.sheet else f"{len(sheets)} sheets"
@@ -578,6 +581,19 @@ def _read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[
     frame = pd.DataFrame([*rows.values()], columns=header, index=[*rows])
     places = {name: header.index(name) for name in _columns_to_keep(keep, header, path)}
     yield frame, _as_text({n: [row[i] for row in rows.values()] for n, i in places.items()})
+
+
+def _open_workbook(path: Path) -> Any:
+    """Open a workbook with openpyxl, which raises a KeyError where a part is missing."""
+    from openpyxl import load_workbook
+
+    try:
+        return load_workbook(path, read_only=True, data_only=True)
+    except KeyError as error:
+        raise InputError(
+            f"{path}: the file lacks a part that a workbook needs, such as a sheet; save it again "
+            "with Excel, or save the rows as CSV"
+        ) from error
 
 
 def _sheet_rows(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dict[int, Any]]]:
