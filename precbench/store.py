@@ -29,6 +29,9 @@ from precbench.text import one_line
 
 SCHEMA = 1
 SHARDS = "shards"  # folder of the shards in a folder of results
+# Names that no experiment may have: in a folder of results they would be taken for the folder of
+# the shards, or for the records of one experiment
+RESERVED = (SHARDS, "trials")
 # How a shard is written, as a regular expression: its number, and how many there are
 SHARD = r"^([1-9]\d{0,3})/([1-9]\d{0,3})$"
 Status = Literal["ok", "skipped", "failed", "timeout", "crashed", "diverged", "interrupted"]

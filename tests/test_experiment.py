@@ -566,3 +566,11 @@ def test_smoke_size(read):
     assert experiment.trials()[0].params["epochs"] == 3
     letter = experiment.select(datasets=["letter"]).smoke_size().trials()
     assert {t.dataset.name for t in letter} == {"letter"}
+
+
+@pytest.mark.parametrize("name", ["shards", "trials", "Shards"])
+def test_a_name_may_not_be_that_of_a_folder_of_precbench(complaints, name):
+    study = "name: {}\ntitle: A study\nstudy: error-bounds\n"
+    for text in (SMALL.replace("name: small", f"name: {name}"), study.format(name)):
+        line, *_of_parameters = complaints(text)
+        names(line, f"c.yaml:1:1 {name}")

@@ -46,6 +46,7 @@ from precbench.experiment.trial import Split, Trial
 from precbench.locations import config_names, shipped
 from precbench.metrics import METRICS, Metric
 from precbench.seeds import trial_seed
+from precbench.store import RESERVED
 from precbench.studies import STUDIES, Measures
 from precbench.yaml.document import Document, Keys, extended, load
 from precbench.yaml.models import (
@@ -67,12 +68,24 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+def _not_reserved(name: str) -> str:
+    # Refuse a name that means something else in a folder of results; a file system may ignore case.
+    if name.lower() in RESERVED:
+        what = "is the name of a folder that precbench makes in a folder of results"
+        refuse(at((), [f"{name!r} {what}; choose another"]))
+    return name
+
+
+# The name of a folder of results
+ResultsName = Annotated[Name, AfterValidator(_not_reserved)]
+
+
 class Experiment(Section):
     """A config file; the files in ``configs`` show the meaning of each key."""
 
     more_keys: ClassVar = ("extends",)
 
-    name: Name
+    name: ResultsName
     # Groups of configs that are run together; the Makefile knows these groups
     tags: Names = ()
     title: Line
@@ -349,7 +362,7 @@ class Experiment(Section):
 class Study(Section):
     """A config file with the key ``study``."""
 
-    name: Name
+    name: ResultsName
     tags: Names = ()
     title: Line
     source: Line | None = None
