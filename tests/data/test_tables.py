@@ -719,6 +719,7 @@ def repacked(rows, pattern="", text="", *, moved=SHEET, without=""):
     ("worksheets/sheet1.xml", SHEET), (f"/{SHEET}", SHEET), ("./worksheets/sheet1.xml", SHEET),
     ("/data/rows.xml", "data/rows.xml"), ("../data/rows.xml", "data/rows.xml"),
 ])  # fmt: skip
+@pytest.mark.extras("openpyxl")
 def test_a_sheet_is_read_wherever_the_workbook_has_it(rows, target, place):
     rows = rows[["visits", "y"]]
     X, _ = read_own_file(repacked(rows, f"/{SHEET}", target, moved=place), label="y")
@@ -730,11 +731,16 @@ def test_a_sheet_is_read_wherever_the_workbook_has_it(rows, target, place):
     (f'"/{SHEET}"', '"http://example.org/a.xml" TargetMode="External"', ""),
     ('Id="rId1"', 'Id="rId77"', ""), ("", "", SHEET), ("", "", RELATIONS),
 ])  # fmt: skip
+@pytest.mark.extras("openpyxl")
 def test_a_workbook_without_its_sheet_is_refused(rows, pattern, text, without):
     unreadable(repacked(rows, pattern, text, without=without), "mine.xlsx sheet CSV", label="y")
 
 
+@pytest.mark.extras("openpyxl")
 def test_a_workbook_of_charts_alone_is_refused(work_folder):
+    from openpyxl import Workbook
+    from openpyxl.chart import BarChart
+
     book = Workbook()
     book.create_chartsheet("Sales").add_chart(BarChart())
     del book["Sheet"]
