@@ -2,11 +2,14 @@
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from unittest.mock import Mock
 
@@ -19,19 +22,40 @@ from precbench.errors import InputError, PrecbenchError
 from precbench.experiment import load_config
 from precbench.experiment.plan import make_plan
 from precbench.runner import run_plan, to_do
-from precbench.runner.cluster import Cluster, _refuse_other_versions, connect, versions
+from precbench.runner.cluster import (
+    Cluster,
+    _refuse_other_versions,
+    _share_of_core,
+    connect,
+    versions,
+)
+from precbench.runner.heartbeats import Heartbeats
 from precbench.store import Store
 from tests.helpers import Deadly, invoke, numbers, records, run, served, session, wait_until
 from tests.sentences import names, raises, refused, tells
 from tests.test_promises import PRECBENCH, finished
 
 WAIT_SECONDS = 120
+TEST_SECONDS = 2 * WAIT_SECONDS  # for a test, which must not wait for ever as its subject may
+pytestmark = pytest.mark.timeout(TEST_SECONDS)
 
 
 @pytest.fixture
 def start(tmp_path):
-    """Start a command of Dask; all that it started is ended with the test."""
+    """Start a command of Dask; all that it started is ended with the test, and after a time.
+
+    A test that waits for a stopped process then goes on, even if it waits while it is being ended.
+    """
     started = []
+
+    def kill_all():
+        for process in started:
+            for number in session(process.pid):
+                os.kill(number, signal.SIGKILL)
+
+    last_moment = threading.Timer(TEST_SECONDS, kill_all)
+    last_moment.daemon = True
+    last_moment.start()
 
     def start(*arguments, **environment):
         command = [sys.executable, "-m", "dask", *map(str, arguments)]
@@ -43,9 +67,9 @@ def start(tmp_path):
         return started[-1]
 
     yield start
+    last_moment.cancel()
+    kill_all()
     for process in started:
-        for number in session(process.pid):
-            os.kill(number, signal.SIGKILL)
         process.wait()
 
 
@@ -172,12 +196,36 @@ def test_no_such_cluster(small, tmp_path, where, code):
     refused(["run", small(), "--cluster", where, "--cluster-wait", "0.2"], code=code)
 
 
+def client_that_knows(workers):
+    """Return a client whose scheduler describes workers; each has jobs that never end."""
+
+    async def identity():
+        return {"workers": workers}
+
+    async def processing():
+        return {address: [] for address in workers}
+
+    def sync(question, *arguments, callback_timeout):
+        coroutine = question(*arguments)
+        try:
+            coroutine.send(None)
+        except StopIteration as answer:
+            return answer.value
+
+    async def nthreads():
+        return workers
+
+    return Mock(
+        sync=sync, processing=processing, nthreads=nthreads, scheduler=Mock(identity=identity)
+    )
+
+
 def test_a_cluster_that_keeps_jobs_back_is_reported(small, tmp_path, monkeypatch):
     """Whether it has workers or not. With --timing it gets none."""
     monkeypatch.setattr("precbench.runner.cluster._LOOK_SECONDS", 0.01)
     plan, store = make_plan(load_config(small())), Store(tmp_path / "out")
-    for workers in ({}, {"there": []}):
-        client = Mock(**{"nthreads.return_value": workers, "processing.return_value": workers})
+    for workers in ({}, {"there": {"last_seen": 0.0, "metrics": {}}}):
+        client = client_that_knows(workers)
         begin = partial(
             *(run_plan, plan, store, to_do(plan, store)),
             elsewhere=Cluster(client, "tcp://here", wait=0.1).run,
@@ -186,6 +234,176 @@ def test_a_cluster_that_keeps_jobs_back_is_reported(small, tmp_path, monkeypatch
             list(begin(n_workers=2))
         with raises(InputError, "--timing --cluster --shard"):
             list(begin(n_workers=1))
+
+
+class Looks:
+    """Looks at one worker, a second apart."""
+
+    def __init__(self, **description):
+        self.heartbeats = Heartbeats(most_counted=2.0)
+        self.worker = {"last_seen": 0.0, "metrics": {}, "nanny": None, **description}
+
+    def until_stuck(self, jobs, *, beats, seconds=1.0, most=100, timeout=20.0):
+        """Return how many looks show no stuck worker, and the stuck worker."""
+        for look in range(most):
+            self.worker["last_seen"] += beats
+            stuck = self.heartbeats.look(
+                seconds, {"there": self.worker}, {"there": jobs(look)},
+                dict.fromkeys(jobs(look), timeout), longest_silence=10.0,
+            )  # fmt: skip
+            if stuck:
+                return look, *stuck
+        return most, None
+
+
+EXECUTES = {"metrics": {"task_counts": {"executing": 1}}}
+
+
+def test_a_worker_without_heartbeats_is_stuck():
+    looks, stuck = Looks().until_stuck(lambda look: ["a"], beats=False)
+    assert looks == 11 and stuck.address == "there" and stuck.is_silent and not stuck.has_nanny
+    _, watched = Looks(nanny="tcp://nanny").until_stuck(lambda look: ["a"], beats=False)
+    assert watched.has_nanny
+
+
+def test_a_worker_with_heartbeats_has_the_timeout_of_each_trial():
+    """Counted while the trial executes, not while its rows are sent or while another one runs."""
+    looks, stuck = Looks(**EXECUTES).until_stuck(lambda look: ["a", "b"], beats=True)
+    assert 20 < looks < 100 and not stuck.is_silent
+    _, none = Looks().until_stuck(lambda look: ["a", "b"], beats=True)  # its rows are sent
+    assert none is None
+    _, none = Looks(**EXECUTES).until_stuck(lambda look: [f"{look // 15}", "last"], beats=True)
+    assert none is None  # a trial ends each 15 s
+
+
+def test_a_pause_of_the_client_is_no_silence_of_a_worker():
+    looks, _ = Looks().until_stuck(lambda look: ["a"], beats=False, seconds=3600.0)
+    assert looks > 2
+
+
+@pytest.fixture
+def forty(small):
+    """A plan of forty short trials."""
+    config = small(solvers="{perceptron-avg: }", protocol="{n_splits: 40}", checkpoints="2")
+    return make_plan(load_config(config))
+
+
+def begun(plan, store, cluster, stop):
+    """Run trials; when the first has ended, stop a process; return the statuses of all."""
+    statuses = []
+    for _, status in run_plan(plan, store, to_do(plan, store), n_workers=2, elsewhere=cluster.run):
+        if not statuses:
+            os.kill(stop, signal.SIGSTOP)
+        statuses.append(status)
+    return statuses
+
+
+def test_a_worker_that_stops_is_ended_and_without_others_the_run_ends(
+    forty, start_worker, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("precbench.runner.cluster.heartbeat_interval", lambda n_workers: 0.2)
+    store, file = Store(tmp_path / "out"), tmp_path / "scheduler.json"
+    scheduler = LocalCluster(
+        n_workers=0, processes=False, protocol="tcp", host="127.0.0.1",
+        dashboard_address="127.0.0.1:0", scheduler_kwargs={"scheduler_file": str(file)},
+    )  # fmt: skip
+    with scheduler:
+        worker = start_worker(file, "--no-nanny")
+        with connect(str(file), WAIT_SECONDS) as cluster:
+            hasty = replace(cluster, wait=0.5)
+            (address,) = cluster.client.nthreads()
+            with (
+                pytest.warns(UserWarning, match=f"{address} has sent no heartbeat for"),
+                raises(PrecbenchError, f"{file} 0.5"),
+            ):
+                begun(forty, store, hasty, stop=worker.pid)
+        n_left = len(to_do(forty, store))
+        assert 0 < n_left < 40
+        start_worker(file, "--no-nanny")
+        with connect(str(file), WAIT_SECONDS) as cluster:
+            trials = to_do(forty, store)
+            ends = [status for _, status in run_plan(
+                forty, store, trials, n_workers=2, elsewhere=cluster.run
+            )]  # fmt: skip
+    assert ends == ["ok"] * n_left
+
+
+def test_a_scheduler_that_stops_is_reported(
+    forty, small, start_scheduler, start_worker, tmp_path, monkeypatch
+):
+    file = tmp_path / "scheduler.json"
+    scheduler = start_scheduler(file)
+    start_worker(file, "--no-nanny")
+    with (
+        raises(PrecbenchError, f"scheduler {file} 5"),
+        connect(str(file), WAIT_SECONDS) as cluster,
+    ):
+        begun(forty, Store(tmp_path / "out"), replace(cluster, wait=5.0), stop=scheduler.pid)
+    os.kill(scheduler.pid, signal.SIGSTOP)  # even if it was too slow for the wait above
+    monkeypatch.setattr("precbench.runner.cluster._LEAST_ANSWER_SECONDS", 0.5)
+    where = ["--cluster", file, "--cluster-wait", "0.5", "--out", tmp_path]
+    refused(["run", small(), *where], code=1)
+
+
+@pytest.fixture
+def local_run(tmp_path):
+    """Start a run with a worker of its own; return both when two trials have ended."""
+    clients = []
+
+    def local_run(config, *options):
+        client = subprocess.Popen(
+            [*PRECBENCH, "run", config, "--cluster", "local:1", "--out", tmp_path, *options],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
+        clients.append(client)
+        until(lambda: len(list((tmp_path / "small" / "trials").glob("*.json"))) > 1)
+        [worker] = [pid for pid, line in session(client.pid).items() if b"spawn_main" in line]
+        return client, worker
+
+    yield local_run
+    for client in clients:
+        for number in session(client.pid):
+            os.kill(number, signal.SIGKILL)
+        client.wait()
+
+
+@pytest.mark.measured
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+@pytest.mark.parametrize("is_interrupted", [False, True], ids=["waits", "Ctrl-C"])
+def test_a_stopped_worker_of_this_machine_is_replaced(small, local_run, is_interrupted):
+    config = small(solvers="{perceptron-avg: , sgd-avg: }", protocol="{n_splits: 60}")
+    client, worker = local_run(config, "--cluster-wait", "15")
+    os.kill(worker, signal.SIGSTOP)
+    if is_interrupted:
+        time.sleep(2)
+        client.send_signal(signal.SIGINT)
+    _, errors = client.communicate(timeout=WAIT_SECONDS)
+    if is_interrupted:
+        assert client.returncode == 130
+        tells(errors, "stopped kept")
+    else:
+        assert client.returncode == 0, errors
+        tells(errors, "heartbeat trials")
+    until(lambda: not session(client.pid))
+
+
+def compute_without_threads():  # on a worker
+    """Search for a pattern, which takes many seconds, in which no other thread runs."""
+    re.match("(a+)+$", "a" * 27 + "b")
+
+
+@pytest.mark.measured
+def test_a_nanny_knows_whether_a_silent_worker_computes():
+    with connect("local:1", WAIT_SECONDS) as cluster:
+        client = cluster.client
+        (address,) = client.nthreads()
+        worker = client.run(os.getpid)[address]
+        assert client.sync(_share_of_core, client, address) < 0.5
+        future = client.submit(compute_without_threads)
+        until(lambda: client.sync(_share_of_core, client, address) > 0.1)
+        os.kill(worker, signal.SIGSTOP)
+        assert client.sync(_share_of_core, client, address) < 0.01
+        del future
 
 
 def test_a_trial_that_kills_workers_is_recorded_as_crashed(small, tmp_path):
@@ -205,10 +423,14 @@ def test_a_trial_that_kills_workers_is_recorded_as_crashed(small, tmp_path):
     assert set(statuses.values()) == {"ok"} and len(statuses) == len(trials) - 1
 
 
-def test_workers_with_other_versions_are_refused():
-    client = Mock(**{"run.return_value": {"tcp://there": versions() | {"numpy": "1.0"}}})
+def test_workers_with_other_versions_or_without_an_answer_are_refused(monkeypatch):
+    cluster = Mock(wait=1.0)
+    cluster._ask.return_value = {"tcp://there": versions() | {"numpy": "1.0"}}
     with raises(PrecbenchError, "tcp://there numpy 1.0"):
-        _refuse_other_versions(client)
+        _refuse_other_versions(cluster)
+    cluster._ask.return_value = {"tcp://there": None}
+    with raises(PrecbenchError, "tcp://there answered"):
+        _refuse_other_versions(cluster)
 
 
 def test_without_dask_the_error_names_what_to_install(small, monkeypatch):

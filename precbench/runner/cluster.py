@@ -1,12 +1,17 @@
 """Jobs on the workers of a Dask cluster; only this process writes their records."""
 
+import asyncio
 import logging
+import os
 import platform
 import queue
+import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+import warnings
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -16,6 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from precbench.data import Dataset
 from precbench.errors import InputError, MissingPackageError, PrecbenchError
+from precbench.runner.heartbeats import Heartbeats, Stuck
 from precbench.runner.worker import Job, outcome
 from precbench.sources import code_of
 from precbench.store import Store, environment, package_versions
@@ -24,6 +30,7 @@ from precbench.workers import no_interrupt, safe_path
 try:
     import dask
     import distributed
+    from distributed.scheduler import heartbeat_interval
 except ImportError:
     raise MissingPackageError(
         "--cluster needs the package distributed; run pip install 'precbench[cluster]'"
@@ -32,6 +39,13 @@ except ImportError:
 
 _SENT_AHEAD = 100  # jobs for each worker
 _LOOK_SECONDS = 1.0  # between looks at whether the workers are at work
+_MOST_COUNTED = 2.0  # seconds that a look counts, see `Heartbeats`
+_LEAST_ANSWER_SECONDS = 5.0  # to wait for an answer of the scheduler, if --cluster-wait is less
+_IMPORT_SECONDS = 60.0  # to wait for a worker that imports precbench, which answers nothing else
+_SAMPLE_SECONDS = 2.0  # in which a nanny measures whether its worker computes
+_LEAST_SHARE = 0.025  # of a core, which a worker takes that computes
+_RESTART_SECONDS = 10.0  # for a nanny to kill its worker; the scheduler then leaves the worker out
+_CLOSE_SECONDS = 2.0  # for the end of a connection
 _FETCH_SECONDS = 60.0  # for a result; if the worker has died, Dask runs the job again meanwhile
 _SETTINGS = {
     "distributed.admin.large-graph-warning-threshold": "1TB",  # the rows are meant to be sent
@@ -56,13 +70,14 @@ class Cluster:
     def n_workers(self) -> int:
         """The present number of workers; each runs one trial at a time."""
         with _errors_of_dask(self.where):
-            return len(self.client.nthreads())
+            return len(self._ask(self.client.nthreads))
 
     def run(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, str | None]]:
         """Run jobs on the workers and yield each with its status as it ends.
 
-        The status is None for a job whose workers died. An error is raised if no worker is at work
-        for `wait` seconds: the workers are gone, or Dask keeps the jobs back from them.
+        The status is None for a job whose workers died. A worker that is stuck is ended with a
+        warning, and Dask gives its jobs to others. An error is raised if no worker is at work for
+        `wait` seconds: the workers are gone, or Dask keeps the jobs back from them.
         """
         if any(job.timing == "sequential" for job in jobs):
             raise InputError(
@@ -72,7 +87,7 @@ class Cluster:
         sent: dict[distributed.Future, Job] = {}  # the jobs that have not ended yet
         rows: dict[int, distributed.Future] = {}  # tasks that hold rows, by the id of the data set
         ended = queue.SimpleQueue[distributed.Future]()  # filled by threads of Dask
-        last_active = time.monotonic()
+        watch = _Watch(self, sent)
         with _errors_of_dask(self.where):
             waiting, most_sent = iter(jobs), _SENT_AHEAD * max(1, self.n_workers)
             while True:
@@ -82,20 +97,52 @@ class Cluster:
                     future.add_done_callback(ended.put)
                 if not sent:
                     return
+                watch.look_if_due()
                 try:
                     future = ended.get(timeout=_LOOK_SECONDS)
                 except queue.Empty:  # no job has ended
-                    if any(self.client.processing().values()):  # the jobs in work, by worker
-                        last_active = time.monotonic()
-                    elif time.monotonic() > last_active + self.wait:
-                        raise PrecbenchError(
-                            f"no worker of the cluster {self.where} has been at work for "
-                            f"{self.wait:g} s; check the workers and repeat the command: it resumes"
-                        ) from None
-                else:
-                    last_active = time.monotonic()
-                    job = sent.pop(future)
-                    yield job, _write_record(job, future)
+                    continue
+                job = sent.pop(future)
+                status = self._write_record(job, future, watch)
+                watch.see_work()
+                yield job, status
+
+    def _write_record(self, job: Job, future: distributed.Future, watch: "_Watch") -> str | None:
+        """Write the record of a job that has ended; return its status, None if its workers died."""
+        try:
+            record, arrays, machine = self._fetch(future, watch)
+        except (distributed.KilledWorker, TimeoutError):  # TimeoutError: the result was lost
+            return None
+        store = Store(job.folder)
+        store.write(record | {"environment": store.add_environment(machine)}, arrays)
+        return str(record["status"])
+
+    def _fetch(self, future: distributed.Future, watch: "_Watch") -> Any:
+        """Return the result of a job; its worker is watched meanwhile, as the worker may stop."""
+        loop: Any = self.client.loop  # runs in a thread of the client
+        fetching = asyncio.run_coroutine_threadsafe(_result(future), loop.asyncio_loop)
+        last_moment = time.monotonic() + _FETCH_SECONDS
+        try:
+            while True:
+                watch.see_work()
+                try:
+                    return fetching.result(_LOOK_SECONDS)
+                except TimeoutError:
+                    if fetching.done() or time.monotonic() > last_moment:
+                        raise
+                watch.look_if_due()
+        finally:
+            fetching.cancel()
+
+    def _ask(
+        self, question: Callable[..., Awaitable[Any]], *arguments: Any, more_seconds: float = 0.0
+    ) -> Any:
+        """Await a question to the scheduler; raise if no answer comes in time."""
+        seconds = max(self.wait, _LEAST_ANSWER_SECONDS) + more_seconds
+        try:
+            return self.client.sync(question, *arguments, callback_timeout=seconds)
+        except TimeoutError:
+            raise _no_answer(self.where, seconds) from None
 
     def _submit(self, job: Job, rows: dict[int, distributed.Future]) -> distributed.Future:
         """Send a job and return its future; rows sent for the first time are added to `rows`."""
@@ -107,15 +154,107 @@ class Cluster:
         return self.client.submit(_run, without_rows, rows[dataset_id], pure=False)  # never cached
 
 
-def _write_record(job: Job, future: distributed.Future) -> str | None:
-    """Write the record of a job that has ended; return its status, None if its workers died."""
-    try:
-        record, arrays, machine = future.result(timeout=_FETCH_SECONDS)
-    except (distributed.KilledWorker, TimeoutError):  # TimeoutError: the result was lost
-        return None
-    store = Store(job.folder)
-    store.write(record | {"environment": store.add_environment(machine)}, arrays)
-    return str(record["status"])
+@dataclass
+class _Watch:
+    """Looks at whether the workers of a cluster are at work, and ends those that are stuck."""
+
+    cluster: Cluster
+    sent: Mapping[distributed.Future, Job]  # the jobs that have not ended yet
+
+    def __post_init__(self) -> None:
+        self._heartbeats = Heartbeats(most_counted=_MOST_COUNTED)
+        self._last_look = self._last_work = time.monotonic()
+
+    def see_work(self) -> None:
+        """Note that a worker is at work."""
+        self._last_work = time.monotonic()
+
+    def look_if_due(self) -> None:
+        """Look at the workers; raise an error if none is at work for the wait of the cluster."""
+        seconds = time.monotonic() - self._last_look
+        if seconds < _LOOK_SECONDS:
+            return
+        self._last_look += seconds
+        workers, jobs = self.cluster._ask(_workers_and_jobs, self.cluster.client)
+        timeouts = {str(future.key): job.trial.timeout for future, job in self.sent.items()}
+        wait, where = self.cluster.wait, self.cluster.where
+        longest_silence = max(wait, 10 * heartbeat_interval(len(workers)))
+        stuck = self._heartbeats.look(seconds, workers, jobs, timeouts, longest_silence)
+        if stuck := [worker for worker in stuck if not self._is_computing(worker)]:
+            self._end(stuck)
+        elif any(jobs.values()):
+            self.see_work()
+        elif time.monotonic() > self._last_work + wait:
+            raise PrecbenchError(
+                f"no worker of the cluster {where} has been at work for {wait:g} s; check the "
+                "workers and repeat the command: it resumes"
+            )
+
+    def _is_computing(self, worker: Stuck) -> bool:
+        """Return whether a worker is silent because compiled code keeps its threads waiting."""
+        if not (worker.is_silent and worker.has_nanny):
+            return False
+        try:
+            share = self.cluster.client.sync(
+                _share_of_core,
+                self.cluster.client,
+                worker.address,
+                callback_timeout=2 * _SAMPLE_SECONDS,
+            )
+        except (TimeoutError, OSError):  # the nanny is stopped, too, or gone
+            return False
+        return share >= _LEAST_SHARE
+
+    def _end(self, stuck: Sequence[Stuck]) -> None:
+        """End stuck workers; Dask gives their jobs to others, and nannies start new workers."""
+        for worker in stuck:
+            warnings.warn(
+                f"the worker {worker.address} {worker.reason}: it is ended, and its trials are "
+                "given to other workers",
+                stacklevel=2,
+            )
+        addresses = [worker.address for worker in stuck]
+        self.cluster._ask(_restart, self.cluster.client, addresses, more_seconds=_RESTART_SECONDS)
+
+
+async def _result(future: distributed.Future) -> Any:
+    return await future
+
+
+async def _workers_and_jobs(client: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the descriptions of the workers, and the keys of their jobs, by address."""
+    identity = await client.scheduler.identity()
+    return identity["workers"], await client.processing()
+
+
+async def _share_of_core(client: Any, address: str) -> float:
+    """Return the share of a core that a worker takes, which its nanny measures."""
+
+    async def share(dask_worker: Any) -> float:  # in the nanny; sent as code, which needs imports
+        import asyncio
+
+        import psutil
+
+        process = psutil.Process(dask_worker.pid)
+        before = process.cpu_times()
+        await asyncio.sleep(seconds)
+        after = process.cpu_times()
+        return float(after.user + after.system - before.user - before.system) / seconds
+
+    seconds = _SAMPLE_SECONDS
+    shares = await client.run(share, workers=[address], nanny=True)
+    return float(shares[address])
+
+
+async def _restart(client: Any, addresses: list[str]) -> None:
+    """Let nannies kill workers and start new ones; workers without a nanny leave the cluster."""
+    await client.scheduler.restart_workers(
+        workers=addresses,
+        timeout=_RESTART_SECONDS,
+        wait_for_workers=False,
+        on_error="return",
+        stimulus_id=f"precbench-stuck-{time.time()}",
+    )
 
 
 @contextmanager
@@ -132,14 +271,13 @@ def connect(where: str, wait: float = 30.0) -> Iterator[Cluster]:
     with ExitStack() as opened:
         opened.enter_context(safe_path())  # also workers that start later import no local files
         opened.enter_context(dask.config.set(_SETTINGS))
-        with _errors_of_dask(where), no_interrupt():  # Ctrl-C ends no process that starts here
-            client = distributed.Client(
-                **_scheduler(where, opened), timeout=wait, set_as_default=False
-            )
-            opened.enter_context(client)
-            client.wait_for_workers(1, timeout=wait)
-            _refuse_other_versions(client)
-        yield Cluster(client, where, wait)
+        with _errors_of_dask(where):
+            client = _client(where, _scheduler(where, opened), wait)
+            opened.callback(_close_client, client)
+            cluster = Cluster(client, where, wait)
+            cluster._ask(_first_worker, client, wait, more_seconds=wait)
+            _refuse_other_versions(cluster)
+        yield cluster
 
 
 def _scheduler(where: str, opened: ExitStack) -> dict[str, Any]:
@@ -148,8 +286,10 @@ def _scheduler(where: str, opened: ExitStack) -> dict[str, Any]:
     if kind == "local" and number.isdigit() and int(number):
         # Pages of the dashboards are for this machine only.
         pages = dict.fromkeys(("dashboard_address", "worker_dashboard_address"), "127.0.0.1:0")
-        cluster = distributed.LocalCluster(n_workers=int(number), threads_per_worker=1, **pages)
-        return {"address": opened.enter_context(cluster)}
+        with no_interrupt():  # Ctrl-C ends no process that starts here
+            local = distributed.LocalCluster(n_workers=int(number), threads_per_worker=1, **pages)
+        opened.callback(_close_local, local)
+        return {"address": local}
     if "://" in where:
         return {"address": where}
     if Path(where).is_file():
@@ -160,16 +300,103 @@ def _scheduler(where: str, opened: ExitStack) -> dict[str, Any]:
     )
 
 
-def _refuse_other_versions(client: distributed.Client) -> None:
-    """Raise if a worker has other versions than this process."""
+def _client(where: str, scheduler: dict[str, Any], wait: float) -> distributed.Client:
+    """Return a client of a scheduler.
+
+    Dask itself waits for ever for a scheduler that takes a connection and then does not answer, so
+    that the client is made in a thread, which is abandoned in this case.
+    """
+    made = Future[distributed.Client]()
+
+    def make() -> None:
+        try:
+            made.set_result(distributed.Client(**scheduler, timeout=wait, set_as_default=False))
+        except Exception as error:
+            made.set_exception(error)
+
+    threading.Thread(target=make, daemon=True).start()
+    seconds = wait + _LEAST_ANSWER_SECONDS
+    try:
+        return made.result(timeout=seconds)
+    except TimeoutError:
+        if made.done():  # an error of Dask
+            raise
+        raise _no_answer(where, seconds) from None
+
+
+def _no_answer(where: str, seconds: float) -> PrecbenchError:
+    """Return the error of a scheduler that does not answer."""
+    return PrecbenchError(
+        f"the scheduler of the cluster {where} has not answered for {seconds:g} s; check the "
+        "scheduler and repeat the command: it resumes"
+    )
+
+
+def _close_client(client: distributed.Client) -> None:
+    """Close a client, also if its scheduler does not answer."""
+    with suppress(Exception):  # the connection is left to the end of this process
+        client.close(timeout=_CLOSE_SECONDS)
+
+
+def _close_local(local: distributed.LocalCluster) -> None:
+    """Kill the workers of a local cluster, also stopped ones, and close the cluster.
+
+    Workers hold nothing that is needed: only this process writes records.
+    """
+    with suppress(Exception):
+        local.sync(_kill_workers, local, callback_timeout=_CLOSE_SECONDS)
+        local.close(timeout=_CLOSE_SECONDS)
+
+
+async def _kill_workers(local: distributed.LocalCluster) -> None:
+    """Kill the worker processes of a local cluster, whose nannies are in this process."""
+    for nanny in local.workers.values():
+        nanny.close_gracefully()  # so that the nanny starts no other worker
+        if nanny.pid is not None:
+            os.kill(nanny.pid, signal.SIGKILL)
+
+
+async def _first_worker(client: Any, wait: float) -> None:
+    """Wait for a worker."""
+    # Dask takes a timeout of 0 to mean that there is none.
+    await client.wait_for_workers(1, timeout=wait or _LOOK_SECONDS)
+
+
+def _refuse_other_versions(cluster: Cluster) -> None:
+    """Raise if a worker has other versions than this process, or does not answer."""
     here = versions()
-    for worker, there in client.run(versions).items():
+    seconds = max(cluster.wait, _IMPORT_SECONDS)
+    answers = cluster._ask(_versions_of_workers, cluster.client, seconds, more_seconds=seconds)
+    for worker, there in answers.items():
+        if there is None:
+            raise PrecbenchError(
+                f"the worker {worker} has not answered for {seconds:g} s; end the worker or start "
+                "it anew, and repeat the command"
+            )
         for name, version in here.items():
             if there.get(name) != version:
                 raise PrecbenchError(
                     f"the worker {worker} has {name} {there.get(name) or '(none)'}, but this "
                     f"machine has {version or '(none)'}; install the same version on all machines"
                 )
+
+
+async def _versions_of_workers(
+    client: Any, seconds: float
+) -> dict[str, dict[str, str | None] | None]:
+    """Return the versions of each worker by its address; None if there is no answer in time."""
+
+    async def versions_of(address: str) -> dict[str, str | None] | None:
+        answering = client.run(versions, workers=[address])
+        try:
+            answers = await asyncio.wait_for(answering, seconds)
+        except TimeoutError:
+            return None
+        return cast(dict[str, str | None], answers[address])
+
+    addresses = list(await client.nthreads())
+    answers = await asyncio.gather(*map(versions_of, addresses))
+    return dict(zip(addresses, answers, strict=True))
 
 
 @contextmanager
