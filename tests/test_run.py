@@ -13,6 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from types import SimpleNamespace
 
 import numpy as np
@@ -31,8 +32,9 @@ from precbench.experiment.plan import make_plan
 from precbench.experiment.samples import InMemory, Rows
 from precbench.results import read_run
 from precbench.runner import _most_passes, run_plan, to_do, worker
+from precbench.runner.cost import expected_seconds
 from precbench.runner.recorder import Recorder
-from precbench.runner.worker import Job, run_job
+from precbench.runner.worker import Job, run_job, warm_up
 from precbench.score import _sizes
 from precbench.solvers import SGDAtK
 from precbench.solvers.passes import PassRanker
@@ -492,6 +494,28 @@ def test_dry_run_judges_by_the_trials_before(small, in_this_process, tmp_path):
         slow = record.to_dict() | {"seconds": 100.0, "tuning_seconds": 0.0}
         store.write(slow, store.arrays(record.key))
     assert by_size < 100 and 600 < expected() < 606
+
+
+def test_many_tiny_trials_are_expected_to_take_as_long_as_a_few_of_them_took(small, tmp_path):
+    """Within a factor of five, as this machine may be fast, slow or busy."""
+    config = small(solvers="{perceptron-avg: {epochs: 1}}", protocol="{n_splits: 1000}")
+    plan, store = make_plan(load_config(config)), Store(tmp_path / "out")
+    trials = to_do(plan, store)
+    expected = sum(expected_seconds(plan, store, trials.values())) / len(trials)
+    few = dict(itertools.islice(trials.items(), 10))
+    warm_up("perceptron-avg")
+    taken = []
+
+    def run_one_by_one(jobs):
+        for job in jobs:
+            start = time.process_time()
+            status = run_job(job)
+            taken.append(time.process_time() - start)
+            yield job, status
+
+    for _, status in run_plan(plan, store, few, elsewhere=run_one_by_one):
+        assert status == "ok"
+    assert median(taken) / 5 < expected < 5 * median(taken)
 
 
 @pytest.mark.promise("R19")

@@ -6,13 +6,14 @@ from statistics import median
 
 from precbench.experiment import Trial
 from precbench.experiment.plan import Plan
+from precbench.solvers import SOLVERS
 from precbench.store import Store
 
 # Roughly what a pass takes for each value and, in addition, for each row
 _SECONDS_PER_VALUE = 2e-9
 _SECONDS_PER_ROW = 3e-8
-_SECONDS_PER_TRIAL = 0.2  # to begin and to measure a trial
-_ITERATIONS = 100  # of a solver without `max_iter` and without a limit
+_SECONDS_PER_TRIAL = 0.01  # to begin and to measure a trial, which its record does not count
+_ITERATIONS = 100  # at which most solvers without epochs have converged, before `max_iter`
 
 
 def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> list[float]:
@@ -34,16 +35,19 @@ def _by_size(plan: Plan, trial: Trial) -> float:
     n_rows, n_features = X.shape
     values_per_row = getattr(X, "nnz", n_rows * n_features) / n_rows  # stored ones, if sparse
     n_candidates = math.prod(map(len, trial.candidates.values()))
-    tuned = n_candidates > 1  # below True counts as 1, False as 0
-    # In each sum, 1 is the training after tuning. A candidate takes 0.8 of a training, which leaves
-    # out validation rows; with epochs about 0.4, as candidates share passes.
+    is_tuned = n_candidates > 1
+    # A candidate takes less than the training after tuning: it leaves out validation rows, shares
+    # passes with others, or converges early.
+    trainings = 1 + 0.4 * n_candidates if is_tuned else 1.0
     if "epochs" in trial.params:
-        passes = (1 + 0.4 * n_candidates * tuned) * _largest(trial, "epochs")
-    elif trial.limit is not None:
-        most_epochs = max(_largest(other, "epochs", default=1) for other, _ in plan.trials)
-        passes = (1 + tuned) * trial.limit.times_slowest * most_epochs  # one limit for all tuning
+        passes = trainings * _largest(trial, "epochs")
     else:
-        passes = (1 + 0.8 * n_candidates * tuned) * _largest(trial, "max_iter", _ITERATIONS)
+        n_iterations = min(_largest(trial, "max_iter", _ITERATIONS), _ITERATIONS)
+        passes = trainings * n_iterations * SOLVERS[trial.solver]().row_cost
+        if trial.limit is not None:
+            most_epochs = max(_largest(other, "epochs", default=1) for other, _ in plan.trials)
+            n_limits = 2 if is_tuned else 1  # all candidates together have one
+            passes = min(passes, n_limits * trial.limit.times_slowest * most_epochs)
     n_train = n_rows * (1 - trial.split.test_size)
     return n_train * passes * (values_per_row * _SECONDS_PER_VALUE + _SECONDS_PER_ROW)
 
