@@ -13,10 +13,11 @@ from dataclasses import replace
 from functools import partial
 from unittest.mock import Mock
 
-import dask
 import pandas as pd
 import pytest
-from distributed import LocalCluster
+
+dask = pytest.importorskip("dask")
+distributed = pytest.importorskip("distributed")
 
 from precbench.errors import InputError, PrecbenchError
 from precbench.experiment import load_config
@@ -37,7 +38,7 @@ from tests.test_promises import PRECBENCH, finished
 
 WAIT_SECONDS = 120
 TEST_SECONDS = 2 * WAIT_SECONDS  # for a test, which must not wait for ever as its subject may
-pytestmark = pytest.mark.timeout(TEST_SECONDS)
+pytestmark = [pytest.mark.timeout(TEST_SECONDS), pytest.mark.extras("distributed")]
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ def test_workers_get_their_data_from_the_client(
 ):
     monkeypatch.setattr("precbench.cli.outlook.to_fetch", lambda part: {})  # the stand-in will do
     file = tmp_path / "scheduler.json"
-    scheduler = LocalCluster(
+    scheduler = distributed.LocalCluster(
         n_workers=0, processes=False, protocol="tcp", host="127.0.0.1",
         dashboard_address="127.0.0.1:0", scheduler_kwargs={"scheduler_file": str(file)},
     )  # fmt: skip
@@ -303,7 +304,7 @@ def test_a_worker_that_stops_is_ended_and_without_others_the_run_ends(
 ):
     monkeypatch.setattr("precbench.runner.cluster.heartbeat_interval", lambda n_workers: 0.2)
     store, file = Store(tmp_path / "out"), tmp_path / "scheduler.json"
-    scheduler = LocalCluster(
+    scheduler = distributed.LocalCluster(
         n_workers=0, processes=False, protocol="tcp", host="127.0.0.1",
         dashboard_address="127.0.0.1:0", scheduler_kwargs={"scheduler_file": str(file)},
     )  # fmt: skip
