@@ -4,6 +4,7 @@ import itertools
 import os
 import random
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -80,7 +81,7 @@ def _end(files, folder, environment, command):
         (folder / name).write_text(text)
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    line = f"exec {PRECBENCH} {command} {environment.get('shell', '')}"
+    line = f"exec {shlex.quote(str(PRECBENCH))} {command} {environment.get('shell', '')}"
     if "|" in line:
         line = f"set -o pipefail; {line.removeprefix('exec ')}"
     process = subprocess.Popen(

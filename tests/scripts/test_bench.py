@@ -41,6 +41,7 @@ def test_contestants_that_are_installed_run_and_a_missing_one_is_skipped(monkeyp
 # --- the figures of large files, at a small size ---
 
 
+@pytest.mark.extras("pyarrow")
 def test_a_pass_over_each_kind_of_file_is_measured(capsys):
     table = pd.DataFrame(scale.streams(3000, rounds=1))
     assert list(table["of"].value_counts()) == [5, 5] and (table["seconds"] > 0).all()
