@@ -41,6 +41,12 @@ TEST_SECONDS = 2 * WAIT_SECONDS  # for a test, which must not wait for ever as i
 pytestmark = [pytest.mark.timeout(TEST_SECONDS), pytest.mark.extras("distributed")]
 
 
+def kill_session(leader):
+    for number in session(leader.pid):
+        with suppress(ProcessLookupError):  # it has ended meanwhile
+            os.kill(number, signal.SIGKILL)
+
+
 @pytest.fixture
 def start(tmp_path):
     """Start a command of Dask; all that it started is ended with the test, and after a time.
@@ -51,8 +57,7 @@ def start(tmp_path):
 
     def kill_all():
         for process in started:
-            for number in session(process.pid):
-                os.kill(number, signal.SIGKILL)
+            kill_session(process)
 
     last_moment = threading.Timer(TEST_SECONDS, kill_all)
     last_moment.daemon = True
@@ -363,8 +368,7 @@ def local_run(tmp_path):
 
     yield local_run
     for client in clients:
-        for number in session(client.pid):
-            os.kill(number, signal.SIGKILL)
+        kill_session(client)
         client.wait()
 
 

@@ -266,7 +266,7 @@ def connect(where: str, wait: float = 30.0) -> Iterator[Cluster]:
     without scheduler, or without workers, an error is raised.
     """
     for name in logging.root.manager.loggerDict:  # Dask would log at length what is raised anyway
-        if name.partition(".")[0] == "distributed":
+        if name.partition(".")[0] in ("distributed", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
     with ExitStack() as opened:
         opened.enter_context(safe_path())  # also workers that start later import no local files
