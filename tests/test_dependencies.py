@@ -40,6 +40,21 @@ def test_the_locks_of_ci_have_all_dependencies_with_hashes(lock, direct):
         assert all(needed.specifier.contains(version) for version in found), needed
 
 
+@pytest.mark.promise("R22")
+@pytest.mark.parametrize("lock", ["requirements.txt", "site.txt"])
+def test_pins_have_the_extras_that_other_packages_ask_for(lock):
+    """Without them, pip before 23.3 says that coverage[toml] has no pin."""
+    text = (ROOT / ".github" / lock).read_text()
+    pins = re.findall(r"^([\w.-]+)(?:\[(.+)\])?==", text, re.MULTILINE)
+    extras = {canonicalize_name(name): {*extras.split(",")} for name, extras in pins}
+    installed = {canonicalize_name(d.name): d for d in metadata.distributions()}
+    for name in extras.keys() & installed.keys():
+        for needed in map(Requirement, installed[name].requires or []):
+            if needed.marker is None or needed.marker.evaluate({"extra": ""}):
+                missing = needed.extras - extras.get(canonicalize_name(needed.name), set())
+                assert not missing, f"{name} needs {needed}"
+
+
 def licence(distribution):
     """Return what a package says of its licence; a text of many lines by its first."""
     about = distribution.metadata
