@@ -171,13 +171,26 @@ def _quantile(n: int) -> float:
     return float(stdtrit(n - 1, 1 - LEVEL / 2)) if n > 1 else np.nan
 
 
-def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: int) -> Interval:
+def expected_hits(
+    precisions: ArrayLike,
+    tested: float,
+    test_share: float,
+    k: int,
+    *,
+    share_of_lists: float = 0.0,
+) -> Interval:
     """Predict the hits among the first `k` rows of a new list, with a prediction interval.
 
     The precision of the new list is a beta variable with the mean of `precisions`. Its variance is
-    the variance of the mean over splits (see `resampled_interval`), but at least of a mean over the
-    distinct rows at the top of all splits, plus the variance of a mean over `k` rows. The ends of
-    the interval are rounded outwards.
+    the sum of three:
+
+    - of the mean over splits (see `resampled_interval`; few splits widen it as in Student's
+      interval), but at least of a mean over the distinct rows at the top of all splits;
+    - of a mean over `k` rows;
+    - of a list among lists: the variance of `precisions` beyond that of a mean over `tested` rows,
+      times `share_of_lists`.
+
+    The ends of the interval are rounded outwards.
 
     Parameters
     ----------
@@ -188,6 +201,10 @@ def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: in
     test_share : float
         As for `resampled_interval`.
     k : int
+    share_of_lists : float
+        How much of the variance between lists the new list has: 0 if its scores are known, and
+        tell what kind of list it is; else the rows of a held-out list divided by its rows, since
+        a longer list has more groups, whose differences average out.
     """
     values = _splits(precisions)
     n_rows = distinct_rows(len(values), tested, test_share, k)
@@ -196,6 +213,9 @@ def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: in
     shrunk = (n_rows * mean + 0.5) / (n_rows + 1)
     spread = shrunk * (1 - shrunk)  # variance of a row, a hit or not
     variance = _variance_of_list(values, spread, n_rows, test_share, k)
+    if len(values) > 1:
+        between = max(0.0, float(values.var(ddof=1)) - spread / tested)
+        variance += share_of_lists * between * _widening(len(values))
     variance = min(variance, spread / 1.001)  # a beta variable has less than `spread`
     size = spread / variance - 1  # a + b of the beta distribution with this mean and variance
     a, b = shrunk * size, (1 - shrunk) * size  # the parameters a, b
@@ -245,9 +265,15 @@ def _variance_of_list(
 ) -> float:
     """Return the variance of the mean over splits plus `spread` / k, of the mean over k rows."""
     _mean, error = _mean_and_error(values, test_share)
+    of_splits = 0.0 if np.isnan(error) else error**2 * _widening(len(values))
     # At least the variance over `n_rows` independent rows, since few splits may agree by chance.
-    variance_of_mean = max(0.0 if np.isnan(error) else error**2, spread / n_rows)
+    variance_of_mean = max(of_splits, spread / n_rows)
     return variance_of_mean + (0.0 if k is None else spread / k)
+
+
+def _widening(n: int) -> float:
+    """Return the factor by which a variance of n values is too small for a normal interval."""
+    return float((_quantile(n) / ndtri(1 - LEVEL / 2)) ** 2)
 
 
 def _numbers(values: ArrayLike) -> NDArray[np.float64]:  # of any shape; NaN is allowed

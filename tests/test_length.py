@@ -80,14 +80,27 @@ def test_lengths_of_a_longer_list_are_shares_of_it():
         measure_length(lists, 0.5, [101], 8, 20, list_rows=100)
 
 
-def test_a_length_and_a_list_are_forecast_by_one_function():
-    """`score` of the held-out rows says what `compare` and `fit` say of as many new ones."""
+def test_a_length_is_forecast_as_score_forecasts_the_held_out_lists():
+    """The hits that `compare` and `fit` say are the mean of what `score` says of each list."""
     rng = np.random.default_rng(0)
     lists = [drawn(rng) for _ in range(4)]
-    scores = -np.sort(-np.concatenate([of.scores for of in lists]))
-    length = measure_length(lists, 0.3, [40], 10, 300, list_rows=1200)
-    row = length.table.set_index("length").loc[40, ["hits", "low", "high"]]
-    assert row.tolist() == pytest.approx([*Calibration.fit(lists, 0.3).expected(scores[:40], 1200)])
+    calibration = Calibration.fit(lists, 0.3)
+    by_score = [calibration.expected(np.sort(of.scores)[-40:], 300) for of in lists]
+    curve = measure_length(lists, 0.3, [40], 10, 300).table.set_index("length")
+    assert curve.loc[40, "hits"] == pytest.approx(np.mean([hits.mean for hits in by_score]))
+    # That the scores of a new list are not known makes the interval no narrower.
+    width = curve.loc[40, "high"] - curve.loc[40, "low"]
+    assert width >= min(hits.high - hits.low for hits in by_score)
+
+
+def test_a_list_with_low_scores_counts_as_much_as_the_others():
+    """Four lists are full of hits at the top, and the fifth has none, whose scores are lower."""
+    strong = HeldOut(np.repeat([1.0, -1.0], [50, 50]), np.linspace(9, 1, 100))
+    weak = HeldOut(np.repeat([-1.0, 1.0], [98, 2]), np.linspace(0.9, 0.1, 100))
+    curve = measure_length([strong] * 4 + [weak], 0.3, [40], 202, 500, list_rows=100).table
+    row = curve.set_index("length").loc[40]
+    assert row["hits"] == pytest.approx(0.8 * 40, abs=1.5)
+    assert row["low"] <= 20 and row["high"] == 40
 
 
 def profits(lists, gains, cost):
@@ -112,11 +125,9 @@ def test_the_most_profitable_length_by_enumeration(column):
     at = curve["length"].to_numpy(int)
     by_row = profits(lists, gains, 3.0)
     if not column:  # of probabilities, which are those of score
-        scores = np.concatenate([of.scores for of in lists])
-        probabilities = np.sort(Calibration.fit(lists, 0.25).probabilities(scores))[::-1]
-        lists = [HeldOut(np.ones(80), -np.arange(80.0))]
-        gains = [7 * probabilities.reshape(80, 4).mean(axis=1)]
-        by_row = profits(lists, gains, 3.0)
+        calibration = Calibration.fit(lists, 0.25)
+        gains = [7 * calibration.probabilities(of.scores) for of in lists]
+        by_row = profits([of._replace(y=np.ones(80)) for of in lists], gains, 3.0)
     assert curve["profit"].to_numpy() == pytest.approx(by_row[at - 1])
     assert found.best == at[np.argmax(by_row[at - 1])]
     assert found.profit == pytest.approx(max(by_row[at - 1]))

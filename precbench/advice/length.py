@@ -114,10 +114,10 @@ class Length(Fields):
     k : list of int
         The lengths that were asked for.
     curve : dict of str to list
-        By column, with one value for each ``length``: ``hits``, the sum of the calibrated
-        probabilities of the held-out rows, with ``low`` and ``high``, see
-        `precbench.model.calibration.Calibration.hits`; ``precision`` (hits by length), ``recall``
-        and ``lift``; with a gain ``profit``, ``profit_low`` and ``profit_high``.
+        By column, with one value for each ``length``: ``hits``, from the mean of the calibrated
+        probabilities at the top of each held-out list, with ``low`` and ``high``, see
+        `precbench.model.calibration.Calibration.unseen`; ``precision`` (hits by length),
+        ``recall`` and ``lift``; with a gain ``profit``, ``profit_low`` and ``profit_high``.
     profit : Profit or None
     """
 
@@ -169,21 +169,18 @@ def measure_length(
     """
     rows = list_rows or n_rows  # of the new list
     calibration = Calibration.fit(lists, test_share)
-    scores = np.concatenate([held.scores for held in lists])
-    n_held = len(scores) / len(lists)  # rows of a held-out list, on average
+    n_held = calibration.held  # rows of a held-out list, on average
     n_expected = round(n_pos * rows / n_rows)  # positives in the new list
     k_rows = list(dict.fromkeys(resolve_k(length, n_expected, rows) for length in k))  # each once
     # The shortest round length: so many new rows as one held-out row stands for.
     lengths = np.array(sorted({*k_rows, *_round_lengths(math.ceil(rows / n_held), rows)}))
-    # Depths are in the pooled held-out lists: the same shares of their rows as lengths of `rows`.
-    curves, depths = calibration.curves(scores), lengths * (len(scores) / rows)
-    # Mean probabilities at the top, by curve and length: the pooled curve first, then one per split
-    precisions = np.array([sums_at(curve, scores, depths) for curve in curves]) / depths
+    pooled, single = _precisions_of_lists(calibration, lists, lengths / rows)
+    precision = pooled.mean(axis=0)
     hits = [
-        calibration.hits(by_curve, n, rows)
-        for by_curve, n in zip(precisions.T, lengths.tolist(), strict=True)
+        calibration.unseen(by_curve, n, rows)
+        for by_curve, n in zip(np.vstack([precision, single]).T, lengths.tolist(), strict=True)
     ]
-    by_chance, precision = curves[0].mean(), precisions[0]  # by the pooled curve
+    by_chance = precision[-1]  # of the whole list
     recall, lift = precision * lengths / (by_chance * rows), precision / by_chance
     # `hits` becomes three columns: the expected number, and the ends of its interval.
     curve = dict(zip(_CURVE, (lengths, *np.transpose(hits), precision, recall, lift), strict=True))
@@ -195,6 +192,23 @@ def measure_length(
         curve |= profit_columns
     curve = {name: values.tolist() for name, values in curve.items()}
     return Length(method=method, rows=rows, splits=len(lists), k=k_rows, curve=curve, profit=profit)
+
+
+def _precisions_of_lists(
+    calibration: Calibration, lists: Sequence[HeldOut], shares: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return mean probabilities at the top of each list, by list and by share of its rows.
+
+    First those by the pooled curve, then those by the curve of each list. Each list has a top of
+    its own: the top of all lists together would leave out a list whose scores are low.
+    """
+    pooled, single = [], []
+    for place, held in enumerate(lists):
+        depths = shares * len(held.y)
+        pooled_curve, *curves = calibration.curves(held.scores)
+        pooled.append(sums_at(pooled_curve, held.scores, depths) / depths)
+        single.append(sums_at(curves[place], held.scores, depths) / depths)
+    return np.array(pooled), np.array(single)
 
 
 def share_of_list(k: TopK, rows: int) -> float | str:

@@ -78,20 +78,28 @@ class Calibration:
     def expected(self, scores: NDArray[np.float64], n_rows: int) -> Interval:
         """Return the hits expected among the first rows of a list of `n_rows`, with an interval."""
         in_order = np.sort(scores)  # else the last bit of a mean would depend on the order of rows
-        return self.hits(self.curves(in_order).mean(axis=1), len(scores), n_rows)
+        return self._hits(self.curves(in_order).mean(axis=1), len(scores), n_rows)
 
-    def hits(self, precisions: NDArray[np.float64], k: int, n_rows: int) -> Interval:
-        """Return the expected hits in the first `k` rows of a list of `n_rows`, with an interval.
+    def unseen(self, precisions: NDArray[np.float64], k: int, n_rows: int) -> Interval:
+        """Return the hits expected in the first `k` of `n_rows` rows whose scores are not known.
 
-        `precisions`: mean probability of the first k rows by the pooled curve, then by each list's.
+        `precisions`: mean probability at the top of the held-out lists by the pooled curve, then
+        at the top of each list by its own curve.
         """
+        return self._hits(precisions, k, n_rows, share_of_lists=self.held / n_rows)
+
+    def _hits(
+        self, precisions: NDArray[np.float64], k: int, n_rows: int, *, share_of_lists: float = 0.0
+    ) -> Interval:
+        """Return the hits in the first `k` rows of a list of `n_rows`, with an interval."""
         pooled, *single = precisions
         # The pooled curve gives the mean; the single curves, shifted to this mean, the variation.
         centred = np.clip(single - np.mean(single) + pooled, 0, 1)
         # Rows on which the precision was in effect measured: the share k / n_rows of a held-out
         # list, but at least the number of its positives, since a curve smooths over neighbours.
         tested = max(self.held * k / n_rows, self.positives)
-        return expected_hits(centred, tested, self.test_share, k)._replace(mean=float(k * pooled))
+        hits = expected_hits(centred, tested, self.test_share, k, share_of_lists=share_of_lists)
+        return hits._replace(mean=float(k * pooled))
 
     def curves(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the probability of a hit at each score, a row for each curve."""
