@@ -48,7 +48,7 @@ SECONDS = {"logistic-regression": 1.0, "trees": 4.0, "map": 3.0, "sgd-avg": 0.5,
 def chosen(tmp_path):
     """Return the choice among methods with given values, one for each split."""
 
-    def choose(values, n_splits=None, dcg=None, prefer=None):
+    def choose(values, n_splits=None, dcg=None, prefer=None, average_precision=None):
         n_splits = n_splits or max(map(len, values.values()))
         prec = Metric("precision_at_k", {"k": 20})
         folder = tmp_path / str(len([*tmp_path.iterdir()]))
@@ -67,7 +67,11 @@ def chosen(tmp_path):
         for solver, value in (dcg or {}).items():
             for split in range(n_splits):
                 rows += trial("letter", solver, split, [1.0], [value], "dcg")
-        metrics = [prec, *([Metric("dcg", {})] if dcg else [])]
+        for solver, of_solver in (average_precision or {}).items():
+            for split, value in enumerate(of_solver):
+                rows += trial("letter", solver, split, [1.0], [value], "average_precision")
+        more = {"dcg": dcg, "average_precision": average_precision}
+        metrics = [prec, *(Metric(name, {}) for name, given in more.items() if given)]
         data = {"rows": 1000, "features": 3, "positives": 100, "stand_in": False}
         data |= {"training_rows": 0, "test_share": SHARE}
         about = {
@@ -182,6 +186,34 @@ def test_the_simplest_is_logistic_regression_and_taken_where_it_is_equivalent(ch
     assert choice.values["solver"].tolist() == [LOG, "trees", "sgd-avg", "map"]
     bold = [[cell.text for cell in row if cell.bold] for row in choice_table(choice, "").rows]
     assert bold == [[LOG], [], [], []]
+
+
+FULL = [1.0, 0.95, 1.0, 1.0] * 5  # of hits: 20 at the top
+GOOD, POOR = [0.90, 0.91, 0.90, 0.92] * 5, [0.70, 0.74, 0.71, 0.72] * 5
+
+
+@pytest.mark.parametrize(
+    ("whole_list", "expected"),
+    [
+        pytest.param({"trees": GOOD, LOG: POOR}, "trees", id="behind on the whole list"),
+        pytest.param({"trees": GOOD, LOG: GOOD[::-1]}, LOG, id="as good on the whole list"),
+        pytest.param({"trees": POOR, LOG: GOOD}, LOG, id="better on the whole list"),
+        pytest.param(None, LOG, id="the whole list was not measured"),
+    ],
+)
+def test_where_all_rows_at_the_top_are_hits_the_whole_list_decides(chosen, whole_list, expected):
+    choice = chosen({"trees": FULL, LOG: FULL}, average_precision=whole_list)
+    assert choice.best == "trees" and choice.recommended == expected
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5])
+def test_where_few_rows_at_the_top_are_hits_the_whole_list_decides(chosen, share):
+    """One hit more or less, which is no difference in practice, is a tenth or a quarter here."""
+    values = [share] * 20
+    whole_list = {"trees": GOOD, LOG: POOR}
+    assert chosen({"trees": values, LOG: values}).recommended == LOG
+    with_list = chosen({"trees": values, LOG: values}, average_precision=whole_list)
+    assert with_list.recommended == "trees"
 
 
 @pytest.mark.parametrize("values", [[0.1, 0.1, 0.1], [0.0, 0.0], [1.0]])

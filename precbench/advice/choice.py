@@ -31,6 +31,9 @@ REFERENCE = "logistic-regression"  # what most people would take
 # higher a positive stands, the more. An ensemble, which weighs its members, comes first: where
 # positives are few, picking a single method loses more hits, see docs/advice.md.
 CHOSEN_BY = "dcg"
+# The measure of the whole list that decides before simplicity does, where the hits at the top
+# cannot tell methods apart, see `_cannot_tell`.
+DECIDED_BY = "average_precision"
 # No difference in practice: this share of the best method's hits, or one hit in a list of all rows.
 MARGIN = 0.05
 
@@ -78,7 +81,9 @@ class Choice:
     recommended : str
         The simplest among `best` and its equivalents: logistic regression, then other linear
         methods, random features, other methods, an ensemble last; among equally simple methods the
-        better mean. If simple methods are preferred, see `choose_method`.
+        better mean. Where nearly all rows at the top are hits, or few are, a method must also be
+        behind `best` by no more than the standard error of this difference in average precision,
+        as far as the run has this measure. If simple methods are preferred, see `choose_method`.
     best : str
         An ensemble, else the method with the best mean of `CHOSEN_BY` (of prec@k where a run lacks
         this measure); but if some method has significantly more hits, that method.
@@ -208,6 +213,7 @@ def choose_method(
     results = run.results[run.results["dataset"] == dataset]
     trials = final_values(results)
     summary = _summary(run, trials, metric)
+    of_whole_list = trials[trials["metric"] == DECIDED_BY]
     trials = trials[trials["metric"] == metric]  # only now: the summary also needs `CHOSEN_BY`
     against = partial(_against, summary=summary, run=run, trials=trials)  # of a `reference` method
     best = _best(run, summary, against)
@@ -225,7 +231,12 @@ def choose_method(
     n_tested = k if test_share == 1 else round(distinct_rows(splits, k, test_share))
     judged = partial(_judged, k=k, n_tested=n_tested, margin=margin, by_chance=chance)
     values = judged(values)
-    recommended = _simplest(values, prefer)
+    alike = _alike(values, prefer)
+    if len(of_whole_list) and _cannot_tell(k * values["mean"].iloc[0], min(k, held_pos), margin):
+        differences = _against(best, summary=summary, run=run, trials=of_whole_list)
+        is_behind = differences["behind"] > differences["error"]
+        alike = alike[~alike["solver"].isin(differences["solver"][is_behind])]
+    recommended = _simplest(alike)
     if recommended != best:
         values = judged(against(recommended))
     by_verdict = {verdict: values["solver"][values["verdict"] == verdict] for verdict in _VERDICTS}
@@ -265,14 +276,30 @@ def _decides(values: pd.DataFrame, chance: float) -> bool:
     return bool(first["low"] > chance and loses_little.all())
 
 
-def _simplest(values: pd.DataFrame, prefer: Literal["best", "simple"]) -> str:
-    # Return the simplest of these: the best method (the first row, marked "recommended") and its
-    # equivalents, or if `prefer` is "simple" the methods behind by at most the standard error.
+def _cannot_tell(best_hits: float, most_hits: int, margin: float) -> bool:
+    """Return whether the hits at the top cannot tell methods apart.
+
+    Either the best method finds nearly all of the most possible hits, as any other good method
+    does, or it finds so few that one hit is more than the share `MARGIN` of them.
+    """
+    return best_hits > most_hits - margin or margin > MARGIN * best_hits
+
+
+def _alike(values: pd.DataFrame, prefer: Literal["best", "simple"]) -> pd.DataFrame:
+    """Return the rows of methods that are as good as the best, which is the first.
+
+    These are its equivalents, or if `prefer` is "simple" the methods behind by at most the standard
+    error of this difference.
+    """
     is_alike = values["verdict"].isin(["recommended", "equivalent"])
     if prefer == "simple":
         is_near = (values["behind"] <= values["error"]) & ~values["verdict"].eq("incomplete")
         is_alike = is_near | values["verdict"].eq("recommended")
-    alike = values[is_alike]
+    return values[is_alike]
+
+
+def _simplest(alike: pd.DataFrame) -> str:
+    """Return the simplest of methods that are as good as each other."""
     keys = [  # the least wins: `REFERENCE` if it is alike, else the simplest form that comes first
         (name != REFERENCE, _SIMPLEST_FIRST.index(form))
         for name, form in zip(alike["solver"], alike["form"], strict=True)
