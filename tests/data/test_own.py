@@ -761,3 +761,70 @@ def test_the_hash_covers_file_and_options(tmp_path):
     assert one == read_own_file(path, label="y")[0].sha256
     assert one != read_own_file(path, label="y", positive=0)[0].sha256
     assert one != read_own_file(csv(tmp_path, GOOD + "5,6,0\n"), label="y")[0].sha256
+
+
+COUNTS = {
+    "from 0": np.arange(600),
+    "from 1": np.arange(1, 601),
+    "backwards": np.arange(600)[::-1],
+    "two frames": [*range(139), *range(461)],
+    "two frames from 1": [*range(1, 140), *range(1, 462)],
+    "nine frames": [i for n in range(62, 71) for i in range(n)],
+    "many frames of few rows": np.resize(np.arange(40), 600),
+    "frames of unequal length": [*range(30), *range(250), *range(20), *range(300)],
+    "dropped rows": np.flatnonzero(np.random.default_rng(0).random(1200) < 0.5)[:560],
+    "two frames with dropped rows": [*range(0, 900, 3), *range(0, 700, 2)],
+    "shuffled": np.random.default_rng(0).permutation(600),
+    "two frames, shuffled": np.random.default_rng(0).permutation([*range(139), *range(461)]),
+    "ten frames, shuffled": np.random.default_rng(0).permutation(np.resize(np.arange(60), 600)),
+    "two frames with dropped rows, shuffled":
+        np.random.default_rng(0).permutation([*range(0, 900, 3), *range(0, 700, 2)]),
+    "with a gap": [None, *range(1, 600)],
+    "few rows": np.arange(12),
+    "few rows, two frames": [*range(7), *range(5)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", COUNTS)
+@pytest.mark.parametrize("name", ["", "Unnamed: 0", "Unnamed: 0.1", "index", "level_0"])
+def test_a_column_without_a_name_that_counts_rows_is_no_feature(tmp_path, case, name):
+    counts = COUNTS[case]
+    y = np.arange(len(counts)) % 3 == 0
+    table = pd.DataFrame({name: counts, "x": np.sin(np.arange(len(y))), "y": y.astype(int)})
+    path = csv(tmp_path, table.to_csv(index=False))
+    column = name or "Unnamed: 0"
+    options = {"label": "y", "missing": "median"}
+    with raises(TableError, f"{column!r} --allow") as caught:
+        read_own_file(path, **options, allow=[])
+    assert caught.value.is_enough
+    assert [kind in ("drop", "id") for kind, _ in caught.value.remedies] == [True]
+    for answer in ({"drop": [column], "allow": []}, {"allow": [column]}, {}):
+        read_own_file(path, **options, **answer)
+    read_own_file(path, **options, numeric=[column], allow=[])
+
+
+NO_COUNTS = {
+    "ages": np.random.default_rng(0).integers(18, 90, 600),
+    "small counts": np.random.default_rng(0).poisson(1, 600),
+    "large counts": np.random.default_rng(0).poisson(300, 600),
+    "truth": np.arange(600) % 2,
+    "days of the week": np.arange(600) % 7,
+    "decimals": np.arange(600) / 8 % 3,
+    "negative": np.random.default_rng(0).integers(-20, 20, 600),
+    "one value": np.full(600, 3),
+}
+
+
+@pytest.mark.parametrize("case", NO_COUNTS)
+def test_a_column_without_a_name_that_counts_nothing_is_a_feature(tmp_path, case):
+    values = NO_COUNTS[case]
+    table = pd.DataFrame({"": values, "x": np.sin(np.arange(600)), "y": np.arange(600) % 11 == 0})
+    dataset, _ = read_own_file(csv(tmp_path, table.to_csv(index=False)), label="y", allow=[])
+    assert dataset.feature_names == ("Unnamed: 0", "x")
+
+
+def test_a_named_column_may_count(tmp_path):
+    hour = np.resize(np.arange(24), 600)
+    table = pd.DataFrame({"hour": hour, "y": np.arange(600) % 11 == 0})
+    dataset, _ = read_own_file(csv(tmp_path, table.to_csv(index=False)), label="y", allow=[])
+    assert dataset.feature_names == ("hour",)

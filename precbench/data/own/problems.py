@@ -25,6 +25,8 @@ _TOGETHER = {
     "codes": "may hold codes, not numbers: name them in categorical or in numeric",
     "identifier": "look like identifiers (a different value in every row, gaps or few aside): "
     "add them to --id or --drop, or to --allow to use them",
+    "count": "have no name of their own and count rows, as the index of a data frame does: add "
+    "them to --drop, or to --allow to use them",
     "leak": "look like leaks of the label: add them to --drop, or to --allow to use them",
     "rows": "are wrong in the same few rows only: remove these from the file if they hold names, "
     "units or totals, else correct them",

@@ -94,8 +94,9 @@ def read_own_file(
         further feature, ``column is missing``, marks the rows.
     allow : sequence of str, optional
         If given, columns that look like a leak (an AUC above 0.99 alone), an identifier (another
-        value in each row) or a code (whole numbers of one length, with leading zeros or like 5E3)
-        are refused, except these.
+        value in each row), a code (whole numbers of one length, with leading zeros or like 5E3) or
+        a count of rows (a column without a name, as of the index of a frame) are refused, except
+        these.
     dtype : {"float64", "float32"}
         Type of the values of X. A table is encoded in float64 first.
     **layout

@@ -1,5 +1,7 @@
-"""Columns that look like leaks of the label, identifiers or codes."""
+"""Columns that look like leaks of the label, identifiers, codes or numbers of rows."""
 
+import re
+import shlex
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -21,10 +23,16 @@ _TEXTS = {  # what is said of a column; {} is what was seen
     "{name}, or --allow {name} to use it",
     "codes": "may hold codes ({} whole numbers of one length, with leading zeros or like 5E3); "
     "name it in categorical or in numeric",
+    "count": "has no name of its own and counts rows, as the index of a data frame does; "
+    "drop it (--drop {name}), or use it all the same (--allow {name})",
     "leak": "{}; it looks like a leak of the label; drop it (--drop {name}), or use it all the "
     "same (--allow {name})",
 }
 _FEWEST_CODES, _SHORTEST_CODE = 20, 5  # of codes: distinct values (more than so many), digits
+# Names that pandas gives to an index without a name
+_NAMELESS = re.compile(r"(Unnamed: \d+(_level_\d+)?(\.\d+)*|index|level_\d+|)\s*")
+_FEWEST_COUNTED = 20  # different numbers of rows of which some are left out, or are shuffled
+_STEPS_OF_ONE_WAY = 0.9  # share of the steps from row to row that go up, or go down
 
 
 def look_for_suspects(
@@ -36,9 +44,10 @@ def look_for_suspects(
     categorical: Collection[str] = (),
     numeric: Collection[str] = (),
 ) -> None:
-    """Add a problem for each column that looks like a leak, an identifier or a code.
+    """Add a problem for each column that looks like a leak, an identifier, a code or a count.
 
-    Columns of `numeric` are neither identifiers nor codes, and those of `categorical` no codes.
+    Columns of `numeric` are neither identifiers, codes nor counts of rows, and those of
+    `categorical` neither codes nor counts.
     Without `y` no column is a leak.
     """
     where, n_rows = problems.where, len(table.column(names[0])) if names else 0
@@ -50,7 +59,8 @@ def look_for_suspects(
     enough_of_both = y is not None and min((y > 0).sum(), (y < 0).sum()) >= _FEWEST_OF_A_CLASS
 
     def add(kind: str, name: str, option: str, what: str) -> None:  # `what` was seen
-        text = f"column {name!r} {_TEXTS[kind].format(what, name=name, option=option)}"
+        typed = shlex.quote(name)  # as in a command
+        text = f"column {name!r} {_TEXTS[kind].format(what, name=typed, option=option)}"
         problems.add(TableError(where, text, kind=kind, column=name, remedy=(option, name)))
 
     for name in names:
@@ -68,6 +78,10 @@ def look_for_suspects(
                 advice = ("id", "") if n_distinct == n_rows else ("drop", ", gaps or few aside")
                 add("identifier", name, *advice)
                 continue  # no need to look for a leak
+            is_nameless = _NAMELESS.fullmatch(name) and name not in categorical
+            if is_nameless and is_whole and _count_rows(content.numbers):
+                add("count", name, "drop", "")
+                continue
             is_code = name in padded or (is_whole and enough_rows and _is_code(content.numbers))
             if is_code and name not in categorical:
                 option = "categorical" if n_distinct <= MOST_CATEGORIES else "numeric"
@@ -108,6 +122,30 @@ def _padded(table: OwnTable, names: Sequence[str]) -> set[str]:
 def _are_whole(numbers: NDArray[np.float64]) -> bool:  # gaps aside
     known = numbers[~np.isnan(numbers)]
     return bool(len(known)) and bool(np.isfinite(known).all() and (known == np.floor(known)).all())
+
+
+def _count_rows(numbers: NDArray[np.float64]) -> bool:
+    """Return whether whole numbers count rows, also of frames put one below the other.
+
+    Rows may have been dropped, turned round or shuffled since.
+    """
+    known = numbers[~np.isnan(numbers)]
+    first = known.min()
+    if first < 0:
+        return False
+    steps = np.diff(known)
+    restarts = known[1:][steps != 1]
+    if first <= 1 and len(known) > 2 * (1 + len(restarts)) and (restarts == first).all():
+        return known[0] == first and known.max() >= min(_FEWEST_COUNTED, len(known) // 2)
+    distinct, n_each = np.unique(known, return_counts=True)
+    if len(distinct) < _FEWEST_COUNTED:
+        return False
+    share_up, share_down = (steps > 0).mean(), (steps < 0).mean()
+    if max(share_up, share_down) >= _STEPS_OF_ONE_WAY or len(distinct) >= len(known) / 2:
+        return True
+    # Of frames from 0, or from 1, a larger number is in no more frames than a smaller one.
+    has_all = first <= 1 and distinct[-1] - first == len(distinct) - 1
+    return bool(has_all and (np.diff(n_each) <= 0).all())
 
 
 def _is_code(numbers: NDArray[np.float64]) -> bool:
