@@ -828,3 +828,44 @@ def test_a_named_column_may_count(tmp_path):
     table = pd.DataFrame({"hour": hour, "y": np.arange(600) % 11 == 0})
     dataset, _ = read_own_file(csv(tmp_path, table.to_csv(index=False)), label="y", allow=[])
     assert dataset.feature_names == ("hour",)
+
+
+@pytest.mark.parametrize(("header", "names_read"), [
+    (",Unnamed: 0,a,b", ["Unnamed: 0.1", "Unnamed: 0", "a", "b"]),
+    (",Unnamed: 0.1,Unnamed: 0,a", ["Unnamed: 0.2", "Unnamed: 0.1", "Unnamed: 0", "a"]),
+    (
+        ",Unnamed: 0.2,Unnamed: 0.1,Unnamed: 0",
+        ["Unnamed: 0.3", "Unnamed: 0.2", "Unnamed: 0.1", "Unnamed: 0"],
+    ),
+    ("a,,Unnamed: 1,b", ["a", "Unnamed: 1.1", "Unnamed: 1", "b"]),
+    ("Unnamed: 1,,a,b", ["Unnamed: 1", "Unnamed: 1.1", "a", "b"]),
+    (",,a,b", ["Unnamed: 0", "Unnamed: 1", "a", "b"]),
+    (",Unnamed: 0,,Unnamed: 2", ["Unnamed: 0.1", "Unnamed: 0", "Unnamed: 2.1", "Unnamed: 2"]),
+    ('"","Unnamed: 0",a,b', ["Unnamed: 0.1", "Unnamed: 0", "a", "b"]),
+])  # fmt: skip
+@pytest.mark.parametrize(
+    "suffix", [".csv", ".tsv", pytest.param(".xlsx", marks=pytest.mark.extras("openpyxl"))]
+)
+def test_a_table_saved_twice_with_its_index_is_read(tmp_path, header, names_read, suffix):
+    header = header.replace('"', "").split(",")
+    values = np.random.default_rng(0).random((9, 4)).round(3)
+    table = pd.DataFrame(values).assign(y=np.arange(9) % 2)
+    path = tmp_path / f"twice{suffix}"
+    if suffix == ".xlsx":
+        table.to_excel(path, index=False, header=[*(name or None for name in header), "y"])
+    else:
+        separator = "," if suffix == ".csv" else "\t"
+        table.to_csv(path, index=False, header=[*header, "y"], sep=separator)
+    dataset, encoding = read_own_file(path, label="y")
+    assert [*dataset.feature_names] == names_read and np.array_equal(dataset.X, values)
+    if suffix != ".xlsx":
+        assert [*pd.read_csv(path, sep=separator)] == [*names_read, "y"]
+    assert np.array_equal(read_new_rows(path, encoding), values)
+    dataset, _ = read_own_file(path, label="y", drop=[names_read[0]])
+    assert [*dataset.feature_names] == names_read[1:]
+
+
+@pytest.mark.parametrize("header", ["Unnamed: 0,Unnamed: 0,a", "a,a,b", ",a,a"])
+def test_two_columns_of_one_name_are_refused(tmp_path, header):
+    repeated = max(header.split(","), key=header.split(",").count)
+    unreadable(csv(tmp_path, f"{header},y\n1,2,3,0\n2,3,4,1\n"), f"{repeated!r} rename", label="y")

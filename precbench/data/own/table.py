@@ -394,7 +394,7 @@ def _dialect(
             n_blank = rows.line_num
     if not header:
         raise _empty_error(path, layout, "the file is empty; give one with names and rows")
-    header = [name or f"{_NAMELESS}{i}" for i, name in enumerate(header)]
+    header = _named(header)
     _check_header(path, header)
     options: dict[str, Any] = {
         "sep": separator, "header": 0, "names": header, "index_col": False, "low_memory": False,
@@ -566,7 +566,7 @@ def _read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[
         filled_rows = ((n, cells) for n, cells in lines if set(cells.values()) - {None})
         top, titles = next(filled_rows, (0, {}))  # the number of that row, and its names by column
         names = [titles.get(i + 1) for i in range(max(titles, default=0))]
-        header = [f"{_NAMELESS}{i}" if name is None else str(name) for i, name in enumerate(names)]
+        header = _named(["" if name is None else str(name) for name in names])
         _check_header(path, header)
         rows = {}  # the values of each row, by the place of the row below the header
         for number, line in lines:  # the other rows, as those up to the names are used up
@@ -664,6 +664,25 @@ def _pandas_errors_as_input_errors(path: Path) -> Iterator[None]:
         # Python raises a plain LookupError for the name of an encoding, and for nothing else.
         advice = "name another (encoding)" if type(error) is LookupError else "correct the file"
         raise InputError(f"{path}: the file cannot be read: {reason}; {advice}") from error
+
+
+def _named(header: Sequence[str]) -> list[str]:
+    """Return the header with a name for each column, as pandas names those without one.
+
+    A file that was saved twice with its index has a column of such a name already.
+    """
+    taken = set(header)
+    names = []
+    for i, name in enumerate(header):
+        if not name:
+            usual = name = f"{_NAMELESS}{i}"
+            n_others = 0
+            while name in taken:
+                n_others += 1
+                name = f"{usual}.{n_others}"
+            taken.add(name)
+        names.append(name)
+    return names
 
 
 def _check_header(path: Path, names: list[str]) -> None:
