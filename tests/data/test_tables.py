@@ -746,3 +746,91 @@ def test_a_workbook_of_charts_alone_is_refused(work_folder):
     del book["Sheet"]
     book.save("charts.xlsx")
     unreadable("charts.xlsx", "sheet rows CSV", label="y")
+
+
+LONG_IDS = {
+    "16 digits": [2**53 + 1 + 2 * i for i in range(N)],
+    "17 digits": [10**16 + i for i in range(N)],
+    "18 digits": [123456789012345678 + i for i in range(N)],
+    "negative": [-(10**17) - i for i in range(N)],
+    "few are long": [*range(N - 2), 2**53, 2**53 + 1],
+    "20 digits": [10**19 + i for i in range(N)],
+}
+WIDE_IDS = {
+    "25 digits": [10**24 + i for i in range(N)],
+    "both signs": [(-1) ** i * (10**19 + i) for i in range(N)],
+}
+LONG_IDS_OF_FILES = [
+    *((suffix, name) for suffix in (".csv", ".tsv", ".csv.gz") for name in LONG_IDS | WIDE_IDS),
+    *(pytest.param(".xlsx", name, marks=pytest.mark.extras("openpyxl")) for name in LONG_IDS),
+    *(pytest.param(".parquet", name, marks=pytest.mark.extras("pyarrow")) for name in LONG_IDS),
+]  # fmt: skip
+
+
+def _write_integers(table, name):
+    """Write a workbook whose last column has integers in full, which openpyxl would round."""
+    places = [None if id_ is None else f"number {i}" for i, id_ in enumerate(table["id"])]
+    table.assign(id=places).to_excel("places.xlsx", index=False)
+    with zipfile.ZipFile("places.xlsx") as source, zipfile.ZipFile(name, "w") as target:
+        for member in source.namelist():
+            text = source.read(member)
+            if member == SHEET:
+                text = re.sub(
+                    rb't="inlineStr"><is><t>number (\d+)</t></is>',
+                    lambda place: b't="n"><v>%d</v>' % table["id"][int(place[1])],
+                    text,
+                )
+            target.writestr(member, text)
+
+
+@pytest.mark.filterwarnings("ignore:.*filled in")
+@pytest.mark.parametrize(("suffix", "case"), LONG_IDS_OF_FILES)
+def test_long_ids_beside_a_gap_are_exact(rows, suffix, case):
+    """A gap turns a column of integers into floats, of which neighbours would be equal."""
+    ids = (LONG_IDS | WIDE_IDS)[case]
+    name = f"ids{suffix}"
+    table = rows[["visits", "y"]].assign(id=pd.Series(ids, dtype=object))
+    table.loc[3, "id"] = None
+    if suffix == ".parquet":
+        table["id"] = table["id"].astype("UInt64" if max(ids) >= 2**63 else "Int64")
+        table.to_parquet(name)
+    elif suffix == ".xlsx":
+        _write_integers(table, name)
+    else:
+        table.to_csv(name, index=False, sep="\t" if suffix == ".tsv" else ",")
+    unreadable(name, "'id' row 4 missing", label="y", id=["id"])
+    (described,) = (c for c in profile_table(name, {"label": "y"})["columns"] if c["name"] == "id")
+    assert (described["distinct"], described["missing"]) == (N - 1, 1)
+    as_categories, encoding = read_own_file(
+        name, label="y", categorical=["id"], missing="most-frequent", drop=["visits"]
+    )
+    known = [str(number) for i, number in enumerate(ids) if i != 3]
+    assert sorted(encoding.columns[0].categories) == sorted(known)
+    assert np.array_equal(read_new_rows(name, encoding), as_categories.X)
+    as_numbers_, encoding = read_own_file(
+        name, label="y", numeric=["id"], missing="median", drop=["visits"]
+    )
+    assert as_numbers_.X[5, 0] == float(ids[5])
+    assert np.array_equal(read_new_rows(name, encoding), as_numbers_.X)
+
+
+@pytest.mark.parametrize(("texts", "is_id"), [
+    (["7", "007", "07"], True), (["1.10", "1.1", "1.100"], True), (["1e5", "100000", "1E5"], True),
+    (["NO", "N0", "no"], True), (["7", "7", "07"], False), (["0.1", "0.1", "0.10"], False),
+])  # fmt: skip
+def test_ids_are_compared_as_they_are_written(rows, texts, is_id):
+    table = rows[["visits", "y"]].iloc[:3].assign(id=texts, y=[0, 1, 1])
+    name = written(table, "ids.csv")
+    if is_id:
+        read_own_file(name, label="y", id=["id"])
+    else:
+        unreadable(name, "'id' 2 3 groups", label="y", id=["id"])
+
+
+@pytest.mark.parametrize("gap", ["", "NA", "None", "nan"])
+def test_a_missing_id_is_named(rows, gap):
+    ids = [f"c{i}" for i in range(N)]
+    ids[6] = ids[8] = gap
+    name = written(rows[["visits", "y"]].assign(id=ids), "ids.csv")
+    unreadable(name, "'id' row 7 missing", label="y", id=["id"])
+    read_own_file(name, label="y", drop=["id"])

@@ -117,6 +117,7 @@ def read_own_file(
         problems, with column and row.
     """
     reading = {"format": format, "label": label, "groups": groups, "categorical": categorical}
+    reading["id"] = id
     own = open_table(path, reading | asdict(Layout(**layout)))
     where, kind = own.where, own.format
     if missing not in get_args(Missing):

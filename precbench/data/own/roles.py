@@ -129,6 +129,18 @@ def number_groups(groups: pd.Series, where: str) -> NDArray[np.int64]:
 
 def require_unique(values: pd.Series, where: str) -> None:
     """Refuse a column as an id unless it has a different value in each row."""
+    if (is_missing := values.isna()).any():
+        place = f"row {values.index[is_missing][0] + 1}"
+        n_others = int(is_missing.sum()) - 1
+        others = f" (as in {count(n_others, 'other row')})" if n_others else ""
+        name = str(values.name)
+        raise TableError(
+            where,
+            f"column {name!r}, {place}: the id is missing{others}; fill it in, remove the row, or "
+            "name the column in drop instead",
+            column=name,
+            place=place,
+        )
     if (n_distinct := values.map(str).nunique()) < len(values):
         raise InputError(
             f"{where}: column {values.name!r} has {n_distinct:,} different values in "

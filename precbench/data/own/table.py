@@ -7,7 +7,7 @@ import os
 import re
 import threading
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -62,6 +62,7 @@ _SAMPLE_LINES = 50  # lines from which the separator is detected
 # Characters of a value that the module csv reads; where a separator is tried that a line
 # lacks, the line is one value
 _LONGEST_VALUE = 2**28
+_LARGEST_EXACT = 2**53  # above this float, not every integer is a float
 _MANY_LINES = 5  # in one value, as an unclosed quotation mark makes
 
 
@@ -166,11 +167,12 @@ def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
     # In these columns NA and None are words, not missing values.
     columns = [*map(options.get, ("label", "groups")), *several(options.get("categorical") or ())]
     words = frozenset(str(name) for name in columns if name is not None)
-    table = _read_whole(path, kind, layout, words)
+    ids = several(options.get("id") or ())
+    table = _read_whole(path, kind, layout, words, ids)
     if kind in _SEPARATORS and layout.decimal is None:
         layout = replace(layout, decimal=_decimal_of(table))
         if layout.decimal == ",":  # then 1.234 is 1234, and pandas has read it as a fraction
-            return _read_whole(path, kind, layout, words)
+            return _read_whole(path, kind, layout, words, ids)
         table = replace(table, layout=layout, _contents={})  # detect again, with this decimal mark
     return table
 
@@ -250,9 +252,12 @@ def read_blocks(
         raise _empty_error(path, layout, "the file has no rows; add some below the names")
 
 
-def _read_whole(path: Path, kind: Format, layout: Layout, words: frozenset[str]) -> OwnTable:
+def _read_whole(
+    path: Path, kind: Format, layout: Layout, words: frozenset[str], ids: Sequence[str]
+) -> OwnTable:
     # Return all rows as a table, without columns that have neither a name nor a value.
-    texts = None if layout.decimal == "," else words  # None: all; or 1.234 is a fraction
+    # None: all; or 1.234 is a fraction. The ids 7 and 007 are two.
+    texts = None if layout.decimal == "," else words.union(ids)
     frame, _ = next(read_blocks(path, kind, layout, texts=texts, words=words))
     empty = [name for name in frame if str(name).startswith(_NAMELESS) and frame[name].isna().all()]
     if empty:
@@ -262,7 +267,43 @@ def _read_whole(path: Path, kind: Format, layout: Layout, words: frozenset[str])
             stacklevel=4,
         )
     frame = _nested_as_text(frame.drop(columns=empty))
-    return OwnTable(path, kind, frame, layout=layout, words=words)
+    table = OwnTable(path, kind, frame, layout=layout, words=words)
+    if kind in _SEPARATORS:
+        table.frame = _with_exact_integers(frame, partial(_integers_of_texts, table))
+    return table
+
+
+def _with_exact_integers(
+    frame: pd.DataFrame, read: Callable[[list[str]], Mapping[str, Any]]
+) -> pd.DataFrame:
+    """Return a frame with integers in place of floats that cannot tell neighbours apart.
+
+    A gap turns a column of integers into floats. `read` returns columns as they are in the file.
+    """
+    rounded = []
+    for name, values in frame.items():
+        if values.dtype.kind == "f" and (values.abs() >= _LARGEST_EXACT).any():
+            rounded.append(str(name))
+    exact = read(rounded) if rounded else {}
+    integers = {
+        name: values
+        for name, values in exact.items()
+        if pd.api.types.infer_dtype(values, skipna=True) == "integer"
+    }
+    return frame.assign(**integers)
+
+
+def _integers_of_texts(table: OwnTable, names: list[str]) -> Mapping[str, Any]:
+    """Return those of the columns of a CSV file whose values are all integers, and gaps."""
+    columns = {}
+    for name, texts in raw_texts(table, names).items():
+        is_missing = table.frame[name].isna().to_numpy()
+        known = texts[~is_missing].str.strip()
+        if known.str.fullmatch(r"[+-]?\d{1,400}").all():
+            integers = np.full(len(texts), None, dtype=object)
+            integers[~is_missing] = [int(text) for text in known]
+            columns[str(name)] = integers
+    return columns
 
 
 def _nested_as_text(frame: pd.DataFrame) -> pd.DataFrame:
@@ -358,6 +399,10 @@ def _read_csv(
             kept_texts = next(text_blocks)[keep] if keep else pd.DataFrame(index=frame.index)
             if places is not None:  # pandas has counted without the blank rows
                 frame.index = places[frame.index]
+            for name, values in frame.items():
+                # Beside integers of more than 64 bits pandas keeps gaps as texts.
+                if name not in dtypes and is_declared_text(values):
+                    frame[name] = values.mask(values.isin(missing[name]))
             _warn_of_quotes(path, frame, options["sep"])
             yield frame, kept_texts
 
@@ -511,7 +556,10 @@ def _warn_of_quotes(path: Path, frame: pd.DataFrame, separator: str) -> None:
 def _read_parquet(path: Path, rows_at_once: int | None, keep: Sequence[str]) -> Iterator[Block]:
     # Yield blocks as `read_blocks` does; without `rows_at_once` one block of all rows, and no text.
     if rows_at_once is None:
-        yield _with_index(pd.read_parquet(path), 0, path), pd.DataFrame()
+        frame = _with_index(pd.read_parquet(path), 0, path)
+        nullable = partial(pd.read_parquet, path, dtype_backend="numpy_nullable")
+        exact = _with_exact_integers(frame, lambda names: nullable(columns=names))
+        yield exact, pd.DataFrame()
         return
     from pyarrow.parquet import ParquetFile
 
@@ -521,8 +569,14 @@ def _read_parquet(path: Path, rows_at_once: int | None, keep: Sequence[str]) -> 
             for batch in file.iter_batches(rows_at_once, [group]):
                 frame = _with_index(batch.to_pandas(), n_rows, path)
                 n_rows += len(frame)
+                frame = _with_exact_integers(frame, partial(_lists_of, batch))
                 names = _columns_to_keep(keep, [*frame.columns], path)
                 yield frame, _as_text({name: batch.column(name).to_pylist() for name in names})
+
+
+def _lists_of(batch: Any, names: list[str]) -> Mapping[str, Any]:
+    """Return columns of a batch of Parquet as arrays of Python's numbers."""
+    return {name: np.array(batch.column(name).to_pylist(), dtype=object) for name in names}
 
 
 def _columns_to_keep(keep: Sequence[str], header: Sequence[str], path: Path) -> list[str]:
@@ -579,8 +633,17 @@ def _read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[
             if filled:
                 rows[number - top - 1] = [line.get(i + 1) for i in range(len(header))]
     frame = pd.DataFrame([*rows.values()], columns=header, index=[*rows])
+    frame = _with_exact_integers(frame, partial(_cells_of, [*rows.values()], header))
     places = {name: header.index(name) for name in _columns_to_keep(keep, header, path)}
     yield frame, _as_text({n: [row[i] for row in rows.values()] for n, i in places.items()})
+
+
+def _cells_of(
+    rows: Sequence[Sequence[Any]], header: Sequence[str], names: list[str]
+) -> Mapping[str, Any]:
+    """Return columns of a sheet as arrays of the values of cells."""
+    places = {name: header.index(name) for name in names}
+    return {n: np.array([row[i] for row in rows], dtype=object) for n, i in places.items()}
 
 
 def _open_workbook(path: Path) -> Any:
