@@ -667,8 +667,6 @@ def test_svmlight(tmp_path, name):
     assert issparse(dataset.X) and dataset.X.shape == (3, 9)
     assert dataset.y.tolist() == [1, -1, 1]
     assert read_new_rows(csv(tmp_path, "0 3:1\n", "new.svm"), encoding).shape == (1, 9)
-    with raises(InputError, "new.svm:1:3 9"):
-        read_new_rows(csv(tmp_path, "0 10:1\n", "new.svm"), encoding)
     full, encoding = read_own_file(csv(tmp_path, "1 1:1 2:2\n0 1:3 2:4\n", "full.svm"))
     new = read_new_rows(csv(tmp_path, "0 1:1\n", "new.svm"), encoding)
     assert isinstance(full.X, np.ndarray) and isinstance(new, np.ndarray)
@@ -869,3 +867,31 @@ def test_a_table_saved_twice_with_its_index_is_read(tmp_path, header, names_read
 def test_two_columns_of_one_name_are_refused(tmp_path, header):
     repeated = max(header.split(","), key=header.split(",").count)
     unreadable(csv(tmp_path, f"{header},y\n1,2,3,0\n2,3,4,1\n"), f"{repeated!r} rename", label="y")
+
+
+UNSEEN_FEATURES = {  # rows, what the model takes of them, and words of the warning
+    "a new word": ("0 1:1 3:2 4:5\n1 2:1\n", [[1, 0, 2], [0, 1, 0]], "1 4 1"),
+    "in all rows": ("0 1:1 9:1\n1 2:1 12:1\n", [[1, 0, 0], [0, 1, 0]], "2 9, 12 2"),
+    "only new words": ("0 4:1\n1 5:1\n", [[0, 0, 0], [0, 0, 0]], "2 4, 5"),
+    "many": (f"0 1:1 {' '.join(f'{i}:1' for i in range(4, 99))}\n", [[1, 0, 0]], "95 4, 5, 6 92 1"),
+    "the largest index": ("0 2:1 2147483647:1\n", [[0, 1, 0]], "1 2147483647"),
+    "zeros": ("0 2:1 7:0\n", [[0, 1, 0]], "1 7"),
+    "a row without features": ("0\n1 8:2\n", [[0, 0, 0], [0, 0, 0]], "1 8"),
+    "none": ("0 2:1\n1 3:1\n", [[0, 1, 0], [0, 0, 1]], ""),
+    "fewer": ("0 1:1\n", [[1, 0, 0]], ""),
+    "no features": ("0\n1\n", [[0, 0, 0], [0, 0, 0]], ""),
+}
+
+
+@pytest.mark.parametrize("case", UNSEEN_FEATURES)
+@pytest.mark.parametrize("is_dense", [False, True])
+def test_features_that_no_training_row_had_are_ignored_with_a_count(tmp_path, case, is_dense):
+    text, expected, places = UNSEEN_FEATURES[case]
+    training = "1 1:1 2:1 3:1\n0 1:2 2:2 3:2\n" if is_dense else "1 1:1\n0 3:1\n"
+    _, encoding = read_own_file(csv(tmp_path, training, "old.svm"))
+    assert encoding.dense == is_dense
+    new = csv(tmp_path, text, "new.svm")
+    with warns(UserWarning, f"new.svm {places}") if places else warnings.catch_warnings():
+        X = read_new_rows(new, encoding)
+    assert issparse(X) != is_dense
+    assert (X.toarray() if issparse(X) else X).tolist() == expected

@@ -35,6 +35,7 @@ from precbench.data.own.table import (
 from precbench.data.svmlight import LARGEST_INDEX, MOST_ENTRIES, dense_if_full, read_svmlight
 from precbench.errors import InputError
 from precbench.npz import unpack
+from precbench.text import count
 
 _FEWEST_ROWS, _MOST_ROWS, _MOST_VALUES = 256, 1 << 16, 1 << 22  # of a block: 32 MiB
 _SPARSE_PARTS = ("data", "indices", "indptr", "shape")
@@ -366,11 +367,27 @@ def _matrix(
     # Return X of an svmlight or npz file, and the other arrays by name (the labels as y).
     if kind == "npz":
         return read_npz(path, dtype)
-    X, y = read_svmlight(path, n_features, dtype)
+    X, y = read_svmlight(path, dtype=dtype)
+    if n_features is not None:  # new rows stay sparse: the caller converts them if needed
+        return _without_unseen(X, n_features, path), {"y": y}
     if X.shape[1] == 0:
         raise InputError(f"{path}: no row has a feature; give at least one as index:value")
-    # New rows, for which `n_features` is given, stay sparse: the caller converts them if needed.
-    return X if n_features else dense_if_full(X), {"y": y}
+    return dense_if_full(X), {"y": y}
+
+
+def _without_unseen(X: Any, n_features: int, path: Path) -> Matrix:
+    """Return new rows of svmlight with the features of training; warn of others, such as words."""
+    unseen = np.unique(X.indices[X.indices >= n_features]) + 1
+    if len(unseen):
+        are_rows = np.diff(X[:, n_features:].indptr) > 0
+        features = count(len(unseen), "feature")
+        warnings.warn(
+            f"{path}: {features} above {n_features:,}, the last one in training, will be ignored "
+            f"({listed(unseen, 3)}), in {count(int(are_rows.sum()), 'row')}",
+            stacklevel=4,
+        )
+    X.resize(X.shape[0], n_features)
+    return X
 
 
 def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, NDArray]]:
