@@ -834,3 +834,71 @@ def test_a_missing_id_is_named(rows, gap):
     name = written(rows[["visits", "y"]].assign(id=ids), "ids.csv")
     unreadable(name, "'id' row 7 missing", label="y", id=["id"])
     read_own_file(name, label="y", drop=["id"])
+
+
+CODES = {  # codes of training rows, codes of new rows, and the places of the same codes (-1: none)
+    "new floats": (["1", "2", "3"], ["1.0", "3.0", "2.0"], [0, 2, 1]),
+    "old floats": (["1.0", "2.0", "3.0"], ["3", "1", "2"], [2, 0, 1]),
+    "more zeros": (["1", "2"], ["2.000", "1.00"], [1, 0]),
+    "negative": (["-1", "1"], ["1.0", "-1.0"], [1, 0]),
+    "zero": (["0", "1"], ["0.0", "-0.0", "1.0"], [0, 0, 1]),
+    "ten and more": (["1", "10", "2"], ["10.0", "2.0", "1.0"], [1, 2, 0]),
+    "leading zeros": (["01", "1"], ["1.0", "01", "01.0", "001"], [1, 0, -1, -1]),
+    "only leading zeros": (["01", "02"], ["1", "1.0", "2"], [-1, -1, -1]),
+    "no whole numbers": (["1.5", "2"], ["1.5", "1.50", "2.0", "15"], [0, -1, 1, -1]),
+    "versions": (["1.0", "1.0.1", "1.1"], ["1", "1.0", "1.0.1", "1.1", "11"], [0, 0, 1, 2, -1]),
+    "words": (["a", "a.0", "b"], ["a", "a.0", "b.0"], [0, 1, -1]),
+    "a decimal comma": (["1", "2"], ["1,0", "2,0"], [0, 1]),
+    "thousands": (["1", "2"], ["1,000", "2,00"], [-1, -1]),
+    "long": (["9007199254740993", "5"], ["9007199254740993.0", "9007199254740992.0"], [1, -1]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*(unseen|seen in training)")
+@pytest.mark.parametrize("case", CODES)
+def test_one_code_may_be_written_as_whole_number_and_as_float(rows, case):
+    old, new, places = CODES[case]
+    table = pd.DataFrame({"code": np.resize(old, 12), "y": np.arange(12) // 3 % 2})
+    Path("old.csv").write_text(table.to_csv(index=False))
+    Path("new.csv").write_text(pd.DataFrame({"code": new}).to_csv(index=False))
+    _, encoding = read_own_file("old.csv", label="y", categorical=["code"])
+    assert [*encoding.columns[0].categories] == sorted(old)
+    X = read_new_rows("new.csv", encoding)
+    expected = [np.arange(len(old)) == place for place in places]
+    assert X.tolist() == np.array(expected, dtype=float).tolist()
+
+
+@pytest.mark.parametrize(("codes", "categories"), [
+    (["1", "1.0", "2", "2.0"], ("1", "2")), (["1", "1.0", "1.00", "x"], ("1", "x")),
+    (["1.0", "1.00", "01", "x"], ("01", "1", "x")), (["0", "-0.0", "1.0"], ("0", "1.0")),
+])  # fmt: skip
+def test_codes_of_training_rows_are_merged(rows, codes, categories):
+    table = pd.DataFrame({"code": np.resize(codes, 12), "y": np.arange(12) // 5 % 2})
+    dataset, encoding = read_own_file(
+        written(table, "codes.csv"), label="y", categorical=["code"]
+    )
+    assert encoding.columns[0].categories == categories
+    assert (dataset.X.sum(axis=1) == 1).all()
+
+
+@pytest.mark.extras("pyarrow", "openpyxl")
+@pytest.mark.filterwarnings("ignore:.*filled in")
+def test_codes_are_the_same_in_any_type_and_format(rows):
+    numbers = np.resize([3, 1, -2, 10], 24)
+    y = np.arange(24) // 4 % 2
+    tables = {
+        "integers": numbers, "floats": numbers.astype(float), "texts": numbers.astype(str),
+        "texts of floats": numbers.astype(float).astype(str),
+    }  # fmt: skip
+    files = []
+    for kind, codes in tables.items():
+        table = pd.DataFrame({"code": codes, "y": y})
+        for suffix, write in {
+            "csv": table.to_csv, "parquet": table.to_parquet, "xlsx": table.to_excel
+        }.items():  # fmt: skip
+            files.append(f"{kind}.{suffix}")
+            write(files[-1], index=False)
+    for file in files:
+        dataset, encoding = read_own_file(file, label="y", categorical=["code"])
+        for new in files:
+            assert np.array_equal(read_new_rows(new, encoding), dataset.X), (file, new)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -196,7 +197,7 @@ class Encoding:
             texts = texts_of(values, name)
             texts[is_missing] = column.fill
             # Codes are places in the sorted categories, -1 for an unseen text.
-            codes = pd.Index(column.categories, dtype=object).get_indexer(pd.Index(texts))
+            codes = _places(texts, column.categories)
             known = np.flatnonzero(codes >= 0)
             X[known, span.start + codes[known]] = 1.0
             if len(known) < len(table):
@@ -382,7 +383,7 @@ def _learn_text(
 
 def _learn_categories(values: pd.Series, most: int, where: str, *, words: bool = False) -> Column:
     # Return a column with its categories, at most `most`; the most frequent category fills gaps.
-    counts = pd.Series(texts_of(values.dropna(), where)).value_counts()
+    counts = _merged(pd.Series(texts_of(values.dropna(), where)).value_counts())
     name = str(values.name)
     if len(counts) > most:
         raise _too_many(values, len(counts), where)
@@ -390,6 +391,37 @@ def _learn_categories(values: pd.Series, most: int, where: str, *, words: bool =
     # Of equally frequent categories the first, as in SimpleImputer
     fill = max(categories, key=lambda text: counts[text])
     return Column(name, tuple(categories), fill, words=words)
+
+
+def _code(text: str) -> str:
+    """Return one text for all spellings of a whole number, such as 1, 1.0 and 1,0.
+
+    A gap turns a column of codes into floats. The codes 1 and 01 are two.
+    """
+    if not re.fullmatch(r"[+-]?(0|[1-9][0-9]*)(\.0+|,0)", text):
+        return text
+    whole, *_ = re.split("[.,]", text)
+    return "0" if whole in ("-0", "+0") else whole
+
+
+def _merged(counts: pd.Series) -> pd.Series:
+    """Return the counts of texts, with one count for all spellings of a code."""
+    codes = counts.index.map(_code)
+    if codes.is_unique:
+        return counts  # as they are spelled
+    is_spelled_once = ~codes.duplicated(keep=False)
+    return counts.groupby(codes.where(~is_spelled_once, counts.index), sort=False).sum()
+
+
+def _places(texts: NDArray[np.object_], categories: Sequence[str]) -> NDArray[np.intp]:
+    """Return the place of each text among the categories, -1 for an unseen text."""
+    places = pd.Index(categories, dtype=object).get_indexer(pd.Index(texts))
+    if (is_new := places < 0).any():
+        place_of = {_code(text): place for place, text in enumerate(categories)}
+        numbers, distinct = pd.factorize(texts[is_new])
+        same = [place_of.get(_code(text), -1) for text in distinct]
+        places[is_new] = np.array(same, dtype=np.intp)[numbers]
+    return places
 
 
 def _too_many(values: pd.Series, n_distinct: int, where: str) -> TableError:
