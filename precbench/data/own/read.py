@@ -20,7 +20,14 @@ from precbench.data.dataset import Dataset, Dtype, Imputed, Matrix, to_dtype
 from precbench.data.formats import Format
 from precbench.data.own.encoding import Categorical, Encoding, Gaps, Missing
 from precbench.data.own.problems import Problems, TableError, column_of, listed, named_columns
-from precbench.data.own.roles import Label, number_groups, order_in_time, require_unique, signs
+from precbench.data.own.roles import (
+    Label,
+    number_groups,
+    order_in_time,
+    require_unique,
+    signs,
+    warn_of_missing_id,
+)
 from precbench.data.own.suspects import look_for_suspects
 from precbench.data.own.table import (
     TABLES,
@@ -138,6 +145,8 @@ def read_own_file(
                 named = {"categorical": several(categorical), "numeric": several(numeric)}
                 look_for_suspects(own, unclear, roles.y, problems, **named)
         problems.raise_if_any()
+        for name in named_columns(id, own.frame.columns, f"{where}: id"):
+            warn_of_missing_id(own.column(name), where)
         if groups is None:
             _warn_of_copies(own, features)
         X = encoding.encode(own.frame, where)

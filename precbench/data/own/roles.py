@@ -128,24 +128,26 @@ def number_groups(groups: pd.Series, where: str) -> NDArray[np.int64]:
 
 
 def require_unique(values: pd.Series, where: str) -> None:
-    """Refuse a column as an id unless it has a different value in each row."""
-    if (is_missing := values.isna()).any():
-        place = f"row {values.index[is_missing][0] + 1}"
-        n_others = int(is_missing.sum()) - 1
-        others = f" (as in {count(n_others, 'other row')})" if n_others else ""
-        name = str(values.name)
-        raise TableError(
-            where,
-            f"column {name!r}, {place}: the id is missing{others}; fill it in, remove the row, or "
-            "name the column in drop instead",
-            column=name,
-            place=place,
-        )
+    """Refuse a column as an id unless its values, gaps aside, are all different."""
+    values = values.dropna()
     if (n_distinct := values.map(str).nunique()) < len(values):
         raise InputError(
             f"{where}: column {values.name!r} has {n_distinct:,} different values in "
             f"{len(values):,} rows, so it cannot be an id; name it in groups if rows with the same "
             "value belong together, otherwise in drop"
+        )
+
+
+def warn_of_missing_id(values: pd.Series, where: str) -> None:
+    """Warn of the first row without an id, which may be needed in the list."""
+    is_missing = values.isna()
+    if is_missing.any():
+        n_others = int(is_missing.sum()) - 1
+        others = f" (as in {count(n_others, 'other row')})" if n_others else ""
+        warnings.warn(
+            f"{where}: column {values.name!r}, row {values.index[is_missing][0] + 1}: the id is "
+            f"missing{others}; fill it in if you need it",
+            stacklevel=4,
         )
 
 

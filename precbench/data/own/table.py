@@ -284,10 +284,11 @@ def _with_exact_integers(
     for name, values in frame.items():
         if values.dtype.kind == "f" and (values.abs() >= _LARGEST_EXACT).any():
             rounded.append(str(name))
-    exact = read(rounded) if rounded else {}
+    if not rounded:
+        return frame
     integers = {
         name: values
-        for name, values in exact.items()
+        for name, values in read(rounded).items()
         if pd.api.types.infer_dtype(values, skipna=True) == "integer"
     }
     return frame.assign(**integers)
