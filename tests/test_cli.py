@@ -669,3 +669,34 @@ def test_an_example_is_written_once(work_folder):
     Path("d.csv").unlink()
     refused(["example", "d.csv"], "d-new.csv")
     assert not Path("d.csv").exists()
+
+
+CONSTANT = {
+    "numbers": ("rows.csv", "a,b,y\n" + "1,2,0\n1,2,1\n" * 40),
+    "text": ("rows.csv", "a,b,y\n" + "1,red,0\n1,red,1\n" * 40),
+    "dates": ("rows.csv", "a,y\n" + "2024-05-31,0\n2024-05-31,1\n" * 40),
+    "one column": ("rows.csv", "a,y\n" + "7,0\n7,1\n" * 40),
+    "zeros": ("rows.csv", "a,b,y\n" + "0,0,0\n0,0,1\n" * 40),
+    "svmlight": ("rows.svm", "0 1:2 2:5\n1 1:2 2:5\n" * 40),
+    "sparse svmlight": ("rows.svm", "0 9:2\n1 9:2\n" * 40),
+}
+
+
+@pytest.mark.parametrize("case", CONSTANT)
+def test_a_list_in_which_no_column_varies_is_refused(work_folder, case):
+    name, text = CONSTANT[case]
+    Path(name).write_text(text)
+    label = ["--label", "y"] if name == "rows.csv" else []
+    given = [name, *label, "--categorical", "one-hot"] if case == "text" else [name, *label]
+    refused(["fit", *given, "--save", "m.npz"], f"{name} no column varies")
+    refused(["compare", *given], f"{name} no column varies")
+    assert not (Path("m.npz").exists() or Path("results").exists())
+
+
+@pytest.mark.parametrize("text", [
+    "a,b,y\n" + "1,2,0\n1,2,1\n" * 40 + "1,3,0\n", "a,y\n" + "1,0\n1,1\n" * 40 + ",0\n",
+])  # fmt: skip
+def test_a_list_in_which_one_value_differs_is_accepted(work_folder, text):
+    Path("rows.csv").write_text(text)
+    arguments = ["--missing", "median", "--splits", "1", "--solver", "logistic-regression"]
+    succeed("fit", "rows.csv", "--label", "y", *arguments, "--save", "m.npz")

@@ -213,6 +213,36 @@ def test_summary_of_failed_and_stopped_trials(small):
     assert (row["stopped"], row["n"], row["seconds"], row["relative_time"]) == (3, 3, 51, 51)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("seconds", [
+    {"sgd-avg": 0.0, "cutting-plane": 3.0}, {"sgd-avg": 0.0, "cutting-plane": 0.0},
+    {"sgd-avg": 0.0, "cutting-plane": 0.0, "linear-svm": 5.0}, {"sgd-avg": 1e-300, "cutting-plane": 1.0},
+    {"sgd-avg": 5e-324, "cutting-plane": 3600.0},
+])  # fmt: skip
+@pytest.mark.parametrize("timing", ["sequential", "parallel"])
+def test_a_method_may_take_no_time(tmp_path, seconds, timing):
+    """As where no feature varies; the other data set has its tables, too."""
+    rows = small_results()
+    rows = rows[rows["dataset"] == "letter"].to_dict("records")
+    for (solver, time), split, metric in itertools.product(
+        seconds.items(), range(3), (PREC, "auc")
+    ):
+        rows += trial("ppi", solver, split, (time,), (0.5,), metric, timing=timing)
+    write(tmp_path / "instant", pd.DataFrame(rows))
+    run = read_run(tmp_path / "instant")
+    summary = summarise(run.results)
+    times = summary.loc[summary["dataset"] == "ppi", "relative_time"]
+    assert len(times) == 2 * len(seconds) and not np.isinf(times).any()
+    if min(seconds.values()) == 0:
+        assert times.isna().all()
+    tables = make_tables(run, summary)
+    assert {title for table in tables for title in TITLES.values() if title in table.title} == {
+        *TITLES.values()
+    }
+    write_report(tmp_path / "instant", figures=False)
+    assert (tmp_path / "instant" / "summary.md").is_file()
+
+
 @pytest.mark.promise("R20")
 def test_parallel_times_are_not_compared_with_sequential_ones(small):
     row = summary_of(small, dataset="ppi", metric=PREC, solver="mine_v2")

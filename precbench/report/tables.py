@@ -52,9 +52,10 @@ def summarise(
       set. The best solver has no p-value, nor has a solver with fewer trials than another;
     - ``seconds`` and ``seconds_to_99``: median wall times to the final weights, and to the first
       checkpoint within 1 % of the best value of the trial's own curve;
-    - ``relative_time``: ``seconds`` as a multiple of the fastest solver's ``seconds``; none for
-      parallel trials beside sequential trials, and none for trials on several machines, unless the
-      trials of each split ran on one machine;
+    - ``relative_time``: ``seconds`` as a multiple of the fastest solver's ``seconds``; none if
+      that solver took no time, as where no feature varies, none for parallel trials beside
+      sequential trials, and none for trials on several machines, unless the trials of each split
+      ran on one machine;
     - ``chosen``: the tuned parameters, with how many trials chose them, and ``tuning_seconds``, the
       median wall time of tuning;
     - ``stopped`` (trials that a limit ended, which count as ok), ``failed`` (trials not ok),
@@ -88,7 +89,8 @@ def summarise_trials(
     comparable = sequential.where(has_sequential, summary["seconds"])
     comparable = comparable.where(summary["same_machine"])  # NaN elsewhere
     fastest = comparable.groupby(point).transform("min")
-    return summary.assign(relative_time=comparable / fastest)
+    multiples = comparable / fastest
+    return summary.assign(relative_time=multiples.where(np.isfinite(multiples)))
 
 
 def final_values(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.DataFrame:

@@ -104,7 +104,7 @@ def read_own_file(
         If given, columns that look like a leak (an AUC above 0.99 alone), an identifier (another
         value in each row), a code (whole numbers of one length, with leading zeros or like 5E3) or
         a count of rows (a column without a name, as of the index of a frame) are refused, except
-        these.
+        these; and so are rows of which no feature varies.
     dtype : {"float64", "float32"}
         Type of the values of X. A table is encoded in float64 first.
     **layout
@@ -172,6 +172,11 @@ def read_own_file(
             None if time is None else order_in_time(column(time), where),
         )
         encoding = Encoding(kind, X.shape[1], isinstance(X, np.ndarray))
+    if allow is not None and not _varies(X):
+        raise InputError(
+            f"{where}: no column varies: each feature has one value in all rows, so no method can "
+            "rank them; add columns in which rows differ"
+        )
     # How the file is read is part of the identity of the data set.
     options = {
         "label": label, "positive": positive, "groups": groups, "time": time, **layout,
@@ -192,6 +197,13 @@ def read_own_file(
         imputed=imputed,
     )
     return dataset, encoding
+
+
+def _varies(X: Matrix) -> bool:
+    """Return whether any feature has different values."""
+    if isinstance(X, np.ndarray):
+        return bool((X != X[0]).any())
+    return (X.max(axis=0) != X.min(axis=0)).nnz > 0
 
 
 def _warn_of_copies(own: OwnTable, names: Sequence[str]) -> None:
