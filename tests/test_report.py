@@ -239,8 +239,6 @@ def test_a_method_may_take_no_time(tmp_path, seconds, timing):
     assert {title for table in tables for title in TITLES.values() if title in table.title} == {
         *TITLES.values()
     }
-    write_report(tmp_path / "instant", figures=False)
-    assert (tmp_path / "instant" / "summary.md").is_file()
 
 
 @pytest.mark.promise("R20")

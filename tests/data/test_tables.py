@@ -906,3 +906,89 @@ def test_codes_are_the_same_in_any_type_and_format(rows):
         dataset, encoding = read_own_file(file, label="y", categorical=["code"])
         for new in files:
             assert np.array_equal(read_new_rows(new, encoding), dataset.X), (file, new)
+
+
+MONTHS = [(year, month) for year in (2020, 2023, 2024) for month in range(1, 13)]
+DOTTED = {  # how a date is written, and the format that a command proposes
+    "month.year": ([f"{m:02}.{y}" for y, m in MONTHS], "%m.%Y"),
+    "month.year without zeros": ([f"{m}.{y}" for y, m in MONTHS], "%m.%Y"),
+    "the last months": ([f"{m}.{y}" for y, m in MONTHS if m > 9], "%m.%Y"),
+    "week.year": ([f"{w:02}.2023" for w in range(1, 53)], None),
+    "year.month": ([f"{y}.{m:02}" for y, m in MONTHS], "%Y.%m"),
+    "year.month without zeros": ([f"{y}.{m}" for y, m in MONTHS], "%Y.%m"),
+    "year.week": ([f"2023.{w:02}" for w in range(1, 53)], None),
+    "day.month": ([f"{d:02}.{m:02}" for m in (1, 6, 10) for d in (1, 2, 20, 30)], "%d.%m"),
+    "month.day": ([f"{m:02}.{d:02}" for m in (1, 6, 10) for d in (1, 2, 20, 30)], "%m.%d"),
+    "day.month or month.day": (["02.01", "01.10", "10.02", "03.12"], None),
+    "a leap day": (["02.01", "29.02", "10.02", "03.12"], None),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*filled in")
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("case", DOTTED)
+def test_dates_of_two_parts_are_no_decimals(rows, case, gaps):
+    texts, form = DOTTED[case]
+    when = np.resize(texts, N).astype(object)
+    name = written(rows[["visits", "y"]].assign(when=when), "dotted.csv")
+    with raises(InputError, f"'when' row 1 {texts[0]!r} date") as caught:
+        read_own_file(name, label="y", time="when")
+    expected = [] if form is None else [("date_format", form)]
+    assert caught.value.remedies == expected
+    if form is not None:
+        dataset, _ = read_own_file(name, label="y", time="when", date_format=form)
+        dates = pd.to_datetime(pd.Series(when), format=form)
+        assert np.array_equal(dataset.time, dates.astype("datetime64[us]").astype(np.int64))
+    if gaps:
+        when[5] = None
+    name = written(rows[["visits", "y"]].assign(when=when), "dotted.csv")
+    with raises(InputError, f"{texts[0]!r} 'when' row 1 date numeric"):
+        read_own_file(name, label="y", missing="median")
+    options = {"label": "y", "missing": "median"}
+    if form is not None:
+        dataset, encoding = read_own_file(name, **options, date_format=form)
+        dates = pd.to_datetime(pd.Series(when), format=form)
+        days = (dates - dates.min()).dt.days
+        known = dates.notna().to_numpy()
+        assert np.array_equal(dataset.X[known, 1], days[known])
+        assert np.array_equal(read_new_rows(name, encoding), dataset.X)
+    for answer in ({"numeric": ["when"]}, {"categorical": ["when"]}, {"drop": ["when"]}):
+        read_own_file(name, **options, **answer)
+
+
+DECIMALS = {
+    "prices": ["1.25", "10.50", "3.99", "12.10"], "cents": ["1.05", "2.10", "3.12", "0.07"],
+    "quarters": ["2023.00", "2023.25", "2023.50", "2023.75"], "halves": ["2023.5", "2024.5"],
+    "years": ["2021", "2022.0", "2023"], "four digits": ["1.2023", "2.5", "3.1999"],
+    "small": ["0.01", "0.12", "0.05"], "negative": ["-1.05", "-2.10"],
+    "large": ["123.01", "31.12", "1.05"], "heights": ["1.60", "1.72", "1.85"],
+    "hours": ["01.30", "02.45", "11.15"], "thousands": ["1.234,50", "2.345,75"],
+    "one value": ["01.2023"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", DECIMALS)
+def test_decimals_are_no_dates(rows, case):
+    texts = np.resize(DECIMALS[case], N)
+    name = written(rows[["visits", "y"]].assign(when=texts), "decimals.csv")
+    dataset, _ = read_own_file(name, label="y")
+    assert dataset.feature_names == ("visits", "when")
+    if case != "thousands":
+        read_own_file(name, label="y", time="when")
+
+
+@pytest.mark.extras("pyarrow", "openpyxl")
+@pytest.mark.parametrize("case", ["month.year", "week.year", "year.month"])
+def test_dates_of_two_parts_in_files_with_types(rows, case):
+    texts, form = DOTTED[case]
+    for kind, values in {"text": texts, "number": [float(text) for text in texts]}.items():
+        table = rows[["visits", "y"]].assign(when=np.resize(np.array(values, dtype=object), N))
+        table["when"] = table["when"].astype(float if kind == "number" else str)
+        table.to_parquet("dotted.parquet", index=False)
+        table.to_excel("dotted.xlsx", index=False)
+        for source in (table, "dotted.parquet", "dotted.xlsx"):
+            unreadable(source, "'when' row 1 date", label="y", time="when")
+            unreadable(source, "'when' row 1 date numeric", label="y")
+            if kind == "text" and form is not None:
+                read_own_file(source, label="y", time="when", date_format=form)
+                read_own_file(source, label="y", date_format=form)

@@ -70,9 +70,11 @@ def content_of(
     if are_numbers and (is_time or decimal == "." or values.dtype.kind != "O" or not any(grouped)):
         if date_format:
             fit = moments_of(values[present], where, date_format).notna().mean()
-            # A format of days, unlike one of years, gives back a whole date.
-            is_day = datetime.strptime(EXAMPLE.strftime(date_format), date_format) == EXAMPLE
-            if (fit == 1 and is_day) or (fit > 0.5 and is_time):
+            # A format of days, unlike one of years, gives back a whole date; one such as %m.%Y
+            # fits no number by chance.
+            example = EXAMPLE.strftime(date_format)
+            is_day = datetime.strptime(example, date_format) == EXAMPLE
+            if (fit == 1 and (is_day or not example.isdigit())) or (fit > 0.5 and is_time):
                 return Content("dates", np.full(len(values), np.nan), date_format)
         return Content("numbers", numbers)
     if is_date(values):

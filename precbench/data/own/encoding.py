@@ -36,7 +36,7 @@ from precbench.data.own.problems import (
     listed,
     named_columns,
 )
-from precbench.data.own.roles import misfit, refuse, refuse_two_readings
+from precbench.data.own.roles import dotted_error, misfit, refuse, refuse_two_readings
 from precbench.errors import InputError
 from precbench.text import count
 
@@ -317,6 +317,10 @@ def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bo
         if is_dated:
             raise TableError(where, f"column {name!r} holds dates; remove it from categorical")
         return _learn_categories(values, MOST_CATEGORIES, where, words=name in table.words)
+    if option is None and not is_dated:
+        date = table.dotted_date(name)
+        if date is not None:
+            raise dotted_error(values, date, table.written(name), where)
     if content.holds == "text" and (option == "numeric" or not takes_text):
         as_numeric = table.content(name, ignore_type=True)  # digits of type text are numbers
         if as_numeric.holds == "numbers" and option != "numeric" and not as_numeric.others:

@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from precbench.data.dataset import Dataset, Dtype, Imputed, Matrix, to_dtype
 from precbench.data.formats import Format
+from precbench.data.own.content import content_of
 from precbench.data.own.encoding import Categorical, Encoding, Gaps, Missing
 from precbench.data.own.problems import Problems, TableError, column_of, listed, named_columns
 from precbench.data.own.roles import (
     Label,
+    dotted_error,
     number_groups,
     order_in_time,
     require_unique,
@@ -284,6 +286,7 @@ def _assign_roles(
             roles = roles._replace(groups=number_groups(table.column(groups), where))
     with problems.collected():
         if time is not None:
+            _refuse_dotted_time(table, time)
             moments = order_in_time(table.column(time), where, table.layout.date_format)
             roles = roles._replace(time=moments)
     others = {label, groups, time}
@@ -298,6 +301,16 @@ def _assign_roles(
     if not features:
         problems.add(InputError(f"{where}: no column is left as a feature; drop fewer columns"))
     return roles, features
+
+
+def _refuse_dotted_time(table: OwnTable, time: str) -> None:
+    """Refuse times such as 01.2023 whose order as numbers is not that of the dates."""
+    values = table.column(time)
+    form = table.layout.date_format
+    content = content_of(values, table.where, date_format=form, is_time=True)
+    date = table.dotted_date(time, is_time=True) if content.holds == "numbers" else None
+    if date is not None:
+        raise dotted_error(values, date, table.written(time), table.where, is_time=True)
 
 
 def _likely_label(frame: pd.DataFrame, label: str | None) -> str | None:

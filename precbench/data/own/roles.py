@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from precbench.data.own.content import Content, as_numbers, content_of, moments_of
+from precbench.data.own.dotted import DottedDate
 from precbench.data.own.problems import TableError, listed
 from precbench.errors import InputError
 from precbench.text import count
@@ -222,6 +223,30 @@ def misfit(
         rows=() if option == "categorical" else rows,  # texts may be right
         remedy=None if option is None else (option, name),
     )  # fmt: skip
+
+
+def dotted_error(
+    values: pd.Series, date: DottedDate, written: str, where: str, *, is_time: bool = False
+) -> TableError:
+    """Return the error for a column of numbers that look like dates, such as `written`."""
+    name = str(values.name)
+    others = "" if is_time else f", drop the column, or name it in numeric if it holds numbers"
+    advice = "name the format of dates (date_format)"
+    if date.date_format is None:
+        advice = "write whole dates, such as 2024-05-31"
+    place = f"row {values.index[values.notna()][0] + 1}: {written!r}"
+    remedy: tuple[str, object] | None = None if is_time else ("drop", name)
+    if date.date_format is not None:
+        advice += f", such as {date.date_format}"
+        remedy = ("date_format", date.date_format)
+    return TableError(
+        where,
+        f"column {name!r}, {place} looks like a date ({date.parts}), not like a number; "
+        f"{advice}{others}",
+        column=name,
+        place=place,
+        remedy=remedy,
+    )
 
 
 def refuse_two_readings(values: pd.Series, content: Content, where: str) -> None:

@@ -22,10 +22,13 @@ from precbench.data.formats import SUFFIXES, Format, find_format, opened
 from precbench.data.own.content import (
     GROUPED,
     Content,
+    as_numbers,
     check_date_format,
     content_of,
     is_declared_text,
+    moments_of,
 )
+from precbench.data.own.dotted import DottedDate, dotted_date
 from precbench.data.own.problems import OPTION_WORDS, TableError, column_of, listed, named_columns
 from precbench.errors import InputError
 from precbench.text import count
@@ -126,6 +129,30 @@ class OwnTable:
             return ""
         place = int(np.argmax(self.column(name).isna()))  # of the first gap
         return str(raw_texts(self, [name], place + 1)[name].iloc[place])
+
+    def _as_written(self, name: str) -> pd.Series:
+        """Return the values of a column as they stand in a file of text, gaps aside."""
+        values = self.column(name)
+        if self.is_file and self.format in _SEPARATORS:
+            values = raw_texts(self, [name])[name].loc[values.index].where(values.notna())
+        return values.dropna().astype(str)
+
+    def written(self, name: str) -> str:
+        """Return the first value of a column as it stands in the file."""
+        return str(self._as_written(name).iloc[0])
+
+    def dotted_date(self, name: str, *, is_time: bool = False) -> DottedDate | None:
+        """Return the notation of dates, such as 01.2023, that all values of a column fit."""
+        values = self.column(name)
+        decimal = self.layout.decimal if self.is_file else None
+        numbers = as_numbers(values)
+        if is_declared_text(values) and decimal is not None:
+            numbers = as_numbers(values, decimal)
+        if np.isnan(numbers[values.notna().to_numpy()]).any():
+            return None
+        has_texts = is_declared_text(values) or (self.is_file and self.format in _SEPARATORS)
+        texts = partial(self._as_written, name) if has_texts else None
+        return dotted_date(numbers, texts, is_time=is_time)
 
     def content(self, name: str, *, ignore_type: bool = False) -> Content:
         """Return what a column holds, kept; with `ignore_type` digits of type text are numbers."""
@@ -270,7 +297,21 @@ def _read_whole(
     table = OwnTable(path, kind, frame, layout=layout, words=words)
     if kind in _SEPARATORS:
         table.frame = _with_exact_integers(frame, partial(_integers_of_texts, table))
+        if layout.date_format is not None:
+            table.frame = table.frame.assign(**_dates_as_written(table, layout.date_format))
     return table
+
+
+def _dates_as_written(table: OwnTable, date_format: str) -> dict[str, pd.Series]:
+    """Return as text the columns of decimals that are dates: 10.2020 has become 10.202."""
+    decimals = [str(name) for name, values in table.frame.items() if values.dtype.kind == "f"]
+    columns = {}
+    for name, texts in raw_texts(table, decimals).items():
+        written = texts.set_axis(table.frame.index).where(table.frame[name].notna())
+        known = written.dropna()
+        if len(known) and moments_of(known, table.where, date_format).notna().all():
+            columns[str(name)] = written
+    return columns
 
 
 def _with_exact_integers(

@@ -1,0 +1,126 @@
+"""Dates of two parts, such as 01.2023 and 02.01, which look like decimal numbers."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+_LAST_YEAR = 2100
+_FEWEST_NUMBERS = 6  # different ones, where numbers have lost their zeros
+_FEWEST_PLAIN = 10  # different texts, where no part begins with 0
+_DECIMALS = 4  # of a month.year
+
+
+class DottedDate(NamedTuple):
+    """A notation of dates of two parts."""
+
+    parts: str  # in words
+    date_format: str | None  # None if no format reads all values, or if two do
+
+
+def dotted_date(
+    numbers: NDArray[np.float64], texts: Callable[[], pd.Series] | None, *, is_time: bool = False
+) -> DottedDate | None:
+    """Return the notation of dates that all numbers of a column fit, or None.
+
+    `texts` returns the numbers as they are written, gaps aside; without it, zeros at the ends are
+    unknown. Of 02.01 a zero in front is the sign, of 01.2023 and 2023.01 the year.
+    """
+    known = numbers[~np.isnan(numbers)]
+    if len(known) < 2 or known.min() < 1 or known.max() > _LAST_YEAR + 1:
+        return None
+    if not _may_be_dates(known):
+        return None
+    if texts is None:
+        return _of_numbers(np.unique(known))
+    distinct = texts().str.strip().str.replace(",", ".", regex=False).drop_duplicates()
+    if len(distinct) < 2:
+        return None
+    for notation in (_month_and_year, _year_and_month, _day_and_month):
+        if date := notation(distinct, is_time):
+            return date
+    return None
+
+
+def _may_be_dates(known: NDArray[np.float64]) -> bool:
+    """Return whether numbers have parts of dates, before their texts are read from the file."""
+    whole = np.floor(known)
+    decimals = np.round((known - whole) * 10**_DECIMALS)
+    if ((decimals >= 1900) & (decimals <= _LAST_YEAR) & (whole <= 53)).all():
+        return True
+    has_two_decimals = bool(((decimals % 100 == 0) & (decimals >= 100)).all())
+    return has_two_decimals and bool((whole <= 31).all() or (whole >= 1900).all())
+
+
+def _parts(texts: pd.Series, pattern: str) -> tuple[pd.Series, pd.Series] | None:
+    """Return both parts as numbers if the pattern, with two groups, fits all texts."""
+    parts = texts.str.extract(f"^{pattern}$")
+    if parts.isna().to_numpy().any():
+        return None
+    return parts[0].astype(int), parts[1].astype(int)
+
+
+def _are_years(years: pd.Series) -> bool:
+    return bool(years.between(1900, _LAST_YEAR).all())
+
+
+def _month_and_year(texts: pd.Series, is_time: bool) -> DottedDate | None:
+    """Recognise 01.2023; of weeks, up to 53, no format is known."""
+    parts = _parts(texts, r"(\d{1,2})\.(\d{4})")
+    if parts is None or not (_are_years(parts[1]) and parts[0].between(1, 53).all()):
+        return None
+    if parts[0].max() <= 12:
+        return DottedDate("a month and a year", "%m.%Y")
+    return DottedDate("a week and a year", None)
+
+
+def _year_and_month(texts: pd.Series, is_time: bool) -> DottedDate | None:
+    """Recognise 2023.01, and 2023.1 beside 2023.10, which are one number."""
+    parts = _parts(texts, r"(\d{4})\.(\d{1,2})")
+    if parts is None or not (_are_years(parts[0]) and parts[1].between(1, 53).all()):
+        return None
+    lengths = set(texts.str.len())
+    has_zeros = texts.str.match(r"\d{4}\.0").any()
+    if parts[1].max() <= 12 and lengths != {6}:
+        return DottedDate("a year and a month", "%Y.%m")
+    if lengths == {7} and has_zeros:
+        return DottedDate("a year and a week", None)
+    return None
+
+
+def _day_and_month(texts: pd.Series, is_time: bool) -> DottedDate | None:
+    """Recognise 02.01 by a zero in front; of times also 2.01 and 15.11, if there are many."""
+    parts = _parts(texts, r"(\d{1,2})\.(\d{2})")
+    if parts is None:
+        return None
+    has_zeros = texts.str.match(r"0\d").any() and (texts.str.len() == 5).all()
+    if not has_zeros and not (is_time and len(texts) >= _FEWEST_PLAIN):
+        return None
+    first, second = parts
+    can_be_day_first = first.between(1, 31).all() and second.between(1, 12).all()
+    can_be_month_first = first.between(1, 12).all() and second.between(1, 31).all()
+    if not (can_be_day_first or can_be_month_first):
+        return None
+    date_format = "%d.%m" if can_be_day_first else "%m.%d"
+    exists = pd.to_datetime(texts, format=date_format, errors="coerce").notna().all()
+    is_clear = can_be_day_first != can_be_month_first and exists
+    return DottedDate("a day and a month", date_format if is_clear else None)
+
+
+def _of_numbers(distinct: NDArray[np.float64]) -> DottedDate | None:
+    """Recognise months with years among numbers, 1.202 for 01.2020 and 2023.1 for 2023.10."""
+    whole = np.floor(distinct)
+    decimals = np.round((distinct - whole) * 10**_DECIMALS)
+    if len(distinct) < _FEWEST_NUMBERS:
+        return None
+    if not np.allclose(whole + decimals / 10**_DECIMALS, distinct, rtol=0, atol=1e-9):
+        return None
+    if whole.max() <= 53 and ((decimals >= 1900) & (decimals <= _LAST_YEAR)).all():
+        return DottedDate("a month and a year", None)
+    hundredths = decimals / 100
+    are_months = (hundredths >= 1) & (hundredths <= 12) & (hundredths % 1 == 0)
+    if whole.min() >= 1900 and are_months.all():
+        return DottedDate("a year and a month", None)
+    return None
