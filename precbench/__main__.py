@@ -26,6 +26,7 @@ def main() -> None:
         sys.exit(130)
     finally:
         _set_handler(signal.SIG_IGN)  # no other interrupt while the workers are ended
+        signal.alarm(0)  # nor a repeated one, which would end the process by SIGALRM
         workers.end()
         # A KeyboardInterrupt that leaves code run by `exec` makes CPython end by SIGINT in place of
         # exit code 130. Another `exec`, even of nothing, makes CPython forget the interrupt.
