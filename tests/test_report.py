@@ -216,7 +216,8 @@ def test_summary_of_failed_and_stopped_trials(small):
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("seconds", [
     {"sgd-avg": 0.0, "cutting-plane": 3.0}, {"sgd-avg": 0.0, "cutting-plane": 0.0},
-    {"sgd-avg": 0.0, "cutting-plane": 0.0, "linear-svm": 5.0}, {"sgd-avg": 1e-300, "cutting-plane": 1.0},
+    {"sgd-avg": 0.0, "cutting-plane": 0.0, "linear-svm": 5.0},
+    {"sgd-avg": 1e-300, "cutting-plane": 1.0},
     {"sgd-avg": 5e-324, "cutting-plane": 3600.0},
 ])  # fmt: skip
 @pytest.mark.parametrize("timing", ["sequential", "parallel"])

@@ -878,9 +878,7 @@ def test_one_code_may_be_written_as_whole_number_and_as_float(rows, case):
 ])  # fmt: skip
 def test_codes_of_training_rows_are_merged(rows, codes, categories):
     table = pd.DataFrame({"code": np.resize(codes, 12), "y": np.arange(12) // 5 % 2})
-    dataset, encoding = read_own_file(
-        written(table, "codes.csv"), label="y", categorical=["code"]
-    )
+    dataset, encoding = read_own_file(written(table, "codes.csv"), label="y", categorical=["code"])
     assert encoding.columns[0].categories == categories
     assert (dataset.X.sum(axis=1) == 1).all()
 

@@ -419,7 +419,7 @@ def _merged(counts: pd.Series) -> pd.Series:
 
 def _places(texts: NDArray[np.object_], categories: Sequence[str]) -> NDArray[np.intp]:
     """Return the place of each text among the categories, -1 for an unseen text."""
-    places = pd.Index(categories, dtype=object).get_indexer(pd.Index(texts))
+    places = pd.Index(np.array(categories, dtype=object)).get_indexer(pd.Index(texts))
     if (is_new := places < 0).any():
         place_of = {_code(text): place for place, text in enumerate(categories)}
         numbers, distinct = pd.factorize(texts[is_new])

@@ -204,7 +204,7 @@ def read_own_file(
 def _varies(X: Matrix) -> bool:
     """Return whether any feature has different values."""
     if isinstance(X, np.ndarray):
-        return bool((X != X[0]).any())
+        return bool((X[0] != X).any())
     return (X.max(axis=0) != X.min(axis=0)).nnz > 0
 
 

@@ -230,7 +230,7 @@ def dotted_error(
 ) -> TableError:
     """Return the error for a column of numbers that look like dates, such as `written`."""
     name = str(values.name)
-    others = "" if is_time else f", drop the column, or name it in numeric if it holds numbers"
+    others = "" if is_time else ", drop the column, or name it in numeric if it holds numbers"
     advice = "name the format of dates (date_format)"
     if date.date_format is None:
         advice = "write whole dates, such as 2024-05-31"

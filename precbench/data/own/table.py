@@ -595,13 +595,17 @@ def _warn_of_quotes(path: Path, frame: pd.DataFrame, separator: str) -> None:
 # --- Parquet and workbooks ---
 
 
+def _columns_of_parquet(path: Path, names: list[str]) -> dict[str, Any]:
+    """Return columns with integers as they are stored, and gaps."""
+    frame = pd.read_parquet(path, columns=names, dtype_backend="numpy_nullable")
+    return {str(name): values for name, values in frame.items()}
+
+
 def _read_parquet(path: Path, rows_at_once: int | None, keep: Sequence[str]) -> Iterator[Block]:
     # Yield blocks as `read_blocks` does; without `rows_at_once` one block of all rows, and no text.
     if rows_at_once is None:
         frame = _with_index(pd.read_parquet(path), 0, path)
-        nullable = partial(pd.read_parquet, path, dtype_backend="numpy_nullable")
-        exact = _with_exact_integers(frame, lambda names: nullable(columns=names))
-        yield exact, pd.DataFrame()
+        yield _with_exact_integers(frame, partial(_columns_of_parquet, path)), pd.DataFrame()
         return
     from pyarrow.parquet import ParquetFile
 
