@@ -7,6 +7,8 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any
 
+# Of libraries that would read an empty variable as a number
+_VARIABLES = ("LOKY_", "JOBLIB_", "SKLEARN_", "OMP_", "OPENBLAS_", "MKL_", "NUMEXPR_", "PRECBENCH_")
 _AGAIN_SECONDS = 3  # after which an interrupt is repeated, as code may drop it or hang
 
 
@@ -15,6 +17,7 @@ def main() -> None:
     _set_handler(_interrupt)  # Ctrl-C and SIGTERM raise KeyboardInterrupt, and set an alarm
     signal.signal(signal.SIGALRM, _interrupt)  # the alarm repeats an interrupt without effect
     sys.unraisablehook = _interrupt_again  # repeats a KeyboardInterrupt that Python has dropped
+    _drop_empty_variables()
     from precbench import workers  # after the handlers are set, because the import takes time
 
     try:
@@ -32,6 +35,13 @@ def main() -> None:
         # exit code 130. Another `exec`, even of nothing, makes CPython forget the interrupt.
         with suppress(MemoryError):  # `exec` raises it if memory is used up
             exec("")
+
+
+def _drop_empty_variables() -> None:
+    """Remove environment variables without a value, as a script leaves them."""
+    for name, value in [*os.environ.items()]:
+        if not value.strip() and name.startswith(_VARIABLES):
+            del os.environ[name]
 
 
 def _set_handler(handler: Any) -> None:

@@ -700,3 +700,102 @@ def test_a_list_in_which_one_value_differs_is_accepted(work_folder, text):
     Path("rows.csv").write_text(text)
     arguments = ["--missing", "median", "--splits", "1", "--solver", "logistic-regression"]
     succeed("fit", "rows.csv", "--label", "y", *arguments, "--save", "m.npz")
+
+
+ROWS = "a,b,y\n" + "".join(f"{i * 7 % 11},{i * 5 % 13},{i % 3 // 2}\n" for i in range(90))
+QUICK = ["--label", "y", "--splits", "1", "--solver", "logistic-regression"]
+
+
+def test_a_tilde_is_the_home_folder_in_every_path(work_folder, monkeypatch):
+    """Also behind "=", where a shell keeps it."""
+    home, here = work_folder / "home", work_folder / "here"
+    home.mkdir()
+    here.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(here)
+    (home / "rows.csv").write_text(ROWS)
+    (home / "e.yaml").write_text(
+        "name: e\ntitle: E\ndatasets: [{file: rows.csv, label: y}]\nscaling: standardise\n"
+        "solvers: {logistic-regression: }\nprotocol: {n_splits: 1}\nmetrics: [auc]\n"
+    )
+    rows = "~/rows.csv"
+    succeed("fit", rows, *QUICK, "--save=~/m.npz")
+    succeed("score", "~/m.npz", rows, "--top", "3", "--out=~/list.csv")
+    succeed("evaluate", "~/m.npz", rows, "--against=~/m.npz")
+    succeed("show", "~/m.npz")
+    succeed("compare", rows, *QUICK, "--out=~/compared", "--save=~/c.npz", "--jobs", "1")
+    succeed("compare", rows, *QUICK, "--out=~/compared", "--config=~/c.yaml", "--jobs", "1")
+    succeed("validate", "~/e.yaml")
+    succeed("run", "~/e.yaml", "--no-plots", "--out=~/res", "--jobs", "1")
+    for command in ("status", "report", "plot"):
+        succeed(command, "~/res")
+    succeed("merge", "~/res", "--out=~/merged", "--no-plots")
+    succeed("diff", "~/res", "~/res")
+    succeed("example", "~/digits.csv")
+    assert {path.name for path in home.iterdir()} >= {
+        *("m.npz", "list.csv", "compared", "c.npz", "c.yaml", "res", "merged", "digits.csv")
+    }
+    assert not [*here.iterdir()]
+    monkeypatch.chdir(home)
+    succeed("fit", "rows.csv", *QUICK, "--save=./~m.npz")
+    assert Path("~m.npz").is_file()
+    refused(["fit", "rows.csv", *QUICK, "--save=~nobody-here/m.npz"], "~nobody-here")
+
+
+@pytest.mark.parametrize("command", [
+    ["fit", "ROWS", *QUICK, "--format", "csv", "--save", "m.npz"],
+    ["compare", "ROWS", *QUICK, "--format", "csv"], ["profile", "ROWS", "--label", "y"],
+    ["score", "m.npz", "ROWS", "--format", "csv"],
+    ["evaluate", "m.npz", "ROWS", "--format", "csv"],
+])  # fmt: skip
+def test_a_pipe_is_named(work_folder, command):
+    Path("rows.csv").write_text(ROWS)
+    succeed("fit", "rows.csv", *QUICK, "--save", "m.npz")
+    os.mkfifo("pipe")
+    for path, word in (("pipe", "pipe"), ("/dev/null", "device")):
+        refused([path if text == "ROWS" else text for text in command], f"{path} {word} save")
+
+
+LISTING = """
+import sys
+from precbench.__main__ import main
+sys.argv = ["precbench", "list", "metrics"]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
+import joblib, sklearn, precbench.locations, precbench.workers
+assert joblib.cpu_count() >= 1 and precbench.locations.cache_folder().name
+"""
+
+
+@pytest.mark.parametrize("name", [
+    "LOKY_MAX_CPU_COUNT", "JOBLIB_MULTIPROCESSING", "OMP_NUM_THREADS", "PRECBENCH_CACHE",
+    "PRECBENCH_MIRROR", "SKLEARN_WORKING_MEMORY",
+])  # fmt: skip
+@pytest.mark.parametrize("value", ["", " "])
+def test_an_empty_environment_variable_is_none(work_folder, name, value):
+    done = subprocess.run(
+        [sys.executable, "-c", LISTING],
+        env=os.environ | {name: value}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "auc" in done.stdout
+
+
+@pytest.mark.parametrize("text", [
+    ROWS.replace(",", "  ").replace("10  ", "10 "), ROWS.replace(",", " ").replace("7 ", "7   "),
+    " " + ROWS.replace(",", " ").replace("\n", "\n   "),
+    "\n".join(f"{a:>6} {b:>6} {y:>3}" for a, b, y in (r.split(",") for r in ROWS.split())),
+])  # fmt: skip
+def test_several_blanks_between_values_are_named(work_folder, text):
+    Path("rows.txt").write_text(text)
+    given = ["rows.txt", "--format", "csv", "--separator", " ", *QUICK]
+    refused(["fit", *given, "--save", "m.npz"], "rows.txt blanks separator")
+
+
+def test_two_blanks_may_hold_no_value(work_folder):
+    rows = ROWS.replace(",", " ").replace("7 5 ", "7  ")
+    Path("rows.txt").write_text(rows)
+    given = ["rows.txt", "--format", "csv", "--separator", " ", *QUICK, "--missing", "median"]
+    succeed("fit", *given, "--save", "m.npz")

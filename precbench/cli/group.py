@@ -4,8 +4,9 @@ import errno
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import wraps
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, ClassVar, NoReturn
@@ -89,6 +90,31 @@ class InGroups(TyperCommand):
                 formatter.write_dl(rows)
 
 
+_NAMES_OF_FILES = ("configs", "what", "targets", "mirror")  # options of text that may be paths
+
+
+def _at_home(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command whose paths may begin with ~, which a shell keeps in --out=~/results."""
+
+    @wraps(function)
+    def command(**values: Any) -> Any:
+        return function(**{name: _expanded(name, value) for name, value in values.items()})
+
+    return command
+
+
+def _expanded(name: str, value: Any) -> Any:
+    """Return a path, or a list of paths, with the home folder in place of ~; else the value."""
+    if isinstance(value, list):
+        return [_expanded(name, item) for item in value]
+    if isinstance(value, Path):
+        # The method of Path raises an error where the home of a user is not known.
+        return Path(os.path.expanduser(value))  # noqa: PTH111
+    if name in _NAMES_OF_FILES and isinstance(value, str):
+        return os.path.expanduser(value)  # noqa: PTH111
+    return value
+
+
 class LazyGroup(TyperGroup):
     """Commands by name; the module of a command is imported when it is used.
 
@@ -114,9 +140,8 @@ class LazyGroup(TyperGroup):
         """Import the function of a command and return it as a click command."""
         place, summary = self.listed[name]  # "module:function" and a line of help
         single = typer.Typer(add_completion=False, rich_markup_mode=None)  # of one command
-        single.command(name, cls=InGroups, short_help=summary)(
-            resolve_name(f"precbench.cli.{place}")
-        )
+        function = _at_home(resolve_name(f"precbench.cli.{place}"))
+        single.command(name, cls=InGroups, short_help=summary)(function)
         return typer.main.get_command(single)
 
 

@@ -46,6 +46,12 @@ _DAMAGED = (EOFError, OSError, MemoryError, zlib.error, lzma.LZMAError)
 def find_format(path: Path, name: str | None) -> str:
     """Return `name` if given, else the format of the suffix (csv of .csv.gz), else the suffix."""
     if not path.is_file():
+        if path.is_fifo() or path.is_char_device() or path.is_socket():
+            kind = "pipe" if path.is_fifo() else "device"
+            raise InputError(
+                f"{path} is a {kind}, and rows are read more than once; save them, and give the "
+                "path of the file"
+            )
         fault = "a folder, not a file" if path.is_dir() else "no such file"
         raise InputError(f"{path}: {fault}; give the path of a file")
     suffixes = [suffix for suffix in map(str.lower, path.suffixes) if suffix not in _PACKED]

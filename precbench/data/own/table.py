@@ -473,6 +473,7 @@ def _dialect(
             skipped += 1
             lines = lines[1:]
         separator = layout.separator or (hint and hint[1]) or _separator(lines, _SEPARATORS[kind])
+        _refuse_several_blanks(path, lines, separator)
         rows = csv.reader(chain(lines, text), delimiter=separator)
         n_blank, header = 0, []  # the blank lines above the column names, and the names
         for header in rows:  # up to the first row with text, which stays in `header`
@@ -498,6 +499,18 @@ def _dialect(
         places = np.flatnonzero(sizes > 0)[1:] - 1  # without the names
         options["skiprows"] = np.flatnonzero(sizes < 0).tolist()
     return header, opened_text, places, options
+
+
+def _refuse_several_blanks(path: Path, lines: Sequence[str], separator: str) -> None:
+    """Refuse columns that are set apart by any number of blanks; two of them hold no value."""
+    filled = [line for line in lines if line.strip()]
+    n_values = {len(row) for row in csv.reader(filled, delimiter=separator)}
+    has_several = any("  " in line.strip() or line.startswith(" ") for line in filled)
+    if separator == " " and has_several and len(n_values) > 1:
+        raise InputError(
+            f"{path}: there are several blanks between values; save the file with one separator, "
+            "such as a comma"
+        )
 
 
 class _ValueLimit:
