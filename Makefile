@@ -73,8 +73,8 @@ test: $(VENV)/.test  ## Run the tests; those that need more packages or real dat
 	$(PYTEST) -m "not measured" --junitxml build/tests.xml
 
 # PRECBENCH_MIRROR names the folder with the real data.
-test-extras: $(VENV)/.dev  ## Run the tests that need real data or more packages than `make test` installs.
-	$(PYTEST) -m "(real_data or extras) and not measured" --junitxml build/tests-extras.xml
+test-extras: $(VENV)/.dev  ## Run the tests that need real data or more packages, and with these those of tables.
+	$(PYTEST) -m "(real_data or extras or frames) and not measured" --junitxml build/tests-extras.xml
 
 other-processor: $(VENV)/.dev  ## Repeat the tests that use a BLAS with the kernels of another processor.
 	OPENBLAS_CORETYPE=Prescott $(PYTEST) -m "not measured" -q \

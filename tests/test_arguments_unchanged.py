@@ -50,6 +50,7 @@ from tests import laws
 from tests.helpers import ROOT, run_in_this_process, succeed
 
 pytestmark = [
+    pytest.mark.frames,
     pytest.mark.filterwarnings("ignore"),  # of small data: the results count here
     pytest.mark.usefixtures("few_members"),
 ]

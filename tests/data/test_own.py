@@ -27,7 +27,10 @@ from precbench.errors import InputError
 from tests.helpers import read_new_rows
 from tests.sentences import mistakes, names, raises, unreadable, warns
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*(filled in|unseen category)")
+pytestmark = [
+    pytest.mark.frames,
+    pytest.mark.filterwarnings("ignore:.*(filled in|unseen category)"),
+]
 
 TABLE = pd.DataFrame({
     "age": [30.0, 40.0, 50.0, 60.0], "city": ["Rome", "Oslo", "Rome", "Bern"],

@@ -26,6 +26,8 @@ from precbench.model.training_rows import TrainingRows
 from tests.helpers import invoke, read_new_rows, succeed
 from tests.sentences import raises, refused, unreadable, warns
 
+pytestmark = pytest.mark.frames
+
 N = 120
 
 
