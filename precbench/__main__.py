@@ -1,5 +1,6 @@
 """The command ``precbench``, and ``python -m precbench``."""
 
+import atexit
 import os
 import signal
 import sys
@@ -80,6 +81,7 @@ def _exit_at_once() -> None:
         from precbench import workers
 
         workers.end()
+        atexit._run_exitfuncs()  # those of joblib, which remove the semaphores of the workers
     os._exit(130)
 
 
