@@ -48,7 +48,7 @@ from precbench.text import count
 
 _FEWEST_ROWS, _MOST_ROWS, _MOST_VALUES = 256, 1 << 16, 1 << 22  # of a block: 32 MiB
 _SPARSE_PARTS = ("data", "indices", "indptr", "shape")
-VERSION = 7  # part of the identity of data; increase when a file gives other arrays
+VERSION = 8  # part of the identity of data; increase when a file gives other arrays
 _LABEL = re.compile("label|target|class|outcome|churn|fraud|^y$", re.IGNORECASE)
 
 
