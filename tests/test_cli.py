@@ -582,7 +582,7 @@ def test_reproduce_says_how_to_bring_what_is_missing(cache, tmp_path):
     assert "kar2015/section-6" not in paper.output
 
 
-def test_reproduce_takes_the_part_that_has_claims(mirror, tmp_path):
+def test_reproduce_takes_the_part_that_has_claims(real_data, tmp_path):
     planned = invoke("reproduce", "letter", "--dry-run", "--jobs", "2", "--out", tmp_path).output
     sentences = dict(line.split(": ", 1) for line in planned.splitlines() if "claim" in line)
     assert "120 trials" in sentences["kar2015/section-6, letter"]  # six solvers, 20 splits

@@ -149,7 +149,7 @@ def test_the_share_of_the_area_is_that_of_orders_by_chance(beta):
 
 
 @pytest.fixture
-def small_survey(mirror, tmp_path, monkeypatch):
+def small_survey(real_data, tmp_path, monkeypatch):
     """Two tasks that have cards, and values of two methods there."""
     of = {task.task: task for task in tasks.read_tasks()}
     monkeypatch.setattr(rank, "read_tasks", lambda: [of["ionosphere"], of["german"]])
