@@ -898,3 +898,62 @@ def test_features_that_no_training_row_had_are_ignored_with_a_count(tmp_path, ca
         X = read_new_rows(new, encoding)
     assert issparse(X) != is_dense
     assert (X.toarray() if issparse(X) else X).tolist() == expected
+
+
+LARGEST_DOUBLE = np.finfo(np.float64).max
+LARGEST_SINGLE = float(np.finfo(np.float32).max)
+NO_QUANTITIES = {  # text, and how a message shows it if otherwise
+    "largest double": ("1.7976931348623157e+308", ""),
+    "largest double with fewer digits": ("1.79769313486e+308", ""),
+    "largest double rounded up": ("1.79769313486232e+308", "inf"),
+    "smallest double": ("-1.7976931348623157e+308", ""),
+    "largest single": ("3.4028234663852886e+38", ""),
+    "largest single with fewer digits": ("3.40282e+38", ""),
+    "smallest single": ("-3.40282347e+38", ""),
+    "power of ten": ("1e200", "1e+200"),
+    "infinity": ("inf", ""),
+    "integer": ("9" * 39, "1e+39"),
+    "with a decimal comma": ("1,79769313486e+308", ""),
+}
+
+
+@pytest.mark.parametrize("case", NO_QUANTITIES)
+def test_a_number_too_large_for_a_quantity_is_refused_with_its_place(tmp_path, case):
+    text, shown = NO_QUANTITIES[case]
+    shown = shown or text
+    mark = "," if "," in text else "."
+    amounts = [f"{i}{mark}5" for i in range(20)]
+    amounts[6] = text
+    table = pd.DataFrame({"x": np.sin(range(20)), "c": amounts, "y": np.arange(20) % 2})
+    path = csv(tmp_path, table.to_csv(index=False, sep=";"))
+    with raises(TableError, f"'c' row 7 {shown!r} missing value") as caught:
+        read_own_file(path, label="y")
+    assert caught.value.remedies == [("drop", "c")]
+    read_own_file(path, label="y", drop=["c"])
+    table.loc[6, "c"] = None
+    path = csv(tmp_path, table.to_csv(index=False, sep=";"))
+    dataset, encoding = read_own_file(path, label="y", missing="median")
+    assert dataset.X[6, 1] == 10.5
+    table.loc[6, "c"] = text
+    new = csv(tmp_path, table.to_csv(index=False, sep=";"), "new.csv")
+    with raises(TableError, f"'c' row 7 {shown!r} missing value"):
+        read_new_rows(new, encoding)
+
+
+@pytest.mark.parametrize("value", [LARGEST_DOUBLE, -LARGEST_DOUBLE, LARGEST_SINGLE, 1e200])
+@pytest.mark.parametrize("suffix", [".npz", ".svm", "sparse.npz"])
+def test_a_number_too_large_for_a_quantity_is_refused_in_files_without_columns(
+    tmp_path, value, suffix
+):
+    X = np.arange(12.0).reshape(4, 3)
+    X[2, 1] = value
+    path = tmp_path / f"rows{suffix}"
+    if suffix == ".svm":
+        rows = [" ".join(f"{j + 1}:{x!r}" for j, x in enumerate(row)) for row in X.tolist()]
+        path.write_text("".join(f"{i % 2} {row}\n" for i, row in enumerate(rows)))
+    elif suffix == ".npz":
+        np.savez(path, X=X, y=np.arange(4) % 2)
+    else:
+        save_npz(path, csr_matrix(X))
+    with raises(InputError, f"row 3 column 2 {value:.3g} too large"):
+        read_own_file(path)

@@ -29,6 +29,9 @@ GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")  # such as 1.234
 CURRENCY = r"(?:[$€£¥₹]|AUD|CAD|CHF|CNY|CZK|DKK|EUR|GBP|INR|JPY|NOK|PLN|SEK|USD)"
 _BLANKS = " \u00a0\u2007\u2009\u202f"
 EXAMPLE = datetime(2024, 5, 31)  # of a date, in messages
+# Programs write the largest number of single or double precision, 3.4e38 or 1.8e308, for "no
+# value", often with fewer digits. No quantity is that large.
+LARGEST_QUANTITY = 3.4e38
 
 
 class Content(NamedTuple):

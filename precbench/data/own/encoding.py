@@ -19,6 +19,7 @@ from precbench.data.formats import Format
 from precbench.data.own.content import (
     CURRENCY,
     EXAMPLE,
+    LARGEST_QUANTITY,
     OTHER_DATE,
     as_numbers,
     check_date_format,
@@ -336,7 +337,7 @@ def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bo
     numbers = content.numbers
     is_no_number = np.isnan(numbers) & present
     if not is_no_number.any():
-        refuse(values, np.isinf(numbers), "is not finite; correct it", where, drop=option is None)
+        _refuse_no_quantity(values, numbers, where, drop=option is None)
         unit = _unit(values, numbers, where) if content.notation else ""
         return Column(name, notation=content.notation, unit=unit)
     if option == "numeric":
@@ -449,10 +450,21 @@ def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float6
     date_text = f"date such as {EXAMPLE.strftime(column.notation or '%Y-%m-%d')}"
     what = f"is not a {date_text if is_dated else 'number'}; correct it"
     refuse(values, np.isnan(numbers) & values.notna().to_numpy(), what, where)
-    refuse(values, np.isinf(numbers), "is not a finite number; correct it", where)
+    _refuse_no_quantity(values, numbers, where)
     if column.notation and not is_dated:
         _unit(values, numbers, where, column.unit)  # called for its error
     return numbers
+
+
+def _refuse_no_quantity(
+    values: pd.Series, numbers: NDArray[np.float64], where: str, *, drop: bool = False
+) -> None:
+    """Refuse infinity, and numbers that are too large for a quantity."""
+    what = (
+        "is too large for a quantity; if it stands for a missing value, leave the cell empty, "
+        "else correct it"
+    )
+    refuse(values, np.abs(numbers) >= LARGEST_QUANTITY, what, where, drop=drop)
 
 
 def _have_thousands(numbers: NDArray[np.float64]) -> bool:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from precbench.data.dataset import Dataset, Dtype, Imputed, Matrix, to_dtype
 from precbench.data.formats import Format
-from precbench.data.own.content import content_of
+from precbench.data.own.content import LARGEST_QUANTITY, content_of
 from precbench.data.own.encoding import Categorical, Encoding, Gaps, Missing
 from precbench.data.own.problems import Problems, TableError, column_of, listed, named_columns
 from precbench.data.own.roles import (
@@ -402,6 +402,7 @@ def _matrix(
     if kind == "npz":
         return read_npz(path, dtype)
     X, y = read_svmlight(path, dtype=dtype)
+    _refuse_no_quantities(path, X)
     if n_features is not None:  # new rows stay sparse: the caller converts them if needed
         return _without_unseen(X, n_features, path), {"y": y}
     if X.shape[1] == 0:
@@ -426,8 +427,6 @@ def _without_unseen(X: Any, n_features: int, path: Path) -> Matrix:
 
 def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, NDArray]]:
     """Return X, dense or joined from its sparse parts, and all arrays of an npz file; check X."""
-    from scipy.sparse import coo_matrix
-
     try:
         arrays = unpack(path, kinds="fiubUS", packed=True)  # numbers and text, also compressed
         for name in arrays.keys() & {"X", *_SPARSE_PARTS}:
@@ -455,12 +454,27 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
         if X.nnz > MOST_ENTRIES:
             raise InputError(f"{path}: X has more than 2**31 - 1 entries; save fewer rows")
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    if not np.isfinite(X if isinstance(X, np.ndarray) else X.data).all():
-        entries = coo_matrix(X)  # with the row and column of each
-        first_wrong = np.argmin(np.isfinite(entries.data))
-        row, column = entries.row[first_wrong] + 1, entries.col[first_wrong] + 1
-        raise InputError(f"{path}: row {row}, column {column}: not a finite number; correct it")
+    _refuse_no_quantities(path, X)
     return X, arrays
+
+
+def _refuse_no_quantities(path: Path, X: Matrix) -> None:
+    """Refuse a matrix with a value that is not finite, or stands for a missing one."""
+    from scipy.sparse import coo_matrix
+
+    values = X if isinstance(X, np.ndarray) else X.data
+    # Without a copy of all values; false for NaN.
+    if not values.size or max(values.max(), -values.min()) < LARGEST_QUANTITY:
+        return
+    entries = coo_matrix(X)
+    first_wrong = np.argmin(np.abs(entries.data) < LARGEST_QUANTITY)
+    row, column = entries.row[first_wrong] + 1, entries.col[first_wrong] + 1
+    value = entries.data[first_wrong]
+    if not np.isfinite(value):
+        fault = "not a finite number; correct it"
+    else:
+        fault = f"{value:.3g} is too large for a quantity; correct it, or leave it out"
+    raise InputError(f"{path}: row {row}, column {column}: {fault}")
 
 
 def _sparse_matrix(path: Path, arrays: dict[str, NDArray], dtype: Dtype) -> Matrix:
