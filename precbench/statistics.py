@@ -7,6 +7,8 @@ bouckaert2004 : Bouckaert, Frank, "Evaluating the replicability of significance 
 demsar2006 : Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7.
 benavoli2016 : Benavoli, Corani, Mangili, "Should we really use post-hoc tests based on
     mean-ranks?", JMLR 17.
+hanley1982 : Hanley, McNeil, "The meaning and use of the area under a receiver operating
+    characteristic (ROC) curve", Radiology 143.
 clopper1934 : Clopper, Pearson, "The use of confidence or fiducial limits", Biometrika 26.
 dolan2002 : Dolan, More, "Benchmarking optimization software with performance profiles", Math.
     Program. 91.
@@ -27,6 +29,7 @@ __all__ = [
     "Interval",
     "PairedTest",
     "Posterior",
+    "auc_interval",
     "bayesian_signed_rank",
     "binomial_interval",
     "cliques",
@@ -101,6 +104,40 @@ def share_interval(values: ArrayLike, test_share: float) -> Interval:
     half = (high - mean) / (mean * (1 - mean))  # of the log odds, by their derivative
     low, high = expit(logit(mean) + np.array([-half, half])).tolist()
     return Interval(mean, min(low, mean), max(high, mean))  # by rounding, an end may pass the mean
+
+
+def auc_interval(values: ArrayLike, test_share: float, n_pos: int, n_neg: int) -> Interval:
+    """Return the mean AUC over splits with an interval within 0 and 1.
+
+    The interval is `share_interval`, and at least that of one AUC of all rows of the file, since
+    no splits of a file know more than its rows. So values that agree by chance, or values of 1,
+    do not look certain.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_splits,)
+        The AUC of each split.
+    test_share : float
+        As for `resampled_interval`.
+    n_pos, n_neg : int
+        Rows of each class in the file.
+    """
+    mean, low, high = share_interval(values, test_share)
+    # An AUC of 0 or 1 has no variance: as if half a row of the rarer class were misplaced.
+    least = 0.5 / min(n_pos, n_neg)
+    auc = min(max(mean, least), 1 - least)
+    # Variance of one AUC (hanley1982, equation 1 with the shares of equation 2)
+    share_of_two_pos = auc / (2 - auc)
+    share_of_two_neg = 2 * auc**2 / (1 + auc)
+    variance = auc * (1 - auc)
+    variance += (n_pos - 1) * (share_of_two_pos - auc**2)
+    variance += (n_neg - 1) * (share_of_two_neg - auc**2)
+    error = np.sqrt(variance / (n_pos * n_neg))
+    half = ndtri(1 - LEVEL / 2) * error / (auc * (1 - auc))  # of the log odds
+    least_low, least_high = expit(logit(auc) + np.array([-half, half])).tolist()
+    # The ends of one split are NaN, which these functions ignore.
+    low, high = np.fmin(low, least_low), np.fmax(high, least_high)
+    return Interval(mean, min(float(low), mean), max(float(high), mean))
 
 
 def resampled_test(first: ArrayLike, second: ArrayLike, test_share: float) -> PairedTest:

@@ -526,6 +526,7 @@ COMPARED = {
     "arrays": {
         "X": MATRICES["float32"],
         "y": LABELS["objects"],
+        "positive": lambda: ["yes"],
         "groups": groups,
         "gain": weights,
     },
@@ -636,6 +637,12 @@ PARAMETERS_OF = {
     "holm": {"p": lambda: np.array([0.5, 0.01, 0.2])},
     "levels": {"values": weights},
     "resampled_interval": {"values": weights},
+    "auc_interval": {
+        "values": lambda: np.array([0.5, 0.25, 0.5]),
+        "test_share": lambda: 0.3,
+        "n_pos": lambda: 5,
+        "n_neg": lambda: 9,
+    },
     "share_interval": {"values": lambda: np.array([0.5, 0.25, 0.5])},
 }
 # Functions of the reference that take names, files or a generator of random numbers

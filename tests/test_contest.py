@@ -3,6 +3,7 @@
 import json
 import re
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import precbench
-from precbench.advice.choice import choice_table, choose_method
+from precbench.advice.choice import Expected, choice_table, choose_method
 from precbench.advice.compare import _name_of, prepare
 from precbench.errors import InputError
 from precbench.experiment.division import divide_rows
@@ -28,7 +29,7 @@ from precbench.solvers import SOLVERS
 from precbench.statistics import binomial_interval, resampled_interval, resampled_test
 from precbench.topk import resolve_k
 from tests.helpers import invoke, succeed
-from tests.sentences import done_already, raises, refused
+from tests.sentences import done_already, raises, refused, warns
 from tests.test_report import ABOUT, measures, trial, write
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
@@ -225,6 +226,26 @@ def test_no_interval_vanishes(chosen, values):
         assert row["low"] < row["high"]
         exact = binomial_interval(values[0], round(n_tested))
         assert (row["low"], row["high"]) == pytest.approx(exact)
+
+
+@pytest.mark.parametrize("values", [[0.8, 0.8001], [0.35, 0.35, 0.3501], [1.0, 0.9999]])
+def test_values_that_nearly_agree_are_not_certain(chosen, values):
+    """Two lists that agree by chance know no more than the rows at their top."""
+    [row] = chosen({LOG: values}).methods.values()
+    n_tested = round(20 / SHARE * (1 - (1 - SHARE) ** len(values)))
+    low, high = binomial_interval(np.mean(values), n_tested)
+    assert (row["low"], row["high"]) == pytest.approx((low, high), abs=0.02)
+
+
+def test_a_statement_on_chance_agrees_with_the_forecast(chosen):
+    choice = chosen({LOG: [0.1, 0.9]})
+    assert "no method is measurably better than chance" in choice.text
+    k, chance = choice.k, choice.by_chance * choice.k
+    for low, is_chance in ((0.0, True), (chance, True), (chance + 1, False)):
+        expected = Expected(rows=100, k=k, hits=10.0, low=low, high=20.0, lift=2.0)
+        text = replace(choice, expected=expected).text
+        assert ("better than chance" in text) is is_chance
+        assert (f"the hits of {LOG} differ too much between these lists" in text) is not is_chance
 
 
 def test_a_simple_method_is_preferred_within_one_standard_error(chosen):
@@ -502,10 +523,12 @@ def test_too_few_positives_are_refused_before_training(work_folder):
 
 
 @pytest.mark.parametrize(("changes", "says"), [
-    ({"y": [0, 1, 2] * 10}, "y 3"), ({"y": [0, 1]}, ""),
+    ({"y": [0, 1, 2] * 10}, "y positive 0, 1, 2"), ({"y": [0, 1]}, ""),
     ({"X": np.full((30, 2), np.nan)}, "NaN missing"), ({"k": 40}, "40 30"),
     ({"groups": [1, 2]}, "groups 30"), ({"groups": [None, *range(29)]}, "groups 1"),
-    ({"y": [np.nan, *[0, 1] * 14, 1]}, "y NaN"),
+    ({"y": [np.nan, *[0, 1] * 14, 1]}, "y 1 missing"),
+    ({"y": [*"ab" * 14, None, "a"]}, "y 29 missing"), ({"y": [1] * 30}, "y every label 1"),
+    ({"y": [[0, 1]] * 15}, "y label"),
     ({"X": pd.DataFrame({"a": ["x"] * 30})}, "'a' 1 'x'"), ({"solvers": "pgd"}, "solvers 'pgd'"),
     ({"n_splits": 0}, "n_splits 1 0"), ({"random_state": np.random.RandomState(0)}, "random_state"),
     ({"n_jobs": 0}, "n_jobs 1 -1 0"), ({"y": "eight"}, "y row 'eight'"),
@@ -518,3 +541,56 @@ def test_what_python_refuses(changes, says):
     rows = {"X": np.arange(60.0).reshape(30, 2), "y": [0, 1] * 15, "k": 2, **changes}
     with raises(InputError, says):
         precbench.compare(rows.pop("X"), rows.pop("y"), **rows)
+
+
+WORDS_OF_LABELS = {  # labels of a negative and of a positive row, and what names the positive
+    "the positive sorts first": ("stayed", "left", "left"),
+    "the positive sorts last": ("no", "yes", "yes"),
+    "numbers": (2, 1, 1),
+    "numbers in text": ("1", "2", "2"),
+    "a word of truth": ("false", "other", "other"),
+    "codes": (10, 20, 20),
+    "halves": (0.5, 1.5, 1.5),
+    "letters": ("b", "g", "b"),
+    "a list": ("left", "stayed", ["left"]),
+    "a list of NumPy": (np.str_("x"), np.str_("a"), np.str_("a")),
+}
+
+
+@pytest.mark.parametrize("case", WORDS_OF_LABELS)
+def test_python_needs_the_name_of_the_positive_label(case):
+    """No word of two is positive by itself, whichever is the greater one."""
+    negative, other, positive = WORDS_OF_LABELS[case]
+    X, y = rows_of()
+    labels = np.where(y > 0, other, negative)
+    is_positive = labels == (positive[0] if isinstance(positive, list) else positive)
+    options = {"k": 20, "solvers": ["logistic-regression"], "n_splits": 2, "n_jobs": 1}
+    with raises(InputError, "y positive"):
+        precbench.compare(X, labels, **options)
+    with raises(InputError, "y positive"):
+        Model.fit(X, labels)
+    named = precbench.compare(X, labels, positive=positive, **options)
+    plain = precbench.compare(X, is_positive.astype(int), **options)
+    assert named.values["mean"].tolist() == plain.values["mean"].tolist()
+    model = Model.fit(X, labels, positive=positive, random_state=0)
+    assert np.array_equal(model.coef, Model.fit(X, is_positive, random_state=0).coef)
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [-1, 1], [False, True], ["0", "1"], [0.0, 1.0]])
+def test_usual_labels_need_no_name(labels):
+    X, y = rows_of()
+    expected = Model.fit(X, y, random_state=0).coef
+    model = Model.fit(X, np.array(labels)[(y > 0).astype(int)], random_state=0)
+    assert np.array_equal(model.coef, expected)
+
+
+def test_several_labels_are_positive_and_others_negative_with_a_warning():
+    X, y = rows_of()
+    labels = np.where(y > 0, "fraud", "no")
+    labels[np.flatnonzero(y > 0)[:9]] = "theft"
+    model = Model.fit(X, labels, positive=["fraud", "theft"], random_state=0)
+    assert np.array_equal(model.coef, Model.fit(X, y, random_state=0).coef)
+    with warns(UserWarning, "theft (9) negative"):
+        Model.fit(X, labels, positive="fraud")
+    with raises(InputError, "no row 'frauds' fraud"):
+        Model.fit(X, labels, positive="frauds")

@@ -8,10 +8,12 @@ import scipy.stats
 from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from sklearn.metrics import roc_auc_score
 
 from precbench.errors import InputError
 from precbench.metrics import interval_at_k
 from precbench.statistics import (
+    auc_interval,
     bayesian_signed_rank,
     binomial_interval,
     cliques,
@@ -221,6 +223,34 @@ def test_the_interval_of_a_share_by_hand():
     np.testing.assert_allclose(wide[1:], 1 / (1 + np.exp(-log_odds)), rtol=1e-12)
     assert share_interval([1.0, 1.0], 0.3) == (1, 1, 1)
     assert np.isnan(share_interval([0.3], 0.3)[1:]).all()
+
+
+@pytest.mark.parametrize(("n_pos", "n_neg"), [(3, 50), (40, 40), (200, 30)])
+def test_the_interval_of_an_auc_is_at_least_that_of_its_rows(n_pos, n_neg):
+    """The error of hanley1982 is that of scores with exponential distributions, here drawn."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([1, -1], [n_pos, n_neg])
+    rate = 0.25  # of positives, so that they score above 1 / (1 + rate) = 80 % of the others
+    scales = np.where(y > 0, 1 / rate, 1.0)
+    aucs = [roc_auc_score(y, rng.exponential(scales)) for _ in range(4000)]
+    mean, low, high = auc_interval([0.8, 0.8], 0.3, n_pos, n_neg)
+    assert mean == 0.8
+    log_odds = np.log([low / (1 - low), high / (1 - high)])
+    error = np.diff(log_odds)[0] / (2 * 1.959964) * 0.8 * 0.2
+    assert error == pytest.approx(np.std(aucs), rel=0.05)
+
+
+def test_the_interval_of_an_auc_is_that_of_splits_where_these_differ():
+    values = [0.6, 0.7, 0.9]
+    assert auc_interval(values, 0.3, 400, 4000) == share_interval(values, 0.3)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, 0.937, 1.0])
+@pytest.mark.parametrize("n_splits", [1, 2, 5])
+def test_no_interval_of_an_auc_vanishes(value, n_splits):
+    mean, low, high = auc_interval([value] * n_splits, 0.3, 21, 99)
+    assert mean == value
+    assert low <= value <= high and high - low > 0.01
 
 
 def test_the_binomial_interval_is_that_of_clopper_and_pearson():

@@ -310,14 +310,18 @@ def _simplest(alike: pd.DataFrame) -> str:
 def _judged(
     values: pd.DataFrame, k: int, n_tested: int, margin: float, by_chance: float
 ) -> pd.DataFrame:
-    # Return the table with a ``verdict`` on each method against the first, the recommended one.
-    # Intervals without width (values are equal on all splits) become those of `n_tested` rows.
+    """Return the table with a ``verdict`` on each method against the first, the recommended one.
+
+    An interval is at least that of `n_tested` rows: values of few splits may agree by chance.
+    """
     values = values.copy()
     values["low"], values["high"] = values["low"].clip(lower=0), values["high"].clip(upper=1)
-    has_width = values["high"] - values["low"] > NO_WIDTH  # false if NaN, as of one split
-    for i in values.index[values["mean"].notna() & ~has_width]:
+    for i in values.index[values["mean"].notna()]:
         mean = min(max(float(values.loc[i, "mean"]), 0.0), 1.0)  # rounding may leave [0, 1]
-        values.loc[i, ["low", "high"]] = binomial_interval(mean, n_tested)
+        low, high = binomial_interval(mean, n_tested)
+        # The ends of one split are NaN, which these functions ignore.
+        values.loc[i, "low"] = np.fmin(values.loc[i, "low"], low)
+        values.loc[i, "high"] = np.fmax(values.loc[i, "high"], high)
     is_constant = values["behind_high"] - values["behind_low"] <= NO_WIDTH  # equal on all splits
     values.loc[is_constant, "behind_low"] -= _RULE_OF_THREE / n_tested
     values.loc[is_constant, "behind_high"] += _RULE_OF_THREE / n_tested
@@ -453,6 +457,9 @@ def _undecided_because(choice: Choice) -> str:
     if choice.splits < 2:
         return "differences between methods cannot be tested on one split"
     if choice.methods[choice.recommended]["low"] <= choice.by_chance:
+        new_list = choice.expected
+        if new_list is not None and new_list.low > choice.by_chance * new_list.k:
+            return f"the hits of {choice.recommended} differ too much between these lists"
         return "no method is measurably better than chance"
     return "another method may find a quarter more hits"  # `_MOST_LOST`, see `_decides`
 

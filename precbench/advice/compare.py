@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
 from scipy.sparse import issparse
-from sklearn.utils import check_X_y
+from sklearn.utils import check_array, check_consistent_length
 
 from precbench.advice.choice import Choice, choice_table, choose_method
 from precbench.advice.importance import Importance
@@ -42,9 +42,15 @@ from precbench.advice.quality import Quality, held_out_lists, importance_of
 from precbench.advice.report import write_report
 from precbench.data import Dataset
 from precbench.data.own.encoding import Categorical, Encoding, Missing
-from precbench.data.own.problems import Problems, listed
+from precbench.data.own.problems import Problems
 from precbench.data.own.read import read_own_file
-from precbench.data.own.roles import number_groups, order_in_time, require_same_rows
+from precbench.data.own.roles import (
+    Label,
+    number_groups,
+    order_in_time,
+    require_same_rows,
+    signs_of_rows,
+)
 from precbench.data.own.suspects import look_for_suspects
 from precbench.data.own.table import is_frame, open_table, table_of
 from precbench.data.splits import RowSplit, rule_for_new_lists
@@ -64,7 +70,7 @@ from precbench.runner import run_plan, to_do
 from precbench.score import final_scores, write_results
 from precbench.solvers import SOLVERS
 from precbench.solvers.rows import canonical, with_short_indices
-from precbench.statistics import share_interval
+from precbench.statistics import auc_interval
 from precbench.store import Store
 from precbench.text import count
 from precbench.topk import HeldOut, TopK, several_k
@@ -286,6 +292,7 @@ def compare(
     y: Any,
     *,
     k: TopK | Sequence[TopK],
+    positive: Label | Sequence[Label] | None = None,
     groups: Any = None,
     time: Any = None,
     categorical: Categorical = "error",
@@ -310,11 +317,13 @@ def compare(
     ----------
     X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
-        Two labels, the greater is the positive class.
+        0 and 1, -1 and 1, truth values, or other labels of which `positive` names the hits.
     k : int, float or str, or a list of these
         Length of the top of the list to score: a count of rows, a fraction of the positives such as
         0.25, or of the rows such as ``"1 %"``. Held-out lists have up to 30 % of the rows: a count
         becomes a share there. Of several k the first decides; ``choice.length`` has all.
+    positive : str or number, or a list of these, optional
+        The labels of the positive class; not needed for 0 and 1, or -1 and 1.
     groups : array-like of shape (n_samples,), optional
         Rows with the same value stay together.
     time : array-like of shape (n_samples,), optional
@@ -378,7 +387,7 @@ def compare(
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or (n_jobs < 1 and n_jobs != -1)):
         raise InputError(f"n_jobs must be at least 1, or -1 for all cores, found {n_jobs!r}")
     require_same_rows(X, y=y, groups=groups, time=time, gain=gain)
-    dataset, encoding = _rows(X, y, categorical, missing, groups, time)
+    dataset, encoding = _rows(X, y, positive, categorical, missing, groups, time)
     worth, amounts = _worth(gain, cost, len(dataset.y))
     list_rows = list_rows and int(list_rows)  # from an integer of NumPy; None stays None
     contest = prepare(
@@ -528,7 +537,13 @@ class Comparison(Choice):
 
 
 def _rows(
-    X: Any, y: Any, categorical: Categorical, missing: Missing, groups: Any, time: Any
+    X: Any,
+    y: Any,
+    positive: Label | Sequence[Label] | None,
+    categorical: Categorical,
+    missing: Missing,
+    groups: Any,
+    time: Any,
 ) -> tuple[Dataset, Encoding | None]:
     # Return a data set of these rows and labels, and the encoding learnt from a frame, else None.
     encoding, imputed = None, None  # imputed: the values that were filled in
@@ -537,26 +552,23 @@ def _rows(
         encoding = Encoding.learn(table, categorical=categorical, missing=missing)
         X = encoding.encode(table.frame, "X")
         imputed = encoding.imputed(table.frame, missing)
+    signs = signs_of_rows(y, positive)
     try:
-        X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64)
+        X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X")
+        check_consistent_length(X, signs)
     except ValueError as error:
         first_line = f"{error}".partition("\n")[0].rstrip(".")
         advice = {
             "Input X contains NaN": "; give a DataFrame, and how to fill missing values (missing)",
-            "Input y contains NaN": "; leave rows without a label out, and rank them by the model",
         }.get(first_line, "; give a matrix of finite numbers and one label per row")
         raise InputError(f"X or y cannot be used: {first_line}{advice}") from error
-    labels = np.unique(y)
-    if len(labels) != 2:
-        raise InputError(f"y must have two labels, found {len(labels)}: {listed(labels)}")
-    signs = np.where(y == labels[1], 1.0, -1.0)
     if encoding is not None:
         names, problems = [column.name for column in encoding.columns], Problems("X")
         look_for_suspects(table, names, signs, problems, numeric=names)  # numeric: leaks only
         for leak in problems.errors:
             warnings.warn(f"{leak}", stacklevel=3)  # names the line that calls `compare`
     columns = {  # those that are given
-        name: pd.Series(_plain(values, len(y), name), name=name)
+        name: pd.Series(_plain(values, len(signs), name), name=name)
         for name, values in (("groups", groups), ("time", time))
         if values is not None
     }
@@ -640,7 +652,10 @@ def _quality(contest: Contest, run: Run, choice: Choice, k: TopK, length: Length
     method, protocol = choice.methods[choice.recommended], contest.experiment.protocol
     final = final_values(run.results)
     aucs = final["value"][final["solver"].eq(choice.recommended) & final["metric"].eq("auc")]
-    auc, *auc_ends = share_interval(aucs.dropna().to_numpy(), run.test_shares[_NAME])
+    n_pos, n_rows = run.data[_NAME].positives, run.data[_NAME].rows
+    auc, *auc_ends = auc_interval(
+        aucs.dropna().to_numpy(), run.test_shares[_NAME], n_pos, n_rows - n_pos
+    )
     return Quality(
         split="time" if protocol.split == "time" else "random",
         splits=choice.splits,

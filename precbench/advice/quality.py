@@ -16,7 +16,12 @@ from precbench.data.splits import RowSplit, rule_for_new_lists, split_rows
 from precbench.errors import InputError
 from precbench.metrics import auc, precision_at_k
 from precbench.model.model import Model
-from precbench.statistics import NO_WIDTH, binomial_interval, share_interval
+from precbench.statistics import (
+    auc_interval,
+    binomial_interval,
+    distinct_rows,
+    share_interval,
+)
 from precbench.strict_json import Count, Fields, Number, checked
 from precbench.topk import HeldOut, TopK, resolve_k
 
@@ -103,12 +108,18 @@ def held_out_quality(
     n_rows = round(np.mean([len(held.y) for held in lists]))
     precisions = [precision_at_k(held.y, held.scores, top) for held in lists]
     precision, low, high = share_interval(precisions, share)
-    if not high - low > NO_WIDTH:  # NaN of one split, or equal values: interval of one list
-        low, high = binomial_interval(min(precision, 1.0), resolve_k(top, n_pos, n_rows))
-    mean_auc, *auc_ends = share_interval([auc(held.y, held.scores) for held in lists], share)
+    # At least the interval of as many rows as were at the top of a list: values of few splits may
+    # agree by chance. The ends of one split are NaN, which these functions ignore.
+    k_held = resolve_k(top, n_pos, n_rows)
+    n_tested = k_held if len(lists) == 1 else round(distinct_rows(len(lists), k_held, share))
+    least_low, least_high = binomial_interval(min(precision, 1.0), n_tested)
+    low, high = np.fmin(low, least_low), np.fmax(high, least_high)
+    aucs = [auc(held.y, held.scores) for held in lists]
+    all_pos = int(np.count_nonzero(dataset.y > 0))
+    mean_auc, *auc_ends = auc_interval(aucs, share, all_pos, len(dataset.y) - all_pos)
     quality = Quality(
         precision_at_k=precision,
-        precision_at_k_interval=[low, high],
+        precision_at_k_interval=[float(low), float(high)],
         auc=mean_auc,
         auc_interval=auc_ends if len(lists) > 1 else None,
         split="random" if dataset.time is None else "time",

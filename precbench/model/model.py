@@ -18,7 +18,7 @@ from sklearn.utils import check_array
 
 from precbench.data.dataset import Imputed
 from precbench.data.own.encoding import Categorical, Column, Encoding, Gaps, Missing
-from precbench.data.own.roles import require_same_rows
+from precbench.data.own.roles import Label, require_same_rows, signs_of_rows
 from precbench.data.own.table import is_frame, table_of
 from precbench.data.preprocess import ROWS_AT_ONCE, Scaler, Scaling
 from precbench.errors import InputError, did_you_mean, nearest_or_all
@@ -145,6 +145,7 @@ class Model:
         y: Any,
         solver: str = "sgd-avg",
         *,
+        positive: Label | Sequence[Label] | None = None,
         scaling: Scaling = "none",
         encoding: Encoding | None = None,
         categorical: Categorical = "error",
@@ -162,9 +163,11 @@ class Model:
             ``precbench fit`` does from a file: dates are converted to days, and the model scores
             frames and files by the names of their columns.
         y : array-like of shape (n_samples,)
-            Two labels, the greater is the positive class.
+            0 and 1, -1 and 1, truth values, or other labels of which `positive` names the hits.
         solver : str, default="sgd-avg"
             Name in the registry.
+        positive : str or number, or a list of these, optional
+            The labels of the positive class; not needed for 0 and 1, or -1 and 1.
         scaling : {"standardise", "unit", "unit-norm", "standardise-unit-norm", "none"}
             See `precbench.data.preprocess.Scaler`; default "none".
         encoding : Encoding, optional
@@ -188,6 +191,7 @@ class Model:
             If the solver does not accept X, y or a parameter, or the weights overflow.
         """
         require_same_rows(X, y=y, sample_weight=sample_weight)
+        y = signs_of_rows(y, positive)
         unfitted = make_solver(solver, params)
         if encoding is None and is_frame(X):
             table = table_of(X, "X")

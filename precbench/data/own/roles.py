@@ -66,6 +66,28 @@ def signs(
     return np.where(np.isin(codes, negatives), -1.0, 1.0)
 
 
+def signs_of_rows(y: Any, positive: Label | Sequence[Label] | None = None) -> NDArray[np.float64]:
+    """Return the labels of rows in memory as -1 and +1, by the rules for a column of a file.
+
+    Neither of two words is positive by itself: "stayed" is greater than "left".
+    """
+    from sklearn.utils import column_or_1d
+
+    try:
+        labels = pd.Series(column_or_1d(y), name="y")
+    except ValueError as error:
+        raise InputError(
+            f"y cannot be used: {str(error).rstrip('.')}; give a label a row"
+        ) from error
+    is_missing = labels.isna()
+    if is_missing.any():
+        raise InputError(
+            f"y, row {is_missing.argmax() + 1}: the label is missing; leave such rows out, and "
+            "rank them by the model"
+        )
+    return signs(labels, "y", positive)
+
+
 def check_labels(
     labels: Sequence[object],
     where: str,
