@@ -19,6 +19,8 @@ def main() -> None:
     signal.signal(signal.SIGALRM, _interrupt)  # the alarm repeats an interrupt without effect
     sys.unraisablehook = _interrupt_again  # repeats a KeyboardInterrupt that Python has dropped
     _drop_empty_variables()
+    # Figures go to files; the backend of a notebook may be missing here, or need a display.
+    os.environ["MPLBACKEND"] = "agg"
     from precbench import workers  # after the handlers are set, because the import takes time
 
     try:

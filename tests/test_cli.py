@@ -783,6 +783,17 @@ def test_an_empty_environment_variable_is_none(work_folder, name, value):
     assert "auc" in done.stdout
 
 
+@pytest.mark.parametrize("backend", ["module://matplotlib_inline.backend", "tkagg", "none", ""])
+def test_figures_need_no_backend_of_a_notebook_or_a_screen(work_folder, backend):
+    draw = "from matplotlib import pyplot\npyplot.figure().savefig('figure.png')\n"
+    done = subprocess.run(
+        [sys.executable, "-c", LISTING + draw],
+        env=os.environ | {"MPLBACKEND": backend}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert Path("figure.png").stat().st_size > 0
+
+
 @pytest.mark.parametrize("text", [
     ROWS.replace(",", "  ").replace("10  ", "10 "), ROWS.replace(",", " ").replace("7 ", "7   "),
     " " + ROWS.replace(",", " ").replace("\n", "\n   "),
