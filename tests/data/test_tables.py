@@ -17,7 +17,8 @@ from sklearn.metrics import roc_auc_score
 
 import precbench
 from precbench import Model
-from precbench.data.own.content import as_numbers, content_of
+from precbench.data.own import content
+from precbench.data.own.content import PANDAS_IS_EXACT, as_numbers, content_of
 from precbench.data.own.profile import profile_table
 from precbench.data.own.read import read_new_blocks, read_own_file
 from precbench.data.own.roles import canonical
@@ -645,7 +646,7 @@ TEXTS = {
     "two-digit years": (text(x=[f"{1 + i % 28:02}.05.24" for i in range(N_ROWS)]), "'x' date"),
     "an error of Excel": (text(x=["#DIV/0!", *ROWS["x"][1:]]), "'x' 1 '#DIV/0!'"),
     "infinity": (text(x=["inf", *ROWS["x"][1:]]), "'x' 1 'inf'"),
-    "a nul": (CSV.replace("0.", "0\0.", 1), "'x' 1"),
+    "a nul": (CSV.replace("0.", "0\0.", 1), "'x' 1" if PANDAS_IS_EXACT else "NUL"),
     "shift-jis": (text(x=np.resize(["東京", "大阪"], N_ROWS)).encode("shift-jis"), "encoding"),
     "a page": ("<html><table><tr><td>x</td></tr></table></html>\n", "rows"),
     **{f"{mark} or nothing": (text(y=np.resize([mark, None], N_ROWS)), f"2 0 blank {mark},")
@@ -992,3 +993,21 @@ def test_dates_of_two_parts_in_files_with_types(rows, case):
             if kind == "text" and form is not None:
                 read_own_file(source, label="y", time="when", date_format=form)
                 read_own_file(source, label="y", date_format=form)
+
+
+NUMBERS_AS_TEXT = [
+    "-100000000000000009", "123456789012345678", "0.1234567890123456789", " 12 ", "1e5", "1.", ".5",
+    "1E-400", "1e400", "-inf", "1_0", "0x10", "٣", "0\0.5", "+7", "1 2", "", "nan", "--1", "1e",
+]  # fmt: skip
+
+
+def test_text_is_the_nearest_number_with_any_pandas(monkeypatch):
+    """Before 3.1, pandas takes the first three for neighbours, and 1e400 for a gap."""
+    values = pd.Series(NUMBERS_AS_TEXT, dtype=object)
+    monkeypatch.setattr(content, "PANDAS_IS_EXACT", False)
+    numbers = content.as_numbers(values)
+    nearest = [-100000000000000009.0, 123456789012345678.0, 0.1234567890123456789]
+    assert numbers[:3].tolist() == nearest
+    if PANDAS_IS_EXACT:
+        monkeypatch.setattr(content, "PANDAS_IS_EXACT", True)
+        assert np.array_equal(numbers, content.as_numbers(values), equal_nan=True)

@@ -28,6 +28,11 @@ _TIMES = ("", " %H:%M", " %H:%M:%S")
 GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")  # such as 1.234
 CURRENCY = r"(?:[$€£¥₹]|AUD|CAD|CHF|CNY|CZK|DKK|EUR|GBP|INR|JPY|NOK|PLN|SEK|USD)"
 _BLANKS = " \u00a0\u2007\u2009\u202f"
+# Earlier versions of pandas take some texts for a neighbour of the nearest double.
+PANDAS_IS_EXACT = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
+_NUMBER = re.compile(
+    r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)\s*", re.ASCII | re.IGNORECASE
+)
 EXAMPLE = datetime(2024, 5, 31)  # of a date, in messages
 # Programs write the largest number of single or double precision, 3.4e38 or 1.8e308, for "no
 # value", often with fewer digits. No quantity is that large.
@@ -124,11 +129,21 @@ def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.floa
         codes, distinct = pd.factorize(values.astype(object))
         # The code of a missing value, -1, takes the NaN at the end.
         return np.array([*(_amount(value, decimal) for value in distinct), np.nan])[codes]
+    if not PANDAS_IS_EXACT and not pd.api.types.is_numeric_dtype(values.dtype):
+        codes, distinct = pd.factorize(values.astype(object))
+        return np.array([*map(_nearest_number, distinct), np.nan])[codes]
     try:
         numbers = pd.to_numeric(values, errors="coerce")
     except OverflowError:  # an integer above all floats; its text reads as infinite
         numbers = pd.to_numeric(values.astype(str), errors="coerce")
     return _read_only(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _nearest_number(value: object) -> float:
+    """Return the double that is nearest to a number or to its text; NaN for other text."""
+    if isinstance(value, int | float):
+        return float(value)
+    return float(str(value)) if _NUMBER.fullmatch(str(value)) else np.nan
 
 
 def _read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:

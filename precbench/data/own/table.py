@@ -21,6 +21,7 @@ import pandas as pd
 from precbench.data.formats import SUFFIXES, Format, find_format, opened
 from precbench.data.own.content import (
     GROUPED,
+    PANDAS_IS_EXACT,
     Content,
     as_numbers,
     check_date_format,
@@ -487,7 +488,7 @@ def _dialect(
     options: dict[str, Any] = {
         "sep": separator, "header": 0, "names": header, "index_col": False, "low_memory": False,
     }  # fmt: skip
-    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # later versions are always exact
+    if not PANDAS_IS_EXACT:
         options["float_precision"] = "round_trip"
     opened_text = partial(_text_below, path, encoding, skipped + n_blank)
     places = None
@@ -557,6 +558,8 @@ def _scan(path: Path, layout: Layout) -> tuple[str, bool, bytes]:
             head = chunk[:4].decode("latin-1") if stream.tell() == len(chunk) else ""
             if wide := [name for first, name in _WIDE.items() if re.match(first, head)]:
                 return layout.encoding or wide[0], True, b""  # the rows are not looked at
+            if b"\0" in chunk and not PANDAS_IS_EXACT:  # earlier versions read 1\0.5 as 1
+                raise InputError(f"{path}: the file holds a NUL character; get the file again")
             # Line ends are held back until text follows, as blank lines at the end do not count.
             filled = (held_back + chunk).rstrip(b"\r\n \t")
             held_back = (held_back + chunk)[len(filled) :]
