@@ -5,7 +5,7 @@ from collections.abc import Collection
 from rich.console import Console
 
 from precbench.data import find_card
-from precbench.data.cards.fetch import info
+from precbench.data.cards.fetch import download_limit, info
 from precbench.experiment import Experiment, Trial
 from precbench.experiment.plan import Plan
 from precbench.experiment.sections import NamedData, StreamedCard
@@ -21,8 +21,9 @@ def to_fetch(part: Experiment) -> dict[str, int]:
         if isinstance(entry, NamedData | StreamedCard):  # a data set with a card
             card = find_card(getattr(entry, "card", entry.name))  # a NamedData is named as its card
             missing = {file.name for file in info(card.name) if file.status == "missing"}
-            if limits := [f.limit for f in card.files if f.name in missing and f.urls]:
-                sizes[entry.name] = sum(limits)  # files without urls cannot be downloaded
+            size = download_limit([file for file in card.files if file.name in missing])
+            if size > 0:  # files without an address cannot be downloaded
+                sizes[entry.name] = size
     return sizes
 
 

@@ -110,7 +110,7 @@ def test_a_wrong_checksum_is_reported(cache, folder):
         fetch(make_card(), folder.parent)
     for content in (TEXT, TEXT[::-1]):
         assert hashlib.sha256(content).hexdigest() in str(caught.value)
-    names(str(caught.value), f"{folder}/toy.svm.bz2")
+    names(str(caught.value), f"{folder}/toy.svm .gz, .bz2, .xz")
 
 
 @pytest.mark.promise("R16")
@@ -311,7 +311,7 @@ def test_a_linear_function_sees_its_share_of_the_signal(non_linear, correlation)
 
 
 def test_missing_data_are_an_error_unless_a_stand_in_is_allowed(monkeypatch):
-    monkeypatch.setattr("precbench.data.cards.fetch.TIMEOUTS", (0.5, 0.5))
+    monkeypatch.setattr("precbench.data.cards.download.CONNECT_SECONDS", 0.5)
     with raises(DataUnavailableError, "Features.txt Info.txt"):
         load_dataset("kdd08")
     with raises(InputError, "on_missing"):

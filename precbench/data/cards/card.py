@@ -21,9 +21,43 @@ Sha256 = Annotated[str, matching(r"[0-9a-f]{64}", "should be 64 lower-case hexad
 Md5 = Annotated[str, matching(r"[0-9a-f]{32}", "should be 32 lower-case hexadecimal digits")]
 
 
-class File(Section):  # of a data set
+Packing = Literal["gz", "bz2", "xz", "zip", "tar.gz"]
+
+
+class Archive(Section):
+    """A place where a file of a card is published in packed form."""
+
+    url: Address
+    packing: Packing
+    member: str | None = None  # of a zip or tar.gz: the path of the file in it
+    sha256: Sha256 | None = None  # of the archive
+    md5: Md5 | None = None
+    max_bytes: PositiveInt  # of the archive
+    # A member of a tar.gz is read after all those before it.
+    max_unpacked_bytes: PositiveInt | None = None
+
+    @model_validator(mode="after")
+    def _fits_its_packing(self) -> Self:
+        if self.packing in ("zip", "tar.gz") and self.member is None:
+            refuse([(("member",), f"is missing: which file of the {self.packing}")])
+        if self.packing not in ("zip", "tar.gz") and self.member is not None:
+            refuse([(("member",), f"has no meaning for {self.packing}: it holds one file")])
+        if (self.packing == "tar.gz") != (self.max_unpacked_bytes is not None):
+            refuse([(("max_unpacked_bytes",), "is for tar.gz, which needs it")])
+        return self
+
+    @property
+    def name(self) -> str:
+        """The name of the archive, which is the end of its address."""
+        return self.url.rsplit("/", 1)[-1]
+
+
+class File(Section):
+    """A file of a data set; size and checksums are those of the file when it is unpacked."""
+
     name: PlainName
-    urls: Items[Address] = ()  # in the order to try
+    urls: Items[Address] = ()  # of the file as it is, in the order to try
+    archives: Items[Archive] = ()  # tried after `urls`, in this order
     sha256: Sha256 | None = None
     md5: Md5 | None = None
     bytes: PositiveInt | None = None

@@ -1,29 +1,30 @@
 """Files of a card: fetched from a mirror or the web, kept in the cache, and cleaned away.
 
-A file enters the cache only if its size and its published checksum are right. Files without a
-published checksum must parse to the sizes on the card.
+A file is what it holds, not how it was packed: a source may have it as it is, compressed, or in an
+archive. It enters the cache, unpacked, only if its size and its published checksum are right. Files
+without a published checksum must parse to the sizes on the card.
 """
 
 import hashlib
 import os
-import re
 import shutil
-import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urljoin
 
-from precbench.data.cards.card import Card, File
+from precbench.data.cards.card import Archive, Card, File, Packing
+from precbench.data.cards.download import NotServedError, UnreachableError, download, is_safe
 from precbench.data.cards.parsers import parse
 from precbench.data.cards.registry import find_card
+from precbench.data.cards.unpack import unpack
 from precbench.errors import DataUnavailableError, InputError
 from precbench.files import is_full, temporary, writing
 from precbench.locations import cache_folder
 
-TIMEOUTS = (10.0, 60.0)  # seconds to connect, and between two packets
-_SAFE = r"https://|http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/|$)"
+# A folder may have a file compressed, with one of these added to its name.
+_COMPRESSED: tuple[Packing, ...] = ("gz", "bz2", "xz")
 
 
 @dataclass(frozen=True)
@@ -38,46 +39,83 @@ class FileReport:
     bytes: int | None = None
 
 
+@dataclass(frozen=True)
+class _Source:
+    """A place that may have a file of a card, as it is or packed."""
+
+    address: str  # a path, or https://
+    packing: Packing | None = None
+    archive: Archive | None = None  # what the card says of the packed file
+
+    @property
+    def server(self) -> str | None:
+        is_remote = self.address.startswith(("https://", "http://"))
+        return self.address.split("/")[2] if is_remote else None
+
+
 class _SourceError(InputError):
-    """A source that does not give a file; the next source is tried."""
+    """A source that does not give a file."""
 
 
 def fetch(card: Card, mirror: str | os.PathLike[str] | None = None) -> tuple[FileReport, ...]:
     """Fetch missing and damaged files of a card into the cache; return a report on each file.
 
     A mirror (default ``$PRECBENCH_MIRROR``) is a folder or an address with
-    ``<folder of the card>/<file name>``, plain or compressed as ``.bz2``.
+    ``<folder of the card>/<file name>``. There the file may also be compressed, with ``.gz``,
+    ``.bz2`` or ``.xz`` after its name, or be a member of the archive that the card names.
     """
-    return tuple(_fetch_file(card, file, mirror) for file in card.files)
-
-
-def _fetch_file(card: Card, file: File, mirror: str | os.PathLike[str] | None) -> FileReport:
-    """Fetch a file from the first source that works, unless cached; return the report on it."""
-    report = _inspect(card, file)
-    if report.status not in ("missing", "damaged"):
-        return report  # the file is in the cache
-    failures = [] if report.status == "missing" else [f"{report.path}: {_fault(file, report.path)}"]
-    # `name` is the file's name at the address, where it may end with .bz2.
-    for address, name in _sources(card, file, _mirror_address(mirror)):
-        try:
-            _accept_all(card, [(address, name)])  # into the cache, if the card matches
-            return _inspect(card, file)
-        except _SourceError as reason:
-            failures.append(str(reason))
-    raise DataUnavailableError(
-        f"{card.title}: {file.name} cannot be obtained: "
-        f"{'; '.join(failures) or 'the card has no address'}; to add the files yourself, run "
-        f"precbench data add {card.name} FILES, where FILES are {_file_names(card)}"
-    )
+    reports = tuple(_inspect(card, file) for file in card.files)
+    to_fetch = [
+        file
+        for file, report in zip(card.files, reports, strict=True)
+        if report.status in ("missing", "damaged")
+    ]
+    if not to_fetch:
+        return reports
+    root = _mirror_address(mirror)
+    unverified: dict[str, Path] = {}  # by the name of the file
+    with _receiving(card) as place:
+        for file in to_fetch:
+            path = _obtain_somewhere(card, file, root, place)
+            if file.checksum:  # stays in the cache, even if a later file cannot be had
+                path.replace(_cached(card, file))
+            else:
+                unverified[file.name] = path
+        _accept(card, unverified)
+    return tuple(_inspect(card, file) for file in card.files)
 
 
 def add_files(name: str, paths: Iterable[str | os.PathLike[str]]) -> tuple[FileReport, ...]:
-    """Copy the user's files, named as on the card, to the cache (all or none); return `info`."""
+    """Copy the user's files, named as on the card, to the cache (all or none); return `info`.
+
+    They may be packed, as those of a mirror.
+    """
     card = find_card(name)
     if not card.files:
         raise InputError(f"{name} is generated and has no files; use {name} without adding files")
-    _accept_all(card, [(os.fspath(path), Path(path).name) for path in paths])
+    with _receiving(card) as place:
+        new: dict[str, Path] = {}
+        for path in map(Path, paths):
+            for file, source in _recognise(card, path):
+                new[file.name] = _obtain(file, source, place)
+        _accept(card, new)
     return info(name)
+
+
+def _recognise(card: Card, path: Path) -> list[tuple[File, _Source]]:
+    """Return the files of a card that a user's file holds, by its name."""
+    held = [
+        (file, source)
+        for file in card.files
+        for source in _sources_in(str(path.parent), file)
+        if Path(source.address) == path
+    ]
+    if not held:
+        raise _SourceError(
+            f"{path} cannot be used: {path.name} is not a file of {card.name}; give "
+            f"{_file_names(card)}"
+        )
+    return held
 
 
 def info(name: str) -> tuple[FileReport, ...]:
@@ -88,12 +126,20 @@ def info(name: str) -> tuple[FileReport, ...]:
 
 def _inspect(card: Card, file: File) -> FileReport:
     """Check the size and, if published, the checksum of a file in the cache; report on it."""
-    path = cache_folder() / "files" / card.folder / file.name
+    path = _cached(card, file)
     if not path.is_file():
         return FileReport(file.name, "missing", path, file.checksum)
     # "as added": no checksum is published, but the size is right.
     status: Any = "damaged" if _fault(file, path) else "verified" if file.checksum else "as added"
     return FileReport(file.name, status, path, file.checksum, _digest(path), path.stat().st_size)
+
+
+def _folder(card: Card) -> Path:
+    return cache_folder() / "files" / card.folder
+
+
+def _cached(card: Card, file: File) -> Path:
+    return _folder(card) / file.name
 
 
 def _digest(path: Path, algorithm: str = "sha256") -> str:
@@ -103,26 +149,61 @@ def _digest(path: Path, algorithm: str = "sha256") -> str:
 
 def _fault(file: File, path: Path) -> str:
     """Describe what is wrong with the size or checksum of a file; return "" if nothing is."""
-    size, algorithm = path.stat().st_size, "sha256" if file.sha256 else "md5"
+    size = path.stat().st_size
     if size > file.limit or size < (file.bytes or 0):  # `limit` is `bytes`, else `max_bytes`
         return (
             f"the file has {size:,} bytes, and the card says "
             f"{'' if file.bytes else 'at most '}{file.limit:,}"
         )
-    if file.checksum is None or (actual := _digest(path, algorithm)) == file.checksum:
-        return ""  # the checksum is not published, or is right
-    return f"the checksum is wrong: found {algorithm} {actual}, expected {file.checksum}"
+    return _wrong_checksum(file, path)
+
+
+def _wrong_checksum(expected: File | Archive, path: Path) -> str:
+    """Describe a checksum that differs from the published one; return "" if none does."""
+    for algorithm, checksum in (("sha256", expected.sha256), ("md5", expected.md5)):
+        if checksum is not None:
+            actual = _digest(path, algorithm)
+            if actual == checksum:
+                return ""
+            return f"the checksum is wrong: found {algorithm} {actual}, expected {checksum}"
+    return ""  # none is published
 
 
 def _file_names(card: Card) -> str:
     return " and ".join(file.name for file in card.files)
 
 
-def _sources(card: Card, file: File, mirror: str) -> list[tuple[str, str]]:
-    """Return (address, name of the file there) of each source: the mirror, then the card's."""
-    names = (file.name, f"{file.name}.bz2") if mirror else ()
-    mirrored = [(f"{mirror}/{card.folder}/{name}", name) for name in names]
-    return mirrored + [(address, file.name) for address in file.urls]
+# --- sources ---
+
+
+def _sources_in(folder: str, file: File) -> list[_Source]:
+    """Return what a folder, of this machine or a mirror, may have: the file or a packed one."""
+    path = f"{folder}/{file.name}"
+    sources = [_Source(path)]
+    sources += [_Source(f"{path}.{packing}", packing) for packing in _COMPRESSED]
+    sources += [
+        _Source(f"{folder}/{archive.name}", archive.packing, archive)
+        for archive in file.archives
+        if archive.member is not None
+    ]
+    return sources
+
+
+def _published_sources(file: File) -> list[_Source]:
+    sources = [_Source(address) for address in file.urls]
+    sources += [_Source(archive.url, archive.packing, archive) for archive in file.archives]
+    return sources
+
+
+def download_limit(files: Iterable[File]) -> int:
+    """Return the most bytes that files take as downloads; 0 if they have no address."""
+    limits: dict[str, int] = {}  # by address, as an archive may hold several files
+    for file in files:
+        if file.urls:
+            limits[file.urls[0]] = file.limit
+        elif file.archives:
+            limits[file.archives[0].url] = file.archives[0].max_bytes
+    return sum(limits.values())
 
 
 def _mirror_address(mirror: str | os.PathLike[str] | None) -> str:
@@ -130,7 +211,7 @@ def _mirror_address(mirror: str | os.PathLike[str] | None) -> str:
     text = os.fspath(mirror) if mirror is not None else os.environ.get("PRECBENCH_MIRROR", "")
     if "://" not in text:
         return text and str(Path(text).expanduser())  # a folder; "" if no mirror
-    if not _is_safe(text):
+    if not is_safe(text):
         raise InputError(
             f"the mirror {text!r} must be a folder, or an address with https:// (http:// only on "
             "this machine)"
@@ -138,78 +219,116 @@ def _mirror_address(mirror: str | os.PathLike[str] | None) -> str:
     return text.rstrip("/")
 
 
-def _is_safe(address: str) -> bool:
-    return re.match(_SAFE, address, re.IGNORECASE) is not None  # https, or this machine
+def _obtain_somewhere(card: Card, file: File, mirror: str, place: Path) -> Path:
+    """Write a file to the folder `place`, from the first source that has it; return its path."""
+    sources = _sources_in(f"{mirror}/{card.folder}", file) if mirror else []
+    sources += _published_sources(file)
+    failures = []
+    if (cached := _cached(card, file)).is_file():
+        failures.append(f"{cached}: {_fault(file, cached)}")
+    unreachable: set[str | None] = set()
+    absent: list[str] = []  # packings that a mirror could have, and has not
+    for source in sources:
+        if source.server in unreachable:
+            continue
+        try:
+            return _obtain(file, source, place)
+        except _SourceError as error:
+            cause = error.__cause__
+            is_optional = source.packing is not None and source.archive is None
+            if is_optional and isinstance(cause, FileNotFoundError | NotServedError):
+                absent.append(f".{source.packing}")
+            else:
+                failures.append(str(error))
+            if isinstance(cause, UnreachableError):
+                unreachable.add(source.server)
+    if absent:
+        failures.append(f"the mirror has no {file.name} with {', '.join(absent)} either")
+    raise DataUnavailableError(
+        f"{card.title}: {file.name} cannot be obtained: "
+        f"{'; '.join(failures) or 'the card has no address'}; to add the files yourself, run "
+        f"precbench data add {card.name} FILES, where FILES are {_file_names(card)}"
+    )
 
 
-def _accept_all(card: Card, sources: Iterable[tuple[str, str]]) -> None:
-    # Move files into the cache if all of them match the card, else raise an error. A source is the
-    # address or path of a file, and the file's name there.
-    folder, accepted = cache_folder() / "files" / card.folder, dict[str, Path]()  # files by name
-    advice = "name another folder in PRECBENCH_CACHE"  # if `folder` cannot be written
-    with writing(folder, advice), temporary(folder / "new") as place:
-        place.mkdir(parents=True)
-        for address, name in sources:
-            try:
-                path = _obtain(card, address, place / name)
-            except Exception as error:  # a damaged file or answer has many ways to fail
-                if isinstance(error, OSError) and is_full(error):
-                    raise  # another source would not help
-                reason = "no such file" if isinstance(error, FileNotFoundError) else error
-                raise _SourceError(f"{address} cannot be used: {reason}") from error
-            accepted[path.name] = path
-        # If a checksum is missing, the files, once all are there, must parse to the card's sizes.
-        paths = [accepted.get(file.name, folder / file.name) for file in card.files]
-        if not all(file.checksum for file in card.files) and all(map(Path.is_file, paths)):
-            try:
-                parse(card, paths)
-            except InputError as error:  # the text names files in the temporary folder
-                raise InputError(str(error).replace(f"{place}/", "")) from error
-        for name, path in accepted.items():
-            path.replace(folder / name)
+def _obtain(file: File, source: _Source, place: Path) -> Path:
+    """Write a file to the folder `place`, unpacked, and check it; return its path."""
+    path = place / file.name
+    try:
+        if source.packing is not None:
+            archive = _archive(file, source, place)
+            member, stream_limit = None, None
+            if source.archive is not None:
+                member = source.archive.member
+                stream_limit = source.archive.max_unpacked_bytes
+            unpack(
+                archive,
+                source.packing,
+                path,
+                file.limit,
+                member=member,
+                stream_limit=stream_limit,
+            )
+        elif source.server is not None:
+            download(source.address, path, file.limit)
+        else:
+            shutil.copyfile(source.address, path)
+        if fault := _fault(file, path):
+            raise InputError(fault)
+    except Exception as error:  # a damaged file or answer has many ways to fail
+        if isinstance(error, OSError) and is_full(error):
+            raise  # another source would not help
+        reason = "no such file" if isinstance(error, FileNotFoundError) else error
+        raise _SourceError(f"{source.address} cannot be used: {reason}") from error
+    return path
 
 
-def _obtain(card: Card, address: str, path: Path) -> Path:
-    # Copy or download a file to `path`, decompress and check it; return the result's path.
-    import pooch
-
-    pooch.get_logger().setLevel("WARNING")
-    if address.startswith(("https://", "http://")):
-        _download(address, path)
+def _archive(file: File, source: _Source, place: Path) -> Path:
+    """Return the path of a packed file, downloaded once if it is elsewhere, and checked."""
+    if source.server is None:
+        path = Path(source.address)
     else:
-        shutil.copyfile(address, path)
-    files = {file.name: file for file in card.files}
-    if path.name not in files and path.suffix == ".bz2":
-        # Called as pooch does it: with path, action, and the Pooch object, which is not used.
-        path = Path(pooch.Decompress(name=path.stem)(str(path), "download", None))
-    if path.name not in files:
-        raise InputError(f"{path.name} is not a file of {card.name}; give {_file_names(card)}")
-    if fault := _fault(files[path.name], path):
+        # Beside the files of the card, whose names begin with a letter or digit.
+        name = hashlib.sha256(source.address.encode()).hexdigest()
+        path = place / f".{name}"
+        if not path.is_file():  # for the first of several members
+            limit = 2 * file.limit + 1024  # packing adds a little at worst
+            if source.archive is not None:
+                limit = source.archive.max_bytes
+            with temporary(path) as unfinished:
+                download(source.address, unfinished, limit)
+                unfinished.replace(path)
+    if source.archive is not None and (fault := _wrong_checksum(source.archive, path)):
         raise InputError(fault)
     return path
 
 
-def _download(address: str, path: Path) -> None:
-    # Download a file as stored, not unpacked; refuse a redirect to an unsafe address.
-    import pooch
-    import requests
+@contextmanager
+def _receiving(card: Card) -> Iterator[Path]:
+    """Yield an empty folder for new files of a card, beside its files in the cache."""
+    folder = _folder(card)
+    advice = "name another folder in PRECBENCH_CACHE"  # if `folder` cannot be written
+    with writing(folder, advice), temporary(folder / "new") as place:
+        place.mkdir(parents=True)
+        yield place
 
-    def check(answer: Any, **_: object) -> None:  # called with every answer, also a redirect
-        target = urljoin(answer.url, answer.headers.get("location", ""))
-        if not _is_safe(target):  # the hook runs before a redirect is followed
-            raise InputError(f"{answer.url} redirects to {target}, not https; use another address")
 
-    as_stored = {"Accept-Encoding": "identity"}  # else a .gz might arrive unpacked
-    download = pooch.HTTPDownloader(timeout=TIMEOUTS, headers=as_stored, hooks={"response": check})
-    if sys.stderr.isatty():
-        print(f"fetching {address}", file=sys.stderr)
-    try:
-        download(address, path, None)
-    except requests.RequestException as error:
-        answer = error.response
-        raise InputError(
-            "no connection" if answer is None else f"{answer.status_code} {answer.reason}"
-        ) from error
+def _accept(card: Card, new: Mapping[str, Path]) -> None:
+    """Move new files into the cache, given by name, once they are known to be right.
+
+    If a checksum is missing, the files, once all are there, must parse to the card's sizes.
+    """
+    paths = [new.get(file.name, _cached(card, file)) for file in card.files]
+    if not all(file.checksum for file in card.files) and all(map(Path.is_file, paths)):
+        try:
+            parse(card, paths)
+        except InputError as error:
+            text = str(error)
+            for path in new.values():  # the text names files in the temporary folder
+                text = text.replace(str(path), path.name)
+            raise InputError(text) from error
+    for name, path in new.items():
+        path.replace(_folder(card) / name)
 
 
 def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]:
