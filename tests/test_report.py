@@ -396,7 +396,7 @@ def test_written_tables(small):
     assert {"experiment", "dataset", "sweep", "solver", "mean", "outcomes"} <= set(summary)
     markdown, latex = (path.read_text() for path in paths[1:])
     [warning] = re.findall(r"\*\*synthetic.*\*\*", markdown)
-    assert warning.endswith("precbench data add ppi FILES**")
+    assert warning.endswith("precbench data info ppi says how to get the real files**")
     assert "| mine\\_v2 | **0.6000 ± 0.1000** |" in markdown
     assert "mine\\_v2 & \\textbf{0.6000 $\\pm$ 0.1000} &" in latex
     assert latex.count("\\toprule") == 2 and latex.isascii()

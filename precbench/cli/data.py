@@ -1,6 +1,7 @@
 """``precbench data``."""
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +12,8 @@ import typer
 from precbench.cli import completion
 from precbench.cli.options import Json, Mirror, print_facts
 from precbench.data import DATASETS, find_card, load_dataset
-from precbench.data.cards.fetch import FileReport, add_files, clean, info
+from precbench.data.cards.card import Card
+from precbench.data.cards.fetch import FileReport, add_files, clean, fetch, info
 
 _NAME = typer.Argument(
     help="Name of a data set, as precbench list datasets shows it.",
@@ -20,7 +22,16 @@ _NAME = typer.Argument(
 
 
 def fetch_data(
-    names: Annotated[list[str], _NAME], mirror: Mirror = None, as_json: Json = False
+    names: Annotated[list[str], _NAME],
+    mirror: Mirror = None,
+    accept_terms: Annotated[
+        bool,
+        typer.Option(
+            "--accept-terms",
+            help="Accept the terms of the data (kdd08, ppi), which are printed, and download them.",
+        ),
+    ] = False,
+    as_json: Json = False,
 ) -> None:
     """Download data sets from the mirror or the official addresses into the cache.
 
@@ -31,11 +42,14 @@ def fetch_data(
     Examples:
       precbench data fetch letter adult
       precbench data fetch letter --mirror ~/mirror
+      precbench data fetch kdd08 --accept-terms
     """
-    for name in names:
-        find_card(name)  # refuses an unknown name before any download
+    cards = [find_card(name) for name in names]  # refuses an unknown name before any download
+    if accept_terms:
+        _print_terms(cards)
     sizes = []
-    for name in names:
+    for name, card in zip(names, cards, strict=True):
+        fetch(card, mirror, accept_terms=accept_terms)
         dataset = load_dataset(name, mirror=mirror)
         n, d = dataset.X.shape  # as the card says: load_dataset raises otherwise
         sizes.append({"name": name, "rows": n, "features": d, "positives": dataset.n_pos})
@@ -47,6 +61,14 @@ def fetch_data(
         print(json.dumps(sizes))
 
 
+def _print_terms(cards: Sequence[Card]) -> None:
+    """Print the terms that come with the files that are not in the cache."""
+    for card in cards:
+        is_missing = any(file.status in ("missing", "damaged") for file in info(card.name))
+        if card.terms is not None and is_missing:
+            print(f"{card.title}, terms accepted: {card.terms}", file=sys.stderr)
+
+
 def add_data(
     name: Annotated[str, _NAME],
     files: Annotated[
@@ -54,13 +76,14 @@ def add_data(
     ],
     as_json: Json = False,
 ) -> None:
-    """Copy files that cannot be downloaded (kdd08, ppi) into the cache.
+    """Copy files that you have into the cache, as they are or packed.
 
     A file with a wrong checksum is refused and overwrites nothing.
 
     \b
-    Example:
+    Examples:
       precbench data add kdd08 Features.txt Info.txt
+      precbench data add kdd08 training_data.zip
     """
     _print_reports({name: add_files(name, files)}, as_json)
 

@@ -20,6 +20,8 @@ def to_fetch(part: Experiment) -> dict[str, int]:
     for entry in part.datasets:
         if isinstance(entry, NamedData | StreamedCard):  # a data set with a card
             card = find_card(getattr(entry, "card", entry.name))  # a NamedData is named as its card
+            if card.terms is not None:
+                continue  # a run does not accept terms
             missing = {file.name for file in info(card.name) if file.status == "missing"}
             size = download_limit([file for file in card.files if file.name in missing])
             if size > 0:  # files without an address cannot be downloaded

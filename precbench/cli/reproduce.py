@@ -82,7 +82,7 @@ def reproduce(
 
     \b
     Examples:
-      precbench data add kdd08 Features.txt Info.txt
+      precbench data fetch kdd08 --accept-terms
       precbench reproduce kdd08 --dry-run
       precbench reproduce kdd08 --jobs 2
       precbench reproduce kar2015/counterexample

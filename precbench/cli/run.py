@@ -432,16 +432,20 @@ def split_numbers(text: str | None) -> list[int] | None:
 
 def _announce(plan: "Plan", console: Screen) -> None:
     """Print the title of a run, its data sets, and which data are synthetic or left out."""
+    from precbench.data import find_card
+
     console.print(f"{plan.experiment.title} ({plan.protocol}; {plan.scaling})")
+    entries = {entry.name: entry for entry in plan.experiment.datasets}
     for dataset in plan.datasets.values():
         n, d = dataset.X.shape
         share = dataset.n_pos / n
         text = f"{one_line(dataset.title)}: {n:,} x {d}, {dataset.n_pos:,} positive ({share:.2%})"
         console.print(text, style="bold" if dataset.stand_in else None)
         if dataset.stand_in:
+            card = find_card(getattr(entries[dataset.name], "card", dataset.name))
             console.print(
                 f"{dataset.name} is not available: SYNTHETIC data stand in for it, and the results "
-                "below say nothing about the real data",
+                f"below say nothing about the real data, which {card.fetch_command} gets",
                 style="bold red",
             )
     for name, why in plan.absent.items():

@@ -29,7 +29,7 @@ _TIES = (
     f"≈: not significantly different from the best (paired t test at {100 * LEVEL:g} %, with the "
     "variance corrected for rows shared between splits)."
 )
-STAND_IN = "synthetic data stand in; with the real files: precbench data add {} FILES"
+STAND_IN = "synthetic data stand in; precbench data info {} says how to get the real files"
 # Columns that are constant in all rows of a trial; the columns of `_LABELS` hold no numbers
 _LABELS = ["stand_in", "status", "reason", "stopped", "timing", "machine", "chosen"]
 _TRIAL_COLUMNS = [*_LABELS, "tuning_seconds", "key"]

@@ -18,6 +18,7 @@ def server():
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
             server.encoding = self.headers["Accept-Encoding"]
+            server.asked.append(self.path)
             status, headers, body = answers.get(self.path, (404, {}, b""))
             self.send_response(status)
             for name, value in {"Content-Length": str(len(body)), **headers}.items():
@@ -34,6 +35,7 @@ def server():
     answers = {}
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.serve = serve
+        server.asked = []  # paths, in order
         server.address = f"http://127.0.0.1:{server.server_address[1]}"
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield server

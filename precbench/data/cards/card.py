@@ -110,10 +110,17 @@ class Card(Section):
     train_rows: PositiveInt | None = None  # the first rows are the provided training set
     scaling: Literal["standardise", "unit", "none"]  # recommended
     licence: str
+    terms: str | None = None  # to accept before the files are fetched from their addresses
     citation: str
     used_by: Items[Use] = ()
     note: str = ""  # decisions and their reasons
     stand_in: StandIn | None = None  # not for synthetic data
+
+    @property
+    def fetch_command(self) -> str:
+        """The command that downloads the files."""
+        command = f"precbench data fetch {self.name}"
+        return command if self.terms is None else f"{command} --accept-terms"
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

@@ -57,12 +57,15 @@ class _SourceError(InputError):
     """A source that does not give a file."""
 
 
-def fetch(card: Card, mirror: str | os.PathLike[str] | None = None) -> tuple[FileReport, ...]:
+def fetch(
+    card: Card, mirror: str | os.PathLike[str] | None = None, *, accept_terms: bool = False
+) -> tuple[FileReport, ...]:
     """Fetch missing and damaged files of a card into the cache; return a report on each file.
 
     A mirror (default ``$PRECBENCH_MIRROR``) is a folder or an address with
     ``<folder of the card>/<file name>``. There the file may also be compressed, with ``.gz``,
-    ``.bz2`` or ``.xz`` after its name, or be a member of the archive that the card names.
+    ``.bz2`` or ``.xz`` after its name, or be a member of the archive that the card names. The
+    addresses of a card with terms are used only if these are accepted.
     """
     reports = tuple(_inspect(card, file) for file in card.files)
     to_fetch = [
@@ -73,10 +76,11 @@ def fetch(card: Card, mirror: str | os.PathLike[str] | None = None) -> tuple[Fil
     if not to_fetch:
         return reports
     root = _mirror_address(mirror)
+    is_allowed = accept_terms or card.terms is None
     unverified: dict[str, Path] = {}  # by the name of the file
     with _receiving(card) as place:
         for file in to_fetch:
-            path = _obtain_somewhere(card, file, root, place)
+            path = _obtain_somewhere(card, file, root, place, is_allowed)
             if file.checksum:  # stays in the cache, even if a later file cannot be had
                 path.replace(_cached(card, file))
             else:
@@ -219,10 +223,13 @@ def _mirror_address(mirror: str | os.PathLike[str] | None) -> str:
     return text.rstrip("/")
 
 
-def _obtain_somewhere(card: Card, file: File, mirror: str, place: Path) -> Path:
-    """Write a file to the folder `place`, from the first source that has it; return its path."""
+def _obtain_somewhere(card: Card, file: File, mirror: str, place: Path, is_allowed: bool) -> Path:
+    """Write a file to the folder `place`, from the first source that has it; return its path.
+
+    Its published addresses are sources if that `is_allowed`.
+    """
     sources = _sources_in(f"{mirror}/{card.folder}", file) if mirror else []
-    sources += _published_sources(file)
+    sources += _published_sources(file) if is_allowed else []
     failures = []
     if (cached := _cached(card, file)).is_file():
         failures.append(f"{cached}: {_fault(file, cached)}")
@@ -244,6 +251,11 @@ def _obtain_somewhere(card: Card, file: File, mirror: str, place: Path) -> Path:
                 unreachable.add(source.server)
     if absent:
         failures.append(f"the mirror has no {file.name} with {', '.join(absent)} either")
+    if not is_allowed:
+        failures.append(
+            f"{card.fetch_command} downloads it, if you accept the terms that precbench data info "
+            f"{card.name} shows"
+        )
     raise DataUnavailableError(
         f"{card.title}: {file.name} cannot be obtained: "
         f"{'; '.join(failures) or 'the card has no address'}; to add the files yourself, run "

@@ -6,7 +6,7 @@ import lzma
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -67,7 +67,7 @@ def _opened(
         assert member is not None
         with zipfile.ZipFile(archive) as folder:
             if member not in folder.namelist():
-                raise _no_member(member)
+                raise _no_member(member, folder.namelist())
             with folder.open(member) as content:
                 yield content
     elif packing == "tar.gz":
@@ -87,11 +87,14 @@ def _find_member(tar: tarfile.TarFile, member: str) -> IO[bytes]:
             content = tar.extractfile(entry)
             assert content is not None  # as it is a file
             return content
-    raise _no_member(member)
+    raise _no_member(member, tar.getnames())
 
 
-def _no_member(member: str) -> InputError:
-    return InputError(f"the archive has no member {member}")
+def _no_member(member: str, names: Sequence[str]) -> InputError:
+    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+    return InputError(
+        f"the archive has no member {member}, but {', '.join(names[:5]) or 'none at all'}{more}"
+    )
 
 
 def _copy(content: IO[bytes], target: Path, limit: int) -> None:
