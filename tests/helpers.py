@@ -31,6 +31,14 @@ from precbench.runner.worker import run_job
 ROOT = Path(__file__).resolve().parents[1]
 TIMES = ["cpu_seconds", "wall_seconds", "tuning_seconds", "timing", "run", "machine"]
 PEAK = """
+import ctypes
+
+def begin():  # forget what imports, such as that of pyarrow, took for a time or left to reuse
+    if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
+        libc.malloc_trim(0)
+    open("/proc/self/clear_refs", "w").write("5")
+    return peak()
+
 def peak():  # in KiB; ru_maxrss would begin at that of the parent process
     lines = open("/proc/self/status").read().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
@@ -164,7 +172,10 @@ def records(folder):
 
 
 def printed_numbers(program, *arguments):
-    """Run a program, which may call ``peak()``, in a process of its own; return what it prints."""
+    """Run a program in a process of its own, and return what it prints.
+
+    The program may call ``begin()`` and ``peak()``.
+    """
     command = [sys.executable, "-c", PEAK + program, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

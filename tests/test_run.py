@@ -718,7 +718,7 @@ for i, trial in enumerate(load_config(config).trials()):
         continue
     key = f"{i:064}"
     job = Job(trial, key, folder, data, inf, "sequential", "none", "none")
-    before = peak()
+    before = begin()
     assert run_job(job) == "ok", Store(folder).read(key).reason
     print((peak() - before) * 1024 / X.nbytes)
     sys.exit()

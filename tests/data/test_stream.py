@@ -294,7 +294,7 @@ def visit(path, labels, block, buffer):
 
 def share_of_bound(few, labels_of_few, path, labels, block=2**17, buffer=2**19):
     visit(few, labels_of_few, 2**12, 2**14)  # what the code itself takes
-    before = peak()
+    before = begin()
     bound = 5 * buffer + 32 * block + visit(path, labels, block, buffer)
     assert os.path.getsize(path) > 3 * bound
     return (peak() - before) * 1024 / bound
