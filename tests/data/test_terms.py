@@ -45,12 +45,14 @@ def breast_cancer(positives=POSITIVES):
 
 
 def training_data(features, info):
-    """Return the organisers' archive, in which the files are in a folder."""
+    """Return the organisers' archive, in which the files are in a folder; always the same bytes."""
+    contents = {"": b"", "Features.txt": features, "Info.txt": info}
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("training_data/", b"")
-        archive.writestr("training_data/Features.txt", features)
-        archive.writestr("training_data/Info.txt", info)
+        for name, content in contents.items():
+            # Without a date, that of the moment would be stored.
+            member = zipfile.ZipInfo(f"training_data/{name}", date_time=(2008, 1, 1, 0, 0, 0))
+            archive.writestr(member, content)
     return file.getvalue()
 
 
