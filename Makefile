@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 JOBS ?= 2
 # What one process compiles, the next need not compile again.
 unexport PYTHONDONTWRITEBYTECODE
-SOURCES = $(wildcard precbench/kernels/*.pyx precbench/kernels/*.px[di] precbench/kernels/*.h)
+SOURCES = $(wildcard precbench/core/kernels/*.pyx precbench/core/kernels/*.px[di] precbench/core/kernels/*.h)
 
 # The configs with a tag: regression is of small data; check what can be measured in a few minutes, and of
 # that beside takes as long as the rest, and is run beside it: neither needs both processors all the time;
@@ -86,7 +86,7 @@ promises: $(VENV)/.dev  ## See that each promise of docs/trust.md holds (FULL=1:
 # In packages of their own, so that the ordinary kernels stay; without the tests that watch the memory,
 # the speed and the limits of their process.
 KERNEL_TESTS = $(foreach t,laws twins minibatch push cutting_plane ftrl bbr model,\
-    tests/test_$(t).py) tests/data/test_svmlight.py tests/data/test_stream.py
+    tests/test_$(t).py) tests/data/test_svmlight.py tests/tables/test_stream.py
 CASES ?= 5000
 SEED ?= 0
 OTHER = PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/$(1)/site:$(CURDIR)/tests/fuzz
@@ -227,4 +227,4 @@ $(RELEASE)/%:
 	touch $@
 
 clean:  ## Remove what was built, but no results.
-	rm -rf build docs/auto $(VENV) precbench.egg-info $(foreach of,precbench precbench/kernels,$(of)/*.so $(of)/*.c)
+	rm -rf build docs/auto $(VENV) precbench.egg-info $(foreach of,precbench precbench/core/kernels,$(of)/*.so $(of)/*.c)

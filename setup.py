@@ -39,7 +39,7 @@ elif BUILD:
     raise SystemExit(f"PRECBENCH_BUILD is sanitize or checked, found {BUILD!r}")
 
 
-KERNELS = Path("precbench/kernels")
+KERNELS = Path("precbench/core/kernels")
 # What Cython needs for memory views, which would be most of the code of each kernel.
 SHARED = "precbench._memoryviews"
 INCLUDED = [str(path) for pattern in ("*.pxd", "*.pxi", "*.h") for path in KERNELS.glob(pattern)]
@@ -90,7 +90,7 @@ setup(
     ext_modules=cythonize(
         [
             Extension(
-                f"precbench.kernels.{source.stem}",
+                f"precbench.core.kernels.{source.stem}",
                 [str(source)],
                 include_dirs=[str(KERNELS)],
                 depends=[*INCLUDED, "setup.py"],

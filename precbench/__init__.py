@@ -27,15 +27,15 @@ _SOLVERS = (
 )
 _HOMES = {  # the module of each public name
     "SOLVERS": "precbench.solvers",
-    "SURROGATES": "precbench.losses",
+    "SURROGATES": "precbench.ranking.losses",
     "DATASETS": "precbench.data",
-    "METRICS": "precbench.metrics",
+    "METRICS": "precbench.ranking.metrics",
     "load_dataset": "precbench.data",
     "Model": "precbench.model.model",
-    "compare": "precbench.advice.compare",
-    "fit": "precbench.advice.fit",
-    "interval_at_k": "precbench.metrics",
-    "precision_at_k_scorer": "precbench.scorers",
+    "compare": "precbench.advice.contest",
+    "fit": "precbench.advice.training",
+    "interval_at_k": "precbench.ranking.metrics",
+    "precision_at_k_scorer": "precbench.ranking.scorers",
     **dict.fromkeys(_SOLVERS, "precbench.solvers"),
 }
 __all__ = [*_HOMES, "__version__"]

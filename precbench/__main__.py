@@ -21,7 +21,8 @@ def main() -> None:
     _drop_empty_variables()
     # Figures go to files; the backend of a notebook may be missing here, or need a display.
     os.environ["MPLBACKEND"] = "agg"
-    from precbench import workers  # after the handlers are set, because the import takes time
+    # After the handlers are set, because the import takes time
+    from precbench.core import processes
 
     try:
         from precbench.cli import app
@@ -33,7 +34,7 @@ def main() -> None:
     finally:
         _set_handler(signal.SIG_IGN)  # no other interrupt while the workers are ended
         signal.alarm(0)  # nor a repeated one, which would end the process by SIGALRM
-        workers.end()
+        processes.end()
         # A KeyboardInterrupt that leaves code run by `exec` makes CPython end by SIGINT in place of
         # exit code 130. Another `exec`, even of nothing, makes CPython forget the interrupt.
         with suppress(MemoryError):  # `exec` raises it if memory is used up
@@ -80,9 +81,9 @@ def _exit_at_once() -> None:
     """
     print("precbench: interrupted", file=sys.stderr, flush=True)
     with suppress(Exception):
-        from precbench import workers
+        from precbench.core import processes
 
-        workers.end()
+        processes.end()
         atexit._run_exitfuncs()  # those of joblib, which remove the semaphores of the workers
     os._exit(130)
 

@@ -27,18 +27,20 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from precbench.data import find_card, load_dataset, open_stream, read_svmlight
+from precbench.core.errors import DataUnavailableError
+from precbench.data import find_card, load_dataset, read_svmlight
 from precbench.data.cards.fetch import fetch
-from precbench.errors import DataUnavailableError
-from precbench.metrics import auc, average_precision, precision_at_k
 from precbench.model.model import Model
+from precbench.ranking.metrics import auc, average_precision, precision_at_k
+from precbench.ranking.topk import first_rows
+from precbench.results.machine import environment
+from precbench.results.store import Store
 from precbench.solvers import SOLVERS
 from precbench.solvers.bbr import ClassMoments
 from precbench.solvers.passes import Fit, fit_together
 from precbench.solvers.push_risks import Classes, ExponentialRisk, PairLists, PairwiseRisk
 from precbench.solvers.rows import as_rows
-from precbench.store import Store, environment
-from precbench.topk import first_rows
+from precbench.tables.streamed_files import open_stream
 from scripts.reference import REFERENCE, ROOT
 from scripts.slow_push import pnorm_push_path
 

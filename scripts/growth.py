@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from precbench.data import open_stream
 from precbench.solvers import SOLVERS
+from precbench.tables.streamed_files import open_stream
 from scripts.reference import REFERENCE
 from scripts.survey.tables import laid_out
 

@@ -19,6 +19,7 @@ import re
 import shlex
 import subprocess
 import sys
+import textwrap
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -33,8 +34,8 @@ from PIL.PngImagePlugin import PngInfo
 from precbench.claims import load_deviations
 from precbench.claims.ledger import read_ledger
 from precbench.claims.verdicts import Verdict
+from precbench.core.yaml.document import load
 from precbench.survey import ranking
-from precbench.yaml.document import load
 from scripts import growth, peers, power, printed, reference
 from scripts.bench import BENCH, WHY, reason_of, said
 from scripts.reference import KAR2015, LEDGER, REFERENCE, ROOT, SOLVERS
@@ -57,6 +58,7 @@ OWN_DATA = DOCS / "own-data.md"
 LISTS = ("payments", "customers", "visits")
 AUDITED = 14  # the first planted errors are those of an audit
 OPTIMA = REFERENCE / "optima.csv"
+_WIDTH_OF_TREE = 100
 
 
 def pages() -> dict[Path, str]:
@@ -97,6 +99,7 @@ def filled_in(text: str) -> str:
         "survey": lambda name, *of: page.PARTS[name](page.committed(), *of),
         "rare": lambda name, *of: page.PARTS[name](page.rare_panel(), *of),
         "modules": modules,
+        "tree": tree,
     }
 
     def made(found: re.Match[str]) -> str:
@@ -208,10 +211,12 @@ def promises() -> str:
 
 
 def layered() -> list[list[str]]:
-    """Return the modules of each layer, the highest layer first, from the contract."""
+    """Return the modules of each layer, the highest layer first, from the first contract."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-    [found] = [c["layers"] for c in contracts["contracts"] if c["type"] == "layers"]
-    return [[name.strip().split(".")[1] for name in layer.split("|")] for layer in found]
+    layers = contracts["contracts"][0]["layers"]
+    return [
+        [name.strip().removeprefix("precbench.") for name in layer.split("|")] for layer in layers
+    ]
 
 
 def modules() -> str:
@@ -222,12 +227,36 @@ def modules() -> str:
 
 def summary(module: str) -> str:
     """Return the first clause of a module's docstring."""
-    places = [PACKAGE / module / "__init__.py", PACKAGE / f"{module}.py", PACKAGE / f"{module}.pyx"]
-    path = next(place for place in places if place.exists())
+    place = PACKAGE / module.replace(".", "/")
+    path = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
     text = ast.get_docstring(ast.parse(path.read_text())) or ""
     first = re.split(r"\.\s|;", text.split("\n\n")[0].replace("\n", " "))[0]
     start = first.partition(": ")[0]
     return re.sub(r"`+", "`", first if len(start.split()) <= 3 else start).rstrip(".")
+
+
+def tree() -> str:
+    """Draw the packages, and in each the names of its modules, the lowest layer first."""
+    packages = list(dict.fromkeys(name.partition(".")[0] for layer in layered() for name in layer))
+    lines = ["precbench/", "  __init__.py, __main__.py"]
+    for package in reversed(packages):
+        lines += _branch(PACKAGE / package, "  ")
+    return "```text\n" + "\n".join(lines) + "\n```\n"
+
+
+def _branch(folder: Path, indent: str) -> list[str]:
+    """Draw a package with its modules in one paragraph, then its packages."""
+    stems = sorted({path.stem for path in folder.glob("*.py*")} - {"__init__"})
+    paragraph = textwrap.fill(
+        f"{folder.name}/".ljust(12) + " ".join(stems),
+        width=_WIDTH_OF_TREE,
+        initial_indent=indent,
+        subsequent_indent=indent + " " * 12,
+    )
+    lines = paragraph.split("\n")
+    for inner in sorted(path for path in folder.iterdir() if (path / "__init__.py").exists()):
+        lines += _branch(inner, indent + "  ")
+    return [line.rstrip() for line in lines]
 
 
 def pictures() -> dict[Path, str]:

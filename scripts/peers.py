@@ -28,11 +28,12 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.utils import check_array
 
-from precbench.data import open_stream, read_svmlight
-from precbench.metrics import precision_at_k
+from precbench.data import read_svmlight
+from precbench.ranking.metrics import precision_at_k
 from precbench.report.sheet import save_figure
 from precbench.report.style import log_scale, solver_styles
 from precbench.solvers import SOLVERS
+from precbench.tables.streamed_files import open_stream
 from scripts.bench import Case, keep, labelled, ratio_figure, reason_of, report
 from scripts.reference import REFERENCE, ROOT
 from scripts.survey.tables import laid_out

@@ -23,8 +23,8 @@ from precbench.claims import Evidence, load_claims, read_evidence
 from precbench.claims.evidence import MissingError
 from precbench.claims.kinds.mean import MeanClaim
 from precbench.claims.verdicts import LEVEL, place
-from precbench.errors import InputError
-from precbench.locations import shipped
+from precbench.core.errors import InputError
+from precbench.core.locations import shipped
 
 REFERENCE = shipped("results/reference") / "power.csv"
 TABLES = ("table-3", "table-4", "table-5")

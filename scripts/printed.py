@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from precbench.claims import Claim, load_claims
 from precbench.claims.ledger import LedgerRow, read_ledger
 from precbench.claims.verdicts import Verdict, parse_printed
-from precbench.errors import InputError
+from precbench.core.errors import InputError
 from precbench.report.sheet import save_figure
 from precbench.report.style import log_scale
 from scripts.reference import LEDGER

@@ -18,10 +18,11 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from precbench.data import load_dataset, open_stream
+from precbench.data import load_dataset
 from precbench.data.preprocess import Scaler
-from precbench.metrics import precision_at_k
+from precbench.ranking.metrics import precision_at_k
 from precbench.solvers import SOLVERS
+from precbench.tables.streamed_files import open_stream
 from scripts.reference import REFERENCE
 
 SCALE = REFERENCE / "scale.csv"

@@ -13,7 +13,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from precbench.data.cards import registry
+from precbench.data.cards import catalogue
 from precbench.report import sheet
 from precbench.solvers import SOLVERS
 from tests.helpers import run_in_this_process, small_experiment, succeed
@@ -234,10 +234,10 @@ def work_folder(tmp_path, monkeypatch):
 @pytest.fixture
 def add_card(monkeypatch):
     def add(card, path="no such file"):
-        paths = registry._paths() | {card.name: path}
-        monkeypatch.setattr(registry, "_paths", lambda: paths)
-        read = registry._card
-        monkeypatch.setattr(registry, "_card", lambda p: card if p == path else read(p))
+        paths = catalogue._paths() | {card.name: path}
+        monkeypatch.setattr(catalogue, "_paths", lambda: paths)
+        read = catalogue._card
+        monkeypatch.setattr(catalogue, "_card", lambda p: card if p == path else read(p))
         return card
 
     return add

@@ -23,10 +23,10 @@ from typer.testing import CliRunner
 
 from precbench.cli import app
 from precbench.data.cards.card import Card
-from precbench.data.own.read import read_new_blocks
 from precbench.experiment import list_configs, load_config
 from precbench.model.model import Model
 from precbench.runner.worker import run_job
+from precbench.tables.own_file import read_new_blocks
 
 ROOT = Path(__file__).resolve().parents[1]
 TIMES = ["cpu_seconds", "wall_seconds", "tuning_seconds", "timing", "run", "machine"]
@@ -154,7 +154,7 @@ def small_experiment(folder):
 
 
 def run_in_this_process(monkeypatch):
-    monkeypatch.setattr("precbench.workers.begin", lambda *_: None)
+    monkeypatch.setattr("precbench.core.processes.begin", lambda *_: None)
     monkeypatch.setattr(
         "precbench.runner.dispatch.run_here",
         lambda jobs, n_workers: ((job, run_job(job)) for job in jobs),

@@ -13,8 +13,8 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from precbench.errors import InputError
-from precbench.metrics import precision_at_k
+from precbench.core.errors import InputError
+from precbench.ranking.metrics import precision_at_k
 from precbench.solvers import LinearRanker
 from precbench.solvers.passes import Fit, fit_pieces_together, fit_together
 from tests.sentences import raises

@@ -5,11 +5,11 @@ import random
 from functools import partial, reduce
 from operator import getitem
 
-from precbench.errors import InputError
+from precbench.core.errors import InputError
+from precbench.core.locations import shipped
+from precbench.core.yaml.document import Document, load
 from precbench.experiment import list_configs
 from precbench.experiment.config import from_document
-from precbench.locations import shipped
-from precbench.yaml.document import Document, load
 
 
 def slips(name):

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from precbench.yaml.document import load
+from precbench.core.yaml.document import load
 
 ROOT = Path(__file__).resolve().parents[1]
 PLANTS = ROOT / "tests" / "plants.yaml"

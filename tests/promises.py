@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from precbench.yaml.document import load
+from precbench.core.yaml.document import load
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "docs" / "trust.csv"

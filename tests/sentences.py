@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from precbench.data.own.read import read_own_file
-from precbench.errors import InputError, PrecbenchError
+from precbench.core.errors import InputError, PrecbenchError
+from precbench.tables.own_file import read_own_file
 from tests.helpers import invoke
 
 

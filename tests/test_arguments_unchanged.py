@@ -28,10 +28,6 @@ import precbench
 from precbench import solvers
 from precbench.data import Dataset, stream_dataset
 from precbench.data.dataset import Imputed
-from precbench.data.own.encoding import Encoding
-from precbench.data.own.profile import profile_table
-from precbench.data.own.read import read_amounts, read_labels, read_own_file
-from precbench.data.own.table import open_table, table_of
 from precbench.data.preprocess import Scaler, Scaling
 from precbench.data.splits import (
     Kind,
@@ -39,13 +35,17 @@ from precbench.data.splits import (
     stratified_group_folds,
     validation_split,
 )
-from precbench.losses import OBJECTIVES, SURROGATES
-from precbench.metrics import METRICS, Metric
 from precbench.model.model import Model
+from precbench.ranking.losses import OBJECTIVES, SURROGATES
+from precbench.ranking.metrics import METRICS, Metric
+from precbench.ranking.topk import HeldOut
 from precbench.solvers import SOLVERS
 from precbench.solvers.base import untraced
 from precbench.solvers.passes import Fit
-from precbench.topk import HeldOut
+from precbench.tables.encoding import Encoding
+from precbench.tables.own_file import read_amounts, read_labels, read_own_file
+from precbench.tables.own_table import open_table, table_of
+from precbench.tables.profile import profile_table
 from tests import laws
 from tests.helpers import ROOT, run_in_this_process, succeed
 

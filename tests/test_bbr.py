@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from precbench.errors import InputError
+from precbench.core.errors import InputError
 from precbench.solvers import BBR, LCBR
 from precbench.solvers import bbr as bbr_module
 from precbench.solvers.ball import minimise_over_ball

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from precbench.data.cards.registry import find_card
-from precbench.seeds import data_generator, generator, legacy_generator, trial_seed, uniforms
+from precbench.core.seeds import data_generator, generator, legacy_generator, trial_seed, uniforms
+from precbench.data.cards.catalogue import find_card
 from precbench.solvers import CuttingPlane, ProjectedSubgradient
 from tests import laws
 from tests.bits import fingerprints

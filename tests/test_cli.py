@@ -22,16 +22,16 @@ from typer.testing import CliRunner
 import precbench
 from precbench.advice.quality import RECOMMENDED
 from precbench.cli import app
-from precbench.data.own.read import read_own_file
+from precbench.core.errors import InputError
+from precbench.core.locations import shipped
 from precbench.data.splits import split_rows
-from precbench.errors import InputError
 from precbench.experiment import load_config
 from precbench.experiment.samples import read_data
-from precbench.locations import shipped
 from precbench.model.model import Model
+from precbench.ranking.statistics import share_interval
 from precbench.solvers import SOLVERS
-from precbench.statistics import share_interval
 from precbench.survey.ranking import AP, TREES, compared, in_words, standings
+from precbench.tables.own_file import read_own_file
 from scripts.survey import page
 from tests.helpers import invoke, succeed
 from tests.sentences import names, raises, refused, tells, unreadable
@@ -287,8 +287,8 @@ def test_blocks_of_a_table_rank_as_the_whole(files, table, monkeypatch):
     new.to_csv("new.csv", index=False)
     new.to_parquet("new.parquet", row_group_size=40)
     whole = ranked("new.csv", "--id", "id")
-    monkeypatch.setattr("precbench.data.own.read._FEWEST_ROWS", 1)
-    monkeypatch.setattr("precbench.data.own.read._MOST_ROWS", 7)
+    monkeypatch.setattr("precbench.tables.own_file._FEWEST_ROWS", 1)
+    monkeypatch.setattr("precbench.tables.own_file._MOST_ROWS", 7)
     for source, n_rows in itertools.product(("new.csv", "new.parquet"), (150, 8)):
         pd.testing.assert_frame_equal(ranked(source, "--id", "id", "--top", n_rows), whole[:n_rows])
 
@@ -618,7 +618,7 @@ def test_doctor_tells_what_works_and_what_does_not(cache, tmp_path, monkeypatch)
     assert sound.exit_code == 0 and sound.stdout.endswith("everything works\n")
     assert str(tmp_path) not in sound.stdout and str(Path.home()) not in sound.stdout
     monkeypatch.setenv("PRECBENCH_MIRROR", str(tmp_path / "no"))
-    monkeypatch.setitem(sys.modules, "precbench.kernels.push", None)
+    monkeypatch.setitem(sys.modules, "precbench.core.kernels.push", None)
     broken = invoke("doctor", "--json")
     assert broken.exit_code == 1 and json.loads(broken.stdout)["wrong"] == ["kernels", "mirror"]
 
@@ -764,8 +764,8 @@ try:
     main()
 except SystemExit as end:
     assert not end.code
-import joblib, sklearn, precbench.locations, precbench.workers
-assert joblib.cpu_count() >= 1 and precbench.locations.cache_folder().name
+import joblib, sklearn, precbench.core.locations, precbench.core.processes
+assert joblib.cpu_count() >= 1 and precbench.core.locations.cache_folder().name
 """
 
 

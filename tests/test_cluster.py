@@ -19,9 +19,10 @@ import pytest
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 
-from precbench.errors import InputError, PrecbenchError
+from precbench.core.errors import InputError, PrecbenchError
 from precbench.experiment import load_config
 from precbench.experiment.plan import make_plan
+from precbench.results.store import Store
 from precbench.runner import run_plan, to_do
 from precbench.runner.cluster import (
     Cluster,
@@ -31,7 +32,6 @@ from precbench.runner.cluster import (
     versions,
 )
 from precbench.runner.heartbeats import Heartbeats
-from precbench.store import Store
 from tests.helpers import Deadly, invoke, numbers, records, run, served, session, wait_until
 from tests.sentences import names, raises, refused, tells
 from tests.test_promises import PRECBENCH, finished

@@ -18,16 +18,16 @@ from sklearn.preprocessing import StandardScaler
 
 import precbench
 from precbench.advice.choice import Expected, choice_table, choose_method
-from precbench.advice.compare import _name_of, prepare
-from precbench.errors import InputError
+from precbench.advice.contest import _name_of, prepare
+from precbench.core.errors import InputError
 from precbench.experiment.division import divide_rows
 from precbench.experiment.plan import make_plan
-from precbench.metrics import Metric, precision_at_k
 from precbench.model.model import Model
-from precbench.results import read_run
+from precbench.ranking.metrics import Metric, precision_at_k
+from precbench.ranking.statistics import binomial_interval, resampled_interval, resampled_test
+from precbench.ranking.topk import resolve_k
+from precbench.results.read import read_run
 from precbench.solvers import SOLVERS
-from precbench.statistics import binomial_interval, resampled_interval, resampled_test
-from precbench.topk import resolve_k
 from tests.helpers import invoke, succeed
 from tests.sentences import done_already, raises, refused, warns
 from tests.test_report import ABOUT, measures, trial, write

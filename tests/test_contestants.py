@@ -22,10 +22,12 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.utils.class_weight import compute_sample_weight
 
-from precbench.errors import InputError, MissingPackageError
+from precbench.core.errors import InputError, MissingPackageError
+from precbench.core.source_code import code_of
 from precbench.experiment import load_config
 from precbench.experiment.plan import make_plan
-from precbench.metrics import auc, precision_at_k
+from precbench.ranking.metrics import auc, precision_at_k
+from precbench.results.store import Store
 from precbench.runner import worker
 from precbench.runner.worker import Job, run_job
 from precbench.solvers import (
@@ -41,8 +43,6 @@ from precbench.solvers import (
 )
 from precbench.solvers.base import untraced
 from precbench.solvers.classifiers import ranker_of
-from precbench.sources import code_of
-from precbench.store import Store
 from tests.helpers import numbers, records, run, succeed
 from tests.laws import problem
 from tests.sentences import names, raises, tells

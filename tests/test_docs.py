@@ -14,11 +14,11 @@ import pytest
 import yaml
 
 from precbench import __version__
-from precbench.advice import compare
+from precbench.advice import contest
 from precbench.claims import load_claims
+from precbench.core.registry import find_entry_points
+from precbench.core.studies import STUDIES
 from precbench.experiment import list_configs
-from precbench.extensions import find_entry_points
-from precbench.studies import STUDIES
 from scripts import pages, printed
 from scripts.pages import Block, blocks, commands
 from tests.claims.helpers import check_command, quick_studies
@@ -103,9 +103,9 @@ def desk(work_folder, monkeypatch, in_this_process):
     table["churned"] = np.where(chance > 0.5, "yes", "no")
     table.to_csv("customers.csv", index=False)
     few = {"logistic-regression": {}, "hist-gradient-boosting": {"max_iter": 5}}
-    template = compare.load(ROOT / "configs" / "compare.yaml").data
+    template = contest.load(ROOT / "configs" / "compare.yaml").data
     template |= {"protocol": template["protocol"] | {"n_splits": 2}, "solvers": few}
-    monkeypatch.setattr(compare, "load", lambda _: SimpleNamespace(data=template))
+    monkeypatch.setattr(contest, "load", lambda _: SimpleNamespace(data=template))
     monkeypatch.setattr("precbench.advice.quality._MOST_VALUES", 0)  # no importance of columns
     return work_folder
 
@@ -157,7 +157,7 @@ def test_study_of_the_page_runs_to_its_verdict(desk, computed, monkeypatch):
     for folder in ("configs", "results/reference"):
         shutil.copytree(ROOT / folder, desk / folder)
     (desk / "datasets").symlink_to(ROOT / "datasets")
-    monkeypatch.setattr("precbench.locations._PACKAGE", desk / "precbench")
+    monkeypatch.setattr("precbench.core.locations._PACKAGE", desk / "precbench")
     shown = blocks(ROOT / "docs" / "add-a-study.md")
     for block in shown:
         if block.file:

@@ -32,7 +32,7 @@ PUBLIC = public()
 @pytest.mark.parametrize(("name", "member"), PUBLIC.items(), ids=PUBLIC)
 def test_the_example_runs(name, member):
     [found] = doctest.DocTestFinder(recurse=False).find(member, name, globs={})
-    assert found.examples or name.startswith("precbench.statistics."), "no example"
+    assert found.examples or name.startswith("precbench.ranking.statistics."), "no example"
     told = []
     doctest.DocTestRunner(optionflags=FLAGS).run(found, out=told.append)
     failed = [text for text in told if "Failed example" in text]

@@ -11,12 +11,12 @@ import pytest
 from scipy.stats import binom
 
 import precbench
-from precbench.data.own.encoding import Column, Encoding
-from precbench.data.own.read import read_own_file
-from precbench.data.own.table import table_of
 from precbench.model.drift import Drift, Profile, _Bins, describe_drift, psi
 from precbench.model.model import Model
-from precbench.topk import HeldOut
+from precbench.ranking.topk import HeldOut
+from precbench.tables.encoding import Column, Encoding
+from precbench.tables.own_file import read_own_file
+from precbench.tables.own_table import table_of
 from tests.helpers import invoke, succeed
 from tests.sentences import names, refused, tells
 

@@ -12,8 +12,8 @@ from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
-from precbench.metrics import auc
 from precbench.model.shapley import Contributions
+from precbench.ranking.metrics import auc
 from precbench.solvers import SOLVERS, Ensemble
 from precbench.solvers.ensemble import _stack
 from precbench.solvers.members import Member

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
-from precbench.data.own.read import read_own_file
-from precbench.metrics import auc
 from precbench.model.model import Model
 from precbench.model.training_rows import TrainingRows
+from precbench.ranking.metrics import auc
+from precbench.tables.own_file import read_own_file
 from tests.helpers import invoke, succeed
 from tests.sentences import names, refused
 
@@ -129,11 +129,11 @@ def test_files_without_names(here, tmp_path):
 
 def test_labels_are_those_of_fit(here, monkeypatch):
     """Also where they are read in pieces."""
-    from precbench.data.own import read
+    from precbench.tables import own_file
 
-    monkeypatch.setattr(read, "_MOST_ROWS", 7)
+    monkeypatch.setattr(own_file, "_MOST_ROWS", 7)
     expected = read_own_file("new.csv", label="y", positive="yes")[0].y
-    assert np.array_equal(read.read_labels("new.csv", "y", "yes"), expected)
+    assert np.array_equal(own_file.read_labels("new.csv", "y", "yes"), expected)
 
 
 @pytest.mark.usefixtures("in_this_process")

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from precbench.cli.run import split_numbers
-from precbench.errors import InputError
+from precbench.core.errors import InputError
+from precbench.core.seeds import trial_seed
 from precbench.experiment import Experiment, FileData, list_configs, load_config
 from precbench.experiment.plan import Plan, make_plan
-from precbench.seeds import trial_seed
+from precbench.results.records import SCHEMA
+from precbench.results.store import key_of
 from precbench.solvers import SOLVERS, PerceptronAtK
-from precbench.store import SCHEMA, key_of
 from tests import laws
 from tests.helpers import ROOT, shipped_config, shipped_configs
 from tests.sentences import mistakes, names, raises

@@ -13,14 +13,14 @@ from scipy.sparse import csr_matrix
 
 from precbench import SOLVERS, Model
 from precbench.advice.importance import Shuffling
-from precbench.data.own.encoding import Column
-from precbench.errors import InputError
+from precbench.core.errors import InputError
 from precbench.model.model import _can_be_kept
 from precbench.model.reasons import reasons
 from precbench.model.shapley import Contributions
 from precbench.solvers.members import Member
 from precbench.solvers.random_features import RandomFeatures
 from precbench.solvers.trees import Tree, Trees
+from precbench.tables.encoding import Column
 from tests import laws
 from tests.helpers import reloaded, succeed
 from tests.sentences import raises, refused, tells
@@ -348,8 +348,8 @@ def test_missing_and_unknown_values_are_named(work_folder, monkeypatch):
                     assert of["value"] == expected
                     seen.add((of["column"], expected))
     assert seen >= {("amount", "(missing)"), ("city", "(missing)"), ("city", "(unknown)")}
-    monkeypatch.setattr("precbench.data.own.read._FEWEST_ROWS", 1)
-    monkeypatch.setattr("precbench.data.own.read._MOST_ROWS", 7)
+    monkeypatch.setattr("precbench.tables.own_file._FEWEST_ROWS", 1)
+    monkeypatch.setattr("precbench.tables.own_file._MOST_ROWS", 7)
     monkeypatch.setattr("precbench.model.reasons._VALUES_AT_ONCE", 1)
     assert succeed(*arguments).stdout == whole
 

@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 from precbench.claims import KINDS
-from precbench.data.cards import registry
-from precbench.errors import InputError
-from precbench.extensions import Registry
-from precbench.locations import shipped
-from precbench.metrics import METRICS, check_metric
+from precbench.core.errors import InputError
+from precbench.core.locations import shipped
+from precbench.core.registry import Registry
+from precbench.data.cards import catalogue
+from precbench.ranking.metrics import METRICS, check_metric
+from precbench.results.store import Store
 from precbench.solvers import SOLVERS, SGDAtK, check_solver, solver_version
-from precbench.store import Store
 from tests.helpers import ROOT, invoke, run, write_metadata, written
 from tests.sentences import raises, refused, tells
 
@@ -134,7 +134,7 @@ def test_every_built_in_solver_passes_the_check_of_the_others():
 # --- metrics -----------------------------------------------------------------------------------
 
 HITS = """
-from precbench.metrics import MetricSpec
+from precbench.ranking.metrics import MetricSpec
 
 def hits(y_true, y_score, top: int = 3) -> float:
     order = sorted(range(len(y_score)), key=lambda i: -y_score[i])
@@ -181,18 +181,18 @@ def cards(install, monkeypatch):
         card = (shipped("datasets") / "counterexample.yaml").read_text()
         card = card.replace("name: counterexample", f"name: {name}")
         (folder / "extra_cards" / f"{name}.yaml").write_text(card)
-        registry._paths.cache_clear()
+        catalogue._paths.cache_clear()
 
     yield add
     monkeypatch.undo()
-    registry._paths.cache_clear()
+    catalogue._paths.cache_clear()
 
 
 def test_a_package_adds_cards(cards):
-    before = len(registry.DATASETS)
+    before = len(catalogue.DATASETS)
     cards()
-    assert "mycard" in registry.DATASETS and len(registry.DATASETS) == before + 1
-    assert registry.find_card("mycard").rows == registry.find_card("counterexample").rows
+    assert "mycard" in catalogue.DATASETS and len(catalogue.DATASETS) == before + 1
+    assert catalogue.find_card("mycard").rows == catalogue.find_card("counterexample").rows
 
 
 @pytest.mark.parametrize(("changes", "reason"), [
@@ -204,7 +204,7 @@ def test_a_package_adds_cards(cards):
 def test_unusable_cards_are_reported_with_their_package(cards, changes, reason):
     cards(**changes)
     with pytest.raises(InputError) as caught:
-        list(registry.DATASETS)
+        list(catalogue.DATASETS)
     start = "entry point 'mine' (precbench.cards) of the package extra 1.2 "
     assert str(caught.value).startswith(start) and reason in str(caught.value)
 

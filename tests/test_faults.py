@@ -17,10 +17,10 @@ import pandas as pd
 import pytest
 
 import precbench.cli.report  # noqa: F401 (it has the true `write_report`, see `no_report`)
-from precbench import workers
-from precbench.npz import unpack
+from precbench.core import processes
+from precbench.core.npz import unpack
 from precbench.report.folder import Report
-from precbench.store import Store
+from precbench.results.store import Store
 from tests.helpers import TOY_SVM, invoke, make_card, numbers, run, succeed
 from tests.sentences import done_already
 
@@ -28,7 +28,8 @@ from tests.sentences import done_already
 @pytest.fixture(autouse=True)
 def no_report(monkeypatch):
     """Leave out tables and figures, which are made from the files that are tested here."""
-    monkeypatch.setattr("precbench.advice.report.write_report", lambda *_, **__: Report([], []))
+    module = "precbench.advice.advised_report"
+    monkeypatch.setattr(f"{module}.write_report", lambda *_, **__: Report([], []))
 
 
 @pytest.fixture
@@ -268,7 +269,7 @@ ONCE = [(phase, 1) for phase in ("training", "between arrays and mark")]
 def test_a_worker_killed_in_any_phase(tiny, tmp_path, monkeypatch, request, size, figure):
     succeed("run", tiny, "--out", tmp_path / "undisturbed")
     cases = size(ONCE, [(phase, n_kills) for phase in PHASES for n_kills in (1, 2)])
-    request.addfinalizer(workers.end)
+    request.addfinalizer(processes.end)
     for phase, n_kills in cases:
         out, killer = (tmp_path / f"{phase} {n_kills}" / name for name in ("out", "killer"))
         killer.mkdir(parents=True)
@@ -276,7 +277,7 @@ def test_a_worker_killed_in_any_phase(tiny, tmp_path, monkeypatch, request, size
         monkeypatch.setenv("PYTHONPATH", str(killer))
         monkeypatch.setenv("KILL_AT", PHASES[phase])
         monkeypatch.setenv("KILLS", str(n_kills))
-        workers.end()
+        processes.end()
         result = run(tiny, out)
         assert not isinstance(result.exception, Exception), (phase, result.output)
         assert sum(path.name.isdecimal() for path in killer.iterdir()) == n_kills, phase

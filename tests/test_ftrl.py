@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from precbench.errors import InputError
+from precbench.core.errors import InputError
 from precbench.solvers import FTRL
 from tests.sentences import raises, warns
 from tests.twins import hinge_planes, lowest_point

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from precbench.advice.length import measure_length
 from precbench.model.calibration import Calibration
-from precbench.topk import HeldOut, first_rows
+from precbench.ranking.topk import HeldOut, first_rows
 
 TEST_SHARE = 0.3
 N_SPLITS = 5

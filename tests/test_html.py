@@ -12,10 +12,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from precbench.advice.report import write_report
+from precbench.advice.advised_report import write_report
 from precbench.claims import load_claims
 from precbench.report import sheet
-from precbench.store import Store
+from precbench.results.store import Store
 from tests.helpers import invoke, run, succeed
 
 ODD = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7 * 7 }}\x1b[2J\u202e"

@@ -10,13 +10,13 @@ from scipy import sparse
 from precbench.claims import Evidence, load_claims, make_ledger
 from precbench.data import load_dataset
 from precbench.experiment import load_config
-from precbench.losses import SURROGATES
 from precbench.papers.kar2015 import bounds as kar2015
 from precbench.papers.kar2015 import laws as kar2015_laws
 from precbench.papers.kar2015.minima import is_least_at_zero
+from precbench.ranking.losses import SURROGATES
+from precbench.ranking.topk import resolve_k
 from precbench.solvers import CuttingPlane, PerceptronAtK
 from precbench.solvers.cutting_plane import TrainingRisk
-from precbench.topk import resolve_k
 from tests.helpers import run, smoke_table
 
 pytestmark = pytest.mark.usefixtures("in_this_process")

@@ -10,16 +10,16 @@ import pytest
 from sklearn.isotonic import IsotonicRegression
 
 import precbench
+from precbench.advice.advised_report import write_report
 from precbench.advice.length import Length, Worth, measure_length, profit_text, read_length
 from precbench.advice.quality import held_out_quality, held_out_splits
-from precbench.advice.report import write_report
+from precbench.core.errors import InputError
+from precbench.core.strict_json import checked
 from precbench.data import Dataset
-from precbench.errors import InputError
 from precbench.model.calibration import Calibration
 from precbench.model.model import Model
+from precbench.ranking.topk import HeldOut, sums_at
 from precbench.report.folder import PAGE
-from precbench.strict_json import checked
-from precbench.topk import HeldOut, sums_at
 from tests.helpers import invoke, reloaded, succeed
 from tests.sentences import raises, refused
 

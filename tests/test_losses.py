@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from precbench.errors import InputError
-from precbench.losses import (
+from precbench.core.errors import InputError
+from precbench.ranking.losses import (
     AUC,
     F1,
     SURROGATES,
@@ -23,7 +23,7 @@ from precbench.losses import (
     struct,
     top_rows,
 )
-from precbench.metrics import precision_at_k
+from precbench.ranking.metrics import precision_at_k
 from tests.helpers import small_integers
 from tests.sentences import raises
 

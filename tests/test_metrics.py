@@ -10,8 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from precbench.errors import InputError
-from precbench.metrics import (
+from precbench.core.errors import InputError
+from precbench.ranking.metrics import (
     METRICS,
     Metric,
     auc,
@@ -33,7 +33,7 @@ from precbench.metrics import (
     recall_at_k,
     roc_curve,
 )
-from precbench.topk import first_rows, k_by_size, resolve_k, split_at, training_k
+from precbench.ranking.topk import first_rows, k_by_size, resolve_k, split_at, training_k
 from tests.helpers import small_integers
 from tests.sentences import raises
 
@@ -312,7 +312,7 @@ def test_logistic_risk_by_blocks_of_pairs(monkeypatch):
     rng = np.random.default_rng(0)
     y, scores = rng.permutation(np.repeat([1, -1], [20, 37])), rng.normal(size=57)
     whole = pnorm_risk(y, scores, 3, loss="logistic")
-    monkeypatch.setattr("precbench.metrics._BLOCK_PAIRS", 50)
+    monkeypatch.setattr("precbench.ranking.metrics._BLOCK_PAIRS", 50)
     assert pnorm_risk(y, scores, 3, loss="logistic") == pytest.approx(whole, rel=1e-14)
 
 

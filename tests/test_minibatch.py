@@ -12,10 +12,10 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 
-from precbench.errors import InputError
-from precbench.kernels.minibatch import MOST_CANDIDATES
-from precbench.metrics import f1, f1_max, precision_at_k
+from precbench.core.errors import InputError
+from precbench.core.kernels.minibatch import MOST_CANDIDATES
 from precbench.model.model import Model, _can_be_kept
+from precbench.ranking.metrics import f1, f1_max, precision_at_k
 from precbench.runner.recorder import Recorder
 from precbench.solvers import (
     BBR,

@@ -22,15 +22,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
 
 from precbench import SOLVERS, Model
-from precbench.data.own.read import read_new_blocks, read_own_file
+from precbench.core.errors import InputError
 from precbench.data.preprocess import Scaler
-from precbench.errors import InputError
 from precbench.model.model import _can_be_kept, make_solver
+from precbench.ranking.topk import HeldOut
+from precbench.results.store import Store
 from precbench.runner.recorder import Recorder
 from precbench.solvers import OnePMB
 from precbench.solvers.classifiers import ranker_of
-from precbench.store import Store
-from precbench.topk import HeldOut
+from precbench.tables.own_file import read_new_blocks, read_own_file
 from tests import laws
 from tests.helpers import reloaded, succeed
 from tests.sentences import raises, warns

@@ -17,9 +17,9 @@ from PIL import Image
 
 from precbench.experiment import load_config
 from precbench.experiment.plan import make_plan
+from precbench.results.store import Store
 from precbench.runner import run_plan, to_do
 from precbench.solvers import SOLVERS
-from precbench.store import Store
 from tests import laws, plant
 from tests.helpers import ROOT, numbers, records, session, succeed, wait_until
 from tests.sentences import raises

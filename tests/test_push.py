@@ -11,10 +11,10 @@ from scipy import sparse
 from scipy.optimize import linprog, minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from precbench.errors import InputError
-from precbench.kernels.toppush import project, project_capped
-from precbench.metrics import r_max
+from precbench.core.errors import InputError
+from precbench.core.kernels.toppush import project, project_capped
 from precbench.papers.rudin2009.lists import ir_shares, pnorm_shares
+from precbench.ranking.metrics import r_max
 from precbench.solvers import IRPush, PNormPush, RankBoost, TopPush
 from precbench.solvers.push_risks import InformationRetrievalRisk
 from scripts.slow_push import pnorm_push_path

@@ -32,12 +32,12 @@ from precbench import (
     RandomForest,
     SGDAtK,
 )
-from precbench.errors import InputError
-from precbench.metrics import precision_at_k
+from precbench.core.errors import InputError
+from precbench.ranking.metrics import precision_at_k
+from precbench.ranking.topk import cut_below
 from precbench.solvers import ScoringClassifier
 from precbench.solvers.base import untraced
 from precbench.solvers.classifiers import ranker_of
-from precbench.topk import cut_below
 from tests import laws
 from tests.sentences import raises
 

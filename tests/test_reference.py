@@ -10,7 +10,7 @@ from precbench.claims.ledger import to_csv
 from precbench.claims.verdicts import Verdict
 from precbench.experiment import Experiment, load_config
 from precbench.experiment.sections import is_tuned, solver_defaults
-from precbench.metrics import METRICS
+from precbench.ranking.metrics import METRICS
 from precbench.solvers import SOLVERS
 from scripts import reference
 from scripts.reference import DIVISIONS, FOLLOWING, KEYS, VALUES, differences

@@ -17,10 +17,11 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from precbench.cli.screen import screen
-from precbench.cli.tables import print_table
-from precbench.errors import InputError
+from precbench.cli.screen_tables import print_table
+from precbench.core.errors import InputError
 from precbench.experiment import Experiment
-from precbench.metrics import Metric
+from precbench.ranking.metrics import Metric
+from precbench.ranking.statistics import resampled_interval, resampled_test
 from precbench.report import sheet
 from precbench.report.curves import (
     precision_against_k,
@@ -32,11 +33,11 @@ from precbench.report.figures import write_figures
 from precbench.report.folder import PAGE, write_report
 from precbench.report.sheet import save_figure
 from precbench.report.style import MOST_CURVES, solver_styles
+from precbench.report.summary_tables import _mean, make_tables, notes, three_digits, write_tables
 from precbench.report.table import text_table
-from precbench.report.tables import _mean, make_tables, notes, summarise, three_digits, write_tables
-from precbench.results import read_run
+from precbench.results.read import read_run
+from precbench.results.summary import summarise
 from precbench.solvers import SOLVERS
-from precbench.statistics import resampled_interval, resampled_test
 from tests.helpers import misplaced, shipped_config, shipped_configs
 from tests.sentences import raises
 

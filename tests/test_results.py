@@ -15,13 +15,13 @@ import pytest
 import yaml
 
 from precbench import Model
-from precbench.errors import InputError
+from precbench.core.errors import InputError
+from precbench.core.npz import pack, unpack
 from precbench.experiment.plan import Plan
 from precbench.experiment.shard import Shard
-from precbench.npz import pack, unpack
+from precbench.ranking.statistics import resampled_test
+from precbench.results.store import Store, key_of
 from precbench.solvers import SGDAtK
-from precbench.statistics import resampled_test
-from precbench.store import Store, key_of
 from tests.helpers import invoke, numbers, records, run, shipped_config, succeed
 from tests.sentences import done_already, raises, refused, tells
 

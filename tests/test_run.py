@@ -22,23 +22,25 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
-from precbench import score, workers
 from precbench.cli.run import RunOptions
 from precbench.cli.status import _DONE
+from precbench.core import processes
+from precbench.core.errors import PrecbenchError
 from precbench.data import Dataset
-from precbench.errors import PrecbenchError
 from precbench.experiment import Experiment, load_config
 from precbench.experiment.plan import make_plan
 from precbench.experiment.samples import InMemory, Rows
-from precbench.results import read_run
+from precbench.results import measure
+from precbench.results.measure import _sizes
+from precbench.results.read import read_run
+from precbench.results.records import RETRIED, STATUSES
+from precbench.results.store import Store
 from precbench.runner import _most_passes, run_plan, to_do, worker
 from precbench.runner.cost import expected_seconds
 from precbench.runner.recorder import Recorder
 from precbench.runner.worker import Job, run_job, warm_up
-from precbench.score import _sizes
 from precbench.solvers import SGDAtK
 from precbench.solvers.passes import PassRanker
-from precbench.store import RETRIED, STATUSES, Store
 from tests.helpers import (
     Deadly,
     numbers,
@@ -328,14 +330,14 @@ def test_tuning_minimises_a_loss(small, in_this_process, tmp_path):
 def test_workers_lost_at_their_start_are_replaced_once(small, tmp_path, monkeypatch, n_losses):
     plan, store = make_plan(load_config(small())), Store(tmp_path / "out")
     losses = iter([BrokenProcessPool] * n_losses)
-    run = workers.run
+    run = processes.run
 
     def losing(*arguments):
         for loss in losses:
             raise loss
         return run(*arguments)
 
-    monkeypatch.setattr(workers, "run", losing)
+    monkeypatch.setattr(processes, "run", losing)
     ends = run_plan(plan, store, to_do(plan, store), n_workers=2)
     with raises(PrecbenchError) if n_losses > 1 else nullcontext():
         assert [status for _, status in ends] == ["ok"] * 6
@@ -673,8 +675,8 @@ def test_only_what_has_changed_is_measured_again(small, in_this_process, tmp_pat
     """The records, the metrics or the code that measures; another run shows the stored values."""
     config, out = small(solvers="{perceptron-avg: , sgd-avg: }"), tmp_path / "out"
     assert run(config, out).exit_code == 0
-    folder, counted, by_rows = out / "small", [], score._by_rows
-    monkeypatch.setattr(score, "_by_rows", lambda *args: counted.append(1) or by_rows(*args))
+    folder, counted, by_rows = out / "small", [], measure._by_rows
+    monkeypatch.setattr(measure, "_by_rows", lambda *args: counted.append(1) or by_rows(*args))
 
     def measures():
         counted.clear()
@@ -689,7 +691,7 @@ def test_only_what_has_changed_is_measured_again(small, in_this_process, tmp_pat
     assert measures() and (folder / "results.csv").read_bytes() == results
     small(solvers="{perceptron-avg: , sgd-avg: }", metrics="[auc]")
     assert measures()
-    monkeypatch.setattr(score, "code_of", lambda *_: "other code")
+    monkeypatch.setattr(measure, "code_of", lambda *_: "other code")
     assert measures()
 
 
@@ -704,7 +706,7 @@ import numpy as np
 from precbench.data import Dataset
 from precbench.experiment import load_config
 from precbench.runner.worker import Job, run_job, warm_up
-from precbench.store import Store
+from precbench.results.store import Store
 
 config, folder, npy = sys.argv[1:]
 for trial in load_config(config).trials():

@@ -12,16 +12,17 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from precbench.data import Dataset, open_stream
+from precbench.core.errors import InputError
+from precbench.data import Dataset
 from precbench.data.dataset import Imputed
 from precbench.data.preprocess import Scaler
-from precbench.errors import InputError
 from precbench.experiment import load_config, samples
 from precbench.experiment.division import check_division, divide_rows
 from precbench.experiment.plan import make_plan
 from precbench.experiment.samples import Rows, _subsample_rows, read_data
 from precbench.experiment.sections import Fourier
-from precbench.store import Store
+from precbench.results.store import Store
+from precbench.tables.streamed_files import open_stream
 from tests.helpers import numbers, records, run, succeed
 from tests.sentences import done_already, raises
 

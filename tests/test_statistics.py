@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics import roc_auc_score
 
-from precbench.errors import InputError
-from precbench.metrics import interval_at_k
-from precbench.statistics import (
+from precbench.core.errors import InputError
+from precbench.ranking.metrics import interval_at_k
+from precbench.ranking.statistics import (
     auc_interval,
     bayesian_signed_rank,
     binomial_interval,

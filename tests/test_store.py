@@ -23,14 +23,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from numpy.testing import assert_array_equal
 
-from precbench.advice.compare import prepare
+from precbench.advice.contest import prepare
+from precbench.core.errors import InputError, PrecbenchError
+from precbench.core.files import temporary, write_whole, writing
+from precbench.core.npz import DamagedError, pack, unpack
 from precbench.data import Dataset
-from precbench.errors import InputError, PrecbenchError
-from precbench.files import temporary, write_whole, writing
-from precbench.npz import DamagedError, pack, unpack
+from precbench.results.machine import environment
+from precbench.results.records import HAVE_NUMBERS, RETRIED, SCHEMA
+from precbench.results.store import Store, key_of
 from precbench.runner import run_plan, to_do
 from precbench.runner.worker import run_job
-from precbench.store import HAVE_NUMBERS, RETRIED, SCHEMA, Store, environment, key_of
 from tests.sentences import raises
 
 KEY = key_of({"a": 1})
@@ -146,7 +148,7 @@ def test_an_unwritable_folder_is_reported(tmp_path):
 
 HOLDER = """
 import sys, time
-from precbench.store import Store
+from precbench.results.store import Store
 with Store(sys.argv[1]).lock():
     print("held", flush=True)
     time.sleep(60)

@@ -15,21 +15,21 @@ from scipy.stats import multivariate_normal, norm
 from precbench.claims import Evidence, load_claims, make_ledger
 from precbench.claims.kinds.stated import BoundClaim
 from precbench.claims.verdicts import Verdict
-from precbench.errors import InputError
+from precbench.core.errors import InputError
+from precbench.core.studies import STUDIES
 from precbench.experiment import Study, list_configs, load_config
-from precbench.losses import SURROGATES
-from precbench.metrics import METRICS, auc
 from precbench.papers.costs import growth
-from precbench.papers.gultekin.bounds import _coins, _Sample, bounds_of
+from precbench.papers.gultekin.lemmas import _coins, _Sample, bounds_of
 from precbench.papers.gultekin.mixtures import MixturePair, MixtureProblem, draw_mixture_pair
 from precbench.papers.kar2014 import theory as kar2014
 from precbench.papers.rudin2009 import lists as rudin2009
 from precbench.papers.rudin2009 import theorems as rudin2009_theorems
-from precbench.report.study import read_study, study_tables
-from precbench.results import read_values
+from precbench.ranking.losses import SURROGATES
+from precbench.ranking.metrics import METRICS, auc
+from precbench.report.study_tables import read_study, study_tables
+from precbench.results.read import read_values
 from precbench.solvers import BBR, FTRL, LCBR, PNormPush
 from precbench.solvers.ball import minimise_over_ball
-from precbench.studies import STUDIES
 from tests.helpers import invoke, misplaced, shipped_config, shipped_configs, smoke_table, succeed
 from tests.sentences import mistakes, naming, raises, refused
 

@@ -10,11 +10,11 @@ import pytest
 from scipy.stats import rankdata
 
 from precbench.cli import rank
-from precbench.errors import DataUnavailableError, InputError
+from precbench.core.errors import DataUnavailableError, InputError
 from precbench.experiment import load_config
-from precbench.metrics import partial_auc, partial_auc_mcclish
+from precbench.ranking.metrics import partial_auc, partial_auc_mcclish
+from precbench.ranking.statistics import bayesian_signed_rank
 from precbench.solvers import SOLVERS
-from precbench.statistics import bayesian_signed_rank
 from precbench.survey import ranking, tasks
 from precbench.survey.ranking import AP, Survey
 from tests.helpers import invoke

@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 
-from precbench.errors import InputError
-from precbench.losses import AUC, F1, OBJECTIVES, PartialAUC, PrecisionAtK
+from precbench.core.errors import InputError
+from precbench.ranking.losses import AUC, F1, OBJECTIVES, PartialAUC, PrecisionAtK
 from precbench.solvers import (
     OAM,
     PGD,

@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 
 from precbench.cli.group import harmless_streams
 from precbench.cli.screen import screen
-from precbench.cli.tables import print_table
-from precbench.data.own.read import read_own_file
-from precbench.errors import InputError
+from precbench.cli.screen_tables import print_table
+from precbench.core.errors import InputError
+from precbench.core.text import one_line, visible
 from precbench.report.sheet import save_figure
 from precbench.report.table import text_table
-from precbench.store import Store
-from precbench.text import one_line, visible
+from precbench.results.store import Store
+from precbench.tables.own_file import read_own_file
 from tests.helpers import invoke
 from tests.mutations import mistyped
 from tests.sentences import refused, unreadable
@@ -57,7 +57,7 @@ def test_sheets_that_excel_would_not_write(tmp_path, monkeypatch, edit, words):
     from openpyxl import Workbook
 
     limits = (1_048_576, 16_384, 32_767, 10_000)
-    monkeypatch.setattr("precbench.data.own.table._SHEET_LIMITS", limits)
+    monkeypatch.setattr("precbench.tables.workbook._SHEET_LIMITS", limits)
     book, path = Workbook(), tmp_path / "mine.xlsx"
     for line in [["name", "a", "y"], *([f"text {i}", i * i, i % 2] for i in range(10))]:
         book.active.append(line)

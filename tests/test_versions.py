@@ -8,14 +8,14 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from precbench import sources
+from precbench.core import source_code
+from precbench.core.source_code import code_of
 from precbench.experiment import load_config
 from precbench.experiment.plan import make_plan
 from precbench.experiment.samples import Rows
 from precbench.experiment.trial import NO_NUMBERS, PREPARATION_VERSION, TUNING_VERSION
+from precbench.results.store import Store
 from precbench.solvers import CuttingPlane
-from precbench.sources import code_of
-from precbench.store import Store
 from tests import laws
 from tests.helpers import ROOT, records, run
 from tests.sentences import done_already, tells
@@ -153,12 +153,19 @@ def test_every_module_behind_a_number_counts():
     )
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    rooms = {name.split(".")[1] for name in done.stdout.split() if name.startswith("precbench.")}
-    assert {"statistics", "metrics", "losses", "seeds"} <= rooms and not rooms & set(NO_NUMBERS)
+    imported = {
+        name.removeprefix("precbench.")
+        for name in done.stdout.split()
+        if name.startswith("precbench.")
+    }
+    numbers = {"ranking.statistics", "ranking.metrics", "ranking.losses", "core.seeds"}
+    assert numbers <= imported
+    for part in NO_NUMBERS:
+        assert not [name for name in imported if f"{name}.".startswith(f"{part}.")]
     assert all(find_spec(f"precbench.{part}") for part in NO_NUMBERS)
 
 
 def test_a_compiled_module_counts_with_what_it_was_compiled_from(monkeypatch):
-    before = sources.code_of.__wrapped__("precbench")
-    monkeypatch.setattr("precbench.kernels.push.SOURCE", "edited")
-    assert sources.code_of.__wrapped__("precbench") != before
+    before = source_code.code_of.__wrapped__("precbench")
+    monkeypatch.setattr("precbench.core.kernels.push.SOURCE", "edited")
+    assert source_code.code_of.__wrapped__("precbench") != before

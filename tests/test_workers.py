@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from precbench import workers
 from precbench.cli.group import one_line_warnings
+from precbench.core import processes
 from tests.helpers import session, wait_until
 
 
 @pytest.fixture(autouse=True)
 def end():
     yield
-    workers.end()
+    processes.end()
 
 
 PLANTED = """
@@ -51,9 +51,9 @@ def place(number):
 
 
 def test_workers_that_began_early_are_used_with_the_path_of_their_parent():
-    workers.begin(2, "os:getpid")
-    first = list(workers.run(place, [(n,) for n in range(5)], 2))
-    again = list(workers.run(place, [(n,) for n in range(5)], 2))
+    processes.begin(2, "os:getpid")
+    first = list(processes.run(place, [(n,) for n in range(5)], 2))
+    again = list(processes.run(place, [(n,) for n in range(5)], 2))
     assert sorted(number for number, *_ in first) == [0, 1, 2, 3, 4]
     pids = {pid for _, pid, *_ in first + again}
     assert len(pids) <= 2 and os.getpid() not in pids
@@ -68,28 +68,28 @@ def killed(number):
 
 def test_a_dead_worker_ends_the_calls_and_the_next_ones_have_others():
     with pytest.raises(BrokenProcessPool):
-        list(workers.run(killed, [(n,) for n in range(4)], 2))
-    assert list(workers.run(killed, [(7,)], 1)) == [7]
+        list(processes.run(killed, [(n,) for n in range(4)], 2))
+    assert list(processes.run(killed, [(7,)], 1)) == [7]
 
 
 def test_the_end_comes_while_calls_are_being_sent():
     """A thread that fails gives a warning, which is an error here."""
-    executor = workers.begin(2)
+    executor = processes.begin(2)
     list(executor.map(int, range(10)))  # both are at work
-    processes = [*executor._processes.values()]
+    workers = [*executor._processes.values()]
     for _ in range(5000):
         executor.submit(int)
-    workers.end()
-    assert not any(process.is_alive() for process in processes)
+    processes.end()
+    assert not any(worker.is_alive() for worker in workers)
 
 
 CHILD = """
 import subprocess, sys, time
-from precbench import workers
-executor = workers.begin(2)
+from precbench.core import processes
+executor = processes.begin(2)
 executor.submit(subprocess.run, [sys.executable, "-c", "import time; time.sleep(600)"])
 time.sleep(2)
-workers.end()
+processes.end()
 """
 
 
@@ -114,7 +114,7 @@ def of_interrupts(_):
 
 def test_workers_leave_ctrl_c_to_their_parent():
     """Else what a package raises could not be told from it."""
-    assert list(workers.run(of_interrupts, [(0,)], 1)) == [signal.SIG_IGN]
+    assert list(processes.run(of_interrupts, [(0,)], 1)) == [signal.SIG_IGN]
 
 
 def test_only_warnings_that_a_user_can_act_on_are_shown(capsys):

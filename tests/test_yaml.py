@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from precbench.errors import InputError, did_you_mean
+from precbench.core.errors import InputError, did_you_mean
+from precbench.core.locations import shipped
+from precbench.core.yaml.document import MAX_MISTAKES, load, parse
 from precbench.experiment import list_configs
 from precbench.experiment.schema import config_schema
-from precbench.locations import shipped
-from precbench.yaml.document import MAX_MISTAKES, load, parse
 from tests.helpers import invoke
 from tests.sentences import mistakes, names, naming, raises
 

@@ -6,8 +6,8 @@ from itertools import combinations, product
 import numpy as np
 from scipy.optimize import brentq, minimize
 
-from precbench.losses import AUC, SURROGATES, Loss, PartialAUC
-from precbench.topk import resolve_k
+from precbench.ranking.losses import AUC, SURROGATES, Loss, PartialAUC
+from precbench.ranking.topk import resolve_k
 
 # --- paths: the weights after each batch, or after each row, in a given order --------------------
 

@@ -21,7 +21,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import scale
 
 import precbench
-from precbench.statistics import mean_ranks
+from precbench.ranking.statistics import mean_ranks
 
 X, digit = load_digits(return_X_y=True)
 X_train, X_test, d_train, d_test = train_test_split(scale(X), digit, test_size=0.5, random_state=0)

@@ -10,11 +10,9 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from precbench.advice.length import Length
-from precbench.errors import InputError
-from precbench.report.table import Cell, Table
-from precbench.report.tables import final_values, summarise_trials, three_digits
-from precbench.results import Run
-from precbench.statistics import (
+from precbench.core.errors import InputError
+from precbench.core.text import count
+from precbench.ranking.statistics import (
     LEVEL,
     NO_WIDTH,
     PairedTest,
@@ -23,8 +21,11 @@ from precbench.statistics import (
     levels,
     resampled_test,
 )
-from precbench.text import count
-from precbench.topk import TopK, resolve_k
+from precbench.ranking.topk import TopK, resolve_k
+from precbench.report.summary_tables import three_digits
+from precbench.report.table import Cell, Table
+from precbench.results.read import Run
+from precbench.results.summary import final_values, summarise_trials
 
 REFERENCE = "logistic-regression"  # what most people would take
 # The measure that picks the best method of a run without an ensemble: all positives count, and the

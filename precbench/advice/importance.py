@@ -7,16 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from precbench.errors import InputError
-from precbench.metrics import average_precision
+from precbench.core.errors import InputError
+from precbench.core.strict_json import Count, Fields, Number
+from precbench.core.text import count
+from precbench.ranking.metrics import average_precision
+from precbench.ranking.statistics import resampled_interval
 from precbench.report.table import Table, text_table
-from precbench.statistics import resampled_interval
-from precbench.strict_json import Count, Fields, Number
-from precbench.text import count
 
 if TYPE_CHECKING:
-    from precbench.data.own.encoding import Encoding
     from precbench.model.model import Model
+    from precbench.tables.encoding import Encoding
 
 _MOST_ROWS, _MOST_COLUMNS = 2_000, 20  # measured on each split, so that a split takes seconds
 _EXPLAINED = 50  # rows whose contributions to scores choose the columns, where there are more

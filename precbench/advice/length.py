@@ -18,16 +18,16 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from precbench.errors import InputError
-from precbench.files import write_whole
+from precbench.core.errors import InputError
+from precbench.core.files import write_whole
+from precbench.core.strict_json import Count, Fields, Number, parse
+from precbench.core.text import count
 from precbench.model.calibration import Calibration
+from precbench.ranking.statistics import expected_total
+from precbench.ranking.topk import HeldOut, TopK, resolve_k, sums_at
 from precbench.report.sheet import Sheet
+from precbench.report.summary_tables import three_digits
 from precbench.report.table import Cell, Table
-from precbench.report.tables import three_digits
-from precbench.statistics import expected_total
-from precbench.strict_json import Count, Fields, Number, parse
-from precbench.text import count
-from precbench.topk import HeldOut, TopK, resolve_k, sums_at
 
 if TYPE_CHECKING:
     from matplotlib.figure import SubFigure

@@ -10,20 +10,20 @@ from pydantic import Field
 
 from precbench.advice.importance import Importance, Shuffling
 from precbench.advice.length import Length, share_of_list
+from precbench.core.errors import InputError
+from precbench.core.strict_json import Count, Fields, Number, checked
 from precbench.data import Dataset
-from precbench.data.own.encoding import Encoding
 from precbench.data.splits import RowSplit, rule_for_new_lists, split_rows
-from precbench.errors import InputError
-from precbench.metrics import auc, precision_at_k
 from precbench.model.model import Model
-from precbench.statistics import (
+from precbench.ranking.metrics import auc, precision_at_k
+from precbench.ranking.statistics import (
     auc_interval,
     binomial_interval,
     distinct_rows,
     share_interval,
 )
-from precbench.strict_json import Count, Fields, Number, checked
-from precbench.topk import HeldOut, TopK, resolve_k
+from precbench.ranking.topk import HeldOut, TopK, resolve_k
+from precbench.tables.encoding import Encoding
 
 # As good as the best trees of docs/which-method.md, without a further package.
 RECOMMENDED = "hist-gradient-boosting"

@@ -6,7 +6,7 @@ folders of results, and `make_ledger` gives each claim its verdict.
 
 from precbench.claims.evidence import Evidence, read_evidence
 from precbench.claims.kinds import KINDS, Claim
-from precbench.claims.kinds.base import make_ledger
+from precbench.claims.kinds.kind import make_ledger
 from precbench.claims.ledger import LedgerRow
 from precbench.claims.published import load_claims, load_deviations
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pandas as pd
 
-from precbench.errors import InputError
-from precbench.results import Run, read_run, read_values
-from precbench.store import find_result_folders
-from precbench.studies import Result
+from precbench.core.errors import InputError
+from precbench.core.studies import Result
+from precbench.results.folders import find_result_folders
+from precbench.results.read import Run, read_run, read_values
 
 _CELL = ["dataset", "solver", "metric", "part"]
 WALL_SECONDS = "wall_seconds"  # takes the place of a metric in claims about times

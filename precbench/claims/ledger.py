@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from precbench.claims.verdicts import Verdict
-from precbench.errors import InputError
-from precbench.locations import shipped
+from precbench.core.errors import InputError
+from precbench.core.locations import shipped
 
 
 @dataclass(frozen=True)

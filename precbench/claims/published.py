@@ -15,9 +15,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from precbench.claims.kinds import KINDS, Claim
-from precbench.locations import shipped
-from precbench.yaml.document import Document, Keys, load, parse
-from precbench.yaml.models import (
+from precbench.core.locations import shipped
+from precbench.core.yaml.document import Document, Keys, load, parse
+from precbench.core.yaml.models import (
     Items,
     Name,
     Problem,

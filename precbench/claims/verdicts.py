@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr, stdtrit
 
-from precbench.errors import InputError
+from precbench.core.errors import InputError
 
 # Fewer draws say too little about the tail in which a wrong number would lie
 MIN_REPETITIONS = 100

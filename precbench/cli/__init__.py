@@ -25,7 +25,10 @@ class _Precbench(MainGroup):
             "Decide the published claims about a data set, a paper or a config.",
         ),
         "status": ("status:show_status", "Show which trials are done, running, failed or pending."),
-        "merge": ("merge:merge_results", "Merge results of shards, or of several machines."),
+        "merge": (
+            "merge_folders:merge_results",
+            "Merge results of shards, or of several machines.",
+        ),
         "diff": ("diff:compare_results", "Compare two folders of results, cell by cell."),
         "validate": ("validate:validate_configs", "Check configs without running anything."),
         "schema": ("validate:print_schema", "Print a JSON Schema of configs, for editors."),
@@ -37,7 +40,10 @@ class _Precbench(MainGroup):
         "example": ("example:example", "Write a real list to try the commands on."),
         "compare": ("compare:compare", "Compare methods on your own file, and recommend one."),
         "rank": ("rank:rank", "Rank a method of yours among those that precbench has surveyed."),
-        "profile": ("profile:profile", "Describe a table of yours without training anything."),
+        "profile": (
+            "profile_table:profile",
+            "Describe a table of yours without training anything.",
+        ),
         "fit": ("fit:fit", "Fit a ranking model to your own file and save it."),
         "score": ("score:score", "Rank the rows of a file with a model and list the top."),
         "evaluate": (

@@ -23,10 +23,10 @@ from precbench.claims.ledger import (
 from precbench.claims.verdicts import Verdict
 from precbench.cli.options import Json, refuse_unknown
 from precbench.cli.screen import screen
-from precbench.cli.tables import print_table
-from precbench.errors import InputError
+from precbench.cli.screen_tables import print_table
+from precbench.core.errors import InputError
 from precbench.experiment import Study, list_configs, load_config
-from precbench.report.ledger import (
+from precbench.report.ledger_tables import (
     change_table,
     claims_table,
     counts_table,
@@ -34,8 +34,8 @@ from precbench.report.ledger import (
     missing_table,
     open_table,
 )
-from precbench.results import plain_strings
-from precbench.store import Store
+from precbench.results.read import plain_strings
+from precbench.results.store import Store
 
 _REGRESSED = 4  # exit code: a verdict is worse than before, or there are no results
 

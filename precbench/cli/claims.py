@@ -14,12 +14,12 @@ from precbench.claims import Claim
 from precbench.claims.published import SUFFIX, parse_claims
 from precbench.cli import completion
 from precbench.cli.options import Json
-from precbench.errors import InputError
+from precbench.core.errors import InputError
+from precbench.core.files import write_whole
+from precbench.core.text import count
+from precbench.core.yaml.document import load, parse
+from precbench.core.yaml.models import repeats, unknown
 from precbench.experiment import Experiment, load_config
-from precbench.files import write_whole
-from precbench.text import count
-from precbench.yaml.document import load, parse
-from precbench.yaml.models import repeats, unknown
 
 _ENTRY_NAME = "the new entry"  # in messages, in place of a file
 

@@ -12,18 +12,18 @@ from precbench.advice.choice import choice_table, choose_method
 from precbench.cli import completion
 from precbench.cli.options import Json, NoRowHashes, takes
 from precbench.cli.own import OwnRows, check_target, write_open
-from precbench.cli.profile import columns_table
+from precbench.cli.profile_table import columns_table
 from precbench.cli.run import RunOptions, has_failed, prepared
 from precbench.cli.screen import screen
-from precbench.cli.tables import print_table, show_length
-from precbench.errors import InputError
-from precbench.files import write_whole, writing
+from precbench.cli.screen_tables import print_table, show_length
+from precbench.core.errors import InputError
+from precbench.core.files import write_whole, writing
+from precbench.core.text import count, one_line
 from precbench.report.folder import PAGE
-from precbench.results import read_run
-from precbench.text import count, one_line
+from precbench.results.read import read_run
 
 if TYPE_CHECKING:
-    from precbench.advice.compare import Contest
+    from precbench.advice.contest import Contest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,10 +88,10 @@ def compare(options: CompareOptions) -> int:
       precbench compare visits.parquet --label ill --groups patient \\
           --k "1 %" --missing median
     """
-    from precbench.advice.compare import cores, prepare, report_length, with_forecast_and_recipe
+    from precbench.advice.contest import cores, prepare, report_length, with_forecast_and_recipe
     from precbench.advice.importance import importance_table
-    from precbench.data.own.profile import profile_columns
-    from precbench.data.own.read import read_amounts
+    from precbench.tables.own_file import read_amounts
+    from precbench.tables.profile import profile_columns
 
     console = screen(quiet=options.as_json)
     ks, worth = options.lengths, options.checked_worth()  # gain of a hit, cost of a row

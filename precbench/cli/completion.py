@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from pkgutil import resolve_name
 
-from precbench.locations import config_names as configs
+from precbench.core.locations import config_names as configs
 
 __all__ = ["configs", "datasets", "solvers"]
 

@@ -10,12 +10,12 @@ import typer
 
 from precbench.cli.options import RESULTS, Json
 from precbench.cli.screen import screen
-from precbench.cli.tables import print_table
-from precbench.errors import InputError
+from precbench.cli.screen_tables import print_table
+from precbench.core.errors import InputError
+from precbench.ranking.statistics import resampled_test
 from precbench.report.table import Table, text_table
-from precbench.results import Run, read_run
-from precbench.statistics import resampled_test
-from precbench.store import find_result_folders
+from precbench.results.folders import find_result_folders
+from precbench.results.read import Run, read_run
 
 _CELL = ["dataset", "sweep", "metric", "part", "solver"]  # columns of a cell: a value per split
 _TRIAL = [*_CELL, "split"]

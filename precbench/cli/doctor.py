@@ -11,9 +11,9 @@ from typing import Any
 from rich.filesize import decimal
 
 from precbench.cli.options import Json, print_facts
-from precbench.locations import cache_folder
+from precbench.core.locations import cache_folder
 
-_KERNELS = Path(__file__).parents[1] / "kernels"
+_KERNELS = Path(__file__).parents[1] / "core" / "kernels"
 _EXTRAS = {
     "cluster": ["distributed"],
     "parquet": ["pyarrow"],
@@ -54,13 +54,13 @@ def _kernels() -> str:
     # An installed package has no .pyx files, only the compiled modules.
     names = names or sorted({path.name.split(".")[0] for path in _KERNELS.glob("*.so")})
     for name in names:
-        importlib.import_module(f"precbench.kernels.{name}")
+        importlib.import_module(f"precbench.core.kernels.{name}")
     return f"{len(names)} loaded ({', '.join(names)})"
 
 
 def _environment() -> dict[str, Any]:  # the machine, and versions of packages
     importlib.import_module("scipy.linalg")  # so that the BLAS of scipy is listed
-    from precbench.store import environment
+    from precbench.results.machine import environment
 
     return environment()
 
@@ -99,7 +99,7 @@ def _mirror() -> str:
 
 def _solver() -> str:
     """Fit a solver to data that one feature separates; raise if a positive is not ranked first."""
-    from precbench.metrics import auc
+    from precbench.ranking.metrics import auc
     from precbench.solvers import SOLVERS
 
     # The rows whose first feature, i % 7, is above 4 are positive.

@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from precbench.cli.options import NOT_HELD, Json, takes
 from precbench.cli.own import FileLayout, load_model, plain_value
-from precbench.data.own.read import read_labels, read_new_blocks
-from precbench.errors import InputError
-from precbench.metrics import auc
-from precbench.statistics import LEVEL
-from precbench.text import count
-from precbench.topk import first_rows, resolve_k, split_at
+from precbench.core.errors import InputError
+from precbench.core.text import count
+from precbench.ranking.metrics import auc
+from precbench.ranking.statistics import LEVEL
+from precbench.ranking.topk import first_rows, resolve_k, split_at
+from precbench.tables.own_file import read_labels, read_new_blocks
 
 if TYPE_CHECKING:
-    from precbench.data.own.encoding import Encoding
     from precbench.model.model import Model
+    from precbench.tables.encoding import Encoding
 
 
 @takes(FileLayout)

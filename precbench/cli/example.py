@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from precbench.errors import InputError
-from precbench.files import writing
+from precbench.core.errors import InputError
+from precbench.core.files import writing
 
 _N_LABELLED = 1200
 

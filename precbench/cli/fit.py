@@ -10,9 +10,9 @@ import typer
 from precbench.cli import completion
 from precbench.cli.options import Json, NoRowHashes, takes
 from precbench.cli.own import OwnRows, check_target, plain_value, write_open
-from precbench.cli.tables import show_length
-from precbench.errors import InputError
-from precbench.text import count
+from precbench.cli.screen_tables import show_length
+from precbench.core.errors import InputError
+from precbench.core.text import count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +94,8 @@ def fit(options: FitOptions) -> None:
       .npz                           arrays X and y, or data, indices, indptr,
                                      shape (CSR) and y
     """
-    from precbench.advice.fit import fit as fit_table  # here, as the import takes long
     from precbench.advice.quality import describe_quality, quality_of
+    from precbench.advice.training import fit as fit_table  # here, as the import takes long
 
     worth, params = options.checked_worth(), _params(options)
     check_target("--save", options.save, {"the file of the rows": options.file})

@@ -14,9 +14,9 @@ from typing import Any, ClassVar, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from precbench.errors import PrecbenchError
-from precbench.files import disk_full, is_full
-from precbench.text import one_line, visible
+from precbench.core.errors import PrecbenchError
+from precbench.core.files import disk_full, is_full
+from precbench.core.text import one_line, visible
 
 
 class _VisibleStream:

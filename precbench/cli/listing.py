@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from precbench.cli.options import Json, refuse_unknown
-from precbench.errors import InputError
-from precbench.text import first_line
+from precbench.core.errors import InputError
+from precbench.core.text import first_line
 
 
 def _solvers() -> list[dict[str, Any]]:  # for precbench list solvers
@@ -39,7 +39,7 @@ def _about_solver(name: str) -> str:
 
 
 def _metrics() -> list[dict[str, Any]]:  # for precbench list metrics
-    from precbench.metrics import METRICS
+    from precbench.ranking.metrics import METRICS
 
     return [
         {

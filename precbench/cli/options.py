@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from precbench.cli import completion
-from precbench.errors import InputError, nearest_or_all
+from precbench.core.errors import InputError, nearest_or_all
 
 NOT_HELD = 5  # exit code of --strict and --fail-below
 JSON = "Print JSON instead of text."

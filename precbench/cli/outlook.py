@@ -4,14 +4,14 @@ from collections.abc import Collection
 
 from rich.console import Console
 
+from precbench.core.text import count, duration
 from precbench.data import find_card
 from precbench.data.cards.fetch import download_limit, info
 from precbench.experiment import Experiment, Trial
 from precbench.experiment.plan import Plan
 from precbench.experiment.sections import NamedData, StreamedCard
+from precbench.results.store import Store
 from precbench.runner.cost import expected_seconds
-from precbench.store import Store
-from precbench.text import count, duration
 
 
 def to_fetch(part: Experiment) -> dict[str, int]:

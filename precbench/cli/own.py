@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from precbench.data.own.problems import TableError
-from precbench.errors import InputError
-from precbench.files import replacing
-from precbench.text import count
-from precbench.topk import TopK, resolve_k, several_k
+from precbench.core.errors import InputError
+from precbench.core.files import replacing
+from precbench.core.text import count
+from precbench.ranking.topk import TopK, resolve_k, several_k
+from precbench.tables.problems import TableError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from precbench.advice.length import Worth
-    from precbench.data.own.encoding import Encoding
-    from precbench.data.own.table import OwnTable
     from precbench.model.model import Model
+    from precbench.tables.encoding import Encoding
+    from precbench.tables.own_table import OwnTable
 
 _CONSTANTS = {"true": True, "false": False, "none": None, "null": None}
 
@@ -195,7 +195,7 @@ class OwnRows(FileLayout):
         return Worth(self.gain, self.gain_column, self.cost or 0.0)
 
     def table(self) -> "OwnTable":  # of `file`, without encoding any column
-        from precbench.data.own.table import open_table  # which takes long to import
+        from precbench.tables.own_table import open_table  # which takes long to import
 
         return open_table(self.file, self.reading)
 
@@ -215,7 +215,7 @@ class OwnRows(FileLayout):
 
     @property
     def reading(self) -> dict[str, Any]:
-        """The options that are set, as parameters of `precbench.data.own.read.read_own_file`."""
+        """The options that are set, as parameters of `precbench.tables.own_file.read_own_file`."""
         options: dict[str, Any] = dict(self.layout)
         options |= {name: getattr(self, name) for name in (*_READER_OPTIONS, *_COLUMN_LISTS)}
         if self.positive and len(self.positive) == 1:
@@ -360,7 +360,7 @@ def with_numbers(ranking: "pd.DataFrame") -> "pd.DataFrame":
 
 def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
     """Write the rows without a label, ranked, to ``--open``; return a sentence on its hits."""
-    from precbench.data.own.encoding import Gaps  # which takes long to import
+    from precbench.tables.encoding import Gaps  # which takes long to import
 
     path, gaps = options.open_list, Gaps()  # gaps: counts of missing values and unseen categories
     assert path is not None and model.encoding is not None and model.calibration is not None
@@ -387,8 +387,8 @@ def _ids_as_in_file(options: OwnRows) -> "pd.DataFrame":
     # Return the columns of ids as text, such as 007, by reading the file again without features.
     import pandas as pd
 
-    from precbench.data.own.encoding import Encoding
-    from precbench.data.own.read import read_new_blocks
+    from precbench.tables.encoding import Encoding
+    from precbench.tables.own_file import read_new_blocks
 
     no_features = Encoding("csv", n_features=0, dense=True)  # stands for any kind of table
     blocks = read_new_blocks(options.file, no_features, keep=options.id or (), **options.layout)

@@ -9,18 +9,19 @@ from typing import Annotated
 import pandas as pd
 import typer
 
-from precbench.advice.compare import shared_parameters
+from precbench.advice.contest import shared_parameters
 from precbench.cli.options import refuse_unknown, takes
 from precbench.cli.run import RunOptions, has_failed, run_all
 from precbench.cli.screen import screen
-from precbench.cli.tables import print_table
-from precbench.errors import InputError
-from precbench.files import write_whole
-from precbench.locations import shipped
+from precbench.cli.screen_tables import print_table
+from precbench.core.errors import InputError
+from precbench.core.files import write_whole
+from precbench.core.locations import shipped
+from precbench.core.studies import Result
+from precbench.core.yaml.document import load, parse
 from precbench.report.html import study_page
 from precbench.report.table import Table, text_table
 from precbench.solvers import SOLVERS
-from precbench.studies import Result
 from precbench.survey.ranking import (
     AP,
     LEAST_ROWS,
@@ -33,7 +34,6 @@ from precbench.survey.ranking import (
     standings,
 )
 from precbench.survey.tasks import read_tasks, write_configs
-from precbench.yaml.document import load, parse
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,15 +7,15 @@ from urllib.parse import quote
 
 import typer
 
-from precbench.advice.report import write_report
+from precbench.advice.advised_report import write_report
 from precbench.claims import read_evidence
 from precbench.cli.options import RESULTS, Json
-from precbench.errors import InputError
-from precbench.files import write_whole
+from precbench.core.errors import InputError
+from precbench.core.files import write_whole
 from precbench.report.folder import PAGE
 from precbench.report.html import ledger_about, render
 from precbench.report.table import text_table
-from precbench.store import find_result_folders
+from precbench.results.folders import find_result_folders
 
 _MARKS = ("results.csv", "illustration.json")  # files that show results: experiment, study
 

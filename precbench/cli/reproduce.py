@@ -16,13 +16,13 @@ from precbench.cli.check import report_regressions
 from precbench.cli.options import Json, Mirror
 from precbench.cli.run import RunOptions, has_failed, prepared
 from precbench.cli.screen import screen
-from precbench.cli.tables import print_table
+from precbench.cli.screen_tables import print_table
+from precbench.core.errors import DataUnavailableError, InputError, did_you_mean
+from precbench.core.text import count, duration, one_line
 from precbench.data import Dataset
-from precbench.errors import DataUnavailableError, InputError, did_you_mean
 from precbench.experiment import Experiment, Study, load_config
 from precbench.experiment.plan import make_plan
-from precbench.report.ledger import claims_table
-from precbench.text import count, duration, one_line
+from precbench.report.ledger_tables import claims_table
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from precbench import workers
 from precbench.cli import completion
 from precbench.cli.options import JSON, MIRROR, Configs, refuse_unknown, takes
 from precbench.cli.screen import Screen, progress, screen
-from precbench.errors import InputError
+from precbench.core import processes
+from precbench.core.errors import InputError
+from precbench.core.text import count, one_line
 from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.experiment.sections import MOST_SPLITS
 from precbench.experiment.shard import Shard
-from precbench.store import RETRIED, Store
-from precbench.text import count, one_line
+from precbench.results.records import RETRIED
+from precbench.results.store import Store
 
 if TYPE_CHECKING:
     from precbench.data import Dataset
@@ -289,12 +290,12 @@ def _measure(
     plan: "Plan", store: Store, part: Experiment, options: RunOptions, console: Screen, name: str
 ) -> tuple["Report", dict[str, Any]]:
     # Write results and report of the stored trials; return the report, and entries of the summary.
-    from precbench.score import final_means, not_ok, write_results
+    from precbench.results.measure import final_means, not_ok, write_results
 
     store.require_lock()
     with console.status("measuring the stored results"):
         results = write_results(plan, store, config=name)
-    from precbench.advice.report import write_report
+    from precbench.advice.advised_report import write_report
     from precbench.report.folder import Report
 
     figures: Literal["none", "changed"] = "none" if options.no_plots else "changed"
@@ -312,7 +313,7 @@ def _finish_shard(store: Store, keys: set[str], shard: Shard, console: Screen) -
 
 def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) -> dict[str, Any]:
     """Compute a study (never on a cluster), or with --dry-run show the name; return a summary."""
-    from precbench.advice.report import write_report
+    from precbench.advice.advised_report import write_report
     from precbench.runner.study import run_study
 
     console = screen(quiet=options.is_quiet)
@@ -454,7 +455,7 @@ def _announce(plan: "Plan", console: Screen) -> None:
 
 def _present(store: Store, console: Screen, report: "Report") -> None:
     """Print the tables of a report, and where its files are."""
-    from precbench.cli.tables import print_table
+    from precbench.cli.screen_tables import print_table
     from precbench.report.folder import PAGE
 
     for table in report.tables:
@@ -489,7 +490,7 @@ def _start_workers(config: Experiment | Study, options: RunOptions) -> None:
     has_results = (options.folder(config.name) / "results.csv").exists()
     if isinstance(config, Experiment) and (options.force or options.rerun or not has_results):
         n_workers = 1 if options.timing else options.jobs
-        workers.begin(n_workers, "precbench.runner.worker:warm_up", "perceptron-avg")
+        processes.begin(n_workers, "precbench.runner.worker:warm_up", "perceptron-avg")
 
 
 @takes(RunOptions)

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from precbench.cli.options import NOT_HELD, Json, takes
 from precbench.cli.own import LISTS, FileLayout, check_target, load_model, with_numbers, write_list
-from precbench.data.own.encoding import Encoding, Gaps
-from precbench.data.own.read import read_new_blocks
-from precbench.data.own.table import TABLES, format_of
-from precbench.errors import InputError
-from precbench.files import replacing
+from precbench.core.errors import InputError
+from precbench.core.files import replacing
+from precbench.tables.encoding import Encoding, Gaps
+from precbench.tables.own_file import read_new_blocks
+from precbench.tables.own_table import TABLES, format_of
 
 
 @takes(FileLayout)

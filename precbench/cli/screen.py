@@ -17,8 +17,8 @@ from rich.progress import (
 from rich.progress import Progress as Bars
 from rich.segment import Segment
 
-from precbench.store import Record
-from precbench.text import duration, one_line, visible
+from precbench.core.text import duration, one_line, visible
+from precbench.results.records import Record
 
 _UNLIMITED = 100_000  # characters in a line, more than any table has
 

@@ -11,13 +11,13 @@ import typer
 from pydantic import Field
 
 from precbench.cli.options import Json
-from precbench.cli.tables import print_table, show_length
-from precbench.cli.trials import show_trial
-from precbench.data.own.encoding import Column
-from precbench.data.own.problems import listed
-from precbench.errors import InputError
-from precbench.strict_json import Count, Fields, checked
-from precbench.text import count, one_line
+from precbench.cli.screen_tables import print_table, show_length
+from precbench.cli.trial_facts import show_trial
+from precbench.core.errors import InputError
+from precbench.core.strict_json import Count, Fields, checked
+from precbench.core.text import count, one_line
+from precbench.tables.encoding import Column
+from precbench.tables.problems import listed
 
 if TYPE_CHECKING:
     from precbench.advice.quality import Quality

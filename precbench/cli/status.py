@@ -12,10 +12,12 @@ import typer
 
 from precbench.cli.options import RESULTS, Json
 from precbench.cli.screen import screen
-from precbench.cli.tables import print_table
+from precbench.cli.screen_tables import print_table
+from precbench.core.text import duration
 from precbench.report.table import Table, text_table
-from precbench.store import RETRIED, STATUSES, Request, Store, find_stores
-from precbench.text import duration
+from precbench.results.folders import find_stores
+from precbench.results.records import RETRIED, STATUSES, Request
+from precbench.results.store import Store
 
 _DONE = {*STATUSES} - {*RETRIED}  # statuses of trials that a resumed run leaves alone
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from precbench.claims.published import DEVIATIONS, SUFFIX, load_deviations, read_claims
 from precbench.cli.options import Configs, Json
-from precbench.errors import InputError
+from precbench.core.errors import InputError
+from precbench.core.text import count, one_line
 from precbench.experiment import Study, load_config
 from precbench.experiment.schema import config_schema
-from precbench.text import count, one_line
 
 
 def validate_configs(configs: Configs, as_json: Json = False) -> int:

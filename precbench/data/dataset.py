@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.errors import InputError
+from precbench.core.errors import InputError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

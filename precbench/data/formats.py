@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
-from precbench.errors import InputError
+from precbench.core.errors import InputError
 
 Source = str | os.PathLike[str] | IO[bytes]
 # Formats of files that are read whole

@@ -6,8 +6,8 @@ from typing import Literal, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from precbench.core.errors import InputError
 from precbench.data.dataset import Matrix
-from precbench.errors import InputError
 
 ROWS_AT_ONCE = 4096  # of a temporary copy in float64
 

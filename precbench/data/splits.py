@@ -1,6 +1,6 @@
 """Splits into training and test rows.
 
-Random splits are keyed by seed, data set and index (`precbench.seeds`), whatever else is run.
+Random splits are keyed by seed, data set and index (`precbench.core.seeds`), whatever else is run.
 """
 
 from collections.abc import Hashable, Sequence
@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from precbench.core.errors import InputError
+from precbench.core.seeds import generator, legacy_generator
+from precbench.core.text import count
 from precbench.data.dataset import Dataset
-from precbench.errors import InputError
-from precbench.seeds import generator, legacy_generator
-from precbench.text import count
 
 MOST_FOLDS = 20  # a stratified split of groups rounds test_size to i/n, n at most this
 _FEW_POSITIVES = 50  # with fewer, a random part might lack positives; a choice

@@ -1,7 +1,7 @@
 """A strict, streaming reader of svmlight files, several times faster than general readers.
 
 Every value is the double nearest to the printed number. The grammar is in
-``precbench/kernels/svmlight.pyx``.
+``precbench/core/kernels/svmlight.pyx``.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from precbench.core.errors import InputError
+from precbench.core.kernels.svmlight import Status, parse_block
 from precbench.data.dataset import Dtype, Matrix, to_dtype
 from precbench.data.formats import Source, name_of, opened
-from precbench.errors import InputError
-from precbench.kernels.svmlight import Status, parse_block
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -3,10 +3,10 @@
 Mistakes in a config are reported before anything runs, with file, line and the nearest valid name.
 """
 
+from precbench.core.locations import config_names as list_configs
 from precbench.experiment.config import Experiment, Study, load_config
 from precbench.experiment.sections import FileData, Limit, Metric, NamedData
 from precbench.experiment.trial import Split, Trial
-from precbench.locations import config_names as list_configs
 
 __all__ = [
     "Experiment",

@@ -19,7 +19,25 @@ from pydantic import (
     model_validator,
 )
 
-from precbench.errors import InputError, did_you_mean, nearest_or_all
+from precbench.core.errors import InputError, did_you_mean, nearest_or_all
+from precbench.core.locations import config_names, shipped
+from precbench.core.seeds import trial_seed
+from precbench.core.studies import STUDIES, Measures
+from precbench.core.yaml.document import Document, Keys, extended, load
+from precbench.core.yaml.models import (
+    Items,
+    Line,
+    Name,
+    Names,
+    Problem,
+    Section,
+    at,
+    known,
+    refuse,
+    repeats,
+    unknown,
+    validated,
+)
 from precbench.experiment.sections import (
     Checkpoints,
     Data,
@@ -43,26 +61,8 @@ from precbench.experiment.sections import (
     solver_defaults,
 )
 from precbench.experiment.trial import Split, Trial
-from precbench.locations import config_names, shipped
-from precbench.metrics import METRICS, Metric
-from precbench.seeds import trial_seed
-from precbench.store import RESERVED
-from precbench.studies import STUDIES, Measures
-from precbench.yaml.document import Document, Keys, extended, load
-from precbench.yaml.models import (
-    Items,
-    Line,
-    Name,
-    Names,
-    Problem,
-    Section,
-    at,
-    known,
-    refuse,
-    repeats,
-    unknown,
-    validated,
-)
+from precbench.ranking.metrics import METRICS, Metric
+from precbench.results.records import RESERVED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -366,7 +366,7 @@ class Study(Section):
     tags: Names = ()
     title: Line
     source: Line | None = None
-    kind: Annotated[str, known("study", "precbench.studies:STUDIES")] = Field(
+    kind: Annotated[str, known("study", "precbench.core.studies:STUDIES")] = Field(
         validation_alias="study"
     )
     parameters: dict[str, Any] = Field(default_factory=dict, validate_default=True)

@@ -14,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from precbench.core.errors import InputError
+from precbench.core.seeds import trial_seed, uniforms
 from precbench.data import Dataset, RowStream, StreamedDataset
+from precbench.data.row_stream import Keep
 from precbench.data.splits import RowSplit, split_rows, validation_split
-from precbench.data.stream.row_stream import Keep
-from precbench.errors import InputError
 from precbench.experiment.trial import Split, Trial
-from precbench.seeds import trial_seed, uniforms
 
 
 def check_division(rule: Split, dataset: Dataset) -> None:

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from precbench.core.errors import DataUnavailableError, InputError
+from precbench.core.keys import key_of
+from precbench.core.text import count
 from precbench.data import Dataset
-from precbench.errors import DataUnavailableError, InputError
 from precbench.experiment.config import Experiment
 from precbench.experiment.division import check_division, part_sizes, smallest_part
 from precbench.experiment.trial import Trial
-from precbench.metrics import Metric
-from precbench.store import key_of
-from precbench.text import count
+from precbench.ranking.metrics import Metric
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,12 +8,12 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from precbench.core.errors import InputError
 from precbench.data import Dataset, StreamedDataset, load_dataset, stream_dataset
 from precbench.data.dataset import parts
 from precbench.data.preprocess import Scaler
+from precbench.data.row_stream import Keep, RowStream
 from precbench.data.splits import RowSplit
-from precbench.data.stream.row_stream import Keep, RowStream
-from precbench.errors import InputError
 from precbench.experiment.division import (
     StreamDivision,
     all_but,
@@ -48,7 +48,7 @@ def read_data(
     if isinstance(entry, StreamedFile):
         return _open_stream(entry, rows, dtype)
     if isinstance(entry, FileData):
-        from precbench.data.own.read import read_own_file
+        from precbench.tables.own_file import read_own_file
 
         # The other fields are arguments of the function that reads the file.
         options = entry.model_dump(exclude={"file", "name"}, exclude_none=True)
@@ -70,7 +70,7 @@ def read_data(
 
 def _open_stream(entry: StreamedFile, rows: int | None, dtype: Dtype) -> StreamedDataset:
     # Open a streamed file; each row is drawn by itself, so that about `rows` rows are kept.
-    from precbench.data import open_stream
+    from precbench.tables.streamed_files import open_stream
 
     options = entry.model_dump(exclude={"file", "name", "stream"}, exclude_none=True)
     opened = open_stream(entry.file, dtype=dtype, **options)

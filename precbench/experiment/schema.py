@@ -2,12 +2,12 @@
 
 from typing import Any
 
+from precbench.core.text import first_line
 from precbench.data import DATASETS
 from precbench.experiment.config import Experiment, Study
 from precbench.experiment.sections import solver_defaults
-from precbench.metrics import METRICS
+from precbench.ranking.metrics import METRICS
 from precbench.solvers import SOLVERS
-from precbench.text import first_line
 
 _TEXT = {"type": "string"}
 _LABELLED = {"$ref": "#/$defs/LabelledSolver"}

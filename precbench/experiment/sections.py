@@ -25,11 +25,9 @@ from pydantic import (
     model_validator,
 )
 
-from precbench.errors import did_you_mean
-from precbench.metrics import METRICS, Metric
-from precbench.topk import check_k
-from precbench.yaml.document import Keys
-from precbench.yaml.models import (
+from precbench.core.errors import did_you_mean
+from precbench.core.yaml.document import Keys
+from precbench.core.yaml.models import (
     Items,
     Name,
     Problem,
@@ -41,6 +39,8 @@ from precbench.yaml.models import (
     repeats,
     unknown,
 )
+from precbench.ranking.metrics import METRICS, Metric
+from precbench.ranking.topk import check_k
 
 # As in `precbench.data.preprocess`, which takes long to import
 Scaling = Literal["none", "standardise", "unit", "unit-norm", "standardise-unit-norm"]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from precbench.errors import InputError
-from precbench.store import SHARD, SHARDS
+from precbench.core.errors import InputError
+from precbench.results.records import SHARD, SHARDS
 
 if TYPE_CHECKING:
     from precbench.experiment.plan import Plan

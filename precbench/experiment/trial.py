@@ -7,6 +7,8 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from precbench.core.seeds import generator
+from precbench.core.source_code import code_of
 from precbench.experiment.sections import (
     Checkpoints,
     Data,
@@ -20,10 +22,8 @@ from precbench.experiment.sections import (
     SplitKind,
     is_tuned,
 )
-from precbench.metrics import METRICS, Metric
-from precbench.seeds import generator
-from precbench.sources import code_of
-from precbench.store import SCHEMA
+from precbench.ranking.metrics import METRICS, Metric
+from precbench.results.records import SCHEMA
 
 # Version of splits, scaling, random features and seeds: all between data set and solver
 PREPARATION_VERSION = 1
@@ -31,7 +31,16 @@ PREPARATION_VERSION = 1
 TUNING_VERSION = 1
 
 # Parts of the package that the numbers of a trial do not depend on
-NO_NUMBERS = ("advice", "claims", "cli", "merge", "papers", "report", "score", "survey")
+NO_NUMBERS = (
+    "advice",
+    "claims",
+    "cli",
+    "papers",
+    "report",
+    "results.measure",
+    "results.merge",
+    "survey",
+)
 
 _FOURIER = "fourier."
 # Fields of a file or stream that do not count in a key, since the hash of the data does

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from precbench.errors import PrecbenchError
+from precbench.core.errors import PrecbenchError
 from precbench.experiment.samples import Sample
 from precbench.experiment.trial import Trial
+from precbench.ranking.statistics import levels
 from precbench.solvers import Ranker
-from precbench.statistics import levels
 
 
 def choose(

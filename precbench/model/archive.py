@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.data.own.encoding import Encoding
+from precbench.core.errors import InputError
+from precbench.core.files import replacing
+from precbench.core.npz import pack, unpack
+from precbench.core.strict_json import Fields, Number, checked
 from precbench.data.preprocess import Scaler, Scaling
-from precbench.errors import InputError
-from precbench.files import replacing
 from precbench.model.calibration import Calibration
 from precbench.model.drift import Profile
 from precbench.model.training_rows import TrainingRows
-from precbench.npz import pack, unpack
 from precbench.solvers.members import Member, is_vector
-from precbench.strict_json import Fields, Number, checked
+from precbench.tables.encoding import Encoding
 
 if TYPE_CHECKING:
     from precbench.model.model import Model

@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.statistics import Interval, expected_hits
-from precbench.topk import HeldOut
+from precbench.ranking.statistics import Interval, expected_hits
+from precbench.ranking.topk import HeldOut
 
 _TOLERANCE = 0.1  # relative difference of the spreads of scores that chance explains
 

@@ -8,12 +8,12 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import Field, model_validator
 from scipy.special import chdtri
 
+from precbench.core.strict_json import Count, Fields, Number
+from precbench.core.text import count
 from precbench.data.dataset import Imputed
-from precbench.data.own.encoding import Column, Encoding, Gaps
-from precbench.data.own.problems import listed
-from precbench.strict_json import Count, Fields, Number
-from precbench.text import count
-from precbench.topk import ceil_share
+from precbench.ranking.topk import ceil_share
+from precbench.tables.encoding import Column, Encoding, Gaps
+from precbench.tables.problems import listed
 
 _BINS, _MOST_KEPT = 10, 20  # bins of numbers; categories with a bin for themselves
 _FEWEST = 10  # training rows of a category with a bin, so that its share is known well enough

@@ -16,24 +16,24 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
+from precbench.core.errors import InputError, did_you_mean, nearest_or_all
 from precbench.data.dataset import Imputed
-from precbench.data.own.encoding import Categorical, Column, Encoding, Gaps, Missing
-from precbench.data.own.roles import Label, require_same_rows, signs_of_rows
-from precbench.data.own.table import is_frame, table_of
 from precbench.data.preprocess import ROWS_AT_ONCE, Scaler, Scaling
-from precbench.errors import InputError, did_you_mean, nearest_or_all
 from precbench.model import archive
 from precbench.model.calibration import Calibration
 from precbench.model.drift import Drift, Profile
 from precbench.model.shapley import Contributions
 from precbench.model.training_rows import TrainingRows
+from precbench.ranking.topk import HeldOut
 from precbench.solvers import SOLVERS, LinearRanker, Ranker
 from precbench.solvers.base import untraced
 from precbench.solvers.members import Member, weighted_scores
 from precbench.solvers.random_features import RandomFeatures
 from precbench.solvers.rows import as_rows, linear_scores
 from precbench.solvers.trees import Trees
-from precbench.topk import HeldOut
+from precbench.tables.encoding import Categorical, Column, Encoding, Gaps, Missing
+from precbench.tables.own_table import is_frame, table_of
+from precbench.tables.roles import Label, require_same_rows, signs_of_rows
 
 _VALUES_AT_ONCE = 2**22  # random features of a block of rows: 32 MiB
 _ENOUGH = 10  # training rows per weight, with which their scores are hardly too extreme
@@ -271,7 +271,7 @@ class Model:
         Warns
         -----
         UserWarning
-            Counts what a frame lacks, see `precbench.data.own.read.read_new_rows`.
+            Counts what a frame lacks, see `precbench.tables.own_file.read_new_rows`.
         """
         X = self._encoded(X)
         with np.errstate(over="ignore", invalid="ignore"):

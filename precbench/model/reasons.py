@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from precbench.data.own.encoding import Gaps
 from precbench.model.model import Model
+from precbench.tables.encoding import Gaps
 
 _VALUES_AT_ONCE = 2**22  # of a block of rows: 32 MiB
 _ROUNDING = 1e-12  # of the sum of all absolute contributions: less is due to rounding

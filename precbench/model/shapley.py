@@ -12,8 +12,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.errors import InputError
-from precbench.kernels import shapley as kernel
+from precbench.core.errors import InputError
+from precbench.core.kernels import shapley as kernel
 from precbench.solvers.members import Member, log_odds
 from precbench.solvers.random_features import RandomFeatures
 from precbench.solvers.trees import Trees

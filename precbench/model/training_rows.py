@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.text import count
+from precbench.core.text import count
 
 _MOST = 10_000  # hashes that a model keeps
 _SIGMAS = 4  # standard deviations above chance from which on equal rows need a warning

@@ -16,7 +16,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from precbench.errors import InputError
+from precbench.core.errors import InputError
+from precbench.core.studies import SubFigure
+from precbench.ranking.statistics import levels
+from precbench.ranking.topk import resolve_k
 from precbench.report.curves import (
     precision_against_k,
     roc,
@@ -26,11 +29,8 @@ from precbench.report.curves import (
 )
 from precbench.report.sheet import Sheet, wrapped
 from precbench.report.style import MOST_CURVES, Axes, Style, log_scale, name_curves, solver_styles
-from precbench.report.tables import is_mixed, notes
-from precbench.results import Run, read_csv
-from precbench.statistics import levels
-from precbench.studies import SubFigure
-from precbench.topk import resolve_k
+from precbench.report.summary_tables import is_mixed, notes
+from precbench.results.read import Run, read_csv
 
 _K_LABELS = {  # by the type of k
     "float": "k (fraction of the positives)",

@@ -7,13 +7,14 @@ from typing import Literal, NamedTuple
 
 from precbench.claims import Evidence, LedgerRow
 from precbench.claims.evidence import Outcomes
-from precbench.files import write_whole
+from precbench.core.files import write_whole
 from precbench.report.figures import write_figures
 from precbench.report.html import Advised, Page, experiment_page, ledger_about, study_page
-from precbench.report.study import draw_study, read_study, study_tables
+from precbench.report.study_tables import draw_study, read_study, study_tables
+from precbench.report.summary_tables import make_tables, markdown_page, write_tables
 from precbench.report.table import Table
-from precbench.report.tables import make_tables, markdown_page, summarise, write_tables
-from precbench.results import Run, plain_strings, read_run, read_values
+from precbench.results.read import Run, plain_strings, read_run, read_values
+from precbench.results.summary import summarise
 
 Figures = Literal["all", "changed", "none"]
 

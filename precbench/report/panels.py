@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from precbench.core.studies import Result, SubFigure
 from precbench.report.style import Axes, log_scale, solver_styles
-from precbench.studies import Result, SubFigure
 
 
 def draw_panels(

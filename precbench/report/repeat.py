@@ -4,8 +4,8 @@ import shlex
 from functools import cache
 from typing import Any
 
-from precbench.locations import config_names
-from precbench.store import Machine
+from precbench.core.locations import config_names
+from precbench.results.machine import Machine
 
 
 @cache

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from precbench.files import write_whole
-from precbench.text import visible
+from precbench.core.files import write_whole
+from precbench.core.text import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure

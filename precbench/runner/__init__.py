@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from precbench.experiment import Trial
 from precbench.experiment.plan import Plan
+from precbench.results.machine import environment
+from precbench.results.records import RETRIED, Record
+from precbench.results.store import Store
 from precbench.solvers import SOLVERS
-from precbench.store import RETRIED, Record, Store, environment
 
 if TYPE_CHECKING:
     from precbench.runner.dispatch import RunJobs

@@ -19,13 +19,14 @@ from typing import Any, cast
 
 from threadpoolctl import threadpool_limits
 
+from precbench.core.errors import InputError, MissingPackageError, PrecbenchError
+from precbench.core.processes import no_interrupt, safe_path
+from precbench.core.source_code import code_of
 from precbench.data import Dataset
-from precbench.errors import InputError, MissingPackageError, PrecbenchError
+from precbench.results.machine import environment, package_versions
+from precbench.results.store import Store
 from precbench.runner.heartbeats import Heartbeats, Stuck
 from precbench.runner.worker import Job, outcome
-from precbench.sources import code_of
-from precbench.store import Store, environment, package_versions
-from precbench.workers import no_interrupt, safe_path
 
 try:
     import dask

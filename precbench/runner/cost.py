@@ -6,8 +6,8 @@ from statistics import median
 
 from precbench.experiment import Trial
 from precbench.experiment.plan import Plan
+from precbench.results.store import Store
 from precbench.solvers import SOLVERS
-from precbench.store import Store
 
 # Roughly what a pass takes for each value and, in addition, for each row
 _SECONDS_PER_VALUE = 2e-9

@@ -14,12 +14,12 @@ import joblib
 import numpy as np
 from scipy import sparse
 
-from precbench import workers
+from precbench.core import processes
+from precbench.core.errors import PrecbenchError
+from precbench.core.files import writing
 from precbench.data import Dataset
-from precbench.errors import PrecbenchError
-from precbench.files import writing
+from precbench.results.store import Store
 from precbench.runner.worker import Job, base_record, run_job
-from precbench.store import Store
 
 RunJobs = Callable[[Sequence[Job]], Iterable[tuple[Job, str | None]]]  # the `run` of `dispatch`
 
@@ -64,7 +64,7 @@ def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | N
         n_waiting = len(waiting)
         try:
             with _shared_rows(list(waiting.values())) as calls:
-                for key, status in workers.run(_run, calls, n_workers):
+                for key, status in processes.run(_run, calls, n_workers):
                     yield waiting.pop(key), status
         except BrokenProcessPool as error:  # a worker has died, and Python has ended all workers
             # Yield the jobs that had begun: with a record of this run, or with a mark (None).

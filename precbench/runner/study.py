@@ -4,7 +4,8 @@ import json
 
 from precbench.data import load_dataset
 from precbench.experiment import Study
-from precbench.store import SCHEMA, Store
+from precbench.results.records import SCHEMA
+from precbench.results.store import Store
 
 
 def run_study(

@@ -19,17 +19,17 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from precbench.core.errors import MissingPackageError, PrecbenchError
 from precbench.data import Dataset
-from precbench.errors import MissingPackageError, PrecbenchError
 from precbench.experiment import Trial
 from precbench.experiment.samples import InMemory, Rows, Sample
 from precbench.experiment.sections import Fourier
 from precbench.experiment.tuning import choose
-from precbench.metrics import as_scores
+from precbench.ranking.metrics import as_scores
+from precbench.ranking.topk import ceil_share
+from precbench.results.store import Store
 from precbench.runner.recorder import Recorder
 from precbench.solvers import SOLVERS, NonlinearRanker, Ranker
-from precbench.store import Store
-from precbench.topk import ceil_share
 
 _GRACE_SECONDS = 5.0  # for compiled code to return after the timeout
 # Growth of the rows between checkpoints of a solver whose number of passes is not known in advance

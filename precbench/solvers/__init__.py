@@ -10,8 +10,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from precbench.errors import InputError
-from precbench.extensions import Registry
+from precbench.core.errors import InputError
+from precbench.core.registry import Registry
 from precbench.solvers.rows import as_rows, linear_scores, weighted_sum
 
 if TYPE_CHECKING:

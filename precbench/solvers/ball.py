@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from precbench.errors import InputError
+from precbench.core.errors import InputError
 
 _EPS = float(np.finfo(np.float64).eps)
 _RELATIVE_NOISE = 1e-10  # of the norm of `mean`: smaller parts of it are rounding errors

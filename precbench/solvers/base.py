@@ -19,12 +19,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from precbench.errors import InputError
-from precbench.metrics import as_scores
-from precbench.scorers import precision_at_k_scorer
+from precbench.core.errors import InputError
+from precbench.ranking.metrics import as_scores
+from precbench.ranking.scorers import precision_at_k_scorer
+from precbench.ranking.topk import TopK, cut_below, training_k
 from precbench.solvers.parameters import Allowed, checks_parameters, refuses_weights
 from precbench.solvers.rows import STORED, as_rows, canonical, check_form, linear_scores
-from precbench.topk import TopK, cut_below, training_k
 
 # Matrices of n_features x n_features in memory at once: five in `numpy.linalg.eigh`, four outside.
 MATRICES = 9
@@ -284,8 +284,8 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     def score(self, X: Any, y: ArrayLike) -> float:
         """Return precision at k, by which `GridSearchCV` and `cross_val_score` choose by default.
 
-        This is `precbench.metrics.precision_at_k` at the solver's own `k`, or at the number of
-        positives where the solver or its objective has no `k`. To compare solvers choose one `k`
+        This is `precbench.ranking.metrics.precision_at_k` at the solver's own `k`, or at the number
+        of positives where the solver or its objective has no `k`. To compare solvers choose one `k`
         for all: `precbench.precision_at_k_scorer`.
 
         Parameters

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
-from precbench.errors import InputError
-from precbench.kernels import moments
+from precbench.core.errors import InputError
+from precbench.core.kernels import moments
+from precbench.ranking.topk import ceil_share
 from precbench.solvers.ball import minimise_along_axes
 from precbench.solvers.base import MATRICES, LinearRanker, Trace, untraced
 from precbench.solvers.parameters import (
@@ -23,7 +24,6 @@ from precbench.solvers.parameters import (
     one_of,
 )
 from precbench.solvers.rows import STORED, Rows, as_rows
-from precbench.topk import ceil_share
 
 _EPS = float(np.finfo(np.float64).eps)
 _Noise = tuple[NDArray[np.float64], NDArray[np.float64]]  # a and b, see `_minimise`

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.kernels import cutting_plane
+from precbench.core.kernels import cutting_plane
 from precbench.solvers.rows import as_rows, dot, linear_scores, weighted_sum
 
 _MASTER_STEPS = 1_000  # by pairs of planes, in a call of `Bundle.improve`

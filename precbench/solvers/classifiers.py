@@ -26,8 +26,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import ThreadpoolController
 
-from precbench.errors import MissingPackageError
-from precbench.metrics import as_scores
+from precbench.core.errors import MissingPackageError
+from precbench.ranking.metrics import as_scores
+from precbench.ranking.topk import TopK
 from precbench.solvers.base import (
     LinearRanker,
     NonlinearRanker,
@@ -58,7 +59,6 @@ from precbench.solvers.trees import (
     lightgbm_trees,
 )
 from precbench.solvers.weights import WeightedRanker
-from precbench.topk import TopK
 
 UNDERSAMPLED: Final = "undersampled"
 _MOST_BINS = 255  # that scikit-learn allows
@@ -757,7 +757,7 @@ class LambdaRank(BoostedTrees):
     --------
     >>> import numpy as np
     >>> from precbench import LambdaRank
-    >>> from precbench.metrics import precision_at_k
+    >>> from precbench.ranking.metrics import precision_at_k
     >>> X = np.linspace(-2, 2, 80).reshape(-1, 1)
     >>> y = abs(X[:, 0]) > 1  # both ends
     >>> ranker = LambdaRank(k=10, n_estimators=20, random_state=0).fit(X, y)
@@ -826,7 +826,7 @@ class XGBoost(SingleBoosting):
     --------
     >>> import numpy as np
     >>> from precbench import XGBoost
-    >>> from precbench.metrics import precision_at_k
+    >>> from precbench.ranking.metrics import precision_at_k
     >>> X = np.linspace(-2, 2, 80).reshape(-1, 1)
     >>> y = abs(X[:, 0]) > 1  # both ends
     >>> ranker = XGBoost("rank:map", k=10, n_estimators=20, random_state=0).fit(X, y)
@@ -934,7 +934,7 @@ class MLP(ScoringClassifier):
     --------
     >>> import numpy as np
     >>> from precbench import MLP
-    >>> from precbench.metrics import precision_at_k
+    >>> from precbench.ranking.metrics import precision_at_k
     >>> X = np.linspace(-2, 2, 80).reshape(-1, 1)
     >>> y = abs(X[:, 0]) > 1  # both ends, which hidden units can rank first
     >>> ranker = MLP(hidden_layer_size=20, learning_rate_init=0.01, random_state=0).fit(X, y)
@@ -968,7 +968,7 @@ class NoSkill(ScoringClassifier):
     Examples
     --------
     >>> from precbench import NoSkill
-    >>> from precbench.metrics import precision_at_k
+    >>> from precbench.ranking.metrics import precision_at_k
     >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [1, 0, 0, 0]
     >>> precision_at_k(y, NoSkill().fit(X, y).decision_function(X), k=2)  # the share of positives
     0.25

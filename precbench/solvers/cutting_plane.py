@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.kernels import cutting_plane
-from precbench.losses import OBJECTIVES, PrecisionAtK
+from precbench.core.kernels import cutting_plane
+from precbench.ranking.losses import OBJECTIVES, PrecisionAtK
+from precbench.ranking.topk import TopK, top_rows
 from precbench.solvers.base import LinearRanker, Trace, top_of_training, warn
 from precbench.solvers.bundle import Bundle, Point
 from precbench.solvers.parameters import BOOLEAN, COUNT, POSITIVE, SHARE, Allowed, K, one_of
 from precbench.solvers.rows import STORED, as_rows, dot, linear_scores, weighted_sum
-from precbench.topk import TopK, top_rows
 
 # Takes scores and a mask of the positives; returns a loss and its subgradient in the scores.
 _Evaluate = Callable[[NDArray[np.float64], NDArray[np.bool_]], tuple[float, NDArray[np.float64]]]
@@ -38,8 +38,8 @@ class CuttingPlane(LinearRanker):
         it is the break-even point (PRBEP). With `at_least_k`: over the labellings with m >= k
         ones, and their loss divided by m.
     ``pauc``, ``auc``
-        100 times the mean hinge of `precbench.losses`, of the pairs of a positive and one of
-        the ``ceil(beta n_neg)`` highest negatives, or of all pairs.
+        100 times the mean hinge of `precbench.ranking.losses`, of the pairs of a positive and one
+        of the ``ceil(beta n_neg)`` highest negatives, or of all pairs.
     ``f1``
         ``100 max [1 - F1(y, y') + 1/n sum_i (y'_i - y_i) s_i]`` over all labellings.
 

@@ -99,7 +99,7 @@ class FTRL(LinearRanker):
 
     References
     ----------
-    kar2014 (see `precbench.losses`), section 3 and appendices A to E; its (3) at w is
+    kar2014 (see `precbench.ranking.losses`), section 3 and appendices A to E; its (3) at w is
     ``4 l(w/2) + 2 n_pos - 2 k - t`` for this l. It leaves "pauc" to its full version.
 
     Examples

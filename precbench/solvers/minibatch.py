@@ -8,12 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.kernels import minibatch
+from precbench.core.kernels import minibatch
+from precbench.ranking.topk import TopK, k_by_size, split_at, training_k
 from precbench.solvers.base import top_of_training
 from precbench.solvers.parameters import COUNT, POSITIVE, RADIUS, SHARE, Allowed, K, one_of
 from precbench.solvers.passes import PassRanker, Shuffle, visiting_order
 from precbench.solvers.rows import Rows, linear_scores
-from precbench.topk import TopK, k_by_size, split_at, training_k
 
 Keep = Literal["last", "mean", "best"] | None
 
@@ -37,7 +37,7 @@ class Rule:
     """The update rule of the kernel: its code, the top of a batch, step lengths and ball."""
 
     code: int
-    top: TopK  # as k in `precbench.topk`; for "pauc" and "auc" a fraction of the negatives
+    top: TopK  # as k in `precbench.ranking.topk`; for "pauc" and "auc" a fraction of the negatives
     has_threshold: bool = False  # whether score 0 divides the classes: there is an intercept
     eta0: float | None = None  # step t = 1, 2, ... has the length eta0 / sqrt(t); None: length 1
     radius: float | None = None  # None for the whole space
@@ -207,8 +207,8 @@ class PerceptronAtK(PrecisionRanker):
 
     References
     ----------
-    kar2015 (see `precbench.losses`), Algorithms 1 and 2. The text says that Algorithm 2 updates
-    "only for false positives in the set FN": false negatives are meant.
+    kar2015 (see `precbench.ranking.losses`), Algorithms 1 and 2. The text says that Algorithm 2
+    updates "only for false positives in the set FN": false negatives are meant.
 
     Examples
     --------
@@ -245,7 +245,7 @@ class SGDAtK(PrecisionRanker):
     Parameters
     ----------
     surrogate : {"avg", "max", "ramp", "struct"}, default="avg"
-        See `precbench.losses`.
+        See `precbench.ranking.losses`.
     eta0 : float, default=0.1
         Length of the first step.
     radius : float or None, default=None
@@ -292,7 +292,7 @@ class SGDAtK(PrecisionRanker):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ObjectiveRanker(MiniBatchRanker):
-    """Base of the mini-batch methods that take any of `precbench.losses`.
+    """Base of the mini-batch methods that take any of `precbench.ranking.losses`.
 
     Attributes
     ----------
@@ -326,7 +326,8 @@ class OnePMB(ObjectiveRanker):
     """1PMB: mini-batch subgradient descent on a non-decomposable loss, one pass and more.
 
     ``w_e = P_W[w_{e-1} - eta0 / sqrt(e) * g_e]`` over the batches e = 1, 2, ..., with g_e a
-    subgradient of one of `precbench.losses` on batch e; the model is the mean of w_1, ..., w_e.
+    subgradient of one of `precbench.ranking.losses` on batch e; the model is the mean of
+    w_1, ..., w_e.
     With ``objective="prec@k"``, the struct surrogate, this is `SGDAtK` with ``surrogate="struct"``.
 
     Parameters
@@ -347,9 +348,9 @@ class OnePMB(ObjectiveRanker):
 
     References
     ----------
-    kar2014 (see `precbench.losses`), Algorithm 1 and appendix H. It prints a plus where a descent
-    step is meant, and ``eta / sqrt(e)`` from e = 0: ours counts from 1. The scaling of "prec@k" is
-    that of kar2015 (3), with the same path as kar2014 (3) up to a factor.
+    kar2014 (see `precbench.ranking.losses`), Algorithm 1 and appendix H. It prints a plus where a
+    descent step is meant, and ``eta / sqrt(e)`` from e = 0: ours counts from 1. The scaling of
+    "prec@k" is that of kar2015 (3), with the same path as kar2014 (3) up to a factor.
 
     Examples
     --------

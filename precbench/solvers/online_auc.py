@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.kernels import online_auc
+from precbench.core.kernels import online_auc
 from precbench.solvers.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Allowed, one_of, real
 from precbench.solvers.passes import PassRanker, Shuffle
 from precbench.solvers.rows import VALUES_PER_SLICE, Rows, weighted_sum

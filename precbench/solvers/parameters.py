@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
-from precbench.errors import InputError
-from precbench.topk import check_k
+from precbench.core.errors import InputError
+from precbench.ranking.topk import check_k
 
 MOST_WEIGHT = 1e12  # above it solvers overflow, or do not terminate
 ClassWeight = Literal["balanced"] | dict[Any, float] | None
@@ -54,7 +54,7 @@ RADIUS = [None, *POSITIVE]
 SHARE = real(0, 1, "right")
 COUNT = at_least(1)
 SHARE_OR_COUNT = [Interval(RealNotInt, 0, 1, closed="right"), *COUNT]  # a fraction of a class
-K = [*SHARE_OR_COUNT, _ShareOfRows()]  # see `precbench.topk.check_k`
+K = [*SHARE_OR_COUNT, _ShareOfRows()]  # see `precbench.ranking.topk.check_k`
 MULTIPLE_OR_COUNT = [Interval(RealNotInt, 0, None, closed="neither"), *COUNT]  # multiple of rows
 BOOLEAN = ["boolean"]
 CLASS_WEIGHT = [None, *one_of("balanced"), dict]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
-from precbench.errors import InputError
+from precbench.core.errors import InputError
 from precbench.solvers.base import LinearRanker, Trace, untraced
 from precbench.solvers.parameters import BOOLEAN, COUNT, SEED, SHUFFLE, Allowed, checks_parameters
 from precbench.solvers.rows import STORED, Rows, as_rows

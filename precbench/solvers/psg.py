@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.losses import OBJECTIVES
+from precbench.ranking.losses import OBJECTIVES
+from precbench.ranking.topk import TopK
 from precbench.solvers.base import LinearRanker, Trace
 from precbench.solvers.cutting_plane import TrainingRisk
 from precbench.solvers.parameters import BOOLEAN, COUNT, POSITIVE, RADIUS, SHARE, Allowed, K, one_of
 from precbench.solvers.rows import STORED, norm
-from precbench.topk import TopK
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -43,7 +43,7 @@ class ProjectedSubgradient(LinearRanker):
 
     References
     ----------
-    kar2014 (see `precbench.losses`), section 5; the method is that of Narasimhan,
+    kar2014 (see `precbench.ranking.losses`), section 5; the method is that of Narasimhan,
     Agarwal, "SVM pAUC tight", KDD 2013. Neither states the steps; kar2014 tuned the scale.
 
     Examples

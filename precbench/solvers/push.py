@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from precbench.errors import InputError
+from precbench.core.errors import InputError
 from precbench.solvers.base import MATRICES, LinearRanker, Trace, untraced, warn
 from precbench.solvers.parameters import COUNT, POSITIVE, Allowed, checks_parameters, one_of, real
 from precbench.solvers.push_risks import (
@@ -356,7 +356,7 @@ class PNormPush(PairPushRanker):
     Examples
     --------
     >>> from precbench import PNormPush
-    >>> from precbench.metrics import r_max
+    >>> from precbench.ranking.metrics import r_max
     >>> X = [[0, 3], [3, 0], [0, 3], [2, 3], [2, 0], [1, 1], [0, 0], [0, 1], [3, 3]]
     >>> y = [1, 1, 1, 1, 0, 0, 0, 0, 0]
     >>> for p in (1, 8):  # the greater p, the fewer positives below the highest negative, (3, 3)

@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.optimize import brentq
 from scipy.special import expit, log_softmax, logsumexp, softmax
 
-from precbench.kernels import push
+from precbench.core.kernels import push
 from precbench.solvers.rows import as_rows, linear_scores, weighted_sum
 
 _EPS = float(np.finfo(np.float64).eps)

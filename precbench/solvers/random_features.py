@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.errors import InputError
+from precbench.core.errors import InputError
 from precbench.solvers.base import require_memory
 from precbench.solvers.rows import as_rows, linear_scores
 

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from precbench.errors import InputError
-from precbench.kernels import linear
-from precbench.kernels.linear import dot
+from precbench.core.errors import InputError
+from precbench.core.kernels import linear
+from precbench.core.kernels.linear import dot
 
 VALUES_PER_SLICE = 2**24  # that a kernel reads in a small fraction of 0.1 s
 STORED = (np.float64, np.float32)  # types of rows that kernels read; sums are of float64

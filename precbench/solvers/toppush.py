@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.errors import InputError
-from precbench.kernels.toppush import project, project_capped
+from precbench.core.errors import InputError
+from precbench.core.kernels.toppush import project, project_capped
+from precbench.ranking.topk import ceil_share
 from precbench.solvers.base import LinearRanker, Trace
 from precbench.solvers.parameters import COUNT, POSITIVE, SHARE_OR_COUNT, Allowed
 from precbench.solvers.rows import STORED, as_rows, dot, linear_scores, weighted_sum
-from precbench.topk import ceil_share
 
 
 class _Point(NamedTuple):

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.errors import InputError
-from precbench.kernels import trees as kernel
+from precbench.core.errors import InputError
+from precbench.core.kernels import trees as kernel
 from precbench.solvers.rows import as_rows
 
 _VISITS_PER_SLICE = 2**18  # of a tree by a row: about 0.1 s

@@ -7,10 +7,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
-from precbench.errors import InputError
+from precbench.core.errors import InputError
+from precbench.ranking.topk import cut_below
 from precbench.solvers.base import Ranker, Trace
 from precbench.solvers.parameters import MOST_WEIGHT, signed_weights
-from precbench.topk import cut_below
 
 
 class WeightedRanker(Ranker):

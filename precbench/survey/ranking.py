@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from precbench.errors import InputError
-from precbench.locations import shipped
-from precbench.statistics import Posterior, bayesian_signed_rank, mean_ranks
+from precbench.core.errors import InputError
+from precbench.core.locations import shipped
+from precbench.ranking.statistics import Posterior, bayesian_signed_rank, mean_ranks
 from precbench.survey.tasks import TASKS, TEST_SHARE
 
 REFERENCE = shipped("results/reference") / "survey.csv.gz"

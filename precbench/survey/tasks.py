@@ -12,9 +12,9 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from precbench.errors import DataUnavailableError
-from precbench.locations import shipped
-from precbench.yaml.document import load
+from precbench.core.errors import DataUnavailableError
+from precbench.core.locations import shipped
+from precbench.core.yaml.document import load
 
 TASKS = shipped("results/reference") / "survey-tasks.csv"
 UNSCALED = ("adult", "w8a")  # sparse features of 0 and 1

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from precbench.errors import InputError, PrecbenchError
+from precbench.core.errors import InputError, PrecbenchError
 from precbench.survey.ranking import COLUMNS, MEASURES, REFERENCE, collect
 from precbench.survey.tasks import read_tasks, write_configs
 from scripts.survey import rare

@@ -34,16 +34,16 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from precbench.advice.choice import choose_method
-from precbench.advice.compare import cores, prepare, with_forecast_and_recipe
-from precbench.data.own.read import read_new_blocks
-from precbench.errors import DataUnavailableError, InputError
-from precbench.locations import shipped
+from precbench.advice.contest import cores, prepare, with_forecast_and_recipe
+from precbench.core.errors import DataUnavailableError, InputError
+from precbench.core.locations import shipped
 from precbench.model.model import Model
-from precbench.results import read_run
+from precbench.results.measure import write_results
+from precbench.results.read import read_run
+from precbench.results.store import Store
 from precbench.runner import run_plan, to_do
-from precbench.score import write_results
-from precbench.store import Store
 from precbench.survey.tasks import read_task
+from precbench.tables.own_file import read_new_blocks
 from scripts.survey.tables import laid_out
 
 TASKS = shipped("results/reference") / "advice-tasks.csv"
@@ -65,7 +65,7 @@ _READING: dict[str, Any] = {"label": "label", "categorical": "one-hot", "missing
 def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
     """Compare on one part of a task, and return what each method finds in the other.
 
-    The options are those of `precbench.advice.compare.prepare`.
+    The options are those of `precbench.advice.contest.prepare`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     rows = read_task(task)

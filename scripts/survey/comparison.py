@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from precbench.errors import InputError
-from precbench.report.sheet import Sheet
-from precbench.report.style import Style, solver_styles
-from precbench.statistics import (
+from precbench.core.errors import InputError
+from precbench.ranking.statistics import (
     LEVEL,
     cliques,
     friedman_test,
@@ -23,6 +21,8 @@ from precbench.statistics import (
     pairwise_signed_rank,
     performance_profile,
 )
+from precbench.report.sheet import Sheet
+from precbench.report.style import Style, solver_styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,12 +17,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from precbench.core.locations import shipped
 from precbench.data import Dataset
 from precbench.data.splits import split_rows
-from precbench.locations import shipped
-from precbench.metrics import precision_at_k
+from precbench.ranking.metrics import precision_at_k
+from precbench.ranking.statistics import Interval, resampled_interval
 from precbench.solvers import SOLVERS
-from precbench.statistics import Interval, resampled_interval
 from scripts.survey.tables import laid_out
 
 REFERENCE = shipped("results/reference") / "coverage.csv"

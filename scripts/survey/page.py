@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from precbench.data import DATASETS
-from precbench.statistics import LEVEL
+from precbench.ranking.statistics import LEVEL
 from precbench.survey.ranking import (
     AP,
     LEAST_ROWS,

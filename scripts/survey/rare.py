@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from precbench.core.locations import shipped
+from precbench.core.yaml.document import load
 from precbench.data import load_dataset
-from precbench.locations import shipped
 from precbench.survey.ranking import AP, Survey, standings
 from precbench.survey.tasks import N_SPLITS, read_task, write_configs
-from precbench.yaml.document import load
 
 TASKS = shipped("results/reference") / "rare-tasks.csv"
 REFERENCE, FOLDED = TASKS.with_name("rare.csv.gz"), TASKS.with_name("rare-folds.csv.gz")

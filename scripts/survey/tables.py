@@ -9,7 +9,7 @@ import pandas as pd
 from precbench.claims import Claim, load_claims, load_deviations
 from precbench.claims.ledger import LedgerRow
 from precbench.claims.verdicts import Verdict
-from precbench.statistics import LEVEL
+from precbench.ranking.statistics import LEVEL
 
 READING = "reproduced under a reading"
 METRIC = "precision_at_k(k=0.25)"

@@ -10,7 +10,7 @@ import pandas as pd
 from precbench.claims import KINDS, load_claims, make_ledger, read_evidence
 from precbench.claims.ledger import LedgerRow
 from precbench.claims.verdicts import Verdict
-from precbench.results import plain_strings
+from precbench.results.read import plain_strings
 
 check_command = importlib.import_module("precbench.cli.check")  # hidden by the function
 REPRODUCED = {Verdict.REPRODUCED, Verdict.WITH_DEVIATION}

@@ -12,7 +12,7 @@ import pytest
 from precbench.claims.kinds.mean import MeanClaim
 from precbench.claims.ledger import read_ledger, to_csv
 from precbench.claims.verdicts import MIN_REPETITIONS, Verdict, parse_printed
-from precbench.metrics import Metric
+from precbench.ranking.metrics import Metric
 from tests.claims.helpers import HOUSING, REPRODUCED, auc_of, check_command, normal, write_results
 from tests.helpers import invoke, run, succeed
 from tests.sentences import naming, refused

@@ -15,8 +15,8 @@ from precbench.claims.evidence import WALL_SECONDS
 from precbench.claims.kinds.measured import FactClaim
 from precbench.claims.ledger import LedgerRow, changes, read_ledger, to_csv, updated
 from precbench.claims.verdicts import Verdict
-from precbench.errors import InputError
-from precbench.report.ledger import counts_table, ledger_markdown, missing_table, open_table
+from precbench.core.errors import InputError
+from precbench.report.ledger_tables import counts_table, ledger_markdown, missing_table, open_table
 from tests.claims.helpers import (
     TIMED,
     auc_of,

@@ -9,7 +9,7 @@ import pytest
 from precbench.claims import read_evidence
 from precbench.claims.kinds.stated import Reading
 from precbench.claims.verdicts import fitted_slope
-from precbench.errors import InputError
+from precbench.core.errors import InputError
 from tests.claims.helpers import claim, judged
 from tests.sentences import raises
 

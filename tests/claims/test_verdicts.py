@@ -21,7 +21,7 @@ from precbench.claims.verdicts import (
     place,
     sign_test,
 )
-from precbench.errors import InputError
+from precbench.core.errors import InputError
 from tests.claims.helpers import auc_of, expect, judged, mean, normal, write_results
 from tests.sentences import raises, tells
 

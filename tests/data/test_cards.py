@@ -5,11 +5,11 @@ import pytest
 import yaml
 from scipy.sparse import issparse
 
+from precbench.core.errors import InputError
+from precbench.core.locations import shipped
 from precbench.data import DATASETS, find_card
 from precbench.data.cards.card import read_card
 from precbench.data.cards.generated import generate_stand_in
-from precbench.errors import InputError
-from precbench.locations import shipped
 from tests.sentences import raises
 
 PUBLISHED = {

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from precbench.core.errors import DataUnavailableError, InputError
 from precbench.data.cards import download as module
 from precbench.data.cards.download import NotServedError, UnreachableError, download
 from precbench.data.cards.fetch import fetch
-from precbench.errors import DataUnavailableError, InputError
 from tests.helpers import invoke, make_card
 from tests.sentences import names, raises
 

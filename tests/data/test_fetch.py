@@ -11,12 +11,12 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.sparse import issparse
 
+from precbench.core.errors import DataUnavailableError, InputError, PrecbenchError
 from precbench.data import DATASETS, load_dataset
 from precbench.data.cards import load
 from precbench.data.cards.fetch import add_files, fetch, info
 from precbench.data.cards.generated import generate
 from precbench.data.cards.parsers import parse
-from precbench.errors import DataUnavailableError, InputError, PrecbenchError
 from tests.helpers import TOY_SVM as TEXT
 from tests.helpers import make_card
 from tests.sentences import names, raises

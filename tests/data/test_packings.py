@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import pytest
 
+from precbench.core.errors import DataUnavailableError, InputError
 from precbench.data import find_card
 from precbench.data.cards.card import Archive
 from precbench.data.cards.fetch import add_files, fetch
 from precbench.data.cards.unpack import unpack
-from precbench.errors import DataUnavailableError, InputError
 from tests.helpers import TOY_SVM as TEXT
 from tests.helpers import invoke, make_card
 from tests.sentences import names, raises

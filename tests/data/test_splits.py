@@ -11,10 +11,10 @@ from scipy.sparse import csr_matrix
 from sklearn.model_selection import StratifiedGroupKFold, TimeSeriesSplit
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler, normalize
 
+from precbench.core.errors import InputError
 from precbench.data import Dataset
 from precbench.data.preprocess import Scaler, Scaling
 from precbench.data.splits import split_rows, stratified_group_folds, validation_split
-from precbench.errors import InputError
 from tests.sentences import raises
 
 N = 200

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
+from precbench.core.errors import InputError
 from precbench.data import read_svmlight, svmlight
-from precbench.errors import InputError
 from tests.helpers import printed_numbers
 from tests.sentences import raises
 

@@ -12,8 +12,8 @@ import zipfile
 import numpy as np
 import pytest
 
+from precbench.core.errors import DataUnavailableError
 from precbench.data import DATASETS, load_dataset
-from precbench.errors import DataUnavailableError
 from tests.helpers import invoke, succeed
 from tests.sentences import names, raises, tells
 

@@ -16,15 +16,16 @@ from mutators import changed_bytes, changed_json_file, changed_npz, changed_tabl
 from typer.testing import CliRunner
 
 from precbench.cli import app
-from precbench.data.own.read import read_new_blocks, read_own_file
 from precbench.experiment import load_config
 from precbench.experiment.plan import Plan, make_plan
 from precbench.model.model import Model
-from precbench.report.tables import make_tables, summarise
-from precbench.results import read_run
+from precbench.report.summary_tables import make_tables
+from precbench.results.measure import write_results
+from precbench.results.read import read_run
+from precbench.results.store import Store
+from precbench.results.summary import summarise
 from precbench.runner import to_do
-from precbench.score import write_results
-from precbench.store import Store
+from precbench.tables.own_file import read_new_blocks, read_own_file
 
 CONFIG = """
 name: mine

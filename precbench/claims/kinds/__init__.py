@@ -2,9 +2,9 @@
 
 from pkgutil import resolve_name
 
-from precbench.claims.kinds.base import Claim
-from precbench.errors import InputError
-from precbench.extensions import Registry
+from precbench.claims.kinds.kind import Claim
+from precbench.core.errors import InputError
+from precbench.core.registry import Registry
 
 __all__ = ["KINDS", "Claim"]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import PositiveInt
 
 from precbench.claims.evidence import Evidence, MissingError
-from precbench.claims.kinds.base import MeasuredClaim
+from precbench.claims.kinds.kind import MeasuredClaim
 from precbench.claims.ledger import LedgerRow
 from precbench.claims.verdicts import (
     LEVEL,
@@ -23,7 +23,7 @@ from precbench.claims.verdicts import (
     prediction_half_width,
     sign_test,
 )
-from precbench.errors import InputError
+from precbench.core.errors import InputError
 
 
 class MeanClaim(MeasuredClaim):

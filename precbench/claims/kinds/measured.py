@@ -9,7 +9,7 @@ import pandas as pd
 from pydantic import Field, PositiveFloat
 
 from precbench.claims.evidence import WALL_SECONDS, Evidence, MissingError, Outcomes
-from precbench.claims.kinds.base import Claim, MeasuredClaim, Texts
+from precbench.claims.kinds.kind import Claim, MeasuredClaim, Texts
 from precbench.claims.ledger import LedgerRow
 from precbench.claims.verdicts import (
     LEVEL,
@@ -22,8 +22,8 @@ from precbench.claims.verdicts import (
     parse_printed,
     sign_test,
 )
-from precbench.text import count
-from precbench.yaml.models import Items
+from precbench.core.text import count
+from precbench.core.yaml.models import Items
 
 
 class OrderClaim(MeasuredClaim):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from precbench.claims.evidence import Evidence
-from precbench.claims.kinds.base import Claim, Selection, Texts
+from precbench.claims.kinds.kind import Claim, Selection, Texts
 from precbench.claims.ledger import LedgerRow
 from precbench.claims.verdicts import (
     LEVEL,
@@ -21,8 +21,8 @@ from precbench.claims.verdicts import (
     fitted_slope,
     parse_printed,
 )
-from precbench.errors import InputError
-from precbench.yaml.models import Items, Section, at, refuse
+from precbench.core.errors import InputError
+from precbench.core.yaml.models import Items, Section, at, refuse
 
 
 class Reading(Section):

@@ -5,8 +5,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
-from precbench.yaml.document import load
-from precbench.yaml.models import Items, Section, at, matching, refuse, validated
+from precbench.core.yaml.document import load
+from precbench.core.yaml.models import Items, Section, at, matching, refuse, validated
 
 # A name becomes part of a path: no separator, no leading dot, ASCII only.
 PlainName = Annotated[

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urljoin
 
-from precbench.errors import InputError
+from precbench.core.errors import InputError
 
 CONNECT_SECONDS = 10.0
 SILENT_SECONDS = 60.0  # between two packets

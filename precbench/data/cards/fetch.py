@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from precbench.core.errors import DataUnavailableError, InputError
+from precbench.core.files import is_full, temporary, writing
+from precbench.core.locations import cache_folder
 from precbench.data.cards.card import Archive, Card, File, Packing
+from precbench.data.cards.catalogue import find_card
 from precbench.data.cards.download import NotServedError, UnreachableError, download, is_safe
 from precbench.data.cards.parsers import parse
-from precbench.data.cards.registry import find_card
 from precbench.data.cards.unpack import unpack
-from precbench.errors import DataUnavailableError, InputError
-from precbench.files import is_full, temporary, writing
-from precbench.locations import cache_folder
 
 # A folder may have a file compressed, with one of these added to its name.
 _COMPRESSED: tuple[Packing, ...] = ("gz", "bz2", "xz")

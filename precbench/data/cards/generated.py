@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from precbench.core.seeds import data_generator
 from precbench.data.cards.card import Card
 from precbench.data.dataset import Arrays
-from precbench.seeds import data_generator
-from precbench.topk import first_rows
+from precbench.ranking.topk import first_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

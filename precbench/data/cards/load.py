@@ -16,15 +16,15 @@ from typing import Any, Literal
 
 import numpy as np
 
+from precbench.core.errors import DataUnavailableError, InputError
+from precbench.core.files import temporary
+from precbench.core.keys import key_of
+from precbench.core.locations import cache_folder
 from precbench.data.cards import generated, parsers
 from precbench.data.cards.card import Card
+from precbench.data.cards.catalogue import find_card
 from precbench.data.cards.fetch import fetch
-from precbench.data.cards.registry import find_card
 from precbench.data.dataset import Arrays, Dataset, Dtype, parts, to_dtype
-from precbench.errors import DataUnavailableError, InputError
-from precbench.files import temporary
-from precbench.locations import cache_folder
-from precbench.store import key_of
 
 
 def load_dataset(

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from precbench.core.errors import InputError
 from precbench.data.cards.card import Card
 from precbench.data.dataset import Arrays
-from precbench.errors import InputError
 
 # Columns count from 0.
 PPI_COLUMNS = 162  # without the label

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from precbench.core.errors import InputError
 from precbench.data.cards.card import Packing
-from precbench.errors import InputError
 
 _COMPRESSED: dict[str, Callable[..., Any]] = {
     "gz": gzip.open,

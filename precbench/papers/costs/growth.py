@@ -8,10 +8,10 @@ import numpy as np
 from pydantic import Field, PositiveFloat, model_validator
 from threadpoolctl import threadpool_limits
 
+from precbench.core.studies import AtLeastTwo, Count, Seed, Sizes, table_of, timed_fit
+from precbench.core.yaml.models import Name, Problem, Section, at, refuse, unknown
 from precbench.solvers import SOLVERS, LinearRanker
 from precbench.solvers.base import untraced
-from precbench.studies import AtLeastTwo, Count, Seed, Sizes, table_of, timed_fit
-from precbench.yaml.models import Name, Problem, Section, at, refuse, unknown
 
 _ROWS, _FEATURES = "rows", "features"
 

@@ -9,11 +9,11 @@ import pandas as pd
 from pydantic import Field, PositiveFloat
 from threadpoolctl import threadpool_limits
 
-from precbench.errors import InputError
+from precbench.core.errors import InputError
+from precbench.core.studies import AtLeastTwo, Count, Seed, Share, timed_fit
 from precbench.papers.gultekin.mixtures import MixturePair, MixtureProblem, draw_mixture_pair
 from precbench.solvers import BBR, LCBR, LinearRanker
 from precbench.solvers.ball import minimise_over_ball
-from precbench.studies import AtLeastTwo, Count, Seed, Share, timed_fit
 
 _MIXTURE, _ROWS, _PAIRS, _RATIO, _SKEW = range(5)  # streams of random numbers
 

@@ -9,8 +9,8 @@ from pydantic import PositiveFloat
 from scipy.linalg import cholesky, solve_triangular
 from scipy.special import logsumexp, ndtr
 
-from precbench.studies import Count
-from precbench.yaml.models import Section
+from precbench.core.studies import Count
+from precbench.core.yaml.models import Section
 
 
 class MixtureProblem(Section):

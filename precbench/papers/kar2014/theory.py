@@ -9,13 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat
 
+from precbench.core.errors import InputError
+from precbench.core.studies import (
+    AtLeastTwo,
+    Count,
+    DatasetNames,
+    Seed,
+    Share,
+    Sizes,
+    rows_of,
+    table_of,
+)
 from precbench.data import load_dataset
-from precbench.errors import InputError
-from precbench.losses import F1, PartialAUC, struct
+from precbench.ranking.losses import F1, PartialAUC, struct
+from precbench.ranking.topk import resolve_k
 from precbench.solvers import FTRL, OnePMB
 from precbench.solvers.ftrl import Leader
-from precbench.studies import AtLeastTwo, Count, DatasetNames, Seed, Share, Sizes, rows_of, table_of
-from precbench.topk import resolve_k
 
 Objectives = Annotated[list[Literal["prbep", "prec@k", "pauc"]], Field(min_length=1)]
 Converging = Annotated[

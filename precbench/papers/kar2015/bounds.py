@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat
 
+from precbench.core.errors import InputError
+from precbench.core.seeds import trial_seed
+from precbench.core.studies import AtLeastTwo, Count, DatasetNames, Seed, Sizes, rows_of, table_of
 from precbench.data import Dataset, load_dataset
 from precbench.data.splits import split_rows, validation_split
-from precbench.errors import InputError
-from precbench.losses import SURROGATES, Surrogate, margins, prec_loss
-from precbench.seeds import trial_seed
+from precbench.ranking.losses import SURROGATES, Surrogate, margins, prec_loss
+from precbench.ranking.topk import ceil_share, resolve_k
 from precbench.solvers import LinearRanker, PerceptronAtK, SGDAtK
-from precbench.studies import AtLeastTwo, Count, DatasetNames, Seed, Sizes, rows_of, table_of
-from precbench.topk import ceil_share, resolve_k
 
 DELTA = 0.05  # the probability with which a bound may fail
 _MULTIPLES = np.geomspace(0.1, 1000, 41)  # c, for the multiples c w* of the known optimum w*

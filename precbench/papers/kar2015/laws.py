@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat
 from scipy.optimize import brentq
 
-from precbench.losses import SURROGATES, margins, prec_loss
-from precbench.studies import Count, Seed, rows_of, table_of
+from precbench.core.studies import Count, Seed, rows_of, table_of
+from precbench.ranking.losses import SURROGATES, margins, prec_loss
 
 
 class _Case(NamedTuple):  # one list, on which a law is tried

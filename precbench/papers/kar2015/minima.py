@@ -27,16 +27,16 @@ from pydantic import Field, PositiveFloat
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from precbench.core.seeds import trial_seed
+from precbench.core.studies import Count, DatasetNames, Seed, table_of
 from precbench.data import DATASETS, load_dataset
 from precbench.data.preprocess import Scaler, Scaling
 from precbench.data.splits import split_rows
-from precbench.losses import SURROGATES
-from precbench.metrics import f1, partial_auc, precision_at_k
-from precbench.seeds import trial_seed
+from precbench.ranking.losses import SURROGATES
+from precbench.ranking.metrics import f1, partial_auc, precision_at_k
+from precbench.ranking.topk import resolve_k
 from precbench.solvers import CuttingPlane, SGDAtK, as_rows, linear_scores
 from precbench.solvers.base import untraced
-from precbench.studies import Count, DatasetNames, Seed, table_of
-from precbench.topk import resolve_k
 
 _MINIMISER = "w = 0 is a minimiser"
 _ROWS: dict[str, Scaling] = {"as scaled": "none", "of norm 1": "unit-norm"}

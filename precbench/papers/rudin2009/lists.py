@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import Field, PositiveFloat
 from scipy import sparse
 
+from precbench.core.errors import InputError
+from precbench.core.studies import AtLeastTwo, Count, DatasetNames, Measures, Seed, Share, table_of
+from precbench.core.yaml.models import Name, Section
 from precbench.data import load_dataset
-from precbench.errors import InputError
-from precbench.metrics import auc, check_ranking, pnorm_risk, r_max
+from precbench.ranking.metrics import auc, check_ranking, pnorm_risk, r_max
 from precbench.solvers import PNormPush
-from precbench.studies import AtLeastTwo, Count, DatasetNames, Measures, Seed, Share, table_of
-from precbench.yaml.models import Name, Section
 
 CRUCIAL = "crucial pairs"
 

@@ -13,10 +13,10 @@ from scipy.optimize import brentq, minimize
 from scipy.special import logsumexp, ndtr, softmax
 from threadpoolctl import threadpool_limits
 
-from precbench.metrics import auc, pnorm_risk, r_max
+from precbench.core.studies import AtLeastTwo, Count, DatasetNames, Seed, Sizes, table_of
 from precbench.papers.rudin2009.lists import Rows, means_of_fits, training_sets
+from precbench.ranking.metrics import auc, pnorm_risk, r_max
 from precbench.solvers import PNormPush
-from precbench.studies import AtLeastTwo, Count, DatasetNames, Seed, Sizes, table_of
 
 DELTA = 0.05  # the probability with which a bound may fail
 Powers = Annotated[list[Annotated[float, Field(ge=1)]], Field(min_length=1)]

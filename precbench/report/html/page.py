@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 from precbench.claims import Evidence, LedgerRow, load_claims, make_ledger
 from precbench.claims.verdicts import Verdict
+from precbench.core.studies import Result
+from precbench.core.text import count
 from precbench.report.html.templates import render
-from precbench.report.html.trials import machines, trial_groups
-from precbench.report.ledger import full_table
+from precbench.report.html.trial_groups import machines, trial_groups
+from precbench.report.ledger_tables import full_table
 from precbench.report.repeat import shipped_config
 from precbench.report.table import Table, text_table
-from precbench.results import Run
-from precbench.studies import Result
-from precbench.text import count
+from precbench.results.read import Run
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,39 @@
+"""The report of a results folder, with what it recommends."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from precbench.advice.choice import choice_table, choose_method
+from precbench.advice.length import length_sheet, length_table, profit_text, read_length
+from precbench.core.errors import InputError
+from precbench.report import folder
+from precbench.report.html import Advised
+from precbench.report.table import Table
+from precbench.results.read import Run
+
+
+def _advised(run: Run, sources: Sequence[Path]) -> Advised:
+    # Return the recommendation for each data set and, if `compare` has stored any, hits by length
+    # with the command that comes next. A figure is kept if it is newer than all `sources`.
+    length, data_tables, command = read_length(run.folder) or (None, [], "")
+    choices: list[tuple[str, list[str], Table]] = []  # data set, sentences, methods
+    for dataset in run.datasets:
+        if dataset not in run.test_shares or run.is_stand_in(dataset) or run.smoke:
+            continue  # advice needs test rows that differ between splits, and the real data in full
+        try:
+            choice = choose_method(run, dataset)
+        except InputError:  # a run of other metrics, or without a result
+            continue
+        choice = choice if length is None else choice.with_length(length)
+        table = choice_table(choice, f"Hits among the first {choice.k:,}")
+        choices.append((run.dataset_title(dataset), choice.card, table))
+    if length is None:
+        return Advised(choices)
+    figures = length_sheet(length).save(run.folder / "figures" / "length", length.table, sources)
+    texts, lengths = [profit_text(length)], [length_table(length)]
+    return Advised(choices, command, texts, lengths, data_tables, figures)
+
+
+# `precbench.report.folder.write_report`, with recommendations on the page.
+write_report = partial(folder.write_report, advise=_advised)

@@ -1,0 +1,145 @@
+"""Fit a model to a labelled table, and measure its quality on held-out rows."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scipy.sparse import issparse
+
+from precbench.advice.length import Worth, measure_length
+from precbench.advice.quality import RECOMMENDED, held_out_quality, held_out_splits
+from precbench.core.errors import InputError
+from precbench.data.preprocess import Scaling
+from precbench.model.model import Model, make_solver
+from precbench.ranking.topk import TopK, resolve_k, several_k
+from precbench.tables.own_file import read_amounts, read_own_file
+from precbench.tables.own_table import Source, open_table
+
+
+def fit(
+    table: Source,
+    *,
+    label: str | None = None,
+    k: TopK | Sequence[TopK] = 0.25,
+    solver: str | None = None,
+    params: Mapping[str, Any] | None = None,
+    scaling: Scaling | None = None,
+    fourier: int | None = None,
+    weight: str | None = None,
+    gain: float | str | None = None,
+    cost: float | None = None,
+    list_rows: int | None = None,
+    n_splits: int = 5,
+    random_state: int = 0,
+    allow: Sequence[str] = (),
+    **reading: Any,
+) -> Model:
+    """Fit a model to all rows of a labelled table, after measuring how well it ranks new ones.
+
+    As ``precbench fit`` does: models fitted to 70 % of the rows are measured on the other 30 %, or,
+    with a column of times, models fitted to the past are measured on the period that follows.
+
+    Parameters
+    ----------
+    table : path or DataFrame
+        See `precbench.tables.own_file.read_own_file`.
+    label : str, optional
+        Column of the labels; svmlight and npz files have labels of their own.
+    k : int, float or str, or a list of these, default=0.25
+        Length of the top of the list to score, see `compare`.
+    solver : str, optional
+        By default "hist-gradient-boosting", and "sgd-avg" for sparse rows and with `fourier`.
+    params : mapping, optional
+        Parameters of the solver, other than `k` and `random_state`.
+    scaling : {"standardise", "unit", "unit-norm", "standardise-unit-norm", "none"}, optional
+        By default "standardise", and "none" for sparse rows and for trees.
+    fourier : int, optional
+        Number of random Fourier features to use instead of the features.
+    weight : str, optional
+        Column of weights of the training rows; not a feature.
+    gain : float or str, optional
+        What each hit gains, or the name of a column that holds the gain of each row as a hit.
+    cost : float, optional
+        What each row of the list costs.
+    list_rows : int, optional
+        Length of the list of new rows for which hits are expected; by default as many as `table`.
+    n_splits : int, default=5
+    random_state : int, default=0
+    allow : sequence of str
+        Columns to use even if they look like a leak, an identifier or a code.
+    **reading
+        ``positive``, ``groups``, ``time``, ``drop``, ``id``, ``categorical``, ``numeric``,
+        ``missing`` and ``format`` of `precbench.tables.own_file.read_own_file`.
+
+    Returns
+    -------
+    Model
+        With the methods ``rank``, ``explain`` and ``save``; ``about`` holds the measured quality.
+
+    Raises
+    ------
+    InputError
+        If an argument is not valid, or the table cannot be read as it stands.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> import precbench
+    >>> x = np.random.default_rng(0).standard_normal((2, 400))
+    >>> table = pd.DataFrame({"age": x[0], "bill": x[1], "churned": x[0] + x[1] > 2})
+    >>> model = precbench.fit(table, label="churned", k=20, n_splits=2)
+    >>> model.rank(table, top=3)["score"].is_monotonic_decreasing
+    True
+    """
+    ks = several_k(k)
+    if solver is not None:  # only to raise an error before the table is read
+        _parameters(solver, params or {}, ks[0], random_state)
+    column, number = (gain, None) if isinstance(gain, str) else (None, gain)
+    worth = None if gain is None and cost is None else Worth(number, column, cost or 0.0)
+    own = open_table(table, {"label": label, **reading})
+    amounts = read_amounts(own, column, "gain") if column else None
+    weights = read_amounts(own, weight, "weight") if weight else None
+    if weight:
+        reading["drop"] = [*reading.get("drop", ()), weight]  # not a feature
+    dataset, encoding = read_own_file(own, label=label, allow=allow, **reading)
+    del own  # frees its memory
+    X, n_rows = dataset.X, len(dataset.y)
+    for length in ks:  # only to raise an error if a length is too large
+        resolve_k(length, dataset.n_pos, list_rows or n_rows)
+    if solver is None:
+        solver = "sgd-avg" if issparse(X) or fourier else RECOMMENDED
+    if scaling is None:  # trees (`to_trees`) need none, random features do
+        is_scaled = fourier or not hasattr(make_solver(solver, {}), "to_trees")
+        scaling = "standardise" if is_scaled and not issparse(X) else "none"
+    how: dict[str, Any] = {"solver": solver, "scaling": scaling}  # arguments of `Model.fit`
+    how |= _parameters(solver, params or {}, ks[0], random_state)
+    if fourier:
+        how["fourier"] = {"n_components": fourier, "random_state": random_state}
+    splits = held_out_splits(dataset, n_splits, random_state)
+    quality, lists, share = held_out_quality(
+        dataset, splits, ks[0], how, weights, amounts, encoding, list_rows or n_rows
+    )
+    forecast = measure_length(
+        lists, share, ks, dataset.n_pos, n_rows, method=solver, list_rows=list_rows, worth=worth
+    )
+    model = Model.fit(X, dataset.y, encoding=encoding, sample_weight=weights, **how)
+    model = model.calibrated(lists, share, X).profiled(X, lists, dataset.imputed)
+    n_groups = 0 if dataset.groups is None else len(set(dataset.groups.tolist()))  # 0: no groups
+    positives = [p] if isinstance(p := reading.get("positive"), str | int | float) else p or ()
+    stated = {"length": forecast, "label": label, "positive": [*map(str, positives)] or None}
+    measured = quality.model_copy(update=stated)
+    model.about.update(measured.model_dump(exclude_unset=True), weight=weight, groups=n_groups)
+    return model
+
+
+def _parameters(
+    solver: str, params: Mapping[str, Any], k: TopK, random_state: int
+) -> dict[str, Any]:
+    # Return `params`, and of `k` and `random_state` those that are parameters of the solver.
+    known = make_solver(solver, params).get_params()  # raises an error for unknown ones
+    common = {"k": k, "random_state": random_state}
+    if duplicates := common.keys() & params.keys():
+        raise InputError(
+            f"params must not hold {min(duplicates)!r}; give {min(duplicates)}= as an argument"
+        )
+    return {**params, **{name: value for name, value in common.items() if name in known}}

@@ -1,0 +1,124 @@
+"""Tables on a screen of any width."""
+
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from precbench.cli.screen import screen
+from precbench.core.text import one_line
+from precbench.report.table import Cell, Table
+
+if TYPE_CHECKING:
+    from precbench.advice.length import Length
+
+_SENTENCE = 32  # a longer cell may be broken, at its spaces
+_NARROWEST = 20  # of a column with longer cells
+_GAP = 2  # blanks between columns
+
+
+def show_length(length: "Length", *, quiet: bool = False) -> None:
+    """Print a table of hits and profit by length of a list, and a sentence on the best length."""
+    from precbench.advice.length import length_table, profit_text
+
+    console = screen(quiet=quiet)
+    print_table(length_table(length), console)
+    if length.profit:
+        console.print(one_line(profit_text(length)))
+
+
+def print_table(table: Table, console: Console | None = None) -> None:
+    """Print a table as wide as the screen, without empty columns.
+
+    Columns that find no room follow below, with the names of the rows again. Where bold cannot be
+    shown, as in a pipe, an asterisk marks bold text.
+    """
+    console = console or screen()
+    asterisks = console.color_system is None  # whether an asterisk stands for bold
+    columns = [
+        _Column(one_line(header), [_text(cell, asterisks) for cell in cells])
+        for header, *cells in zip(table.header, *table.rows, strict=True)
+    ]
+    n_names = _n_names(table)  # number of columns that name the rows
+    names, others = columns[:n_names], [c for c in columns[n_names:] if any(c.cells)]
+    console.print(one_line(table.title), style="bold", soft_wrap=False)
+    if table.warning:
+        console.print(one_line(table.warning), style="bold yellow", soft_wrap=False)
+    for i, block in enumerate(_blocks(names, others, console.width)):
+        if i > 0:
+            console.print()
+        console.print(_grid(names, block, console.width), soft_wrap=False, crop=False)
+    notes = [*map(one_line, table.notes)]
+    if asterisks and any(cell.bold for row in table.rows for cell in row):
+        notes.append(f"*: {table.best}.")
+    console.print(*notes, "", sep="\n", soft_wrap=False)
+
+
+class _Column:
+    """A column of texts, and the least width in which no word and no number is split."""
+
+    def __init__(self, header: str, cells: list[Text]):
+        # `least` is this width, in characters, and at least 1.
+        self.cells = cells
+        self.has_sentences = any(cell.cell_len > _SENTENCE for cell in cells)
+        texts = [cell.plain for cell in cells]
+        # A header may be broken between words; in a column with a long cell, all cells may.
+        words = " ".join([header, *(texts if self.has_sentences else ())]).split()
+        cell_widths = [_NARROWEST] if self.has_sentences else map(cell_len, texts)
+        self.least = max([1, *cell_widths, *map(cell_len, words)])
+        self.header = fill(header, self.least, break_on_hyphens=False)
+
+
+def _n_names(table: Table) -> int:
+    """Return the least number of first columns that tell all rows apart; 1 if no number does."""
+    texts = [[cell.text for cell in row] for row in table.rows]
+    some = range(1, len(table.header))  # the last column is not a name
+    return next((n for n in some if len({tuple(row[:n]) for row in texts}) == len(texts)), 1)
+
+
+def _text(cell: Cell, asterisks: bool) -> Text:  # bold text, with an asterisk if `asterisks`
+    text = one_line(cell.text)
+    return Text(f"{text} *" if asterisks else text, style="bold") if cell.bold else Text(text)
+
+
+def _blocks(names: list[_Column], others: list[_Column], width: int) -> list[list[_Column]]:
+    """Divide the columns `others` into blocks that fit into `width` beside the columns `names`."""
+    block_width = width - 1 - sum(column.least + _GAP for column in names)  # 1 place is kept free
+    blocks: list[list[_Column]] = [[]]
+    room = block_width
+    for column in others:
+        if blocks[-1] and column.least > room:
+            blocks.append([])
+            room = block_width
+        blocks[-1].append(column)
+        room -= column.least + _GAP
+    return blocks
+
+
+def _grid(names: list[_Column], others: list[_Column], width: int) -> Grid:
+    """Lay out the columns of names and of a block, without rows that are empty in the block."""
+    columns = [*names, *others]
+    least = sum(column.least + _GAP for column in columns) - 1  # with one free place at the end
+    grid = Grid(
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 0, 0, _GAP - 1),  # top, right, bottom, left
+        width=least if least > width else None,  # wider than the screen, if words would break
+    )
+    for i, column in enumerate(columns):
+        justify: Any = "left" if i < len(names) or column.has_sentences else "right"
+        grid.add_column(
+            Text(column.header),
+            min_width=column.least,
+            justify=justify,
+            no_wrap=not column.has_sentences,
+        )
+    for row in zip(*(column.cells for column in columns), strict=True):
+        if any(row[len(names) :]) or not others:  # an entry beside the names
+            grid.add_row(*row)
+    return grid

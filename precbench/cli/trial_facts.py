@@ -1,0 +1,101 @@
+"""Description of a trial, given by its key or its place in a table."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from precbench.cli.options import print_facts
+from precbench.core.errors import InputError
+from precbench.experiment.trial import algorithm_version
+from precbench.report.repeat import machine_facts, repeat_command
+from precbench.results.folders import find_result_folders
+from precbench.results.read import Run, read_run
+from precbench.results.records import Record
+from precbench.results.store import Store
+from precbench.solvers import SOLVERS
+
+_KEY = re.compile(r"[0-9a-f]{4,64}")
+_PLACE = re.compile(r"([^/]+)/(.+)/(\d{1,9})")  # data set, label and split
+_MOST_LISTED = 8
+
+
+def show_trial(what: str, results: Path, as_json: bool) -> None:
+    """Print the record of a trial, its metrics and machine, and the command that repeats it."""
+    store, trial = find_trial(what, results)
+    run = read_run(store.folder) if (store.folder / "results.csv").exists() else None
+    machine = store.machines().get(trial.environment)
+    facts = {
+        **trial.to_dict(),
+        "record": str(store.folder / "trials" / f"{trial.key}.json"),
+        "metrics": [] if run is None else _metrics(run, trial),
+        "machine": machine_facts(machine) if machine else {},
+        "changed_versions": _changed(trial),
+        "command": _command(store, trial, None if run is None else run.config),
+    }
+    print_facts(facts, as_json=as_json)
+
+
+def find_trial(what: str, results: Path) -> tuple[Store, Record]:
+    """Return the store and the record that a key, its start, or DATASET/SOLVER/SPLIT names."""
+    matches = list(_matching(what, results))
+    if not matches:
+        raise InputError(
+            f"{results} holds no trial {what}; give a key (the column key of results.csv), "
+            "DATASET/SOLVER/SPLIT, or another folder (--results)"
+        )
+    if len(matches) > 1:
+        listed = [f"{store.folder}: {record.key[:12]}" for store, record in matches[:_MOST_LISTED]]
+        raise InputError(
+            f"{len(matches)} trials match {what} ({', '.join(listed)}); give a longer key, or the "
+            "folder of one experiment (--results)"
+        )
+    return matches[0]  # the only match
+
+
+def _matching(what: str, results: Path) -> Iterator[tuple[Store, Record]]:
+    """Yield store and record of each match: `what` begins the key, or is DATASET/SOLVER/SPLIT."""
+    place, is_key = _PLACE.fullmatch(what), _KEY.fullmatch(what)  # one is None
+    for store in map(Store, find_result_folders(results, "trials")):
+        keys = store.keys()  # of all records: any record may have the place
+        for key in keys if place else [key for key in keys if is_key and key.startswith(what)]:
+            record = store.read(key)
+            if record is not None and (
+                place is None or place.groups() == (record.dataset, record.label, str(record.split))
+            ):
+                yield store, record
+
+
+def _metrics(run: Run, trial: Record) -> list[dict[str, Any]]:
+    """Return the final values of a trial, as in results.csv."""
+    rows = run.results
+    place = {
+        "dataset": trial.dataset, "solver": trial.label,
+        "split": trial.split, "sweep": trial.sweep_point,
+    }  # fmt: skip
+    for column, value in place.items():
+        rows = rows[rows[column] == value]
+    # Rows of versions without keys are matched by data set, solver, split and sweep alone.
+    rows = rows[rows["final"] & rows["value"].notna() & rows["key"].isin(["", trial.key])]
+    records: list[dict[Any, Any]] = rows[["metric", "part", "value"]].to_dict("records")
+    return records
+
+
+def _changed(trial: Record) -> list[str]:
+    """Return the parts (solver, tuning) whose algorithm version has changed since the trial."""
+    recorded = trial.description.get("algorithm_version", {})
+    if trial.solver not in SOLVERS or not recorded:  # no version now, or none then
+        return []
+    current = algorithm_version(trial.solver, trial.description.get("tuning") is not None)
+    return [part for part in {**recorded, **current} if recorded.get(part) != current.get(part)]
+
+
+def _command(store: Store, trial: Record, config: str | None) -> str:
+    """Return the command that repeats a trial into the same folder, or "" without a config."""
+    smoke = store.folder.name.endswith("-smoke")
+    parts = repeat_command(trial.experiment, trial.label, trial.dataset, config=config, smoke=smoke)
+    if parts is None:
+        return ""
+    before, after = parts  # of the command, before and after the number of the split
+    return f"{before}{trial.split}{after} --out {shlex.quote(str(store.folder.parent))}"

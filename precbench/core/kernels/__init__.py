@@ -1,0 +1,18 @@
+"""Compiled inner loops: arrays in, arrays out; no random numbers, classes, metrics or clocks."""
+
+from typing import TYPE_CHECKING, Any
+
+from precbench.core.errors import PrecbenchError
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+
+try:
+    import precbench.core.kernels.minibatch  # noqa: F401 (whether anything is compiled)
+except ImportError as error:
+    raise PrecbenchError(
+        "the compiled modules of precbench are missing: run `pip install -e .` (or `make build`) "
+        "in its source folder"
+    ) from error

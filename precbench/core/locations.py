@@ -1,0 +1,45 @@
+"""Folders of the shipped files and of the user's cache."""
+
+import os
+import warnings
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+def shipped(folder: str) -> Path:
+    """Return a folder of shipped files: inside a wheel, or beside the sources."""
+    inside = _PACKAGE / Path(folder).name
+    return inside if inside.is_dir() else _PACKAGE.parent / folder
+
+
+def config_names() -> list[str]:  # such as "rudin2009/table-3-magic"
+    folder = shipped("configs")
+    names = (p.relative_to(folder).with_suffix("").as_posix() for p in folder.rglob("*.yaml"))
+    return sorted(name for name in names if not name.endswith(".published"))  # claims
+
+
+def cache_folder() -> Path:
+    """Return ``$PRECBENCH_CACHE``, else the user's cache folder, else ``./precbench-cache``."""
+    if configured := os.environ.get("PRECBENCH_CACHE"):
+        return Path(configured).expanduser()
+    folder = _user_cache_folder()
+    if folder is None:
+        folder = Path("precbench-cache").absolute()
+        warnings.warn(
+            f"this user has no home folder, so the cache is {folder}; set PRECBENCH_CACHE to a "
+            "folder of your choice",
+            stacklevel=2,
+        )
+    return folder
+
+
+def _user_cache_folder() -> Path | None:
+    """Return the cache folder of this system; None if the user has no home folder."""
+    from platformdirs import user_cache_path
+
+    try:
+        folder = user_cache_path("precbench")
+    except RuntimeError:  # of new versions of platformdirs
+        return None
+    return folder if folder.is_absolute() else None  # old versions return "~/.cache/precbench"

@@ -1,0 +1,114 @@
+"""Registries of named members, which installed packages extend through entry points.
+
+A package lists what it adds in its metadata, for example in its ``pyproject.toml``::
+
+    [project.entry-points."precbench.solvers"]
+    rocchio = "precbench_rocchio:Rocchio"
+
+Every process, workers included, reads the metadata when it needs a name that is not built in, or
+all names. A package is imported when its member is first used.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, NoReturn, TypeVar
+
+from precbench.core.errors import InputError
+from precbench.core.text import one_line
+
+_Member = TypeVar("_Member")
+
+
+def find_entry_points(group: str) -> list[EntryPoint]:
+    """Return the entry points of a group, such as ``precbench.solvers``, sorted by name."""
+    return sorted(entry_points(group=group), key=lambda entry: entry.name)
+
+
+def package_of(entry: EntryPoint) -> str:
+    """Return the name and version of the package that defines an entry point."""
+    assert entry.dist is not None  # only an entry point made by hand has no `dist`
+    return f"{entry.dist.name} {entry.dist.version}"
+
+
+def refusal(entry: EntryPoint, reason: str) -> InputError:
+    """Return the error for an entry point that cannot be used; `reason` begins with a verb."""
+    return InputError(
+        f"entry point {entry.name!r} ({entry.group}) of the package {package_of(entry)} "
+        f"{reason}; repair or uninstall the package"
+    )
+
+
+class Registry(Mapping[str, _Member]):
+    """A read-only mapping from names to members: the built-in ones, then those of packages.
+
+    `check` takes the object that an entry point refers to, and returns the member or raises. `load`
+    takes the name of a built-in member and returns the member on first use; without `load`,
+    `built_in` maps to the members themselves.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        built_in: Mapping[str, Any],
+        check: Callable[[Any], _Member],
+        load: Callable[[str], _Member] | None = None,
+    ):
+        self._group = group  # of entry points, such as "precbench.solvers"
+        self._built_in = built_in  # by name: the member itself, or where `load` finds it
+        self._check = check  # takes the object of an entry point, returns the member or raises
+        self._load = load or built_in.__getitem__  # returns a built-in member by name
+        self._loaded: dict[str, _Member] = {}  # members used so far, by name
+
+    @cached_property
+    def _added(self) -> dict[str, EntryPoint]:
+        """The entry points of packages, by name; raises if two members would share a name."""
+        added: dict[str, EntryPoint] = {}
+        for entry in find_entry_points(self._group):
+            if entry.name in self._built_in:
+                raise refusal(entry, "has the name of a built-in member")
+            if entry.name in added:
+                other = package_of(added[entry.name])
+                raise refusal(entry, f"has the same name as an entry point of the package {other}")
+            added[entry.name] = entry
+        return added
+
+    @property
+    def built_in(self) -> list[str]:
+        """The names of the built-in members."""
+        return list(self._built_in)
+
+    def package(self, name: str) -> str:
+        """Return name and version of the package that adds a member; "" for a built-in member."""
+        return "" if name in self._built_in else package_of(self._added[name])
+
+    def __getitem__(self, name: str) -> _Member:
+        # Return a member, loaded on first use; raise `InputError` if a package's member fails.
+        if name not in self._loaded and name in self._built_in:
+            self._loaded[name] = self._load(name)
+        if name not in self._loaded:
+            entry = self._added[name]  # `KeyError` for an unknown name
+            try:
+                self._loaded[name] = self._check(entry.load())
+            except Exception as error:
+                prefix = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
+                raise refusal(entry, f"cannot be used: {prefix}{one_line(str(error))}") from error
+        return self._loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._built_in or name in self._added
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self._built_in, *self._added])
+
+    def __len__(self) -> int:
+        return len(self._built_in) + len(self._added)
+
+    def __setitem__(self, name: str, member: Any) -> NoReturn:
+        raise InputError(
+            f"cannot assign {name!r} in {self._group}, because worker processes would not find it; "
+            f"install a package with an entry point in the group {self._group}"
+        )
+
+    def __repr__(self) -> str:
+        return f"{self._group}({', '.join(self)})"

@@ -1,0 +1,160 @@
+"""Strict sections of YAML files: frozen pydantic models with mistakes in plain words.
+
+A check returns the problems that it finds.
+"""
+
+import re
+import reprlib
+from collections.abc import Collection, Hashable, Iterable
+from pkgutil import resolve_name
+from typing import Annotated, Any, ClassVar, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from precbench.core.errors import did_you_mean
+from precbench.core.text import one_line
+from precbench.core.yaml.document import Document, Keys
+
+# The place, relative to the section that is checked, and the message
+Problem = tuple[Keys, str]
+
+Name = Annotated[str, Field(pattern="^[A-Za-z0-9_-]+$")]
+Names = Annotated[tuple[Name, ...], Strict(False)]
+Line = Annotated[str, AfterValidator(one_line)]
+_Item = TypeVar("_Item")
+
+# Messages by the type of the error that pydantic found
+_PROBLEMS = {
+    "model_type": "should be a mapping (key: value)",
+    "dict_type": "should be a mapping (key: value)",
+    "tuple_type": "should be a list",
+    "string_pattern_mismatch": "may hold letters, digits, - and _ only",
+    "path_type": "should be the name of a file",
+}
+
+
+def refuse(problems: Iterable[Problem]) -> None:
+    """Raise a pydantic error with the problems, if any; pydantic adds the section's place."""
+    details = [
+        InitErrorDetails(
+            type=PydanticCustomError("problem", "{text}", {"text": text}), loc=path, input=None
+        )
+        for path, text in dict.fromkeys(problems)
+    ]
+    if details:
+        raise ValidationError.from_exception_data("config", details)
+
+
+def at(path: Keys, texts: Iterable[str]) -> list[Problem]:
+    """Return a problem for each of the texts, all at the place `path`."""
+    return [(path, text) for text in texts]
+
+
+def unknown(what: str, name: str, known: Collection[str]) -> list[str]:
+    """Return an empty list for a known name, else a message with the nearest known name."""
+    return [] if name in known else [f"unknown {what} {name!r}{did_you_mean(name, [*known])}"]
+
+
+def repeats(values: Iterable[Hashable]) -> list[int]:
+    """Return the places of values that equal an earlier value."""
+    values = list(values)
+    first = {value: i for i, value in reversed([*enumerate(values)])}  # the first place is kept
+    return [i for i, value in enumerate(values) if first[value] < i]
+
+
+def in_plain_words(error: Any, keys: Iterable[str] = ()) -> str:
+    """Return the message for an error of pydantic; `keys` are the keys that the section allows."""
+    kind, value = error["type"], reprlib.repr(error["input"])
+    if kind == "problem":  # of our own checks, see `refuse`
+        return error["msg"]
+    if kind == "missing":
+        return "is missing"
+    if kind == "extra_forbidden":
+        return f"unknown key{did_you_mean(error['loc'][-1], keys)}"
+    if kind == "literal_error":
+        # Pydantic's text "'a', 'b' or 'c'" becomes a list.
+        options = error["ctx"]["expected"].replace(" or ", ", ").replace("'", "").split(", ")
+        near = did_you_mean(error["input"], options)
+        return f"{value} is none of {', '.join(options)}{near}"
+    problem = _PROBLEMS.get(kind, error["msg"].replace("Input should", "should"))
+    return f"{problem}, found {value}"
+
+
+def matching(pattern: str, complaint: str) -> AfterValidator:
+    """Return a validator of text by a pattern; `complaint` says what the text should be."""
+
+    def check(text: str) -> str:
+        # refuse() raises if there is a problem; () is the place of the text itself.
+        refuse(at((), [] if re.fullmatch(pattern, text) else [f"{complaint}, found {text!r}"]))
+        return text
+
+    return AfterValidator(check)
+
+
+def known(what: str, registry: str) -> AfterValidator:
+    """Return a validator that refuses names not in a registry; `what` is their kind in messages."""
+
+    # `registry` is written ``module:name``, and imported on first use.
+    def check(name: str) -> str:
+        refuse(at((), unknown(what, name, resolve_name(registry))))
+        return name
+
+    return AfterValidator(check)
+
+
+def _not_empty(items: Any) -> Any:
+    refuse(at((), [] if items else ["should not be empty"]))
+    return items
+
+
+Items = Annotated[tuple[_Item, ...], Strict(False), AfterValidator(_not_empty)]
+
+
+class Section(BaseModel):
+    """A mapping in a file; unknown keys are refused, and nothing is converted silently."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    more_keys: ClassVar[tuple[str, ...]] = ()  # that a file may have here, beside the fields
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _in_plain_words(cls, value: Any, handler: Any) -> Any:
+        """Validate a section, with mistakes in plain words in place of those of pydantic."""
+        try:
+            return handler(value)
+        except ValidationError as error:
+            errors = error.errors()
+        fields = [str(field.validation_alias or name) for name, field in cls.model_fields.items()]
+        problems = [(fault, in_plain_words(fault, [*fields, *cls.more_keys])) for fault in errors]
+        # A misspelt key gives two mistakes: "unknown key", with a hint at the right key, is enough.
+        hints = " ".join(text for fault, text in problems if fault["type"] == "extra_forbidden")
+        return refuse(  # raises always: a problem is left
+            (cls._path(fault["loc"]), text)
+            for fault, text in problems
+            if fault["type"] != "missing" or f"did you mean {fault['loc'][-1]!r}?" not in hints
+        )
+
+    @classmethod
+    def _path(cls, loc: Keys) -> Keys:
+        """Return the place of a field in the file; a subclass with moved keys overrides this."""
+        return loc
+
+
+_Section = TypeVar("_Section", bound=Section)
+
+
+def validated(document: Document, kind: type[_Section], context: Any = None) -> _Section:
+    """Return the section that a file consists of; `context` is for the validators."""
+    try:
+        return kind.model_validate(document.data, context=context)
+    except ValidationError as error:
+        raise document.refusal((e["loc"], e["msg"]) for e in error.errors()) from None

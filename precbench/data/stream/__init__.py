@@ -1,1 +1,0 @@
-"""Rows read block by block from files that may be larger than memory."""

@@ -1,0 +1,380 @@
+"""The lemmas and theorems of gultekin beside the deviations that they bound."""
+
+# R is the risk of the distribution, R_N of all pairs in a sample of N rows, and R_S of S of these
+# pairs. Each is w' Sigma w / 2 - mu' w, with the means mu of z and Sigma of z z', z = x1 -
+# x0 for a positive x1 and a negative x0. In the ball ||w|| <= W, R is least at w*, R_N at w_N (BBR)
+# and R_S at w_S (LCBR). A statement bounds the probability that its deviation is eps or more:
+#
+#   Lemma 1        max |R - R_N| over the ball          Theorem 1   R(w_N) - R(w*)
+#   Lemma 2 (i)    max |w' (Sigma_S - Sigma_N) w|       Theorem 2   R_N(w_S) - R_N(w_N)
+#   Lemma 2 (ii)   max 2 |(mu_S - mu_N)' w|             Theorem 3   R(w_S) - R(w*)
+#
+# The bounds are re-derived with X = 1, the largest norm of a row, so that ||z|| <= 2:
+#
+# Lemma 1. Within a distance r of w, R - R_N changes by at most C_1 r, so it suffices to cover the
+# ball of radius W (the paper: the unit sphere) by balls of radius r = eps / (2 C_1), for which (1 +
+# 2 W / r)^D balls are enough. A row changes R_N(w) by at most (2 W^2 + 2 W) / N_c, N_c the rows of
+# its class; the printed C_2 / N_c is more, and McDiarmid's inequality gives the exponent as
+# printed. Theorem 1 is Lemma 1 with eps / 2.
+#
+# Lemma 2. (i) The maximum is W^2 ||Sigma_S - Sigma_N||, and the matrix Bernstein inequality with
+# the variance 4 ||Sigma_N|| / S and terms of at most 8 / S gives what is printed. (ii) The maximum
+# is 2 W ||mu_S - mu_N||. (28) needs the norm of z, L = 2, which makes eps sqrt(S) / (4 W); printed
+# is eps sqrt(S) / (2 W).
+#
+# Theorem 2. R_N(w_S) - R_N(w_N) is at most the sum of the maxima of Lemma 2, so (i) and (ii) are
+# taken with eps / 2 and delta / 2. This makes the first term of (11) as printed and the second 64
+# W^2 / eps^2 (...)^2; printed is 4 W^2 / eps^2 (...)^2, as if (ii) had eps sqrt(S) / W. Theorem 3
+# is Lemma 1 with eps / 5, four times, and Theorem 2 with eps / 5.
+
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import PositiveFloat
+
+from precbench.core.errors import InputError
+from precbench.core.studies import AtLeastTwo, Count, Seed, Share, Sizes, table_of
+from precbench.papers.gultekin.mixtures import MixtureProblem, draw_mixture_pair
+from precbench.solvers.ball import minimise_over_ball
+
+_Row = tuple[str, str, float, float, float, str, float]  # columns of `pair_bounds`; NaN: no number
+
+
+class Bounds(NamedTuple):
+    """Right sides of Lemmas 1 and 2 with X = 1, and the eps at which they are delta."""
+
+    # `radius` is W and `n_features` D; `covered` is the radius of the ball, or sphere, that is
+    # covered in Lemma 1. Lemma 2 (ii) has eps sqrt(S) / (factor W): `lemma_factor` in the lemma,
+    # `theorem_factor` where (11) and (17) use the lemma.
+
+    radius: float
+    n_features: int
+    covered: float
+    lemma_factor: float
+    theorem_factor: float
+
+    def uniform(self, n: int, delta: float) -> float:
+        """Return the eps for which Lemma 1 gives the probability delta, with n / 2 rows a class."""
+        # This eps solves delta = 2 (1 + 4 r C_1 / eps)^D exp(-n eps^2 / (8 C_2^2)), r: `covered`.
+        from scipy.optimize import brentq
+
+        c_1, c_2 = 8 * self.radius + 4, 3 * self.radius**2 + 2 * self.radius  # of Lemma 1
+
+        def excess(epsilon: float) -> float:  # log(right side / delta), falls with epsilon
+            log_cover = self.n_features * math.log1p(4 * self.covered * c_1 / epsilon)
+            return math.log(2 / delta) + log_cover - epsilon**2 * n / (8 * c_2**2)
+
+        high = 1.0  # doubled until the root lies below `high`
+        while excess(high) > 0:
+            high *= 2
+        return float(brentq(excess, 1e-9, high))  # the root, above 1e-9
+
+    def quadratic(self, s: int, delta: float, norm: float) -> float:
+        """Return the eps for which Lemma 2 (i) gives delta; `norm` is ||Sigma_N||."""
+        # This eps solves delta = 2 D exp(-S eps^2 / (constant + slope eps)), a quadratic equation.
+        scale = math.log(2 * self.n_features / delta) / s
+        constant, slope = self._bernstein(norm)
+        half = slope * scale / 2
+        return half + math.sqrt(half**2 + constant * scale)  # the positive root
+
+    def quadratic_probability(self, s: int, epsilon: NDArray, norm: float) -> NDArray:
+        # The inverse of `quadratic`: return the delta of each eps.
+        constant, slope = self._bernstein(norm)
+        return 2 * self.n_features * np.exp(-s * epsilon**2 / (constant + slope * epsilon))
+
+    def _bernstein(self, norm: float) -> tuple[float, float]:  # `constant` and `slope`
+        return 8 * norm * self.radius**4, 16 / 3 * self.radius**2
+
+    def linear(self, s: int, delta: float, factor: float) -> float:
+        """Return the eps for which Lemma 2 (ii) gives delta, with a factor of `Bounds`."""
+        return factor * self.radius * (1 + math.sqrt(2 * math.log(2 / delta))) / math.sqrt(s)
+
+    def linear_probability(self, s: int, epsilon: NDArray, factor: float) -> NDArray:
+        # The inverse of `linear`: return the delta of each eps; 2 is vacuous.
+        beyond = np.maximum(epsilon * math.sqrt(s) / (factor * self.radius) - 1, 0)
+        return 2 * np.exp(-(beyond**2) / 2)
+
+    def theorem_2(self, s: int, delta: float, norm: float) -> float:
+        """Return the least eps for which S pairs are as many as both terms of (11) require."""
+        quadratic = self.quadratic(s, delta / 2, norm)
+        return 2 * max(quadratic, self.linear(s, delta / 2, self.theorem_factor))
+
+    def theorem_2_probability(self, s: int, epsilon: NDArray, norm: float) -> NDArray:
+        """Return the least delta for which S pairs are as many as both terms of (11) require."""
+        quadratic = self.quadratic_probability(s, epsilon / 2, norm)
+        return 2 * np.maximum(
+            quadratic, self.linear_probability(s, epsilon / 2, self.theorem_factor)
+        )
+
+
+_BoundsByName = dict[str, Bounds]  # "re-derived" and "printed"
+
+
+def bounds_of(radius: float, n_features: int) -> _BoundsByName:
+    """Return the bounds as re-derived at the head of the file, and as printed."""
+    return {
+        "re-derived": Bounds(radius, n_features, covered=radius, lemma_factor=4, theorem_factor=4),
+        "printed": Bounds(radius, n_features, covered=1, lemma_factor=2, theorem_factor=1),
+    }
+
+
+@table_of("what", "statement", "rows", "pairs", "epsilon", "quantity", "value")
+def pair_bounds(
+    problem: MixtureProblem,
+    features: Count,  # D
+    population: AtLeastTwo,  # rows of each class
+    rows: Sizes,  # N
+    pairs: Sizes,  # S
+    draws: AtLeastTwo,  # samples, and draws of pairs, to measure deviations
+    radius: PositiveFloat,  # W, of the ball in which w lies
+    delta: Share,
+    points: AtLeastTwo,  # of a curve of probabilities
+    coins: AtLeastTwo,  # S of the sample of coins
+    seed: Seed,
+) -> Iterator[_Row]:
+    """Compare bounds of Lemmas 1 and 2, Theorems 1 to 3 with deviations, by N, S and quantity."""
+    # The distribution is a finite population of rows of a Gaussian mixture, divided by the largest
+    # norm, so that X is 1 and all expectations are sums. Samples of N rows, half of them positive,
+    # are drawn with replacement. One more sample, of coins, has half of each class at 1 and half at
+    # -1, on a line: the distribution of its deviations is known. ``measured`` is the quantile of
+    # the deviations at 1 - delta, for Lemma 1 of upper bounds of the maximum.
+    for n in rows:
+        if n % 2:
+            raise InputError(f"rows: {n} is odd, and half are to be positive; give even numbers")
+    bounds = bounds_of(radius, features)
+    mixture = draw_mixture_pair(
+        problem.components, problem.sigma, features, np.random.default_rng([seed, 0])
+    )
+    X, y = mixture.sample(population, population, np.random.default_rng([seed, 1]))
+    X /= np.linalg.norm(X, axis=1).max()
+    all_rows = _Sample.whole(X[y > 0], X[y < 0])
+    at_zero: dict[int, float] = {}  # by n: the excess of w = 0, where R_N is 0
+    for n in rows:
+        rng = np.random.default_rng([seed, 2, n])  # apart from the streams 0 and 1 above
+        sample = all_rows.drawn(n // 2, rng)  # whose pairs are drawn
+        risk = sample.risk()  # R_N
+        at_zero[n] = -risk(risk.minimiser(radius))
+        # What is measured, then the rows of the table: deviations beside their bounds
+        of_samples = _sample_deviations(all_rows, n, pairs, draws, radius, rng)
+        of_pairs = [_pair_deviations(sample, s, draws, radius, rng) for s in pairs]
+        yield from _compare_samples(of_samples, n, pairs, delta, bounds)
+        statements = [  # (S, a statement about S pairs)
+            (s, statement)
+            for s, deviations in zip(pairs, of_pairs, strict=True)
+            for statement in _pair_statements(deviations, s, delta, risk.norm)
+        ]
+        for s, statement in statements:
+            stated = {name: statement.epsilon(b) for name, b in bounds.items()}  # eps for delta
+            yield from _compare(statement.name, n, s, statement.values, delta, stated)
+    yield from (
+        ("deviation", "w = 0", n, np.nan, np.nan, "measured", x) for n, x in at_zero.items()
+    )
+    for s, statement in statements:  # of the last sample size
+        yield from _probabilities(statement, rows[-1], s, points, bounds)
+    yield from _coins(coins, points, radius)
+
+
+class _QuadraticRisk(NamedTuple):
+    """The risk w' second w / 2 - mean' w, at the head of the file w' Sigma w / 2 - mu' w."""
+
+    mean: NDArray[np.float64]
+    second: NDArray[np.float64]
+
+    def __call__(self, w: NDArray) -> float:
+        return float(w @ self.second @ w / 2 - self.mean @ w)
+
+    def __sub__(self, other: "_QuadraticRisk") -> "_QuadraticRisk":
+        return _QuadraticRisk(self.mean - other.mean, self.second - other.second)
+
+    @property
+    def norm(self) -> float:
+        return float(np.linalg.norm(self.second, 2))
+
+    def minimiser(self, radius: float) -> NDArray[np.float64]:
+        return minimise_over_ball(self.second, self.mean, radius, mean_in_range=True)
+
+
+class _Sample(NamedTuple):
+    """All rows of a population, and the numbers `i` of positives, `k` of negatives in a sample."""
+
+    pos: NDArray[np.float64]
+    neg: NDArray[np.float64]
+    i: NDArray[np.intp]
+    k: NDArray[np.intp]
+
+    @classmethod
+    def whole(cls, pos: NDArray[np.float64], neg: NDArray[np.float64]) -> "_Sample":
+        return cls(pos, neg, np.arange(len(pos)), np.arange(len(neg)))
+
+    def drawn(self, n: int, rng: np.random.Generator) -> "_Sample":  # n of each class
+        i, k = (rng.integers(len(rows), size=n) for rows in (self.pos, self.neg))
+        return self._replace(i=i, k=k)
+
+    def risk(self) -> _QuadraticRisk:  # over all pairs of the sample
+        pos, squares_pos = _moments(self.pos, self.i)
+        neg, squares_neg = _moments(self.neg, self.k)
+        cross = np.outer(pos, neg)  # mean of x1 x0' over all pairs, which have z = x1 - x0
+        return _QuadraticRisk(pos - neg, squares_pos + squares_neg - cross - cross.T)
+
+    def risk_of(self, n_pairs: int, rng: np.random.Generator) -> _QuadraticRisk:
+        """Return the risk over the pairs that `LCBR` draws with this generator."""
+        # The pair of the i-th positive and the k-th negative has the number i * len(self.k) + k.
+        i, k = np.divmod(rng.integers(len(self.i) * len(self.k), size=n_pairs), len(self.k))
+        z = self.pos[self.i[i]] - self.neg[self.k[k]]
+        return _QuadraticRisk(z.mean(axis=0), z.T @ z / n_pairs)
+
+
+def _moments(
+    rows: NDArray[np.float64], numbers: NDArray[np.intp]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the means of x and of x x' over the rows with these numbers, repeated or not."""
+    shares = np.bincount(numbers, minlength=len(rows)) / len(numbers)
+    return shares @ rows, (rows.T * shares) @ rows
+
+
+def _sample_deviations(
+    whole: _Sample, n: int, pairs: list[int], draws: int, radius: float, rng: np.random.Generator
+) -> list[NDArray[np.float64]]:
+    """Draw samples of n rows, and measure how far each deviates from the population.
+
+    Return, with an entry or a row for each sample, what Lemma 1, Theorem 1 and Theorem 3 (with a
+    column for each number of pairs) bound, and the norm of Sigma_N.
+    """
+    risk = whole.risk()  # R; `norm` is ||Sigma||, `mean` mu
+    least = risk(risk.minimiser(radius))  # R(w*)
+    deviations = []
+    for _ in range(draws):
+        sample = whole.drawn(n // 2, rng)
+        sample_risk = sample.risk()
+        difference, w_n = sample_risk - risk, sample_risk.minimiser(radius)  # R_N - R, w_N
+        # An upper bound of max |R_N - R| over the ball, as both terms have their own maximiser.
+        supremum = radius**2 * difference.norm / 2
+        supremum += radius * float(np.linalg.norm(difference.mean))
+        of_pairs = (sample.risk_of(s, rng).minimiser(radius) for s in pairs)
+        theorem_3 = [risk(w_s) - least for w_s in of_pairs]
+        deviations.append((supremum, risk(w_n) - least, theorem_3, sample_risk.norm))
+    return [np.array(values) for values in zip(*deviations, strict=True)]
+
+
+def _pair_deviations(
+    sample: _Sample, s: int, draws: int, radius: float, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Draw s pairs of one sample many times, and measure how far each draw is from the sample.
+
+    Return rows of what Lemma 2 (i), Lemma 2 (ii) and Theorem 2 bound, a column for each draw.
+    """
+    risk = sample.risk()  # R_N
+    least = risk(risk.minimiser(radius))  # R_N(w_N)
+    deviations = []
+    for _ in range(draws):
+        pair_risk = sample.risk_of(s, rng)
+        difference, w_s = pair_risk - risk, pair_risk.minimiser(radius)  # R_S - R_N, w_S
+        linear = 2 * radius * float(np.linalg.norm(difference.mean))  # 2 W ||mu_S - mu_N||
+        deviations.append((radius**2 * difference.norm, linear, risk(w_s) - least))
+    return np.array(deviations).T
+
+
+def _compare_samples(
+    deviations: list[NDArray[np.float64]],
+    n: int,
+    pairs: list[int],
+    delta: float,
+    bounds: _BoundsByName,
+) -> Iterator[_Row]:
+    # Yield Lemma 1, Theorem 1, then Theorem 3 for each number of pairs: the quantile of what
+    # `_sample_deviations` returns, and the eps that each version of the bounds states.
+    suprema, of_theorem_1, of_theorem_3, norms = deviations
+    for statement, values, factor in (
+        ("Lemma 1", suprema, 1),
+        ("Theorem 1", of_theorem_1, 2),  # Lemma 1 with eps / 2
+    ):
+        stated = {name: factor * b.uniform(n, delta) for name, b in bounds.items()}
+        yield from _compare(statement, n, np.nan, values, delta, stated)
+    norm = float(norms.max())  # the largest: one bound for all samples
+    for s, values in zip(pairs, of_theorem_3.T, strict=True):
+        stated = {  # Lemma 1 and Theorem 2 with eps / 5, and with half of delta each
+            name: 5 * max(b.uniform(n, delta / 2), b.theorem_2(s, delta / 2, norm))
+            for name, b in bounds.items()
+        }
+        yield from _compare("Theorem 3", n, s, values, delta, stated)
+
+
+class _PairStatement(NamedTuple):
+    """A statement about S pairs, and the measured deviations that the statement bounds."""
+
+    name: str
+    values: NDArray[np.float64]  # the deviations
+    epsilon: Callable[[Bounds], float]  # for the delta of the study
+    probability: Callable[[Bounds, NDArray], NDArray]  # delta for each eps
+
+
+def _pair_statements(
+    deviations: NDArray[np.float64], s: int, delta: float, norm: float
+) -> list[_PairStatement]:
+    """Return the statements about what `_pair_deviations` returns; `norm` is ||Sigma_N||."""
+    quadratic, linear, of_theorem_2 = deviations
+    return [
+        _PairStatement(
+            "Lemma 2 (i)", quadratic,
+            lambda b: b.quadratic(s, delta, norm),
+            lambda b, epsilon: b.quadratic_probability(s, epsilon, norm),
+        ),
+        _PairStatement(
+            "Lemma 2 (ii)", linear,
+            lambda b: b.linear(s, delta, b.lemma_factor),
+            lambda b, epsilon: b.linear_probability(s, epsilon, b.lemma_factor),
+        ),
+        _PairStatement(
+            "Theorem 2", of_theorem_2,
+            lambda b: b.theorem_2(s, delta, norm),
+            lambda b, epsilon: b.theorem_2_probability(s, epsilon, norm),
+        ),
+    ]  # fmt: skip
+
+
+def _compare(
+    statement: str, n: int, s: float, values: NDArray, delta: float, stated: dict[str, float]
+) -> Iterator[_Row]:  # the quantile of `values`, then `stated`: an eps for each version
+    measured = {"measured": float(np.quantile(values, 1 - delta))}
+    for quantity, value in (measured | stated).items():
+        yield "deviation", statement, n, s, np.nan, quantity, value
+
+
+def _probabilities(
+    statement: _PairStatement, n: int, s: int, points: int, bounds: _BoundsByName
+) -> Iterator[_Row]:
+    """Yield the share of draws whose deviation reaches epsilon, and the bounds of this share."""
+    # Epsilon goes from the median deviation to where the re-derived bound is delta.
+    end = statement.epsilon(bounds["re-derived"])
+    epsilon = np.geomspace(np.median(statement.values), end, points)
+    curves = {"measured": (statement.values >= epsilon[:, np.newaxis]).mean(axis=1)}
+    curves |= {name: statement.probability(b, epsilon) for name, b in bounds.items()}
+    yield from _curves(statement.name, n, s, epsilon, curves)
+
+
+def _curves(
+    statement: str, n: float, s: float, epsilon: NDArray, curves: dict[str, NDArray]
+) -> Iterator[_Row]:  # the probability at each epsilon, curve by curve
+    for quantity, values in curves.items():
+        for eps, value in zip(epsilon, np.minimum(values, 1), strict=True):  # bounds cut to 1
+            yield "probability", statement, n, s, float(eps), quantity, float(value)
+
+
+def _coins(s: int, points: int, radius: float) -> Iterator[_Row]:
+    """Yield P(2 W |mu_S| >= eps), exact for a sample of coins, and its bounds by Lemma 2 (ii)."""
+    # Here mu_N is 0, and S mu_S is the sum of 2 S coins, 1 (heads) or -1. S + h heads have the sum
+    # 2 h. The standard deviation of h is sqrt(S / 2): h goes from about 0.7 to 7 times this.
+    from scipy.stats import binom
+
+    h = np.unique(np.linspace(math.sqrt(s) / 2, 5 * math.sqrt(s), points).astype(int))
+    epsilon = 4 * radius * h / s  # 2 W (2 h) / S
+    exact = 2 * binom.sf(s + h - 1, 2 * s, 0.5)  # twice P(heads >= S + h), by symmetry
+    curves = {"measured": exact}
+    for name, b in bounds_of(radius, 1).items():  # re-derived, printed; D = 1
+        curves[name] = b.linear_probability(s, epsilon, b.lemma_factor)
+        ratio = float(np.max(exact / curves[name]))
+        yield "largest ratio", "Lemma 2 (ii), coins", np.nan, s, np.nan, name, ratio
+    yield from _curves("Lemma 2 (ii), coins", np.nan, s, epsilon, curves)

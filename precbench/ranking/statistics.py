@@ -1,0 +1,604 @@
+"""Statistics over overlapping splits, with a corrected variance, and over several data sets.
+
+References
+----------
+nadeau2003 : Nadeau, Bengio, "Inference for the generalization error", Machine Learning 52.
+bouckaert2004 : Bouckaert, Frank, "Evaluating the replicability of significance tests", PAKDD.
+demsar2006 : Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7.
+benavoli2016 : Benavoli, Corani, Mangili, "Should we really use post-hoc tests based on
+    mean-ranks?", JMLR 17.
+hanley1982 : Hanley, McNeil, "The meaning and use of the area under a receiver operating
+    characteristic (ROC) curve", Radiology 143.
+clopper1934 : Clopper, Pearson, "The use of confidence or fiducial limits", Biometrika 26.
+dolan2002 : Dolan, More, "Benchmarking optimization software with performance profiles", Math.
+    Program. 91.
+"""
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincinv, expit, fdtrc, logit, ndtri, stdtr, stdtrit
+
+from precbench.core.errors import InputError
+
+__all__ = [
+    "LEVEL",
+    "NO_WIDTH",
+    "Interval",
+    "PairedTest",
+    "Posterior",
+    "auc_interval",
+    "bayesian_signed_rank",
+    "binomial_interval",
+    "cliques",
+    "expected_hits",
+    "expected_total",
+    "friedman_test",
+    "holm",
+    "levels",
+    "mean_ranks",
+    "pairwise_signed_rank",
+    "performance_profile",
+    "resampled_interval",
+    "resampled_test",
+    "share_interval",
+    "signed_rank_test",
+]
+
+LEVEL = 0.05  # of significance: intervals are of 95 %
+NO_WIDTH = 1e-9  # a narrower interval of values in [0, 1] is due to rounding alone
+_EQUAL = 1e-12  # of the largest value: smaller differences are due to rounding
+
+
+class Interval(NamedTuple):
+    """A mean over splits and its confidence interval; for one split the ends are NaN."""
+
+    mean: float
+    low: float
+    high: float
+
+
+class PairedTest(NamedTuple):
+    """The mean difference of two methods over the same splits, its confidence interval, and p.
+
+    `p` is two-sided, and NaN for one split.
+    """
+
+    mean: float
+    low: float
+    high: float
+    p: float
+
+
+def resampled_interval(values: ArrayLike, test_share: float) -> Interval:
+    """Return the mean over splits with its corrected confidence interval.
+
+    The variance of the mean of J values with variance s^2 is (1 / J + n_test / n_train) s^2, and
+    Student's t has J - 1 degrees of freedom (nadeau2003, bouckaert2004). One split has no interval.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_splits,)
+        One value for each split, or for each fold of each repetition.
+    test_share : float
+        n_test / (n_test + n_train), in [0, 1); 0 for draws that share no rows.
+    """
+    checked = _splits(values)
+    with np.errstate(over="ignore", invalid="ignore"):  # some risks are near the largest float
+        mean, error = _mean_and_error(checked, test_share)
+        half = error * _quantile(len(checked))  # half the width
+        return Interval(mean, mean - half, mean + half)
+
+
+def share_interval(values: ArrayLike, test_share: float) -> Interval:
+    """Return the mean of shares in [0, 1] over splits with an interval within 0 and 1.
+
+    The interval is `resampled_interval`, carried over to the log odds of the mean by the delta
+    method. For a mean of 0 or 1, `resampled_interval` is cut off at 0 and 1.
+    """
+    mean, low, high = resampled_interval(values, test_share)
+    if not 0 < mean < 1:
+        return Interval(mean, max(low, 0.0), min(high, 1.0))
+    half = (high - mean) / (mean * (1 - mean))  # of the log odds, by their derivative
+    low, high = expit(logit(mean) + np.array([-half, half])).tolist()
+    return Interval(mean, min(low, mean), max(high, mean))  # by rounding, an end may pass the mean
+
+
+def auc_interval(values: ArrayLike, test_share: float, n_pos: int, n_neg: int) -> Interval:
+    """Return the mean AUC over splits with an interval within 0 and 1.
+
+    The interval is `share_interval`, and at least that of one AUC of all rows of the file, since
+    no splits of a file know more than its rows. So values that agree by chance, or values of 1,
+    do not look certain.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_splits,)
+        The AUC of each split.
+    test_share : float
+        As for `resampled_interval`.
+    n_pos, n_neg : int
+        Rows of each class in the file.
+    """
+    mean, low, high = share_interval(values, test_share)
+    # An AUC of 0 or 1 has no variance: as if half a row of the rarer class were misplaced.
+    least = 0.5 / min(n_pos, n_neg)
+    auc = min(max(mean, least), 1 - least)
+    # Variance of one AUC (hanley1982, equation 1 with the shares of equation 2)
+    share_of_two_pos = auc / (2 - auc)
+    share_of_two_neg = 2 * auc**2 / (1 + auc)
+    variance = auc * (1 - auc)
+    variance += (n_pos - 1) * (share_of_two_pos - auc**2)
+    variance += (n_neg - 1) * (share_of_two_neg - auc**2)
+    error = np.sqrt(variance / (n_pos * n_neg))
+    half = ndtri(1 - LEVEL / 2) * error / (auc * (1 - auc))  # of the log odds
+    least_low, least_high = expit(logit(auc) + np.array([-half, half])).tolist()
+    # The ends of one split are NaN, which these functions ignore.
+    low, high = np.fmin(low, least_low), np.fmax(high, least_high)
+    return Interval(mean, min(float(low), mean), max(float(high), mean))
+
+
+def resampled_test(first: ArrayLike, second: ArrayLike, test_share: float) -> PairedTest:
+    """Test whether two methods differ over the same splits, by the corrected resampled t-test.
+
+    Parameters
+    ----------
+    first, second : array-like of shape (n_splits,)
+        In the order of the splits.
+    test_share : float
+        As for `resampled_interval`.
+
+    Returns
+    -------
+    PairedTest
+        Of ``first - second``. Equal differences have no variance: p = 1 if 0, else a sign test.
+    """
+    one, other = _splits(first), _splits(second)
+    if len(one) != len(other):
+        raise InputError(
+            f"the first method has {len(one)} values and the second {len(other)}; give each "
+            "method a value for each split"
+        )
+    # Differences up to `rounding` count as equal.
+    n, rounding = len(one), _EQUAL * max(np.abs(one).max(), np.abs(other).max())
+    with np.errstate(over="ignore", invalid="ignore"):  # some risks are near the largest float
+        differences = one - other
+        mean, error = _mean_and_error(differences, test_share)
+        half = error * _quantile(n)
+        if n == 1:
+            p = np.nan
+        elif np.ptp(differences) <= rounding:  # all differences are equal
+            p = 1.0 if abs(mean) <= rounding else 2.0 ** (1 - n)  # by the sign test
+        else:  # both tails of Student's t
+            p = 2 * float(stdtr(n - 1, -np.divide(abs(mean), error)))
+        return PairedTest(mean, mean - half, mean + half, p)
+
+
+def binomial_interval(share: float, n: int) -> tuple[float, float]:
+    """Return the confidence interval of a share of `n` independent draws (clopper1934).
+
+    ``share * n`` need not be a whole number. The interval is never a single point.
+    """
+    hits = share * n
+    # The ends are quantiles of beta distributions.
+    low = betaincinv(hits, n - hits + 1, LEVEL / 2) if hits > 0 else 0.0
+    high = betaincinv(hits + 1, n - hits, 1 - LEVEL / 2) if hits < n else 1.0
+    return float(low), float(high)
+
+
+def _mean_and_error(values: NDArray[np.float64], test_share: float) -> tuple[float, float]:
+    """Return mean and standard error, corrected for overlapping splits; one split: error NaN."""
+    n, share = len(values), _checked_share(test_share)
+    if n == 1:
+        return float(values[0]), np.nan
+    inflation = 1 / n + share / (1 - share)  # 1/J + n_test/n_train, see `resampled_interval`
+    return float(values.mean()), float(np.sqrt(inflation) * values.std(ddof=1))
+
+
+def _checked_share(test_share: float) -> float:
+    if not 0 <= test_share < 1:
+        raise InputError(f"test_share = {test_share} is outside [0, 1); give a share of the rows")
+    return test_share
+
+
+def _quantile(n: int) -> float:
+    """Return the quantile of Student's t for the 95 % interval of n values; NaN for one value."""
+    return float(stdtrit(n - 1, 1 - LEVEL / 2)) if n > 1 else np.nan
+
+
+def expected_hits(
+    precisions: ArrayLike,
+    tested: float,
+    test_share: float,
+    k: int,
+    *,
+    share_of_lists: float = 0.0,
+) -> Interval:
+    """Predict the hits among the first `k` rows of a new list, with a prediction interval.
+
+    The precision of the new list is a beta variable with the mean of `precisions`. Its variance is
+    the sum of three:
+
+    - of the mean over splits (see `resampled_interval`; few splits widen it as in Student's
+      interval), but at least of a mean over the distinct rows at the top of all splits;
+    - of a mean over `k` rows;
+    - of a list among lists: the variance of `precisions` beyond that of a mean over `tested` rows,
+      times `share_of_lists`.
+
+    The ends of the interval are rounded outwards.
+
+    Parameters
+    ----------
+    precisions : array-like of shape (n_splits,)
+        Of the first `tested` rows of the held-out list of each split.
+    tested : float
+        Rows at the top of a held-out list; the same share of this list as `k` is of the new list.
+    test_share : float
+        As for `resampled_interval`.
+    k : int
+    share_of_lists : float
+        How much of the variance between lists the new list has: 0 if its scores are known, and
+        tell what kind of list it is; else the rows of a held-out list divided by its rows, since
+        a longer list has more groups, whose differences average out.
+    """
+    values = _splits(precisions)
+    n_rows = distinct_rows(len(values), tested, test_share, k)
+    mean = float(values.mean())
+    # One row more, half a hit: precisions that are all 0 or all 1 would have no variance.
+    shrunk = (n_rows * mean + 0.5) / (n_rows + 1)
+    spread = shrunk * (1 - shrunk)  # variance of a row, a hit or not
+    variance = _variance_of_list(values, spread, n_rows, test_share, k)
+    if len(values) > 1:
+        between = max(0.0, float(values.var(ddof=1)) - spread / tested)
+        variance += share_of_lists * between * _widening(len(values))
+    variance = min(variance, spread / 1.001)  # a beta variable has less than `spread`
+    size = spread / variance - 1  # a + b of the beta distribution with this mean and variance
+    a, b = shrunk * size, (1 - shrunk) * size  # the parameters a, b
+    low, high = betaincinv(a, b, LEVEL / 2), betaincinv(a, b, 1 - LEVEL / 2)
+    return Interval(k * mean, float(np.floor(k * low)), float(np.ceil(k * high)))
+
+
+def expected_total(
+    means: ArrayLike, spread: float, tested: float, test_share: float, k: int | None
+) -> Interval:
+    """Predict the total of the amounts of the first `k` rows of a new list, with an interval.
+
+    Parameters
+    ----------
+    means : array-like of shape (n_splits,)
+        Mean amount of the first `tested` rows of the held-out list of each split.
+    spread : float
+        Variance of the amounts of these rows.
+    tested, test_share, k
+        See `expected_hits`; with None for `k`, the mean over all new rows is predicted.
+    """
+    values = _splits(means)
+    n_rows = distinct_rows(len(values), tested, test_share, k)
+    # As in `expected_hits`, but amounts have no bounds: a normal interval, which is not rounded.
+    half = np.sqrt(_variance_of_list(values, spread, n_rows, test_share, k)) * ndtri(1 - LEVEL / 2)
+    # The total is `factor` times the mean; without k, the mean itself is predicted.
+    mean, factor = values.mean(), 1 if k is None else k
+    return Interval(*(float(factor * end) for end in (mean, mean - half, mean + half)))
+
+
+def distinct_rows(n_splits: int, tested: float, test_share: float, k: int | None = None) -> float:
+    """Return the expected number of different rows in `n_splits` samples of `tested` rows.
+
+    Each sample is the fraction `test_share` of one set of rows; for 0, no two samples share a row.
+    """
+    for name, number in {"tested": tested, "k": 1 if k is None else k}.items():  # k: check only
+        if not number > 0:
+            raise InputError(f"{name} = {number} is not above 0; give a positive number")
+    share = _checked_share(test_share)
+    # Each of tested / share rows is in any of the samples with chance 1 - (1 - share)**n_splits.
+    chance = -np.expm1(n_splits * np.log1p(-share))
+    return tested * (n_splits if share == 0 else float(chance / share))
+
+
+def _variance_of_list(
+    values: NDArray[np.float64], spread: float, n_rows: float, test_share: float, k: int | None
+) -> float:
+    """Return the variance of the mean over splits plus `spread` / k, of the mean over k rows."""
+    _mean, error = _mean_and_error(values, test_share)
+    of_splits = 0.0 if np.isnan(error) else error**2 * _widening(len(values))
+    # At least the variance over `n_rows` independent rows, since few splits may agree by chance.
+    variance_of_mean = max(of_splits, spread / n_rows)
+    return variance_of_mean + (0.0 if k is None else spread / k)
+
+
+def _widening(n: int) -> float:
+    """Return the factor by which a variance of n values is too small for a normal interval."""
+    return float((_quantile(n) / ndtri(1 - LEVEL / 2)) ** 2)
+
+
+def _numbers(values: ArrayLike) -> NDArray[np.float64]:  # of any shape; NaN is allowed
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"the values are not all numbers ({error}); give an array of numbers"
+        ) from error
+
+
+def _splits(values: ArrayLike) -> NDArray[np.float64]:
+    """Return the values of splits as a vector of float64; require one or more, all finite."""
+    checked = _vector(values, "values of the splits", "split")
+    if not len(checked):
+        raise InputError("no values of splits were given; give one value for each split")
+    if not np.isfinite(checked).all():
+        raise InputError(
+            f"the value of split {int(np.argmin(np.isfinite(checked)))}, counted from 0, is not "
+            "finite; leave this split out for all methods"
+        )
+    return checked
+
+
+def _vector(values: ArrayLike, name: str, each: str) -> NDArray[np.float64]:  # NaN is allowed
+    numbers = _numbers(values)
+    if numbers.ndim != 1:
+        raise InputError(
+            f"found {name} of the shape {numbers.shape}; give one number for each {each}"
+        )
+    return numbers
+
+
+def levels(values: ArrayLike) -> NDArray[np.float64]:
+    """Return the place of each value in ascending order, from 0; equal values share a place.
+
+    NaN stays NaN. Differences by rounding do not count: a mean depends on the order of summation.
+    """
+    numbers = _vector(values, "values", "item")
+    order = np.argsort(numbers)  # NaN come last
+    finite = np.abs(numbers[np.isfinite(numbers)])
+    with np.errstate(invalid="ignore"):  # of equal infinities
+        steps = np.diff(numbers[order]) > _EQUAL * finite.max(initial=0)  # True: a new place begins
+    places = np.empty(len(numbers))
+    places[order] = np.cumsum([0, *steps])[: len(numbers)]  # [:0] for no numbers
+    places[np.isnan(numbers)] = np.nan
+    return places
+
+
+def mean_ranks(values: ArrayLike) -> NDArray[np.float64]:
+    """Return the mean rank of each method over the data sets, from 1 for the best.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_datasets, n_methods)
+        Larger is better; tied methods get the mean of their ranks.
+    """
+    return _ranks(values).mean(axis=0)
+
+
+def _ranks(values: ArrayLike) -> NDArray[np.float64]:
+    return _rank([-levels(row) for row in _table(values)])  # negative: the best has rank 1
+
+
+def _rank(values: ArrayLike) -> NDArray[np.float64]:  # from 1, in each row; ties: their mean rank
+    from scipy.stats import rankdata  # takes half a second to import
+
+    return rankdata(values, axis=-1)
+
+
+def _table(values: ArrayLike) -> NDArray[np.float64]:
+    """Return values as a float64 array (n_datasets, n_methods); require two methods or more."""
+    table = _numbers(values)
+    if table.ndim != 2 or len(table) < 1 or table.shape[1] < 2:
+        raise InputError(
+            f"the values have the shape {table.shape}; give a row for each data set and a column "
+            "for each of two or more methods"
+        )
+    if not np.isfinite(table).all():
+        row, column = np.argwhere(~np.isfinite(table))[0]
+        raise InputError(
+            f"method {column} has the value {table[row, column]} on data set {row} (both counted "
+            "from 0); leave out the method or the data set"
+        )
+    return table
+
+
+def _pairs(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
+    """Return the values of two methods on the same data sets as two columns."""
+    if np.shape(first) != np.shape(second):
+        raise InputError(
+            f"the two methods have values of shapes {np.shape(first)} and {np.shape(second)}; give "
+            "a pair of values for each data set"
+        )
+    return _table(np.column_stack([_numbers(first), _numbers(second)]))
+
+
+def friedman_test(values: ArrayLike) -> float:
+    """Return the p-value that all methods have the same mean rank over the data sets (demsar2006).
+
+    In the form of Iman and Davenport, with the variance of the tied ranks. The result is 1 if
+    all mean ranks are equal, else NaN for one data set.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_datasets, n_methods)
+        Larger is better.
+    """
+    ranks = _ranks(values)
+    n, k = ranks.shape
+    centre = (k + 1) / 2  # the mean rank
+    between = n * ((ranks.mean(axis=0) - centre) ** 2).sum()  # 0 for equal mean ranks
+    if between <= _EQUAL * n:
+        return 1.0
+    statistic = between / (((ranks - centre) ** 2).sum() / (n * (k - 1)))  # Friedman's chi-square
+    rest = n * (k - 1) - statistic  # 0 where all data sets rank the methods alike
+    ratio = (n - 1) * statistic / rest if rest > _EQUAL * statistic else np.inf  # the F ratio
+    return float(fdtrc(k - 1, (k - 1) * (n - 1), ratio)) if n > 1 else np.nan  # upper tail
+
+
+def signed_rank_test(first: ArrayLike, second: ArrayLike) -> float:
+    """Return the two-sided p-value that two methods do not differ, by Wilcoxon's signed ranks.
+
+    Differences of 0 are ranked and count half for each side. The p-value is exact, even with ties
+    and zeros; 1 if all differences are 0.
+
+    Parameters
+    ----------
+    first, second : array-like of shape (n_datasets,)
+    """
+    table = _pairs(first, second)
+    scale = np.abs(table).max() or 1.0  # rounding is relative to the largest value
+    differences = np.round((table[:, 0] - table[:, 1]) / scale, 12)  # rounded: ties stay ties
+    ranks = _rank(np.abs(differences))
+    observed = abs(float(ranks[differences > 0].sum()) - float(ranks[differences < 0].sum()))
+    # Mean ranks of ties are halves: doubled, all sums are integers. A difference of 0 adds half its
+    # rank to both sides, and drops out of the difference of the sums.
+    doubled_ranks = np.rint(2 * ranks[differences != 0]).astype(int)
+    # probability[t]: share of all 2^n choices of signs for which the doubled ranks of the positive
+    # differences sum to t. It is built rank by rank: half of the choices add the rank to the sum.
+    probability = np.ones(1)
+    for rank in doubled_ranks:
+        shift = np.zeros(rank)
+        probability = (np.append(probability, shift) + np.append(shift, probability)) / 2
+    sums = 2 * np.arange(len(probability)) - doubled_ranks.sum()  # doubled: positive - negative
+    return min(float(probability[np.abs(sums) >= round(2 * observed)].sum()), 1.0)
+
+
+def holm(p: ArrayLike) -> NDArray[np.float64]:
+    """Return p-values adjusted for the number of tests, by Holm's step-down method."""
+    raw = _vector(p, "p", "test")
+    order = np.argsort(raw, kind="stable")
+    steps = raw[order] * np.arange(len(raw), 0, -1)  # the smallest times n, the next times n - 1
+    adjusted = np.empty_like(raw)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1)  # never falls as p grows
+    return adjusted
+
+
+def pairwise_signed_rank(values: ArrayLike) -> NDArray[np.float64]:
+    """Return Wilcoxon's p-value of each pair of methods, adjusted by Holm (benavoli2016).
+
+    Parameters
+    ----------
+    values : array-like of shape (n_datasets, n_methods)
+
+    Returns
+    -------
+    ndarray of shape (n_methods, n_methods)
+        Symmetric, with ones on the diagonal.
+    """
+    table = _table(values)
+    rows, columns = np.triu_indices(table.shape[1], k=1)  # pairs above the diagonal
+    p = [signed_rank_test(table[:, i], table[:, j]) for i, j in zip(rows, columns, strict=True)]
+    adjusted = np.ones((table.shape[1], table.shape[1]))
+    adjusted[rows, columns] = adjusted[columns, rows] = holm(p)
+    return adjusted
+
+
+def cliques(ranks: ArrayLike, p: ArrayLike) -> list[tuple[int, ...]]:
+    """Return the groups of methods of which no two are told apart by their p-value.
+
+    Parameters
+    ----------
+    ranks : array-like of shape (n_methods,)
+        Mean ranks.
+    p : array-like of shape (n_methods, n_methods)
+        For example from `pairwise_signed_rank`.
+
+    Returns
+    -------
+    list of tuple of int
+        The groups of two or more to which no other method can be added, in the order of the ranks.
+    """
+    order, pairs = np.argsort(_vector(ranks, "ranks", "method"), kind="stable"), _numbers(p)
+    if pairs.shape != (len(order), len(order)):
+        raise InputError(
+            f"p has the shape {pairs.shape}, and ranks has {len(order)} methods; give p a row "
+            "and a column for each method"
+        )
+    # From here on, methods are numbered by rank.
+    alike = pairs[np.ix_(order, order)] > LEVEL
+    neighbours = [set(np.flatnonzero(row).tolist()) - {i} for i, row in enumerate(alike)]
+    groups = _maximal_cliques(
+        group=set(), candidates=set(range(len(order))), excluded=set(), neighbours=neighbours
+    )
+    ordered = sorted(sorted(group) for group in groups if len(group) > 1)
+    return [tuple(int(order[i]) for i in group) for group in ordered]
+
+
+def _maximal_cliques(
+    group: set[int], candidates: set[int], excluded: set[int], neighbours: list[set[int]]
+) -> Iterator[set[int]]:
+    """Yield the maximal cliques that contain `group` (Bron and Kerbosch 1973, with pivots)."""
+    # All `candidates` and `excluded` are linked to all of `group`. Cliques with an excluded member
+    # were yielded before: a group that an excluded member could join is not maximal. Neither is a
+    # group with no new members but neighbours of the pivot: the pivot could join.
+    if not candidates and not excluded:
+        yield group
+        return
+    pivot = max(candidates | excluded, key=lambda i: len(neighbours[i] & candidates))
+    for i in sorted(candidates - neighbours[pivot]):
+        near = neighbours[i]
+        yield from _maximal_cliques(group | {i}, candidates & near, excluded & near, neighbours)
+        candidates, excluded = candidates - {i}, excluded | {i}
+
+
+def performance_profile(
+    values: ArrayLike, measure: Literal["value", "time"]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the fraction of data sets on which each method is within tau of the best (dolan2002).
+
+    Parameters
+    ----------
+    values : array-like of shape (n_datasets, n_methods)
+        NaN where a method has no result; data sets without any result are left out.
+    measure : {"value", "time"}
+        Values (larger is better): at most tau below the best; times: at most tau times the least.
+
+    Returns
+    -------
+    tau : ndarray of shape (n_steps,)
+        The distances from the best that occur, ascending from 0 (of values) or 1 (of times).
+    share : ndarray of shape (n_methods, n_steps)
+    """
+    table = _numbers(values)
+    if table.ndim != 2 or not np.isfinite(table).any():
+        raise InputError(
+            f"the values are of shape {table.shape}, {np.isfinite(table).sum()} of them finite; "
+            "give a row for each data set, a column for each method, and at least one finite value"
+        )
+    table = np.where(np.isfinite(table), table, np.nan)[np.isfinite(table).any(axis=1)]
+    if measure == "time":
+        if (table <= 0).any():  # false for NaN
+            raise InputError(f"the least time is {np.nanmin(table)} seconds; give times above 0")
+        behind = table / np.nanmin(table, axis=1, keepdims=True)
+    else:
+        # Rounded, so that equal distances are one step of the profile.
+        behind = np.round(np.nanmax(table, axis=1, keepdims=True) - table, 12)
+    tau = np.unique(behind[np.isfinite(behind)])
+    return tau, (behind[:, :, None] <= tau).mean(axis=0)  # over the data sets; false for NaN
+
+
+class Posterior(NamedTuple):
+    """Probabilities that the first method, neither or the second is better on a new data set."""
+
+    first: float
+    equivalent: float
+    second: float
+
+
+def bayesian_signed_rank(first: ArrayLike, second: ArrayLike, rope: float) -> Posterior:
+    """Compare two methods over data sets by the Bayesian signed-rank test.
+
+    The probabilities are means of the posterior, a Dirichlet process on the differences (Benavoli
+    et al., JMLR 18, 2017, Section 4), in closed form.
+
+    Parameters
+    ----------
+    first, second : array-like of shape (n_datasets,)
+    rope : float
+        Half the width of the region of practical equivalence.
+    """
+    table = _pairs(first, second)
+    differences = np.append(0.0, table[:, 0] - table[:, 1])  # 0 stands for the prior
+    sums = differences[:, None] + differences  # twice the mean of each pair
+    strength = np.append(0.5, np.ones(len(table)))  # of the prior, and of each data set
+    total = strength.sum()
+    # Expected product of the probabilities of each pair of differences, by the Dirichlet posterior.
+    joint = (np.outer(strength, strength) + np.diag(strength)) / (total * (total + 1))
+    above, below = (float(joint[beyond].sum()) for beyond in (sums > 2 * rope, sums < -2 * rope))
+    return Posterior(above, 1 - above - below, below)

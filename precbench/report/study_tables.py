@@ -1,0 +1,103 @@
+"""Tables and figure of a study, from ``values.csv`` and ``illustration.json``."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from precbench.core.errors import InputError
+from precbench.core.studies import STUDIES, Result
+from precbench.core.text import one_line
+from precbench.report.sheet import Sheet
+from precbench.report.summary_tables import three_digits
+from precbench.report.table import Table, text_table
+from precbench.results.read import read_csv
+
+_TITLE = 0.25  # inches for the title, which the size of a kind of study includes
+
+
+def read_study(measured: Result) -> Result:
+    """Return a study with values in the column types of its kind, and a smoke size in the title."""
+    where = measured.folder / "illustration.json"
+    if measured.kind not in STUDIES:
+        raise InputError(
+            f"{where}: the kind of study {measured.kind!r} is not installed; update precbench, or "
+            "install the package that adds this kind"
+        )
+    kind = STUDIES[measured.kind]
+    columns = dict.fromkeys(kind.text, str) | dict.fromkeys((*kind.numbers, "value"), float)
+    values = read_csv(measured.folder / "values.csv", columns)
+    title = f"{measured.title}, smoke size" if measured.smoke else measured.title
+    return measured.model_copy(update={"values": values, "title": title})
+
+
+def study_tables(study: Result) -> list[Table]:
+    with _reporting_bad_values(study):
+        return list(STUDIES[study.kind].tables(study))
+
+
+def draw_study(study: Result, sources: Sequence[Path] = ()) -> list[Path]:
+    """Write ``figures/<kind>`` as PDF, PNG, SVG, unless newer than `sources`; return the paths."""
+    kind = STUDIES[study.kind]
+    width, height = kind.size
+    with _reporting_bad_values(study):
+        sheet = Sheet(
+            study.title,
+            lambda figure: kind.draw(figure, study),
+            width=width,
+            height=height - _TITLE,
+            caption=[kind.caption.format(**study.parameters)],
+        )
+        return sheet.save(study.folder / "figures" / study.kind, sources=sources)
+
+
+def value_table(
+    result: Result, rows: pd.DataFrame, columns: list[str], note: str = "", across: str = ""
+) -> Table:
+    """Lay out the column ``value`` of `rows`, with a line for each combination of `columns`.
+
+    With `across`, a line has a value for each entry of this column. The first column has no name.
+    """
+    heads = rows[across].map(_entry) if across else pd.Series("value", rows.index)
+    names = list(dict.fromkeys(heads))  # of the columns of values
+    lines: dict[tuple[str, ...], dict[str, str]] = {}  # by entries of `columns`, then of `across`
+    keys = zip(*(rows[column].map(_entry) for column in columns), strict=True)
+    for key, name, value in zip(keys, heads, rows["value"], strict=True):
+        lines.setdefault(key, {})[name] = "" if np.isnan(value) else three_digits(value)
+    cells = [(*key, *(line.get(name, "") for name in names)) for key, line in lines.items()]
+    return text_table(result.title, ["", *columns[1:], *names], cells, *([note] if note else []))
+
+
+def tabulate(
+    columns: list[str],
+    note: str = "",
+    across: str = "",
+    rows: Callable[[pd.DataFrame], pd.DataFrame] = lambda values: values,
+) -> Callable[[Result], list[Table]]:
+    """Return the ``tables`` of a kind of study that has one `value_table`.
+
+    The table shows what `rows` makes of the values of the study, by default all values.
+    """
+    return lambda result: [value_table(result, rows(result.values), columns, note, across)]
+
+
+def _entry(key: str | float) -> str:
+    """Return an entry of a column as text, "" for a missing number."""
+    if isinstance(key, str):
+        return key
+    return "" if np.isnan(key) else f"{key:,.10g}"
+
+
+@contextmanager
+def _reporting_bad_values(study: Result) -> Iterator[None]:
+    """Raise `InputError` if the body fails because of the study's numbers or parameters."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        raise InputError(
+            f"{study.folder / 'values.csv'} and illustration.json do not hold what a study of the "
+            f"kind {study.kind} shows ({type(error).__name__}: {one_line(str(error))}); run the "
+            "study again"
+        ) from error

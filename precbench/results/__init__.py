@@ -1,0 +1,1 @@
+"""Results folders: records of trials, their metrics, and tables of both."""

@@ -1,0 +1,29 @@
+"""Results folders below a folder."""
+
+from pathlib import Path
+
+from precbench.core.errors import InputError
+from precbench.results.records import SHARDS
+from precbench.results.store import Store
+
+
+def find_stores(results: Path) -> list[Store]:
+    """Return a store for each experiment with trials in a folder of results, and for its shards."""
+    entries = ("trials", "asked.json")  # a shard without trials has asked.json
+    folders = find_result_folders(results, *entries)
+    for shard in sorted(results.glob(f"{SHARDS}/*/")):
+        folders += find_result_folders(shard, *entries)
+    if not folders:
+        raise InputError(f"{results} has no results of trials; make some with precbench run CONFIG")
+    return [Store(folder) for folder in folders]
+
+
+def find_result_folders(results: Path, *entries: str) -> list[Path]:
+    """Return `results` alone if it has an entry of `entries`, else its subfolders with an entry."""
+    if not results.is_dir():
+        raise InputError(f"there is no folder {results}; give a folder that precbench run wrote")
+    for pattern in ("", "*/"):  # `results`, its subfolders
+        paths = (path for entry in entries for path in results.glob(pattern + entry))
+        if folders := {path.parent for path in paths}:
+            return sorted(folders)
+    return []

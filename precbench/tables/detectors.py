@@ -1,0 +1,235 @@
+"""Detection of what a column holds: numbers and dates in any common notation, or text.
+
+What a function here returns of a column is a copy, or a view that cannot be written: the memory of
+a column is the caller's.
+"""
+
+import re
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from precbench.core.errors import InputError
+from precbench.tables.problems import TableError
+
+Decimal = Literal[".", ","]
+_ISO = r"\d{4}-\d{2}-\d{2}(?!\d)"
+_MONTH = "(?i:(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*)"
+OTHER_DATE = (  # begins like 31.5.2024, 2024/5/31, 5/31/24, 31.05.24, 31-May-24 or May 31, 2024
+    r"(\d{1,2}([./-])\d{1,2}\2\d{4}|\d{4}([./])\d{1,2}\3\d{1,2}|"
+    r"\d{1,2}/\d{1,2}/\d{2}|\d{2}\.\d{2}\.\d{2}|"
+    rf"\d{{1,2}}[- .]{{1,2}}{_MONTH}[- .]\d{{2}}(\d{{2}})?|{_MONTH} \d{{1,2}},? \d{{4}})(?!\d)"
+)
+_FORMATS = ("%m/%d/%Y", "%d/%m/%Y", "%m-%d-%Y", "%d-%m-%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y.%m.%d")
+_TIMES = ("", " %H:%M", " %H:%M:%S")
+GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")  # such as 1.234
+CURRENCY = r"(?:[$€£¥₹]|AUD|CAD|CHF|CNY|CZK|DKK|EUR|GBP|INR|JPY|NOK|PLN|SEK|USD)"
+_BLANKS = " \u00a0\u2007\u2009\u202f"
+# Earlier versions of pandas take some texts for a neighbour of the nearest double.
+PANDAS_IS_EXACT = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
+_NUMBER = re.compile(
+    r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)\s*", re.ASCII | re.IGNORECASE
+)
+EXAMPLE = datetime(2024, 5, 31)  # of a date, in messages
+# Programs write the largest number of single or double precision, 3.4e38 or 1.8e308, for "no
+# value", often with fewer digits. No quantity is that large.
+LARGEST_QUANTITY = 3.4e38
+
+
+class Content(NamedTuple):
+    """What a column holds, and in which notation."""
+
+    holds: Literal["numbers", "dates", "text", "nothing"]
+    numbers: NDArray[np.float64]  # NaN for what is missing, a date or text
+    # The decimal mark of amounts, or the format of dates that are not in ISO 8601.
+    notation: str | None = None
+    others: tuple[str, ...] = ()  # notations in which all values can be read differently
+
+
+def content_of(
+    values: pd.Series,
+    where: str,
+    *,
+    declares_text: bool = False,
+    decimal: Decimal | None = None,
+    date_format: str | None = None,
+    is_time: bool = False,
+) -> Content:
+    """Detect what a column holds, from all its values, whatever their order.
+
+    With `declares_text`, as for Parquet, digits in a column of type text are text. `decimal` is the
+    decimal mark of all numbers in text, `date_format` the format of dates that are not in ISO 8601,
+    as for `datetime.strptime`; both are detected by default. Digits are dates if all are days in
+    `date_format`, or with `is_time` if most fit the format.
+    """
+    present = values.notna().to_numpy()
+    is_text = is_declared_text(values)
+    numbers = np.full(len(values), np.nan)
+    if not (is_text and (declares_text or decimal == ",")):  # else 1.234 stays text, or is 1234
+        numbers = as_numbers(values)
+    if not present.any():
+        return Content("nothing", numbers)
+    are_numbers = not (np.isnan(numbers) & present).any()
+    # A text such as 1.234 may be 1234, also beside numbers, in a workbook.
+    grouped = (isinstance(value, str) and GROUPED.fullmatch(value) for value in values)
+    if are_numbers and (is_time or decimal == "." or values.dtype.kind != "O" or not any(grouped)):
+        if date_format:
+            fit = moments_of(values[present], where, date_format).notna().mean()
+            # A format of days, unlike one of years, gives back a whole date; one such as %m.%Y
+            # fits no number by chance.
+            example = EXAMPLE.strftime(date_format)
+            is_day = datetime.strptime(example, date_format) == EXAMPLE
+            if (fit == 1 and (is_day or not example.isdigit())) or (fit > 0.5 and is_time):
+                return Content("dates", np.full(len(values), np.nan), date_format)
+        return Content("numbers", numbers)
+    if is_date(values):
+        return Content("text" if values.dtype.kind == "m" else "dates", numbers)  # m: durations
+    texts = texts_of(values[present], where)
+    if mostly(texts, _ISO):  # such as 2024-05-31
+        return Content("dates", numbers)
+    if formats := _formats(texts, date_format):  # in each of which all texts are dates
+        return Content("dates", numbers, formats[0], tuple(formats[1:]))
+    if not (is_text and declares_text):  # amounts, with the marks that fit all of them
+        marks: tuple[Decimal, ...] = (decimal,) if decimal else (".", ",")
+        parsed = {mark: as_numbers(values, mark) for mark in marks}
+        amounts = {mark: x for mark, x in parsed.items() if not (np.isnan(x) & present).any()}
+        if amounts:
+            (mark, numbers), *others = amounts.items()
+            # Another mark matters only if some text becomes another number.
+            differ = [mark for mark, x in others if not np.array_equal(x, numbers, equal_nan=True)]
+            return Content("numbers", numbers, mark, tuple(differ))
+    return Content("text", numbers)
+
+
+def is_declared_text(values: pd.Series) -> bool:
+    """Return whether a column is of text or categories, by its type or in all values."""
+    is_category = isinstance(values.dtype, pd.CategoricalDtype) and not is_date(values)
+    return is_category or pd.api.types.is_string_dtype(values.dropna())
+
+
+def is_date(values: pd.Series) -> bool:
+    """Return whether the type is dates, times or periods, of which pandas would make numbers."""
+    typed = values.dtype.categories if isinstance(values.dtype, pd.CategoricalDtype) else values
+    return typed.dtype.kind in "mM" or isinstance(typed.dtype, pd.PeriodDtype)
+
+
+def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.float64]:
+    """Return the values as numbers; NaN for what is missing, text or a date.
+
+    With a decimal mark, amounts such as 7,200.00, $ 1,571.00 and 9.75 % are numbers.
+    """
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf":
+        return _read_only(values.to_numpy(np.float64))
+    if is_date(values):
+        return np.full(len(values), np.nan)
+    if decimal is not None:
+        codes, distinct = pd.factorize(values.astype(object))
+        # The code of a missing value, -1, takes the NaN at the end.
+        return np.array([*(_amount(value, decimal) for value in distinct), np.nan])[codes]
+    if not PANDAS_IS_EXACT and not pd.api.types.is_numeric_dtype(values.dtype):
+        codes, distinct = pd.factorize(values.astype(object))
+        return np.array([*map(_nearest_number, distinct), np.nan])[codes]
+    try:
+        numbers = pd.to_numeric(values, errors="coerce")
+    except OverflowError:  # an integer above all floats; its text reads as infinite
+        numbers = pd.to_numeric(values.astype(str), errors="coerce")
+    return _read_only(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _nearest_number(value: object) -> float:
+    """Return the double that is nearest to a number or to its text; NaN for other text."""
+    if isinstance(value, int | float):
+        return float(value)
+    return float(str(value)) if _NUMBER.fullmatch(str(value)) else np.nan
+
+
+def _read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a view that cannot be written, as the memory may be that of the caller's frame."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _amount(value: object, decimal: str) -> float:
+    # Return a number, also with separators of thousands, a currency or %; NaN for other text.
+    if isinstance(value, int | float):  # beside text, in a workbook
+        return float(value)
+    thousands = f"[{',' if decimal == '.' else '.'}'’{_BLANKS}]"  # any of these separators
+    signed = str(value).strip().replace("\u2212", "-")  # with an ASCII minus sign
+    # (8.14) and 8.14- are -8.14; 2- may be a mark at school
+    signed = re.sub(r"^\((.+)\)$|^(.+[.,]\d+)-$", r"-\1\2", signed)
+    # Drop a currency before or behind the number, and keep the sign, which may precede it.
+    bare = re.sub(rf"^([+-]?)\s*({CURRENCY}\s*)?|\s*{CURRENCY}$", r"\1", signed)
+    whole = f"([1-9][0-9]{{0,2}}({thousands}[0-9]{{3}})+|[0-9]+)"  # as in 1,234 or 1234
+    fraction = f"([{decimal}][0-9]*)?"
+    scientific = f"[0-9]+{fraction}[Ee][+-]?[0-9]{{1,3}}"
+    if not re.fullmatch(rf"[+-]?({whole}{fraction}(\s*%)?|{scientific})", bare):
+        return np.nan
+    # 9.75 % is 0.0975
+    return float(re.sub(rf"{thousands}|\s", "", bare).replace(",", ".").replace("%", "e-2"))
+
+
+def texts_of(values: pd.Series, where: str) -> NDArray[np.object_]:
+    """Return the values as text, in an array of its own; 7.0 becomes 7.
+
+    A gap turns integers into floats.
+    """
+    try:
+        if values.dtype.kind == "f":
+            codes, distinct = pd.factorize(values.to_numpy(np.float64), use_na_sentinel=False)
+            texts = [str(int(v) if v.is_integer() else v) for v in distinct.tolist()]
+            return np.array(texts, dtype=object)[codes]
+        # Without a copy, the array may be the memory of the caller's frame.
+        return values.astype(str).to_numpy(dtype=object, copy=True)
+    except UnicodeDecodeError as error:
+        name = str(values.name)
+        raise TableError(
+            where,
+            f"column {name!r} holds bytes, neither numbers nor text; drop it",
+            column=name,
+            remedy=("drop", name),
+        ) from error
+
+
+def moments_of(values: pd.Series, where: str, date_format: str | None = None) -> pd.Series:
+    """Return dates, by default in ISO 8601, as timestamps in UTC; anything else as NaT."""
+    if isinstance(values.dtype, pd.PeriodDtype):
+        values = values.dt.to_timestamp()  # when the period begins
+    elif values.dtype.kind != "M":  # not dates by type
+        values = pd.Series(texts_of(values, where), dtype=object, index=values.index)
+        example = EXAMPLE.strftime(date_format or "")
+        if example.isdigit():  # 03112024 may have become 3112024 or, beside gaps, 3112024.0
+            values = values.str.removesuffix(".0").str.zfill(len(example))
+    moments = pd.to_datetime(values, format=date_format or "ISO8601", errors="coerce", utc=True)
+    return moments.dt.as_unit("us")  # microseconds, whatever unit pandas chose
+
+
+def check_date_format(text: str | None) -> None:
+    """Refuse a format in which no date can be written and read again; None is accepted."""
+    try:
+        if text is not None and "%" not in text:
+            raise ValueError("the format has no % code for a part of a date")  # caught below
+        datetime.strptime(EXAMPLE.strftime(text or ""), text or "")
+    except ValueError as error:
+        raise InputError(f"date_format {text!r} is invalid; give one such as %d.%m.%Y") from error
+
+
+def _formats(texts: NDArray[np.object_], date_format: str | None) -> list[str]:
+    # Return the formats (only `date_format`, if given) in which all texts are dates.
+    if date_format is None and not re.match(OTHER_DATE, texts[0]):
+        return []  # the first text does not look like a date, so no format fits all of them
+    formats = [f"{day}{time}" for day in _FORMATS for time in _TIMES]
+    distinct = pd.Series(texts).drop_duplicates()
+    return [
+        notation
+        for notation in ([date_format] if date_format else formats)
+        if pd.to_datetime(distinct, format=notation, errors="coerce").notna().all()
+    ]
+
+
+def mostly(texts: NDArray[np.object_], pattern: str) -> bool:
+    """Return whether more than half of the distinct texts begin with a pattern."""
+    return bool(pd.Series(texts).drop_duplicates().str.match(pattern).mean() > 0.5)

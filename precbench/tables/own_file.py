@@ -1,0 +1,506 @@
+"""Readers of the user's files: svmlight, CSV, TSV, Parquet, XLSX or npz."""
+
+import hashlib
+import json
+import os
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from precbench.core.errors import InputError
+from precbench.core.npz import unpack
+from precbench.core.text import count
+from precbench.data.dataset import Dataset, Dtype, Imputed, Matrix, to_dtype
+from precbench.data.formats import Format
+from precbench.data.svmlight import LARGEST_INDEX, MOST_ENTRIES, dense_if_full, read_svmlight
+from precbench.tables.detectors import LARGEST_QUANTITY, content_of
+from precbench.tables.encoding import Categorical, Encoding, Gaps, Missing
+from precbench.tables.layout import Layout
+from precbench.tables.own_table import (
+    TABLES,
+    OwnTable,
+    Source,
+    format_of,
+    open_table,
+    read_blocks,
+    several,
+)
+from precbench.tables.problems import Problems, TableError, column_of, listed, named_columns
+from precbench.tables.roles import (
+    Label,
+    dotted_error,
+    number_groups,
+    order_in_time,
+    require_unique,
+    signs,
+    warn_of_missing_id,
+)
+from precbench.tables.suspects import look_for_suspects
+
+_FEWEST_ROWS, _MOST_ROWS, _MOST_VALUES = 256, 1 << 16, 1 << 22  # of a block: 32 MiB
+_SPARSE_PARTS = ("data", "indices", "indptr", "shape")
+VERSION = 8  # part of the identity of data; increase when a file gives other arrays
+_LABEL = re.compile("label|target|class|outcome|churn|fraud|^y$", re.IGNORECASE)
+
+
+def read_own_file(
+    path: Source,
+    *,
+    format: Format | None = None,  # noqa: A002
+    label: str | None = None,
+    positive: Label | Sequence[Label] | None = None,
+    groups: str | None = None,
+    time: str | None = None,
+    drop: Sequence[str] = (),
+    id: Sequence[str] = (),  # noqa: A002
+    categorical: Categorical = "error",
+    numeric: Sequence[str] = (),
+    missing: Missing = "error",
+    allow: Sequence[str] | None = None,
+    dtype: Dtype = "float64",
+    **layout: Any,
+) -> tuple[Dataset, Encoding]:
+    """Read a labelled file of the user.
+
+    Parameters
+    ----------
+    path : path, DataFrame or OwnTable
+        An OwnTable comes from `precbench.tables.own_table.open_table` with the same options.
+    format : {"svmlight", "csv", "tsv", "parquet", "xlsx", "npz"}, optional
+        By default known from the suffix. An npz file holds ``X`` (or the parts ``data``,
+        ``indices``, ``indptr``, ``shape`` of a CSR matrix) and ``y``.
+    label : str
+        Column of the labels, for a table.
+    positive : str or number, or a list of these, optional
+        The labels of the positive class; not needed for 0 and 1, or -1 and 1.
+    groups : str, optional
+        Column (or array of an npz file) whose equal values keep rows together in a split; not a
+        feature.
+    time : str, optional
+        Column (or array of an npz file) of the order of the rows, for splits by time: numbers, or
+        dates, in UTC without a zone; not a feature.
+    drop : sequence of str
+        Columns to leave out of the features; ``["zip,doors"]`` are two.
+    id : sequence of str
+        Columns with a different value in each row, to leave out of the features.
+    categorical : {"error", "one-hot"} or sequence of str
+        Treatment of text, or the columns whose text or numbers are categories (``["zip", "doors"]``
+        or ``["zip,doors"]``); ``"one-hot"`` in a list stands for all columns of text. In named
+        columns, NA and None are words. Dates are converted to days since the first date, amounts
+        such as $ 7,200.00 or 9.75 % to numbers.
+    numeric : sequence of str
+        Columns in which only numbers are allowed.
+    missing : {"error", "mean", "median", "most-frequent"}
+        Treatment of missing values in a table; in text the most frequent value replaces them. A
+        further feature, ``column is missing``, marks the rows.
+    allow : sequence of str, optional
+        If given, columns that look like a leak (an AUC above 0.99 alone), an identifier (another
+        value in each row), a code (whole numbers of one length, with leading zeros or like 5E3) or
+        a count of rows (a column without a name, as of the index of a frame) are refused, except
+        these; and so are rows of which no feature varies.
+    dtype : {"float64", "float32"}
+        Type of the values of X. A table is encoded in float64 first.
+    **layout
+        See `precbench.tables.layout.Layout`.
+
+    Returns
+    -------
+    dataset : Dataset
+        Its random splits follow the labels, not the name of the file: the same rows in another
+        file or format are split alike.
+    encoding : Encoding
+        For `read_new_blocks`.
+
+    Raises
+    ------
+    InputError
+        An unknown format, a malformed or empty file; for a table a `TableError` with all
+        problems, with column and row.
+    """
+    reading = {"format": format, "label": label, "groups": groups, "categorical": categorical}
+    reading["id"] = id
+    own = open_table(path, reading | asdict(Layout(**layout)))
+    where, kind = own.where, own.format
+    if missing not in get_args(Missing):
+        raise InputError(f"missing must be one of {listed(get_args(Missing))}, found {missing!r}")
+    X: Matrix
+    imputed: Imputed | None = None
+    if own.frame is not None:
+        problems = Problems(where)  # raised together below
+        roles, features = _assign_roles(problems, own, label, positive, groups, time, drop, id)
+        with problems.collected():
+            encoding = Encoding.learn(own, features, categorical, missing, numeric)
+        if allow is not None:
+            columns = [str(name) for name in own.frame.columns]
+            with problems.collected():
+                allowed = named_columns(allow, columns, f"{where}: allow")
+                unclear = [name for name in features if name not in allowed]
+                named = {"categorical": several(categorical), "numeric": several(numeric)}
+                look_for_suspects(own, unclear, roles.y, problems, **named)
+        problems.raise_if_any()
+        for name in named_columns(id, own.frame.columns, f"{where}: id"):
+            warn_of_missing_id(own.column(name), where)
+        if groups is None:
+            _warn_of_copies(own, features)
+        X = encoding.encode(own.frame, where)
+        imputed = encoding.imputed(own.frame, missing)
+    else:
+        only_tables = {  # whether options that need named columns are given
+            "label": label is not None, "drop": bool(drop), "id": bool(id),
+            "categorical": categorical != "error", "numeric": bool(numeric),
+            "missing": missing != "error",
+            "groups": groups is not None and kind == "svmlight",  # in npz an array
+            "time": time is not None and kind == "svmlight",
+        }  # fmt: skip
+        if wrong := [option for option, is_given in only_tables.items() if is_given]:
+            raise InputError(
+                f"{where}: {kind} files have no named columns; leave out {listed(wrong)}"
+                f"{', or, if the file is a table, add --format tsv' if kind == 'svmlight' else ''}"
+            )
+        X, arrays = _matrix(own.path, kind, dtype)
+        column = partial(_vector, own.path, arrays, X.shape[0])  # takes the name of an array
+        roles = _Roles(
+            signs(column("y"), where, positive),
+            None if groups is None else number_groups(column(groups), where),
+            None if time is None else order_in_time(column(time), where),
+        )
+        encoding = Encoding(kind, X.shape[1], isinstance(X, np.ndarray))
+    if allow is not None and not _varies(X):
+        raise InputError(
+            f"{where}: no column varies: each feature has one value in all rows, so no method can "
+            "rank them; add columns in which rows differ"
+        )
+    # How the file is read is part of the identity of the data set.
+    options = {
+        "label": label, "positive": positive, "groups": groups, "time": time, **layout,
+        "drop": [*drop], "id": [*id], "numeric": [*numeric], "missing": missing,
+        "categorical": categorical if isinstance(categorical, str) else [*categorical],
+    }  # fmt: skip
+    name = own.path.name.split(".")[0]
+    dataset = Dataset(
+        name=name,
+        title=name,
+        X=to_dtype(X, dtype, where),
+        y=roles.y,
+        sha256=_identity(own, options) if own.is_file else "",
+        groups=roles.groups,
+        feature_names=encoding.feature_names,
+        split_key=hashlib.sha256((roles.y > 0).tobytes()).hexdigest(),
+        time=roles.time,
+        imputed=imputed,
+    )
+    return dataset, encoding
+
+
+def _varies(X: Matrix) -> bool:
+    """Return whether any feature has different values."""
+    if isinstance(X, np.ndarray):
+        return bool((X[0] != X).any())
+    return (X.max(axis=0) != X.min(axis=0)).nnz > 0
+
+
+def _warn_of_copies(own: OwnTable, names: Sequence[str]) -> None:
+    # Warn of many copies, if the values of a sample differ too much for rows to be equal by chance.
+    if own.frame.iloc[:, :4].duplicated().mean() < 0.1:  # copies are equal in these columns as well
+        return  # without the time of looking at all columns
+    is_copy = own.frame.duplicated()
+    some = own.frame[is_copy].drop_duplicates().sample(frac=1, random_state=0).head(200)
+    if is_copy.mean() >= 0.1 and some[[*names]].nunique().gt(max(20, 0.9 * len(some))).any():
+        warnings.warn(
+            f"{own.where}: {is_copy.sum():,} of {len(is_copy):,} rows are copies of others, so "
+            "results on held-out rows are too good; remove them, or keep them together with groups",
+            stacklevel=3,
+        )
+
+
+def _identity(own: OwnTable, options: dict[str, Any]) -> str:
+    # Return the hash of a file and of the options of reading.
+    digest = hashlib.sha256(json.dumps([VERSION, own.format, options]).encode())
+    with own.path.open("rb") as file:
+        hashlib.file_digest(file, lambda: digest)  # adds the content to `digest`
+    return digest.hexdigest()
+
+
+def read_amounts(table: OwnTable, column: str, option: str) -> NDArray[np.float64]:
+    """Return the numbers of the column that an option names; refuse gaps and numbers below 0."""
+    if table.frame is None:
+        raise InputError(f"{table.path}: the file has no named columns; leave out {option}")
+    is_missing = table.column(column).isna().to_numpy()  # raises if there is no such column
+    encoding = Encoding.learn(table, [column], missing="median", numeric=[column])
+    numbers = encoding.encode(table.frame, table.where)[:, 0]
+    wrong = is_missing | (numbers < 0)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise TableError(
+            table.where,
+            f"column {column!r}, row {table.frame.index[i] + 1}: {option} takes numbers of at "
+            f"least 0, found {'no value' if is_missing[i] else f'{numbers[i]:g}'}; correct it",
+        )
+    return numbers
+
+
+class _Roles(NamedTuple):  # the columns that are no features; None where a table has none
+    y: Any
+    groups: NDArray[np.int64] | None = None
+    time: NDArray[np.int64] | NDArray[np.float64] | None = None
+
+
+def _assign_roles(
+    problems: Problems,
+    table: OwnTable,
+    label: str | None,
+    positive: Label | Sequence[Label] | None,
+    groups: str | None,
+    time: str | None,
+    drop: Sequence[str],
+    ids: Sequence[str],
+) -> tuple[_Roles, list[str]]:
+    # Return labels (None if there is a problem), groups and times, and the names of the features;
+    # add errors to `problems`.
+    where, frame = table.where, table.frame
+    if label is None or label not in frame.columns:
+        likely = _likely_label(frame, label)
+        remedy = None if likely is None else ("label", likely)
+        with problems.collected():
+            if label is not None:
+                column_of(frame, label, where, remedy)  # raises, with the nearest name
+            raise TableError(
+                where, f"name the label column, one of {listed(frame.columns)}", remedy=remedy
+            )
+        label = likely  # go on with a guess, to find further problems
+    roles = _Roles(None)
+    with problems.collected():
+        if label is not None:
+            roles = roles._replace(y=signs(frame[label], where, positive))
+    with problems.collected():
+        if groups is not None:
+            roles = roles._replace(groups=number_groups(table.column(groups), where))
+    with problems.collected():
+        if time is not None:
+            _refuse_dotted_time(table, time)
+            moments = order_in_time(table.column(time), where, table.layout.date_format)
+            roles = roles._replace(time=moments)
+    others = {label, groups, time}
+    with problems.collected():
+        others.update(named_columns(drop, frame.columns, f"{where}: drop"))
+    with problems.collected():
+        for name in named_columns(ids, frame.columns, f"{where}: id"):
+            others.add(name)
+            with problems.collected():
+                require_unique(table.column(name), where)
+    features = [name for name in frame.columns if name not in others]
+    if not features:
+        problems.add(InputError(f"{where}: no column is left as a feature; drop fewer columns"))
+    return roles, features
+
+
+def _refuse_dotted_time(table: OwnTable, time: str) -> None:
+    """Refuse times such as 01.2023 whose order as numbers is not that of the dates."""
+    values = table.column(time)
+    form = table.layout.date_format
+    content = content_of(values, table.where, date_format=form, is_time=True)
+    date = table.dotted_date(time, is_time=True) if content.holds == "numbers" else None
+    if date is not None:
+        raise dotted_error(values, date, table.written(time), table.where, is_time=True)
+
+
+def _likely_label(frame: pd.DataFrame, label: str | None) -> str | None:
+    # Return the column of two values named like `label` or, without `label`, the most likely label;
+    # None if there is no such column.
+    binary = [str(name) for name in frame.columns if frame[name].map(str).nunique() == 2]
+    if label is not None:
+        return next(iter(get_close_matches(str(label).lower(), binary, 1)), None)
+    # A column with a usual name, else the last column
+    return next((name for name in binary if _LABEL.search(name)), binary[-1] if binary else None)
+
+
+def read_new_blocks(
+    path: str | os.PathLike[str],
+    encoding: Encoding,
+    format: Format | None = None,  # noqa: A002
+    keep: Sequence[str] = (),
+    gaps: Gaps | None = None,
+    **layout: Any,
+) -> Iterator[tuple[Matrix, pd.DataFrame]]:
+    """Yield rows to be scored, encoded as the training rows were; a table comes block by block.
+
+    Beside the features come the columns of `keep` ("all" for all) as they stand in the file:
+    ``007`` stays ``007``, a missing value is ``""``. No label column is needed. Filled and unseen
+    values are counted in `gaps`, and warned of at the end.
+    """
+    path, file_layout = Path(path), Layout(**layout)
+    kind = format_of(path, format, file_layout.sheet)
+    if kind != encoding.format and not {kind, encoding.format} <= set(TABLES):
+        raise InputError(f"{path}: the model takes {encoding.format}, not {kind}; convert the file")
+    if kind not in TABLES:
+        if keep:
+            raise InputError(f"{path}: {kind} files have no named columns; do not keep {keep[0]!r}")
+        X, _ = _matrix(path, kind, "float64", encoding.n_features)
+        if X.shape[1] != encoding.n_features:
+            raise InputError(
+                f"{path}: found {X.shape[1]} features; give {encoding.n_features}, as in training"
+            )
+        yield X.toarray() if encoding.dense and not isinstance(X, np.ndarray) else X, pd.DataFrame()
+        return
+    gaps = Gaps() if gaps is None else gaps
+    encoding = encoding.with_notation(file_layout.decimal, file_layout.date_format)
+    blocks = read_blocks(
+        path,
+        kind,
+        file_layout,
+        # Read as text: categories such as 007, what has a notation, and 1.234, which may be 1234.
+        texts=[c.name for c in encoding.columns if c.categories or c.notation or c.has_thousands],
+        words=[column.name for column in encoding.columns if column.words],
+        # As many rows as have 2**22 values, but within bounds
+        rows_at_once=max(
+            _FEWEST_ROWS, min(_MOST_ROWS, _MOST_VALUES // max(1, encoding.n_features))
+        ),
+        keep=keep,
+    )
+    for table, kept_texts in blocks:
+        gaps.places.append(table.index)
+        yield encoding.encode(table, str(path), gaps), kept_texts
+    for sentence in gaps.sentences():
+        warnings.warn(f"{path}: check the new rows: {sentence}", stacklevel=2)
+
+
+def read_labels(
+    path: str | os.PathLike[str],
+    label: str | None = None,
+    positive: Label | Sequence[Label] | None = None,
+    format: Format | None = None,  # noqa: A002
+    **layout: Any,
+) -> NDArray[np.float64]:
+    """Read -1 or +1 for each row as `read_own_file` does; all rows may be of one class."""
+    own = open_table(path, {"format": format, "label": label} | asdict(Layout(**layout)))
+    if own.frame is not None:
+        if label is None:
+            raise InputError(f"{own.path}: name the label column among {listed(own.frame.columns)}")
+        return signs(own.column(label), own.where, positive, one_class=True)
+    if label is not None:
+        raise InputError(f"{path}: {own.format} files have no named columns; leave out label")
+    X, arrays = _matrix(own.path, own.format, "float64")
+    return signs(_vector(own.path, arrays, X.shape[0], "y"), own.where, positive, one_class=True)
+
+
+# --- files without named columns ---
+
+
+def _matrix(
+    path: Path, kind: Format, dtype: Dtype, n_features: int | None = None
+) -> tuple[Matrix, dict[str, NDArray]]:
+    # Return X of an svmlight or npz file, and the other arrays by name (the labels as y).
+    if kind == "npz":
+        return read_npz(path, dtype)
+    X, y = read_svmlight(path, dtype=dtype)
+    _refuse_no_quantities(path, X)
+    if n_features is not None:  # new rows stay sparse: the caller converts them if needed
+        return _without_unseen(X, n_features, path), {"y": y}
+    if X.shape[1] == 0:
+        raise InputError(f"{path}: no row has a feature; give at least one as index:value")
+    return dense_if_full(X), {"y": y}
+
+
+def _without_unseen(X: Any, n_features: int, path: Path) -> Matrix:
+    """Return new rows of svmlight with the features of training; warn of others, such as words."""
+    unseen = np.unique(X.indices[X.indices >= n_features]) + 1
+    if len(unseen):
+        are_rows = np.diff(X[:, n_features:].indptr) > 0
+        features = count(len(unseen), "feature")
+        warnings.warn(
+            f"{path}: {features} above {n_features:,}, the last one in training, will be ignored "
+            f"({listed(unseen, 3)}), in {count(int(are_rows.sum()), 'row')}",
+            stacklevel=4,
+        )
+    X.resize(X.shape[0], n_features)
+    return X
+
+
+def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, NDArray]]:
+    """Return X, dense or joined from its sparse parts, and all arrays of an npz file; check X."""
+    try:
+        arrays = unpack(path, kinds="fiubUS", packed=True)  # numbers and text, also compressed
+        for name in arrays.keys() & {"X", *_SPARSE_PARTS}:
+            if arrays[name].dtype.kind in "US":  # NumPy would read 1_1 as 11
+                raise InputError(f"{path}: the array {name} holds text; save numbers")
+        if "X" in arrays:
+            X: Matrix = np.ascontiguousarray(to_dtype(arrays["X"], dtype, str(path)))
+        elif set(_SPARSE_PARTS) <= set(arrays):
+            X = _sparse_matrix(path, arrays, dtype)
+        else:
+            raise InputError(
+                f"{path}: found the arrays {listed(arrays)}; give X, or the four parts of a sparse "
+                "matrix: data, indices, indptr and shape"
+            )
+    except InputError:
+        raise
+    except (ValueError, TypeError, AttributeError, OverflowError) as error:
+        raise InputError(
+            f"{path}: not an npz file of plain arrays: {error}; save arrays of numbers or "
+            "text with numpy.savez"
+        ) from error
+    if X.ndim != 2 or 0 in X.shape:
+        raise InputError(f"{path}: X has the shape {X.shape}; save a matrix of at least 1 x 1")
+    if not isinstance(X, np.ndarray) and X.indptr.dtype != np.int32:  # a `Dataset` has int32
+        if X.nnz > MOST_ENTRIES:
+            raise InputError(f"{path}: X has more than 2**31 - 1 entries; save fewer rows")
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    _refuse_no_quantities(path, X)
+    return X, arrays
+
+
+def _refuse_no_quantities(path: Path, X: Matrix) -> None:
+    """Refuse a matrix with a value that is not finite, or stands for a missing one."""
+    from scipy.sparse import coo_matrix
+
+    values = X if isinstance(X, np.ndarray) else X.data
+    # Without a copy of all values; false for NaN.
+    if not values.size or max(values.max(), -values.min()) < LARGEST_QUANTITY:
+        return
+    entries = coo_matrix(X)
+    first_wrong = np.argmin(np.abs(entries.data) < LARGEST_QUANTITY)
+    row, column = entries.row[first_wrong] + 1, entries.col[first_wrong] + 1
+    value = entries.data[first_wrong]
+    if not np.isfinite(value):
+        fault = "not a finite number; correct it"
+    else:
+        fault = f"{value:.3g} is too large for a quantity; correct it, or leave it out"
+    raise InputError(f"{path}: row {row}, column {column}: {fault}")
+
+
+def _sparse_matrix(path: Path, arrays: dict[str, NDArray], dtype: Dtype) -> Matrix:
+    # Return a CSR matrix from the arrays that `scipy.sparse.save_npz` writes for CSR or CSC.
+    from scipy.sparse import csc_matrix, csr_matrix
+
+    data, indices, indptr, shape = (arrays[part] for part in _SPARSE_PARTS)
+    if max(shape, default=0) > LARGEST_INDEX:
+        raise InputError(f"{path}: X has more than {LARGEST_INDEX:,} rows or columns; save fewer")
+    is_csc = "format" in arrays and str(arrays["format"].astype(str)) == "csc"
+    make = csc_matrix if is_csc else csr_matrix
+    matrix = make((to_dtype(data, dtype, str(path)), indices, indptr), shape=tuple(shape))
+    matrix.check_format(full_check=True)  # raises for indices out of range
+    X = matrix.tocsr()
+    X.sum_duplicates()
+    return X
+
+
+def _vector(path: Path, arrays: dict[str, NDArray], length: int, name: str) -> pd.Series:
+    # Return an array with a value for each row as a column of a table; refuse other shapes.
+    if name not in arrays:
+        raise InputError(f"{path}: no array {name!r}, only {listed(arrays)}; save one of that name")
+    if arrays[name].shape != (length,):
+        raise InputError(
+            f"{path}: {name} must have a value for each row and so the shape ({length},), found "
+            f"{arrays[name].shape}"
+        )
+    # From a list, so that pandas chooses a type of column that a table may have.
+    return pd.Series(arrays[name].tolist(), name=name)

@@ -1,0 +1,336 @@
+"""The user's tables: CSV, TSV, Parquet, XLSX or a data frame, read once."""
+
+import os
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Self, TypeAlias, cast, get_args
+
+import numpy as np
+import pandas as pd
+
+from precbench.core.errors import InputError
+from precbench.core.text import count
+from precbench.data.formats import SUFFIXES, Format, find_format
+from precbench.tables.csv import SEPARATORS, dialect, read_csv, scan
+from precbench.tables.detectors import (
+    GROUPED,
+    Content,
+    as_numbers,
+    content_of,
+    is_declared_text,
+    moments_of,
+)
+from precbench.tables.dotted_dates import DottedDate, dotted_date
+from precbench.tables.layout import (
+    DETECTED,
+    NAMELESS,
+    Block,
+    Layout,
+    empty_error,
+    pandas_errors_as_input_errors,
+    with_exact_integers,
+    with_text_names,
+)
+from precbench.tables.parquet import read_parquet
+from precbench.tables.problems import OPTION_WORDS, TableError, column_of, listed
+from precbench.tables.workbook import read_workbook
+
+Source: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | OwnTable"
+_WORKBOOKS = (".xls", ".xlsb", ".ods")
+TABLES = (*SEPARATORS, "parquet", "xlsx")
+_CONTENTS = {  # what a file holds, by its first bytes
+    b"PAR1\x15": "parquet",  # a column may be named PAR1 or PK
+    b"PK\x03\x04": "xlsx or another ZIP archive",
+    b"\xd0\xcf\x11\xe0": "xls, or a workbook with a password",
+    b"": "text or packed data",  # all others begin so, too: comes last
+}
+
+
+@dataclass(eq=False)
+class OwnTable:
+    """A file of the user, or a frame, read once."""
+
+    path: Path  # or the name of a frame
+    format: Format
+    frame: Any  # None without named columns; the index counts rows from 0, blank ones too
+    is_file: bool = True
+    layout: Layout = DETECTED
+    words: frozenset[str] = frozenset()  # columns in which NA, None and the like are words
+    is_whole: bool = True  # whether it has all rows of the file
+    _contents: dict[tuple[str, bool], Content] = field(default_factory=dict)  # see `content`
+
+    @property
+    def where(self) -> str:  # as messages name the table
+        return str(self.path)
+
+    def column(self, name: str) -> pd.Series:  # refuse an unknown name
+        return column_of(self.frame, name, self.where)
+
+    def split_labelled(self, label: str) -> tuple[Self, pd.DataFrame]:
+        """Return the rows that have a label, as a table, and the rows that have none."""
+        is_open = self.column(label).isna()
+        known = replace(self, frame=self.frame[~is_open], is_whole=False, _contents={})
+        return known, self.frame[is_open]
+
+    @cached_property
+    def dialect(self) -> tuple[Any, ...]:  # of a CSV or TSV file, see `dialect`
+        encoding, has_blank_rows, _ = scan(self.path, self.layout)
+        return dialect(self.path, self.format, self.layout, encoding, has_blank_rows)
+
+    def gap(self, name: str) -> str:
+        """Return the text, such as NA, of the first gap in a text column of CSV, else ""."""
+        if self.format not in SEPARATORS or not self.is_whole:
+            return ""  # without all rows, places in the file are unknown
+        if self.content(name).holds != "text":
+            return ""
+        place = int(np.argmax(self.column(name).isna()))  # of the first gap
+        return str(raw_texts(self, [name], place + 1)[name].iloc[place])
+
+    def _as_written(self, name: str) -> pd.Series:
+        """Return the values of a column as they stand in a file of text, gaps aside."""
+        values = self.column(name)
+        if self.is_file and self.format in SEPARATORS:
+            values = raw_texts(self, [name])[name].loc[values.index].where(values.notna())
+        return values.dropna().astype(str)
+
+    def written(self, name: str) -> str:
+        """Return the first value of a column as it stands in the file."""
+        return str(self._as_written(name).iloc[0])
+
+    def dotted_date(self, name: str, *, is_time: bool = False) -> DottedDate | None:
+        """Return the notation of dates, such as 01.2023, that all values of a column fit."""
+        values = self.column(name)
+        decimal = self.layout.decimal if self.is_file else None
+        numbers = as_numbers(values)
+        if is_declared_text(values) and decimal is not None:
+            numbers = as_numbers(values, decimal)
+        if np.isnan(numbers[values.notna().to_numpy()]).any():
+            return None
+        has_texts = is_declared_text(values) or (self.is_file and self.format in SEPARATORS)
+        texts = partial(self._as_written, name) if has_texts else None
+        return dotted_date(numbers, texts, is_time=is_time)
+
+    def content(self, name: str, *, ignore_type: bool = False) -> Content:
+        """Return what a column holds, kept; with `ignore_type` digits of type text are numbers."""
+        declares_text = not ignore_type and self.format not in SEPARATORS  # CSV has no types
+        key = name, declares_text
+        if key not in self._contents:
+            self._contents[key] = content_of(
+                self.column(name), self.where, declares_text=declares_text,
+                decimal=self.layout.decimal if self.is_file else None,
+                date_format=self.layout.date_format,
+            )  # fmt: skip
+        return self._contents[key]
+
+
+def is_frame(X: Any) -> bool:
+    """Return whether X is a data frame with named columns, not only columns numbered from 0."""
+    return isinstance(X, pd.DataFrame) and not X.columns.equals(pd.RangeIndex(X.shape[1]))
+
+
+def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
+    """Return a source as a table; `options` are those of `read_own_file`.
+
+    An svmlight or npz file, which has no named columns, is not read; its `frame` is None.
+    """
+    if isinstance(source, OwnTable):
+        return source
+    given = {name: options.get(name) for name in Layout.__dataclass_fields__}
+    layout = Layout(**{name: value for name, value in given.items() if value is not None})
+    if is_frame(source):
+        return table_of(cast("pd.DataFrame", source), layout=layout)
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(
+            f"a table must be a path or a frame with named columns, found {type(source).__name__}"
+        )
+    path = Path(source)
+    kind = format_of(path, options.get("format"), layout.sheet)
+    if kind not in TABLES:
+        return OwnTable(path, kind, None)
+    # In these columns NA and None are words, not missing values.
+    columns = [*map(options.get, ("label", "groups")), *several(options.get("categorical") or ())]
+    words = frozenset(str(name) for name in columns if name is not None)
+    ids = several(options.get("id") or ())
+    table = _read_whole(path, kind, layout, words, ids)
+    if kind in SEPARATORS and layout.decimal is None:
+        layout = replace(layout, decimal=_decimal_of(table))
+        if layout.decimal == ",":  # then 1.234 is 1234, and pandas has read it as a fraction
+            return _read_whole(path, kind, layout, words, ids)
+        table = replace(table, layout=layout, _contents={})  # detect again, with this decimal mark
+    return table
+
+
+def table_of(frame: pd.DataFrame, name: str = "table", layout: Layout = DETECTED) -> OwnTable:
+    """Return a frame, whose columns have declared types, as a table."""
+    frame = with_text_names(frame, name).set_axis(pd.RangeIndex(len(frame)))
+    return OwnTable(Path(name), "parquet", _nested_as_text(frame), is_file=False, layout=layout)
+
+
+def several(names: str | Sequence[str]) -> list[str]:
+    """Return the texts of an option, but no treatment, and the parts between commas of each."""
+    texts = {names}.difference(OPTION_WORDS["categorical"]) if isinstance(names, str) else names
+    return [*texts, *(part.strip() for text in texts for part in text.split(","))]
+
+
+def format_of(path: Path, name: str | None = None, sheet: str | None = None) -> Format:
+    # Return the given format, else that of the suffix. Refuse an unknown format, a table that
+    # begins with the bytes of another format, and a sheet of a file that is not xlsx.
+    kind = find_format(path, name)
+    with pandas_errors_as_input_errors(path), path.open("rb") as file:
+        head = file.read(8)
+    content = next(what for first, what in _CONTENTS.items() if head.startswith(first))
+    if kind in TABLES and not content.startswith("text" if kind in SEPARATORS else kind):
+        raise InputError(
+            f"{path}: the file holds {content}, not {kind}; give the file the suffix of its "
+            f"content, or save the rows as {kind}"
+        )
+    if kind in get_args(Format):
+        if sheet is not None and kind != "xlsx":
+            raise InputError(f"{path}: {kind} files have no sheets; leave out sheet {sheet!r}")
+        return cast("Format", kind)
+    if kind.lower() in _WORKBOOKS:
+        raise InputError(f"{path}: unknown format {kind!r}; save the sheet as XLSX or CSV")
+    suffixes = [suffix for suffix, known in SUFFIXES.items() if known in get_args(Format)]
+    raise InputError(
+        f"{path}: unknown format {kind!r}; name one of {listed(get_args(Format))}, or use one of "
+        f"the suffixes {listed(suffixes)}"
+    )
+
+
+def read_blocks(
+    path: Path,
+    kind: Format,
+    layout: Layout,
+    *,
+    texts: Collection[str] | None = (),
+    words: Collection[str] = (),
+    rows_at_once: int | None = None,
+    keep: Sequence[str] = (),
+) -> Iterator[Block]:
+    """Yield a table in blocks of `rows_at_once` rows (None: all), each beside its columns `keep`.
+
+    `keep` gives text as it stands in the file: ``007`` stays ``007``, a missing value is ``""``.
+    `texts` are columns of CSV (None for all) that stay text although all values may be numbers; in
+    the columns `words` only an empty cell is missing, not NA or None. Blank rows are left out, but
+    the index of both frames, which starts from 0, counts blank rows.
+    """
+    if kind == "parquet":
+        blocks = read_parquet(path, rows_at_once, keep)
+    elif kind == "xlsx":
+        blocks = read_workbook(path, layout, keep)
+    else:
+        blocks = read_csv(path, kind, layout, texts, words, rows_at_once, keep)
+    is_empty = True
+    while True:  # errors of reading a block become InputErrors, those of the caller do not
+        with pandas_errors_as_input_errors(path), warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            block = next(blocks, None)
+        if block is None:
+            break
+        rows, kept_texts = block
+        if len(rows):
+            is_empty = False
+            yield rows, kept_texts.set_axis(rows.index) if keep else kept_texts
+    if is_empty:
+        raise empty_error(path, layout, "the file has no rows; add some below the names")
+
+
+def _read_whole(
+    path: Path, kind: Format, layout: Layout, words: frozenset[str], ids: Sequence[str]
+) -> OwnTable:
+    # Return all rows as a table, without columns that have neither a name nor a value.
+    # None: all; or 1.234 is a fraction. The ids 7 and 007 are two.
+    texts = None if layout.decimal == "," else words.union(ids)
+    frame, _ = next(read_blocks(path, kind, layout, texts=texts, words=words))
+    empty = [name for name in frame if str(name).startswith(NAMELESS) and frame[name].isna().all()]
+    if empty:
+        warnings.warn(
+            f"{path}: {count(len(empty), 'column')} with neither a name nor values will not be "
+            "used; remove them",
+            stacklevel=4,
+        )
+    frame = _nested_as_text(frame.drop(columns=empty))
+    table = OwnTable(path, kind, frame, layout=layout, words=words)
+    if kind in SEPARATORS:
+        table.frame = with_exact_integers(frame, partial(_integers_of_texts, table))
+        if layout.date_format is not None:
+            table.frame = table.frame.assign(**_dates_as_written(table, layout.date_format))
+    return table
+
+
+def _dates_as_written(table: OwnTable, date_format: str) -> dict[str, pd.Series]:
+    """Return as text the columns of decimals that are dates: 10.2020 has become 10.202."""
+    decimals = [str(name) for name, values in table.frame.items() if values.dtype.kind == "f"]
+    columns = {}
+    for name, texts in raw_texts(table, decimals).items():
+        written = texts.set_axis(table.frame.index).where(table.frame[name].notna())
+        known = written.dropna()
+        if len(known) and moments_of(known, table.where, date_format).notna().all():
+            columns[str(name)] = written
+    return columns
+
+
+def _integers_of_texts(table: OwnTable, names: list[str]) -> Mapping[str, Any]:
+    """Return those of the columns of a CSV file whose values are all integers, and gaps."""
+    columns = {}
+    for name, texts in raw_texts(table, names).items():
+        is_missing = table.frame[name].isna().to_numpy()
+        known = texts[~is_missing].str.strip()
+        if known.str.fullmatch(r"[+-]?\d{1,400}").all():
+            integers = np.full(len(texts), None, dtype=object)
+            integers[~is_missing] = [int(text) for text in known]
+            columns[str(name)] = integers
+    return columns
+
+
+def _nested_as_text(frame: pd.DataFrame) -> pd.DataFrame:
+    # Return a frame with text in place of lists and records, which have no hash.
+    objects = [name for name, values in frame.items() if values.dtype == object]
+    nested = [n for n in objects if frame[n].map(lambda value: value.__hash__ is None).any()]
+    return frame.assign(**{str(name): frame[name].map(str, na_action="ignore") for name in nested})
+
+
+def _decimal_of(table: OwnTable) -> str | None:
+    # Return the decimal mark if all columns of a file agree on one mark, else None.
+    kinds = {str(n): values.dtype.kind for n, values in table.frame.items()}  # biuf: numbers
+    contents = [table.content(name) for name, kind in kinds.items() if kind not in "biuf"]
+    # Marks of amounts such as $ 7,200.00 that only one mark fits
+    marks = {c.notation for c in contents if c.holds == "numbers" and c.notation and not c.others}
+    # In floats pandas took the point for the decimal mark. The point may separate thousands where
+    # other columns have commas or, if no value is like 0.125 or 1.5, in a file with semicolons or
+    # beside whole numbers below 1,000 alone.
+    floats = [name for name, kind in kinds.items() if kind == "f"]
+    for n_rows in (1000, None):  # the first rows mostly show the mark
+        texts = raw_texts(table, floats, n_rows)
+        dotted = {str(n): text[text.str.contains(".", regex=False)] for n, text in texts.items()}
+        clear = [n for n, text in dotted.items() if not text.str.fullmatch(GROUPED.pattern).all()]
+        if clear and "," not in marks:
+            break
+    unclear = [name for name, text in dotted.items() if len(text) and name not in clear]
+    is_likely = unclear and (
+        table.dialect[-1]["sep"] == ";"
+        or any(texts[n].str.extract(r"^[+-]?(\d+)$")[0].str.len().max() <= 3 for n in unclear)
+    )
+    if unclear and ("," in marks or (is_likely and not marks and not clear)):
+        raise TableError(
+            table.where,
+            f"column {unclear[0]!r}: the point in {dotted[unclear[0]].iloc[0]!r} may be decimal or "
+            "separate thousands; set the decimal mark (decimal) to . or ,",
+            column=unclear[0],
+        )
+    marks |= {"." for text in dotted.values() if len(text)}
+    return marks.pop() if len(marks) == 1 else None
+
+
+def raw_texts(table: OwnTable, names: Collection[str], n_rows: int | None = None) -> pd.DataFrame:
+    """Read columns of a CSV or TSV file as text (007, NA), of the first `n_rows` rows if given."""
+    if not names:
+        return pd.DataFrame()
+    _, opened_text, places, dialect = table.dialect
+    options = dialect | {"usecols": [*names], "dtype": "str", "na_filter": False, "nrows": n_rows}
+    with opened_text() as text:
+        frame = pd.read_csv(text, **options)
+    return frame if places is None else frame.set_axis(places[frame.index])

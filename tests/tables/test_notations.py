@@ -1,0 +1,1013 @@
+"""Tables as people have them: the same rows in any notation, and nothing wrong without a word."""
+
+import gzip
+import io
+import json
+import re
+import shlex
+import zipfile
+from datetime import time
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import roc_auc_score
+
+import precbench
+from precbench import Model
+from precbench.core.errors import InputError
+from precbench.model.training_rows import TrainingRows
+from precbench.tables import detectors
+from precbench.tables.detectors import PANDAS_IS_EXACT, as_numbers, content_of
+from precbench.tables.own_file import read_new_blocks, read_own_file
+from precbench.tables.profile import profile_table
+from precbench.tables.roles import canonical
+from tests.helpers import invoke, read_new_rows, succeed
+from tests.sentences import raises, refused, unreadable, warns
+
+pytestmark = pytest.mark.frames
+
+N = 120
+
+
+@pytest.fixture
+def rows(work_folder):
+    """Rows of every kind: numbers with gaps, integers, dates, text and groups."""
+    rng = np.random.default_rng(0)
+    y = rng.permutation([0, 0, 1] * (N // 3))
+    return pd.DataFrame({
+        "spent": np.where(rng.random(N) < 0.1, np.nan, (y * 1e3 + rng.normal(0, 1e3, N)).round(2)),
+        "visits": rng.integers(0, 2000, N),
+        "since": pd.Timestamp("2020-05-30") + pd.to_timedelta(rng.integers(0, 900, N), "D"),
+        "city": rng.choice(["Zürich", "Oslo", "Bern"], N), "y": y,
+    })  # fmt: skip
+
+
+def written(table, name, **how):
+    table.to_csv(name, index=False, **how)
+    return name
+
+
+@pytest.mark.filterwarnings("ignore:.*(Windows-1252|filled in|mixed type)")
+@pytest.mark.extras("openpyxl", "pyarrow")
+def test_one_table_in_any_format_gives_one_model_and_one_list(rows):
+    """CSV in six dialects, XLSX, Parquet and a frame, bit for bit."""
+    german = rows.assign(since=rows["since"].dt.strftime("%d.%m.%Y"))
+    english = rows.assign(
+        since=rows["since"].dt.strftime("%m/%d/%Y"),
+        spent=rows["spent"].map("$ {:,.2f}".format, na_action="ignore"),
+        visits=rows["visits"].map("{:,}".format),
+    )
+    Path("titled.csv").write_text("A report\n,,\n" + rows.to_csv(index=False))
+    rows.to_excel("mine.xlsx", index=False)
+    rows.to_parquet("mine.parquet")
+    (numbered := rows.rename(columns={"spent": 1, "city": ("a", 2)})).to_parquet("odd.parquet")
+    sources = [
+        (written(rows, "plain.csv"), {}),
+        (written(german, "german.csv", sep=";", decimal=",", encoding="cp1252"), {}),
+        (written(english, "english.csv", lineterminator="\r\n", encoding="utf-8-sig"), {}),
+        (written(rows, "unicode.tsv", sep="\t", encoding="utf-16"), {}),
+        (written(rows, "bars.csv", sep="|"), {}), ("titled.csv", {"skip_rows": 2}),
+        ("mine.xlsx", {}), ("mine.parquet", {}), (rows, {}), (numbered, {}), ("odd.parquet", {}),
+    ]  # fmt: skip
+    options = {"label": "y", "categorical": "one-hot", "missing": "median"}
+    options |= {"solver": "logistic-regression", "n_splits": 1, "k": 10}
+    models, lists = [], []
+    for source, layout in sources:
+        models.append(precbench.fit(source, **options, **layout))
+        if isinstance(source, pd.DataFrame):
+            lists.append(models[-1].decision_function(source))
+        else:
+            blocks = read_new_blocks(source, models[-1].encoding, **layout)
+            lists.append(np.concatenate([models[-1].decision_function(X) for X, _ in blocks]))
+    for model, scores in zip(models, lists, strict=True):
+        assert model.coef.tobytes() == models[0].coef.tobytes()
+        assert scores.tobytes() == lists[0].tobytes()
+
+    # A model of one notation takes rows in another, if it is named.
+    for (source, _), options in ((sources[1], (",", "%d.%m.%Y")), (sources[2], (".", "%m/%d/%Y"))):
+        layout = dict(zip(("decimal", "date_format"), options, strict=True))
+        with pytest.raises(InputError):
+            [*read_new_blocks(source, models[0].encoding)]
+        blocks = read_new_blocks(source, models[0].encoding, **layout)
+        scores = np.concatenate([models[0].decision_function(X) for X, _ in blocks])
+        assert scores.tobytes() == lists[0].tobytes()
+
+
+@pytest.mark.parametrize(("texts", "numbers", "notation"), [
+    ("7,200.00 1,571.50 12", [7200, 1571.5, 12], "."),
+    ("7.200,00 1.571,50 12", [7200, 1571.5, 12], ","),
+    ("1'200 900 31'571.25", [1200, 900, 31571.25], "."), ("\u22121.5% 2%", [-1.5e-2, 2e-2], "."),
+    ("$7,200 -$15.5 +$3", [7200, -15.5, 3], "."), ("5€ 1.234,5€ 7€", [5, 1234.5, 7], ","),
+    ("8.9% 11.25% 3%", [8.9e-2, 11.25e-2, 3e-2], "."), ("0.125 $1.250", [0.125, 1.25], "."),
+])  # fmt: skip
+def test_amounts_are_numbers(texts, numbers, notation):
+    content = content_of(pd.Series(texts.split()), "t")
+    assert (content.holds, content.notation, content.others) == ("numbers", notation, ())
+    assert content.numbers.tolist() == numbers
+
+
+@pytest.mark.parametrize(
+    "text", ["1_1", "Nan", "١٢", "12-3", "1,23", "1,2345.0", "$", "5more", "1..2", "--1", "0x1F"]
+)
+def test_what_no_person_writes_for_a_number_is_text(text):
+    assert content_of(pd.Series(["1,000.5", text]), "t").holds == "text"
+    assert np.isnan(as_numbers(pd.Series([text, "1,000.5"]), "."))[0] and canonical(text) == text
+
+
+@pytest.mark.parametrize(("unit", "other"), [("{} %", "{}"), ("$ {}", "{} €"), ("{},0", "{} %")])
+def test_new_rows_have_the_unit_of_the_training_rows(rows, unit, other):
+    for name, form in (("mine.csv", unit), ("new.csv", other)):  # a 0 may have any
+        written(rows.assign(cost=["0", *rows["visits"][1:].map(form.format)])[["cost", "y"]], name)
+    _, encoding = read_own_file("mine.csv", label="y")
+    with raises(InputError, f"new.csv 'cost' 2 '{other.format(rows['visits'][1])}'"):
+        read_new_rows("new.csv", encoding)
+
+
+@pytest.mark.extras("pyarrow")
+def test_exponents_are_numbers_where_the_file_has_no_types(rows):
+    codes = rows.assign(code=np.where(rows["y"] > 0, "3E5", "2E1"))[["code", "visits", "y"]]
+    assert read_own_file(written(codes, "mine.csv"), label="y")[0].X[:, 0].max() == 3e5
+    codes.to_parquet("mine.parquet")
+    unreadable("mine.parquet", "'code' '3E5' categorical", label="y")
+
+
+@pytest.mark.extras("openpyxl")
+def test_what_can_be_read_in_two_ways_is_refused_with_both(rows):
+    """And an option decides, or other columns of the file, here and in new rows."""
+    rows = rows.assign(paid=[f"{i % 9 + 1},000" for i in range(N)], due="05/06/2024")
+    path = written(rows[["visits", "paid", "y"]], "paid.csv")
+    unreadable(path, "'paid' '1,000' 1000 (decimal .) 1 (decimal ,)", label="y")
+    for mark, first in ((".", 1000), (",", 1)):
+        dataset, encoding = read_own_file(path, label="y", decimal=mark)
+        assert dataset.X[0, 1] == first
+        assert read_new_rows(path, encoding).tobytes() == dataset.X.tobytes()
+    rows.assign(paid=[*range(N - 1), "1.000"])[["paid", "y"]].to_excel("mine.xlsx", index=False)
+    unreadable("mine.xlsx", f"'paid' {N} '1.000' 1 1000", label="y")  # a text beside numbers
+    for mark, last in ((".", 1), (",", 1000)):
+        dataset, encoding = read_own_file("mine.xlsx", label="y", decimal=mark)
+        assert dataset.X[-1, 0] == read_new_rows("mine.xlsx", encoding)[-1, 0] == last
+    pointed = rows.assign(rate=np.arange(N) / 8)[["paid", "rate", "y"]]
+    assert read_own_file(written(pointed, "point.csv"), label="y")[0].X[0, 0] == 1000
+    pointed["share"] = [f"{i % 9},5" for i in range(N)]
+    unreadable(written(pointed, "both.csv"), "'paid' decimal", label="y")
+    path = written(rows[["visits", "due", "y"]], "due.csv")
+    unreadable(path, "'due' 2024-05-06 %m/%d/%Y 2024-06-05 %d/%m/%Y", label="y")
+    for form, origin in (("%m/%d/%Y", "2024-05-06"), ("%d/%m/%Y", "2024-06-05")):
+        _, encoding = read_own_file(path, label="y", date_format=form)
+        assert encoding.columns[1].origin == origin
+    german = rows.assign(**{
+        name: [f"{i}{end}" for i in range(1, N + 1)]
+        for name, end in (("spent", ",5"), ("visits", ".000"), ("share", ".5"))
+    })  # fmt: skip
+    for columns in (["spent", "visits", "y"], ["visits", "y"]):
+        path = written(german[columns], "mixed.csv", sep=";")
+        unreadable(path, "'visits' 1.000 thousands decimal", label="y")
+        assert read_own_file(path, label="y", decimal=",")[0].X[3, -1] == 4000
+    for columns, mark in ((["visits", "y"], ","), (["visits", "share", "y"], ";")):
+        written(german[columns], "point.csv", sep=mark)  # with a share, all points are decimal
+        assert read_own_file("point.csv", label="y")[0].X[3, 0] == 4
+    german.loc[N // 2 :, "visits"] = "824"  # beside 1.000
+    unreadable(written(german[["visits", "y"]], "few.csv", sep="\t"), "1.000", label="y")
+
+
+def test_a_format_of_dates_is_one(rows):
+    wrong = {"date_format": "%Q", "separator": ";;", "encoding": "é", "sheet": "s", "decimal": ";"}
+    for option, text in [*wrong.items(), ("date_format", "foo")]:
+        unreadable(written(rows, "mine.csv"), text, label="y", **{option: text})
+    with pytest.raises(TypeError, match="seperator"):
+        read_own_file("mine.csv", label="y", seperator=";")
+
+
+def test_words_for_nothing_are_values_of_declared_columns(rows):
+    """NA may be Namibia and None a tariff: in columns named as categories, groups and labels."""
+    rows = rows.assign(country=rows["city"].map({"Bern": "NA", "Oslo": "None", "Zürich": "x"}))
+    path = written(rows[["visits", "country", "y"]], "mine.csv")
+    unreadable(path, "'country' 1 'None' categorical", label="y", categorical="one-hot")
+    dataset, encoding = read_own_file(path, label="y", categorical=["country"])
+    assert encoding.columns[1].categories == ("NA", "None", "x")
+    assert read_new_rows(path, encoding).tobytes() == dataset.X.tobytes()
+    assert len(set(read_own_file(path, label="y", groups="country")[0].groups)) == 3
+    with warns(UserWarning, "NA x"):
+        labels = read_own_file(path, label="country", positive="None", drop=["y"])[0]
+    assert labels.n_pos == (rows["country"] == "None").sum()
+    # A value that is missing in the training rows is missing in new ones, too.
+    _, encoding = read_own_file(path, label="y", categorical="one-hot", missing="most-frequent")
+    assert encoding.columns[1].categories == ("x",)
+
+
+@pytest.mark.extras("openpyxl", "pyarrow")
+def test_groups_are_the_same_in_any_format(rows):
+    """A number stored as text, blanks at its ends, 7.0 beside a gap."""
+    groups = [f" {i % 7}" if i % 2 else i % 7 for i in range(N)]
+    rows = rows.assign(who=groups)[["visits", "who", "y"]]
+    rows.to_excel("mine.xlsx", index=False)
+    rows.astype({"who": str}).to_parquet("mine.parquet")
+    for name in ("mine.xlsx", "mine.parquet", written(rows, "mine.csv")):
+        found = read_own_file(name, label="y", groups="who")[0].groups
+        assert found.tolist() == [i % 7 for i in range(N)]
+    exact = rows.assign(who=2**60 + np.arange(N) % 9)
+    found = read_own_file(written(exact, "mine.csv"), label="y", groups="who")[0].groups
+    assert len(set(found)) == 9  # no float holds them
+
+
+@pytest.mark.parametrize("named", ["object", "category", "string"])
+@pytest.mark.extras("pyarrow")
+def test_a_column_that_is_declared_text_is_no_number(rows, named):
+    rows = rows.assign(branch=(rows["visits"] % 5).astype(str).astype(named))
+    rows = rows[["branch", "visits", "y"]]
+    rows.to_parquet("mine.parquet")
+    for source in (rows, "mine.parquet"):
+        _, encoding = read_own_file(source, label="y", categorical="one-hot")
+        assert encoding.columns[0].categories == ("0", "1", "2", "3", "4")
+        unreadable(source, "'branch' categorical", label="y")
+        assert read_own_file(source, label="y", numeric=["branch"])[0].X[:, 0].max() == 4
+
+
+@pytest.mark.extras("openpyxl")
+def test_what_a_table_may_hold_beside_numbers_and_words(rows):
+    """Percentages that a workbook declares as text, and records."""
+    shares = [f"{i - 50}.5%" for i in range(N)]
+    table = rows.drop(columns="city").assign(share=shares)
+    table.to_excel("mine.xlsx", index=False)
+    dataset, _ = read_own_file("mine.xlsx", label="y", missing="median", numeric=["share"])
+    at = dataset.feature_names.index("share")
+    np.testing.assert_allclose(dataset.X[:, at], [float(text[:-1]) / 100 for text in shares])
+    table = table.assign(share=[{"a": i % 2} for i in range(N)])
+    dataset, _ = read_own_file(table, label="y", missing="median", categorical=["share"])
+    assert dataset.feature_names[-2:] == ("share={'a': 0}", "share={'a': 1}")
+
+
+@pytest.mark.parametrize("old", ["1{}", "{},5", "1,{}.00"])
+def test_new_rows_have_the_decimal_mark_of_the_training_rows(rows, old):
+    old, new = (rows[["y"]].assign(cost=[*map(f.format, range(101, 221))]) for f in (old, "1.{}"))
+    _, encoding = read_own_file(written(old, "old.csv"), label="y")
+    with raises(InputError, "'cost' 1 '1.101' 1101 (decimal ,)"):
+        read_new_rows(written(new, "new.csv", sep="\t"), encoding)
+    assert next(read_new_blocks("new.csv", encoding, decimal=","))[0][0, 0] == 1101
+    with raises(InputError, "'1.101'"):
+        encoding.encode(new)
+
+
+@pytest.mark.extras("openpyxl")
+def test_row_numbers_are_those_of_the_file(rows):
+    """Blank rows count, in messages and in lists, and are no rows, also if they have cells."""
+    from openpyxl import Workbook
+
+    rows = rows[["visits", "y"]].head(20).assign(id=[f"r{i}" for i in range(20)])
+    lines = rows.to_csv(index=False).splitlines()
+    lines[4:4] = [" \t"]
+    lines[11:11] = ["", ',"",']
+    Path("mine.csv").write_text("\n".join([" ", *lines, "", "  "]))  # the last without an end
+    Path("mac.csv").write_text('"My\rbook",,\rsize: 3"\r\r,,\r' + "\r".join([*lines, ",,", ""]))
+    book = Workbook()
+    for line in lines:
+        cells = line.split(",") if len(line) > 4 else []
+        book.active.append([int(t) if t.isdigit() else t for t in cells])
+    book.save("mine.xlsx")
+    expected = [i + 1 + (i >= 3) + 2 * (i >= 9) for i in range(20)]
+    arguments = ["--label", "y", "--id", "id", "--solver", "logistic-regression", "--splits", "1"]
+    for name, *skip in (["mine.csv"], ["mine.xlsx"], ["mac.csv", "--skip-rows", "3"]):
+        succeed("fit", name, *arguments, "--save", "m.npz", *skip)
+        listed = pd.read_csv(
+            io.StringIO(invoke("score", "m.npz", name, *skip, "--id", "id").stdout)
+        )
+        listed = listed.sort_values("row")
+        assert listed["row"].tolist() == expected and listed["id"].tolist() == [*rows["id"]]
+    Path("mine.csv").write_text("\n".join([*lines, "", "", "?,1,r20"]))
+    unreadable("mine.csv", f"'visits' {expected[-1] + 3} '?'", label="y", drop=["id"])
+
+
+@pytest.mark.parametrize(("place", "n_lines"), [(0, 41), (0, 3), (1, 2), (2, 2)])
+def test_a_quotation_mark_that_swallows_rows_is_named(rows, place, n_lines):
+    (rows := rows[["visits", "y"]].copy()).insert(place, "note", "fine")
+    rows.loc[[20, 19 + n_lines], "note"] = '"3'
+    rows.loc[5, "note"] = '"Hello,\nthanks, dear,\nall"'  # is no mistake
+    lines = [",".join(rows), *(",".join(map(str, row)) for row in rows.to_numpy())]
+    Path("mine.csv").write_text("\n".join(lines))
+    with warns(UserWarning, f"mine.csv 21 'note' {n_lines} lines"):
+        dataset, encoding = read_own_file("mine.csv", label="y", drop=["note"])
+    assert len(dataset.y) == N + 1 - n_lines
+    with warns(UserWarning, "21 'note'"):
+        read_new_rows("mine.csv", encoding)
+
+
+@pytest.mark.extras("openpyxl")
+def test_sheets_as_excel_has_them(rows):
+    """One of several, lines above the table, merged cells, and formulas without values."""
+    from openpyxl import Workbook
+    from openpyxl.chart import BarChart
+
+    with pd.ExcelWriter("mine.xlsx") as book:
+        rows.to_excel(book, sheet_name="old", index=False)
+        rows.to_excel(book, sheet_name="new", index=False, startrow=3)
+        book.book.create_chartsheet("bars").add_chart(BarChart())
+    for options, words in (
+        ({}, "2 sheet old new"), ({"sheet": "nwe"}, "'nwe' old new"),
+        ({"sheet": "bars"}, "'bars' old new"),
+        ({"sheet": "new", "skip_rows": 1000}, "1,000 skip_rows"),
+    ):  # fmt: skip
+        unreadable("mine.xlsx", f"mine.xlsx {words}", label="y", **options)
+    options = {"label": "y", "missing": "median", "categorical": "one-hot", "sheet": "new"}
+    assert len(read_own_file("mine.xlsx", **options)[0].y) == N
+    book = Workbook()
+    for line in [["branch", "sum", "y"], ["a", 1, 0], [None, 2, 1], ["b", 3, 1]]:
+        book.active.append(line)
+    book.active["D1"], book.active["D2"] = "twice", "=2*B2"
+    book.active.row_dimensions[3].hidden = True
+    book.save("formula.xlsx")
+    with warns(UserWarning, "formula.xlsx 1 hidden"):
+        unreadable("formula.xlsx", "'twice' formulas Excel", label="y", drop=["branch"])
+    book.active.merge_cells("A2:A3")
+    book.save("merged.xlsx")
+    unreadable("merged.xlsx", "merged.xlsx A2:A3 merged", label="y")
+    unreadable(Path(written(rows, "text.csv")).rename("text.xlsx"), "text xlsx suffix", label="y")
+
+
+def test_several_labels_may_be_positive(rows):
+    rows = rows.assign(y=np.resize(["Charged Off", "Late", "Paid", "paid "], N))
+    path = written(rows[["visits", "y"]], "loans.csv")
+    with warns(UserWarning, "Paid (30) paid (30)"):
+        dataset, _ = read_own_file(path, label="y", positive=["Charged Off", "Late"])
+    assert dataset.n_pos == N / 2
+    unreadable(path, "'late' Late", label="y", positive=["Charged Off", "late"])
+    unreadable(path, "one class", label="y", positive=["Charged Off", "Late", "Paid", "paid "])
+
+
+def test_a_model_scores_gaps_that_it_never_saw(rows):
+    """Filled with the median, counted and said; or refused, if that is asked for."""
+    complete = rows.fillna({"spent": 1.0})[["spent", "visits", "y"]]
+    dataset, encoding = read_own_file(written(complete, "mine.csv"), label="y")
+    holes = complete.assign(visits=np.where(np.arange(N) < 3, np.nan, complete["visits"]))
+    with warns(UserWarning, "3 filled visits"):
+        X = read_new_rows(written(holes, "new.csv"), encoding)
+    assert (X[:3, 1] == complete["visits"].median()).all()
+    assert X[3:].tobytes() == dataset.X[3:].tobytes()
+    succeed("fit", "mine.csv", "--label", "y", "--save", "m.npz", "--splits", "1")
+    refused(["score", "m.npz", "new.csv", "--refuse-gaps"], "new.csv 'visits' 1")
+
+
+def test_text_that_is_not_utf8_is_read_with_a_word(rows):
+    path = written(rows[["visits", "city", "y"]], "mine.csv", encoding="cp1252")
+    with warns(UserWarning, "mine.csv Windows-1252"):
+        _, encoding = read_own_file(path, label="y", categorical="one-hot")
+    assert encoding.columns[1].categories == ("Bern", "Oslo", "Zürich")
+    read_own_file(path, label="y", categorical="one-hot", encoding="cp1252")  # without
+    unreadable(path, "mine.csv utf-8", label="y", categorical="one-hot", encoding="utf-8")
+
+
+@pytest.mark.extras("openpyxl", "pyarrow")
+def test_the_list_has_the_columns_that_are_asked_for(rows):
+    """Under their own names, in any format, with numbers as numbers; from a pipe, too."""
+    rows = rows.fillna({"spent": 1.0})[["spent", "visits", "city", "y"]]
+    rows = rows.assign(customer=[f"0{i}" for i in range(N)], phone=range(700, 700 + N))
+    rows.to_excel("mine.xlsx", index=False)
+    rows.to_parquet("mine.parquet")
+    options = ["--label", "y", "--drop", "city", "--drop", "phone", "--id", "customer"]
+    solver = ["--solver", "logistic-regression", "--splits", "1"]
+    succeed("fit", written(rows, "mine.csv"), *options, *solver, "--save", "m.npz")
+    wanted = ["--id", "customer", "--keep", "phone,city", "--top", "5"]
+    text = succeed("score", "m.npz", "mine.csv", *wanted).stdout
+    best = pd.read_csv(io.StringIO(text), dtype={"customer": str})
+    assert best.columns.tolist() == ["rank", "row", "customer", "phone", "city", "score"]
+    assert best["phone"].tolist() == [699 + row for row in best["row"]]
+    for source, out in zip(("csv", "xlsx", "parquet"), ("xlsx", "parquet", "csv"), strict=True):
+        succeed("score", "m.npz", f"mine.{source}", *wanted, "--out", f"out.{out}")
+    assert Path("out.csv").read_text() == text
+    pd.testing.assert_frame_equal(pd.read_excel("out.xlsx", dtype={"customer": str}), best)
+    listed = pd.read_parquet("out.parquet")
+    pd.testing.assert_frame_equal(listed.astype({"phone": int}), best, check_dtype=False)
+    found = json.loads(succeed("score", "m.npz", "mine.xlsx", *wanted, "--json").stdout)
+    assert found == best.to_dict("records")
+    again = invoke("score", "m.npz", "-", *wanted, input=Path("mine.csv").read_bytes())
+    assert again.stdout == text
+    every = succeed("score", "m.npz", "mine.csv", "--keep", "all", "--top", "1").stdout
+    assert every.startswith("rank,row,spent,visits,city,y,customer,phone,score\n")
+    refused(["score", "m.npz", "mine.csv", "--keep", "fone"], "'fone' 'phone'")
+    rows.rename(columns={"phone": "score"}).to_csv("taken.csv", index=False)
+    refused(["score", "m.npz", "taken.csv", "--keep", "score"], "'score'")
+
+
+def _messy(rows):
+    """Return tables that need a decision, by what it is about."""
+    amounts = rows["visits"].map("{:,}".format)
+    yes = np.where(rows["y"] > 0, "yes", "no")
+    codes = pd.Series([f"0{i % 7}150" for i in range(N)])
+    return {
+        "spellings": rows.assign(y=np.where(np.arange(N) % 5, yes, np.char.upper(yes))),
+        "three labels": rows.assign(y=np.resize(["0", "1", "-1", "0", "1"], N)),
+        "label by another name": rows.rename(columns={"y": "Churned"}),
+        "text and gaps": rows,
+        "words": rows.assign(country=np.resize(["NA", "DE", "None", "NO"], N)),
+        "identifier": rows.assign(customer=[f"K{i:03}" for i in range(N)]),
+        "identifiers with gaps": rows.assign(
+            customer=np.where(np.arange(N) < 3, np.nan, np.arange(N)),
+            ticket=[None, None, *(f"K{i:03}" for i in range(2, N))],
+        ),
+        "codes": rows.assign(zip=codes),
+        "a slip": rows.assign(visits=rows["visits"].astype(str).mask(rows.index == 7, "1O")),
+        "mixed": rows.assign(doors=np.resize(["2", "3", "4", "5more"], N)),
+        "free text": rows.assign(note=[f"note {i} of {i % 90}" for i in range(N)]),
+        "amounts": rows.assign(total=amounts, share="9.75%", paid=amounts.str.replace(",", "")),
+        "a leak": rows.assign(closed=rows["y"] + np.arange(N) / 1e4),
+        "names": rows.rename(columns={"city": "city, or town", "spent": "spent (in $)"}),
+        "empty column": rows.assign(empty=np.nan),
+        "a name like an option's word": rows.rename(columns={"city": "error"}),
+    }
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("suffix", ["csv", "xlsx", "parquet"])
+def test_every_command_that_is_proposed_works(rows, suffix):
+    """And encodes no amounts as categories, and drops no column that could be read."""
+    messy = _messy(rows)
+    typed = ("text and gaps", "codes", "amounts")
+    for what, table in messy.items() if suffix == "csv" else ((of, messy[of]) for of in typed):
+        name = f"mine.{suffix}"
+        write = {"csv": table.to_csv, "xlsx": table.to_excel, "parquet": table.to_parquet}[suffix]
+        write(name, index=False)
+        label = [] if what == "label by another name" else ["--label", "y"]
+        options = ["--save", "m.npz", "--solver", "logistic-regression", "--splits", "1"]
+        done = invoke("fit", name, *label, *options)
+        if done.exit_code:
+            assert "this would be accepted: " in done.stderr, (what, done.stderr)
+            words = shlex.split(done.stderr.rpartition("this would be accepted: ")[2])
+            done = invoke(*words[1:])
+        assert done.exit_code == 0, (what, done.stderr)
+        encoding = Model.load("m.npz").encoding
+        columns = {column.name: len(column.features) for column in encoding.columns}
+        assert {"visits", "since"} <= {*columns, *(["visits"] if what == "a slip" else [])}
+        assert max(columns.values()) < 10, (what, columns)
+
+
+@pytest.mark.extras("openpyxl", "pyarrow")
+def test_rows_without_a_label_are_the_list(rows, in_this_process, monkeypatch):
+    """With --open they are ranked by the same command; without it, a sentence says what to do."""
+    rows = rows.drop(columns=["since", "city"]).fillna({"spent": 1.0})
+    ids = {
+        "customer": [f"K{i}" for i in range(N - 4)] + ["#N/A", "=1+1", "1.50", "1e208"],
+        "zeros": [f"{i:05}" for i in range(N)],
+        "long": [f"{10**16 + i}" for i in range(N)],
+        "infinite": [f"{i}.5" if i - 90 else "inf" for i in range(N)],
+        "gap": [f"{i}" if i - 90 else "" for i in range(N)],
+        "short": [f"{i}" for i in range(N)],
+    }
+    rows = rows.assign(y=rows["y"].map({0: "no", 1: "yes"}), **ids)
+    known, open_rows = rows[:90], rows[90:].drop(columns="y")
+    given = ["--label", "y", "--positive", "yes", "--id", ",".join(ids), "--k", "5"]
+    model, as_text = ["--solver", "logistic-regression"], {"dtype": "str", "keep_default_na": False}
+    both = written(rows.assign(y=rows["y"].where(rows.index < 90)), "both.csv")
+    fit = ["fit", both, *given, *model, "--save", "m.npz"]
+    message = refused(fit, "91 label 29 open both-ranked.csv").removeprefix("precbench: ")
+    succeed(*shlex.split(message.partition("this would be accepted: ")[2])[1:])
+    assert Path("both-ranked.csv").is_file()
+    none = ["fit", written(rows.assign(y=None), "none.csv"), *fit[2:], "--open", "open.csv"]
+    refused(none, "label missing")
+    succeed("fit", written(known, "known.csv"), *given, *model, "--save", "alone.npz")
+    alone = ["--id", ",".join(ids), "--probability"]
+    expected = succeed("score", "alone.npz", written(open_rows, "open.csv"), *alone).stdout
+    expected = pd.read_csv(io.StringIO(expected), **as_text).assign(
+        row=lambda table: (table["row"].astype(int) + 90).astype(str)
+    )
+    scored = succeed("score", "alone.npz", "open.csv", *alone, "--json")
+    json.loads(scored.stdout, parse_constant=pytest.fail)  # Infinity is no JSON
+    for name, read, n in (("ranked.csv", pd.read_csv, 10), ("ranked.xlsx", pd.read_excel, 8)):
+        text = succeed(*fit, "--open", name).stdout
+        assert "30 rows without a label, ranked" in text and "hits among the first 5 (" in text
+        pd.testing.assert_frame_equal(read(name, **as_text).iloc[:, :n], expected.iloc[:, :n])
+    assert [  # numbers and texts, by column
+        {cell.data_type for cell in cells if cell.value}
+        for cells in import_module("openpyxl")
+        .load_workbook("ranked.xlsx")
+        .active.iter_cols(min_row=2, max_col=8)
+    ] == [{"n"}] * 2 + [{"s"}] * 5 + [{"n"}]
+    compare = ["compare", both, *given, *model, "--out", "results", "--splits", "2"]
+    assert "30 rows" in succeed(*compare, "--open", "compared.parquet").stdout and (
+        len(pd.read_parquet("compared.parquet")) == 30
+    )
+    refused([*compare, "--open", "compared.csv", "--config", "c.yaml"], "--open --config")
+    monkeypatch.setattr("precbench.cli.own._MOST_ROWS", 29)
+    refused([*compare[:-4], "--out", "none", "--open", "list.xlsx"], "list.xlsx 30 CSV")
+    for text in ("\a", "long" * 9999):
+        bell, to_sheet = written(known.assign(zeros=text), "bell.csv"), ["--out", "list.xlsx"]
+        score = ["score", "m.npz", bell, "--id", "zeros", "--top", "9", *to_sheet]
+        refused(score, "list.xlsx 'zeros'")
+    refused([*fit, "--open", "list.txt"], "list.txt .csv .xlsx")
+    refused([*fit, "--open", both], "both.csv the file of the rows")
+    assert "no list" in succeed("fit", "known.csv", *fit[2:], "--open", "none.csv").stdout
+    assert not (Path("none").exists() or Path("list.xlsx").exists())
+
+
+def test_a_file_that_is_cut_off_is_refused(rows):
+    table = rows[["spent", "visits", "y"]].fillna({"spent": 1.0})
+    given = ["--label", "y", "--missing", "median", "--solver", "logistic-regression"]
+    succeed("fit", written(table, "mine.csv"), *given, "--save", "m.npz")
+    whole = Path("mine.csv").read_text().rstrip("\n")
+    Path("cut.csv").write_text(whole.rpartition(",")[0].rpartition(",")[0])
+    for command in (["score", "m.npz", "cut.csv"], ["fit", "cut.csv", *given, "--save", "n.npz"]):
+        refused(command, "cut.csv last 1 3 cut")
+    Path("whole.csv").write_text(whole)  # without an end of its last line
+    succeed("score", "m.npz", "whole.csv", "--top", "1")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_missing_among_lists_is_missing(rows):
+    """In rows of float32, too, whose hashes are those of numbers of twice the length."""
+    table = rows[["visits", "y"]].assign(tags=[None, *([i % 2] for i in range(1, N))])
+    dataset, encoding = read_own_file(
+        table, label="y", categorical=["tags"], missing="most-frequent", dtype="float32"
+    )
+    assert dataset.feature_names == ("visits", "tags=[0]", "tags=[1]", "tags is missing")
+    assert dataset.X[0].tolist()[1:] == [0, 1, 1]
+    assert TrainingRows.learn(dataset.X).count(encoding.encode(table)) == N
+
+
+# --- the profile of a table: what it holds by hand, and what would be done with it ---
+
+
+@pytest.fixture
+def table(work_folder):
+    """A table with an identifier, gaps, dates, codes, text, a leak and repeated rows."""
+    rng = np.random.default_rng(0)
+    y = rng.random(200) < 0.2
+    rows = pd.DataFrame({
+        "age": rng.integers(20, 60, 200),
+        "paid": np.where(rng.random(200) < 0.1, np.nan, rng.normal(size=200).round(2)),
+        "since": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 99, 200), "D"),
+        "plan": rng.choice(["a", "b", "c"], 200, p=[0.6, 0.3, 0.1]),
+        "closed": y + 0.1 * rng.random(200).round(3), "none": np.nan,
+        "left": np.where(y, "yes", "no"),
+    })  # fmt: skip
+    rows = pd.concat([rows, rows.head(3)], ignore_index=True)
+    rows.to_csv("mine.csv", index=False)
+    return rows
+
+
+def test_what_columns_hold_by_hand(table, tmp_path):
+    profile = profile_table(tmp_path / "mine.csv", {"label": "left", "positive": "yes"})
+    assert (profile["rows"], profile["duplicates"]) == (203, 3)
+    assert profile["positives"] == (table["left"] == "yes").sum()
+    columns = {column["name"]: column for column in profile["columns"]}
+    holds = {name: column["holds"] for name, column in columns.items()}
+    assert holds == {
+        **dict.fromkeys(["age", "paid", "closed"], "numbers"), "since": "dates", "plan": "text",
+        "none": "nothing",
+    }  # fmt: skip
+    for name, column in columns.items():
+        assert column["distinct"] == table[name].nunique(), name
+        assert column["missing"] == table[name].isna().sum(), name
+    assert [columns["age"]["low"], columns["age"]["high"]] == [
+        str(end) for end in (table["age"].min(), table["age"].max())
+    ]
+    assert columns["since"]["low"] == f"{table['since'].min():%Y-%m-%d}"
+    assert columns["plan"]["low"] == "a"
+    auc = roc_auc_score(table["left"] == "yes", table["closed"])
+    assert columns["closed"]["auc"] == pytest.approx(auc) and columns["none"]["auc"] is None
+    assert all(w in str(profile["refusal"]) for w in ("'closed' has an AUC", "'paid'"))
+
+
+def test_without_labels_no_column_is_judged(table, tmp_path):
+    profile = profile_table(tmp_path / "mine.csv", {})
+    columns = {column["name"]: column["auc"] for column in profile["columns"]}
+    assert profile["positives"] is None and "left" in columns and {*columns.values()} == {None}
+
+
+def test_the_profile_tells_the_command_that_works(table, tmp_path):
+    done = invoke("profile", "mine.csv", "--label", "left", "--positive", "yes")
+    assert done.exit_code == 0 and "3 duplicates of an earlier row" in done.stdout
+    [told] = [line for line in done.stdout.splitlines() if "this would be accepted" in line]
+    options = told.partition("precbench compare ")[2].split()
+    again = invoke("profile", *options)
+    assert "compare refuses" not in again.stdout and "compare would train" in again.stdout
+    profile = json.loads(invoke("profile", *options, "--json").stdout)
+    assert profile["refusal"] is None and profile["rows"] == 203
+    assert [column["name"] for column in profile["columns"]] == list(table.columns[:-1])
+
+
+def test_what_is_no_table_is_refused(work_folder):
+    (work_folder / "mine.svm").write_text("1 1:2\n-1 1:3\n")
+    refused(["profile", "mine.svm"], "mine.svm")
+    refused(["profile", "none.csv", "--label", "y"], "none.csv")
+
+
+# --- A dozen files of each format as people have them: read right, or refused with what to do ---
+
+
+N_ROWS = 60
+RNG = np.random.default_rng(0)
+ROWS = pd.DataFrame({"x": RNG.standard_normal(N_ROWS).round(3), "z": RNG.integers(0, 50, N_ROWS)})
+ROWS["y"] = np.resize([0, 1, 1], N_ROWS)
+CSV = ROWS.to_csv(index=False)
+
+
+def having(**columns):
+    """Return the rows with other columns; a function makes one of the values of x."""
+    made = {n: ROWS["x"].map(c).to_numpy() if callable(c) else c for n, c in columns.items()}
+    return ROWS.assign(**made)
+
+
+def text(**columns):
+    return having(**columns).to_csv(index=False)
+
+
+POINT = "numbers (decimal point)"
+# What the column x holds where the file can be read, else words of the refusal.
+TEXTS = {
+    "bom": ("\ufeff" + CSV, "numbers"), "crlf": (CSV.replace("\n", "\r\n"), "numbers"),
+    "cr": (CSV.replace("\n", "\r"), "numbers"), "utf-32": (CSV.encode("utf-32"), "numbers"),
+    "blanks": (" \n" + CSV.replace("\n", "\n\t\n", 9).replace(",", ";") + "  ", "numbers"),
+    "a comma in a name": (CSV.replace(",", ";").replace("z", "z, km").replace(".", ","),
+     "numbers (decimal comma)"),
+    "a short row among semicolons": (f"x;z;y\n1;2\n{CSV[6:]}".replace(",", ";"), "1 open"),
+    "utf-16": (CSV.encode("utf-16"), "numbers"), "no mark": (CSV.encode("utf-16-be"), "numbers"),
+    "packed without a suffix": (gzip.compress(CSV.encode()), "numbers"),
+    "commas at the ends": (CSV.replace("\n", ",\n"), "numbers"),
+    "a wide line": (CSV + "1,2,1,4\n", "61 4 3"), "a sum": (CSV + "9.7,308,\n", "61 open totals"),
+    "a workbook": (b"PK\3\4\x14\0", "xlsx suffix"), "Parquet": (b"PAR1\x15\0", "parquet, suffix"),
+    "names again": (CSV + CSV, "only: names, units totals 'x' 61 'z'"),
+    "units below the names": (CSV.replace("y", "y\nkm,s,"), "only: 'x' 1 'km' 'z' 's' 'y'"),
+    "two tables": (CSV + "\nsummary,count\nrows,120\n", "'x' 'summary'"),
+    **{f"thousands by {c!r}": (text(x=lambda v, c=c: f"{v * 1234.56:,.2f}".replace(",", c)), POINT)
+       for c in " '\u2009"},
+    **{form: (text(x=lambda v, form=form: form.format(abs(v))), POINT)
+       for form in ("CHF {:.2f}", "{:.2f} €", "({:.2f})", "{:.2f}-", "- {:.2f}", "{:.2f} EUR")},
+    "exponents": (text(x=lambda v: f"{v:.3E}".replace(".", ",")), "numbers (decimal comma)"),
+    "grades": (text(x=np.resize(["1-", "2", "2-", "3"], N_ROWS)), "'x' categorical"),
+    **{word: (text(x=[word, *ROWS["x"][1:]]), "'x' 1 empty") for word in ("-", "\\N")},
+    "a typeset minus": (text(x=lambda v: f"{v}".replace("-", "\u2212")), POINT),
+    "units": (text(x=lambda v: f"{v:.1f} kg"), "'x' drop"),
+    "percent signs": (text(x=lambda v: f"{v:.2%}" if v > 0 else "0"), "numbers (decimal point)"),
+    "some percent signs": (text(x=["5%", *ROWS["x"][1:]]), "'x' 1 '5%' none"),
+    "most percent signs": (text(x=["5", *map("{:.2%}".format, ROWS["x"][1:])]), "'x' 1 '5' (%)"),
+    "two currencies": (text(x=["€ 5", *map("$ {}".format, ROWS["x"][1:])]), "'x' 1 '€ 5' ($)"),
+    "hexadecimal": (text(x=[hex(i % 9) for i in range(N_ROWS)]), "'x' categorical"),
+    "two-digit years": (text(x=[f"{1 + i % 28:02}.05.24" for i in range(N_ROWS)]), "'x' date"),
+    "an error of Excel": (text(x=["#DIV/0!", *ROWS["x"][1:]]), "'x' 1 '#DIV/0!'"),
+    "infinity": (text(x=["inf", *ROWS["x"][1:]]), "'x' 1 'inf'"),
+    "a nul": (CSV.replace("0.", "0\0.", 1), "'x' 1" if PANDAS_IS_EXACT else "NUL"),
+    "shift-jis": (text(x=np.resize(["東京", "大阪"], N_ROWS)).encode("shift-jis"), "encoding"),
+    "a page": ("<html><table><tr><td>x</td></tr></table></html>\n", "rows"),
+    **{f"{mark} or nothing": (text(y=np.resize([mark, None], N_ROWS)), f"2 0 blank {mark},")
+       for mark in ("X", "no")},
+    "labels in words": (text(y=np.resize(["No", "Yes"], N_ROWS)), "positive No Yes"),
+}  # fmt: skip
+TABLES = {
+    "as it is": (ROWS, "numbers"),
+    "truth": (having(x=lambda v: v > 0), "numbers"),
+    "numbers as text": (having(x=str), "'x' numeric categorical"),
+    "percent as text": (having(x="{:.2%}".format), "'x' numeric categorical"),
+    "a word among numbers": (having(x=["n/a", *ROWS["x"][1:]]), "'x' 1"),
+    "a gap": (having(x=[None, *ROWS["x"][1:]]), "'x' 1 missing"),
+    "nothing": (having(x=None), "'x' drop"),
+    "no labels": (having(y=None), "1 label Excel"),
+    "dates": (having(x=pd.date_range("2024-01-01", periods=N_ROWS).repeat(2)[:N_ROWS]), "dates"),
+    "times of day": (having(x=[time(i % 24) for i in range(N_ROWS)]), "'x' categorical"),
+    "an identifier": (having(x=np.arange(N_ROWS)), "'x' --id"),
+    "a number as a name": (ROWS.rename(columns={"z": "3"}), "numbers"),
+    "a sum below": (pd.concat([ROWS, ROWS.iloc[:1].assign(y=None)]), "61 open"),
+}
+PARQUET = {
+    "lists": (having(x=[[i] for i in range(N_ROWS)]), "'x'"),
+    "records": (having(x=[{"a": i % 2} for i in range(N_ROWS)]), "'x' categorical"),
+    "durations": (having(x=pd.to_timedelta(np.arange(N_ROWS), unit="D")), "'x'"),
+    "large integers": (having(x=2**60 + np.arange(N_ROWS)), "'x' --id"),
+    "integers with gaps": (having(x=pd.array([None, *range(1, N_ROWS)], "Int64")), "'x' 1 missing"),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("suffix", "what"), [
+    *(("csv", what) for what in TEXTS), *(("xlsx", what) for what in TABLES),
+    *(("parquet", what) for what in TABLES | PARQUET if what != "a word among numbers"),
+])  # fmt: skip
+def test_tables_as_people_have_them(work_folder, suffix, what):
+    content, words = (TEXTS if suffix == "csv" else TABLES | PARQUET)[what]
+    if suffix == "csv":
+        (work_folder / "f.csv").write_bytes(
+            content.encode() if isinstance(content, str) else content
+        )
+    else:
+        write = content.to_excel if suffix == "xlsx" else content.to_parquet
+        write(f"f.{suffix}", index=False)
+    done = invoke("profile", f"f.{suffix}", "--label", "y", "--json")
+    said = done.stderr
+    if done.exit_code != 2:
+        table = json.loads(done.stdout)
+        said = table["refusal"] or next(c["holds"] for c in table["columns"] if c["name"] == "x")
+    if words.startswith(("numbers", "dates")):
+        assert said == words
+    else:
+        assert all(word in said for word in words.split()), said
+
+
+SHEET, RELATIONS = "xl/worksheets/sheet1.xml", "xl/_rels/workbook.xml.rels"
+
+
+def repacked(rows, pattern="", text="", *, moved=SHEET, without=""):
+    """Write a workbook whose relations are changed, with its sheet moved, or without a part."""
+    rows.to_excel("whole.xlsx", index=False)
+    with zipfile.ZipFile("whole.xlsx") as whole, zipfile.ZipFile("mine.xlsx", "w") as changed:
+        for name in whole.namelist():
+            part = whole.read(name).decode()
+            part = re.sub(pattern, text, part) if name == RELATIONS and pattern else part
+            part = part.replace(SHEET, moved) if name == "[Content_Types].xml" else part
+            if name != without:
+                changed.writestr(moved if name == SHEET else name, part)
+    return "mine.xlsx"
+
+
+@pytest.mark.parametrize(("target", "place"), [
+    ("worksheets/sheet1.xml", SHEET), (f"/{SHEET}", SHEET), ("./worksheets/sheet1.xml", SHEET),
+    ("/data/rows.xml", "data/rows.xml"), ("../data/rows.xml", "data/rows.xml"),
+])  # fmt: skip
+@pytest.mark.extras("openpyxl")
+def test_a_sheet_is_read_wherever_the_workbook_has_it(rows, target, place):
+    rows = rows[["visits", "y"]]
+    X, _ = read_own_file(repacked(rows, f"/{SHEET}", target, moved=place), label="y")
+    assert X.X[:, 0].tolist() == rows["visits"].tolist()
+
+
+@pytest.mark.parametrize(("pattern", "text", "without"), [
+    (f"/{SHEET}", "/xl/worksheets/none.xml", ""), (f"/{SHEET}", "nowhere/none.xml", ""),
+    (f'"/{SHEET}"', '"http://example.org/a.xml" TargetMode="External"', ""),
+    ('Id="rId1"', 'Id="rId77"', ""), ("", "", SHEET), ("", "", RELATIONS),
+])  # fmt: skip
+@pytest.mark.extras("openpyxl")
+def test_a_workbook_without_its_sheet_is_refused(rows, pattern, text, without):
+    unreadable(repacked(rows, pattern, text, without=without), "mine.xlsx sheet CSV", label="y")
+
+
+@pytest.mark.extras("openpyxl")
+def test_a_workbook_of_charts_alone_is_refused(work_folder):
+    from openpyxl import Workbook
+    from openpyxl.chart import BarChart
+
+    book = Workbook()
+    book.create_chartsheet("Sales").add_chart(BarChart())
+    del book["Sheet"]
+    book.save("charts.xlsx")
+    unreadable("charts.xlsx", "sheet rows CSV", label="y")
+
+
+LONG_IDS = {
+    "16 digits": [2**53 + 1 + 2 * i for i in range(N)],
+    "17 digits": [10**16 + i for i in range(N)],
+    "18 digits": [123456789012345678 + i for i in range(N)],
+    "negative": [-(10**17) - i for i in range(N)],
+    "few are long": [*range(N - 2), 2**53, 2**53 + 1],
+    "20 digits": [10**19 + i for i in range(N)],
+}
+WIDE_IDS = {
+    "25 digits": [10**24 + i for i in range(N)],
+    "both signs": [(-1) ** i * (10**19 + i) for i in range(N)],
+}
+LONG_IDS_OF_FILES = [
+    *((suffix, name) for suffix in (".csv", ".tsv", ".csv.gz") for name in LONG_IDS | WIDE_IDS),
+    *(pytest.param(".xlsx", name, marks=pytest.mark.extras("openpyxl")) for name in LONG_IDS),
+    *(pytest.param(".parquet", name, marks=pytest.mark.extras("pyarrow")) for name in LONG_IDS),
+]  # fmt: skip
+
+
+def _write_integers(table, name):
+    """Write a workbook whose last column has integers in full, which openpyxl would round."""
+    places = [None if id_ is None else f"number {i}" for i, id_ in enumerate(table["id"])]
+    table.assign(id=places).to_excel("places.xlsx", index=False)
+    with zipfile.ZipFile("places.xlsx") as source, zipfile.ZipFile(name, "w") as target:
+        for member in source.namelist():
+            text = source.read(member)
+            if member == SHEET:
+                text = re.sub(
+                    rb't="inlineStr"><is><t>number (\d+)</t></is>',
+                    lambda place: b't="n"><v>%d</v>' % table["id"][int(place[1])],
+                    text,
+                )
+            target.writestr(member, text)
+
+
+@pytest.mark.filterwarnings("ignore:.*filled in")
+@pytest.mark.parametrize(("suffix", "case"), LONG_IDS_OF_FILES)
+def test_long_ids_beside_a_gap_are_exact(rows, suffix, case):
+    """A gap turns a column of integers into floats, of which neighbours would be equal."""
+    ids = (LONG_IDS | WIDE_IDS)[case]
+    name = f"ids{suffix}"
+    table = rows[["visits", "y"]].assign(id=pd.Series(ids, dtype=object))
+    table.loc[3, "id"] = None
+    if suffix == ".parquet":
+        table["id"] = table["id"].astype("UInt64" if max(ids) >= 2**63 else "Int64")
+        table.to_parquet(name)
+    elif suffix == ".xlsx":
+        _write_integers(table, name)
+    else:
+        table.to_csv(name, index=False, sep="\t" if suffix == ".tsv" else ",")
+    with warns(UserWarning, f"{name} 'id' row 4 missing"):
+        read_own_file(name, label="y", id=["id"])
+    (described,) = (c for c in profile_table(name, {"label": "y"})["columns"] if c["name"] == "id")
+    assert (described["distinct"], described["missing"]) == (N - 1, 1)
+    as_categories, encoding = read_own_file(
+        name, label="y", categorical=["id"], missing="most-frequent", drop=["visits"]
+    )
+    known = [str(number) for i, number in enumerate(ids) if i != 3]
+    assert sorted(encoding.columns[0].categories) == sorted(known)
+    assert np.array_equal(read_new_rows(name, encoding), as_categories.X)
+    as_numbers_, encoding = read_own_file(
+        name, label="y", numeric=["id"], missing="median", drop=["visits"]
+    )
+    assert as_numbers_.X[5, 0] == float(ids[5])
+    assert np.array_equal(read_new_rows(name, encoding), as_numbers_.X)
+
+
+@pytest.mark.parametrize(("texts", "is_id"), [
+    (["7", "007", "07"], True), (["1.10", "1.1", "1.100"], True), (["1e5", "100000", "1E5"], True),
+    (["NO", "N0", "no"], True), (["7", "7", "07"], False), (["0.1", "0.1", "0.10"], False),
+])  # fmt: skip
+def test_ids_are_compared_as_they_are_written(rows, texts, is_id):
+    table = rows[["visits", "y"]].iloc[:3].assign(id=texts, y=[0, 1, 1])
+    name = written(table, "ids.csv")
+    if is_id:
+        read_own_file(name, label="y", id=["id"])
+    else:
+        unreadable(name, "'id' 2 3 groups", label="y", id=["id"])
+
+
+@pytest.mark.parametrize("gap", ["", "NA", "None", "nan"])
+def test_a_missing_id_is_named(rows, gap):
+    ids = [f"c{i}" for i in range(N)]
+    ids[6] = ids[8] = gap
+    name = written(rows[["visits", "y"]].assign(id=ids), "ids.csv")
+    with warns(UserWarning, "ids.csv 'id' row 7 missing 1 other row"):
+        read_own_file(name, label="y", id=["id"])
+    ids[3] = ids[4]
+    name = written(rows[["visits", "y"]].assign(id=ids), "ids.csv")
+    unreadable(name, f"'id' {N - 3} {N - 2} groups", label="y", id=["id"])
+
+
+CODES = {  # codes of training rows, codes of new rows, and the places of the same codes (-1: none)
+    "new floats": (["1", "2", "3"], ["1.0", "3.0", "2.0"], [0, 2, 1]),
+    "old floats": (["1.0", "2.0", "3.0"], ["3", "1", "2"], [2, 0, 1]),
+    "more zeros": (["1", "2"], ["2.000", "1.00"], [1, 0]),
+    "negative": (["-1", "1"], ["1.0", "-1.0"], [1, 0]),
+    "zero": (["0", "1"], ["0.0", "-0.0", "1.0"], [0, 0, 1]),
+    "ten and more": (["1", "10", "2"], ["10.0", "2.0", "1.0"], [1, 2, 0]),
+    "leading zeros": (["01", "1"], ["1.0", "01", "01.0", "001"], [1, 0, -1, -1]),
+    "only leading zeros": (["01", "02"], ["1", "1.0", "2"], [-1, -1, -1]),
+    "no whole numbers": (["1.5", "2"], ["1.5", "1.50", "2.0", "15"], [0, -1, 1, -1]),
+    "versions": (["1.0", "1.0.1", "1.1"], ["1", "1.0", "1.0.1", "1.1", "11"], [0, 0, 1, 2, -1]),
+    "words": (["a", "a.0", "b"], ["a", "a.0", "b.0"], [0, 1, -1]),
+    "a decimal comma": (["1", "2"], ["1,0", "2,0"], [0, 1]),
+    "thousands": (["1", "2"], ["1,000", "2,00"], [-1, -1]),
+    "long": (["9007199254740993", "5"], ["9007199254740993.0", "9007199254740992.0"], [1, -1]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*(unseen|seen in training)")
+@pytest.mark.parametrize("case", CODES)
+def test_one_code_may_be_written_as_whole_number_and_as_float(rows, case):
+    old, new, places = CODES[case]
+    table = pd.DataFrame({"code": np.resize(old, 12), "y": np.arange(12) // 3 % 2})
+    Path("old.csv").write_text(table.to_csv(index=False))
+    Path("new.csv").write_text(pd.DataFrame({"code": new}).to_csv(index=False))
+    _, encoding = read_own_file("old.csv", label="y", categorical=["code"])
+    assert [*encoding.columns[0].categories] == sorted(old)
+    X = read_new_rows("new.csv", encoding)
+    expected = [np.arange(len(old)) == place for place in places]
+    assert X.tolist() == np.array(expected, dtype=float).tolist()
+
+
+@pytest.mark.parametrize(("codes", "categories"), [
+    (["1", "1.0", "2", "2.0"], ("1", "2")), (["1", "1.0", "1.00", "x"], ("1", "x")),
+    (["1.0", "1.00", "01", "x"], ("01", "1", "x")), (["0", "-0.0", "1.0"], ("0", "1.0")),
+])  # fmt: skip
+def test_codes_of_training_rows_are_merged(rows, codes, categories):
+    table = pd.DataFrame({"code": np.resize(codes, 12), "y": np.arange(12) // 5 % 2})
+    dataset, encoding = read_own_file(written(table, "codes.csv"), label="y", categorical=["code"])
+    assert encoding.columns[0].categories == categories
+    assert (dataset.X.sum(axis=1) == 1).all()
+
+
+@pytest.mark.extras("pyarrow", "openpyxl")
+@pytest.mark.filterwarnings("ignore:.*filled in")
+def test_codes_are_the_same_in_any_type_and_format(rows):
+    numbers = np.resize([3, 1, -2, 10], 24)
+    y = np.arange(24) // 4 % 2
+    tables = {
+        "integers": numbers, "floats": numbers.astype(float), "texts": numbers.astype(str),
+        "texts of floats": numbers.astype(float).astype(str),
+    }  # fmt: skip
+    files = []
+    for kind, codes in tables.items():
+        table = pd.DataFrame({"code": codes, "y": y})
+        for suffix, write in {
+            "csv": table.to_csv, "parquet": table.to_parquet, "xlsx": table.to_excel
+        }.items():  # fmt: skip
+            files.append(f"{kind}.{suffix}")
+            write(files[-1], index=False)
+    for file in files:
+        dataset, encoding = read_own_file(file, label="y", categorical=["code"])
+        for new in files:
+            assert np.array_equal(read_new_rows(new, encoding), dataset.X), (file, new)
+
+
+MONTHS = [(year, month) for year in (2020, 2023, 2024) for month in range(1, 13)]
+DOTTED = {  # how a date is written, and the format that a command proposes
+    "month.year": ([f"{m:02}.{y}" for y, m in MONTHS], "%m.%Y"),
+    "month.year without zeros": ([f"{m}.{y}" for y, m in MONTHS], "%m.%Y"),
+    "the last months": ([f"{m}.{y}" for y, m in MONTHS if m > 9], "%m.%Y"),
+    "week.year": ([f"{w:02}.2023" for w in range(1, 53)], None),
+    "year.month": ([f"{y}.{m:02}" for y, m in MONTHS], "%Y.%m"),
+    "year.month without zeros": ([f"{y}.{m}" for y, m in MONTHS], "%Y.%m"),
+    "year.week": ([f"2023.{w:02}" for w in range(1, 53)], None),
+    "day.month": ([f"{d:02}.{m:02}" for m in (1, 6, 10) for d in (1, 2, 20, 30)], "%d.%m"),
+    "month.day": ([f"{m:02}.{d:02}" for m in (1, 6, 10) for d in (1, 2, 20, 30)], "%m.%d"),
+    "day.month or month.day": (["02.01", "01.10", "10.02", "03.12"], None),
+    "a leap day": (["02.01", "29.02", "10.02", "03.12"], None),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*filled in")
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("case", DOTTED)
+def test_dates_of_two_parts_are_no_decimals(rows, case, gaps):
+    texts, form = DOTTED[case]
+    when = np.resize(texts, N).astype(object)
+    name = written(rows[["visits", "y"]].assign(when=when), "dotted.csv")
+    with raises(InputError, f"'when' row 1 {texts[0]!r} date") as caught:
+        read_own_file(name, label="y", time="when")
+    expected = [] if form is None else [("date_format", form)]
+    assert caught.value.remedies == expected
+    if form is not None:
+        dataset, _ = read_own_file(name, label="y", time="when", date_format=form)
+        dates = pd.to_datetime(pd.Series(when), format=form)
+        assert np.array_equal(dataset.time, dates.astype("datetime64[us]").astype(np.int64))
+    if gaps:
+        when[5] = None
+    name = written(rows[["visits", "y"]].assign(when=when), "dotted.csv")
+    with raises(InputError, f"{texts[0]!r} 'when' row 1 date numeric"):
+        read_own_file(name, label="y", missing="median")
+    options = {"label": "y", "missing": "median"}
+    if form is not None:
+        dataset, encoding = read_own_file(name, **options, date_format=form)
+        dates = pd.to_datetime(pd.Series(when), format=form)
+        days = (dates - dates.min()).dt.days
+        known = dates.notna().to_numpy()
+        assert np.array_equal(dataset.X[known, 1], days[known])
+        assert np.array_equal(read_new_rows(name, encoding), dataset.X)
+    for answer in ({"numeric": ["when"]}, {"categorical": ["when"]}, {"drop": ["when"]}):
+        read_own_file(name, **options, **answer)
+
+
+DECIMALS = {
+    "prices": ["1.25", "10.50", "3.99", "12.10"], "cents": ["1.05", "2.10", "3.12", "0.07"],
+    "quarters": ["2023.00", "2023.25", "2023.50", "2023.75"], "halves": ["2023.5", "2024.5"],
+    "years": ["2021", "2022.0", "2023"], "four digits": ["1.2023", "2.5", "3.1999"],
+    "small": ["0.01", "0.12", "0.05"], "negative": ["-1.05", "-2.10"],
+    "large": ["123.01", "31.12", "1.05"], "heights": ["1.60", "1.72", "1.85"],
+    "hours": ["01.30", "02.45", "11.15"], "thousands": ["1.234,50", "2.345,75"],
+    "one value": ["01.2023"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", DECIMALS)
+def test_decimals_are_no_dates(rows, case):
+    texts = np.resize(DECIMALS[case], N)
+    name = written(rows[["visits", "y"]].assign(when=texts), "decimals.csv")
+    dataset, _ = read_own_file(name, label="y")
+    assert dataset.feature_names == ("visits", "when")
+    if case != "thousands":
+        read_own_file(name, label="y", time="when")
+
+
+@pytest.mark.extras("pyarrow", "openpyxl")
+@pytest.mark.parametrize("case", ["month.year", "week.year", "year.month"])
+def test_dates_of_two_parts_in_files_with_types(rows, case):
+    texts, form = DOTTED[case]
+    for kind, values in {"text": texts, "number": [float(text) for text in texts]}.items():
+        table = rows[["visits", "y"]].assign(when=np.resize(np.array(values, dtype=object), N))
+        table["when"] = table["when"].astype(float if kind == "number" else str)
+        table.to_parquet("dotted.parquet", index=False)
+        table.to_excel("dotted.xlsx", index=False)
+        for source in (table, "dotted.parquet", "dotted.xlsx"):
+            unreadable(source, "'when' row 1 date", label="y", time="when")
+            unreadable(source, "'when' row 1 date numeric", label="y")
+            if kind == "text" and form is not None:
+                read_own_file(source, label="y", time="when", date_format=form)
+                read_own_file(source, label="y", date_format=form)
+
+
+NUMBERS_AS_TEXT = [
+    "-100000000000000009", "123456789012345678", "0.1234567890123456789", " 12 ", "1e5", "1.", ".5",
+    "1E-400", "1e400", "-inf", "1_0", "0x10", "٣", "0\0.5", "+7", "1 2", "", "nan", "--1", "1e",
+]  # fmt: skip
+
+
+def test_text_is_the_nearest_number_with_any_pandas(monkeypatch):
+    """Before 3.1, pandas takes the first three for neighbours, and 1e400 for a gap."""
+    values = pd.Series(NUMBERS_AS_TEXT, dtype=object)
+    monkeypatch.setattr(detectors, "PANDAS_IS_EXACT", False)
+    numbers = detectors.as_numbers(values)
+    nearest = [-100000000000000009.0, 123456789012345678.0, 0.1234567890123456789]
+    assert numbers[:3].tolist() == nearest
+    if PANDAS_IS_EXACT:
+        monkeypatch.setattr(detectors, "PANDAS_IS_EXACT", True)
+        assert np.array_equal(numbers, detectors.as_numbers(values), equal_nan=True)
