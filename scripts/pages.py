@@ -215,7 +215,8 @@ def layered() -> list[list[str]]:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     layers = contracts["contracts"][0]["layers"]
     return [
-        [name.strip().removeprefix("precbench.") for name in layer.split("|")] for layer in layers
+        [name.strip().removeprefix("precbench.") for name in re.split("[|:]", layer)]
+        for layer in layers
     ]
 
 

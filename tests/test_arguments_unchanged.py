@@ -26,9 +26,10 @@ from scipy import sparse
 
 import precbench
 from precbench import solvers
+from precbench.core.kinds import Scaling
 from precbench.data import Dataset, stream_dataset
 from precbench.data.dataset import Imputed
-from precbench.data.preprocess import Scaler, Scaling
+from precbench.data.preprocess import Scaler
 from precbench.data.splits import (
     Kind,
     split_rows,
@@ -653,6 +654,7 @@ WITHOUT_ARRAYS = {
     "open_stream",
     "precision_at_k_scorer",
     "read_svmlight",
+    "run",
     "solver_version",
     "visiting_order",
 }

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from precbench.cli.run import split_numbers
+from precbench.cli.runs import split_numbers
 from precbench.core.errors import InputError
 from precbench.core.seeds import trial_seed
 from precbench.experiment import Experiment, FileData, list_configs, load_config

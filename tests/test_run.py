@@ -22,7 +22,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
-from precbench.cli.run import RunOptions
+from precbench.cli.runs import RunOptions
 from precbench.cli.status import _DONE
 from precbench.core import processes
 from precbench.core.errors import PrecbenchError

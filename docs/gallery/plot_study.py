@@ -2,8 +2,9 @@
 Reproduce and draw a study of a paper
 =====================================
 
-A study is a figure or table of a paper that needs no training. ``precbench run NAME`` computes it,
-and writes its numbers as ``values.csv`` beside a figure and a report. This one is Figure 1 of Rudin
+A study is a figure or table of a paper that needs no training. `precbench.run`, or the command
+``precbench run NAME``, computes it, and writes its numbers as ``values.csv`` beside a figure and a
+report. This one is Figure 1 of Rudin
 (2009): what each pair of a positive and a negative adds to the objective of the P-Norm Push, in a
 list of 12 positives and 8 negatives.
 
@@ -14,18 +15,14 @@ other studies and experiments, and ``precbench check`` compares what they comput
 papers print.
 """
 
-import subprocess
-import sys
 import tempfile
-from pathlib import Path
 
 import matplotlib.pyplot as plt
-import pandas as pd
+
+import precbench
 
 with tempfile.TemporaryDirectory() as folder:
-    command = ["run", "rudin2009/fig-1-and-4", "--out", folder]
-    subprocess.run([sys.executable, "-m", "precbench", *command], check=True, capture_output=True)
-    values = pd.read_csv(Path(folder) / "rudin2009-fig-1-and-4" / "values.csv")
+    values = precbench.run("rudin2009/fig-1-and-4", out=folder).frame
 
 of_negatives = values[(values["positive"] == "all") & values["objective"].str.startswith("p=")]
 

@@ -22,8 +22,6 @@ import numpy as np
 import pandas as pd
 import yaml
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import track
 from scipy.sparse import issparse
 from sklearn.utils import check_array, check_consistent_length
 
@@ -57,11 +55,11 @@ from precbench.ranking.statistics import auc_interval
 from precbench.ranking.topk import HeldOut, TopK, several_k
 from precbench.report.html.templates import render
 from precbench.report.table import Table
-from precbench.results.measure import final_scores, write_results
+from precbench.results.measure import final_scores
 from precbench.results.read import Run, read_run
 from precbench.results.store import Store
 from precbench.results.summary import final_values
-from precbench.runner import run_plan, to_do
+from precbench.runner.session import Bar, Observer, Options, run_config
 from precbench.solvers import SOLVERS
 from precbench.solvers.rows import canonical, with_short_indices
 from precbench.tables.encoding import Categorical, Encoding, Missing
@@ -399,17 +397,19 @@ def compare(
         list_rows=list_rows,
     )
     contest = replace(contest, encoding=encoding)
-    n_workers = cores() if n_jobs in (None, -1) else int(n_jobs)
+    n_workers = joblib.cpu_count() if n_jobs in (None, -1) else int(n_jobs)
     with tempfile.TemporaryDirectory() as temporary:
-        store, plan = Store(folder or Path(temporary) / "results"), contest.plan
-        with store.lock():
-            trials = to_do(plan, store)
-            finished = run_plan(plan, store, trials, n_workers=n_workers)
-            bar: dict[str, Any] = {"disable": not verbose, "console": Console(stderr=True)}
-            for _ in track(finished, "comparing", len(trials), **bar):
-                store.require_lock()
-            write_results(plan, store)
-        run = read_run(store.folder)
+        results = run_config(
+            contest.experiment,
+            Options(
+                jobs=n_workers,
+                own_folder=Path(folder or Path(temporary) / "results"),
+                tables=False,
+            ),
+            datasets=contest.plan.datasets,
+            observer=Bar() if verbose else Observer(),
+        )
+        run = read_run(results.folder)
         choice = choose_method(run, prefer=prefer)
         choice, recipe = with_forecast_and_recipe(  # adds the hits by length, and how to fit
             contest, run, choice, several_k(k), list_rows=list_rows, worth=worth, amounts=amounts
@@ -690,7 +690,3 @@ def _fit_arguments(
             for name, value in entry.fourier.model_dump().items()
         }
     return {"solver": entry.solver, "scaling": experiment.scaling or "none", **params}, tuned
-
-
-def cores() -> int:  # that this process may use; at least 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

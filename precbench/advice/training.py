@@ -8,7 +8,7 @@ from scipy.sparse import issparse
 from precbench.advice.length import Worth, measure_length
 from precbench.advice.quality import RECOMMENDED, held_out_quality, held_out_splits
 from precbench.core.errors import InputError
-from precbench.data.preprocess import Scaling
+from precbench.core.kinds import Scaling
 from precbench.model.model import Model, make_solver
 from precbench.ranking.topk import TopK, resolve_k, several_k
 from precbench.tables.own_file import read_amounts, read_own_file

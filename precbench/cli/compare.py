@@ -13,7 +13,6 @@ from precbench.cli import completion
 from precbench.cli.options import Json, NoRowHashes, takes
 from precbench.cli.own import OwnRows, check_target, write_open
 from precbench.cli.profile_table import columns_table
-from precbench.cli.run import RunOptions, has_failed, prepared
 from precbench.cli.screen import screen
 from precbench.cli.screen_tables import print_table, show_length
 from precbench.core.errors import InputError
@@ -88,8 +87,12 @@ def compare(options: CompareOptions) -> int:
       precbench compare visits.parquet --label ill --groups patient \\
           --k "1 %" --missing median
     """
-    from precbench.advice.contest import cores, prepare, report_length, with_forecast_and_recipe
+    import joblib
+
+    from precbench.advice.contest import prepare, report_length, with_forecast_and_recipe
     from precbench.advice.importance import importance_table
+    from precbench.cli.watching import Progress
+    from precbench.runner.session import Options, run_config
     from precbench.tables.own_file import read_amounts
     from precbench.tables.profile import profile_columns
 
@@ -124,15 +127,20 @@ def compare(options: CompareOptions) -> int:
         tables = [columns_table(columns, f"The columns of {options.file.name}")]
     del own  # frees the memory of the table: the contest has the rows
     console.print(f"{one_line(options.file.name)}: {_size_in_words(contest)}")
-    # Silent (as_json), without figures: `report_length` draws the figures once the length is known.
-    run = RunOptions(jobs=options.jobs or cores(), out=options.out, as_json=True, no_plots=True)
-    # The function that `prepared` returns is called at once, and trains the missing trials.
-    summary = prepared(contest.experiment, run, str(options.config or ""), contest.plan.datasets)()
-    results = read_run(summary["folder"])
-    chosen = choose_method(results, prefer=options.prefer)
+    # Without figures: `report_length` draws them once the length is known.
+    of_session = Options(jobs=options.jobs or joblib.cpu_count(), out=options.out, figures=False)
+    results = run_config(
+        contest.experiment,
+        of_session,
+        name=str(options.config or ""),
+        datasets=contest.plan.datasets,
+        observer=Progress(),
+    )
+    run = read_run(results.folder)
+    chosen = choose_method(run, prefer=options.prefer)
     # The choice with a forecast for new lists, and a recipe to fit the recommended method.
     choice, recipe = with_forecast_and_recipe(
-        contest, results, chosen, ks, list_rows=options.list_rows, worth=worth, amounts=amounts
+        contest, run, chosen, ks, list_rows=options.list_rows, worth=worth, amounts=amounts
     )
     assert choice.length is not None and choice.expected is not None  # the forecast
     # Print the choice; write the report, the model and the list of --open.
@@ -143,7 +151,7 @@ def compare(options: CompareOptions) -> int:
     print_table(choice_table(choice, contest.experiment.title), console)
     if options.save and recipe.importance:
         tables.insert(0, importance_table(recipe.importance, f"What {choice.recommended} ranks by"))
-    report_length(choice.length, summary["folder"], tables, command)  # writes the report
+    report_length(choice.length, results.folder, tables, command)  # writes the report
     show_length(choice.length, quiet=options.as_json)  # prints the profit by length
     if options.save or unlabelled is not None:
         model = recipe.fit()
@@ -153,13 +161,13 @@ def compare(options: CompareOptions) -> int:
         console.print(f"{choice.recommended}, fitted to all rows: {options.save}")
     if unlabelled is not None:
         console.print(write_open(model, unlabelled, options))
-    console.print(f"report: {Path(summary['folder']) / PAGE}, with tables and records beside it")
+    console.print(f"report: {results.folder / PAGE}, with tables and records beside it")
     if options.config:
         console.print(f"to repeat the comparison: precbench run {options.config}")
     if options.as_json:
-        files = {"folder": summary["folder"], "model": options.save and str(options.save)}
+        files = {"folder": str(results.folder), "model": options.save and str(options.save)}
         print(json.dumps({**files, **choice.to_dict()}, indent=1))
-    return int(has_failed(summary))
+    return int(results.has_failed)
 
 
 def _size_in_words(contest: "Contest") -> str:

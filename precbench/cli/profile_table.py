@@ -84,7 +84,9 @@ def columns_table(columns: Sequence[dict[str, Any]], title: str) -> Table:
 
 def _outlook(options: ProfileOptions, own: "OwnTable") -> str:
     # Return a sentence about what compare would train on this table, and for how long.
-    from precbench.advice.contest import cores, prepare
+    import joblib
+
+    from precbench.advice.contest import prepare
     from precbench.results.store import Store
     from precbench.runner.cost import expected_seconds
 
@@ -97,5 +99,5 @@ def _outlook(options: ProfileOptions, own: "OwnTable") -> str:
     n_methods, n_splits = len(contest.experiment.solvers), contest.experiment.protocol.n_splits
     return (
         f"compare would train {count(n_methods, 'method')} on {count(n_splits, 'split')} with "
-        f"{contest.dataset.X.shape[1]:,} features, about {duration(seconds / cores())}"
+        f"{contest.dataset.X.shape[1]:,} features, about {duration(seconds / joblib.cpu_count())}"
     )

@@ -11,7 +11,7 @@ import typer
 
 from precbench.advice.contest import shared_parameters
 from precbench.cli.options import refuse_unknown, takes
-from precbench.cli.run import RunOptions, has_failed, run_all
+from precbench.cli.runs import RunOptions, has_failed, run_all
 from precbench.cli.screen import screen
 from precbench.cli.screen_tables import print_table
 from precbench.core.errors import InputError

@@ -14,7 +14,7 @@ from precbench.claims.kinds import Claim
 from precbench.claims.ledger import changes, read_ledger, reference_path
 from precbench.cli.check import report_regressions
 from precbench.cli.options import Json, Mirror
-from precbench.cli.run import RunOptions, has_failed, prepared
+from precbench.cli.runs import RunOptions, has_failed, run_one
 from precbench.cli.screen import screen
 from precbench.cli.screen_tables import print_table
 from precbench.core.errors import DataUnavailableError, InputError, did_you_mean
@@ -107,7 +107,7 @@ def reproduce(
     )
     if dry_run:
         return 0
-    summaries = [prepared(run.config, run.options, name=run.name)() for run in runs]  # () trains
+    summaries = [run_one(run.config, run.options, run.name) for run in runs]
     # Judge the claims by the results, and print the verdicts.
     claims = [claim for run in runs for claim in run.claims]
     folders = dict.fromkeys(summary["folder"] for summary in summaries)
@@ -170,7 +170,8 @@ def _planned(
         jobs=1 if timing else options.jobs,
     )
     # With `dry_run` nothing is trained; the time of the missing trials is estimated.
-    outlook = prepared(config, replace(selected, dry_run=True, quiet=True), name, loaded)()
+    planned = replace(selected, dry_run=True, quiet=True)
+    outlook = run_one(config, planned, name, datasets=loaded)
     decided = [c for c in claims if not c.data or {*c.data} & {*available}]  # some need no data
     seconds, n_trials = outlook["expected_seconds"], outlook["trials"] - outlook["cached"]
     return [_Run(name, config, decided, selected, seconds=seconds, n_trials=n_trials)]

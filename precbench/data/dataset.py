@@ -1,12 +1,13 @@
 """A loaded data set."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from precbench.core.errors import InputError
+from precbench.core.kinds import Dtype
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 Matrix: TypeAlias = "NDArray[np.floating] | csr_matrix"
 
 # Type of the values in X
-Dtype = Literal["float64", "float32"]
 
 
 def to_dtype(X: Matrix, dtype: Dtype, name: str) -> Matrix:

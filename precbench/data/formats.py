@@ -10,15 +10,11 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import IO, Any, cast
 
 from precbench.core.errors import InputError
 
 Source = str | os.PathLike[str] | IO[bytes]
-# Formats of files that are read whole
-Format = Literal["svmlight", "csv", "tsv", "parquet", "xlsx", "npz"]
-# Formats of files that are read block by block, in any order
-StreamFormat = Literal["svmlight", "npy"]
 
 SUFFIXES = {
     ".svm": "svmlight",

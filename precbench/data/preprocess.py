@@ -1,17 +1,16 @@
 """Scale features and rows in place, with sums in float64 for either dtype."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Literal, Self, get_args
+from typing import Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from precbench.core.errors import InputError
+from precbench.core.kinds import Scaling
 from precbench.data.dataset import Matrix
 
 ROWS_AT_ONCE = 4096  # of a temporary copy in float64
-
-Scaling = Literal["standardise", "unit", "unit-norm", "standardise-unit-norm", "none"]
 
 _KINDS = get_args(Scaling)
 # How features are scaled before rows are, for the kinds that scale rows

@@ -14,8 +14,9 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.data.dataset import Dataset, Dtype, Matrix, parts
-from precbench.data.preprocess import Scaler, Scaling
+from precbench.core.kinds import Dtype, Scaling
+from precbench.data.dataset import Dataset, Matrix, parts
+from precbench.data.preprocess import Scaler
 
 BLOCK_BYTES = 2**20  # 1 MiB
 BUFFER_BYTES = 2**26  # 64 MiB

@@ -15,7 +15,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from precbench.core.errors import InputError
 from precbench.core.kernels.svmlight import Status, parse_block
-from precbench.data.dataset import Dtype, Matrix, to_dtype
+from precbench.core.kinds import Dtype
+from precbench.data.dataset import Matrix, to_dtype
 from precbench.data.formats import Source, name_of, opened
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from precbench.core.errors import InputError, did_you_mean, nearest_or_all
+from precbench.core.kinds import Dtype, Scaling
 from precbench.core.locations import config_names, shipped
 from precbench.core.seeds import trial_seed
 from precbench.core.studies import STUDIES, Measures
@@ -42,14 +43,12 @@ from precbench.experiment.sections import (
     Checkpoints,
     Data,
     DataEntry,
-    Dtype,
     FittedOn,
     MetricEntry,
     NamedData,
     Part,
     Plot,
     Protocol,
-    Scaling,
     Smoke,
     SolverEntry,
     StreamedCard,

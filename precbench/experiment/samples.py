@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.core.errors import InputError
+from precbench.core.kinds import Dtype
 from precbench.data import Dataset, StreamedDataset, load_dataset, stream_dataset
 from precbench.data.dataset import parts
 from precbench.data.preprocess import Scaler
@@ -22,7 +23,7 @@ from precbench.experiment.division import (
     divide_stream,
     keep_share,
 )
-from precbench.experiment.sections import Data, Dtype, FileData, StreamedCard, StreamedFile
+from precbench.experiment.sections import Data, FileData, StreamedCard, StreamedFile
 from precbench.experiment.trial import Trial
 from precbench.solvers.base import LinearRanker, Ranker, Trace
 from precbench.solvers.passes import Fit, fit_pieces_together, fit_together

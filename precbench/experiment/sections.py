@@ -26,6 +26,7 @@ from pydantic import (
 )
 
 from precbench.core.errors import did_you_mean
+from precbench.core.kinds import Scaling, SplitKind
 from precbench.core.yaml.document import Keys
 from precbench.core.yaml.models import (
     Items,
@@ -42,12 +43,7 @@ from precbench.core.yaml.models import (
 from precbench.ranking.metrics import METRICS, Metric
 from precbench.ranking.topk import check_k
 
-# As in `precbench.data.preprocess`, which takes long to import
-Scaling = Literal["none", "standardise", "unit", "unit-norm", "standardise-unit-norm"]
 FittedOn = Literal["train", "all"]
-# As in `precbench.data.dataset`
-Dtype = Literal["float64", "float32"]
-SplitKind = Literal["random", "kfold", "time", "provided", "none"]
 Plot = Literal[
     "accuracy-time",
     "accuracy-rows",

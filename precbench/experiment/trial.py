@@ -7,19 +7,17 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from precbench.core.kinds import Dtype, Scaling, SplitKind
 from precbench.core.seeds import generator
 from precbench.core.source_code import code_of
 from precbench.experiment.sections import (
     Checkpoints,
     Data,
-    Dtype,
     FittedOn,
     Fourier,
     Limit,
     NamedData,
     Part,
-    Scaling,
-    SplitKind,
     is_tuned,
 )
 from precbench.ranking.metrics import METRICS, Metric

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from precbench.core.errors import InputError
 from precbench.core.files import replacing
+from precbench.core.kinds import Scaling
 from precbench.core.npz import pack, unpack
 from precbench.core.strict_json import Fields, Number, checked
-from precbench.data.preprocess import Scaler, Scaling
+from precbench.data.preprocess import Scaler
 from precbench.model.calibration import Calibration
 from precbench.model.drift import Profile
 from precbench.model.training_rows import TrainingRows

@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
 from precbench.core.errors import InputError, did_you_mean, nearest_or_all
+from precbench.core.kinds import Scaling
 from precbench.data.dataset import Imputed
-from precbench.data.preprocess import ROWS_AT_ONCE, Scaler, Scaling
+from precbench.data.preprocess import ROWS_AT_ONCE, Scaler
 from precbench.model import archive
 from precbench.model.calibration import Calibration
 from precbench.model.drift import Drift, Profile

@@ -15,9 +15,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from precbench.core.errors import InputError
+from precbench.core.kinds import Format
 from precbench.core.text import count
 from precbench.data.dataset import Imputed, fill_value
-from precbench.data.formats import Format
 from precbench.tables.detectors import (
     CURRENCY,
     EXAMPLE,

@@ -17,10 +17,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from precbench.core.errors import InputError
+from precbench.core.kinds import Dtype, Format
 from precbench.core.npz import unpack
 from precbench.core.text import count
-from precbench.data.dataset import Dataset, Dtype, Imputed, Matrix, to_dtype
-from precbench.data.formats import Format
+from precbench.data.dataset import Dataset, Imputed, Matrix, to_dtype
 from precbench.data.svmlight import LARGEST_INDEX, MOST_ENTRIES, dense_if_full, read_svmlight
 from precbench.tables.detectors import LARGEST_QUANTITY, content_of
 from precbench.tables.encoding import Categorical, Encoding, Gaps, Missing

@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 from precbench.core.errors import InputError
+from precbench.core.kinds import Format
 from precbench.core.text import count
-from precbench.data.formats import SUFFIXES, Format, find_format
+from precbench.data.formats import SUFFIXES, find_format
 from precbench.tables.csv import SEPARATORS, dialect, read_csv, scan
 from precbench.tables.detectors import (
     GROUPED,

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.core.errors import InputError
-from precbench.data.dataset import Dtype, Matrix, to_dtype
-from precbench.data.formats import SUFFIXES, StreamFormat, find_format, opener
+from precbench.core.kinds import Dtype, StreamFormat
+from precbench.data.dataset import Matrix, to_dtype
+from precbench.data.formats import SUFFIXES, find_format, opener
 from precbench.data.row_stream import (
     BLOCK_BYTES,
     BUFFER_BYTES,

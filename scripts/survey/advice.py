@@ -29,19 +29,18 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from precbench.advice.choice import choose_method
-from precbench.advice.contest import cores, prepare, with_forecast_and_recipe
+from precbench.advice.contest import prepare, with_forecast_and_recipe
 from precbench.core.errors import DataUnavailableError, InputError
 from precbench.core.locations import shipped
 from precbench.model.model import Model
-from precbench.results.measure import write_results
 from precbench.results.read import read_run
-from precbench.results.store import Store
-from precbench.runner import run_plan, to_do
+from precbench.runner.session import Options, run_config
 from precbench.survey.tasks import read_task
 from precbench.tables.own_file import read_new_blocks
 from scripts.survey.tables import laid_out
@@ -79,12 +78,12 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
     start = time.perf_counter()
     top = f"{100 * k / n_rows:.6g} %"
     contest = prepare({"file": file, **_READING}, top, folder=folder, seed=seed, **options)
-    store, plan = Store(folder / contest.experiment.name), contest.plan
-    with store.lock():
-        for _ in run_plan(plan, store, to_do(plan, store), n_workers=cores()):
-            store.require_lock()
-        write_results(plan, store)
-    run = read_run(store.folder)
+    results = run_config(
+        contest.experiment,
+        Options(jobs=joblib.cpu_count(), out=folder, tables=False),
+        datasets=contest.plan.datasets,
+    )
+    run = read_run(results.folder)
     choice = choose_method(run)
     warnings.simplefilter("ignore")  # of training: compare has shown them
     choice, recipe = with_forecast_and_recipe(contest, run, choice, [k], list_rows=n_rows)

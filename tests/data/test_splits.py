@@ -12,8 +12,9 @@ from sklearn.model_selection import StratifiedGroupKFold, TimeSeriesSplit
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler, normalize
 
 from precbench.core.errors import InputError
+from precbench.core.kinds import Scaling
 from precbench.data import Dataset
-from precbench.data.preprocess import Scaler, Scaling
+from precbench.data.preprocess import Scaler
 from precbench.data.splits import split_rows, stratified_group_folds, validation_split
 from tests.sentences import raises
 

@@ -13,8 +13,9 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import csr_matrix, issparse, vstack
 
 from precbench.core.errors import InputError
+from precbench.core.kinds import Scaling
 from precbench.data import Dataset, stream_dataset
-from precbench.data.preprocess import Scaler, Scaling
+from precbench.data.preprocess import Scaler
 from precbench.experiment.division import in_share
 from precbench.solvers import OnePMB, SGDAtK
 from precbench.tables.streamed_files import open_stream

@@ -19,12 +19,13 @@ import numpy as np
 from precbench.core.errors import DataUnavailableError, InputError
 from precbench.core.files import temporary
 from precbench.core.keys import key_of
+from precbench.core.kinds import Dtype
 from precbench.core.locations import cache_folder
 from precbench.data.cards import generated, parsers
 from precbench.data.cards.card import Card
 from precbench.data.cards.catalogue import find_card
 from precbench.data.cards.fetch import fetch
-from precbench.data.dataset import Arrays, Dataset, Dtype, parts, to_dtype
+from precbench.data.dataset import Arrays, Dataset, parts, to_dtype
 
 
 def load_dataset(

@@ -27,10 +27,11 @@ from pydantic import Field, PositiveFloat
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from precbench.core.kinds import Scaling
 from precbench.core.seeds import trial_seed
 from precbench.core.studies import Count, DatasetNames, Seed, table_of
 from precbench.data import DATASETS, load_dataset
-from precbench.data.preprocess import Scaler, Scaling
+from precbench.data.preprocess import Scaler
 from precbench.data.splits import split_rows
 from precbench.ranking.losses import SURROGATES
 from precbench.ranking.metrics import f1, partial_auc, precision_at_k

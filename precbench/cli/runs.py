@@ -1,0 +1,311 @@
+"""Options of the commands that run configs, and what these commands do and print."""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from precbench.cli import completion
+from precbench.cli.options import JSON, MIRROR, refuse_unknown
+from precbench.cli.screen import screen
+from precbench.core import processes
+from precbench.core.errors import InputError
+from precbench.core.text import count
+from precbench.experiment import Experiment, Study, load_config
+from precbench.experiment.sections import MOST_SPLITS
+from precbench.experiment.shard import Shard
+from precbench.results.records import RETRIED
+
+if TYPE_CHECKING:
+    from precbench.data import Dataset
+    from precbench.runner.cluster import Cluster
+    from precbench.runner.session import Options
+
+_CHANGED_CODE = "changed-code"
+_RERUN = {  # the statuses that each word of --rerun stands for
+    **{name: (name,) for name in (*RETRIED, "diverged", "skipped")},
+    "failed": RETRIED,
+    _CHANGED_CODE: (_CHANGED_CODE,),
+}
+# Options under these titles of the help
+_choice_option = partial(typer.Option, rich_help_panel="What to run")
+_workers_option = partial(typer.Option, rich_help_panel="How to run")
+_files_option = partial(typer.Option, rich_help_panel="Data and results")
+_screen_option = partial(typer.Option, rich_help_panel="What to show")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """Which trials of a config run, and how; None means all."""
+
+    solvers: Annotated[
+        list[str] | None,
+        _choice_option(
+            "--solver",
+            help="Label of a solver to run, or a pattern such as sgd-*; repeatable [default: all].",
+            autocompletion=completion.solvers,
+        ),
+    ] = None
+    skip: Annotated[
+        list[str] | None,
+        _choice_option(
+            help="Label of a solver to leave out, or a pattern such as sgd-*; repeatable.",
+            autocompletion=completion.solvers,
+        ),
+    ] = None
+    datasets: Annotated[
+        list[str] | None,
+        _choice_option(
+            "--dataset",
+            help="Name of a data set to use, or a pattern such as a*; repeatable [default: all].",
+            autocompletion=completion.datasets,
+        ),
+    ] = None
+    splits: Annotated[
+        str | None,
+        _choice_option(
+            "--splits",
+            "--seeds",
+            help="Numbers of the splits to run, for example 0,2 or 0-4 [default: all].",
+        ),
+    ] = None
+    shard: Annotated[
+        str | None,
+        _choice_option(
+            metavar="I/N",
+            help="Run part I of N equal parts, in OUT/shards/I-of-N; precbench merge joins them.",
+        ),
+    ] = None
+    smoke: Annotated[
+        bool, _choice_option("--smoke", help="Try the config out at smoke size, in seconds.")
+    ] = False
+    rerun: Annotated[
+        list[str] | None,
+        _choice_option(
+            metavar="STATUS",
+            help="Run again only the trials with this status: timeout, crashed, interrupted, "
+            "failed (these three and errors), diverged or skipped; changed-code means trials "
+            "that other source code trained; repeatable.",
+        ),
+    ] = None
+    force: Annotated[bool, _choice_option("--force", help="Run finished trials again.")] = False
+    jobs: Annotated[
+        int, _workers_option("--jobs", "-j", min=1, help="Number of trials to run at a time.")
+    ] = 1
+    cluster: Annotated[
+        str | None,
+        _workers_option(
+            help="Run the trials on a Dask cluster: address or file of its scheduler, or local:N."
+        ),
+    ] = None
+    cluster_wait: Annotated[
+        float,
+        _workers_option(
+            min=0, help="Seconds to wait for the scheduler and the workers of --cluster."
+        ),
+    ] = 30.0
+    timing: Annotated[
+        bool,
+        _workers_option(
+            "--timing",
+            help="To compare times, run one trial at a time; repeat trials that ran in parallel.",
+        ),
+    ] = False
+    dry_run: Annotated[
+        bool,
+        _workers_option(
+            "--dry-run",
+            help="Run nothing: list what would run, for how long, and the data to fetch.",
+        ),
+    ] = False
+    out: Annotated[Path, _files_option(help="Folder for the results.")] = Path("results")
+    mirror: Annotated[str | None, _files_option(help=MIRROR)] = None
+    no_stand_in: Annotated[
+        bool,
+        _files_option(
+            "--no-stand-in",
+            help="Fail if data are missing; never leave data out, nor use synthetic data instead.",
+        ),
+    ] = False
+    no_plots: Annotated[bool, _files_option("--no-plots", help="Draw no figures.")] = False
+    quiet: Annotated[
+        bool, _screen_option("--quiet", "-q", help="Print only trials that are not ok.")
+    ] = False
+    verbose: Annotated[
+        bool, _screen_option("--verbose", "-v", help="Print a line for each trial.")
+    ] = False
+    as_json: Annotated[bool, _screen_option("--json", help=JSON)] = False
+
+    @property
+    def is_quiet(self) -> bool:
+        return self.as_json or self.quiet
+
+    @property
+    def chosen_shard(self) -> Shard | None:
+        return None if self.shard is None else Shard.parse(self.shard)
+
+    @property
+    def rerun_statuses(self) -> frozenset[str]:  # that the words of --rerun stand for
+        return frozenset(status for word in self.rerun or () for status in _RERUN[word])
+
+    def of_session(self, config: "Experiment | Study") -> "Options":
+        """Return the options of a session that runs the config, with the names of all patterns."""
+        from precbench.runner.session import Options
+
+        solvers = datasets = None
+        if isinstance(config, Experiment):
+            solvers, datasets = _chosen(config, self)
+        else:
+            _refuse_selection(config, self)
+        return Options(
+            solvers=solvers,
+            datasets=datasets,
+            splits=split_numbers(self.splits),
+            shard=self.chosen_shard,
+            smoke=self.smoke,
+            rerun=self.rerun_statuses - {_CHANGED_CODE},
+            changed_code=_CHANGED_CODE in self.rerun_statuses,
+            force=self.force,
+            jobs=self.jobs,
+            timing=self.timing,
+            out=self.out,
+            mirror=self.mirror,
+            stand_ins=not self.no_stand_in,
+            figures=not self.no_plots,
+        )
+
+    def __post_init__(self) -> None:
+        if self.rerun and self.force:
+            raise InputError("give either --rerun or --force, which exclude each other")
+        for word in self.rerun or ():
+            refuse_unknown("status", word, _RERUN)
+
+
+def _refuse_selection(study: Study, options: RunOptions) -> None:
+    """Refuse options that select trials, of which a study has none."""
+    # --rerun changed-code is allowed, without effect: every run computes a study.
+    statuses = options.rerun_statuses - {_CHANGED_CODE}
+    selections = (options.solvers, options.datasets, options.skip, statuses, options.shard)
+    if any(selections) or options.splits is not None:
+        raise InputError(
+            f"{study.name} is a study; leave out --solver, --skip, --dataset, --splits, --rerun "
+            "and --shard, which select trials of an experiment"
+        )
+
+
+def _chosen(
+    config: Experiment, options: RunOptions
+) -> tuple[Sequence[str] | None, Sequence[str] | None]:
+    """Return the solvers and the data sets that the options select; None means all."""
+    labels, names = list(config.solvers), [entry.name for entry in config.datasets]
+    solvers = options.solvers and _matching(options.solvers, labels)  # None: --solver is not given
+    if skipped := _matching(options.skip or (), labels):
+        config.select(solvers=skipped)  # raises if a label is unknown
+        solvers = [label for label in solvers or labels if label not in skipped]
+        if not solvers:
+            raise InputError(f"{config.name}: --skip leaves no solver to run; skip fewer")
+    return solvers, options.datasets and _matching(options.datasets, names)
+
+
+def _matching(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
+    # Return the known names that match any pattern, such as sgd-*. A pattern without a match is
+    # returned itself, so that `Experiment.select` refuses it.
+    names: list[str] = []
+    for pattern in patterns:
+        matches = [name for name in known if fnmatchcase(name, pattern)]
+        # A label that holds *, ? or [ itself stands for itself.
+        names += [pattern] if pattern in known or not matches else matches
+    return list(dict.fromkeys(names))
+
+
+def split_numbers(text: str | None) -> list[int] | None:
+    """Return the numbers in a text such as ``0,2,5-8``; None means all splits."""
+    if text is None:
+        return None
+    ranges: list[range] = []
+    try:
+        for part in text.split(","):
+            first, _, final = part.partition("-")  # final is "" where a number stands alone
+            ranges.append(range(int(first), int(final or first) + 1))
+        if not all(ranges):  # 4-2 makes an empty range
+            raise ValueError
+    except ValueError:
+        raise InputError(f"--splits {text!r}: expected numbers such as 0,2 or 0-4") from None
+    if max(splits[-1] for splits in ranges) >= MOST_SPLITS:
+        raise InputError(f"--splits {text!r}: expected split numbers below {MOST_SPLITS:,}")
+    return sorted({*itertools.chain(*ranges)})
+
+
+Summary = dict[str, Any]  # of a run, as --json prints it
+
+
+def has_failed(summary: Summary) -> bool:
+    """Return whether a trial of a run has failed; a skipped trial counts as not failed."""
+    return bool(summary["not_ok"].keys() - {"skipped"})
+
+
+def run_all(configs: Iterable[str], options: RunOptions) -> list[Summary]:
+    """Run configs and return their summaries; mistakes in any config are reported before a run."""
+    loaded = [(load_config(name), name) for name in configs]
+    if options.cluster is None and not options.dry_run:
+        first_config, _ = loaded[0]
+        _start_workers(first_config, options)  # processes, which start while data are read
+    from precbench.runner.session import connected, selected
+
+    for config, _ in loaded:
+        of_session = options.of_session(config)
+        if isinstance(config, Experiment):
+            selected(config, of_session)  # for its errors
+    with connected(options.cluster, options.cluster_wait) as cluster:
+        if cluster is not None:
+            screen(quiet=options.is_quiet).print(
+                f"a cluster of {count(cluster.n_workers, 'worker')}; "
+                f"dashboard: {cluster.client.dashboard_link}"
+            )
+        return [run_one(config, options, name, cluster=cluster) for config, name in loaded]
+
+
+def run_one(
+    config: Experiment | Study,
+    options: RunOptions,
+    name: str,
+    *,
+    datasets: "Mapping[str, Dataset] | None" = None,
+    cluster: "Cluster | None" = None,
+) -> Summary:
+    """Run a config, or with --dry-run show what would run; return a summary."""
+    from precbench.cli.watching import Printer, show_study, show_work, summary_of
+    from precbench.runner.session import run_config
+
+    console = screen(quiet=options.is_quiet)
+    of_session = options.of_session(config)
+    if isinstance(config, Study):
+        show_study(config, console, in_one_piece=options.dry_run)
+    if options.dry_run:
+        return show_work(config, of_session, console, datasets=datasets, cluster=cluster)
+    printer = Printer(of_session, console, quiet=options.quiet, verbose=options.verbose)
+    results = run_config(
+        config,
+        of_session,
+        name=name,
+        datasets=datasets,
+        cluster=cluster,
+        observer=printer,
+    )
+    printer.show_results(results)
+    return summary_of(results, config, of_session)
+
+
+def _start_workers(config: Experiment | Study, options: RunOptions) -> None:
+    # Start the worker processes early, while data are read, if trials are likely to run: processes
+    # warm up (imports, a first small fit of perceptron-avg), which takes more than a second.
+    folder = options.of_session(config).folder(config.name)
+    has_results = (folder / "results.csv").exists()
+    if isinstance(config, Experiment) and (options.force or options.rerun or not has_results):
+        n_workers = 1 if options.timing else options.jobs
+        processes.begin(n_workers, "precbench.runner.worker:warm_up", "perceptron-avg")

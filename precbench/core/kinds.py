@@ -1,0 +1,12 @@
+"""Kinds of scaling, of numbers, of splits and of files, without an import that takes long."""
+
+from typing import Literal
+
+Scaling = Literal["none", "standardise", "unit", "unit-norm", "standardise-unit-norm"]
+# Of the stored rows
+Dtype = Literal["float64", "float32"]
+SplitKind = Literal["random", "kfold", "time", "provided", "none"]
+# Of files that are read whole
+Format = Literal["svmlight", "csv", "tsv", "parquet", "xlsx", "npz"]
+# Of files that are read block by block, in any order
+StreamFormat = Literal["svmlight", "npy"]

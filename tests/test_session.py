@@ -1,0 +1,169 @@
+"""`precbench.run`: from a config to its results, from Python as from the shell."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import joblib
+import pandas as pd
+import pytest
+import yaml
+
+import precbench
+from precbench.core.errors import InputError
+from precbench.experiment import load_config
+from precbench.runner.session import Observer, Options, run_config
+from tests.helpers import session, succeed, wait_until
+from tests.sentences import raises
+
+SHORT = {"solvers": "{sgd-avg: , perceptron-avg: }", "protocol": "{n_splits: 2}"}
+
+
+@pytest.fixture
+def config(small):
+    return small(**SHORT)
+
+
+def rows_without_times(results):
+    timed = ["cpu_seconds", "wall_seconds", "tuning_seconds", "run"]
+    return results.frame.drop(columns=timed)
+
+
+@pytest.mark.parametrize("form", ["path", "text", "content", "experiment"])
+def test_a_config_has_four_forms(config, tmp_path, form, monkeypatch):
+    monkeypatch.chdir(config.parent)  # where a content without a file looks for its data
+    forms = {
+        "path": config,
+        "text": str(config),
+        "content": yaml.safe_load(config.read_text()),
+        "experiment": load_config(config),
+    }
+    results = precbench.run(forms[form], out=tmp_path / "python")
+    succeed("run", config, "--out", tmp_path / "shell")
+    shell = pd.read_csv(tmp_path / "shell" / "small" / "results.csv")
+    assert (results.name, results.trials, results.trained, results.not_ok) == ("small", 4, 4, {})
+    assert results.folder == tmp_path / "python" / "small"
+    assert sorted(results.frame["key"]) == sorted(shell["key"])
+    assert sorted(results.frame["value"]) == sorted(shell["value"])
+
+
+def test_a_shipped_config_is_run_by_its_name(tmp_path):
+    results = precbench.run("kar2015/counterexample", smoke=True, out=tmp_path)
+    assert results.folder == tmp_path / "kar2015-counterexample-smoke"
+    assert [path.suffix for path in results.figures] == [".png"]
+    assert results.report is not None and results.check().empty
+
+
+def test_a_study_has_values(tmp_path):
+    results = precbench.run("gultekin/fourier", smoke=True, out=tmp_path)
+    assert results.trials >= 0 and len(results.frame) and len(results.summary)
+
+
+def test_a_run_resumes(config, tmp_path):
+    first = precbench.run(config, splits=[0], out=tmp_path)
+    second = precbench.run(config, out=tmp_path)
+    third = precbench.run(config, out=tmp_path, jobs=2)
+    assert [r.trials for r in (first, second, third)] == [2, 4, 4]
+    assert [r.trained for r in (first, second, third)] == [2, 2, 0]
+    pd.testing.assert_frame_equal(rows_without_times(second), rows_without_times(third))
+
+
+def test_parts_are_selected(config, tmp_path):
+    results = precbench.run(config, solvers=["sgd-avg"], splits=[1], out=tmp_path)
+    assert set(results.frame["solver"]) == {"sgd-avg"} and set(results.frame["split"]) == {1}
+
+
+def test_what_results_show(config, tmp_path):
+    results = precbench.run(config, out=tmp_path)
+    assert repr(results) == f"Results('small', 4 trials, folder={str(results.folder)!r})"
+    html = results._repr_html_()
+    assert "perceptron-avg" in html and "<table" in html
+    final = results.frame[results.frame["final"]].groupby(["metric", "solver"])["value"].mean()
+    means = results.summary.set_index(["metric", "solver"])["mean"]
+    assert means.to_dict() == pytest.approx(final.to_dict())
+    assert results.report == tmp_path / "small" / "report.html"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"jobs": 0}, "jobs 1 0"),
+        ({"jobs": True}, "jobs True"),
+        ({"solvers": "sgd-avg"}, "solvers list ['sgd-avg']"),
+        ({"solvers": ["sgd"]}, "'sgd' sgd-avg"),
+        ({"datasets": ["nothing"]}, "'nothing'"),
+        ({"splits": [7]}, "7 0"),
+    ],
+)
+def test_what_is_refused(config, tmp_path, options, words):
+    with raises(InputError, words):
+        precbench.run(config, out=tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_mistake_in_a_content_is_named():
+    with raises(InputError, "the config solvers.sgd-agv 'sgd-agv' 'sgd-avg'"):
+        content = {"name": "x", "title": "X", "datasets": ["letter"], "metrics": ["auc"]}
+        precbench.run(content | {"solvers": {"sgd-agv": {}}})
+
+
+class Recorder(Observer):
+    """Writes down what it is told."""
+
+    def __init__(self):
+        self.told = []
+
+    def on_plan(self, work):
+        self.told.append(("plan", len(work.keys)))
+
+    def on_trials(self, work, trials):
+        self.told.append(("trials", len(trials)))
+
+
+def test_an_observer_is_told_in_order(config, tmp_path):
+    recorder = Recorder()
+    run_config(load_config(config), Options(out=tmp_path), observer=recorder)
+    assert recorder.told == [("plan", 4), ("trials", 4)]
+
+
+def test_a_run_inside_a_worker_of_joblib(config, tmp_path):
+    calls = [joblib.delayed(precbench.run)(config, out=tmp_path / str(i)) for i in range(2)]
+    results = joblib.Parallel(n_jobs=2)(calls)
+    first, second = (rows_without_times(each) for each in results)
+    pd.testing.assert_frame_equal(first, second)
+
+
+INTERRUPTED = """
+import sys, precbench
+try:
+    precbench.run(sys.argv[1], jobs=2, out=sys.argv[2])
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+input()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+def test_an_interrupt_of_a_notebook_leaves_no_process(small, tmp_path):
+    long = small(solvers="{sgd-avg: {epochs: 1000000}}", protocol="{n_splits: 4}")
+    cell = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, long, tmp_path / "out"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    wait_until(lambda: [*tmp_path.glob("out/*/running/*")], seconds=120)
+    os.kill(cell.pid, signal.SIGINT)
+    assert cell.stdout.readline() == "interrupted\n"
+    time.sleep(0.5)
+    left = [command for pid, command in session(cell.pid).items() if pid != cell.pid]
+    assert not [command for command in left if b"popen_loky" in command]
+    cell.communicate("\n", timeout=30)
+
+
+@pytest.mark.extras("distributed")
+def test_a_run_on_a_cluster_has_the_same_numbers(config, tmp_path):
+    here = precbench.run(config, out=tmp_path / "here")
+    there = precbench.run(config, out=tmp_path / "there", cluster="local:1")
+    columns = ["solver", "split", "checkpoint", "metric", "value"]
+    assert here.frame[columns].equals(there.frame[columns])
