@@ -37,6 +37,7 @@ COLUMNS: dict[str, type] = {
     "status": str,
     "reason": str,
     "stopped": str,
+    "converged": str,
     "timing": str,
     "run": str,
     "machine": str,
