@@ -199,25 +199,32 @@ def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrog
     neg, pos, mean_pos = X[~positive], X[positive], _mean(X[positive])
     if surrogate != "max":  # all positives have the same weight: take their mean
         pos = mean_pos[np.newaxis]
-    most_pos = 1 / min(count, pos.shape[0])  # 1/k, or 1 if the mean stands for the positives
+    least_pos = min(count, pos.shape[0])  # positives, for their weights; 1 if it is the mean
+    least_neg = n_pos if surrogate == "struct, at least k" else count
+    most_pos = 1 / least_pos
+    if neg.shape[0] < least_neg:
+        return False
     # Equal sums with some of the negatives are equal sums. So the programme begins with those that
     # lie farthest towards the positives, and adds those whose prices say that they reduce the
-    # distance of the sums; if there is none, the distance is the least with all negatives, too.
-    needed = n_pos if surrogate == "struct, at least k" else count  # negatives, for their weights
-    if neg.shape[0] < needed:
-        return False
-    n_first = max(_FIRST_NEGATIVES, 2 * needed)
+    # distance of the sums. There are none with all negatives, if in the direction of the prices
+    # the highest sum of negatives lies below the lowest of positives.
+    n_first = max(_FIRST_NEGATIVES, 2 * least_neg)
     used = np.argsort(-(neg @ (mean_pos - _mean(neg))), kind="stable")[:n_first]
     while True:
         distance, prices = _least_distance(neg[used], pos, total, most_neg, most_pos)
         if distance <= _SAME:
             return True
-        gain = neg @ prices[: X.shape[1]] + prices[X.shape[1]]
+        direction, price_of_sum = prices[: X.shape[1]], prices[X.shape[1]]
+        scores = neg @ direction
+        highest = most_neg * np.sort(scores)[-least_neg:].sum()
+        lowest = most_pos * np.sort(pos @ direction)[:least_pos].sum()
+        if lowest - highest > _SAME:
+            return False
+        gain = scores + price_of_sum
         gain[used] = 0
         better = np.argsort(-gain, kind="stable")[:_MORE_NEGATIVES]
-        better = better[gain[better] > _SAME]
-        if not better.size:
-            return False
+        better = better[gain[better] > 0]
+        assert better.size, "the prices of the linear programme are inexact"
         used = np.append(used, better)
 
 
