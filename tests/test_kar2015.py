@@ -12,6 +12,7 @@ from precbench.data import load_dataset
 from precbench.experiment import load_config
 from precbench.papers.kar2015 import bounds as kar2015
 from precbench.papers.kar2015 import laws as kar2015_laws
+from precbench.papers.kar2015 import minima
 from precbench.papers.kar2015.minima import is_least_at_zero
 from precbench.ranking.losses import SURROGATES
 from precbench.ranking.topk import resolve_k
@@ -148,8 +149,14 @@ def test_appendix_a_is_that_of_the_surrogate():
 
 @pytest.mark.parametrize("surrogate", ["avg", "max"])
 @pytest.mark.parametrize("k", [1, 0.5, 1.0])
-def test_where_zero_is_a_minimiser(surrogate, k):
-    """A convex function on the plane, along every direction; both answers occur."""
+@pytest.mark.parametrize("first", [1, 1000])
+def test_where_zero_is_a_minimiser(surrogate, k, first, monkeypatch):
+    """A convex function on the plane, along every direction; both answers occur.
+
+    They do not depend on the number of negatives that the linear programme begins with.
+    """
+    monkeypatch.setattr(minima, "_FIRST_NEGATIVES", first)
+    monkeypatch.setattr(minima, "_MORE_NEGATIVES", first)
     of, answers = SURROGATES[surrogate], set()
     angles = np.linspace(0, 2 * np.pi, 91)
     directions = 1e-6 * np.stack([np.cos(angles), np.sin(angles)])

@@ -77,8 +77,8 @@ def trial(dataset, solver, split, times=(), values=(), metric=PREC, sweep="", **
         "experiment": "small", "dataset": dataset, "title": TITLES[dataset],
         "stand_in": dataset == "ppi", "solver": solver, "split": split, "seed": 1000 + split,
         "sweep": sweep, "part": "test", "metric": metric, "status": "ok", "reason": "",
-        "chosen": "", "tuning_seconds": 0.0, "stopped": "", "timing": "sequential", "run": "1a",
-        "machine": "", "key": "", **other,
+        "chosen": "", "tuning_seconds": 0.0, "stopped": "", "converged": "",
+        "timing": "sequential", "run": "1a", "machine": "", "key": "", **other,
     }  # fmt: skip
     rows = [
         {

@@ -282,6 +282,22 @@ def test_tuning_by_folds_takes_the_best_mean(small, in_this_process, tmp_path):
     assert len(set(chosen.values())) > 1
 
 
+def test_a_limit_may_leave_tuning_out(small, in_this_process, tmp_path):
+    """Then trials whose tuning it stopped before run again."""
+    grid = "{tune: [0.1, 0.3]}"
+    for tuning, steps, stopped in (
+        ("true", 5, "tuning limit"),  # two candidates share 6 passes
+        ("false", 5, ""),
+        ("false", 20, "limit"),
+    ):
+        limit = f"limit: {{times_slowest: 2, tuning: {tuning}}}"
+        psg = f"{{max_iter: {steps}, eta0: {grid}, {limit}}}"
+        config = small(solvers=f"{{perceptron-avg: , psg: {psg}}}")
+        assert run(config, tmp_path / "out", "--seeds", "0").exit_code == 0
+        table = pd.read_csv(tmp_path / "out" / "small" / "results.csv", keep_default_na=False)
+        assert set(table.query("solver == 'psg'")["stopped"]) == {stopped}
+
+
 @pytest.mark.parametrize("folds", [None, 4])
 def test_all_candidates_together_have_the_limit_of_one_training(
     small, tmp_path, monkeypatch, folds

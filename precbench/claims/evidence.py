@@ -97,13 +97,9 @@ class Outcomes:
             raise MissingError(f"trials of {self.run.name} ran in parallel: rerun with --timing")
         return rows[WALL_SECONDS]
 
-    def stopped(
-        self, dataset: str, solver: str, metric: str = "", by: str = "limit"
-    ) -> tuple[int, int]:
-        """Return how many trials the limit `by` stopped, and how many trials there are."""
-        # Counted are the trials that have the `metric` (default: the first), at any sweep point.
-        rows = self._points(dataset, solver, metric or self.run.metrics[0], "test")
-        return int((rows["stopped"] == by).sum()), len(rows)
+    def final_rows(self, dataset: str, solver: str, metric: str = "") -> pd.DataFrame:
+        """Return a row for each trial that has the `metric` (default: the first)."""
+        return self._points(dataset, solver, metric or self.run.metrics[0], "test")
 
     def sweep(
         self, dataset: str, solver: str, metric: str, part: str = "test", points: Iterable[str] = ()

@@ -326,6 +326,8 @@ class Limit(Section):
     # After about so many times the time of the solver with most epochs. A visit to a row counts as
     # the time `LinearRanker.row_cost` of the solver, so that no number depends on a clock.
     times_slowest: PositiveFloat
+    # Whether tuning has a limit, too: all candidates together that of one training
+    tuning: bool = True
 
 
 def _tunable(kind: Any) -> PlainValidator:

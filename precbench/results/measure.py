@@ -224,6 +224,8 @@ def _trial_columns(plan: Plan, trial: Trial, record: Record) -> dict[str, Any]: 
         "sweep": trial.sweep_point,
         "part": "test",  # replaced in rows with numbers
         **record.model_dump(include=_RECORDED),
+        # Of a solver that has a tolerance: whether the final fit reached it, "True" or "False".
+        "converged": str(record.fitted.get("converged_", "")),
         "chosen": " ".join(f"{n}={_written(v)}" for n, v in record.chosen.items()),
     }
 

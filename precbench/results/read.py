@@ -37,6 +37,7 @@ COLUMNS: dict[str, type] = {
     "status": str,
     "reason": str,
     "stopped": str,
+    "converged": str,
     "timing": str,
     "run": str,
     "machine": str,
@@ -46,6 +47,7 @@ COLUMNS: dict[str, type] = {
     "key": str,
 }
 
+_ADDED = {"converged"}  # columns that the first files did not have
 _RUN_AGAIN = "write the file again with precbench run CONFIG, which keeps finished trials"
 
 _Labels = Annotated[list[str], Field(min_length=1)]
@@ -231,6 +233,8 @@ def read_values(folder: str | os.PathLike[str]) -> Result:
 def read_csv(path: Path, columns: Mapping[str, type]) -> pd.DataFrame:
     """Return the `columns` of a table, each as its type; an empty cell is "", False or NaN."""
     table = _read_table(path, dtype=str, usecols=lambda column: column in columns)
+    for column in _ADDED.intersection(columns).difference(table):
+        table[column] = ""
     if missing := [column for column in columns if column not in table]:
         raise InputError(f"{path} has no column {', '.join(missing)}; {_RUN_AGAIN}")
     for column, kind in columns.items():

@@ -52,7 +52,7 @@ class Record(Fields):
     run: str = ""  # id of the run
     code: str = ""  # hash of the code that ran
     stopped: str = ""  # by which limit; "" if by none
-    limit: dict[str, Number | None] | None = None
+    limit: dict[str, bool | Number | None] | None = None
     limit_passes: _NotNegative | None = None  # passes over the rows
     n_train: Count | None = None
     fitted: dict[str, _Scalar] = Field(default_factory=dict)

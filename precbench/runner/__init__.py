@@ -59,6 +59,9 @@ def keys_of_other_code(plan: Plan, store: Store, keys: Collection[str]) -> list[
 def _limit_has_changed(plan: Plan, trial: Trial, record: Record) -> bool:
     """Return whether a recorded trial would end earlier or later under the present limit."""
     passes = _most_passes(plan, trial)
+    limits_tuning = trial.limit is not None and trial.limit.tuning
+    if record.stopped == "tuning limit" and not limits_tuning:
+        return True
     if record.stopped:  # by a limit of `limit_passes` passes; None stands for infinity
         return record.limit_passes != (None if isinf(passes) else passes)
     # The trial ended by itself. Would the present limit have stopped the trial before?

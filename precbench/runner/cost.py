@@ -43,11 +43,15 @@ def _by_size(plan: Plan, trial: Trial) -> float:
         passes = trainings * _largest(trial, "epochs")
     else:
         n_iterations = min(_largest(trial, "max_iter", _ITERATIONS), _ITERATIONS)
-        passes = trainings * n_iterations * SOLVERS[trial.solver]().row_cost
+        training = n_iterations * SOLVERS[trial.solver]().row_cost
+        tuning = (trainings - 1) * training
         if trial.limit is not None:
             most_epochs = max(_largest(other, "epochs", default=1) for other, _ in plan.trials)
-            n_limits = 2 if is_tuned else 1  # all candidates together have one
-            passes = min(passes, n_limits * trial.limit.times_slowest * most_epochs)
+            limit = trial.limit.times_slowest * most_epochs
+            training = min(training, limit)
+            if trial.limit.tuning:  # all candidates together have the limit of one training
+                tuning = min(tuning, limit)
+        passes = training + tuning
     n_train = n_rows * (1 - trial.split.test_size)
     return n_train * passes * (values_per_row * _SECONDS_PER_VALUE + _SECONDS_PER_ROW)
 

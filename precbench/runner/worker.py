@@ -222,12 +222,13 @@ def _prepared_rows(job: Job, fourier: Fourier | None) -> Rows:
 
 def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
     """Return chosen values, seconds of tuning, and "tuning limit", or "" if none was reached."""
-    # All candidates together have the limit of one training.
+    # All candidates together have the limit of one training, unless the limit leaves tuning out.
     trial = job.trial
     if not trial.candidates:
         return {}, 0.0, ""
     # Prepare the rows of the first candidate before the clock starts; they are kept for the fit.
     _prepared_rows(job, trial.with_features(trial.combinations()[0]).fourier)
+    passes = job.passes if trial.limit is None or trial.limit.tuning else np.inf
     start, stopped = time.perf_counter(), ""
 
     def train_candidates(candidates: list[dict[str, Any]]) -> Iterator[tuple[int, Ranker, Sample]]:
@@ -238,7 +239,7 @@ def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
             for fitting_rows, validation_rows in rows.divisions:  # a single pair, or a pair by fold
                 fitting = rows.training.part(fitting_rows)
                 share = len(numbers) / (len(candidates) * len(rows.divisions))  # of the whole limit
-                most_rows = job.passes * fitting.n_rows * share / len(numbers)  # for each solver
+                most_rows = passes * fitting.n_rows * share / len(numbers)  # for each solver
                 solvers = [_solver(trial, trial.params_of(candidates[n])) for n in numbers]
                 # Traces that record no checkpoint, and end a fit after `most_rows`
                 limits = [Recorder(first_rows=None, most_rows=most_rows) for _ in solvers]

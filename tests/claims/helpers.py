@@ -61,7 +61,8 @@ def write_results(folder, cells, name="toy", seconds=None, **changes):
             "part": part, "metric": metric, "stand_in": False, "final": True, "status": "ok",
             "seed": 1, "checkpoint": 1, "rows_seen": 1, "cpu_seconds": 1.0, "run": "1a",
             "wall_seconds": 1.0 if seconds is None else seconds[solver],
-            **dict.fromkeys(("sweep", "reason", "stopped", "machine", "key", "chosen"), ""),
+            **dict.fromkeys(("sweep", "reason", "stopped", "converged"), ""),
+            **dict.fromkeys(("machine", "key", "chosen"), ""),
             "timing": "sequential", "tuning_seconds": 0.0,
         }  # fmt: skip
         for column in columns.keys() & changes.keys():

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from precbench.claims.evidence import WALL_SECONDS
+from precbench.claims.kinds.kind import Minimum
 from precbench.claims.verdicts import MIN_REPETITIONS, MIN_SPLITS, MIN_TIMED_SPLITS, Verdict
 from scripts.survey.tables import apart
 from tests.claims.helpers import (
@@ -354,6 +355,22 @@ def test_no_value_of_fits_that_were_stopped_decides(tmp_path, cut, verdict):
         # With another parameter both the value and the time would be others.
         assert (row.verdict is UNDECIDED) == (verdict is UNDECIDED)
         tells(row.reason, f"tuning limit {cut}")
+
+
+@pytest.mark.parametrize(("n", "verdict"), [(9, YES), (10, UNDECIDED)])
+def test_a_minimum_that_was_not_reached_decides_nothing(tmp_path, n, verdict):
+    """But the way to it may be judged."""
+    values = [0.9] * MIN_SPLITS
+    folder = write_results(tmp_path, auc_of(a=values, b=[0.5] * MIN_SPLITS))
+    table = pd.read_csv(folder / "results.csv", keep_default_na=False, dtype={"converged": str})
+    table.loc[table["solver"] == "b", "converged"] = (table["split"] >= n).astype(str)
+    table.to_csv(folder / "results.csv", index=False)
+    cell = {"quantity": "w = 0 is a minimiser"}
+    minimum = Minimum(solver="b", study="study", config="letter", cell=cell)
+    study = pd.DataFrame({"dataset": ["housing"], **cell, "value": [0.0]})
+    cases = (order(minimum=minimum), verdict), (order(), YES)
+    [row, _] = expect(folder, *cases, values={"study": study})
+    tells(row.reason, f"max_iter {n} {MIN_SPLITS} housing")
 
 
 def test_a_time_that_was_cut_short_is_a_lower_bound(tmp_path):

@@ -177,7 +177,8 @@ class Claim(Section):
             claim, row = reduced, reduced.judge(evidence)
             dropped.append(f"left out, as {reason}")
         row = replace(row, reason=_joined(row.reason, *dropped))
-        for *_, text in claim._stopped(evidence, "tuning limit"):  # of too few trials for a doubt
+        # Of too few trials for a doubt
+        for *_, text in (*claim._stopped(evidence, "tuning limit"), *claim._unconverged(evidence)):
             row = replace(row, reason=_joined(row.reason, text))
         if self.is_timed and (stopped := [text for *_, text in claim._stopped(evidence)]):
             # The full time is at least the time cut short, so a claim that fails might hold.
@@ -189,8 +190,9 @@ class Claim(Section):
     def doubts(self, evidence: Evidence) -> dict[str, tuple[Verdict, str]]:
         """Return the solvers whose results decide nothing, each with a verdict and the reason."""
         # A solver is doubtful if, on a data set of the claim, its problem has the minimum at w = 0,
-        # or if a limit stopped half or more of its trials or tunings: with other parameters, values
-        # and times would differ.
+        # or if half or more of its trials or tunings were stopped by a limit, or half or more of
+        # its trials ended before the tolerance: with other parameters, values and times would
+        # differ.
         doubts: dict[str, tuple[Verdict, str]] = {}
         if self.minimum is not None and (at_zero := self._datasets_at_zero(self.minimum, evidence)):
             reason = f"the minimum of {self.minimum.solver} is w = 0 on {', '.join(at_zero)}"
@@ -200,6 +202,9 @@ class Claim(Section):
             for solver, are_too_many, text in self._stopped(evidence, by):
                 if are_too_many:
                     doubts.setdefault(solver, (Verdict.INCONCLUSIVE, text))
+        for solver, are_too_many, text in self._unconverged(evidence):
+            if are_too_many:
+                doubts.setdefault(solver, (Verdict.INCONCLUSIVE, text))
         return doubts
 
     def _datasets_at_zero(self, minimum: Minimum, evidence: Evidence) -> list[str]:
@@ -225,10 +230,35 @@ class Claim(Section):
         """Whether the results of solvers decide, not only their times."""
         return not self.is_timed
 
+    @property
+    def is_about_the_end(self) -> bool:
+        """Whether final weights or times are compared, not the way to them."""
+        return True
+
     def _stopped(self, evidence: Evidence, by: str = "limit") -> Iterator[tuple[str, bool, str]]:
         """Yield how many trials a limit stopped, if any, for each solver and data set compared."""
         # `by` names the limit: "limit", which is that of training, or "tuning limit". Yielded are
         # the solver, whether half or more of its trials were stopped, and how many, in words.
+        for solver, dataset, rows in self._final_rows(evidence):
+            if n := int((rows["stopped"] == by).sum()):
+                text = f"a {by} stopped {solver} in {n} of {len(rows)} on {dataset}"
+                yield solver, 2 * n >= len(rows), text
+
+    def _unconverged(self, evidence: Evidence) -> Iterator[tuple[str, bool, str]]:
+        """Yield, as `_stopped`, how many trials ended at the most iterations before the tolerance.
+
+        Only the solver counts whose minimum the claim is about.
+        """
+        if self.minimum is None or not self.is_about_the_end:
+            return
+        for solver, dataset, rows in self._final_rows(evidence):
+            n = int(((rows["converged"] == "False") & (rows["stopped"] == "")).sum())
+            if n and solver == self.minimum.solver:
+                text = f"{solver} ended at max_iter in {n} of {len(rows)} on {dataset}"
+                yield solver, 2 * n >= len(rows), text
+
+    def _final_rows(self, evidence: Evidence) -> Iterator[tuple[str, str, pd.DataFrame]]:
+        """Yield solver, data set and final rows of what is compared and was measured."""
         outcomes = evidence.outcomes.get(self.experiment)
         if outcomes is None:
             return
@@ -237,12 +267,9 @@ class Claim(Section):
         for solver in dict.fromkeys(self.labels):
             for dataset in self.data:
                 try:
-                    stopped, trials = outcomes.stopped(dataset, solver, metric, by)
+                    yield solver, dataset, outcomes.final_rows(dataset, solver, metric)
                 except MissingError:
                     continue  # not measured, so not compared
-                if stopped:
-                    text = f"a {by} stopped {solver} in {stopped} of {trials} on {dataset}"
-                    yield solver, 2 * stopped >= trials, text
 
     def results_in(self, results: Mapping[str, _Results]) -> _Results:  # of the experiment
         return _results_of(self.experiment, self.config, results)

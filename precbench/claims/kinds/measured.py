@@ -56,6 +56,10 @@ class OrderClaim(MeasuredClaim):
         share = len(self.better) / (len(self.better) + len(self.worse))
         return share if self.one_draw else max(share, 0.5)  # 0.5: the claim is about most splits
 
+    @property
+    def is_about_the_end(self) -> bool:
+        return self.of not in ("falls", "shortfall")  # which are of the curve
+
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge by a sign test over the splits whether the better side wins more than by chance."""
         outcomes = self.results_in(evidence.outcomes)

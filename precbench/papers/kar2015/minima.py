@@ -40,6 +40,8 @@ from precbench.solvers import CuttingPlane, SGDAtK, as_rows, linear_scores
 from precbench.solvers.base import untraced
 
 _MINIMISER = "w = 0 is a minimiser"
+_FIRST_NEGATIVES, _MORE_NEGATIVES = 30_000, 10_000  # of `is_least_at_zero`, in a step
+_SAME = 1e-7  # the tolerance of the linear programmes
 _ROWS: dict[str, Scaling] = {"as scaled": "none", "of norm 1": "unit-norm"}
 
 
@@ -189,30 +191,74 @@ def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrog
     """Return whether w = 0 minimises a surrogate, by the linear programme of the file's head."""
     # w = 0 does so if, with some bounded weights, the sums of positives and negatives are equal.
     # `k` is a count, or a fraction of the positives; for "pauc" of the negatives, the head's beta.
-    from scipy.optimize import linprog
-
     n_pos = int(positive.sum())
     count = resolve_k(k, len(positive) - n_pos if surrogate == "pauc" else n_pos)  # k as a count
     # The negatives' weights sum to `total`, each at most `most_neg`: 1 and 1/k (avg, max), 1 and
     # 1/ceil(beta n_neg) (pauc), 1 and 1/n_pos (at least k ones), k/n_pos and 1/n_pos (exactly k).
     total = count / n_pos if surrogate == "struct" else 1.0
     most_neg = 1 / n_pos if surrogate.startswith("struct") else 1 / count
-    pos, neg = sparse.csc_array(X[positive].T), sparse.csc_array(X[~positive].T)
+    neg, pos, mean_pos = X[~positive], X[positive], _mean(X[positive])
     if surrogate != "max":  # all positives have the same weight: take their mean
-        pos = sparse.csc_array(pos.mean(axis=1)[:, np.newaxis])
-    # Unknown are the weights of negatives, then of positives.
+        pos = mean_pos[np.newaxis]
+    least_pos = min(count, pos.shape[0])  # positives, for their weights; 1 if it is the mean
+    least_neg = n_pos if surrogate == "struct, at least k" else count
+    most_pos = 1 / least_pos
+    if neg.shape[0] < least_neg:
+        return False
+    # Equal sums with some of the negatives are equal sums. So the programme begins with those that
+    # lie farthest towards the positives, and adds those whose prices say that they reduce the
+    # distance of the sums. There are none with all negatives, if in the direction of the prices
+    # the highest sum of negatives lies below the lowest of positives.
+    n_first = max(_FIRST_NEGATIVES, 2 * least_neg)
+    used = np.argsort(-(neg @ (mean_pos - _mean(neg))), kind="stable")[:n_first]
+    while True:
+        distance, prices = _least_distance(neg[used], pos, total, most_neg, most_pos)
+        if distance <= _SAME:
+            return True
+        direction, price_of_sum = prices[: X.shape[1]], prices[X.shape[1]]
+        scores = neg @ direction
+        highest = most_neg * np.sort(scores)[-least_neg:].sum()
+        lowest = most_pos * np.sort(pos @ direction)[:least_pos].sum()
+        if lowest - highest > _SAME:
+            return False
+        gain = scores + price_of_sum
+        gain[used] = 0
+        better = np.argsort(-gain, kind="stable")[:_MORE_NEGATIVES]
+        better = better[gain[better] > 0]
+        assert better.size, "the prices of the linear programme are inexact"
+        used = np.append(used, better)
+
+
+def _mean(rows: Any) -> NDArray[np.float64]:
+    return np.asarray(rows.mean(axis=0), dtype=float).ravel()
+
+
+def _least_distance(
+    neg: Any, pos: Any, total: float, most_neg: float, most_pos: float
+) -> tuple[float, NDArray[np.float64]]:
+    """Return the least L1 distance between weighted sums of rows, and the prices of the programme.
+
+    The weights of `neg` sum to `total`, those of `pos` to 1. The prices are of the features, then
+    of the two sums of weights.
+    """
+    from scipy.optimize import linprog
+
+    # Unknown are the weights of negatives and of positives, and by feature what the weighted sum
+    # of the negatives lacks, or has in excess.
+    (n_neg, n_features), n_pos = neg.shape, pos.shape[0]
+    one = sparse.eye_array(n_features)
     blocks = [
-        [neg, -pos],  # the weighted sums of negatives and of positives are equal
-        [np.ones((1, neg.shape[1])), None],  # the weights of the negatives sum up to `total`
-        [None, np.ones((1, pos.shape[1]))],  # the weights of the positives to 1
+        [sparse.csc_array(neg.T), sparse.csc_array(-pos.T), one, -one],
+        [np.ones((1, n_neg)), None, None, None],
+        [None, np.ones((1, n_pos)), None, None],
     ]
-    most_pos = 1 / min(count, pos.shape[1])  # 1/k, or 1 if the mean stands for the positives
-    bounds = np.repeat([[0, most_neg], [0, most_pos]], [neg.shape[1], pos.shape[1]], axis=0)
-    right_side = np.append(np.zeros(X.shape[1]), [total, 1])  # of the three `blocks`
+    sizes = [n_neg, n_pos, 2 * n_features]
     result = linprog(
-        np.zeros(len(bounds)),  # nothing to minimise: is there a solution?
-        A_eq=sparse.block_array(blocks, format="csc"), b_eq=right_side, bounds=bounds,
-        method="highs-ipm",
-    )  # fmt: skip
-    assert result.status in (0, 2), result.message  # 0: feasible, 2: infeasible
-    return bool(result.status == 0)
+        np.repeat([0.0, 0.0, 1.0], sizes),
+        A_eq=sparse.block_array(blocks, format="csc"),
+        b_eq=np.append(np.zeros(n_features), [total, 1]),
+        bounds=np.repeat([[0, most_neg], [0, most_pos], [0, np.inf]], sizes, axis=0),
+        method="highs",
+    )
+    assert result.status == 0, result.message  # a solution exists: any weights of these sums
+    return result.fun, result.eqlin.marginals
