@@ -14,6 +14,7 @@ import yaml
 import precbench
 from precbench.core.errors import InputError
 from precbench.experiment import load_config
+from precbench.results.read import read_run
 from precbench.runner.session import Observer, Options, run_config
 from tests.helpers import session, succeed, wait_until
 from tests.sentences import raises
@@ -167,3 +168,12 @@ def test_a_run_on_a_cluster_has_the_same_numbers(config, tmp_path):
     there = precbench.run(config, out=tmp_path / "there", cluster="local:1")
     columns = ["solver", "split", "checkpoint", "metric", "value"]
     assert here.frame[columns].equals(there.frame[columns])
+
+
+def test_results_of_an_earlier_version_are_read(config, tmp_path):
+    """The first files did not say whether a solver has converged."""
+    folder = precbench.run(config, out=tmp_path).folder
+    table = pd.read_csv(folder / "results.csv", dtype=str, keep_default_na=False)
+    table.drop(columns="converged").to_csv(folder / "results.csv", index=False)
+    assert read_run(folder).results["converged"].eq("").all()
+    succeed("report", folder)
