@@ -43,7 +43,7 @@ def test_a_config_has_four_forms(config, tmp_path, form, monkeypatch):
     }
     results = precbench.run(forms[form], out=tmp_path / "python")
     succeed("run", config, "--out", tmp_path / "shell")
-    shell = pd.read_csv(tmp_path / "shell" / "small" / "results.csv")
+    shell = read_run(tmp_path / "shell" / "small").results
     assert (results.name, results.trials, results.trained, results.not_ok) == ("small", 4, 4, {})
     assert results.folder == tmp_path / "python" / "small"
     assert sorted(results.frame["key"]) == sorted(shell["key"])
