@@ -643,7 +643,8 @@ def test_clean_keeps_what_cannot_be_made_again(cache):
 @pytest.mark.parametrize(("words", "found"), [
     ("run lett", {"letter"}), ("run kar2015/se", {"kar2015/section-6"}),
     ("run letter --skip sgd-m", {"sgd-max"}),
-    ("fit rows.csv --solver hist", {"hist-gradient-boosting"}), ("data info cod", {"cod-rna", "cod-rna-2"}),
+    ("fit rows.csv --solver hist", {"hist-gradient-boosting"}),
+    ("data info cod", {"cod-rna", "cod-rna-2"}),
 ])  # fmt: skip
 def test_a_shell_completes_names(words, found):
     shell = {"_PRECBENCH_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": f"precbench {words}"}
