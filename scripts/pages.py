@@ -1,11 +1,11 @@
 """Make the tables, drawings and pictures of README and docs from what they show.
 
-``make docs`` runs it. Between ``<!-- name -->`` and ``<!-- end -->`` of a page stands what this
-script makes: tables of the committed reference, of the ledger and its power, of the documented
-deviations and of the promises, what the survey says, and the modules of the package. The pictures
-of the survey are made from its committed means, that of the peers from their figures, those of
-one's own lists from what the page on them runs. A test fails when a page or picture drifts from
-its sources.
+``make docs`` runs it. Between ``<!-- name -->`` and ``<!-- end -->`` of a page stands
+what this script makes: tables of the committed reference, of the ledger, its open
+claims and its power, of the documented deviations and of the promises, what the survey
+says, and the modules of the package. The pictures of the survey are made from its
+committed means, that of the peers from their figures, those of one's own lists from
+what the page on them runs. A test fails when a page or picture drifts from its sources.
 
 ``make docs RESULTS=results`` also takes the picture of the README from results/ijcnn1, if the
 run there agrees with the committed reference.
@@ -36,7 +36,7 @@ from precbench.claims.ledger import read_ledger
 from precbench.claims.verdicts import Verdict
 from precbench.core.yaml.document import load
 from precbench.survey import ranking
-from scripts import growth, peers, power, printed, reference
+from scripts import growth, open_claims, peers, power, printed, reference
 from scripts.bench import BENCH, WHY, reason_of, said
 from scripts.reference import KAR2015, LEDGER, REFERENCE, ROOT, SOLVERS
 from scripts.survey import advice, coverage, page
@@ -100,6 +100,8 @@ def filled_in(text: str) -> str:
         "rare": lambda name, *of: page.PARTS[name](page.rare_panel(), *of),
         "modules": modules,
         "tree": tree,
+        "is-it-true": open_claims.is_it_true,
+        "open-claims": open_claims.open_claims,
     }
 
     def made(found: re.Match[str]) -> str:

@@ -36,14 +36,15 @@ _HOLDS = re.compile(r"holds in (\d+) of (\d+)")
 
 
 @cache
-def _ledger() -> list[tuple[Claim, LedgerRow]]:
+def ledger() -> list[tuple[Claim, LedgerRow]]:
+    """Return all claims with what the committed ledger says of them."""
     of = {claim.id: claim for claim in load_claims()}
     return [(of[row.id], row) for row in read_ledger(LEDGER)]
 
 
 def claims(paper: str) -> list[tuple[Claim, LedgerRow]]:
     """Return the claims of a paper with what the committed ledger says of them."""
-    return [(claim, row) for claim, row in _ledger() if row.paper == paper]
+    return [(claim, row) for claim, row in ledger() if row.paper == paper]
 
 
 def cells(paper: str, table: str) -> str:

@@ -161,7 +161,7 @@ def test_only_data_sets_that_are_not_at_hand_leave_claims_without_data(claims, r
     lacking = [c for c in claims if reference[c.id].verdict is Verdict.NO_DATA]
     assert lacking
     for c in lacking:
-        assert {"kdd08", "ppi", "covtype"}.intersection(c.data), c.id
+        assert {"kdd08", "ppi"}.intersection(c.data), c.id
 
 
 def test_deterministic_tables_are_measured_now(claims, computed, reference):
