@@ -17,6 +17,7 @@ import yaml
 from precbench import __version__
 from precbench.advice import contest
 from precbench.claims import load_claims
+from precbench.claims.verdicts import Verdict
 from precbench.core.registry import find_entry_points
 from precbench.core.studies import STUDIES
 from precbench.experiment import list_configs
