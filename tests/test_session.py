@@ -15,7 +15,8 @@ import precbench
 from precbench.core.errors import InputError
 from precbench.experiment import load_config
 from precbench.results.read import read_run
-from precbench.runner.session import Observer, Options, run_config
+from precbench.runner.options import Options
+from precbench.runner.session import Observer, run_config
 from tests.helpers import session, succeed, wait_until
 from tests.sentences import raises
 
@@ -111,22 +112,22 @@ def test_a_mistake_in_a_content_is_named():
 
 
 class Recorder(Observer):
-    """Writes down what it is told."""
+    """Records the events of a session."""
 
     def __init__(self):
-        self.told = []
+        self.events = []
 
     def on_plan(self, work):
-        self.told.append(("plan", len(work.keys)))
+        self.events.append(("plan", len(work.keys)))
 
     def on_trials(self, work, trials):
-        self.told.append(("trials", len(trials)))
+        self.events.append(("trials", len(trials)))
 
 
-def test_an_observer_is_told_in_order(config, tmp_path):
+def test_an_observer_gets_the_events_in_order(config, tmp_path):
     recorder = Recorder()
     run_config(load_config(config), Options(out=tmp_path), observer=recorder)
-    assert recorder.told == [("plan", 4), ("trials", 4)]
+    assert recorder.events == [("plan", 4), ("trials", 4)]
 
 
 def test_a_run_inside_a_worker_of_joblib(config, tmp_path):

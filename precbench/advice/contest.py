@@ -59,7 +59,8 @@ from precbench.results.measure import final_scores
 from precbench.results.read import Run, read_run
 from precbench.results.store import Store
 from precbench.results.summary import final_values
-from precbench.runner.session import Bar, Observer, Options, run_config
+from precbench.runner.options import Options
+from precbench.runner.session import Bar, Observer, run_config
 from precbench.solvers import SOLVERS
 from precbench.solvers.rows import canonical, with_short_indices
 from precbench.tables.encoding import Categorical, Encoding, Missing

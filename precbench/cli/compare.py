@@ -92,7 +92,8 @@ def compare(options: CompareOptions) -> int:
     from precbench.advice.contest import prepare, report_length, with_forecast_and_recipe
     from precbench.advice.importance import importance_table
     from precbench.cli.watching import Progress
-    from precbench.runner.session import Options, run_config
+    from precbench.runner.options import Options
+    from precbench.runner.session import run_config
     from precbench.tables.own_file import read_amounts
     from precbench.tables.profile import profile_columns
 
@@ -127,8 +128,8 @@ def compare(options: CompareOptions) -> int:
         tables = [columns_table(columns, f"The columns of {options.file.name}")]
     del own  # frees the memory of the table: the contest has the rows
     console.print(f"{one_line(options.file.name)}: {_size_in_words(contest)}")
-    # Without figures: `report_length` draws them once the length is known.
-    of_session = Options(jobs=options.jobs or joblib.cpu_count(), out=options.out, figures=False)
+    # Without tables: `report_length` writes the report once the length is known.
+    of_session = Options(jobs=options.jobs or joblib.cpu_count(), out=options.out, tables=False)
     results = run_config(
         contest.experiment,
         of_session,

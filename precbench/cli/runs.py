@@ -24,7 +24,7 @@ from precbench.results.records import RETRIED
 if TYPE_CHECKING:
     from precbench.data import Dataset
     from precbench.runner.cluster import Cluster
-    from precbench.runner.session import Options
+    from precbench.runner.options import Options
 
 _CHANGED_CODE = "changed-code"
 _RERUN = {  # the statuses that each word of --rerun stands for
@@ -155,7 +155,7 @@ class RunOptions:
 
     def of_session(self, config: "Experiment | Study") -> "Options":
         """Return the options of a session that runs the config, with the names of all patterns."""
-        from precbench.runner.session import Options
+        from precbench.runner.options import Options
 
         solvers = datasets = None
         if isinstance(config, Experiment):

@@ -16,7 +16,8 @@ from precbench.report.folder import PAGE
 from precbench.results.measure import final_means
 from precbench.results.records import Record
 from precbench.runner import keys_of_other_code
-from precbench.runner.session import Observer, Options, Results, Work, plan_work, selected
+from precbench.runner.options import Options
+from precbench.runner.session import Observer, Results, Work, plan_work, selected
 
 if TYPE_CHECKING:
     from precbench.data import Dataset

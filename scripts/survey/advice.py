@@ -40,7 +40,8 @@ from precbench.core.errors import DataUnavailableError, InputError
 from precbench.core.locations import shipped
 from precbench.model.model import Model
 from precbench.results.read import read_run
-from precbench.runner.session import Options, run_config
+from precbench.runner.options import Options
+from precbench.runner.session import run_config
 from precbench.survey.tasks import read_task
 from precbench.tables.own_file import read_new_blocks
 from scripts.survey.tables import laid_out
