@@ -9,7 +9,9 @@ U + U' - diag(U), where U is what was written. For whole dense rows `fill_blocks
 
 include "source.pxi"
 
-from precbench.core.kernels.rows cimport Rows, precbench_axpy, precbench_from, precbench_value, rows_of
+from precbench.core.kernels.rows cimport (
+    Rows, precbench_axpy, precbench_from, precbench_value, rows_of,
+)
 
 
 cdef inline Py_ssize_t gather(
