@@ -25,7 +25,8 @@ def make(work_folder):
     python.chmod(0o755)
 
     def make():
-        command = ["make", ".venv/.made", f"PYTHON={python}"]
+        # An outer make, such as that of `make oldest`, exports a VENV of its own.
+        command = ["make", ".venv/.made", "VENV=.venv", f"PYTHON={python}"]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     return make
