@@ -72,6 +72,16 @@ def test_a_dead_worker_ends_the_calls_and_the_next_ones_have_others():
     assert list(processes.run(killed, [(7,)], 1)) == [7]
 
 
+def test_the_end_waits_for_the_thread_that_sends_calls():
+    """It removes the last semaphores; in a process that ends before, joblib's tracker warns."""
+    executor = processes.begin(2)
+    list(executor.map(int, range(10)))
+    sending = executor._call_queue._thread
+    del executor
+    processes.end()
+    assert not sending.is_alive()
+
+
 def test_the_end_comes_while_calls_are_being_sent():
     """A thread that fails gives a warning, which is an error here."""
     executor = processes.begin(2)

@@ -25,6 +25,7 @@ _ENVIRONMENT = {_SAFE_PATH: "1"} | dict.fromkeys(
 _PR_SET_PDEATHSIG = 1  # of Linux: asks for a signal when the parent process dies
 _LOOK_SECONDS = 1.0  # between looks at whether all workers live
 _END_SECONDS = 5.0  # within which joblib notices that all workers have been killed
+_FEEDING_SECONDS = 1
 _executor: Any = None  # of the last `begin`; None without workers
 
 
@@ -107,7 +108,9 @@ def end() -> None:
     if executor is None or executor._executor_manager_thread is None:  # none was started
         return
     # The thread that feeds the workers may be in the middle of a job that nobody reads any more.
-    executor._call_queue.cancel_join_thread()
+    queue = executor._call_queue
+    queue.cancel_join_thread()
+    feeding = queue._thread
     for process in [*executor._processes.values()]:
         if process.is_alive():
             _kill_with_descendants(process.pid)
@@ -116,6 +119,11 @@ def end() -> None:
     watching = executor._executor_manager_thread
     watching.join(_END_SECONDS)
     executor.shutdown(wait=not watching.is_alive(), kill_workers=True)
+    # The last thread with the queue removes its semaphores. If the process ended meanwhile, the
+    # tracker of joblib would warn of one that it cannot remove.
+    del executor, queue
+    if feeding is not None:
+        feeding.join(_FEEDING_SECONDS)
 
 
 def _kill_with_descendants(pid: int) -> None:
