@@ -143,8 +143,8 @@ def open_claims() -> str:
 
 
 def _anchor(title: str) -> str:
-    kept = "".join(c for c in title.lower() if c.isalnum() or c in " -_")
-    return kept.replace(" ", "-")
+    letters = "".join(c for c in title.lower() if c.isalnum() or c in " -_")
+    return letters.replace(" ", "-")
 
 
 def _counted(rows: Iterable[tuple[Claim, LedgerRow]]) -> list[int | str]:

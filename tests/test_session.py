@@ -158,8 +158,8 @@ def test_an_interrupt_of_a_notebook_leaves_no_process(small, tmp_path):
     os.kill(cell.pid, signal.SIGINT)
     assert cell.stdout.readline() == "interrupted\n"
     time.sleep(0.5)
-    left = [command for pid, command in session(cell.pid).items() if pid != cell.pid]
-    assert not [command for command in left if b"popen_loky" in command]
+    others = [command for pid, command in session(cell.pid).items() if pid != cell.pid]
+    assert not [command for command in others if b"popen_loky" in command]
     cell.communicate("\n", timeout=30)
 
 

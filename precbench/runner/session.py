@@ -215,7 +215,7 @@ def read_config(config: str | os.PathLike[str] | Mapping[str, Any] | Config) -> 
         # The content has no text: its errors name line 1, column 1.
         document = Document("the config", dict(config), {(): (1, 1)})
         return from_document(document, Path())
-    return load_config(Path(config) if not isinstance(config, str) else config)
+    return load_config(os.fspath(config))
 
 
 def selected(experiment: Experiment, options: Options) -> Experiment:
