@@ -46,7 +46,6 @@ from precbench.solvers.passes import Fit
 from precbench.tables.encoding import Encoding
 from precbench.tables.own_file import read_amounts, read_labels, read_own_file
 from precbench.tables.own_table import open_table, table_of
-from precbench.tables.profile import profile_table
 from tests import laws
 from tests.helpers import ROOT, run_in_this_process, succeed
 
@@ -330,7 +329,7 @@ READERS = {
     "read_own_file": lambda table: read_own_file(table, **ROLES, **READING),
     "read_labels": lambda table: read_labels(table, "label"),
     "read_amounts": _read_weights,
-    "profile_table": lambda table: profile_table(table, {**ROLES, **READING}),
+    "profile": lambda table: precbench.profile(table, **ROLES, **READING),
     "Encoding": _learn_and_encode,
 }
 
@@ -516,6 +515,24 @@ def test_fit(text_type):
     require_unchanged_arguments(Call(call, arguments))
 
 
+@pytest.mark.parametrize("text_type", ["python", "category"], indirect=True)
+def test_score_and_evaluate(text_type):
+    """Read a frame of new rows and an earlier list."""
+    table = labelled(texts(text_type))
+    options = {**ROLES, **READING, "k": 5, "n_splits": 1, "solver": "logistic-regression"}
+    model = precbench.fit(table, **options)
+
+    def call(rows, last):
+        listed = precbench.score(model, rows, top=9, keep=["all"], drift=True, last=last, explain=1)
+        return listed.rows, listed.to_dict(), precbench.evaluate(model, rows).to_dict()
+
+    def arguments():
+        rows = labelled(texts(text_type))
+        return {"rows": rows, "last": pd.DataFrame({"row": [1, 2, 3]})}
+
+    require_unchanged_arguments(Call(call, arguments))
+
+
 def _compared(X, y, **options):
     choice = precbench.compare(
         X, y, k=5, solvers=["logistic-regression"], n_splits=1, n_jobs=1, **options
@@ -658,7 +675,7 @@ WITHOUT_ARRAYS = {
     "solver_version",
     "visiting_order",
 }
-CALLED_ABOVE = {"compare", "fit"}
+CALLED_ABOVE = {"compare", "evaluate", "fit", "profile", "score"}
 REFERENCE = (ROOT / "docs/reference.md").read_text()
 
 

@@ -320,7 +320,7 @@ def test_invalid_options(here):
         (["--strict"], "--strict --drift"), (["--drift", "drift.txt"], "--drift .json"),
         (["--drift", "nowhere/drift.json"], "--drift nowhere"),
         (["--last", "nowhere.csv"], "nowhere.csv"), (["--last", "none"], "none"),
-        (["--last", "trees.npz"], "--last trees.npz"), (["--last", "old.csv"], "old.csv 'row'"),
+        (["--last", "trees.npz"], "trees.npz CSV"), (["--last", "old.csv"], "old.csv 'row'"),
         (["--last", "empty.csv"], "empty.csv"), (["--last", "list.xlsx"], "list.xlsx"),
     ]:  # fmt: skip
         refused(["score", "trees.npz", "new.csv", "--top", "3", *options], places)

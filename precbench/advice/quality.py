@@ -24,6 +24,7 @@ from precbench.ranking.statistics import (
 )
 from precbench.ranking.topk import HeldOut, TopK, resolve_k
 from precbench.tables.encoding import Encoding
+from precbench.tables.roles import Label
 
 # As good as the best trees of docs/which-method.md, without a further package.
 RECOMMENDED = "hist-gradient-boosting"
@@ -64,6 +65,12 @@ def quality_of(model: Model, name: str) -> Quality | None:
         raise InputError(
             f"{name}: the stored quality is damaged ({error}); fit and save the model again"
         ) from error
+
+
+def as_texts(positive: Label | Sequence[Label] | None) -> list[str] | None:
+    """Return the labels of the hits as a model states them; None if none was named."""
+    labels = [positive] if isinstance(positive, str | int | float) else positive or ()
+    return [str(label) for label in labels] or None
 
 
 def held_out_splits(dataset: Dataset, n_splits: int, seed: int) -> list[RowSplit]:

@@ -6,7 +6,7 @@ from typing import Any
 from scipy.sparse import issparse
 
 from precbench.advice.length import Worth, measure_length
-from precbench.advice.quality import RECOMMENDED, held_out_quality, held_out_splits
+from precbench.advice.quality import RECOMMENDED, as_texts, held_out_quality, held_out_splits
 from precbench.core.errors import InputError
 from precbench.core.kinds import Scaling
 from precbench.model.model import Model, make_solver
@@ -125,8 +125,8 @@ def fit(
     model = Model.fit(X, dataset.y, encoding=encoding, sample_weight=weights, **how)
     model = model.calibrated(lists, share, X).profiled(X, lists, dataset.imputed)
     n_groups = 0 if dataset.groups is None else len(set(dataset.groups.tolist()))  # 0: no groups
-    positives = [p] if isinstance(p := reading.get("positive"), str | int | float) else p or ()
-    stated = {"length": forecast, "label": label, "positive": [*map(str, positives)] or None}
+    positive = as_texts(reading.get("positive"))
+    stated = {"length": forecast, "label": label, "positive": positive}
     measured = quality.model_copy(update=stated)
     model.about.update(measured.model_dump(exclude_unset=True), weight=weight, groups=n_groups)
     return model

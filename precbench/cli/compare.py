@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from precbench.advice.choice import choice_table, choose_method
+from precbench.advice.choice import choice_table
 from precbench.cli import completion
 from precbench.cli.options import Json, NoRowHashes, takes
 from precbench.cli.own import OwnRows, check_target, write_open
-from precbench.cli.profile_table import columns_table
 from precbench.cli.screen import screen
 from precbench.cli.screen_tables import print_table, show_length
 from precbench.core.errors import InputError
 from precbench.core.files import write_whole, writing
 from precbench.core.text import count, one_line
 from precbench.report.folder import PAGE
-from precbench.results.read import read_run
 
 if TYPE_CHECKING:
+    from precbench.advice.comparison import Comparison
     from precbench.advice.contest import Contest
+    from precbench.report.table import Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,29 +89,24 @@ def compare(options: CompareOptions) -> int:
     """
     import joblib
 
-    from precbench.advice.contest import prepare, report_length, with_forecast_and_recipe
-    from precbench.advice.importance import importance_table
+    from precbench.advice.comparison import run_contest
+    from precbench.advice.contest import prepare
+    from precbench.advice.table_description import columns_table
     from precbench.cli.watching import Progress
     from precbench.runner.options import Options
-    from precbench.runner.session import run_config
     from precbench.tables.own_file import read_amounts
     from precbench.tables.profile import profile_columns
 
     console = screen(quiet=options.as_json)
-    ks, worth = options.lengths, options.checked_worth()  # gain of a hit, cost of a row
-    for option, path in {"--config": options.config, "--save": options.save}.items():
-        if path:
-            check_target(option, path, {"the file of the rows": options.file})
-    if options.open_list and options.config:
-        raise InputError("give either --config or --open, which exclude each other")
-    # Read the table, and prepare the comparison: a config with its data.
+    worth = options.checked_worth()  # gain of a hit, cost of a row
+    _check_targets(options)
     own, unlabelled = options.tables()  # unlabelled: the rows for --open
-    column = options.gain_column  # `amounts`: the gain of each row, from this column
+    column = options.gain_column
     amounts = None if column is None else read_amounts(own, column, "--gain-column")
     with options.corrected("compare"):  # adds the command that reads a refused table to the error
         contest = prepare(
             {"file": own, **options.reading},
-            ks,
+            options.lengths,
             folder=options.config.parent if options.config else Path(),
             solvers=options.solver,
             n_splits=options.splits,
@@ -124,51 +119,66 @@ def compare(options: CompareOptions) -> int:
             write_whole({options.config: contest.config})
     tables = []  # for the report
     if own.frame is not None:  # a table with columns, not svmlight or npz
-        _, columns = profile_columns(own, options.reading)
-        tables = [columns_table(columns, f"The columns of {options.file.name}")]
+        title = f"The columns of {options.file.name}"
+        tables = [columns_table(profile_columns(own, options.reading), title)]
     del own  # frees the memory of the table: the contest has the rows
     console.print(f"{one_line(options.file.name)}: {_size_in_words(contest)}")
-    # Without tables: `report_length` writes the report once the length is known.
-    of_session = Options(jobs=options.jobs or joblib.cpu_count(), out=options.out, tables=False)
-    results = run_config(
-        contest.experiment,
-        of_session,
-        name=str(options.config or ""),
-        datasets=contest.plan.datasets,
+    comparison = run_contest(
+        contest,
+        # The report is written once the length is known.
+        Options(jobs=options.jobs or joblib.cpu_count(), out=options.out, tables=False),
         observer=Progress(),
+        prefer=options.prefer,
+        worth=worth,
+        amounts=amounts,
+        label=options.label,
+        positive=options.positive,
+        config=str(options.config or ""),
     )
-    run = read_run(results.folder)
-    chosen = choose_method(run, prefer=options.prefer)
-    # The choice with a forecast for new lists, and a recipe to fit the recommended method.
-    choice, recipe = with_forecast_and_recipe(
-        contest, run, chosen, ks, list_rows=options.list_rows, worth=worth, amounts=amounts
-    )
-    assert choice.length is not None and choice.expected is not None  # the forecast
-    # Print the choice; write the report, the model and the list of --open.
-    command = _next_command(options, choice.expected.k)
-    headline, *sentences = choice.card  # what to use; then why, and how sure the choice is
-    console.print(headline, style="bold")
-    console.print(*sentences, f"Next: {command}", "", sep="\n")
-    print_table(choice_table(choice, contest.experiment.title), console)
-    if options.save and recipe.importance:
-        tables.insert(0, importance_table(recipe.importance, f"What {choice.recommended} ranks by"))
-    report_length(choice.length, results.folder, tables, command)  # writes the report
-    show_length(choice.length, quiet=options.as_json)  # prints the profit by length
-    if options.save or unlabelled is not None:
-        model = recipe.fit()
-        model.about.update(label=options.label, positive=options.positive)
+    _print_choice(comparison, contest, options, tables)
     if options.save:
-        model.save(options.save, row_hashes=not options.no_row_hashes)
-        console.print(f"{choice.recommended}, fitted to all rows: {options.save}")
+        comparison.fit().save(options.save, row_hashes=not options.no_row_hashes)
+        console.print(f"{comparison.recommended}, fitted to all rows: {options.save}")
     if unlabelled is not None:
-        console.print(write_open(model, unlabelled, options))
-    console.print(f"report: {results.folder / PAGE}, with tables and records beside it")
+        console.print(write_open(comparison.fit(), unlabelled, options))
+    console.print(f"report: {comparison.folder / PAGE}, with tables and records beside it")
     if options.config:
         console.print(f"to repeat the comparison: precbench run {options.config}")
     if options.as_json:
-        files = {"folder": str(results.folder), "model": options.save and str(options.save)}
-        print(json.dumps({**files, **choice.to_dict()}, indent=1))
-    return int(results.has_failed)
+        saved = options.save and str(options.save)
+        files = {"folder": str(comparison.folder), "model": saved}
+        print(json.dumps({**files, **comparison.to_dict()}, indent=1))
+    return int(comparison.has_failed)
+
+
+def _check_targets(options: CompareOptions) -> None:
+    """Refuse a file to write that cannot be written, or is the file of the rows."""
+    for option, path in (("--config", options.config), ("--save", options.save)):
+        if path:
+            check_target(option, path, {"the file of the rows": options.file})
+    if options.open_list and options.config:
+        raise InputError("give either --config or --open, which exclude each other")
+
+
+def _print_choice(
+    comparison: "Comparison", contest: "Contest", options: CompareOptions, tables: list["Table"]
+) -> None:
+    """Print what to use, and write the report, with `tables`."""
+    from precbench.advice.comparison import report_length
+    from precbench.advice.importance import importance_table
+
+    console = screen(quiet=options.as_json)
+    assert comparison.length is not None and comparison.expected is not None  # the forecast
+    command = _next_command(options, comparison.expected.k)
+    headline, *sentences = comparison.card  # what to use; then why, and how sure the choice is
+    console.print(headline, style="bold")
+    console.print(*sentences, f"Next: {command}", "", sep="\n")
+    print_table(choice_table(comparison, contest.experiment.title), console)
+    if options.save and (importance := comparison.recipe.importance):
+        title = f"What {comparison.recommended} ranks by"
+        tables.insert(0, importance_table(importance, title))
+    report_length(comparison.length, comparison.folder, tables, command)
+    show_length(comparison.length, quiet=options.as_json)  # the profit by length
 
 
 def _size_in_words(contest: "Contest") -> str:

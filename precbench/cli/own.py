@@ -8,14 +8,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from functools import partial
 from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from precbench.core.errors import InputError
-from precbench.core.files import replacing
+from precbench.core.kinds import LIST_SUFFIXES
 from precbench.core.text import count
 from precbench.ranking.topk import TopK, resolve_k, several_k
 from precbench.tables.problems import TableError
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
     from precbench.advice.length import Worth
     from precbench.model.model import Model
-    from precbench.tables.encoding import Encoding
     from precbench.tables.own_table import OwnTable
 
 _CONSTANTS = {"true": True, "false": False, "none": None, "null": None}
@@ -203,14 +201,17 @@ class OwnRows(FileLayout):
         """Return the table of the file and, with ``--open``, apart the rows without a label."""
         if self.open_list is None:
             return self.table(), None
-        check_target("--open", self.open_list, {"the file of the rows": self.file}, LISTS)
+        others = {"the file of the rows": self.file}
+        check_target("--open", self.open_list, others, LIST_SUFFIXES)
         own = self.table()
         if own.frame is None or self.label is None:
             lacking = "--label" if own.frame is not None else "a table; convert the file to CSV"
             raise InputError(f"{self.file}: --open needs {lacking}")
         known, rows = own.split_labelled(self.label)
         if self.open_list.suffix == ".xlsx":  # refuse ids before training
-            check_sheet(rows.filter(",".join(self.id or ()).split(",")), self.open_list)
+            from precbench.tables.list_file import require_sheet
+
+            require_sheet(rows.filter(",".join(self.id or ()).split(",")), self.open_list)
         return known, rows
 
     @property
@@ -277,19 +278,8 @@ class OwnRows(FileLayout):
         return shlex.join(words)
 
 
-def load_model(path: Path) -> "tuple[Model, Encoding]":
-    """Load a model and the encoding of the columns of its file; refuse one fitted to arrays."""
-    from precbench.model.model import Model  # which takes long to import
-
-    model = Model.load(path)
-    if model.encoding is None:
-        raise InputError(f"{path} was fitted to arrays, not to a file; use Model.load in Python")
-    return model, model.encoding
-
-
-LISTS = (".csv", ".xlsx", ".parquet")  # suffixes of the lists that are written
-_MOST_ROWS, _LONGEST = 2**20 - 1, 32_767  # of a sheet: rows below names, characters of a cell
-_NEEDS = {".parquet": ("pyarrow", "parquet"), ".xlsx": ("openpyxl", "excel")}  # package, extra
+# Package and extra that write a list of a suffix
+_NEEDS = {".parquet": ("pyarrow", "parquet"), ".xlsx": ("openpyxl", "excel")}
 
 
 def check_target(
@@ -299,68 +289,28 @@ def check_target(
 
     `others` are the other files by their description, `suffixes` the formats that are allowed.
     """
-    # Other formats need no package; json, which is always there, stands for one.
-    package, extra = _NEEDS.get(path.suffix, ("json", ""))
-    folder, is_there, ends = path.parent, path.exists(), " or ".join(suffixes)
-    checks = [  # whether the path is wrong, and why; the first fault is reported
-        (suffixes and path.suffix not in suffixes, f": the name must end with {ends}"),
-        (suffixes and find_spec(package) is None, f" needs {package}; install precbench[{extra}]"),
-        (not folder.is_dir(), f": there is no folder {folder}; create it first"),
-        (is_there and not path.is_file(), " is not a regular file; give another name"),
-        (not os.access(folder, os.W_OK), f": cannot write to folder {folder}; give another"),
-    ]
+    if suffixes and path.suffix not in suffixes:
+        raise InputError(f"{option} {path}: the name must end with {' or '.join(suffixes)}")
+    if suffixes and path.suffix in _NEEDS:
+        package, extra = _NEEDS[path.suffix]
+        if find_spec(package) is None:
+            raise InputError(f"{option} {path} needs {package}; install precbench[{extra}]")
+    folder = path.parent
+    if not folder.is_dir():
+        raise InputError(f"{option} {path}: there is no folder {folder}; create it first")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{option} {path} is not a regular file; give another name")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"{option} {path}: cannot write to folder {folder}; give another")
     for description, other in others.items():
-        is_other = is_there and other.exists() and path.samefile(other)
-        checks.append((is_other, f" is {description}; give another name"))
-    for is_wrong, text in checks:
-        if is_wrong:
-            raise InputError(f"{option} {path}{text}")
-
-
-def check_sheet(ranking: "pd.DataFrame", path: Path) -> None:
-    """Refuse a list, or its columns of ids, that a workbook cannot hold."""
-    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
-
-    if len(ranking) > _MOST_ROWS or len(ranking.columns) > 2**14:
-        size = "{:,} rows and {:,} columns".format(*ranking.shape)
-        raise InputError(f"{path}: {size} are too many for a sheet; write CSV")
-    for name, values in ranking.select_dtypes(exclude="number").items():
-        texts = [str(text) for text in (name, *values)]
-        has_controls = any(map(ILLEGAL_CHARACTERS_RE.search, texts))
-        if has_controls or max(map(len, texts)) > _LONGEST:
-            what = "control" if has_controls else f"a text of more than {_LONGEST:,}"
-            raise InputError(f"{path}: column {name!r} has {what} characters; write CSV")
-
-
-def write_list(ranking: "pd.DataFrame", path: Path) -> None:
-    """Write a list as CSV, Excel or Parquet, by the suffix, whole or not at all."""
-    import pandas as pd
-
-    with replacing(path) as unfinished, unfinished.open("wb") as stream:
-        if path.suffix == ".csv":
-            ranking.to_csv(stream, index=False)
-        elif path.suffix == ".xlsx":
-            check_sheet(ranking, path)
-            with pd.ExcelWriter(stream, engine="openpyxl") as book:
-                with_numbers(ranking).to_excel(book, index=False)
-                for cell in chain(*book.book.active.iter_rows()):  # =1+1 and #N/A stay text
-                    cell.data_type = "s" if isinstance(cell.value, str) else cell.data_type
-        else:
-            ranking.to_parquet(stream, index=False)
-
-
-def with_numbers(ranking: "pd.DataFrame") -> "pd.DataFrame":
-    """Return a list whose texts are numbers if no column's text changes: 007 and 10**15 stay."""
-    import pandas as pd
-
-    numbers = ranking.apply(pd.to_numeric, errors="coerce")
-    are_plain = ((numbers.astype(str) == ranking) & (numbers.abs() < 10**15)).all()
-    return ranking.assign(**numbers.loc[:, are_plain])
+        if path.exists() and other.exists() and path.samefile(other):
+            raise InputError(f"{option} {path} is {description}; give another name")
 
 
 def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
     """Write the rows without a label, ranked, to ``--open``; return a sentence on its hits."""
     from precbench.tables.encoding import Gaps  # which takes long to import
+    from precbench.tables.list_file import write_list
 
     path, gaps = options.open_list, Gaps()  # gaps: counts of missing values and unseen categories
     assert path is not None and model.encoding is not None and model.calibration is not None

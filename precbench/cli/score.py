@@ -7,20 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
-import pandas as pd
 import typer
-from numpy.typing import NDArray
 
 from precbench.cli.options import NOT_HELD, Json, takes
-from precbench.cli.own import LISTS, FileLayout, check_target, load_model, with_numbers, write_list
+from precbench.cli.own import FileLayout, check_target
 from precbench.core.errors import InputError
 from precbench.core.files import replacing
-from precbench.tables.encoding import Encoding, Gaps
-from precbench.tables.own_file import read_new_blocks
-from precbench.tables.own_table import TABLES, format_of
+from precbench.core.kinds import LIST_SUFFIXES
 
 
 @takes(FileLayout)
@@ -118,90 +113,67 @@ def score(
       precbench score top.npz new.csv --top 100 --id customer --out top.csv \\
           --last top.csv --drift drift.json --strict
     """
-    # Refuse options that contradict each other, and a file to write that is also read.
-    others = {"the model": model, "the file of the rows": file}  # that no output may replace
+    _refuse_contradictions(model, file, out, drift, earlier, explain, top, strict, as_json)
+    from precbench.model.scored_list import score as score_rows  # which takes long to import
+
+    with _on_disk(file) as path:
+        result = score_rows(
+            model,
+            path,
+            top=top,
+            id=row_id,
+            keep=keep or (),
+            probability=probability,
+            drift=drift is not None,
+            last=earlier,
+            explain=explain,
+            refuse_gaps=refuse_gaps,
+            **options.layout,
+        )
+    if drift is not None:
+        with replacing(drift) as unfinished:
+            unfinished.write_text(json.dumps(result.drift, indent=1))
+    if as_json:
+        has_more = drift is not None or earlier is not None
+        print(json.dumps(result.to_dict() if has_more else result.records()))
+    elif out is not None:
+        result.write(out)
+    else:
+        result.rows.to_csv(sys.stdout, index=False)
+    place = f": {out}" if out is not None else ""
+    summary = f"{result.n_rows:,} rows ranked, {len(result.ranking):,} listed{place}"
+    print(*result.sentences(), summary, sep="\n", file=sys.stderr)
+    return NOT_HELD if strict and result.has_drifted else 0
+
+
+def _refuse_contradictions(
+    model: Path,
+    file: Path,
+    out: Path | None,
+    drift: Path | None,
+    earlier: Path | None,
+    explain: int | None,
+    top: int | None,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """Refuse options that exclude each other, and a file to write that is also read."""
+    if explain is not None and top is None:
+        raise InputError("the option --explain needs --top; give the number of rows to list")
+    if strict and drift is None:
+        raise InputError("the option --strict needs --drift; give a JSON file to write")
+    inputs = {"the model": model, "the file of the rows": file}
     if out is not None:
         if as_json:
             raise InputError("give either --json or --out, which exclude each other")
-        check_target("--out", out, others, LISTS)
+        check_target("--out", out, inputs, LIST_SUFFIXES)
     if drift is not None:
-        others |= {name: path for name, path in {"--out": out, "--last": earlier}.items() if path}
+        others = dict(inputs)
+        if out is not None:
+            others["--out"] = out
+        if earlier is not None:
+            others["--last"] = earlier
         check_target("--drift", drift, others, [".json"])
-    elif strict:
-        raise InputError("the option --strict needs --drift; give a JSON file to write")
-    if explain is not None and top is None:
-        raise InputError("the option --explain needs --top; give the number of rows to list")
-    earlier_names = None if earlier is None else _read_names(earlier, row_id or "row")
-    from precbench.model.drift import describe_drift
-    from precbench.model.reasons import Listing
-
-    # Prepare what gathers drift, reasons, gaps and training rows while the rows are ranked.
-    loaded, encoding = load_model(model)
-    monitor = None if drift is None else loaded.drift()  # gathers what --drift reports
-    explainer = None if explain is None else Listing(loaded, explain)  # keeps the rows to explain
-    gaps = Gaps() if monitor is None else monitor.gaps  # missing values, unseen categories
-    gaps.refuse = refuse_gaps
-    training_rows, n_seen = loaded.training_rows, 0  # n_seen: training rows ranked here
-
-    def watch(X: Any, scores: NDArray[np.float64]) -> None:
-        # Pass a block of rows to `monitor`; count training rows in the block into `n_seen`.
-        nonlocal n_seen
-        if monitor is not None:
-            monitor.add(X, scores)
-        if training_rows is not None:
-            n_seen += training_rows.count(X)
-
-    with _on_disk(file) as path:
-        columns = [*([row_id] if row_id else ()), *(keep or ())]  # to list beside the scores
-        blocks = read_new_blocks(path, encoding, keep=columns, gaps=gaps, **options.layout)
-        if probability:
-            loaded.probabilities([])  # raises before the rows are read, if the model has none
-        blocks = blocks if explainer is None else explainer.noting(blocks, gaps)
-        listed = None if explainer is None else explainer.rows  # `rank_blocks` fills this
-        ranking, n_rows = loaded.rank_blocks(blocks, top, n_jobs=-1, watch=watch, listed=listed)
-    # Complete the list: numbers, probabilities, reasons, and the row numbers of the file.
-    ranking = with_numbers(ranking) if as_json else ranking  # CSV keeps the text of the file
-    scores = ranking["score"].to_numpy()
-    if probability:
-        ranking["probability"] = loaded.probabilities(scores)
-    records = None  # the rows for --json, with reasons
-    if explainer is not None:
-        ranking, records = explainer.with_reasons(ranking)
-    ranking["row"] = gaps.places_of(ranking["row"])  # numbers in the file, blank rows included
-    for record, row in zip(records or (), ranking["row"].tolist(), strict=False):  # None: no record
-        record["row"] = row
-    # What is said of the list: in `report` for JSON, in `sentences` for people.
-    report: dict[str, Any] = dict.fromkeys(("hits", "drift", "last"))  # None if not computed
-    sentences = []
-    if loaded.calibration is not None and len(scores):
-        report["hits"] = hits = loaded.calibration.expected(scores, n_rows)._asdict()
-        sentences.append(
-            "expect about {mean:,.1f} hits among the listed rows ({low:,.0f} to {high:,.0f} in "
-            "95 % of such lists)".format(**hits)
-        )
-    if training_rows is not None and (sentence := training_rows.sentence(n_seen, n_rows)):
-        sentences.append(sentence)
-    if monitor is not None and drift is not None:
-        report["drift"] = summary = monitor.summary()
-        sentences.append(describe_drift(summary))
-        with replacing(drift) as unfinished:
-            unfinished.write_text(json.dumps(summary, indent=1))
-    if earlier_names is not None:
-        report["last"] = overlap = _compare_names(ranking[row_id or "row"], earlier_names)
-        sentences.append(
-            "{again:,} of the {listed:,} listed rows were on the last list of {before:,} (Jaccard "
-            "{jaccard:.2f})".format(**overlap)
-        )
-    if as_json:
-        rows = ranking.to_dict("records") if records is None else records
-        print(json.dumps(rows if drift is None and earlier is None else {"list": rows, **report}))
-    elif out is None:
-        ranking.to_csv(sys.stdout, index=False)
-    else:
-        write_list(ranking, out)
-    sentences.append(f"{n_rows:,} rows ranked, {len(ranking):,} listed{f': {out}' if out else ''}")
-    print(*sentences, sep="\n", file=sys.stderr)
-    return NOT_HELD if strict and report["drift"]["drift"] else 0  # --strict comes with --drift
 
 
 @contextmanager
@@ -215,18 +187,3 @@ def _on_disk(file: Path) -> Iterator[Path]:
         with path.open("wb") as spooled:
             shutil.copyfileobj(sys.stdin.buffer, spooled)
         yield path
-
-
-def _read_names(earlier: Path, column: str) -> set[str]:
-    """Return the entries of a column of an earlier list: ids, or row numbers as text."""
-    if (kind := format_of(earlier)) not in TABLES:
-        raise InputError(f"--last {earlier} is {kind}; give a CSV or Parquet list that score wrote")
-    blocks = read_new_blocks(earlier, Encoding("csv", 0, dense=True), keep=[column])  # no features
-    return {name for _, columns in blocks for name in columns[column]}
-
-
-def _compare_names(names: pd.Series, before: set[str]) -> dict[str, Any]:
-    """Count names on this list, the earlier list and both lists; `jaccard`: the share on both."""
-    now = set(names.astype(str))
-    again, n_union = len(now & before), len(now | before)
-    return {"listed": len(now), "before": len(before), "again": again, "jaccard": again / n_union}

@@ -10,3 +10,5 @@ SplitKind = Literal["random", "kfold", "time", "provided", "none"]
 Format = Literal["svmlight", "csv", "tsv", "parquet", "xlsx", "npz"]
 # Of files that are read block by block, in any order
 StreamFormat = Literal["svmlight", "npy"]
+# Suffixes of the lists that are written
+LIST_SUFFIXES = (".csv", ".xlsx", ".parquet")

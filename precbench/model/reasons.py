@@ -4,60 +4,65 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
 
 from precbench.model.model import Model
 from precbench.tables.encoding import Gaps
 
 _VALUES_AT_ONCE = 2**22  # of a block of rows: 32 MiB
+# The columns that raise and that lower a score: column, value as text, contribution
+Reasons = dict[str, list[dict[str, Any]]]
 _ROUNDING = 1e-12  # of the sum of all absolute contributions: less is due to rounding
 
 
-class Listing:
+class ReasonsOfList:
     """The rows that `Model.rank_blocks` lists, with the `n` columns that raise each score most."""
 
     def __init__(self, model: Model, n: int):
         model.explain(np.zeros((1, model.n_features)))  # raises before a file is read
-        self._model, self._n = model, min(n, len(model.spans))
+        self._model = model
+        self.n = min(n, len(model.spans))  # columns to name
         self.rows: dict[int, Any] = {}  # by number from 1; filled by `Model.rank_blocks`
         self._missing: dict[int, frozenset[str]] = {}  # by number: columns without a value
 
     def noting(self, blocks: Iterable[tuple[Any, Any]], gaps: Gaps) -> Iterator[tuple[Any, Any]]:
         """Yield blocks unchanged to `Model.rank_blocks`; note which values the listed rows lack."""
-        n_rows = 0  # of the earlier blocks
+        n_before = 0  # rows of the earlier blocks
         for X, names in blocks:
             yield X, names
             # When resumed: `rank_blocks` has put its listed rows of this block into `rows`, and
             # `gaps.missing` is still of this block.
             for row in self.rows.keys() - self._missing.keys():
                 self._missing[row] = frozenset(
-                    name for name, is_gap in gaps.missing.items() if is_gap[row - n_rows - 1]
+                    name for name, is_gap in gaps.missing.items() if is_gap[row - n_before - 1]
                 )
-            n_rows += X.shape[0]
+            n_before += X.shape[0]
 
-    def with_reasons(self, ranking: pd.DataFrame) -> tuple[pd.DataFrame, list[dict[Any, Any]]]:
-        """Return a ranking with reasons in text columns, and as records with lists of reasons."""
-        numbers = ranking["row"].tolist()
-        missing = [self._missing[row] for row in numbers]
+    def reasons(self, numbers: Sequence[int]) -> list[Reasons]:
+        """Return the reasons of the listed rows with these numbers, in this order."""
         rows = [self.rows[row] for row in numbers]
-        row_reasons = [*reasons(self._model, rows, self._n, missing)]
-        columns = {
-            f"{kind}_{i + 1}": [
-                # "" if fewer columns raise or lower the score
-                "{column} = {value}".format(**row[kind][i]) if i < len(row[kind]) else ""
-                for row in row_reasons
-            ]
-            for kind, n in (("raises", self._n), ("lowers", 1))
-            for i in range(n)
-        }
-        records = ranking.to_dict("records")
-        return ranking.assign(**columns), [a | b for a, b in zip(records, row_reasons, strict=True)]
+        missing = [self._missing[row] for row in numbers]
+        return [*reasons(self._model, rows, self.n, missing)]
+
+
+def reason_columns(row_reasons: Sequence[Reasons], n: int) -> dict[str, list[str]]:
+    """Return columns of text for a table: ``raises_1`` to ``raises_n``, and ``lowers_1``.
+
+    A cell is empty if fewer columns raise or lower the score of its row.
+    """
+    columns = {
+        f"raises_{i + 1}": [_in_words(row["raises"], i) for row in row_reasons] for i in range(n)
+    }
+    return columns | {"lowers_1": [_in_words(row["lowers"], 0) for row in row_reasons]}
+
+
+def _in_words(chosen: Sequence[dict[str, Any]], i: int) -> str:
+    return f"{chosen[i]['column']} = {chosen[i]['value']}" if i < len(chosen) else ""
 
 
 def reasons(
     model: Model, X: Sequence[Any], n: int, missing: Sequence[Collection[str]] | None = None
-) -> Iterator[dict[str, list[dict[str, Any]]]]:
+) -> Iterator[Reasons]:
     """Yield for each row of X the columns that raise and that lower its score most.
 
     ``raises`` lists at most `n` columns, ``lowers`` at most one column, as dicts of ``column``,

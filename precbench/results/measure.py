@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,7 @@ from precbench.core.source_code import code_of
 from precbench.core.strict_json import Fields, parse
 from precbench.core.text import visible
 from precbench.data import Dataset
+from precbench.data.splits import RowSplit
 from precbench.experiment import Experiment, Trial
 from precbench.experiment.plan import Plan
 from precbench.experiment.samples import Rows, Sample
@@ -129,16 +130,24 @@ def _write(store: Store, name: str, content: str) -> None:
         store.write_text(name, content)
 
 
-def final_scores(
-    plan: Plan, store: Store, label: str
-) -> Iterator[tuple[Trial, Record, NDArray[np.float64]]]:
-    """Yield each trial of a method that has a result, with its record and last test scores."""
+class ScoredSplit(NamedTuple):
+    """A trial's record, its division of the rows, and the last scores of its test rows."""
+
+    record: Record
+    split: RowSplit
+    scores: NDArray[np.float64]
+
+
+def final_scores(plan: Plan, store: Store, label: str) -> Iterator[ScoredSplit]:
+    """Yield the last test scores of each trial of a method that has a result."""
     for trials in _by_rows(plan, store):
         for trial, key, record in trials:
             if trial.label == label and record.status == "ok":
-                test = Rows(trial, plan.datasets[trial.dataset.name]).test
-                *_before, scores = _scores(_checkpoints(store, key, {"test": test}), "test", test)
-                yield trial, record, scores
+                rows = Rows(trial, plan.datasets[trial.dataset.name])
+                arrays = _checkpoints(store, key, {"test": rows.test})
+                *_before, scores = _scores(arrays, "test", rows.test)
+                split, _n_fit = rows.split
+                yield ScoredSplit(record, split, scores)
 
 
 def final_means(results: pd.DataFrame) -> list[dict[str, Any]]:

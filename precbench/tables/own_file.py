@@ -24,7 +24,7 @@ from precbench.data.dataset import Dataset, Imputed, Matrix, to_dtype
 from precbench.data.svmlight import LARGEST_INDEX, MOST_ENTRIES, dense_if_full, read_svmlight
 from precbench.tables.detectors import LARGEST_QUANTITY, content_of
 from precbench.tables.encoding import Categorical, Encoding, Gaps, Missing
-from precbench.tables.layout import Layout
+from precbench.tables.layout import Layout, as_text, columns_to_keep
 from precbench.tables.own_table import (
     TABLES,
     OwnTable,
@@ -33,6 +33,7 @@ from precbench.tables.own_table import (
     open_table,
     read_blocks,
     several,
+    table_of,
 )
 from precbench.tables.problems import Problems, TableError, column_of, listed, named_columns
 from precbench.tables.roles import (
@@ -46,6 +47,7 @@ from precbench.tables.roles import (
 )
 from precbench.tables.suspects import look_for_suspects
 
+FRAME = "the frame"  # as messages name rows that are in no file
 _FEWEST_ROWS, _MOST_ROWS, _MOST_VALUES = 256, 1 << 16, 1 << 22  # of a block: 32 MiB
 _SPARSE_PARTS = ("data", "indices", "indptr", "shape")
 VERSION = 8  # part of the identity of data; increase when a file gives other arrays
@@ -324,7 +326,7 @@ def _likely_label(frame: pd.DataFrame, label: str | None) -> str | None:
 
 
 def read_new_blocks(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | pd.DataFrame,
     encoding: Encoding,
     format: Format | None = None,  # noqa: A002
     keep: Sequence[str] = (),
@@ -335,9 +337,15 @@ def read_new_blocks(
 
     Beside the features come the columns of `keep` ("all" for all) as they stand in the file:
     ``007`` stays ``007``, a missing value is ``""``. No label column is needed. Filled and unseen
-    values are counted in `gaps`, and warned of at the end.
+    values are counted in `gaps`, and warned of at the end. A frame is one block.
     """
-    path, file_layout = Path(path), Layout(**layout)
+    gaps = Gaps() if gaps is None else gaps
+    file_layout = Layout(**layout)
+    if isinstance(path, pd.DataFrame):
+        yield _encoded_frame(path, encoding, keep, gaps)
+        _warn_of_gaps(FRAME, gaps)
+        return
+    path = Path(path)
     kind = format_of(path, format, file_layout.sheet)
     if kind != encoding.format and not {kind, encoding.format} <= set(TABLES):
         raise InputError(f"{path}: the model takes {encoding.format}, not {kind}; convert the file")
@@ -351,7 +359,6 @@ def read_new_blocks(
             )
         yield X.toarray() if encoding.dense and not isinstance(X, np.ndarray) else X, pd.DataFrame()
         return
-    gaps = Gaps() if gaps is None else gaps
     encoding = encoding.with_notation(file_layout.decimal, file_layout.date_format)
     blocks = read_blocks(
         path,
@@ -369,12 +376,31 @@ def read_new_blocks(
     for table, kept_texts in blocks:
         gaps.places.append(table.index)
         yield encoding.encode(table, str(path), gaps), kept_texts
+    _warn_of_gaps(str(path), gaps)
+
+
+def _encoded_frame(
+    frame: pd.DataFrame, encoding: Encoding, keep: Sequence[str], gaps: Gaps
+) -> tuple[Matrix, pd.DataFrame]:
+    """Return the features of a frame, and its columns to keep as text."""
+    if not encoding.columns:
+        raise InputError(
+            f"the model takes {encoding.format}, which has no named columns; give a file, or the "
+            "rows as a matrix to Model.rank"
+        )
+    table = table_of(frame, FRAME).frame
+    names = columns_to_keep(keep, [*table.columns], Path(FRAME))
+    texts = as_text({name: table[name].tolist() for name in names})
+    return encoding.encode(table, FRAME, gaps), texts
+
+
+def _warn_of_gaps(where: str, gaps: Gaps) -> None:
     for sentence in gaps.sentences():
-        warnings.warn(f"{path}: check the new rows: {sentence}", stacklevel=2)
+        warnings.warn(f"{where}: check the new rows: {sentence}", stacklevel=3)
 
 
 def read_labels(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | pd.DataFrame,
     label: str | None = None,
     positive: Label | Sequence[Label] | None = None,
     format: Format | None = None,  # noqa: A002

@@ -35,7 +35,8 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from precbench.advice.choice import choose_method
-from precbench.advice.contest import prepare, with_forecast_and_recipe
+from precbench.advice.comparison import with_forecast_and_recipe
+from precbench.advice.contest import prepare
 from precbench.core.errors import DataUnavailableError, InputError
 from precbench.core.locations import shipped
 from precbench.model.model import Model

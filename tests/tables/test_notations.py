@@ -22,7 +22,6 @@ from precbench.model.training_rows import TrainingRows
 from precbench.tables import detectors
 from precbench.tables.detectors import PANDAS_IS_EXACT, as_numbers, content_of
 from precbench.tables.own_file import read_new_blocks, read_own_file
-from precbench.tables.profile import profile_table
 from precbench.tables.roles import canonical
 from tests.helpers import invoke, read_new_rows, succeed
 from tests.sentences import raises, refused, unreadable, warns
@@ -488,7 +487,7 @@ def test_rows_without_a_label_are_the_list(rows, in_this_process, monkeypatch):
         len(pd.read_parquet("compared.parquet")) == 30
     )
     refused([*compare, "--open", "compared.csv", "--config", "c.yaml"], "--open --config")
-    monkeypatch.setattr("precbench.cli.own._MOST_ROWS", 29)
+    monkeypatch.setattr("precbench.tables.list_file._MOST_ROWS", 29)
     refused([*compare[:-4], "--out", "none", "--open", "list.xlsx"], "list.xlsx 30 CSV")
     for text in ("\a", "long" * 9999):
         bell, to_sheet = written(known.assign(zeros=text), "bell.csv"), ["--out", "list.xlsx"]
@@ -545,33 +544,40 @@ def table(work_folder):
     return rows
 
 
-def test_what_columns_hold_by_hand(table, tmp_path):
-    profile = profile_table(tmp_path / "mine.csv", {"label": "left", "positive": "yes"})
-    assert (profile["rows"], profile["duplicates"]) == (203, 3)
-    assert profile["positives"] == (table["left"] == "yes").sum()
-    columns = {column["name"]: column for column in profile["columns"]}
-    holds = {name: column["holds"] for name, column in columns.items()}
-    assert holds == {
-        **dict.fromkeys(["age", "paid", "closed"], "numbers"), "since": "dates", "plan": "text",
+def test_what_columns_hold_by_hand(table):
+    described = precbench.profile("mine.csv", label="left", positive="yes")
+    assert (described.rows, described.duplicates) == (203, 3)
+    assert described.positives == (table["left"] == "yes").sum()
+    columns = {column.name: column for column in described.columns}
+    assert {name: column.holds for name, column in columns.items()} == {
+        "age": "numbers",
+        "paid": "numbers",
+        "since": "dates",
+        "plan": "text",
+        "closed": "numbers",
         "none": "nothing",
-    }  # fmt: skip
+    }
     for name, column in columns.items():
-        assert column["distinct"] == table[name].nunique(), name
-        assert column["missing"] == table[name].isna().sum(), name
-    assert [columns["age"]["low"], columns["age"]["high"]] == [
-        str(end) for end in (table["age"].min(), table["age"].max())
-    ]
-    assert columns["since"]["low"] == f"{table['since'].min():%Y-%m-%d}"
-    assert columns["plan"]["low"] == "a"
+        assert column.distinct == table[name].nunique(), name
+        assert column.missing == table[name].isna().sum(), name
+    assert columns["age"].low == str(table["age"].min())
+    assert columns["age"].high == str(table["age"].max())
+    assert columns["since"].low == f"{table['since'].min():%Y-%m-%d}"
+    assert columns["plan"].low == "a"
     auc = roc_auc_score(table["left"] == "yes", table["closed"])
-    assert columns["closed"]["auc"] == pytest.approx(auc) and columns["none"]["auc"] is None
-    assert all(w in str(profile["refusal"]) for w in ("'closed' has an AUC", "'paid'"))
+    assert columns["closed"].auc == pytest.approx(auc)
+    assert columns["none"].auc is None
+    assert "'closed' has an AUC" in str(described.refusal)
+    assert "'paid'" in str(described.refusal)
+    assert described.outlook is None
+    assert described.frame["name"].tolist() == [*columns]
 
 
-def test_without_labels_no_column_is_judged(table, tmp_path):
-    profile = profile_table(tmp_path / "mine.csv", {})
-    columns = {column["name"]: column["auc"] for column in profile["columns"]}
-    assert profile["positives"] is None and "left" in columns and {*columns.values()} == {None}
+def test_without_labels_no_column_is_judged(table):
+    described = precbench.profile("mine.csv")
+    assert described.positives is None
+    assert "left" in [column.name for column in described.columns]
+    assert {column.auc for column in described.columns} == {None}
 
 
 def test_the_profile_tells_the_command_that_works(table, tmp_path):
@@ -803,8 +809,8 @@ def test_long_ids_beside_a_gap_are_exact(rows, suffix, case):
         table.to_csv(name, index=False, sep="\t" if suffix == ".tsv" else ",")
     with warns(UserWarning, f"{name} 'id' row 4 missing"):
         read_own_file(name, label="y", id=["id"])
-    (described,) = (c for c in profile_table(name, {"label": "y"})["columns"] if c["name"] == "id")
-    assert (described["distinct"], described["missing"]) == (N - 1, 1)
+    described = {column.name: column for column in precbench.profile(name, label="y").columns}
+    assert (described["id"].distinct, described["id"].missing) == (N - 1, 1)
     as_categories, encoding = read_own_file(
         name, label="y", categorical=["id"], missing="most-frequent", drop=["visits"]
     )

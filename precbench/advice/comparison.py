@@ -1,0 +1,584 @@
+"""Compare methods for the top of a list, and recommend one."""
+
+import os
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import joblib
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.utils import check_array, check_consistent_length
+
+from precbench.advice.advised_report import write_report
+from precbench.advice.choice import Choice, choice_table, choose_method
+from precbench.advice.contest import NAME, Contest, content_hash, prepare
+from precbench.advice.importance import Importance
+from precbench.advice.length import (
+    Length,
+    Worth,
+    length_sheet,
+    length_table,
+    measure_length,
+    write_length,
+)
+from precbench.advice.quality import Quality, as_texts, held_out_lists, importance_of
+from precbench.core.errors import InputError
+from precbench.data import Dataset
+from precbench.data.splits import RowSplit
+from precbench.model.model import Model
+from precbench.ranking.statistics import auc_interval
+from precbench.ranking.topk import HeldOut, TopK
+from precbench.report.html.templates import render
+from precbench.report.table import Table
+from precbench.results.measure import final_scores
+from precbench.results.read import Run, read_run
+from precbench.results.store import Store
+from precbench.results.summary import final_values
+from precbench.runner.options import Options
+from precbench.runner.session import Bar, Observer, run_config
+from precbench.solvers import SOLVERS
+from precbench.solvers.rows import canonical, with_short_indices
+from precbench.tables.encoding import Categorical, Encoding, Missing
+from precbench.tables.own_file import read_amounts
+from precbench.tables.own_table import is_frame, open_table, table_of
+from precbench.tables.problems import Problems
+from precbench.tables.roles import (
+    Label,
+    number_groups,
+    order_in_time,
+    require_same_rows,
+    signs_of_rows,
+)
+from precbench.tables.suspects import look_for_suspects
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_EXPLAINED = 5  # splits whose models are fitted again to measure the importance of columns
+
+
+def compare(
+    X: Any,
+    y: Any = None,
+    *,
+    k: TopK | Sequence[TopK],
+    label: str | None = None,
+    positive: Label | Sequence[Label] | None = None,
+    groups: Any = None,
+    time: Any = None,
+    categorical: Categorical = "error",
+    missing: Missing = "error",
+    solvers: Sequence[Any] | None = None,
+    n_splits: int | None = None,
+    list_rows: int | None = None,
+    prefer: Literal["best", "simple"] = "best",
+    gain: Any = None,
+    cost: float = 0.0,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    verbose: bool = False,
+    allow: Sequence[str] = (),
+    **reading: Any,
+) -> "Comparison":
+    """Compare methods for the top of a list, and recommend one.
+
+    As ``precbench compare`` does: on random splits, stratified only where positives are few, or on
+    successive periods where times are given, with parameters chosen on a part of the training rows.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features), or path
+        Without `y`, a labelled table: a file, or a frame with the column `label`.
+    y : array-like of shape (n_samples,), optional
+        0 and 1, -1 and 1, truth values, or other labels of which `positive` names the hits.
+    k : int, float or str, or a list of these
+        Length of the top of the list to score: a count of rows, a fraction of the positives such as
+        0.25, or of the rows such as ``"1 %"``. Held-out lists have up to 30 % of the rows: a count
+        becomes a share there. Of several k the first decides; ``choice.length`` has all.
+    label : str, optional
+        Column of the labels, in place of `y`; svmlight and npz files have labels of their own.
+    positive : str or number, or a list of these, optional
+        The labels of the positive class; not needed for 0 and 1, or -1 and 1.
+    groups : array-like of shape (n_samples,), or str, optional
+        Rows with the same value stay together; of a labelled table, the name of a column.
+    time : array-like of shape (n_samples,), or str, optional
+        Numbers, or dates as text: train on the past, test on the latest rows. Of a labelled table,
+        the name of a column.
+    categorical : {"error", "one-hot"} or sequence of str
+        Treatment of text in a frame, or the columns whose text or numbers are categories.
+    missing : {"error", "mean", "median", "most-frequent"}
+        Treatment of missing values in a frame.
+    solvers : sequence of str, of solvers or of classifiers of scikit-learn, optional
+        Contestants, see ``precbench list solvers``; by default those of ``configs/compare.yaml``.
+        Classifiers keep all parameters but `random_state`; these must be numbers or text.
+    n_splits : int, optional
+        By default 10, and 5 with times or for more than 50,000 rows.
+    list_rows : int, optional
+        Length of the list of new rows for which hits are expected; by default as many as `X` has.
+    prefer : {"best", "simple"}
+        "simple" recommends the simplest method within one standard error of the best.
+    gain : float, array-like of shape (n_samples,), or str, optional
+        What every hit gains, or for each row its gain as a hit; of a labelled table, the name of a
+        column with these gains. See ``choice.length.profit``.
+    cost : float, default=0.0
+        What each row of the list costs.
+    random_state : int, default=0
+    n_jobs : int, optional
+        Worker processes; by default, and with -1, one for each core. Results are always the same.
+    folder : path-like, optional
+        Where to keep the records, so that an interrupted comparison can resume; by default nowhere.
+    verbose : bool, default=False
+        Whether to show a bar of progress, also in a notebook.
+    allow : sequence of str
+        Columns of a labelled table to use even if they look like a leak, an identifier or a code.
+    **reading
+        Of a labelled table: ``drop``, ``id``, ``numeric`` and ``format`` of
+        `precbench.tables.own_file.read_own_file`, and how the file is written.
+
+    Returns
+    -------
+    Comparison
+        With ``recommended``, the paragraph ``text``, ``table`` and ``length``, and the methods
+        ``plot()``, ``fit()`` and ``explain(rows)``.
+
+    Raises
+    ------
+    InputError
+        If an argument is not valid.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> import precbench
+    >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+    >>> few = ["logistic-regression", "sgd-avg"]
+    >>> choice = precbench.compare(X, y, k=20, solvers=few, n_splits=2, verbose=False)
+    >>> print(choice.text)
+    This file cannot decide: ...
+    >>> choice.fit().solver == choice.recommended
+    True
+    """
+    _require_valid(solvers, prefer, n_splits, list_rows, random_state, n_jobs)
+    how: dict[str, Any] = {
+        "solvers": solvers,
+        "n_splits": n_splits and int(n_splits),  # from an integer of NumPy; None stays None
+        "seed": int(random_state),
+        "list_rows": list_rows and int(list_rows),
+    }
+    amounts: NDArray[np.float64] | None
+    if y is None:
+        options = {
+            "label": label,
+            "positive": positive,
+            "groups": _column_name("groups", groups),
+            "time": _column_name("time", time),
+            **reading,
+        }
+        if not isinstance(categorical, str) or categorical != "error":
+            options["categorical"] = categorical
+        if missing != "error":
+            options["missing"] = missing
+        own = open_table(X, options)
+        column = gain if isinstance(gain, str) else None
+        amounts = None if column is None else read_amounts(own, column, "gain")
+        worth = None
+        if gain is not None or cost:
+            worth = Worth(None if column else gain, column, cost)
+        contest = prepare({"file": own, **options}, k, allow=allow, **how)
+    else:
+        of_a_table = {"label": label, "allow": allow, **reading}
+        for name, value in of_a_table.items():
+            if value:
+                raise InputError(f"{name} is for a labelled table; leave out {name}, or y")
+        require_same_rows(X, y=y, groups=groups, time=time, gain=gain)
+        dataset, encoding = _rows(X, y, positive, categorical, missing, groups, time)
+        worth, amounts = _worth(gain, cost, len(dataset.y))
+        contest = replace(prepare(dataset, k, **how), encoding=encoding)
+    with tempfile.TemporaryDirectory() as temporary:
+        return run_contest(
+            contest,
+            Options(
+                jobs=joblib.cpu_count() if n_jobs in (None, -1) else int(n_jobs),
+                own_folder=Path(folder or Path(temporary) / "results"),
+                tables=False,
+            ),
+            observer=Bar() if verbose else Observer(),
+            prefer=prefer,
+            worth=worth,
+            amounts=amounts,
+            label=label,
+            positive=None if label is None else positive,
+        )
+
+
+def _column_name(option: str, name: Any) -> str | None:
+    if name is not None and not isinstance(name, str):
+        raise InputError(f"{option} of a labelled table is the name of a column; give y otherwise")
+    return name
+
+
+def _require_valid(
+    solvers: Any, prefer: Any, n_splits: Any, list_rows: Any, random_state: Any, n_jobs: Any
+) -> None:
+    if isinstance(solvers, str):
+        raise InputError(f"solvers must be a list, found {solvers!r}; give [{solvers!r}]")
+    if prefer not in ("best", "simple"):
+        raise InputError(f"prefer must be 'best' or 'simple', found {prefer!r}")
+    _require_integer("n_splits", n_splits, least=1)
+    _require_integer("list_rows", list_rows, least=1)
+    _require_integer("random_state", random_state, least=0)
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or (n_jobs < 1 and n_jobs != -1)):
+        raise InputError(f"n_jobs must be at least 1, or -1 for all cores, found {n_jobs!r}")
+
+
+def _require_integer(name: str, number: Any, *, least: int) -> None:
+    if number is not None and (not isinstance(number, Integral) or int(number) < least):
+        raise InputError(f"{name} must be an integer of at least {least}, found {number!r}")
+
+
+def run_contest(
+    contest: Contest,
+    options: Options,
+    *,
+    observer: Observer,
+    prefer: Literal["best", "simple"] = "best",
+    worth: Worth | None = None,
+    amounts: NDArray[np.float64] | None = None,
+    label: str | None = None,
+    positive: Label | Sequence[Label] | None = None,
+    config: str = "",
+) -> "Comparison":
+    """Train and measure the contestants, choose one, and forecast the hits of new lists.
+
+    Parameters
+    ----------
+    contest : Contest
+    options : Options
+        How and where the trials run.
+    observer : Observer
+    prefer : {"best", "simple"}
+    worth : Worth, optional
+        What a hit gains, and what a row of the list costs.
+    amounts : ndarray of shape (n_samples,), optional
+        What each row gains if it is a hit.
+    label, positive : optional
+        Which the saved model will state.
+    config : str
+        Path of the config file of the contest, if it has one.
+    """
+    results = run_config(
+        contest.experiment,
+        options,
+        name=config,
+        datasets=contest.plan.datasets,
+        observer=observer,
+    )
+    run = read_run(results.folder)
+    choice, recipe = with_forecast_and_recipe(
+        contest,
+        run,
+        choose_method(run, prefer=prefer),
+        contest.lengths,
+        list_rows=contest.list_rows,
+        worth=worth,
+        amounts=amounts,
+    )
+    recipe = replace(recipe, label=label, positive=as_texts(positive))
+    return Comparison(
+        **vars(choice), recipe=recipe, folder=results.folder, has_failed=results.has_failed
+    )
+
+
+def _worth(gain: Any, cost: float, n_rows: int) -> tuple[Worth | None, Any]:
+    # Return what hits and rows are worth (None without gain and cost), and what each row gains as a
+    # hit (None if all hits gain the same).
+    if not np.ndim(gain):  # None, or one number
+        return (None if gain is None and not cost else Worth(gain, cost=cost)), None
+    amounts = _plain(gain, n_rows, "gain")  # numbers, flags or text
+    is_number = amounts.dtype.kind in "fiub"
+    is_gain = np.isfinite(amounts) & (amounts >= 0) if is_number else np.zeros(n_rows, dtype=bool)
+    if not is_gain.all():
+        row = int(is_gain.argmin())
+        raise InputError(
+            f"gain of row {row + 1} is {amounts[row].item()!r}; give a finite number of at least 0"
+        )
+    return Worth(column="gain", cost=cost), amounts
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a recommended method is fitted to all rows, and the quality that its model states.
+
+    Attributes
+    ----------
+    how : dict
+        Arguments of `Model.fit`.
+    quality : Quality
+    lists : sequence of HeldOut
+        The held-out list of each split, to calibrate the model.
+    test_share : float
+        Share of the rows that a split holds out.
+    splits : sequence of RowSplit
+        Splits on which the importance of columns is measured.
+    data : Dataset
+    encoding : Encoding or None
+    label : str or None
+        Column of the labels.
+    positive : list of str, or None
+        Labels of the hits, if they were named.
+    """
+
+    how: dict[str, Any]
+    quality: Quality
+    lists: Sequence[HeldOut]
+    test_share: float
+    splits: Sequence[RowSplit]
+    data: Dataset
+    encoding: Encoding | None
+    label: str | None = None
+    positive: list[str] | None = None
+
+    @cached_property
+    def importance(self) -> Importance | None:
+        """Which columns matter on held-out rows; None where the importance cannot be measured."""
+        try:
+            return importance_of(self.data, self.splits, self.how, self.encoding)
+        except InputError:  # a model cannot keep this method
+            return None
+
+    def fit(self) -> Model:
+        """Return a model of all rows, with quality, calibration, if encoded a profile for drift."""
+        data, encoding = self.data, self.encoding
+        model = Model.fit(data.X, data.y, encoding=encoding, **self.how)
+        stated: dict[str, Any] = {"importance": self.importance}
+        if self.label is not None:
+            stated |= {"label": self.label, "positive": self.positive}
+        quality = self.quality.model_copy(update=stated)
+        model.about.update(quality.model_dump(exclude_unset=True))
+        model = model.calibrated(self.lists, self.test_share, data.X)
+        return model if encoding is None else model.profiled(data.X, self.lists, data.imputed)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Choice):
+    """The result of `compare`, to print, plot and fit; see `precbench.advice.choice.Choice`.
+
+    Attributes
+    ----------
+    recipe : Recipe
+        How the recommended method is fitted.
+    folder : Path
+        The results folder; of a comparison that keeps no records, it is gone.
+    has_failed : bool
+        Whether a trial has failed.
+    """
+
+    recipe: Recipe = field(kw_only=True)
+    folder: Path = field(kw_only=True)
+    has_failed: bool = field(kw_only=True)
+
+    def __repr__(self) -> str:
+        """Return the paragraph that recommends a method."""
+        return self.text
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Hits among the first `k` rows of held-out lists, the recommended method first."""
+        methods = self.values.set_index("solver").rename_axis("method")
+        hits = methods[["mean", "low", "high", "behind", "behind_low", "behind_high"]] * self.k
+        hits[["low", "high"]] = hits[["low", "high"]].clip(0, self.k)  # 0 to k can be hits
+        return hits.rename(columns={"mean": "hits"}).join(methods[["p", "verdict", "seconds"]])
+
+    def plot(self) -> "Figure":
+        """Draw hits, precision, recall and profit against the length of the list."""
+        assert self.length is not None  # `compare` sets the length
+        return length_sheet(self.length).figure()
+
+    def fit(self) -> Model:
+        """Return the recommended method, fitted to all rows as it was tuned most often.
+
+        The method is also fitted to the training rows of five splits, to see which columns matter.
+
+        Raises
+        ------
+        InputError
+            If a model cannot keep the method.
+        """
+        return self._model
+
+    def explain(self, rows: Any) -> pd.DataFrame:
+        """Say what each column adds to the scores of rows, see `Model.explain`."""
+        return self._model.explain(rows)
+
+    @cached_property
+    def _model(self) -> Model:  # kept, so that `fit` and `explain` fit once
+        return self.recipe.fit()
+
+    def _repr_html_(self) -> str:  # what a notebook shows
+        assert self.length is not None
+        return render(
+            "comparison.html.j2",
+            card=self.card,
+            tables=[choice_table(self, "Which method"), length_table(self.length)],
+        )
+
+
+def _rows(
+    X: Any,
+    y: Any,
+    positive: Label | Sequence[Label] | None,
+    categorical: Categorical,
+    missing: Missing,
+    groups: Any,
+    time: Any,
+) -> tuple[Dataset, Encoding | None]:
+    # Return a data set of these rows and labels, and the encoding learnt from a frame, else None.
+    encoding, imputed = None, None  # imputed: the values that were filled in
+    if is_frame(X):
+        table = table_of(X, "X")
+        encoding = Encoding.learn(table, categorical=categorical, missing=missing)
+        X = encoding.encode(table.frame, "X")
+        imputed = encoding.imputed(table.frame, missing)
+    signs = signs_of_rows(y, positive)
+    try:
+        X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X")
+        check_consistent_length(X, signs)
+    except ValueError as error:
+        first_line = f"{error}".partition("\n")[0].rstrip(".")
+        advice = {
+            "Input X contains NaN": "; give a DataFrame, and how to fill missing values (missing)",
+        }.get(first_line, "; give a matrix of finite numbers and one label per row")
+        raise InputError(f"X or y cannot be used: {first_line}{advice}") from error
+    if encoding is not None:
+        names, problems = [column.name for column in encoding.columns], Problems("X")
+        look_for_suspects(table, names, signs, problems, numeric=names)  # numeric: leaks only
+        for leak in problems.errors:
+            warnings.warn(f"{leak}", stacklevel=3)  # names the line that calls `compare`
+    columns = {  # those that are given
+        name: pd.Series(_plain(values, len(signs), name), name=name)
+        for name, values in (("groups", groups), ("time", time))
+        if values is not None
+    }
+    group_numbers = number_groups(columns["groups"], "groups") if "groups" in columns else None
+    time_order = order_in_time(columns["time"], "time") if "time" in columns else None
+    X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else with_short_indices(canonical(X))
+    roles: dict[str, Any] = {"groups": group_numbers, "time": time_order, "imputed": imputed}
+    sha256 = content_hash(X, signs, **roles)
+    return Dataset(name="X", title="X", X=X, y=signs, sha256=sha256, **roles), encoding
+
+
+def _plain(column: Any, n_rows: int, name: str) -> Any:
+    # Return the argument `name` as an array with a number, flag or text for each row; refuse gaps.
+    values = np.asarray(column)
+    if values.shape != (n_rows,):
+        raise InputError(f"{name} must have the shape ({n_rows},) of y, found {values.shape}")
+    if (missing := np.asarray(pd.isna(values))).any():
+        raise InputError(
+            f"{name}: the value of row {int(missing.argmax()) + 1} is missing; fill it in or "
+            "remove the row"
+        )
+    return values if values.dtype.kind in "fiubU" else values.astype(str)  # numbers, flags, text
+
+
+def report_length(
+    length: Length, folder: str | os.PathLike[str], tables: Sequence[Table] = (), command: str = ""
+) -> None:
+    """Write a `Length` into a results folder, and write the report there again."""
+    store = Store(folder)
+    with store.lock():
+        write_length(length, store.folder, tables, command)
+        write_report(store.folder)
+
+
+def with_forecast_and_recipe(
+    contest: Contest,
+    run: Run,
+    choice: Choice,
+    k: Sequence[TopK],
+    *,
+    list_rows: int | None = None,
+    worth: Worth | None = None,
+    amounts: NDArray[np.float64] | None = None,
+) -> tuple[Choice, Recipe]:
+    """Return a choice with a forecast for new lists, and the recipe that fits its method.
+
+    The first `k` of `list_rows` rows (None: as many as the file) are forecast, with their profit by
+    `worth` and `amounts` (the gain of each row). The recipe has the most chosen parameters.
+    """
+    data, method = contest.dataset, choice.recommended
+    scored = [*final_scores(contest.plan, Store(run.folder), method)]
+    how, most_chosen = _fit_arguments(contest, method, [each.record.chosen for each in scored])
+    lists = []
+    for each in scored:
+        held_out = each.split.test
+        scores = each.scores
+        if each.record.chosen != most_chosen:
+            # Fit again by `how`: all scores get the model's scale. A method that a model cannot
+            # hold keeps its scores.
+            with suppress(InputError):
+                scores = held_out_lists(data, [each.split], how)[0].scores
+        gains = None if amounts is None else amounts[held_out]
+        lists.append(HeldOut(data.y[held_out], scores, gains))
+    share = run.test_shares[NAME]  # of the rows that a split holds out
+    length = measure_length(
+        lists, share, k, data.n_pos, len(data.y), method=method, list_rows=list_rows, worth=worth
+    )
+    quality = _quality(contest, run, choice, k[0], length)
+    splits = [each.split for each in scored[:_EXPLAINED]]
+    recipe = Recipe(how, quality, lists, share, splits, data, contest.encoding)
+    return choice.with_length(length), recipe
+
+
+def _quality(contest: Contest, run: Run, choice: Choice, k: TopK, length: Length) -> Quality:
+    # Return the measured quality of the recommended method, which its model will state.
+    method, protocol = choice.methods[choice.recommended], contest.experiment.protocol
+    final = final_values(run.results)
+    aucs = final["value"][final["solver"].eq(choice.recommended) & final["metric"].eq("auc")]
+    n_pos, n_rows = run.data[NAME].positives, run.data[NAME].rows
+    auc, *auc_ends = auc_interval(
+        aucs.dropna().to_numpy(), run.test_shares[NAME], n_pos, n_rows - n_pos
+    )
+    return Quality(
+        split="time" if protocol.split == "time" else "random",
+        splits=choice.splits,
+        held_out_rows=choice.rows,
+        held_out_positives=choice.positives,
+        k=k,
+        precision_at_k=method["mean"],
+        precision_at_k_interval=[method["low"], method["high"]],
+        auc=auc,
+        auc_interval=auc_ends if choice.splits > 1 else None,
+        by_chance=choice.by_chance,
+        length=length,
+    )
+
+
+def _fit_arguments(
+    contest: Contest, method: str, chosen: Sequence[dict[str, Any]]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    # Return the arguments of `Model.fit` for a method, and among these the tuned ones, as most
+    # splits have `chosen` them. Common parameters that the solver lacks are left out.
+    experiment = contest.experiment
+    entry, seed = experiment.solvers[method], experiment.protocol.seed
+    [(most_chosen, _)] = Counter(tuple(params.items()) for params in chosen).most_common(1)
+    tuned = dict(most_chosen)
+    common = {n: value for n, value in experiment.common.items() if entry.has_parameter(n)}
+    params = {name: tuned.get(name, value) for name, value in {**common, **entry.params}.items()}
+    if "random_state" in SOLVERS[entry.solver]().get_params():
+        params["random_state"] = seed
+    if entry.fourier:  # options of the random features, tuned as fourier.NAME
+        params["fourier"] = {"random_state": seed} | {
+            name: tuned.get(f"fourier.{name}", value)
+            for name, value in entry.fourier.model_dump().items()
+        }
+    return {"solver": entry.solver, "scaling": experiment.scaling or "none", **params}, tuned
