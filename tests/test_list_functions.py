@@ -166,6 +166,17 @@ def test_profile_names_why_a_table_is_refused(here):
     assert described.outlook is None
 
 
+def test_new_rows_may_be_in_another_encoding(here, tmp_path):
+    rows = customers(400, 1).assign(name="Zoë")
+    rows.to_csv(tmp_path / "new.csv", index=False, encoding="cp1252")
+    file = tmp_path / "new.csv"
+    listed = precbench.score("trees.npz", file, top=5, keep=["name"], encoding="cp1252")
+    assert set(listed.rows["name"]) == {"Zoë"}
+    assert printed("score", "trees.npz", file, "--top", "5", "--encoding", "cp1252")
+    evaluated = precbench.evaluate("trees.npz", file, encoding="cp1252")
+    assert evaluated.to_dict() == printed("evaluate", "trees.npz", file, "--encoding", "cp1252")
+
+
 FEW = {"solvers": ["logistic-regression", "sgd-avg"], "n_splits": 2, "n_jobs": 1}
 
 

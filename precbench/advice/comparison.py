@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import joblib
 import numpy as np
@@ -47,12 +47,12 @@ from precbench.runner.options import Options
 from precbench.runner.session import Bar, Observer, run_config
 from precbench.solvers import SOLVERS
 from precbench.solvers.rows import canonical, with_short_indices
-from precbench.tables.encoding import Categorical, Encoding, Missing
+from precbench.tables.encoding import Encoding
 from precbench.tables.own_file import read_amounts
 from precbench.tables.own_table import is_frame, open_table, table_of
 from precbench.tables.problems import Problems
+from precbench.tables.reading import Categorical, ColumnOptions, Label, Missing
 from precbench.tables.roles import (
-    Label,
     number_groups,
     order_in_time,
     require_same_rows,
@@ -88,7 +88,7 @@ def compare(
     folder: str | os.PathLike[str] | None = None,
     verbose: bool = False,
     allow: Sequence[str] = (),
-    **reading: Any,
+    **reading: Unpack[ColumnOptions],
 ) -> "Comparison":
     """Compare methods for the top of a list, and recommend one.
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from precbench.ranking.statistics import LEVEL, Interval
 from precbench.ranking.topk import TopK, first_rows, resolve_k, split_at
 from precbench.tables.encoding import Encoding
 from precbench.tables.own_file import FRAME, read_labels, read_new_blocks
-from precbench.tables.roles import Label
+from precbench.tables.reading import Label, LayoutOptions
 
 _DEFAULT_K = 0.25  # that of `fit`
 Verdict = Literal["kept", "fewer", "more"]
@@ -167,7 +167,7 @@ def evaluate(
     positive: Label | Sequence[Label] | None = None,
     k: TopK | None = None,
     against: Model | str | os.PathLike[str] | None = None,
-    **layout: Any,
+    **layout: Unpack[LayoutOptions],
 ) -> Evaluation:
     """Count the hits of a model on new labelled rows, as ``precbench evaluate`` does.
 
@@ -218,8 +218,9 @@ def evaluate(
     if quality is not None:
         label = label or quality.label
         positive = positive or quality.positive
-    notation = {"decimal": _decimal_of(encoding), **layout}  # as at the fit, if not given
-    is_hit = read_labels(rows, label, positive, **notation) > 0
+    label_layout: LayoutOptions = {**layout}
+    label_layout.setdefault("decimal", _decimal_of(encoding))  # as at the fit
+    is_hit = read_labels(rows, label, positive, **label_layout) > 0
     n_rows, n_pos = len(is_hit), int(np.count_nonzero(is_hit))
     length = _length(k, quality, n_pos, n_rows, name)
     scores, n_known = _scores(fitted, encoding, rows, layout)
@@ -287,7 +288,7 @@ def _scores(
     model: Model,
     encoding: Encoding,
     rows: str | os.PathLike[str] | pd.DataFrame,
-    layout: dict[str, Any],
+    layout: LayoutOptions,
 ) -> tuple[NDArray[np.float64], int]:
     """Return the scores of the rows, and how many of the rows the model was trained on."""
     parts: list[NDArray[np.float64]] = []

@@ -24,7 +24,7 @@ from precbench.ranking.statistics import (
 )
 from precbench.ranking.topk import HeldOut, TopK, resolve_k
 from precbench.tables.encoding import Encoding
-from precbench.tables.roles import Label
+from precbench.tables.reading import Label
 
 # As good as the best trees of docs/which-method.md, without a further package.
 RECOMMENDED = "hist-gradient-boosting"

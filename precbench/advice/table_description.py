@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import joblib
 
@@ -16,6 +16,7 @@ from precbench.results.store import Store
 from precbench.runner.cost import expected_seconds
 from precbench.tables.own_table import OwnTable, Source, open_table
 from precbench.tables.profile import ColumnProfile, TableProfile, profile_table
+from precbench.tables.reading import ReadingOptions
 
 _MOST_SHOWN = 40  # columns
 
@@ -27,7 +28,7 @@ def profile(
     k: TopK | Sequence[TopK] = 0.25,
     allow: Sequence[str] = (),
     gain_column: str | None = None,
-    **reading: Any,
+    **reading: Unpack[ReadingOptions],
 ) -> TableProfile:
     """Describe a table, as ``precbench profile`` does; nothing is trained.
 

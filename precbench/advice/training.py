@@ -1,7 +1,7 @@
 """Fit a model to a labelled table, and measure its quality on held-out rows."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from scipy.sparse import issparse
 
@@ -13,6 +13,7 @@ from precbench.model.model import Model, make_solver
 from precbench.ranking.topk import TopK, resolve_k, several_k
 from precbench.tables.own_file import read_amounts, read_own_file
 from precbench.tables.own_table import Source, open_table
+from precbench.tables.reading import ReadingOptions
 
 
 def fit(
@@ -31,7 +32,7 @@ def fit(
     n_splits: int = 5,
     random_state: int = 0,
     allow: Sequence[str] = (),
-    **reading: Any,
+    **reading: Unpack[ReadingOptions],
 ) -> Model:
     """Fit a model to all rows of a labelled table, after measuring how well it ranks new ones.
 

@@ -32,9 +32,10 @@ from precbench.solvers.members import Member, weighted_scores
 from precbench.solvers.random_features import RandomFeatures
 from precbench.solvers.rows import as_rows, linear_scores
 from precbench.solvers.trees import Trees
-from precbench.tables.encoding import Categorical, Column, Encoding, Gaps, Missing
+from precbench.tables.encoding import Column, Encoding, Gaps
 from precbench.tables.own_table import is_frame, table_of
-from precbench.tables.roles import Label, require_same_rows, signs_of_rows
+from precbench.tables.reading import Categorical, Label, Missing
+from precbench.tables.roles import require_same_rows, signs_of_rows
 
 _VALUES_AT_ONCE = 2**22  # random features of a block of rows: 32 MiB
 _ENOUGH = 10  # training rows per weight, with which their scores are hardly too extreme

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,7 @@ from precbench.tables.list_file import with_numbers, write_list
 from precbench.tables.own_file import read_new_blocks
 from precbench.tables.own_table import TABLES, format_of
 from precbench.tables.problems import column_of
+from precbench.tables.reading import LayoutOptions
 
 
 class Overlap(NamedTuple):
@@ -148,7 +149,7 @@ def score(
     last: str | os.PathLike[str] | pd.DataFrame | None = None,
     explain: int | None = None,
     refuse_gaps: bool = False,
-    **layout: Any,
+    **layout: Unpack[LayoutOptions],
 ) -> ScoredList:
     """Rank new rows by a model, as ``precbench score`` does.
 

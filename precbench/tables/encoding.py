@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -39,6 +39,7 @@ from precbench.tables.problems import (
     listed,
     named_columns,
 )
+from precbench.tables.reading import Categorical, Missing
 from precbench.tables.roles import dotted_error, misfit, refuse, refuse_two_readings
 
 if TYPE_CHECKING:
@@ -47,9 +48,6 @@ if TYPE_CHECKING:
 MOST_CATEGORIES = 1000
 _FEW_CATEGORIES = 100  # the limit if more than half of the values are distinct, as of identifiers
 _MIXED_SHARE = 0.1  # above this share of text, a column of numbers may be categorical
-
-Missing = Literal["error", "mean", "median", "most-frequent"]
-Categorical = Literal["error", "one-hot"] | Sequence[str]
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from precbench.core.text import count
 from precbench.data.dataset import Dataset, Imputed, Matrix, to_dtype
 from precbench.data.svmlight import LARGEST_INDEX, MOST_ENTRIES, dense_if_full, read_svmlight
 from precbench.tables.detectors import LARGEST_QUANTITY, content_of
-from precbench.tables.encoding import Categorical, Encoding, Gaps, Missing
+from precbench.tables.encoding import Encoding, Gaps
 from precbench.tables.layout import Layout, as_text, columns_to_keep
 from precbench.tables.own_table import (
     TABLES,
@@ -36,8 +36,8 @@ from precbench.tables.own_table import (
     table_of,
 )
 from precbench.tables.problems import Problems, TableError, column_of, listed, named_columns
+from precbench.tables.reading import Categorical, Label, Missing
 from precbench.tables.roles import (
-    Label,
     dotted_error,
     number_groups,
     order_in_time,
@@ -328,6 +328,7 @@ def _likely_label(frame: pd.DataFrame, label: str | None) -> str | None:
 def read_new_blocks(
     path: str | os.PathLike[str] | pd.DataFrame,
     encoding: Encoding,
+    /,  # `layout` may have an `encoding` of its own, that of the text
     format: Format | None = None,  # noqa: A002
     keep: Sequence[str] = (),
     gaps: Gaps | None = None,

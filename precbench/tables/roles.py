@@ -15,8 +15,8 @@ from precbench.core.text import count
 from precbench.tables.detectors import Content, as_numbers, content_of, moments_of
 from precbench.tables.dotted_dates import DottedDate
 from precbench.tables.problems import TableError, listed
+from precbench.tables.reading import Label
 
-Label = str | float
 _MOST_LABELS = 10  # among which the positive one may be
 _POSITIVE = ("1", "yes", "y", "true", "t", "positive", "pos")
 
