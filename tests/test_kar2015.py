@@ -14,7 +14,7 @@ from precbench.papers.kar2015 import bounds as kar2015
 from precbench.papers.kar2015 import laws as kar2015_laws
 from precbench.papers.kar2015 import minima
 from precbench.papers.kar2015.minima import is_least_at_zero
-from precbench.ranking.losses import SURROGATES
+from precbench.ranking.losses import SURROGATES, margins
 from precbench.ranking.topk import resolve_k
 from precbench.solvers import CuttingPlane, PerceptronAtK
 from precbench.solvers.cutting_plane import TrainingRisk
@@ -50,6 +50,36 @@ def test_mistakes_are_bounded(theorems):
         assert set(found["dataset"]) >= {"margin"} and (found["measured"] > 0).all()
         assert (found["measured"] <= found["bound"]).all()
         assert (found["bound"] < found["trivial"])[found["dataset"] == "margin"].all()
+
+
+@pytest.mark.parametrize(
+    ("variant", "theorem", "corollary", "margin"),
+    [
+        pytest.param("avg", "Theorem 7", "Corollary 8", "average", id="perceptron-avg"),
+        pytest.param("max", "Theorem 9", "Corollary 10", "strong", id="perceptron-max"),
+    ],
+)
+def test_bounds_of_mistakes_are_the_printed_ones(theorems, variant, theorem, corollary, margin):
+    """(||w|| R sqrt(4 k) + sqrt(sum of L_t(w)))^2, the least over multiples of w*; 4 k R^2 / gamma^2."""
+    kappa, size = 0.25, 200
+    stream = kar2015._stream(kar2015._Population(load_dataset("margin"), kappa), size, 0, 1)
+    optimum = load_dataset("margin").optimum
+    starts = range(0, len(stream.y), size)
+    batches = [(stream.X[i : i + size], stream.y[i : i + size]) for i in starts]
+    batches = [(X, y) for X, y in batches if (y > 0).any()]
+    k = max(int(np.ceil(kappa * (y > 0).sum())) for _X, y in batches)
+    R = max(np.sqrt((row**2).sum()) for row in stream.X)
+    surrogate = replace(SURROGATES[variant], k=kappa)
+    norms = [10 ** (-1 + 4 * step / 40) for step in range(41)]  # of w, from 0.1 to 1,000
+    bounds = []
+    for norm in norms:
+        losses = [surrogate.evaluate(norm * (X @ optimum), y > 0)[0] for X, y in batches]
+        bounds.append((norm * R * (4 * k) ** 0.5 + sum(losses) ** 0.5) ** 2)
+    gamma = min(getattr(margins(X @ optimum, y, kappa), margin) for X, y in batches)
+    found = quantities(theorems, theorem).set_index(["dataset", "batch_size", "split"])
+    assert found["bound"]["margin", size, 0] == pytest.approx(min(bounds))
+    found = quantities(theorems, corollary).set_index(["dataset", "batch_size", "split"])
+    assert found["bound"]["margin", size, 0] == pytest.approx(4 * k * R**2 / gamma**2)
 
 
 def test_open_constants_are_the_smallest_that_suffice(theorems):

@@ -223,6 +223,37 @@ def test_the_expected_hits_of_a_list_hold_those_of_new_lists():
     assert means[0] == pytest.approx(means[1], rel=0.05)
 
 
+def test_the_interval_of_a_short_list_is_as_wide_as_its_hits_vary():
+    """The hits of 10 rows at the top, of 1,000 with known chances, and forecasts of 100 models."""
+    n_rows, k, share = 1000, 10, 0.3
+
+    def draw_rows(seed):
+        rng = np.random.default_rng(seed)
+        scores = rng.standard_normal(n_rows)
+        y = np.where(rng.random(n_rows) < 1 / (1 + np.exp(2.5 - 2 * scores)), 1.0, -1.0)
+        return rng, scores, y
+
+    def top_hits(scores, y):
+        return np.count_nonzero(y[np.argsort(-scores)[:k]] > 0)
+
+    hits = [top_hits(*draw_rows(10_000 + seed)[1:]) for seed in range(1000)]
+    low, high = np.quantile(hits, [0.025, 0.975])
+    is_inside, widths = [], []
+    for seed in range(100):
+        rng, scores, y = draw_rows(seed)
+        lists = []
+        for _ in range(5):
+            rows = rng.permutation(n_rows)[: round(share * n_rows)]
+            lists.append(HeldOut(y[rows], scores[rows]))
+        _rng, new_scores, new_y = draw_rows(20_000 + seed)
+        top_scores = np.sort(new_scores)[-k:]
+        forecast = Calibration.fit(lists, share).expected(top_scores, n_rows)
+        is_inside.append(forecast.low <= top_hits(new_scores, new_y) <= forecast.high)
+        widths.append(forecast.high - forecast.low)
+    assert np.mean(is_inside) >= 0.95
+    assert np.mean(widths) <= 2 * (high - low)
+
+
 def test_a_saved_model_keeps_its_probabilities(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 3))
