@@ -60,7 +60,7 @@ def test_mistakes_are_bounded(theorems):
     ],
 )
 def test_bounds_of_mistakes_are_the_printed_ones(theorems, variant, theorem, corollary, margin):
-    """(||w|| R sqrt(4 k) + sqrt(sum of L_t(w)))^2, the least over multiples of w*; 4 k R^2 / gamma^2."""
+    """(||w|| R sqrt(4 k) + sqrt(sum L_t(w)))^2, least over multiples of w*; 4 k R^2 / gamma^2."""
     kappa, size = 0.25, 200
     stream = kar2015._stream(kar2015._Population(load_dataset("margin"), kappa), size, 0, 1)
     optimum = load_dataset("margin").optimum
