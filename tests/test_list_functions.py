@@ -98,6 +98,7 @@ def test_the_earlier_list_may_be_a_frame(here):
     [
         pytest.param({"explain": 2}, "top", id="reasons without a top"),
         pytest.param({"keep": ["pln"]}, "plan", id="unknown column"),
+        pytest.param({"id": "kunde"}, "columns to list: no column 'kunde'", id="unknown id"),
         pytest.param({"top": 0}, "top", id="empty list"),
         pytest.param({"last": "trees.npz"}, "trees.npz", id="earlier list of another format"),
     ],

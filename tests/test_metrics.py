@@ -487,3 +487,8 @@ def test_scores_that_no_float_holds_are_refused(scores):
     with raises(InputError, "float64 ranks"):
         auc(y, scores)
     assert auc(y, np.arange(100)) == auc(y, scores - scores[0])
+
+
+def test_a_missing_label_is_named():
+    with raises(InputError, "row 2 missing"):
+        METRICS["auc"](np.array([1, None, 0], dtype=object), [0.1, 0.2, 0.3])

@@ -124,7 +124,10 @@ def as_scores(values: ArrayLike, n_rows: int) -> NDArray[np.float64]:
 def _is_positive(labels: NDArray) -> NDArray[np.bool_]:
     # Return a mask of the rows with the greater label; raise an error if there are not two labels.
     if labels.dtype == object:
-        labels = np.array(labels.tolist())  # NumPy infers a common type
+        values = labels.tolist()
+        if None in values:
+            raise InputError(f"the label of row {values.index(None) + 1} is missing; leave it out")
+        labels = np.array(values)  # NumPy infers a common type
     if labels.dtype.kind not in "biufSU":  # S: bytes, U: text
         raise InputError(
             f"the labels have the type {labels.dtype}; give numbers, booleans or strings"

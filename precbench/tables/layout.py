@@ -81,7 +81,7 @@ def with_text_names(frame: pd.DataFrame, where: object) -> pd.DataFrame:
 
 def columns_to_keep(keep: Sequence[str], header: Sequence[str], path: Path) -> list[str]:
     # Return the columns that `keep` names; "all" means all columns, unless a column has this name.
-    names = named_columns(keep, header, f"{path}: keep", ("all",))
+    names = named_columns(keep, header, f"{path}: columns to list", ("all",))
     return [*header] if "all" in names and "all" not in header else [*dict.fromkeys(names)]
 
 
