@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 JOBS ?= 2
 # What one process compiles, the next need not compile again.
 unexport PYTHONDONTWRITEBYTECODE
-SOURCES = $(wildcard precbench/core/kernels/*.pyx precbench/core/kernels/*.px[di] precbench/core/kernels/*.h)
+SOURCES = $(shell find precbench -name "*.pyx" -o -name "*.px[di]" -o -name "*.h")
 
 # The configs with a tag: regression is of small data; check what can be measured in a few minutes, and of
 # that beside takes as long as the rest, and is run beside it: neither needs both processors all the time;
@@ -227,4 +227,5 @@ $(RELEASE)/%:
 	touch $@
 
 clean:  ## Remove what was built, but no results.
-	rm -rf build docs/auto $(VENV) precbench.egg-info $(foreach of,precbench precbench/core/kernels,$(of)/*.so $(of)/*.c)
+	rm -rf build docs/auto $(VENV) precbench.egg-info
+	find precbench \( -name "*.so" -o -name "*.c" \) -delete

@@ -39,14 +39,20 @@ elif BUILD:
     raise SystemExit(f"PRECBENCH_BUILD is sanitize or checked, found {BUILD!r}")
 
 
-KERNELS = Path("precbench/core/kernels")
+PACKAGE = Path("precbench")
+COMMON = PACKAGE / "core" / "kernels"  # what the kernels of several folders include
 # What Cython needs for memory views, which would be most of the code of each kernel.
 SHARED = "precbench._memoryviews"
-INCLUDED = [str(path) for pattern in ("*.pxd", "*.pxi", "*.h") for path in KERNELS.glob(pattern)]
+INCLUDED = [str(path) for pattern in ("*.pxd", "*.pxi", "*.h") for path in PACKAGE.rglob(pattern)]
+
+
+def name_of(source):
+    """Return the module that a kernel becomes, such as precbench.solvers.push.kernel."""
+    return ".".join(source.with_suffix("").parts)
 
 
 def hash_of(source):
-    """Hash what a kernel is compiled from; it is part of the keys of trials."""
+    """Hash what a kernel is compiled from; records say by it which code they are of."""
     parts = [Path(path).read_bytes() for path in (source, *sorted(INCLUDED))]
     options = json.dumps([FLAGS, DIRECTIVES]).encode()
     return hashlib.sha256(b"\0".join([*parts, options])).hexdigest()[:12]
@@ -90,15 +96,15 @@ setup(
     ext_modules=cythonize(
         [
             Extension(
-                f"precbench.core.kernels.{source.stem}",
+                name_of(source),
                 [str(source)],
-                include_dirs=[str(KERNELS)],
+                include_dirs=[str(COMMON), str(source.parent)],
                 depends=[*INCLUDED, "setup.py"],
                 define_macros=[("PRECBENCH_SOURCE", f'"{hash_of(source)}"')],
                 extra_compile_args=FLAGS,
                 extra_link_args=LINK,
             )
-            for source in sorted(KERNELS.glob("*.pyx"))
+            for source in sorted(PACKAGE.rglob("*.pyx"))
         ]
         + [
             Extension(
@@ -108,6 +114,7 @@ setup(
                 extra_link_args=LINK,
             )
         ],
+        include_path=[str(COMMON)],
         shared_utility_qualified_name=SHARED,
         compiler_directives=DIRECTIVES,
         build_dir=f"build/{BUILD}/c" if BUILD else None,

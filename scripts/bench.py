@@ -36,10 +36,10 @@ from precbench.ranking.topk import first_rows
 from precbench.results.machine import environment
 from precbench.results.store import Store
 from precbench.solvers import SOLVERS
-from precbench.solvers.bbr import ClassMoments
-from precbench.solvers.passes import Fit, fit_together
-from precbench.solvers.push_risks import Classes, ExponentialRisk, PairLists, PairwiseRisk
-from precbench.solvers.rows import as_rows
+from precbench.solvers.bbr.estimator import ClassMoments
+from precbench.solvers.common.driver import Fit, fit_together
+from precbench.solvers.common.rows import as_rows
+from precbench.solvers.push.risks import Classes, ExponentialRisk, PairLists, PairwiseRisk
 from precbench.tables.streamed_files import open_stream
 from scripts.reference import REFERENCE, ROOT
 from scripts.slow_push import pnorm_push_path

@@ -194,7 +194,7 @@ def liblinear(folder: Path, columns: int, _: int) -> Steps:
     yield linear(np.array(w) * model.get_labels()[0])
 
 
-OWN = "precbench", "precbench.solvers.minibatch"
+OWN = "precbench", "precbench.solvers.minibatch.estimator"
 CONTESTANTS = {
     OURS: Peer(sgd_at_k, *OWN, "`sgd-avg`, defaults, stored order"),
     "precbench, one pass, k = 1": Peer(

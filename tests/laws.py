@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from precbench.core.errors import InputError
 from precbench.ranking.metrics import precision_at_k
 from precbench.solvers import LinearRanker
-from precbench.solvers.passes import Fit, fit_pieces_together, fit_together
+from precbench.solvers.common.driver import Fit, fit_pieces_together, fit_together
 from tests.sentences import raises
 
 QUICK = {"epochs": 3, "batch_size": 50, "random_state": 0, "max_iter": 200}

@@ -41,8 +41,8 @@ from precbench.ranking.losses import OBJECTIVES, SURROGATES
 from precbench.ranking.metrics import METRICS, Metric
 from precbench.ranking.topk import HeldOut
 from precbench.solvers import SOLVERS
-from precbench.solvers.base import untraced
-from precbench.solvers.passes import Fit
+from precbench.solvers.common.base import untraced
+from precbench.solvers.common.driver import Fit
 from precbench.tables.encoding import Encoding
 from precbench.tables.own_file import read_amounts, read_labels, read_own_file
 from precbench.tables.own_table import open_table, table_of
@@ -65,7 +65,7 @@ def few_members():
     with pytest.MonkeyPatch.context() as patch:
         few = lambda *made: [[*every(*made)][i] for i in (1, 3)]  # noqa: E731
         patch.setattr(solvers.Ensemble, "_recipes", few)
-        patch.setattr("precbench.solvers.ensemble._MOST_DIVISIONS", 1)
+        patch.setattr("precbench.solvers.others.ensemble._MOST_DIVISIONS", 1)
         yield
 
 

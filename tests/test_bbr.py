@@ -9,8 +9,8 @@ from scipy import sparse
 
 from precbench.core.errors import InputError
 from precbench.solvers import BBR, LCBR
-from precbench.solvers import bbr as bbr_module
-from precbench.solvers.ball import minimise_over_ball
+from precbench.solvers.bbr import estimator as bbr_module
+from precbench.solvers.bbr.ball import minimise_over_ball
 from tests.sentences import raises
 
 

@@ -396,7 +396,7 @@ def test_an_interrupted_fit(files):
     options = as_options(TABLE_OPTIONS | {"param": "epochs=100000000", "save": "top.npz"})
     interrupt(
         """
-from precbench.solvers.passes import PassRanker
+from precbench.solvers.common.driver import PassRanker
 
 fit = PassRanker._fit
 
@@ -618,7 +618,7 @@ def test_doctor_tells_what_works_and_what_does_not(cache, tmp_path, monkeypatch)
     assert sound.exit_code == 0 and sound.stdout.endswith("everything works\n")
     assert str(tmp_path) not in sound.stdout and str(Path.home()) not in sound.stdout
     monkeypatch.setenv("PRECBENCH_MIRROR", str(tmp_path / "no"))
-    monkeypatch.setitem(sys.modules, "precbench.core.kernels.push", None)
+    monkeypatch.setitem(sys.modules, "precbench.solvers.push.kernel", None)
     broken = invoke("doctor", "--json")
     assert broken.exit_code == 1 and json.loads(broken.stdout)["wrong"] == ["kernels", "mirror"]
 

@@ -39,10 +39,10 @@ from precbench.solvers import (
     NoSkill,
     XGBoost,
     check_solver,
-    classifiers,
 )
-from precbench.solvers.base import untraced
-from precbench.solvers.classifiers import ranker_of
+from precbench.solvers.common.base import untraced
+from precbench.solvers.others import classifiers
+from precbench.solvers.others.classifiers import ranker_of
 from tests.helpers import numbers, records, run, succeed
 from tests.laws import problem
 from tests.sentences import names, raises, tells
@@ -273,7 +273,7 @@ def test_any_classifier_of_scikit_learn_may_rank(classifier):
 
 def test_trees_may_need_dense_rows(monkeypatch):
     X, y = problem(n=100)
-    monkeypatch.setattr("precbench.solvers.base.memory_limit", lambda: 5000)
+    monkeypatch.setattr("precbench.solvers.common.base.memory_limit", lambda: 5000)
     with raises(InputError, "7"):
         few("hist-gradient-boosting", 2).fit(sparse.csr_matrix(X), y)
 

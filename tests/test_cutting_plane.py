@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from precbench.solvers import CuttingPlane
-from precbench.solvers.bundle import Bundle, Point
+from precbench.solvers.cutting_plane.bundle import Bundle, Point
 from tests.laws import problem, weights
 from tests.sentences import warns
 from tests.twins import hinge_planes, lowest_point

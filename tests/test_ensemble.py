@@ -15,9 +15,10 @@ from sklearn.linear_model import LogisticRegression
 from precbench.model.shapley import Contributions
 from precbench.ranking.metrics import auc
 from precbench.solvers import SOLVERS, Ensemble
-from precbench.solvers.ensemble import _stack
-from precbench.solvers.members import Member
-from precbench.solvers.trees import Trees, histogram_trees, lightgbm_trees
+from precbench.solvers.others import ensemble
+from precbench.solvers.others.ensemble import _stack
+from precbench.solvers.others.members import Member
+from precbench.solvers.others.trees import Trees, histogram_trees, lightgbm_trees
 from tests.laws import problem
 
 FEW = {"n_estimators": 10, "random_state": 0}
@@ -89,9 +90,7 @@ def test_weights_are_learnt_from_rows_that_members_have_not_seen(monkeypatch):
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((300, 40)), np.where(np.arange(300) % 4 == 0, 1, -1)
     seen = []
-    monkeypatch.setattr(
-        "precbench.solvers.ensemble._stack", lambda *given: seen.append(given) or _stack(*given)
-    )
+    monkeypatch.setattr(ensemble, "_stack", lambda *given: seen.append(given) or _stack(*given))
     Ensemble(**FEW).fit(X, y)
     [(scores, labels)] = seen
     assert len(scores) == 600  # twice, for there are 75 positives

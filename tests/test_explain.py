@@ -17,9 +17,9 @@ from precbench.core.errors import InputError
 from precbench.model.model import _can_be_kept
 from precbench.model.reasons import reasons
 from precbench.model.shapley import Contributions
-from precbench.solvers.members import Member
-from precbench.solvers.random_features import RandomFeatures
-from precbench.solvers.trees import Tree, Trees
+from precbench.solvers.common.random_features import RandomFeatures
+from precbench.solvers.others.members import Member
+from precbench.solvers.others.trees import Tree, Trees
 from precbench.tables.encoding import Column
 from tests import laws
 from tests.helpers import reloaded, succeed

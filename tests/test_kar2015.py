@@ -17,7 +17,7 @@ from precbench.papers.kar2015.minima import is_least_at_zero
 from precbench.ranking.losses import SURROGATES, margins
 from precbench.ranking.topk import resolve_k
 from precbench.solvers import CuttingPlane, PerceptronAtK
-from precbench.solvers.cutting_plane import TrainingRisk
+from precbench.solvers.cutting_plane.estimator import TrainingRisk
 from tests.helpers import run, smoke_table
 
 pytestmark = pytest.mark.usefixtures("in_this_process")

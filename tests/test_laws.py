@@ -11,8 +11,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from precbench import solvers
 from precbench.solvers import SOLVERS
-from precbench.solvers.passes import PassRanker
-from precbench.solvers.weights import WeightedRanker
+from precbench.solvers.common.driver import PassRanker
+from precbench.solvers.common.weights import WeightedRanker
 from tests import laws
 from tests.sentences import raises
 
@@ -46,7 +46,7 @@ def few_members():
     every = solvers.Ensemble._recipes
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(solvers.Ensemble, "_recipes", lambda *of: [[*every(*of)][i] for i in (1, 3)])
-        patch.setattr("precbench.solvers.ensemble._MOST_DIVISIONS", 1)
+        patch.setattr("precbench.solvers.others.ensemble._MOST_DIVISIONS", 1)
         yield
 
 

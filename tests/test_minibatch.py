@@ -13,7 +13,6 @@ from scipy import sparse
 from sklearn.base import clone
 
 from precbench.core.errors import InputError
-from precbench.core.kernels.minibatch import MOST_CANDIDATES
 from precbench.model.model import Model, _can_be_kept
 from precbench.ranking.metrics import f1, f1_max, precision_at_k
 from precbench.runner.recorder import Recorder
@@ -28,12 +27,13 @@ from precbench.solvers import (
     OnePMB,
     PNormPush,
     TwoPMB,
-    base,
 )
-from precbench.solvers.base import memory_limit
-from precbench.solvers.minibatch import reservoir_sample
-from precbench.solvers.passes import Fit, fit_together, visiting_order
-from precbench.solvers.rows import as_rows, linear_scores, weighted_sum
+from precbench.solvers.common import base
+from precbench.solvers.common.base import memory_limit
+from precbench.solvers.common.driver import Fit, fit_together, visiting_order
+from precbench.solvers.common.rows import as_rows, linear_scores, weighted_sum
+from precbench.solvers.minibatch.estimator import reservoir_sample
+from precbench.solvers.minibatch.kernel import MOST_CANDIDATES
 from tests.laws import problem, weights
 from tests.sentences import raises
 from tests.test_twins import MINIBATCH, make

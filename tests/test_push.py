@@ -12,11 +12,11 @@ from scipy.optimize import linprog, minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from precbench.core.errors import InputError
-from precbench.core.kernels.toppush import project, project_capped
 from precbench.papers.rudin2009.lists import ir_shares, pnorm_shares
 from precbench.ranking.metrics import r_max
 from precbench.solvers import IRPush, PNormPush, RankBoost, TopPush
-from precbench.solvers.push_risks import InformationRetrievalRisk
+from precbench.solvers.push.risks import InformationRetrievalRisk
+from precbench.solvers.toppush.kernel import project, project_capped
 from scripts.slow_push import pnorm_push_path
 from tests.sentences import raises, warns
 from tests.twins import ir_push, pnorm_push
@@ -99,8 +99,8 @@ def test_a_kernel_may_stop_between_any_two_rows(monkeypatch):
     for params in ({"loss": "exponential"}, {"loss": "logistic"}):
         whole = risk_of(X, y, **params).at(w)
         with monkeypatch.context() as patch:
-            patch.setattr("precbench.solvers.push_risks._EVALUATED", 13)
-            patch.setattr("precbench.solvers.rows.Rows.per_slice", lambda self: 52)
+            patch.setattr("precbench.solvers.push.risks._EVALUATED", 13)
+            patch.setattr("precbench.solvers.common.rows.Rows.per_slice", lambda self: 52)
             pieces = risk_of(X, y, **params).at(w)
             column = X[:, 1].copy()
             step = risk_of(X, y, **params).step_along(pieces, column)

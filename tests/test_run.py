@@ -40,7 +40,7 @@ from precbench.runner.cost import expected_seconds
 from precbench.runner.recorder import Recorder
 from precbench.runner.worker import Job, run_job, warm_up
 from precbench.solvers import SGDAtK
-from precbench.solvers.passes import PassRanker
+from precbench.solvers.common.driver import PassRanker
 from tests.helpers import (
     Deadly,
     numbers,

@@ -29,7 +29,7 @@ from precbench.ranking.metrics import METRICS, auc
 from precbench.report.study_tables import read_study, study_tables
 from precbench.results.read import read_values
 from precbench.solvers import BBR, FTRL, LCBR, PNormPush
-from precbench.solvers.ball import minimise_over_ball
+from precbench.solvers.bbr.ball import minimise_over_ball
 from tests.helpers import invoke, misplaced, shipped_config, shipped_configs, smoke_table, succeed
 from tests.sentences import mistakes, naming, raises, refused
 

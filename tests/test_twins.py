@@ -24,8 +24,9 @@ from precbench.solvers import (
     SGDAtK,
     TwoPMB,
 )
-from precbench.solvers.minibatch import Rule, reservoir_sample
-from precbench.solvers.passes import visiting_order
+from precbench.solvers.common.driver import visiting_order
+from precbench.solvers.minibatch import estimator
+from precbench.solvers.minibatch.estimator import Rule, reservoir_sample
 from tests import laws, twins
 from tests.laws import problem, weights
 from tests.sentences import raises
@@ -225,7 +226,7 @@ def test_2pmb_follows_its_twin(objective, batch_size, epochs, size, average, mon
     assert_allclose(weights(solver), path.mean(axis=0) if average else path[-1], atol=1e-10)
     assert (solver.t_, solver.n_rows_seen_) == (len(path), len(order))
     whole = weights(solver)
-    monkeypatch.setattr("precbench.solvers.minibatch._ORDER_ROWS", 100)  # listed in pieces
+    monkeypatch.setattr(estimator, "_ORDER_ROWS", 100)  # listed in pieces
     assert_array_equal(weights(solver.fit(X, y)), whole)
 
 

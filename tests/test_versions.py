@@ -167,5 +167,5 @@ def test_every_module_behind_a_number_counts():
 
 def test_a_compiled_module_counts_with_what_it_was_compiled_from(monkeypatch):
     before = source_code.code_of.__wrapped__("precbench")
-    monkeypatch.setattr("precbench.core.kernels.push.SOURCE", "edited")
+    monkeypatch.setattr("precbench.solvers.push.kernel.SOURCE", "edited")
     assert source_code.code_of.__wrapped__("precbench") != before

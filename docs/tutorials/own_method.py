@@ -18,7 +18,7 @@ import numpy as np
 
 import precbench
 from precbench.solvers import LinearRanker, as_rows, weighted_sum
-from precbench.solvers.parameters import Allowed
+from precbench.solvers.common.parameters import Allowed
 
 
 class Centroid(LinearRanker):

@@ -46,7 +46,7 @@ from precbench.results.summary import final_values
 from precbench.runner.options import Options
 from precbench.runner.session import Bar, Observer, run_config
 from precbench.solvers import SOLVERS
-from precbench.solvers.rows import canonical, with_short_indices
+from precbench.solvers.common.rows import canonical, with_short_indices
 from precbench.tables.encoding import Encoding
 from precbench.tables.own_file import read_amounts
 from precbench.tables.own_table import is_frame, open_table, table_of

@@ -13,7 +13,7 @@ from rich.filesize import decimal
 from precbench.cli.options import Json, print_facts
 from precbench.core.locations import cache_folder
 
-_KERNELS = Path(__file__).parents[1] / "core" / "kernels"
+_PACKAGE = Path(__file__).parents[1]
 _EXTRAS = {
     "cluster": ["distributed"],
     "parquet": ["pyarrow"],
@@ -50,11 +50,15 @@ def examine(as_json: Json = False) -> int:
 
 def _kernels() -> str:
     """Import all compiled kernels; return in words how many there are, and their names."""
-    names = sorted(path.stem for path in _KERNELS.glob("*.pyx"))
     # An installed package has no .pyx files, only the compiled modules.
-    names = names or sorted({path.name.split(".")[0] for path in _KERNELS.glob("*.so")})
+    files = [*_PACKAGE.rglob("*.pyx")] or [*_PACKAGE.rglob("*.so")]
+    # "solvers.push.kernel" of solvers/push/kernel.pyx, or of kernel.cpython-311-….so
+    names = sorted(
+        ".".join([*path.relative_to(_PACKAGE).parts[:-1], path.name.partition(".")[0]])
+        for path in files
+    )
     for name in names:
-        importlib.import_module(f"precbench.core.kernels.{name}")
+        importlib.import_module(f"precbench.{name}")
     return f"{len(names)} loaded ({', '.join(names)})"
 
 

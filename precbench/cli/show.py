@@ -22,7 +22,7 @@ from precbench.tables.problems import listed
 if TYPE_CHECKING:
     from precbench.advice.quality import Quality
     from precbench.model.model import Model
-    from precbench.solvers.members import Member
+    from precbench.solvers.others.members import Member
 
 _WIDTH = 100
 _MOST_SHOWN = 10  # columns, categories and features, each

@@ -1,7 +1,7 @@
 """A strict, streaming reader of svmlight files, several times faster than general readers.
 
 Every value is the double nearest to the printed number. The grammar is in
-``precbench/core/kernels/svmlight.pyx``.
+``precbench/data/svmlight_kernel.pyx``.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from precbench.core.errors import InputError
-from precbench.core.kernels.svmlight import Status, parse_block
 from precbench.core.kinds import Dtype
 from precbench.data.dataset import Matrix, to_dtype
 from precbench.data.formats import Source, name_of, opened
+from precbench.data.svmlight_kernel import Status, parse_block
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -25,10 +25,10 @@ from precbench.experiment.division import (
 )
 from precbench.experiment.sections import Data, FileData, StreamedCard, StreamedFile
 from precbench.experiment.trial import Trial
-from precbench.solvers.base import LinearRanker, Ranker, Trace
-from precbench.solvers.passes import Fit, fit_pieces_together, fit_together
-from precbench.solvers.rows import Rows as SolverRows
-from precbench.solvers.rows import as_rows, linear_scores
+from precbench.solvers.common.base import LinearRanker, Ranker, Trace
+from precbench.solvers.common.driver import Fit, fit_pieces_together, fit_together
+from precbench.solvers.common.rows import Rows as SolverRows
+from precbench.solvers.common.rows import as_rows, linear_scores
 
 Intercepts: TypeAlias = Sequence[float] | NDArray[np.float64] | None
 
@@ -265,7 +265,7 @@ class Rows:
         X = scale(X_train)  # in place, which is safe, as X_train is a copy
         if (features := trial.fourier) is None:
             return X, scale
-        from precbench.solvers.random_features import fitted_sampler, mapped
+        from precbench.solvers.common.random_features import fitted_sampler, mapped
 
         sampler = fitted_sampler(
             X, features.n_components, features.gamma, features.bandwidth, trial.seed

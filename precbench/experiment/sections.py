@@ -472,7 +472,7 @@ def choice_problems(value: Any) -> list[str]:
 def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
     """Return the problems of a solver's parameter: its name, or values that the solver refuses."""
     from precbench.solvers import SOLVERS
-    from precbench.solvers.parameters import K
+    from precbench.solvers.common.parameters import K
 
     if name == "random_state":
         return ["cannot be set: seeds follow from protocol.seed; set protocol.seed instead"]

@@ -19,7 +19,7 @@ from precbench.data.preprocess import Scaler
 from precbench.model.calibration import Calibration
 from precbench.model.drift import Profile
 from precbench.model.training_rows import TrainingRows
-from precbench.solvers.members import Member, is_vector
+from precbench.solvers.others.members import Member, is_vector
 from precbench.tables.encoding import Encoding
 
 if TYPE_CHECKING:

@@ -27,11 +27,11 @@ from precbench.model.shapley import Contributions
 from precbench.model.training_rows import TrainingRows
 from precbench.ranking.topk import HeldOut
 from precbench.solvers import SOLVERS, LinearRanker, Ranker
-from precbench.solvers.base import untraced
-from precbench.solvers.members import Member, weighted_scores
-from precbench.solvers.random_features import RandomFeatures
-from precbench.solvers.rows import as_rows, linear_scores
-from precbench.solvers.trees import Trees
+from precbench.solvers.common.base import untraced
+from precbench.solvers.common.random_features import RandomFeatures
+from precbench.solvers.common.rows import as_rows, linear_scores
+from precbench.solvers.others.members import Member, weighted_scores
+from precbench.solvers.others.trees import Trees
 from precbench.tables.encoding import Column, Encoding, Gaps
 from precbench.tables.own_table import is_frame, table_of
 from precbench.tables.reading import Categorical, Label, Missing

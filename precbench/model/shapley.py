@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.core.errors import InputError
-from precbench.core.kernels import shapley as kernel
-from precbench.solvers.members import Member, log_odds
-from precbench.solvers.random_features import RandomFeatures
-from precbench.solvers.trees import Trees
+from precbench.model.shapley_kernel import add_contributions, outline
+from precbench.solvers.common.random_features import RandomFeatures
+from precbench.solvers.others.members import Member, log_odds
+from precbench.solvers.others.trees import Trees
 
 _VALUES_AT_ONCE = 2**21  # numbers in an array: 16 MiB, or 32 MiB if complex
 _MOST_LOST = 1e-6  # error as a share of all weights: cosines of large numbers are inaccurate
@@ -139,7 +139,7 @@ def _add_tree(
     # the product of the shares at all such nodes, `reach`: the share of all rows at this node.
     parent, above = np.empty((2, n_nodes), dtype=np.int32)
     zero, reach = np.empty((2, n_nodes))
-    most = kernel.outline(  # the largest number of columns above one leaf
+    most = outline(  # the largest number of columns above one leaf
         feature, right.astype(np.int32), share, column, parent, above, zero, reach
     )
     if most < 0:
@@ -158,7 +158,7 @@ def _add_tree(
         product, state = np.empty((n_nodes, len(t))), np.empty(n_nodes, dtype=np.int8)
         length = max(1, _UPDATES_PER_SLICE // product.size)  # rows of a kernel call
         for start in range(0, len(rows), length):
-            kernel.add_contributions(  # in place, to the last argument
+            add_contributions(  # in place, to the last argument
                 rows[start : start + length], feature, value, share, column, parent, above,
                 factors, product, state, values[start : start + length],
             )  # fmt: skip
@@ -171,7 +171,7 @@ def _factors(
     zero: NDArray[np.float64],
     above: NDArray[np.int32],
 ) -> NDArray[np.float64]:
-    # Return the `factors` (n_nodes, 4, n_points) that `kernel.add_contributions` takes. In the
+    # Return the `factors` (n_nodes, 4, n_points) that `add_contributions` takes. In the
     # product at a point t each column has the factor t o + (1 - t) z: o is 1 if a row passes all
     # conditions on this column down to a node, else 0, and z is `zero`. This factor replaces that
     # of the node `above`, hence quotients; the leaves below were counted there, hence differences.

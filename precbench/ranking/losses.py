@@ -62,9 +62,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from precbench.core.kernels import pairs
 from precbench.core.kernels.linear import dot
 from precbench.ranking.metrics import check_ranking
+from precbench.ranking.pairs_kernel import count_pairs
 from precbench.ranking.topk import ceil_share, check_beta, resolve_k, top_rows
 
 __all__ = [
@@ -443,7 +443,7 @@ def _count_pairs(
     few_counts, many_counts = np.zeros(n_few), np.zeros(many.size)
     if n_few:  # the kernel needs one value or more, and fills both counts
         starts, heads = np.empty(n_few + 1, dtype=np.int32), np.empty(n_few + 1)  # scratch
-        pairs.count_pairs(few, np.sort(few), many, starts, few_counts, many_counts, heads)
+        count_pairs(few, np.sort(few), many, starts, few_counts, many_counts, heads)
     return few_counts, many_counts
 
 

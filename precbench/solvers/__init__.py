@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from precbench.core.errors import InputError
 from precbench.core.registry import Registry
-from precbench.solvers.rows import as_rows, linear_scores, weighted_sum
+from precbench.solvers.common.rows import as_rows, linear_scores, weighted_sum
 
 if TYPE_CHECKING:
-    from precbench.solvers.base import LinearRanker, NonlinearRanker, Ranker
-    from precbench.solvers.bbr import BBR, LCBR
-    from precbench.solvers.classifiers import (
+    from precbench.solvers.bbr.estimator import BBR, LCBR
+    from precbench.solvers.common.base import LinearRanker, NonlinearRanker, Ranker
+    from precbench.solvers.cutting_plane.estimator import CuttingPlane
+    from precbench.solvers.ftrl.estimator import FTRL
+    from precbench.solvers.minibatch.estimator import OnePMB, PerceptronAtK, SGDAtK, TwoPMB
+    from precbench.solvers.online_auc.estimator import OAM, PGD, SPAM, AdaOAM
+    from precbench.solvers.others.classifiers import (
         MLP,
         CatBoost,
         ExtraTrees,
@@ -31,14 +35,10 @@ if TYPE_CHECKING:
         ScoringClassifier,
         XGBoost,
     )
-    from precbench.solvers.cutting_plane import CuttingPlane
-    from precbench.solvers.ensemble import Ensemble
-    from precbench.solvers.ftrl import FTRL
-    from precbench.solvers.minibatch import OnePMB, PerceptronAtK, SGDAtK, TwoPMB
-    from precbench.solvers.online_auc import OAM, PGD, SPAM, AdaOAM
-    from precbench.solvers.psg import ProjectedSubgradient
-    from precbench.solvers.push import IRPush, PNormPush, RankBoost
-    from precbench.solvers.toppush import TopPush
+    from precbench.solvers.others.ensemble import Ensemble
+    from precbench.solvers.psg.estimator import ProjectedSubgradient
+    from precbench.solvers.push.estimator import IRPush, PNormPush, RankBoost
+    from precbench.solvers.toppush.estimator import TopPush
 
 __all__ = [
     "BBR",
@@ -113,8 +113,8 @@ def check_solver(factory: Any) -> "Callable[..., Ranker]":
     >>> solver.fit([[0.0], [1.0], [4.0], [5.0]], [0, 0, 1, 1]).predict([[4.5]]).tolist()
     [1]
     """
-    from precbench.solvers.base import LinearRanker, NonlinearRanker
-    from precbench.solvers.classifiers import ranker_of
+    from precbench.solvers.common.base import LinearRanker, NonlinearRanker
+    from precbench.solvers.others.classifiers import ranker_of
 
     if _is_foreign_classifier(factory):
         factory = ranker_of(factory)
@@ -139,46 +139,46 @@ def _is_foreign_classifier(factory: Any) -> bool:
     # Return whether `factory` is a class of scikit-learn-compatible classifiers, not a solver.
     from sklearn.base import BaseEstimator, is_classifier
 
-    from precbench.solvers.base import Ranker
+    from precbench.solvers.common.base import Ranker
 
     is_estimator = isinstance(factory, type) and issubclass(factory, BaseEstimator)
     return is_estimator and not issubclass(factory, Ranker) and is_classifier(factory())
 
 
 _BUILT_IN = {  # module and class, imported when first used: scikit-learn takes a second
-    "perceptron-avg": "minibatch:PerceptronAtK",
-    "perceptron-max": "minibatch:PerceptronAtK",
-    "sgd-avg": "minibatch:SGDAtK",
-    "sgd-max": "minibatch:SGDAtK",
-    "1pmb": "minibatch:OnePMB",
-    "2pmb": "minibatch:TwoPMB",
-    "cutting-plane": "cutting_plane:CuttingPlane",
-    "psg": "psg:ProjectedSubgradient",
-    "ftrl": "ftrl:FTRL",
-    "pnorm-push": "push:PNormPush",
-    "ir-push": "push:IRPush",
-    "rankboost": "push:RankBoost",
-    "toppush": "toppush:TopPush",
-    "toppush-k": "toppush:TopPush",
-    "bbr": "bbr:BBR",
-    "bbr-pairs": "bbr:BBR",
-    "lcbr": "bbr:LCBR",
-    "oam": "online_auc:OAM",
-    "pgd": "online_auc:PGD",
-    "adaoam": "online_auc:AdaOAM",
-    "spam": "online_auc:SPAM",
-    "logistic-regression": "classifiers:LogisticRegressionRanker",
-    "linear-svm": "classifiers:LinearSVMRanker",
-    "hist-gradient-boosting": "classifiers:HistGradientBoosting",
-    "lightgbm": "classifiers:LightGBM",
-    "lightgbm-lambdarank": "classifiers:LambdaRank",
-    "random-forest": "classifiers:RandomForest",
-    "extra-trees": "classifiers:ExtraTrees",
-    "ensemble": "ensemble:Ensemble",
-    "xgboost": "classifiers:XGBoost",
-    "catboost": "classifiers:CatBoost",
-    "mlp": "classifiers:MLP",
-    "no-skill": "classifiers:NoSkill",
+    "perceptron-avg": "minibatch.estimator:PerceptronAtK",
+    "perceptron-max": "minibatch.estimator:PerceptronAtK",
+    "sgd-avg": "minibatch.estimator:SGDAtK",
+    "sgd-max": "minibatch.estimator:SGDAtK",
+    "1pmb": "minibatch.estimator:OnePMB",
+    "2pmb": "minibatch.estimator:TwoPMB",
+    "cutting-plane": "cutting_plane.estimator:CuttingPlane",
+    "psg": "psg.estimator:ProjectedSubgradient",
+    "ftrl": "ftrl.estimator:FTRL",
+    "pnorm-push": "push.estimator:PNormPush",
+    "ir-push": "push.estimator:IRPush",
+    "rankboost": "push.estimator:RankBoost",
+    "toppush": "toppush.estimator:TopPush",
+    "toppush-k": "toppush.estimator:TopPush",
+    "bbr": "bbr.estimator:BBR",
+    "bbr-pairs": "bbr.estimator:BBR",
+    "lcbr": "bbr.estimator:LCBR",
+    "oam": "online_auc.estimator:OAM",
+    "pgd": "online_auc.estimator:PGD",
+    "adaoam": "online_auc.estimator:AdaOAM",
+    "spam": "online_auc.estimator:SPAM",
+    "logistic-regression": "others.classifiers:LogisticRegressionRanker",
+    "linear-svm": "others.classifiers:LinearSVMRanker",
+    "hist-gradient-boosting": "others.classifiers:HistGradientBoosting",
+    "lightgbm": "others.classifiers:LightGBM",
+    "lightgbm-lambdarank": "others.classifiers:LambdaRank",
+    "random-forest": "others.classifiers:RandomForest",
+    "extra-trees": "others.classifiers:ExtraTrees",
+    "ensemble": "others.ensemble:Ensemble",
+    "xgboost": "others.classifiers:XGBoost",
+    "catboost": "others.classifiers:CatBoost",
+    "mlp": "others.classifiers:MLP",
+    "no-skill": "others.classifiers:NoSkill",
 }
 
 _PRESETS: dict[str, dict[str, Any]] = {
@@ -190,10 +190,14 @@ _PRESETS: dict[str, dict[str, Any]] = {
     "bbr-pairs": {"accumulate": "pairs"},
 }
 
-_BASES = ("base:Ranker", "base:LinearRanker", "base:NonlinearRanker")
+_BASES = (
+    "common.base:Ranker",
+    "common.base:LinearRanker",
+    "common.base:NonlinearRanker",
+    "others.classifiers:ScoringClassifier",
+)
 _CLASSES = {  # module by class
-    place.partition(":")[2]: place.partition(":")[0]
-    for place in (*_BASES, "classifiers:ScoringClassifier", *_BUILT_IN.values())
+    place.partition(":")[2]: place.partition(":")[0] for place in (*_BASES, *_BUILT_IN.values())
 }
 
 
@@ -205,7 +209,7 @@ def __getattr__(name: str) -> Any:  # imports the module of a class on first use
 
 def _built_in(name: str) -> "Callable[..., Ranker]":
     """Import and return the class of a solver, or a function that calls the class with presets."""
-    solver = __getattr__(_BUILT_IN[name].partition(":")[2])  # SGDAtK of "minibatch:SGDAtK"
+    solver = __getattr__(_BUILT_IN[name].partition(":")[2])  # SGDAtK of "….estimator:SGDAtK"
     if name not in _PRESETS:  # the solver has the defaults of its class
         return solver
     preset = functools.partial(solver, **_PRESETS[name])

@@ -29,7 +29,7 @@ GIBIBYTES = 2  # and one that asks for more memory
 MOST_SHOWN = 20
 OVERFLOW = """
 import numpy as np
-from precbench.core.kernels.svmlight import parse_block
+from precbench.data.svmlight_kernel import parse_block
 text = bytearray(b"1 1:1\\n" * 200)
 room = {"data": np.empty(400), "indices": np.empty(400, np.int32), "labels": np.empty(600)}
 parse_block(text, len(text), 9, row_ends=np.empty(150, np.intp), inexact=np.empty((9, 3), np.intp),

@@ -1,4 +1,9 @@
-"""Compiled inner loops: arrays in, arrays out; no random numbers, classes, metrics or clocks."""
+"""What compiled inner loops share, and products of rows with a vector.
+
+A kernel stands beside the code that calls it, such as ``solvers/push/kernel.pyx``: arrays
+in, arrays out; no random numbers, classes, metrics or clocks. Here is what kernels of
+several rooms need.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +15,7 @@ if TYPE_CHECKING:
 
 
 try:
-    import precbench.core.kernels.minibatch  # noqa: F401 (whether anything is compiled)
+    import precbench.core.kernels.linear  # noqa: F401 (whether anything is compiled)
 except ImportError as error:
     raise PrecbenchError(
         "the compiled modules of precbench are missing: run `pip install -e .` (or `make build`) "

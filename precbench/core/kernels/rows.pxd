@@ -38,7 +38,7 @@ cdef extern from "dense.h":
 
 
 cdef inline Rows rows_of(rows) except *:
-    """Wrap a `precbench.solvers.rows.Rows`, which must outlive the struct: nothing is copied."""
+    """Wrap a `Rows` of solvers/common/rows.py, which must outlive it: nothing is copied."""
     cdef Rows X
     cdef const double[::1] doubles
     cdef const float[::1] floats

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from precbench.core.studies import AtLeastTwo, Count, Seed, Sizes, table_of, timed_fit
 from precbench.core.yaml.models import Name, Problem, Section, at, refuse, unknown
 from precbench.solvers import SOLVERS, LinearRanker
-from precbench.solvers.base import untraced
+from precbench.solvers.common.base import untraced
 
 _ROWS, _FEATURES = "rows", "features"
 

@@ -13,7 +13,7 @@ from precbench.core.errors import InputError
 from precbench.core.studies import AtLeastTwo, Count, Seed, Share, timed_fit
 from precbench.papers.gultekin.mixtures import MixturePair, MixtureProblem, draw_mixture_pair
 from precbench.solvers import BBR, LCBR, LinearRanker
-from precbench.solvers.ball import minimise_over_ball
+from precbench.solvers.bbr.ball import minimise_over_ball
 
 _MIXTURE, _ROWS, _PAIRS, _RATIO, _SKEW = range(5)  # streams of random numbers
 

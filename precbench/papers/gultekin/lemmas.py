@@ -38,7 +38,7 @@ from pydantic import PositiveFloat
 from precbench.core.errors import InputError
 from precbench.core.studies import AtLeastTwo, Count, Seed, Share, Sizes, table_of
 from precbench.papers.gultekin.mixtures import MixtureProblem, draw_mixture_pair
-from precbench.solvers.ball import minimise_over_ball
+from precbench.solvers.bbr.ball import minimise_over_ball
 
 _Row = tuple[str, str, float, float, float, str, float]  # columns of `pair_bounds`; NaN: no number
 

@@ -24,7 +24,7 @@ from precbench.data import load_dataset
 from precbench.ranking.losses import F1, PartialAUC, struct
 from precbench.ranking.topk import resolve_k
 from precbench.solvers import FTRL, OnePMB
-from precbench.solvers.ftrl import Leader
+from precbench.solvers.ftrl.estimator import Leader
 
 Objectives = Annotated[list[Literal["prbep", "prec@k", "pauc"]], Field(min_length=1)]
 Converging = Annotated[

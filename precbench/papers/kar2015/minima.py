@@ -37,7 +37,7 @@ from precbench.ranking.losses import SURROGATES
 from precbench.ranking.metrics import f1, partial_auc, precision_at_k
 from precbench.ranking.topk import resolve_k
 from precbench.solvers import CuttingPlane, SGDAtK, as_rows, linear_scores
-from precbench.solvers.base import untraced
+from precbench.solvers.common.base import untraced
 
 _MINIMISER = "w = 0 is a minimiser"
 _FIRST_NEGATIVES, _MORE_NEGATIVES = 30_000, 10_000  # of `is_least_at_zero`, in a step

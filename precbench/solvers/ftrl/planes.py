@@ -9,8 +9,8 @@ from scipy import sparse
 
 from precbench.ranking.losses import pair_hinges, struct
 from precbench.ranking.topk import k_by_size, top_rows
-from precbench.solvers.bundle import Bundle, Point
-from precbench.solvers.rows import Rows, as_rows, dot, linear_scores, norm, weighted_sum
+from precbench.solvers.common.rows import Rows, as_rows, dot, linear_scores, norm, weighted_sum
+from precbench.solvers.cutting_plane.bundle import Bundle, Point
 
 _MOST_TURNS = 50  # of `solve`; `_active_set` has one more for each plane
 _TRIES = 8  # of `improve`, each of up to 1,000 steps by pairs, before the active-set method

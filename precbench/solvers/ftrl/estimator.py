@@ -8,16 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from precbench.solvers.base import LinearRanker, Trace, untraced, warn
-from precbench.solvers.bundle import Point
-from precbench.solvers.incremental_planes import (
-    Bound,
-    IncrementalLoss,
-    IncrementalPartialAUC,
-    IncrementalStruct,
-    Planes,
-)
-from precbench.solvers.parameters import (
+from precbench.solvers.common.base import LinearRanker, Trace, untraced, warn
+from precbench.solvers.common.driver import Shuffle, visiting_order
+from precbench.solvers.common.parameters import (
     BOOLEAN,
     COUNT,
     POSITIVE,
@@ -28,8 +21,15 @@ from precbench.solvers.parameters import (
     Allowed,
     one_of,
 )
-from precbench.solvers.passes import Shuffle, visiting_order
-from precbench.solvers.rows import dot, with_short_indices
+from precbench.solvers.common.rows import dot, with_short_indices
+from precbench.solvers.cutting_plane.bundle import Point
+from precbench.solvers.ftrl.planes import (
+    Bound,
+    IncrementalLoss,
+    IncrementalPartialAUC,
+    IncrementalStruct,
+    Planes,
+)
 
 _EPS = float(np.finfo(float).eps)
 _PATIENCE = 10  # evaluations that bring the gap no closer to 0

@@ -9,8 +9,8 @@ from sklearn.utils.validation import _check_sample_weight
 
 from precbench.core.errors import InputError
 from precbench.ranking.topk import cut_below
-from precbench.solvers.base import Ranker, Trace
-from precbench.solvers.parameters import MOST_WEIGHT, signed_weights
+from precbench.solvers.common.base import Ranker, Trace
+from precbench.solvers.common.parameters import MOST_WEIGHT, signed_weights
 
 
 class WeightedRanker(Ranker):

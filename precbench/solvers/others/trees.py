@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.core.errors import InputError
-from precbench.core.kernels import trees as kernel
-from precbench.solvers.rows import as_rows
+from precbench.solvers.common.rows import as_rows
+from precbench.solvers.others.trees_kernel import add_trees
 
 _VISITS_PER_SLICE = 2**18  # of a tree by a row: about 0.1 s
 _LARGEST_SINGLE = float(np.finfo(np.float32).max)
@@ -42,7 +42,7 @@ class Trees:
         for start in range(0, n_rows, length):
             stop = min(n_rows, start + length)
             rows = as_rows(self.compared(X[start:stop]))
-            kernel.add_trees(  # adds the values of the leaves to the scores in place
+            add_trees(  # adds the values of the leaves to the scores in place
                 rows, self.feature, self.value, self.right, self.root, scratch, scores[start:stop]
             )
         return scores / n_trees - 0.5 if self.is_forest and n_trees else scores

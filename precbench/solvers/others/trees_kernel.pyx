@@ -1,4 +1,4 @@
-"""Scores of ensembles of decision trees, as `precbench.solvers.trees.Trees` describes them."""
+"""Scores of ensembles of decision trees, which `Trees` of trees.py describes."""
 
 include "source.pxi"
 

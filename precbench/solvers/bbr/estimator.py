@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
 from precbench.core.errors import InputError
-from precbench.core.kernels import moments
 from precbench.ranking.topk import ceil_share
-from precbench.solvers.ball import minimise_along_axes
-from precbench.solvers.base import MATRICES, LinearRanker, Trace, untraced
-from precbench.solvers.parameters import (
+from precbench.solvers.bbr.ball import minimise_along_axes
+from precbench.solvers.bbr.kernel import add_pairs, add_sparse_rows, fill_blocks
+from precbench.solvers.common.base import MATRICES, LinearRanker, Trace, untraced
+from precbench.solvers.common.parameters import (
     MULTIPLE_OR_COUNT,
     RADIUS,
     SEED,
@@ -23,7 +23,7 @@ from precbench.solvers.parameters import (
     checks_parameters,
     one_of,
 )
-from precbench.solvers.rows import STORED, Rows, as_rows
+from precbench.solvers.common.rows import STORED, Rows, as_rows
 
 _EPS = float(np.finfo(np.float64).eps)
 _Noise = tuple[NDArray[np.float64], NDArray[np.float64]]  # a and b, see `_minimise`
@@ -103,7 +103,7 @@ class SquaredPairRanker(LinearRanker):
             # slices do not depend on the trace, so that no bit of the sums depends on the trace.
             checkpoint = max(start + 1, getattr(trace, "next_rows", n_pairs))
             stop = min(n_pairs, start - start % length + length, checkpoint)
-            moments.add_pairs(  # adds to the last two arguments in place
+            add_pairs(  # adds to the last two arguments in place
                 rows, pos, neg, pair_numbers(start, stop), *scratch, part_sums, part_products
             )
             if stop % length == 0 or stop == n_pairs:  # the slice ends
@@ -356,7 +356,7 @@ class ClassMoments:
         filled, start = np.zeros(2, dtype=np.intp), 0  # rows in each block; next row to copy
         while start < rows.n_rows:
             # The kernel copies rows until a block is full, and updates `filled` and the sums.
-            stop = moments.fill_blocks(rows, labels, start, self.origin, blocks, filled, self.sums)
+            stop = fill_blocks(rows, labels, start, self.origin, blocks, filled, self.sums)
             for c in range(2):  # the classes; at the end also blocks that are not full
                 if filled[c] == blocks.shape[1] or stop == rows.n_rows:
                     block = blocks[c, : filled[c]]
@@ -375,7 +375,7 @@ class ClassMoments:
         scratch = _scratch(n)
         for start in range(0, rows.n_rows, length):
             stop = min(rows.n_rows, start + length)
-            moments.add_sparse_rows(rows, labels, start, stop, *scratch, self.sums, self.products)
+            add_sparse_rows(rows, labels, start, stop, *scratch, self.sums, self.products)
             if stop == rows.n_rows:
                 n_pos = int(np.count_nonzero(labels > 0))
                 self.counts[:] = n_pos, rows.n_rows - n_pos

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.core.errors import InputError
-from precbench.core.kernels.toppush import project, project_capped
 from precbench.ranking.topk import ceil_share
-from precbench.solvers.base import LinearRanker, Trace
-from precbench.solvers.parameters import COUNT, POSITIVE, SHARE_OR_COUNT, Allowed
-from precbench.solvers.rows import STORED, as_rows, dot, linear_scores, weighted_sum
+from precbench.solvers.common.base import LinearRanker, Trace
+from precbench.solvers.common.parameters import COUNT, POSITIVE, SHARE_OR_COUNT, Allowed
+from precbench.solvers.common.rows import STORED, as_rows, dot, linear_scores, weighted_sum
+from precbench.solvers.toppush.kernel import project, project_capped
 
 
 class _Point(NamedTuple):

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.core.kernels import cutting_plane
 from precbench.ranking.losses import OBJECTIVES, PrecisionAtK
 from precbench.ranking.topk import TopK, top_rows
-from precbench.solvers.base import LinearRanker, Trace, top_of_training, warn
-from precbench.solvers.bundle import Bundle, Point
-from precbench.solvers.parameters import BOOLEAN, COUNT, POSITIVE, SHARE, Allowed, K, one_of
-from precbench.solvers.rows import STORED, as_rows, dot, linear_scores, weighted_sum
+from precbench.solvers.common.base import LinearRanker, Trace, top_of_training, warn
+from precbench.solvers.common.parameters import BOOLEAN, COUNT, POSITIVE, SHARE, Allowed, K, one_of
+from precbench.solvers.common.rows import STORED, as_rows, dot, linear_scores, weighted_sum
+from precbench.solvers.cutting_plane.bundle import Bundle, Point
+from precbench.solvers.cutting_plane.kernel import worst_table
 
 # Takes scores and a mask of the positives; returns a loss and its subgradient in the scores.
 _Evaluate = Callable[[NDArray[np.float64], NDArray[np.bool_]], tuple[float, NDArray[np.float64]]]
@@ -268,7 +268,7 @@ def _at_least_k(
     # negatives among the ones, plus ``sum_i (y'_i - y_i) s_i``, for the worst labelling y' with k
     # ones or more: with ones on the `n_true` highest positives and the `n_false` highest negatives.
     pos, neg = np.flatnonzero(positive), np.flatnonzero(~positive)
-    n_true, n_false = cutting_plane.worst_table(-np.sort(-scores[pos]), -np.sort(-scores[neg]), k)
+    n_true, n_false = worst_table(-np.sort(-scores[pos]), -np.sort(-scores[neg]), k)
     subgradient = np.zeros_like(scores)  # y' - y, with y the labels
     subgradient[pos] = -1  # but 0 where y' is 1, see the next line
     subgradient[top_rows(scores, pos, n_true)] = 0

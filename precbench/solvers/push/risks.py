@@ -12,8 +12,13 @@ from scipy import sparse
 from scipy.optimize import brentq
 from scipy.special import expit, log_softmax, logsumexp, softmax
 
-from precbench.core.kernels import push
-from precbench.solvers.rows import as_rows, linear_scores, weighted_sum
+from precbench.solvers.common.rows import as_rows, linear_scores, weighted_sum
+from precbench.solvers.push.kernel import (
+    class_sums,
+    derivatives_along,
+    pair_gradient,
+    pair_heights,
+)
 
 _EPS = float(np.finfo(np.float64).eps)
 _EVALUATED = 2**21  # pairs that a kernel visits in a fraction of 0.1 s
@@ -228,7 +233,7 @@ class ExponentialRisk(PushRisk):
         for m, (rate_pos, rate_neg, constant) in enumerate(self.terms.tolist()):
             peaks, totals = np.full(2, -np.inf), np.zeros(2)  # updated below, like means[m]
             for start in range(0, rows.n_rows, length):
-                push.class_sums(
+                class_sums(
                     rows, self.labels, w, rate_pos, rate_neg, start,
                     min(rows.n_rows, start + length), scores, peaks, totals, means[m],
                 )  # fmt: skip
@@ -260,7 +265,7 @@ class ExponentialRisk(PushRisk):
         # lies between `low` and `high`: until both are finite bound the change, then stay between.
         low, high, step, done = -math.inf, math.inf, 0.0, False
         while not done:
-            slope, curvature = push.derivatives_along(  # first and second derivative
+            slope, curvature = derivatives_along(  # first and second derivative
                 point.scores, self.labels, unit, self.terms, self.p, step
             )
             low, high = (step, high) if slope < 0 else (low, step)
@@ -341,7 +346,7 @@ class PairwiseRisk(ScoreRisk):
         ):
             part, signed = np.zeros(len(scores)), sign * scores  # part: the gradient of the side
             for first, stop in pairs.slices(_EVALUATED):
-                push.pair_gradient(
+                pair_gradient(
                     signed, *pairs, self.logistic, first, stop,
                     log_heights - constant, shares, part,  # log h_k, o_k, gradient
                 )  # fmt: skip
@@ -354,7 +359,7 @@ class PairwiseRisk(ScoreRisk):
         for sign, constant, pairs in self.sides:
             log_heights, signed = np.empty(len(pairs.lower)), sign * scores
             for first, stop in pairs.slices(_EVALUATED):
-                push.pair_heights(signed, *pairs, self.logistic, first, stop, log_heights)
+                pair_heights(signed, *pairs, self.logistic, first, stop, log_heights)
             heights.append(log_heights + constant)
         return heights
 

@@ -8,10 +8,19 @@ from numpy.typing import NDArray
 
 from precbench.ranking.losses import OBJECTIVES
 from precbench.ranking.topk import TopK
-from precbench.solvers.base import LinearRanker, Trace
-from precbench.solvers.cutting_plane import TrainingRisk
-from precbench.solvers.parameters import BOOLEAN, COUNT, POSITIVE, RADIUS, SHARE, Allowed, K, one_of
-from precbench.solvers.rows import STORED, norm
+from precbench.solvers.common.base import LinearRanker, Trace
+from precbench.solvers.common.parameters import (
+    BOOLEAN,
+    COUNT,
+    POSITIVE,
+    RADIUS,
+    SHARE,
+    Allowed,
+    K,
+    one_of,
+)
+from precbench.solvers.common.rows import STORED, norm
+from precbench.solvers.cutting_plane.estimator import TrainingRisk
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

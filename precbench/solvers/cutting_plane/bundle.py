@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.core.kernels import cutting_plane
-from precbench.solvers.rows import as_rows, dot, linear_scores, weighted_sum
+from precbench.solvers.common.rows import as_rows, dot, linear_scores, weighted_sum
+from precbench.solvers.cutting_plane.kernel import dual, solve_master, solve_positive
 
 _MASTER_STEPS = 1_000  # by pairs of planes, in a call of `Bundle.improve`
 _RIDGE = 1e-12  # of the largest diagonal entry of a matrix, see `_newton_step`
@@ -70,14 +70,13 @@ class Bundle:
         m = self._n_planes
         # `solve_master` writes to alpha, a view of `_alpha`, and to the gradient.
         alpha, gradient = self._alpha[:m], np.empty(m)
-        steps = cutting_plane.solve_master(
-            self._gram, self._offsets[:m], alpha, gradient, tol, _MASTER_STEPS
-        )
+        steps = solve_master(self._gram, self._offsets[:m], alpha, gradient, tol, _MASTER_STEPS)
         if steps == _MASTER_STEPS:  # not optimal yet
             self._newton_step(gradient)  # changes alpha where this raises the dual value
-            dual = self._dual(alpha)
-            self._idle_calls = 0 if dual > self._best_dual else self._idle_calls + 1  # see is_stuck
-            self._best_dual = max(self._best_dual, dual)
+            value = self._dual(alpha)
+            rises = value > self._best_dual
+            self._idle_calls = 0 if rises else self._idle_calls + 1  # see `is_stuck`
+            self._best_dual = max(self._best_dual, value)
             return False
         idle = self._idle[:m]
         idle[:] = np.where(alpha > 0, 0, idle + 1)  # solutions in a row without weight
@@ -95,7 +94,7 @@ class Bundle:
         # Planes that depend on each other would leave K singular without this ridge.
         K[np.diag_indices_from(K)] += _RIDGE * K.diagonal().max()
         solutions = np.stack((gradient[active], np.ones(len(active))))
-        if not cutting_plane.solve_positive(K, solutions):  # singular; else rows b become K^-1 b
+        if not solve_positive(K, solutions):  # singular; else rows b become K^-1 b
             return
         by_gradient, by_ones = solutions  # K^-1 gradient and K^-1 1
         # The step sums to 0, and after it all planes have the same gradient, `gradient` + K step.
@@ -109,7 +108,7 @@ class Bundle:
             self._alpha[:m] = new
 
     def _dual(self, alpha: NDArray[np.float64]) -> float:  # the dual value for these weights
-        return cutting_plane.dual(self._gram, self._offsets[: len(alpha)], alpha)
+        return dual(self._gram, self._offsets[: len(alpha)], alpha)
 
     def weights(self) -> NDArray[np.float64]:  # w, by the present alpha
         return -self._weighted_slope(self._alpha[: self._n_planes])

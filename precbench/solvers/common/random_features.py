@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.core.errors import InputError
-from precbench.solvers.base import require_memory
-from precbench.solvers.rows import as_rows, linear_scores
+from precbench.solvers.common.base import require_memory
+from precbench.solvers.common.rows import as_rows, linear_scores
 
 _MOST = 1_000_000  # random features
 ROWS_AT_ONCE = 4096  # mapped at a time, to limit the memory

@@ -23,8 +23,8 @@ from precbench.core.errors import InputError
 from precbench.ranking.metrics import as_scores
 from precbench.ranking.scorers import precision_at_k_scorer
 from precbench.ranking.topk import TopK, cut_below, training_k
-from precbench.solvers.parameters import Allowed, checks_parameters, refuses_weights
-from precbench.solvers.rows import STORED, as_rows, canonical, check_form, linear_scores
+from precbench.solvers.common.parameters import Allowed, checks_parameters, refuses_weights
+from precbench.solvers.common.rows import STORED, as_rows, canonical, check_form, linear_scores
 
 # Matrices of n_features x n_features in memory at once: five in `numpy.linalg.eigh`, four outside.
 MATRICES = 9
@@ -157,8 +157,9 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         y : array-like of shape (n_samples,)
             Two labels, the greater is the positive class.
         trace : callable, optional
-            Observer of the training, see `precbench.solvers.base.Trace`. A traced fit ends with its
-            last trace: it ranks no training rows, so that there is no `threshold_`.
+            Observer of the training, see `precbench.solvers.common.base.Trace`. A traced fit
+            ends with its last trace: it ranks no training rows, so that there is no
+            `threshold_`.
 
         Returns
         -------

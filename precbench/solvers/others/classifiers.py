@@ -29,7 +29,7 @@ from threadpoolctl import ThreadpoolController
 from precbench.core.errors import MissingPackageError
 from precbench.ranking.metrics import as_scores
 from precbench.ranking.topk import TopK
-from precbench.solvers.base import (
+from precbench.solvers.common.base import (
     LinearRanker,
     NonlinearRanker,
     Ranker,
@@ -37,7 +37,7 @@ from precbench.solvers.base import (
     require_memory,
     top_of_training,
 )
-from precbench.solvers.parameters import (
+from precbench.solvers.common.parameters import (
     CLASS_WEIGHT,
     COUNT,
     NOT_NEGATIVE,
@@ -50,15 +50,15 @@ from precbench.solvers.parameters import (
     real,
     signed_weights,
 )
-from precbench.solvers.rows import STORED, as_rows, linear_scores, with_short_indices
-from precbench.solvers.trees import (
+from precbench.solvers.common.rows import STORED, as_rows, linear_scores, with_short_indices
+from precbench.solvers.common.weights import WeightedRanker
+from precbench.solvers.others.trees import (
     Trees,
     forest_trees,
     histogram_trees,
     in_single_precision,
     lightgbm_trees,
 )
-from precbench.solvers.weights import WeightedRanker
 
 UNDERSAMPLED: Final = "undersampled"
 _MOST_BINS = 255  # that scikit-learn allows

@@ -10,9 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
 from precbench.core.errors import InputError
-from precbench.solvers.base import LinearRanker, Trace, untraced
-from precbench.solvers.parameters import BOOLEAN, COUNT, SEED, SHUFFLE, Allowed, checks_parameters
-from precbench.solvers.rows import STORED, Rows, as_rows
+from precbench.solvers.common.base import LinearRanker, Trace, untraced
+from precbench.solvers.common.parameters import (
+    BOOLEAN,
+    COUNT,
+    SEED,
+    SHUFFLE,
+    Allowed,
+    checks_parameters,
+)
+from precbench.solvers.common.rows import STORED, Rows, as_rows
 
 __all__ = [
     "Fit",
@@ -45,7 +52,7 @@ def visiting_order(n: int, shuffle: Shuffle, rng: np.random.Generator) -> NDArra
     Examples
     --------
     >>> import numpy as np
-    >>> from precbench.solvers.passes import visiting_order
+    >>> from precbench.solvers.common.driver import visiting_order
     >>> order = visiting_order(96, "blocks", np.random.default_rng(0))
     >>> order[::32].tolist(), order[:3].tolist()  # where the blocks begin; neighbours stay together
     ([64, 0, 32], [64, 65, 66])
@@ -68,7 +75,7 @@ class PassRanker(LinearRanker):
     Examples
     --------
     >>> from precbench import SGDAtK
-    >>> from precbench.solvers.passes import PassRanker
+    >>> from precbench.solvers.common.driver import PassRanker
     >>> isinstance(SGDAtK(), PassRanker)
     True
     """
@@ -273,8 +280,8 @@ def fit_together(fits: Sequence[Fit], X: Any, y: ArrayLike) -> None:
     Examples
     --------
     >>> from precbench import SGDAtK
-    >>> from precbench.solvers.base import untraced
-    >>> from precbench.solvers.passes import Fit, fit_together
+    >>> from precbench.solvers.common.base import untraced
+    >>> from precbench.solvers.common.driver import Fit, fit_together
     >>> X, y = [[1.0], [0.0], [1.0], [0.0]], [1, 0, 0, 0]
     >>> one, other = (SGDAtK(k=1, eta0=eta0, random_state=0) for eta0 in (0.1, 1.0))
     >>> fit_together([Fit(one, untraced), Fit(other, untraced)], X, y)
@@ -307,8 +314,8 @@ def fit_pieces_together(fits: Sequence[Fit], n_features: int, epoch: Callable[[]
     --------
     >>> import numpy as np
     >>> from precbench import SGDAtK
-    >>> from precbench.solvers.base import untraced
-    >>> from precbench.solvers.passes import Fit, fit_pieces_together
+    >>> from precbench.solvers.common.base import untraced
+    >>> from precbench.solvers.common.driver import Fit, fit_pieces_together
     >>> X, y, order = np.array([[1.0], [0.0]]), np.array([1.0, -1.0]), np.array([0, 1], np.int32)
     >>> ranker = SGDAtK(k=1, batch_size=2, epochs=3, random_state=0)
     >>> fit_pieces_together([Fit(ranker, untraced)], 1, lambda: [(X, y, order)] * 4)

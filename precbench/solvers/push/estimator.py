@@ -11,9 +11,17 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from precbench.core.errors import InputError
-from precbench.solvers.base import MATRICES, LinearRanker, Trace, untraced, warn
-from precbench.solvers.parameters import COUNT, POSITIVE, Allowed, checks_parameters, one_of, real
-from precbench.solvers.push_risks import (
+from precbench.solvers.common.base import MATRICES, LinearRanker, Trace, untraced, warn
+from precbench.solvers.common.parameters import (
+    COUNT,
+    POSITIVE,
+    Allowed,
+    checks_parameters,
+    one_of,
+    real,
+)
+from precbench.solvers.common.rows import STORED, with_short_indices
+from precbench.solvers.push.risks import (
     Classes,
     Evaluation,
     ExponentialRisk,
@@ -22,7 +30,6 @@ from precbench.solvers.push_risks import (
     PairwiseRisk,
     PushRisk,
 )
-from precbench.solvers.rows import STORED, with_short_indices
 
 _EPS = float(np.finfo(np.float64).eps)
 _DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-15, 1e12  # relative to the greatest curvature
@@ -258,7 +265,7 @@ class PairPushRanker(PushRanker):
         pairs : {array-like, sparse matrix} of shape (n_samples, n_samples)
             A positive entry at [i, k], of any value, says that row i should rank above row k.
         trace : callable, optional
-            Called after each iteration, see `precbench.solvers.base.Trace`.
+            Called after each iteration, see `precbench.solvers.common.base.Trace`.
 
         Returns
         -------

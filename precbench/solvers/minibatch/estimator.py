@@ -8,12 +8,23 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.core.kernels import minibatch
 from precbench.ranking.topk import TopK, k_by_size, split_at, training_k
-from precbench.solvers.base import top_of_training
-from precbench.solvers.parameters import COUNT, POSITIVE, RADIUS, SHARE, Allowed, K, one_of
-from precbench.solvers.passes import PassRanker, Shuffle, visiting_order
-from precbench.solvers.rows import Rows, linear_scores
+from precbench.solvers.common.base import top_of_training
+from precbench.solvers.common.driver import PassRanker, Shuffle, visiting_order
+from precbench.solvers.common.parameters import COUNT, POSITIVE, RADIUS, SHARE, Allowed, K, one_of
+from precbench.solvers.common.rows import Rows, linear_scores
+from precbench.solvers.minibatch.kernel import (
+    AVG,
+    F1,
+    MAX,
+    MOST_CANDIDATES,
+    PAUC,
+    PERCEPTRON_AVG,
+    PERCEPTRON_MAX,
+    RAMP,
+    STRUCT,
+    minibatch_pass,
+)
 
 Keep = Literal["last", "mean", "best"] | None
 
@@ -108,7 +119,7 @@ class MiniBatchRanker(PassRanker):
     ) -> None:
         # Let each solver take a step on each batch. The kernel reads the rows once for `n_together`
         # solvers and changes their w in place; a comment there states the lengths of `scratch`.
-        n_together = min(len(solvers), minibatch.MOST_CANDIDATES)
+        n_together = min(len(solvers), MOST_CANDIDATES)
         scratch = np.empty((n_together + 3) * batch_size), np.empty(5 * batch_size, dtype=np.int32)
         # A last, shorter batch is visited separately, since its k may be a fraction of its rows.
         n_whole = len(order) // batch_size
@@ -122,7 +133,7 @@ class MiniBatchRanker(PassRanker):
                     solver._candidate(n_rows, n_before, n_steps)
                     for solver in solvers[first : first + n_together]
                 )
-                minibatch.minibatch_pass(rows, labels, part, batch_size, candidates, *scratch)
+                minibatch_pass(rows, labels, part, batch_size, candidates, *scratch)
         for solver in solvers:
             solver.n_empty_batches_, _n_mistakes = solver._counts.tolist()
 
@@ -227,7 +238,7 @@ class PerceptronAtK(PrecisionRanker):
     allowed = Allowed(variant=one_of("avg", "max"))
 
     def _rule(self) -> Rule:
-        codes = {"avg": minibatch.PERCEPTRON_AVG, "max": minibatch.PERCEPTRON_MAX}
+        codes = {"avg": PERCEPTRON_AVG, "max": PERCEPTRON_MAX}
         return Rule(codes[self.variant], self.k)
 
     @property
@@ -282,10 +293,10 @@ class SGDAtK(PrecisionRanker):
 
     def _rule(self) -> Rule:
         codes = {
-            "avg": minibatch.AVG,
-            "max": minibatch.MAX,
-            "ramp": minibatch.RAMP,
-            "struct": minibatch.STRUCT,
+            "avg": AVG,
+            "max": MAX,
+            "ramp": RAMP,
+            "struct": STRUCT,
         }
         return Rule(codes[self.surrogate], self.k, eta0=self.eta0, radius=self.radius)
 
@@ -312,10 +323,10 @@ class ObjectiveRanker(MiniBatchRanker):
 
     def _rule(self) -> Rule:
         code, top = {
-            "prec@k": (minibatch.STRUCT, self.k),
-            "pauc": (minibatch.PAUC, float(self.beta)),
-            "auc": (minibatch.PAUC, 1.0),  # all negatives
-            "f1": (minibatch.F1, 1.0),  # has no top: the kernel does not use it
+            "prec@k": (STRUCT, self.k),
+            "pauc": (PAUC, float(self.beta)),
+            "auc": (PAUC, 1.0),  # all negatives
+            "f1": (F1, 1.0),  # has no top: the kernel does not use it
         }[self.objective]
         has_threshold = self.objective == "f1"
         return Rule(code, top, has_threshold, eta0=self.eta0, radius=self.radius)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.core.kernels import online_auc
-from precbench.solvers.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Allowed, one_of, real
-from precbench.solvers.passes import PassRanker, Shuffle
-from precbench.solvers.rows import VALUES_PER_SLICE, Rows, weighted_sum
+from precbench.solvers.common.driver import PassRanker, Shuffle
+from precbench.solvers.common.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Allowed, one_of, real
+from precbench.solvers.common.rows import VALUES_PER_SLICE, Rows, weighted_sum
+from precbench.solvers.online_auc.kernel import adaoam_pass, oam_pass, pgd_pass, spam_pass
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -119,7 +119,7 @@ class OAM(OnlineAUCRanker):
     def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
         size, n_features = self._reservoirs.shape[1:]
         scratch = np.empty(2 * n_features + size)  # for the kernel
-        online_auc.oam_pass(
+        oam_pass(
             rows, labels, order, self._places(labels[order] > 0), self.update == "sequential",
             self.C, self._w, self._w_sum, self._reservoirs, self._counts, scratch,
         )  # fmt: skip
@@ -187,7 +187,7 @@ class PGD(OnlineAUCRanker):
     def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
         # One step for each row of `order`; w, w_sum, counts, sums and moments change in place.
         t = np.arange(self.t_ + 1, self.t_ + 1 + len(order), dtype=np.float64)
-        online_auc.pgd_pass(
+        pgd_pass(
             rows, labels, order, self.eta0 / t**self.power_t, self._w, self._w_sum,
             self._counts, self._sums, self._moments, np.empty(len(self._w)),  # scratch
         )  # fmt: skip
@@ -250,7 +250,7 @@ class AdaOAM(OnlineAUCRanker):
         self._squares = squares  # sums of the squared gradients
 
     def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
-        online_auc.adaoam_pass(
+        adaoam_pass(
             rows, labels, order, self.eta0, self.reg, self.delta, self._w, self._w_sum,
             self._counts, self._sums, self._moments, self._squares,
             np.empty(2 * len(self._w)),  # scratch
@@ -329,7 +329,7 @@ class SPAM(OnlineAUCRanker):
 
     def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
         t = np.arange(self.t_ + 1, self.t_ + 1 + len(order))
-        online_auc.spam_pass(
+        spam_pass(
             rows, labels, order, self.eta0 / np.sqrt(t), self.reg, self.l1_reg,
             not self._means_known, self._w, self._w_sum, self._counts, self._sums,
         )  # fmt: skip

@@ -1,7 +1,7 @@
 """One pass of the online methods for AUC that learn from each row against the earlier ones.
 
-The steps are those of the classes in `precbench.solvers.online_auc`. With the mean m and the second
-moment M / n of the earlier rows, a = <w, x_t> and b = <w, m>,
+The steps are those of the classes in estimator.py. With the mean m and the second moment M / n of
+the earlier rows, a = <w, x_t> and b = <w, m>,
 
     mean_j <w, x_t - x_j> (x_t - x_j) = (a - b) x_t - a m + M w / n,
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
-from precbench.solvers.random_features import ROWS_AT_ONCE, RandomFeatures
-from precbench.solvers.rows import as_rows, linear_scores
-from precbench.solvers.trees import AGAIN, Trees
+from precbench.solvers.common.random_features import ROWS_AT_ONCE, RandomFeatures
+from precbench.solvers.common.rows import as_rows, linear_scores
+from precbench.solvers.others.trees import AGAIN, Trees
 
 _LEAST_SHARE = 1e-3  # some hundred trees cannot tell a smaller probability from 0
 

@@ -14,10 +14,14 @@ from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
-from precbench.solvers.base import NonlinearRanker, Ranker, Trace, untraced
-from precbench.solvers.classifiers import ExtraTrees, HistGradientBoosting, LogisticRegressionRanker
-from precbench.solvers.members import Member, weighted_scores
-from precbench.solvers.parameters import COUNT, Allowed, at_least
+from precbench.solvers.common.base import NonlinearRanker, Ranker, Trace, untraced
+from precbench.solvers.common.parameters import COUNT, Allowed, at_least
+from precbench.solvers.others.classifiers import (
+    ExtraTrees,
+    HistGradientBoosting,
+    LogisticRegressionRanker,
+)
+from precbench.solvers.others.members import Member, weighted_scores
 
 _ENOUGH_SCORED = 200  # positives in the scored folds: further folds change little
 _FEW_POSITIVES, _MOST_DIVISIONS = 100, 3  # with fewer positives the rows are divided again

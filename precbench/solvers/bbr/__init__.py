@@ -1,0 +1,1 @@
+"""BBR and LCBR: the pairwise squared loss in closed form."""

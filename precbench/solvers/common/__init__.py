@@ -1,0 +1,1 @@
+"""What the methods share: base classes, the driver of passes, parameters, rows and weights."""

@@ -1,0 +1,1 @@
+"""The cutting-plane method on the risk of all training rows."""

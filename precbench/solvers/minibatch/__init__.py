@@ -1,0 +1,1 @@
+"""Mini-batch methods: Perceptron@k, SGD@k, 1PMB and 2PMB."""

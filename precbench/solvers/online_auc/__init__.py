@@ -1,0 +1,1 @@
+"""OAM, PGD, AdaOAM and SPAM: online methods for the AUC."""

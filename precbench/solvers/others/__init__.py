@@ -1,0 +1,1 @@
+"""Methods of other libraries, ensembles of trees, and a stack of methods."""

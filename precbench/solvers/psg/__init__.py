@@ -1,0 +1,1 @@
+"""Projected subgradient descent on the risk of all training rows."""

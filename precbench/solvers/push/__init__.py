@@ -1,0 +1,1 @@
+"""The P-Norm Push, RankBoost and the IR Push."""

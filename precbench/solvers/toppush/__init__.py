@@ -1,0 +1,1 @@
+"""TopPush: the positives above the highest negatives."""
