@@ -396,15 +396,15 @@ def test_an_interrupted_fit(files):
     options = as_options(TABLE_OPTIONS | {"param": "epochs=100000000", "save": "top.npz"})
     interrupt(
         """
-from precbench.solvers.common.driver import PassRanker
+from precbench.solvers.common.driver import PassMixin
 
-fit = PassRanker._fit
+fit = PassMixin._fit
 
 def interrupted(*arguments):
     threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGTERM)).start()
     fit(*arguments)
 
-PassRanker._fit = interrupted
+PassMixin._fit = interrupted
 """,
         *options,
     )

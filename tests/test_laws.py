@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from precbench import solvers
 from precbench.solvers import SOLVERS
-from precbench.solvers.common.driver import PassRanker
+from precbench.solvers.common.driver import PassMixin
 from precbench.solvers.common.weights import WeightedRanker
 from tests import laws
 from tests.sentences import raises
@@ -33,7 +33,7 @@ MEMBERS = {
 }  # fmt: skip
 OWN = [name for name in MEMBERS if name not in SOLVERS or not SOLVERS.package(name)]
 LINEAR = [name for name, factory in MEMBERS.items() if laws.is_linear(factory)]
-IN_PASSES = [name for name, factory in MEMBERS.items() if isinstance(factory(), PassRanker)]
+IN_PASSES = [name for name, factory in MEMBERS.items() if isinstance(factory(), PassMixin)]
 INCREMENTAL = [name for name, factory in MEMBERS.items() if hasattr(factory(), "partial_fit")]
 
 

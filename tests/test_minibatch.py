@@ -211,9 +211,9 @@ def test_a_reservoir_that_holds_the_stream_keeps_all_of_it(n, size):
 
 def of_oam(n, size, rng):
     """Return the rows that end in a reservoir whose places OAM draws row by row."""
-    solver = OAM(reservoir_size=size, random_state=rng)
-    solver._reset(1)
-    reservoir = {place: row for row, place in enumerate(solver._places(np.ones(n, dtype=bool)))}
+    step = OAM(reservoir_size=size, random_state=rng)._new_step(n_features=1)
+    places = step.draw_places(np.ones(n, dtype=bool))
+    reservoir = {place: row for row, place in enumerate(places)}
     return np.sort([reservoir[place] for place in range(size)])
 
 

@@ -40,7 +40,7 @@ from precbench.runner.cost import expected_seconds
 from precbench.runner.recorder import Recorder
 from precbench.runner.worker import Job, run_job, warm_up
 from precbench.solvers import SGDAtK
-from precbench.solvers.common.driver import PassRanker
+from precbench.solvers.common.driver import PassMixin
 from tests.helpers import (
     Deadly,
     numbers,
@@ -682,7 +682,7 @@ def test_candidates_learn_together(small, tmp_path, monkeypatch):
         job = Job(trial, key, str(store.folder), data, np.inf, "sequential", "none", "none")
         assert run_job(job) == "ok"
         found.append((store.read(key).chosen, store.arrays(key)["coef"].tobytes()))
-        monkeypatch.setattr(PassRanker, "visits", None)
+        monkeypatch.setattr(PassMixin, "visits", None)
     *groups, together, alone = found
     assert groups == [3, 3, 3, 3] and together == alone
 

@@ -1,5 +1,6 @@
 """Solvers that visit rows in an order, against the slow twins of tests/twins.py."""
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ from precbench.solvers import (
 )
 from precbench.solvers.common.driver import visiting_order
 from precbench.solvers.minibatch import estimator
-from precbench.solvers.minibatch.estimator import Rule, reservoir_sample
+from precbench.solvers.minibatch.estimator import reservoir_sample
 from tests import laws, twins
 from tests.laws import problem, weights
 from tests.sentences import raises
@@ -138,9 +139,10 @@ def assert_equal_after_whole_steps(name, X, y, order, k, batch_size, start, tole
     path = PASSES[name].path(X, y, order, solver, eta0=None, start=start, radius=None)
     for rows in (X, sparse.csr_matrix(X)):
         solver = make(name, **solver.get_params()).partial_fit(rows, y, order=[])
-        solver._w[:] = start
+        solver._step.w[:] = start
+        rule = replace(solver._rule(), eta0=None)  # steps of length 1
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Rule, "step_lengths", lambda self, t, n: np.ones(n))
+            patch.setattr(type(solver), "_rule", lambda self, rule=rule: rule)
             solver.partial_fit(rows, y, order=order)
         assert_allclose(weights(solver), path[-1], rtol=tolerance, atol=tolerance)
 

@@ -14,13 +14,12 @@ from precbench.core.errors import InputError
 from precbench.ranking.topk import ceil_share
 from precbench.solvers.bbr.ball import minimise_along_axes
 from precbench.solvers.bbr.kernel import add_pairs, add_sparse_rows, fill_blocks
-from precbench.solvers.common.base import MATRICES, LinearRanker, Trace, untraced
+from precbench.solvers.common.base import MATRICES, LinearRanker, Trace, checks_parameters, untraced
 from precbench.solvers.common.parameters import (
     MULTIPLE_OR_COUNT,
     RADIUS,
     SEED,
     Allowed,
-    checks_parameters,
     one_of,
 )
 from precbench.solvers.common.rows import STORED, Rows, as_rows
@@ -194,7 +193,7 @@ class BBR(SquaredPairRanker):
         Parameters
         ----------
         X, y, classes
-            As in `PassRanker.partial_fit`. While no row of one class has come, the weights are 0.
+            As in `PassMixin.partial_fit`. While no row of one class has come, the weights are 0.
         trace : callable, optional
             If the trace ends the call, these rows have not been learnt.
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -23,7 +23,7 @@ from precbench.core.errors import InputError
 from precbench.ranking.metrics import as_scores
 from precbench.ranking.scorers import precision_at_k_scorer
 from precbench.ranking.topk import TopK, cut_below, training_k
-from precbench.solvers.common.parameters import Allowed, checks_parameters, refuses_weights
+from precbench.solvers.common.parameters import Allowed
 from precbench.solvers.common.rows import STORED, as_rows, canonical, check_form, linear_scores
 
 # Matrices of n_features x n_features in memory at once: five in `numpy.linalg.eigh`, four outside.
@@ -57,6 +57,30 @@ def require_memory(n_values: int, n_features: int, what: str) -> None:
             f"X has {n_features:,} features, for which {what} take {needed / 2**30:,.1f} GiB, but "
             f"this process may use {limit / 2**30:,.1f} GiB; select or project the features"
         )
+
+
+def refuses_weights(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a method that takes rows: it refuses ``sample_weight`` with a reason.
+
+    The signature stays as it is, so that scikit-learn sees no such parameter.
+    """
+
+    @functools.wraps(method)
+    def unweighted(self: Any, *args: Any, sample_weight: Any = None, **kwargs: Any) -> Any:
+        if sample_weight is not None:
+            option = " or set class_weight" if hasattr(self, "class_weight") else ""
+            raise InputError(
+                f"{type(self).__name__} does not support sample_weight, because each row at the "
+                f"top of the list counts as one; to give a row more weight, repeat it{option}"
+            )
+        return method(self, *args, **kwargs)
+
+    return unweighted
+
+
+def checks_parameters(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a method: refuse `sample_weight`, then check the parameters against `allowed`."""
+    return refuses_weights(_fit_context(prefer_skip_nested_validation=True)(method))
 
 
 def untraced(solver: "Ranker") -> bool:

@@ -1,6 +1,12 @@
-"""The base class of the methods that visit rows in passes, batch by batch."""
+"""The driver of the methods that visit rows in passes, batch by batch.
 
-from abc import abstractmethod
+A method is an estimator with `PassMixin`, and a `Step` that it makes: the state of the method,
+which learns from the rows of a batch. Epochs, orders of visits, slices between calls of the trace,
+solvers fitted together and rows in pieces are functions here. The loop is in `run_epochs` (the
+pieces of each epoch) and `visit_piece` (the slices of a piece).
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from numbers import Integral
 from typing import Any, Literal, NamedTuple, Self
@@ -10,22 +16,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
 from precbench.core.errors import InputError
-from precbench.solvers.common.base import LinearRanker, Trace, untraced
-from precbench.solvers.common.parameters import (
-    BOOLEAN,
-    COUNT,
-    SEED,
-    SHUFFLE,
-    Allowed,
-    checks_parameters,
-)
-from precbench.solvers.common.rows import STORED, Rows, as_rows
+from precbench.solvers.common.base import Trace, checks_parameters, untraced
+from precbench.solvers.common.parameters import BOOLEAN, COUNT, SEED, SHUFFLE, Allowed
+from precbench.solvers.common.rows import STORED, VALUES_PER_SLICE, Rows, as_rows
 
 __all__ = [
     "Fit",
-    "PassRanker",
+    "PassMixin",
     "Pieces",
     "Shuffle",
+    "Step",
     "fit_pieces_together",
     "fit_together",
     "visiting_order",
@@ -66,17 +66,94 @@ def visiting_order(n: int, shuffle: Shuffle, rng: np.random.Generator) -> NDArra
     return rng.permutation(np.arange(n, dtype=np.int32))
 
 
-class PassRanker(LinearRanker):
-    """Base of the methods that visit rows in passes, one step a batch; `t_` counts the batches.
+class Piece(NamedTuple):
+    """Rows to visit."""
 
-    A subclass defines `_visit_batches`, and in `_reset` creates its state. By default an
-    epoch visits all rows as they come, so that rows may also come in pieces.
+    rows: Rows
+    labels: NDArray[np.int8]  # -1 or +1
+    order: NDArray[np.int32]  # numbers of the rows to visit, in turn
+    batch_size: int  # rows of a batch; the last may be shorter
+
+
+class Step:
+    """What a method knows while it visits rows: its weights w, and more that a subclass adds.
+
+    The driver counts the batches in `t`.
+
+    Parameters
+    ----------
+    n_weights : int
+        Length of w.
+    takes_mean : bool
+        Whether the model is the mean of w over all batches, not the last w.
 
     Examples
     --------
     >>> from precbench import SGDAtK
-    >>> from precbench.solvers.common.driver import PassRanker
-    >>> isinstance(SGDAtK(), PassRanker)
+    >>> from precbench.solvers.common.driver import Step
+    >>> isinstance(SGDAtK()._new_step(n_features=3), Step)
+    True
+    """
+
+    has_intercept = False  # whether w ends with an intercept
+    values_per_row = 1  # values of the state that a visit of a row reads
+
+    def __init__(self, n_weights: int, takes_mean: bool):
+        self.w = np.zeros(n_weights)
+        self.w_sum = np.zeros(n_weights if takes_mean else 0)  # of w after each batch, or empty
+        self.t = 0  # batches so far
+        self.kept: NDArray[np.float64] | None = None  # a w that is the model, whatever comes later
+
+    def set_parameters(self, solver: Any) -> None:
+        """Take the parameters of the solver, which may have changed since the last call."""
+        raise NotImplementedError
+
+    @staticmethod
+    def visit(
+        steps: Sequence[Any],
+        rows: Rows,
+        labels: NDArray[np.int8],
+        order: NDArray[np.int32],
+        batch_size: int,
+    ) -> None:
+        """Let the steps of several solvers visit the rows of `order` in batches.
+
+        Change w in place; after each batch add w to `w_sum`, unless `w_sum` is empty.
+        """
+        raise NotImplementedError
+
+    def prepare(self, labels: NDArray[np.int8], batch_size: int) -> None:
+        """Prepare a fit, before the trace starts the clock."""
+
+    def read_totals(self, rows: Rows, labels: NDArray[np.int8]) -> None:
+        """Compute statistics of all rows of a fit that the passes need."""
+
+    def finish_pass(self, rows: Rows, labels: NDArray[np.int8]) -> None:
+        """Inspect w at the end of a pass, before the trace."""
+
+    def model(self) -> NDArray[np.float64]:
+        """Return the w to publish: that kept, the mean, or a copy of w, which batches change."""
+        if self.kept is not None:
+            return self.kept
+        return self.w_sum / self.t if len(self.w_sum) else self.w.copy()
+
+
+class PassMixin(ABC):
+    """Mixin of the linear solvers that visit rows in passes, one step a batch.
+
+    A solver defines `_new_step`. By default an epoch visits all rows as they come, so that rows
+    may also come in pieces.
+
+    Attributes
+    ----------
+    t_ : int
+        Batches so far.
+
+    Examples
+    --------
+    >>> from precbench import SGDAtK
+    >>> from precbench.solvers.common.driver import PassMixin
+    >>> isinstance(SGDAtK(), PassMixin)
     True
     """
 
@@ -86,7 +163,10 @@ class PassRanker(LinearRanker):
     shuffle: Shuffle
     random_state: Any
 
-    dtypes = STORED
+    t_: int
+    _step: Any  # the `Step`, from the first rows on
+
+    dtypes: tuple[type, ...] = STORED
     allowed = Allowed(epochs=COUNT, average=BOOLEAN, shuffle=SHUFFLE, random_state=SEED)
 
     @property
@@ -94,73 +174,32 @@ class PassRanker(LinearRanker):
         return True
 
     @property
-    def _takes_mean(self) -> bool:  # whether the model is the mean of w
-        return self.average
-
-    @property
     def visits(self) -> Hashable | None:
         """Key of the order of visits, None if random; `fit_together` takes solvers of one key."""
         if not isinstance(self.random_state, Integral):
             return None
-        params = self.get_params()
         names = ("batch_size", "reservoir_size", "shuffle", "random_state")
-        return type(self), *(params.get(name) for name in names)
+        return type(self), *(getattr(self, name, None) for name in names)
 
-    @staticmethod
     @abstractmethod
-    def _visit_batches(
-        solvers: Sequence[Any],
-        rows: Rows,
-        labels: NDArray[np.int8],
-        order: NDArray[np.int32],
-        batch_size: int,
-    ) -> None:
-        """Let solvers visit the rows of `order` in batches, read once for all (`fit_together`).
-
-        Change ``_w`` in place; after each batch add w to ``_w_sum``, unless ``_w_sum`` is empty.
-        """
-
-    @property
-    def _has_intercept(self) -> bool:  # whether w ends with an intercept
-        return False
+    def _new_step(self, n_features: int) -> Step:
+        """Return the state before the first row."""
 
     def _batch_length(self, labels: NDArray[np.int8]) -> int:  # in `fit`: at most all rows
         return min(self.batch_size, len(labels))
 
-    def _passes(
-        self, labels: NDArray[np.int8], rng: np.random.Generator
-    ) -> Iterator[Iterable[NDArray[np.int32]]]:
-        """Yield for each epoch of `fit` the order of its rows, in pieces of whole batches."""
-        while True:  # endless: the caller stops; here one piece of all rows, in `TwoPMB` several
-            yield [visiting_order(len(labels), self.shuffle, rng)]
-
-    def _prepare(self, labels: NDArray[np.int8]) -> None:
-        """Prepare `fit` before the trace starts the clock."""
-
-    def _compute_totals(self, rows: Rows, labels: NDArray[np.int8]) -> None:
-        """Compute statistics of all rows of `fit` that the passes need."""
-
-    def _finish_pass(self, rows: Rows, labels: NDArray[np.int8]) -> None:
-        """Inspect w at the end of a pass, before the trace."""
-
-    def _model(self) -> NDArray[np.float64]:
-        """Return the w to publish: the mean, or a copy of the last w, which later steps change."""
-        return self._w_sum / self.t_ if len(self._w_sum) else self._w.copy()
-
-    def _slice_length(self, rows: Rows) -> int:  # in rows
-        return rows.per_slice()
-
-    def _reset(self, n_features: int) -> None:
-        """Set the weights and all counters to 0."""
-        n_weights = n_features + self._has_intercept
-        # w_sum, the sum of w over the batches, is empty if the model is not the mean of w.
-        w, w_sum = np.zeros(n_weights), np.zeros(n_weights if self._takes_mean else 0)
-        self._publish(w.copy(), has_intercept=self._has_intercept)  # steps change w in place
-        self._w, self._w_sum = w, w_sum
-        self.n_iter_ = self.n_rows_seen_ = self.t_ = 0
+    def _epochs(
+        self, rows: Rows, labels: NDArray[np.int8], batch_size: int, rng: np.random.Generator
+    ) -> Iterator[Iterable[Piece]]:
+        """Yield the pieces of each epoch of `fit`, in whole batches, without an end."""
+        while True:
+            order = visiting_order(len(labels), self.shuffle, rng)
+            yield [Piece(rows, labels, order, batch_size)]
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        _train([Fit(self, trace)], X, labels)
+        step = self._new_step(X.shape[1])
+        begun, epochs = begin([Fit(self, trace)], [step], X, labels)
+        run_epochs(begun, epochs)
 
     @available_if(lambda self: self._takes_pieces)
     @checks_parameters
@@ -196,25 +235,7 @@ class PassRanker(LinearRanker):
         InputError
             If `order` has a number beyond the rows of X, or labels, features or objective changed.
         """
-        is_first, trace = not hasattr(self, "coef_"), trace or untraced
-        X, labels = self._check_input(X, y, reset=is_first, classes=classes)
-        if is_first:
-            self._reset(X.shape[1])
-            if trace(self):  # the trace ends the fit
-                return self
-        else:
-            self._check_width(X.shape[1])
-            if len(self._w) != X.shape[1] + self._has_intercept:
-                raise InputError(
-                    f'the objective was changed {"to" if self._has_intercept else "from"} "f1", '
-                    "which alone has an intercept; continue with the earlier objective, or call fit"
-                )
-        rows = as_rows(X)
-        visited = _row_numbers(order, rows.n_rows)
-        batch_size = min(self.batch_size, max(1, len(visited)))  # no larger scratch than needed
-        _visit([Fit(self, trace)], rows, labels, visited, batch_size)
-        self.n_iter_ += 1
-        self._report_overflow(trace)
+        learn_more(self, X, y, classes, order, trace or untraced)
         return self
 
     @available_if(lambda self: self._takes_pieces)
@@ -242,26 +263,10 @@ class PassRanker(LinearRanker):
         return self
 
 
-def _row_numbers(order: ArrayLike | None, n_rows: int) -> NDArray[np.int32]:
-    # Return the checked numbers in `order`, or the numbers of all rows if `order` is None.
-    visited = np.arange(n_rows) if order is None else np.asarray(order)
-    if visited.ndim != 1 or (visited.size and visited.dtype.kind not in "iu"):
-        raise InputError(
-            f"order has the shape {visited.shape} and the type {visited.dtype}; give a flat list "
-            "of integers, the row numbers"
-        )
-    if visited.size and not 0 <= visited.min() <= visited.max() < n_rows:
-        raise InputError(
-            f"order has row numbers from {visited.min()} to {visited.max()}; give numbers of rows "
-            f"of X, from 0 to {n_rows - 1}"
-        )
-    return np.ascontiguousarray(visited, dtype=np.int32)
-
-
 class Fit(NamedTuple):
     """A solver that is being fitted, and the trace of its fit."""
 
-    solver: PassRanker
+    solver: Any  # with `PassMixin`
     trace: Trace
 
 
@@ -273,7 +278,7 @@ def fit_together(fits: Sequence[Fit], X: Any, y: ArrayLike) -> None:
     Parameters
     ----------
     fits : sequence of Fit
-        Solvers with the same `PassRanker.visits`, which is not None.
+        Solvers with the same `PassMixin.visits`, which is not None.
     X, y
         See `Ranker.fit`.
 
@@ -296,19 +301,21 @@ def fit_together(fits: Sequence[Fit], X: Any, y: ArrayLike) -> None:
         solver.classes_, solver.n_features_in_ = first.classes_, first.n_features_in_
         solver.require_memory(X.shape[1])
     with np.errstate(all="ignore"):  # weights that overflow are reported at the end
-        _train(fits, X, labels)
+        steps = [solver._new_step(X.shape[1]) for solver, _trace in fits]
+        begun, epochs = begin(fits, steps, X, labels)
+        run_epochs(begun, epochs)
     for solver, trace in fits:
         solver._report_overflow(trace)
 
 
 def fit_pieces_together(fits: Sequence[Fit], n_features: int, epoch: Callable[[], Pieces]) -> None:
-    """Fit solvers with the same `PassRanker.visits` to pieces, which are read once for all of them.
+    """Fit solvers with the same `PassMixin.visits` to pieces, which are read once for all of them.
 
     Parameters
     ----------
     fits : sequence of Fit
     n_features, epoch
-        See `PassRanker.fit_pieces`.
+        See `PassMixin.fit_pieces`.
 
     Examples
     --------
@@ -326,78 +333,146 @@ def fit_pieces_together(fits: Sequence[Fit], n_features: int, epoch: Callable[[]
         solver.require_memory(n_features)
         solver.n_features_in_ = n_features
         solver.classes_ = np.array([-1.0, 1.0])
-        solver._reset(n_features)
-    batch_size = fits[0].solver.batch_size
-    _repeat(
-        _call_traces(fits),
-        lambda: (
-            (as_rows(X), y.astype(np.int8, copy=False), order, min(batch_size, len(order)))
-            for X, y, order in epoch()  # reads the pieces again
-        ),
-    )
+        install(solver, solver._new_step(n_features))
+    run_epochs(call_traces(fits), read_epochs(epoch, fits[0].solver.batch_size))
     for solver, trace in fits:
         solver._report_overflow(trace)
 
 
-_Visits = Iterable[tuple[Rows, NDArray[np.int8], NDArray[np.int32], int]]  # arguments of `_visit`
+def read_epochs(epoch: Callable[[], Pieces], batch_size: int) -> Iterator[Iterable[Piece]]:
+    """Yield the pieces of each epoch, which `epoch` reads again, without an end."""
+    while True:
+        yield (
+            Piece(as_rows(X), y.astype(np.int8, copy=False), order, min(batch_size, len(order)))
+            for X, y, order in epoch()
+        )
 
 
-def _train(fits: Sequence[Fit], X: Any, labels: NDArray[np.int8]) -> None:
-    """Train solvers with equal `visits` on checked rows, in place, epoch by epoch."""
+def begin(
+    fits: Sequence[Fit], steps: Sequence[Step], X: Any, labels: NDArray[np.int8]
+) -> tuple[list[Fit], Iterator[Iterable[Piece]]]:
+    """Begin fits of equal `visits` to checked rows; return those to go on, and their epochs.
+
+    `steps` are the states of the solvers before the first row.
+    """
     first = fits[0].solver
     rng = np.random.default_rng(first.random_state)
     rows = as_rows(X)
-    for solver, _trace in fits:
-        solver._prepare(labels)
-        solver._reset(X.shape[1])
-    batch_size, orders = first._batch_length(labels), first._passes(labels, rng)
-    started = _call_traces(fits)  # the first call of a trace starts its clock
-    for solver, _trace in started:
-        solver._compute_totals(rows, labels)
-    # next(orders) is the row order of an epoch, in pieces.
-    _repeat(started, lambda: ((rows, labels, order, batch_size) for order in next(orders)))
+    batch_size = first._batch_length(labels)
+    for (solver, _trace), step in zip(fits, steps, strict=True):
+        step.prepare(labels, batch_size)
+        install(solver, step)
+    begun = call_traces(fits)  # the first call of a trace starts its clock
+    for solver, _trace in begun:
+        solver._step.read_totals(rows, labels)
+    return begun, first._epochs(rows, labels, batch_size, rng)
 
 
-def _call_traces(fits: Iterable[Fit]) -> list[Fit]:
+def install(solver: Any, step: Step) -> None:
+    """Set the weights and all counters of a solver to those of a new step, which are 0."""
+    solver._step = step
+    solver._publish(step.w.copy(), has_intercept=step.has_intercept)
+    solver.n_iter_ = solver.n_rows_seen_ = solver.t_ = 0
+
+
+def call_traces(fits: Iterable[Fit]) -> list[Fit]:
     """Call the trace of each fit with its solver; return the fits that are to go on."""
-    return [fit for fit in fits if not fit.trace(fit.solver)]
+    to_go_on = []
+    for fit in fits:
+        if not fit.trace(fit.solver):
+            to_go_on.append(fit)
+    return to_go_on
 
 
-def _repeat(fits: list[Fit], epoch: Callable[[], _Visits]) -> None:
-    # Train solvers in place until each has done its number of `epochs` or its trace ends it. A call
-    # of `epoch` begins an epoch, and returns for each piece of its rows the arguments of `_visit`.
+def run_epochs(fits: list[Fit], epochs: Iterator[Iterable[Piece]]) -> None:
+    """Train until each solver has done its number of epochs, or its trace ends the fit."""
     while fits := [fit for fit in fits if fit.solver.n_iter_ < fit.solver.epochs]:
         begun = fits
-        for piece in epoch():
-            fits = _visit(fits, *piece)  # the fits that go on
+        for piece in next(epochs):
+            fits = visit_piece(fits, piece)  # those that go on
             if not fits:
                 break
         for solver, _trace in begun:  # an epoch that a trace ended also counts
             solver.n_iter_ += 1
 
 
-def _visit(
-    fits: list[Fit], rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], batch_size: int
-) -> list[Fit]:
-    # Visit the rows of `order` in slices, call the traces after each; return the fits that go on.
-    # A slice takes a fraction of 0.1 s, or ends with the batch in which a trace becomes due.
-    n, start = len(order), 0
-    while fits and start < n:
-        solvers = [fit.solver for fit in fits]
-        length = min(n - start, *(solver._slice_length(rows) for solver in solvers))
+def visit_piece(fits: list[Fit], piece: Piece) -> list[Fit]:
+    """Visit the rows of a piece in slices, call the traces after each; return those that go on.
+
+    A slice takes a fraction of 0.1 s, or ends with the batch in which a trace becomes due.
+    """
+    rows, labels, order, batch_size = piece
+    start = 0
+    while fits and start < len(order):
+        length = min(len(order) - start, rows.per_slice())
         for solver, trace in fits:
+            length = min(length, max(1, VALUES_PER_SLICE // solver._step.values_per_row))
             if hasattr(trace, "next_rows"):  # the `n_rows_seen_` at which the trace is due
                 length = min(length, max(1, trace.next_rows - solver.n_rows_seen_))
         # The length becomes that of whole batches: a batch cut in two would be two steps.
         n_batches = -(-length // batch_size)  # rounded up
-        stop = min(n, start + n_batches * batch_size)
-        solvers[0]._visit_batches(solvers, rows, labels, order[start:stop], batch_size)
-        for solver in solvers:
-            solver.t_ += n_batches
+        stop = min(len(order), start + n_batches * batch_size)
+        steps = [solver._step for solver, _trace in fits]
+        steps[0].visit(steps, rows, labels, order[start:stop], batch_size)
+        for (solver, _trace), step in zip(fits, steps, strict=True):
+            step.t += n_batches
+            if stop == len(order):
+                step.finish_pass(rows, labels)
+            solver.t_ = step.t
             solver.n_rows_seen_ += stop - start
-            if stop == n:
-                solver._finish_pass(rows, labels)
-            solver._publish(solver._model(), has_intercept=solver._has_intercept)
-        fits = _call_traces(fits)
+            solver._publish(step.model(), has_intercept=step.has_intercept)
+        to_go_on = []
+        for fit in fits:
+            if not fit.trace(fit.solver):
+                to_go_on.append(fit)
+        fits = to_go_on
         start = stop
     return fits
+
+
+def learn_more(
+    solver: Any,
+    X: Any,
+    y: ArrayLike,
+    classes: ArrayLike | None,
+    order: ArrayLike | None,
+    trace: Trace,
+) -> None:
+    """Learn from more rows in one pass, see `PassMixin.partial_fit`."""
+    is_first = not hasattr(solver, "coef_")
+    X, labels = solver._check_input(X, y, reset=is_first, classes=classes)
+    if is_first:
+        install(solver, solver._new_step(X.shape[1]))
+        if trace(solver):  # the trace ends the fit
+            return
+    else:
+        solver._check_width(X.shape[1])
+        step = solver._step
+        step.set_parameters(solver)
+        if len(step.w) != X.shape[1] + step.has_intercept:
+            raise InputError(
+                f'the objective was changed {"to" if step.has_intercept else "from"} "f1", '
+                "which alone has an intercept; continue with the earlier objective, or call fit"
+            )
+    rows = as_rows(X)
+    visited = row_numbers(order, rows.n_rows)
+    batch_size = min(solver.batch_size, max(1, len(visited)))  # no larger scratch than needed
+    visit_piece([Fit(solver, trace)], Piece(rows, labels, visited, batch_size))
+    solver.n_iter_ += 1
+    solver._report_overflow(trace)
+
+
+def row_numbers(order: ArrayLike | None, n_rows: int) -> NDArray[np.int32]:
+    """Return the checked numbers in `order`, or the numbers of all rows if `order` is None."""
+    visited = np.arange(n_rows) if order is None else np.asarray(order)
+    if visited.ndim != 1 or (visited.size and visited.dtype.kind not in "iu"):
+        raise InputError(
+            f"order has the shape {visited.shape} and the type {visited.dtype}; give a flat list "
+            "of integers, the row numbers"
+        )
+    if visited.size and not 0 <= visited.min() <= visited.max() < n_rows:
+        raise InputError(
+            f"order has row numbers from {visited.min()} to {visited.max()}; give numbers of rows "
+            f"of X, from 0 to {n_rows - 1}"
+        )
+    return np.ascontiguousarray(visited, dtype=np.int32)

@@ -1,12 +1,10 @@
 """The values that parameters of solvers may take, checked by private functions of scikit-learn."""
 
-import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from precbench.core.errors import InputError
@@ -60,30 +58,6 @@ BOOLEAN = ["boolean"]
 CLASS_WEIGHT = [None, *one_of("balanced"), dict]
 SHUFFLE = [*BOOLEAN, *one_of("rows", "blocks")]
 SEED = [None, Interval(Integral, 0, None, closed="left"), np.random.Generator]
-
-
-def refuses_weights(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a method that takes rows: it refuses ``sample_weight`` with a reason.
-
-    The signature stays as it is, so that scikit-learn sees no such parameter.
-    """
-
-    @functools.wraps(method)
-    def unweighted(self: Any, *args: Any, sample_weight: Any = None, **kwargs: Any) -> Any:
-        if sample_weight is not None:
-            option = " or set class_weight" if hasattr(self, "class_weight") else ""
-            raise InputError(
-                f"{type(self).__name__} does not support sample_weight, because each row at the "
-                f"top of the list counts as one; to give a row more weight, repeat it{option}"
-            )
-        return method(self, *args, **kwargs)
-
-    return unweighted
-
-
-def checks_parameters(method: Callable[..., Any]) -> Callable[..., Any]:
-    # Decorate a method: first refuse `sample_weight` and check the parameters against `allowed`.
-    return refuses_weights(_fit_context(prefer_skip_nested_validation=True)(method))
 
 
 def signed_weights(class_weight: ClassWeight, classes: Iterable[Any]) -> ClassWeight:

@@ -1,16 +1,20 @@
-"""Mini-batch methods: perceptrons and stochastic gradients for precision at k, 1PMB, 2PMB."""
+"""Mini-batch methods: perceptrons and stochastic gradients for precision at k, 1PMB, 2PMB.
 
-from abc import abstractmethod
+The estimators hold parameters and say by a `Rule` what a step does; `MiniBatchStep` is their state,
+and gives the kernel the rows of each batch. The steps themselves are in kernel.pyx, and as the
+papers write them in reference.py.
+"""
+
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from precbench.ranking.topk import TopK, k_by_size, split_at, training_k
-from precbench.solvers.common.base import top_of_training
-from precbench.solvers.common.driver import PassRanker, Shuffle, visiting_order
+from precbench.solvers.common.base import LinearRanker, top_of_training
+from precbench.solvers.common.driver import PassMixin, Piece, Shuffle, Step, visiting_order
 from precbench.solvers.common.parameters import COUNT, POSITIVE, RADIUS, SHARE, Allowed, K, one_of
 from precbench.solvers.common.rows import Rows, linear_scores
 from precbench.solvers.minibatch.kernel import (
@@ -26,157 +30,128 @@ from precbench.solvers.minibatch.kernel import (
     minibatch_pass,
 )
 
-Keep = Literal["last", "mean", "best"] | None
+Keep = Literal["last", "mean", "best"]
+_KEEP = [None, *one_of("last", "mean", "best")]
 
 _ORDER_ROWS = 2**20  # indices of joined batches that 2PMB holds at a time
 
 
-def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Draw min(n, size) of the positions 0 to n - 1, ascending, all sets equally likely."""
-    # Algorithm R of Vitter, "Random sampling with a reservoir", ACM TOMS 11(1), 1985.
-    reservoir = np.arange(min(n, size))
-    later = np.arange(len(reservoir), n)
-    # Position j draws one of the places 0 to j, and enters if this place is in the reservoir.
-    places = rng.integers(0, later + 1)
-    enters = places < size
-    reservoir[places[enters]] = later[enters]  # the last position drawn to a place remains
-    return np.sort(reservoir)
-
-
 @dataclass(frozen=True)
 class Rule:
-    """The update rule of the kernel: its code, the top of a batch, step lengths and ball."""
+    """What a step does: which formula of the kernel, for which top, how far, in which ball."""
 
-    code: int
-    top: TopK  # as k in `precbench.ranking.topk`; for "pauc" and "auc" a fraction of the negatives
-    has_threshold: bool = False  # whether score 0 divides the classes: there is an intercept
+    code: int  # of the kernel
+    k: TopK = 1.0  # top of a batch, see `precbench.ranking.topk`; not of PAUC and F1
+    share_of_negatives: float = 1.0  # of a batch, that form pairs; of PAUC alone
     eta0: float | None = None  # step t = 1, 2, ... has the length eta0 / sqrt(t); None: length 1
-    radius: float | None = None  # None for the whole space
-
-    def step_lengths(self, t: int, n: int) -> NDArray[np.float64]:  # of n steps, after the first t
-        if self.eta0 is None:
-            return np.ones(n)
-        return self.eta0 / np.sqrt(np.arange(t + 1, t + n + 1))
+    radius: float | None = None  # of the ball; None for the whole space
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class MiniBatchRanker(PassRanker):
-    """Base of the methods that step along a subgradient of a measure of a whole batch.
+class Candidate(NamedTuple):
+    """What the kernel is told of one solver, for some batches; w, w_sum and counts change."""
 
-    Attributes
-    ----------
-    n_empty_batches_ : int
-        Batches without a positive, or for "pauc" and "auc" without a negative: nothing changes.
-    """
+    rule: int  # code of the formula
+    k_of: NDArray[np.int32]  # k by the number of positives of a batch, for PAUC of negatives
+    eta: NDArray[np.float64]  # step length of each batch
+    radius: float  # of the ball, infinite for the whole space
+    w: NDArray[np.float64]
+    w_sum: NDArray[np.float64]  # to which w is added after each batch, or empty
+    counts: NDArray[np.int64]  # of empty batches, of mistakes
 
-    k: TopK = 0.25
-    batch_size: int = 500
-    epochs: int = 25
-    average: bool = True
-    shuffle: Shuffle = True
-    random_state: Any = None
 
-    allowed = Allowed(k=K, batch_size=COUNT)
+class MiniBatchStep(Step):
+    """The state of a mini-batch method: w, its sum, and counts of batches and mistakes."""
 
-    @abstractmethod
-    def _rule(self) -> Rule: ...  # for the parameters of the solver
+    def __init__(self, n_features: int, rule: Rule, keep: Keep):
+        self.rule = rule
+        self.has_intercept = rule.code == F1  # where score 0 divides the classes
+        self.keep = keep
+        super().__init__(n_features + self.has_intercept, takes_mean=keep == "mean")
+        self.counts = np.zeros(2, dtype=np.int64)  # of empty batches, of mistakes
+        self.best_precision = -np.inf  # at k on all rows, of the w that is kept
 
-    @property
-    def _has_intercept(self) -> bool:
-        return self._rule().has_threshold
+    def set_parameters(self, solver: Any) -> None:
+        self.rule = solver._rule()
+        self.has_intercept = self.rule.code == F1
 
-    def _prepare(self, labels: NDArray[np.int8]) -> None:
-        top = self._rule().top
-        top_of_training(top, labels)  # warns if k exceeds the number of positives
-        k_by_size(top, self._batch_length(labels))  # fills its cache before the clock starts
-
-    def _candidate(self, n_rows: int, n_before: int, n_steps: int) -> tuple[Any, ...]:
-        # Return this solver's arguments of `minibatch_pass`, which calls them a candidate.
-        # The pass has `n_steps` batches of `n_rows` rows, after `n_before` batches not yet in `t_`.
-        rule = self._rule()
-        return (
-            rule.code,
-            k_by_size(rule.top, n_rows),
-            rule.step_lengths(self.t_ + n_before, n_steps),
-            np.inf if rule.radius is None else rule.radius,
-            self._w,
-            self._w_sum,
-            self._counts,
-        )
-
-    def _reset(self, n_features: int) -> None:
-        self._counts = np.zeros(2, dtype=np.int64)  # of empty batches, of mistakes
-        self.n_empty_batches_ = 0
-        super()._reset(n_features)
+    def prepare(self, labels: NDArray[np.int8], batch_size: int) -> None:
+        rule = self.rule
+        top_of_training(rule.k, labels)  # warns if k exceeds the number of positives
+        top = rule.share_of_negatives if rule.code == PAUC else rule.k
+        k_by_size(top, batch_size)  # fills its cache before the clock starts
 
     @staticmethod
-    def _visit_batches(
-        solvers: Sequence["MiniBatchRanker"],
+    def visit(
+        steps: Sequence["MiniBatchStep"],
         rows: Rows,
         labels: NDArray[np.int8],
         order: NDArray[np.int32],
         batch_size: int,
     ) -> None:
-        # Let each solver take a step on each batch. The kernel reads the rows once for `n_together`
-        # solvers and changes their w in place; a comment there states the lengths of `scratch`.
-        n_together = min(len(solvers), MOST_CANDIDATES)
-        scratch = np.empty((n_together + 3) * batch_size), np.empty(5 * batch_size, dtype=np.int32)
+        # The kernel reads the rows once for `n_together` solvers and changes their w in place; a
+        # comment there states the lengths of the scratch arrays.
+        n_together = min(len(steps), MOST_CANDIDATES)
+        real_scratch = np.empty((n_together + 3) * batch_size)
+        int_scratch = np.empty(5 * batch_size, dtype=np.int32)
         # A last, shorter batch is visited separately, since its k may be a fraction of its rows.
         n_whole = len(order) // batch_size
         whole, rest = np.split(order, [n_whole * batch_size])
         for n_before, part in ((0, whole), (n_whole, rest)):  # number of batches before the part
             if not len(part):
                 continue
-            n_rows, n_steps = min(batch_size, len(part)), -(-len(part) // batch_size)  # rounded up
-            for first in range(0, len(solvers), n_together):
-                candidates = tuple(
-                    solver._candidate(n_rows, n_before, n_steps)
-                    for solver in solvers[first : first + n_together]
+            n_rows = min(batch_size, len(part))  # of a batch
+            n_batches = -(-len(part) // batch_size)  # rounded up
+            candidates = []
+            for step in steps:
+                rule = step.rule
+                top = rule.share_of_negatives if rule.code == PAUC else rule.k
+                first = step.t + n_before + 1  # number of the first batch, counted from 1
+                # w_t = P_W[w_{t-1} - eta0 / sqrt(t) g_t] of kar2015, Algorithm 3
+                eta = np.ones(n_batches)
+                if rule.eta0 is not None:
+                    eta = rule.eta0 / np.sqrt(np.arange(first, first + n_batches))
+                radius = np.inf if rule.radius is None else rule.radius
+                candidates.append(
+                    Candidate(
+                        rule.code,
+                        k_by_size(top, n_rows),
+                        eta,
+                        radius,
+                        step.w,
+                        step.w_sum,
+                        step.counts,
+                    )
                 )
-                minibatch_pass(rows, labels, part, batch_size, candidates, *scratch)
-        for solver in solvers:
-            solver.n_empty_batches_, _n_mistakes = solver._counts.tolist()
+            for i in range(0, len(candidates), n_together):
+                together = candidates[i : i + n_together]
+                minibatch_pass(rows, labels, part, batch_size, together, real_scratch, int_scratch)
 
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class PrecisionRanker(MiniBatchRanker):
-    """Base of the methods for precision at k, which may keep the iterate of the best prec@k."""
-
-    keep: Keep = None
-
-    allowed = Allowed(keep=[None, *one_of("last", "mean", "best")])
-
-    @property
-    def _takes_pieces(self) -> bool:
-        return self.keep != "best"  # which scores all rows after each pass
-
-    @property
-    def _takes_mean(self) -> bool:
-        return self.average if self.keep is None else self.keep == "mean"
-
-    def _reset(self, n_features: int) -> None:
-        self._best: tuple[float, NDArray[np.float64]] | None = None  # prec@k, w
-        super()._reset(n_features)
-
-    def _finish_pass(self, rows: Rows, labels: NDArray[np.int8]) -> None:
-        # With ``keep="best"``, note w and its prec@k as `_best` if prec@k is not lower than before.
+    def finish_pass(self, rows: Rows, labels: NDArray[np.int8]) -> None:
+        """Keep w as the best one if its precision at k on all rows is not lower than before."""
         # Of the rows tied at the end of the top, prec@k counts the mean over their orders.
         if self.keep != "best":
             return
-        scores, positive = linear_scores(rows, self._w), labels > 0
-        if np.isfinite(scores).all():
-            k, _uncapped = training_k(self.k, int(np.count_nonzero(positive)), len(labels))
-            above, tied, free = split_at(scores, k)  # free: places left for tied rows
-            precision = float(positive[above].sum() + free * positive[tied].mean()) / k
-            if self._best is None or precision >= self._best[0]:  # [0]: the best prec@k so far
-                self._best = precision, self._w.copy()  # later steps change w in place
+        scores, positive = linear_scores(rows, self.w), labels > 0
+        if not np.isfinite(scores).all():
+            return
+        k, _uncapped = training_k(self.rule.k, int(np.count_nonzero(positive)), len(labels))
+        above, tied, free = split_at(scores, k)  # free: places left for tied rows
+        precision = float(positive[above].sum() + free * positive[tied].mean()) / k
+        if precision >= self.best_precision:
+            self.best_precision = precision
+            self.kept = self.w.copy()  # later steps change w in place
 
-    def _model(self) -> NDArray[np.float64]:
-        return super()._model() if self._best is None else self._best[1]  # [1]: the best w
+    @property
+    def n_empty(self) -> int:
+        return int(self.counts[0])
+
+    @property
+    def n_mistakes(self) -> int:
+        return int(self.counts[1])
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PerceptronAtK(PrecisionRanker):
+class PerceptronAtK(PassMixin, LinearRanker):
     """Perceptron@k: learn from the negatives in the top k of each batch.
 
     With the false positives FP (negatives in the top k) and the false negatives FN
@@ -213,6 +188,8 @@ class PerceptronAtK(PrecisionRanker):
 
     Attributes
     ----------
+    n_empty_batches_ : int
+        Batches without a positive: nothing changes.
     n_mistakes_ : int
         False positives summed over all batches, the Delta of Theorems 7 and 9.
 
@@ -233,21 +210,38 @@ class PerceptronAtK(PrecisionRanker):
     """
 
     variant: str = field(default="avg", kw_only=False)
+    k: TopK = 0.25
+    batch_size: int = 500
+    epochs: int = 25
     average: bool = False
+    keep: Keep | None = None
+    shuffle: Shuffle = True
+    random_state: Any = None
 
-    allowed = Allowed(variant=one_of("avg", "max"))
+    allowed = Allowed(variant=one_of("avg", "max"), k=K, batch_size=COUNT, keep=_KEEP)
+
+    @property
+    def _takes_pieces(self) -> bool:
+        return self.keep != "best"  # which scores all rows after each pass
+
+    @property
+    def n_empty_batches_(self) -> int:
+        return self._step.n_empty
+
+    @property
+    def n_mistakes_(self) -> int:
+        return self._step.n_mistakes
+
+    def _new_step(self, n_features: int) -> MiniBatchStep:
+        return MiniBatchStep(n_features, self._rule(), self.keep or mean_or_last(self.average))
 
     def _rule(self) -> Rule:
         codes = {"avg": PERCEPTRON_AVG, "max": PERCEPTRON_MAX}
         return Rule(codes[self.variant], self.k)
 
-    @property
-    def n_mistakes_(self) -> int:
-        return int(self._counts[1])  # [0] counts the empty batches
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SGDAtK(PrecisionRanker):
+class SGDAtK(PassMixin, LinearRanker):
     """SGD@k: learn weights that put positives among the top k rows, batch by batch.
 
     Each batch takes a step down a subgradient g_t of a surrogate of the prec@k loss, a sum over its
@@ -268,6 +262,11 @@ class SGDAtK(PrecisionRanker):
     k, batch_size, epochs, shuffle, random_state
         As in `PerceptronAtK`.
 
+    Attributes
+    ----------
+    n_empty_batches_ : int
+        Batches without a positive: nothing changes.
+
     References
     ----------
     kar2015, Algorithms 3 and 4. The paper leaves step sizes and the ball open.
@@ -284,56 +283,43 @@ class SGDAtK(PrecisionRanker):
     """
 
     surrogate: str = field(default="avg", kw_only=False)
+    k: TopK = 0.25
+    batch_size: int = 500
+    epochs: int = 25
     eta0: float = 0.1
     radius: float | None = None
+    average: bool = True
+    keep: Keep | None = None
+    shuffle: Shuffle = True
+    random_state: Any = None
 
     allowed = Allowed(
-        surrogate=one_of("avg", "max", "ramp", "struct"), eta0=POSITIVE, radius=RADIUS
+        surrogate=one_of("avg", "max", "ramp", "struct"),
+        k=K,
+        batch_size=COUNT,
+        eta0=POSITIVE,
+        radius=RADIUS,
+        keep=_KEEP,
     )
 
+    @property
+    def _takes_pieces(self) -> bool:
+        return self.keep != "best"  # which scores all rows after each pass
+
+    @property
+    def n_empty_batches_(self) -> int:
+        return self._step.n_empty
+
+    def _new_step(self, n_features: int) -> MiniBatchStep:
+        return MiniBatchStep(n_features, self._rule(), self.keep or mean_or_last(self.average))
+
     def _rule(self) -> Rule:
-        codes = {
-            "avg": AVG,
-            "max": MAX,
-            "ramp": RAMP,
-            "struct": STRUCT,
-        }
+        codes = {"avg": AVG, "max": MAX, "ramp": RAMP, "struct": STRUCT}
         return Rule(codes[self.surrogate], self.k, eta0=self.eta0, radius=self.radius)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ObjectiveRanker(MiniBatchRanker):
-    """Base of the mini-batch methods that take any of `precbench.ranking.losses`.
-
-    Attributes
-    ----------
-    intercept_ : float
-        Only for the objective "f1", which appends a constant feature; part of w also where w is
-        projected. `decision_function` adds `intercept_`.
-    """
-
-    objective: str = field(default="prec@k", kw_only=False)
-    beta: float = 0.1
-    eta0: float = 0.1
-    radius: float | None = None
-
-    allowed = Allowed(
-        objective=one_of("prec@k", "pauc", "auc", "f1"), beta=SHARE, eta0=POSITIVE, radius=RADIUS
-    )
-
-    def _rule(self) -> Rule:
-        code, top = {
-            "prec@k": (STRUCT, self.k),
-            "pauc": (PAUC, float(self.beta)),
-            "auc": (PAUC, 1.0),  # all negatives
-            "f1": (F1, 1.0),  # has no top: the kernel does not use it
-        }[self.objective]
-        has_threshold = self.objective == "f1"
-        return Rule(code, top, has_threshold, eta0=self.eta0, radius=self.radius)
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class OnePMB(ObjectiveRanker):
+class OnePMB(PassMixin, LinearRanker):
     """1PMB: mini-batch subgradient descent on a non-decomposable loss, one pass and more.
 
     ``w_e = P_W[w_{e-1} - eta0 / sqrt(e) * g_e]`` over the batches e = 1, 2, ..., with g_e a
@@ -357,6 +343,14 @@ class OnePMB(ObjectiveRanker):
     epochs, shuffle, random_state
         As in `PerceptronAtK`.
 
+    Attributes
+    ----------
+    n_empty_batches_ : int
+        Batches without a positive, or for "pauc" and "auc" without a negative: nothing changes.
+    intercept_ : float
+        Only for the objective "f1", which appends a constant feature; part of w also where w is
+        projected. `decision_function` adds `intercept_`.
+
     References
     ----------
     kar2014 (see `precbench.ranking.losses`), Algorithm 1 and appendix H. It prints a plus where a
@@ -372,9 +366,41 @@ class OnePMB(ObjectiveRanker):
     (0.2, [0, 0, 1, 1])
     """
 
+    objective: str = field(default="prec@k", kw_only=False)
+    k: TopK = 0.25
+    beta: float = 0.1
+    batch_size: int = 500
+    epochs: int = 25
+    eta0: float = 0.1
+    radius: float | None = None
+    average: bool = True
+    shuffle: Shuffle = True
+    random_state: Any = None
+
+    allowed = Allowed(
+        objective=one_of("prec@k", "pauc", "auc", "f1"),
+        k=K,
+        beta=SHARE,
+        batch_size=COUNT,
+        eta0=POSITIVE,
+        radius=RADIUS,
+    )
+
+    @property
+    def n_empty_batches_(self) -> int:
+        return self._step.n_empty
+
+    def _new_step(self, n_features: int) -> MiniBatchStep:
+        return MiniBatchStep(n_features, self._rule(), mean_or_last(self.average))
+
+    def _rule(self) -> Rule:
+        return rule_of_objective(
+            self.objective, self.k, self.beta, eta0=self.eta0, radius=self.radius
+        )
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TwoPMB(ObjectiveRanker):
+class TwoPMB(PassMixin, LinearRanker):
     """2PMB: mini-batches of streaming negatives, each against a stored sample of the positives.
 
     Pass 1 fills a buffer with positives by reservoir sampling. Pass 2 streams the negatives in
@@ -403,6 +429,8 @@ class TwoPMB(ObjectiveRanker):
     ----------
     n_rows_seen_ : int
         Rows that were scored, those of the buffer in every batch.
+    n_empty_batches_, intercept_
+        As in `OnePMB`.
 
     References
     ----------
@@ -419,35 +447,101 @@ class TwoPMB(ObjectiveRanker):
     840
     """
 
+    objective: str = field(default="prec@k", kw_only=False)
+    k: TopK = 0.25
+    beta: float = 0.1
+    batch_size: int = 500
     reservoir_size: int | None = None
+    epochs: int = 25
+    eta0: float = 0.1
+    radius: float | None = None
+    average: bool = True
+    shuffle: Shuffle = True
+    random_state: Any = None
 
-    allowed = Allowed(reservoir_size=[None, *COUNT])
+    allowed = Allowed(
+        objective=one_of("prec@k", "pauc", "auc", "f1"),
+        k=K,
+        beta=SHARE,
+        batch_size=COUNT,
+        reservoir_size=[None, *COUNT],
+        eta0=POSITIVE,
+        radius=RADIUS,
+    )
 
     @property
     def _takes_pieces(self) -> bool:
         return False
+
+    @property
+    def n_empty_batches_(self) -> int:
+        return self._step.n_empty
+
+    def _new_step(self, n_features: int) -> MiniBatchStep:
+        return MiniBatchStep(n_features, self._rule(), mean_or_last(self.average))
+
+    def _rule(self) -> Rule:
+        return rule_of_objective(
+            self.objective, self.k, self.beta, eta0=self.eta0, radius=self.radius
+        )
 
     def _batch_length(self, labels: NDArray[np.int8]) -> int:
         n_pos = int(np.count_nonzero(labels > 0))
         size = self.reservoir_size or self.batch_size
         return min(size, n_pos) + min(self.batch_size, len(labels) - n_pos)  # buffer, negatives
 
-    def _passes(
-        self, labels: NDArray[np.int8], rng: np.random.Generator
-    ) -> Iterator[Iterable[NDArray[np.int32]]]:
-        # Yield for each epoch (pass 2 of kar2014's Algorithm 2) the order of its rows, in pieces:
-        # batches of negatives, each after the buffer, which is a sample of the positives.
+    def _epochs(
+        self, rows: Rows, labels: NDArray[np.int8], batch_size: int, rng: np.random.Generator
+    ) -> Iterator[Iterable[Piece]]:
+        """Yield the pieces of each epoch (pass 2 of kar2014's Algorithm 2).
+
+        They are batches of negatives, each after the buffer, which is a sample of the positives.
+        """
         pos = np.flatnonzero(labels > 0).astype(np.int32)
         neg = np.flatnonzero(labels <= 0).astype(np.int32)
         buffer = pos[reservoir_sample(len(pos), self.reservoir_size or self.batch_size, rng)]
         # Negatives in a piece: whole batches that make, with their buffers, about _ORDER_ROWS rows.
-        per_piece = self.batch_size * max(1, _ORDER_ROWS // self._batch_length(labels))
-        while True:  # endless: the caller stops
-            negatives = neg[visiting_order(len(neg), self.shuffle, rng)]
+        n_streamed = self.batch_size * max(1, _ORDER_ROWS // batch_size)
+        while True:
+            streamed = neg[visiting_order(len(neg), self.shuffle, rng)]
             yield (
-                joined_batches(buffer, negatives[start : start + per_piece], self.batch_size)
-                for start in range(0, len(neg), per_piece)
+                Piece(
+                    rows,
+                    labels,
+                    joined_batches(buffer, streamed[i : i + n_streamed], self.batch_size),
+                    batch_size,
+                )
+                for i in range(0, len(neg), n_streamed)
             )
+
+
+def mean_or_last(average: bool) -> Keep:
+    return "mean" if average else "last"
+
+
+def rule_of_objective(
+    objective: str, k: TopK, beta: float, *, eta0: float, radius: float | None
+) -> Rule:
+    """Return the rule of a step down one of `precbench.ranking.losses`."""
+    if objective == "prec@k":
+        return Rule(STRUCT, k, eta0=eta0, radius=radius)
+    if objective == "pauc":
+        return Rule(PAUC, share_of_negatives=float(beta), eta0=eta0, radius=radius)
+    if objective == "auc":
+        return Rule(PAUC, eta0=eta0, radius=radius)  # all negatives
+    return Rule(F1, eta0=eta0, radius=radius)
+
+
+def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Draw min(n, size) of the positions 0 to n - 1, ascending, all sets equally likely."""
+    # Algorithm R of Vitter, "Random sampling with a reservoir", ACM TOMS 11(1), 1985.
+    reservoir = np.arange(min(n, size))
+    later = np.arange(len(reservoir), n)
+    # Position j draws one of the places 0 to j, and enters if this place is in the reservoir.
+    places = rng.integers(0, later + 1)
+    enters = places < size
+    reservoir[places[enters]] = later[enters]  # the last position drawn to a place remains
+    return np.sort(reservoir)
 
 
 def joined_batches(

@@ -398,14 +398,14 @@ def minibatch_pass(
     const signed char[::1] y,
     const int[::1] order,
     Py_ssize_t batch_size,
-    tuple candidates,
+    list candidates,
     double[::1] real_scratch,
     int[::1] int_scratch,
 ):
     """Visit the rows of ``order`` in batches; each candidate learns as if it were alone."""
-    # A candidate is (rule, k_of, eta, radius, w, w_sum, counts), see `Candidate`. The pass updates
-    # w, counts (2,) and, unless it is empty, w_sum, to which each w_t is added. The scratch arrays
-    # are ``real_scratch`` ((len(candidates) + 3) * batch_size,), ``int_scratch`` (5 * batch_size,).
+    # ``candidates`` has a `Candidate` of estimator.py for each solver. The pass updates their w,
+    # counts (2,) and, unless it is empty, w_sum, to which each w_t is added. The scratch arrays are
+    # ``real_scratch`` ((len(candidates) + 3) * batch_size,), ``int_scratch`` (5 * batch_size,).
     cdef Py_ssize_t n_candidates = len(candidates), j, m, n_batches = 0, n_left = order.shape[0]
     cdef Rows X = rows_of(rows)
     cdef const int* visited = &order[0]
@@ -419,12 +419,22 @@ def minibatch_pass(
     cdef Batch batch
     assert n_candidates <= MOST_CANDIDATES
     for m in range(n_candidates):
-        all_of[m].rule, k_of, eta, all_of[m].radius, w, w_sum, counts = candidates[m]
-        all_of[m].k_of, all_of[m].eta, all_of[m].counts = &k_of[0], &eta[0], &counts[0]
+        candidate = candidates[m]
+        k_of = candidate.k_of
+        eta = candidate.eta
+        w = candidate.w
+        w_sum = candidate.w_sum
+        counts = candidate.counts
+        all_of[m].rule = candidate.rule
+        all_of[m].radius = candidate.radius
+        all_of[m].k_of = &k_of[0]
+        all_of[m].eta = &eta[0]
+        all_of[m].counts = &counts[0]
         all_of[m].w = &w[0]
         all_of[m].w_sum = &w_sum[0] if w_sum.shape[0] else NULL
         all_of[m].scores = &real_scratch[(3 + m) * batch_size]
-        weights[m], scores[m] = all_of[m].w, all_of[m].scores
+        weights[m] = all_of[m].w
+        scores[m] = all_of[m].scores
     batch.coef = &real_scratch[0]
     batch.scratch = &real_scratch[batch_size]
     batch.pos = &int_scratch[0]

@@ -1,6 +1,12 @@
-"""Online methods for the AUC: OAM, PGD, AdaOAM and SPAM take a step at every row."""
+"""Online methods for the AUC: OAM, PGD, AdaOAM and SPAM take a step at every row.
 
-from abc import abstractmethod
+They learn from each row against the earlier ones, in one pass; in later epochs the earlier rows
+count each time they were visited. The path does not depend on how the rows are cut into pieces for
+`partial_fit`. A row without an earlier row to compare with (PGD: any row, others: a row of the
+other class) is remembered and changes nothing; `fit` of SPAM has no such row, for it knows the
+means of both classes from the start.
+"""
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,50 +14,41 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.solvers.common.driver import PassRanker, Shuffle
-from precbench.solvers.common.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Allowed, one_of, real
-from precbench.solvers.common.rows import VALUES_PER_SLICE, Rows, weighted_sum
+from precbench.solvers.common.base import LinearRanker
+from precbench.solvers.common.driver import PassMixin, Shuffle, Step
+from precbench.solvers.common.parameters import (
+    COUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    Allowed,
+    one_of,
+    real,
+)
+from precbench.solvers.common.rows import Rows, weighted_sum
 from precbench.solvers.online_auc.kernel import adaoam_pass, oam_pass, pgd_pass, spam_pass
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class OnlineAUCRanker(PassRanker):
-    """Base of the methods that learn from each row against the earlier ones, in one pass."""
-
-    # In later epochs the earlier rows count each time they were visited. The path does not depend
-    # on how the rows are cut into pieces for `partial_fit`. A row without an earlier row to compare
-    # with (PGD: any row, others: a row of the other class) is remembered and changes nothing;
-    # `fit` of SPAM has no such row, for it knows the means of both classes from the start.
-
-    epochs: int = 1
-    average: bool = False
-    shuffle: Shuffle = True
-    random_state: Any = None
-
-    batch_size = 1
+class OnlineStep(Step):
+    """The state of a method that takes a step at every row."""
 
     @staticmethod
-    def _visit_batches(
-        solvers: Sequence["OnlineAUCRanker"],
+    def visit(
+        steps: Sequence["OnlineStep"],
         rows: Rows,
         labels: NDArray[np.int8],
         order: NDArray[np.int32],
         batch_size: int,
     ) -> None:
-        for solver in solvers:
-            solver._visit(rows, labels, order)
+        for step in steps:
+            step.learn(rows, labels, order)
 
-    @abstractmethod  # takes a step at each row of `order`, and changes the state in place
-    def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None: ...
-
-    def _slice_length(self, rows: Rows) -> int:
-        # In rows. A step reads the whole state, not only a row.
-        n_values = sum(array.size for array in vars(self).values() if isinstance(array, np.ndarray))
-        return min(rows.per_slice(), max(1, VALUES_PER_SLICE // n_values))
+    def learn(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
+        """Take a step at each row of `order`, and change the state in place."""
+        raise NotImplementedError
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class OAM(OnlineAUCRanker):
+class OAM(PassMixin, LinearRanker):
     """OAM: the hinge loss of pairs with the rows in two reservoirs, one for each class.
 
     With the penalty ``C_t = C max(1, N / reservoir_size)``, N being the earlier rows of the class
@@ -100,6 +97,12 @@ class OAM(OnlineAUCRanker):
     update: str = field(default="sequential", kw_only=False)
     C: float = 1e-4
     reservoir_size: int = 100
+    epochs: int = 1
+    average: bool = False
+    shuffle: Shuffle = True
+    random_state: Any = None
+
+    batch_size = 1
 
     allowed = Allowed(update=one_of("sequential", "gradient"), C=POSITIVE, reservoir_size=COUNT)
 
@@ -107,36 +110,59 @@ class OAM(OnlineAUCRanker):
         size = self.reservoir_size
         return 2 * size * n_features, f"two reservoirs of {size:,} rows"
 
-    def _reset(self, n_features: int) -> None:
-        # Empty the reservoirs. Allocate first: if memory fails, earlier weights and state remain.
-        reservoirs = np.zeros((2, self.reservoir_size, n_features))  # of negatives, of positives
-        super()._reset(n_features)
+    def _new_step(self, n_features: int) -> "OAMStep":
+        return OAMStep(self, n_features)
+
+
+class OAMStep(OnlineStep):
+    """The state of OAM: w and two reservoirs of rows."""
+
+    def __init__(self, solver: OAM, n_features: int):
+        super().__init__(n_features, solver.average)
+        size = solver.reservoir_size
         # A random stream of its own: the reservoirs do not change the order of the rows.
-        [self._rng] = np.random.default_rng(self.random_state).spawn(1)
-        self._reservoirs = reservoirs
-        self._counts = np.zeros(2, dtype=np.int64)  # of the rows seen, by class
+        [self.rng] = np.random.default_rng(solver.random_state).spawn(1)
+        self.reservoirs = np.zeros((2, size, n_features))  # of negatives, of positives
+        self.counts = np.zeros(2, dtype=np.int64)  # of the rows seen, by class
+        self.values_per_row = self.reservoirs.size + 2 * n_features
+        self.set_parameters(solver)
 
-    def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
-        size, n_features = self._reservoirs.shape[1:]
-        scratch = np.empty(2 * n_features + size)  # for the kernel
+    def set_parameters(self, solver: OAM) -> None:
+        self.update = solver.update
+        self.C = solver.C
+
+    def learn(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
+        _two, size, n_features = self.reservoirs.shape
         oam_pass(
-            rows, labels, order, self._places(labels[order] > 0), self.update == "sequential",
-            self.C, self._w, self._w_sum, self._reservoirs, self._counts, scratch,
-        )  # fmt: skip
-
-    def _places(self, positive: NDArray[np.bool_]) -> NDArray[np.int64]:
-        # Draw for each next row a place in the reservoir of its class; rows with a place beyond the
-        # end stay out. Vitter's Algorithm R: row number n of a class takes the next free place if
-        # there is room, else one of n places at random.
-        numbers = np.where(
-            positive, self._counts[1] + positive.cumsum(), self._counts[0] + (~positive).cumsum()
+            rows,
+            labels,
+            order,
+            places=self.draw_places(labels[order] > 0),
+            sequential=self.update == "sequential",
+            C=self.C,
+            w=self.w,
+            w_sum=self.w_sum,
+            reservoirs=self.reservoirs,
+            counts=self.counts,
+            scratch=np.empty(2 * n_features + size),
         )
-        places = self._rng.integers(0, numbers)
-        return np.where(numbers <= self._reservoirs.shape[1], numbers - 1, places)
+
+    def draw_places(self, positive: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Draw for each next row a place in the reservoir of its class.
+
+        Rows with a place beyond the end stay out. By Vitter's Algorithm R row number n of a class
+        takes the next free place if there is room, else one of n places at random.
+        """
+        size = self.reservoirs.shape[1]
+        numbers = np.where(
+            positive, self.counts[1] + positive.cumsum(), self.counts[0] + (~positive).cumsum()
+        )
+        places = self.rng.integers(0, numbers)
+        return np.where(numbers <= size, numbers - 1, places)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PGD(OnlineAUCRanker):
+class PGD(PassMixin, LinearRanker):
     """PGD: a gradient step on the squared loss of each row against all earlier ones.
 
     ``w -= eta0 / t**power_t * mean_j((<w, x_t - x_j> - (y_t - y_j)) (x_t - x_j))`` over the rows j
@@ -172,29 +198,55 @@ class PGD(OnlineAUCRanker):
 
     eta0: float = 0.1
     power_t: float = 0.5
+    epochs: int = 1
+    average: bool = False
+    shuffle: Shuffle = True
+    random_state: Any = None
+
+    batch_size = 1
 
     allowed = Allowed(eta0=POSITIVE, power_t=real(0, 1, "both"))
 
     def _fit_memory(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
         return n_features**2, "the second moments"
 
-    def _reset(self, n_features: int) -> None:
-        # Set to 0 the sums of x by class, and of x x' over both classes. Allocate first, as `OAM`.
-        sums, moments = np.zeros((2, n_features)), np.zeros((n_features, n_features))
-        super()._reset(n_features)
-        self._counts, self._sums, self._moments = np.zeros(2), sums, moments
+    def _new_step(self, n_features: int) -> "PGDStep":
+        return PGDStep(self, n_features)
 
-    def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
-        # One step for each row of `order`; w, w_sum, counts, sums and moments change in place.
-        t = np.arange(self.t_ + 1, self.t_ + 1 + len(order), dtype=np.float64)
+
+class PGDStep(OnlineStep):
+    """The state of PGD: w, and sums over the earlier rows."""
+
+    def __init__(self, solver: PGD, n_features: int):
+        super().__init__(n_features, solver.average)
+        self.counts = np.zeros(2)  # of rows, by class
+        self.sums = np.zeros((2, n_features))  # of x, by class
+        self.moments = np.zeros((n_features, n_features))  # sum of x x' over both classes
+        self.values_per_row = self.moments.size + 4 * n_features
+        self.set_parameters(solver)
+
+    def set_parameters(self, solver: PGD) -> None:
+        self.eta0 = solver.eta0
+        self.power_t = solver.power_t
+
+    def learn(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
+        t = np.arange(self.t + 1, self.t + 1 + len(order), dtype=np.float64)
         pgd_pass(
-            rows, labels, order, self.eta0 / t**self.power_t, self._w, self._w_sum,
-            self._counts, self._sums, self._moments, np.empty(len(self._w)),  # scratch
-        )  # fmt: skip
+            rows,
+            labels,
+            order,
+            eta=self.eta0 / t**self.power_t,
+            w=self.w,
+            w_sum=self.w_sum,
+            counts=self.counts,
+            sums=self.sums,
+            moments=self.moments,
+            scratch=np.empty(len(self.w)),
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class AdaOAM(OnlineAUCRanker):
+class AdaOAM(PassMixin, LinearRanker):
     """AdaOAM: adaptive gradient steps on the squared loss against the other class.
 
     ``g_t = reg * w - mean_j((1 - y_t <w, x_t - x_j>) y_t (x_t - x_j))`` over the earlier rows j
@@ -235,30 +287,59 @@ class AdaOAM(OnlineAUCRanker):
     eta0: float = 0.1
     reg: float = 1e-4
     delta: float = 1e-8
+    epochs: int = 1
+    average: bool = False
+    shuffle: Shuffle = True
+    random_state: Any = None
+
+    batch_size = 1
 
     allowed = Allowed(eta0=POSITIVE, reg=POSITIVE, delta=POSITIVE)
 
     def _fit_memory(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
         return 2 * n_features**2, "the second moments of both classes"
 
-    def _reset(self, n_features: int) -> None:
-        # Set all sums to 0. Allocate first: if memory fails, the earlier weights and state remain.
-        sums, squares = np.zeros((2, n_features)), np.zeros(n_features)  # sums by class
-        moments = np.zeros((2, n_features, n_features))  # sums of x x' by class
-        super()._reset(n_features)
-        self._counts, self._sums, self._moments = np.zeros(2), sums, moments  # counts of rows
-        self._squares = squares  # sums of the squared gradients
+    def _new_step(self, n_features: int) -> "AdaOAMStep":
+        return AdaOAMStep(self, n_features)
 
-    def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
+
+class AdaOAMStep(OnlineStep):
+    """The state of AdaOAM: w, sums over the earlier rows of each class, and squared gradients."""
+
+    def __init__(self, solver: AdaOAM, n_features: int):
+        super().__init__(n_features, solver.average)
+        self.counts = np.zeros(2)  # of rows, by class
+        self.sums = np.zeros((2, n_features))  # of x, by class
+        self.moments = np.zeros((2, n_features, n_features))  # sums of x x', by class
+        self.squares = np.zeros(n_features)  # sums of the squared gradients
+        self.values_per_row = self.moments.size + 5 * n_features
+        self.set_parameters(solver)
+
+    def set_parameters(self, solver: AdaOAM) -> None:
+        self.eta0 = solver.eta0
+        self.reg = solver.reg
+        self.delta = solver.delta
+
+    def learn(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
         adaoam_pass(
-            rows, labels, order, self.eta0, self.reg, self.delta, self._w, self._w_sum,
-            self._counts, self._sums, self._moments, self._squares,
-            np.empty(2 * len(self._w)),  # scratch
-        )  # fmt: skip
+            rows,
+            labels,
+            order,
+            eta=self.eta0,
+            reg=self.reg,
+            delta=self.delta,
+            w=self.w,
+            w_sum=self.w_sum,
+            counts=self.counts,
+            sums=self.sums,
+            moments=self.moments,
+            squares=self.squares,
+            scratch=np.empty(2 * len(self.w)),
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SPAM(OnlineAUCRanker):
+class SPAM(PassMixin, LinearRanker):
     """SPAM: stochastic proximal steps on the saddle point form of the squared loss of pairs.
 
     With the share p of the positives and the scores a and b of the means of the positives and the
@@ -310,26 +391,54 @@ class SPAM(OnlineAUCRanker):
     eta0: float = 0.1
     reg: float = 1e-4
     l1_reg: float = 0.0
+    epochs: int = 1
+    average: bool = False
+    shuffle: Shuffle = True
+    random_state: Any = None
+
+    batch_size = 1
 
     allowed = Allowed(eta0=POSITIVE, reg=NOT_NEGATIVE, l1_reg=NOT_NEGATIVE)
 
-    def _reset(self, n_features: int) -> None:
-        # Set all sums to 0. Allocate first: if memory fails, the earlier weights and state remain.
-        sums = np.zeros((2, n_features))
-        super()._reset(n_features)
-        self._counts, self._sums = np.zeros(2), sums
-        self._means_known = False
+    def _new_step(self, n_features: int) -> "SPAMStep":
+        return SPAMStep(self, n_features)
 
-    def _compute_totals(self, rows: Rows, labels: NDArray[np.int8]) -> None:
-        """Set the count and the sum of the rows of each class: 0 negative, 1 positive."""
+
+class SPAMStep(OnlineStep):
+    """The state of SPAM: w, and the means of both classes, or what is known of them."""
+
+    def __init__(self, solver: SPAM, n_features: int):
+        super().__init__(n_features, solver.average)
+        self.counts = np.zeros(2)  # of rows, by class: 0 negative, 1 positive
+        self.sums = np.zeros((2, n_features))  # of x, by class
+        self.means_are_known = False
+        self.values_per_row = 4 * n_features
+        self.set_parameters(solver)
+
+    def set_parameters(self, solver: SPAM) -> None:
+        self.eta0 = solver.eta0
+        self.reg = solver.reg
+        self.l1_reg = solver.l1_reg
+
+    def read_totals(self, rows: Rows, labels: NDArray[np.int8]) -> None:
+        """Set the count and the sum of the rows of each class."""
         for c, in_class in enumerate((labels < 0, labels > 0)):
-            self._counts[c] = np.count_nonzero(in_class)
-            self._sums[c] = weighted_sum(rows, in_class.astype(np.float64), rows.n_features)
-        self._means_known = True  # the passes need not estimate them
+            self.counts[c] = np.count_nonzero(in_class)
+            self.sums[c] = weighted_sum(rows, in_class.astype(np.float64), rows.n_features)
+        self.means_are_known = True  # the passes need not estimate them
 
-    def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
-        t = np.arange(self.t_ + 1, self.t_ + 1 + len(order))
+    def learn(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
+        t = np.arange(self.t + 1, self.t + 1 + len(order))
         spam_pass(
-            rows, labels, order, self.eta0 / np.sqrt(t), self.reg, self.l1_reg,
-            not self._means_known, self._w, self._w_sum, self._counts, self._sums,
-        )  # fmt: skip
+            rows,
+            labels,
+            order,
+            eta=self.eta0 / np.sqrt(t),
+            reg=self.reg,
+            l1_reg=self.l1_reg,
+            running=not self.means_are_known,
+            w=self.w,
+            w_sum=self.w_sum,
+            counts=self.counts,
+            sums=self.sums,
+        )

@@ -11,12 +11,18 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from precbench.core.errors import InputError
-from precbench.solvers.common.base import MATRICES, LinearRanker, Trace, untraced, warn
+from precbench.solvers.common.base import (
+    MATRICES,
+    LinearRanker,
+    Trace,
+    checks_parameters,
+    untraced,
+    warn,
+)
 from precbench.solvers.common.parameters import (
     COUNT,
     POSITIVE,
     Allowed,
-    checks_parameters,
     one_of,
     real,
 )
