@@ -39,10 +39,10 @@ from precbench.solvers import SOLVERS
 from precbench.solvers.bbr.estimator import ClassMoments
 from precbench.solvers.common.driver import Fit, fit_together
 from precbench.solvers.common.rows import as_rows
+from precbench.solvers.push.reference import pnorm_push_path
 from precbench.solvers.push.risks import Classes, ExponentialRisk, PairLists, PairwiseRisk
 from precbench.tables.streamed_files import open_stream
 from scripts.reference import REFERENCE, ROOT
-from scripts.slow_push import pnorm_push_path
 
 BENCH = REFERENCE / "bench.csv"
 DENSE = {

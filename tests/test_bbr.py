@@ -11,6 +11,7 @@ from precbench.core.errors import InputError
 from precbench.solvers import BBR, LCBR
 from precbench.solvers.bbr import estimator as bbr_module
 from precbench.solvers.bbr.ball import minimise_over_ball
+from precbench.solvers.bbr.reference import minimiser, pair_moments
 from tests.sentences import raises
 
 
@@ -20,18 +21,6 @@ def problem(n=60, d=5, share=0.3, seed=0, offset=0.0):
     y[:2] = [1, -1]
     X = rng.standard_normal((n, d)) * np.geomspace(0.1, 10, d) + 0.3 * (y > 0)[:, None] + offset
     return X, y
-
-
-def pair_moments(X, y, pairs=None):
-    """Follow lines 1 to 8 of Algorithm 1, or of Algorithm 2 for given pairs."""
-    pos, neg = X[y > 0], X[y < 0]
-    if pairs is None:
-        pairs = [(i, j) for i in range(len(pos)) for j in range(len(neg))]
-    mean, second = np.zeros(X.shape[1]), np.zeros((X.shape[1], X.shape[1]))
-    for i, j in pairs:
-        mean += (pos[i] - neg[j]) / len(pairs)
-        second += np.outer(pos[i] - neg[j], pos[i] - neg[j]) / len(pairs)
-    return mean, second
 
 
 def found_moments(monkeypatch, solver, X, y):
@@ -127,6 +116,13 @@ def test_more_features_than_rows():
     differences = (pos[:, None] - neg[None]).reshape(-1, 30)
     assert_allclose(differences @ w, 1, atol=1e-8)
     assert_allclose(w, np.linalg.pinv(differences).sum(axis=1), atol=1e-8 * np.abs(w).max())
+
+
+@pytest.mark.parametrize("radius", [None, 0.3, 3e-3])
+def test_the_weights_are_those_of_the_definition(radius):
+    X, y = problem(60, 5)
+    w = minimiser(*pair_moments(X, y), radius)
+    assert_allclose(BBR(radius).fit(X, y).coef_, w, rtol=0, atol=1e-9 * np.abs(w).max())
 
 
 # --- pieces ------------------------------------------------------------------------------------

@@ -9,9 +9,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from precbench.solvers import CuttingPlane
 from precbench.solvers.cutting_plane.bundle import Bundle, Point
+from precbench.solvers.cutting_plane.estimator import TrainingRisk
+from precbench.solvers.cutting_plane.reference import lowest_point, one_slack
+from precbench.solvers.ftrl.reference import hinge_planes
 from tests.laws import problem, weights
 from tests.sentences import warns
-from tests.twins import hinge_planes, lowest_point
 
 RISKS = {
     "prec@k": {"objective": "prec@k", "k": 2}, "prbep": {"objective": "prec@k", "k": 1.0},
@@ -72,6 +74,24 @@ def test_the_optimum_is_that_of_a_general_solver(name, seed):
     assert (solver.lower_bound_path_ <= optimum + slack).all()
     assert (solver.best_path_ >= solver.lower_bound_ - slack).all()
     assert solver.primal_path_[-1] == pytest.approx(value(weights(solver)), rel=1e-9)
+
+
+@pytest.mark.parametrize("objective", ["prec@k", "pauc", "auc", "f1"])
+def test_the_optimum_is_that_of_the_paper(objective):
+    X, y = problem(60, 3)
+    risk = TrainingRisk(X, y.astype(np.int8), objective, k=1.0, beta=0.5)
+
+    def at(w):
+        point = risk.at(w)
+        return point.risk, risk.subgradient(point)
+
+    def value(w):
+        return 0.5 * w @ w + 0.1 * at(w)[0]
+
+    solver = CuttingPlane(objective, k=1.0, beta=0.5, C=0.1, tol=1e-6).fit(X, y)
+    w = one_slack(at, risk.n_weights, C=0.1, tol=1e-4)
+    assert solver.primal_ == pytest.approx(value(w), rel=1e-4)
+    assert_allclose(solver.best_weights_, w, atol=0.02)
 
 
 @each_risk

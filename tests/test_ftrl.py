@@ -1,6 +1,6 @@
 """FTRL: each w against a general solver, penalties by definition, planes, constants, regret."""
 
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from precbench.core.errors import InputError
 from precbench.solvers import FTRL
+from precbench.solvers.ftrl import reference
 from tests.sentences import raises, warns
-from tests.twins import hinge_planes, lowest_point
 
 EACH = {
     "prbep": {"objective": "prbep"},
@@ -46,29 +46,15 @@ def n_first(name, y):
     return int(np.ceil(share * n - 1e-9))
 
 
-def planes(name, X, y):
-    """List offset and slope of every plane below the loss of these rows, by definition."""
-    if name.startswith("pauc"):
-        yield from hinge_planes(X, y, n_first(name, y))
-        return
-    for chosen in combinations(range(len(y)), n_first(name, y)):
-        ones = np.isin(np.arange(len(y)), chosen)
-        yield np.sum(ones & (y < 0)), (ones.astype(int) - (y > 0)) @ X
-
-
 def loss(name, X, y, w):
     """Return the loss of these rows by sorting, slowly."""
-    scores, positive, top = X @ w, y > 0, n_first(name, y)
-    if name.startswith("pauc"):
-        negatives = sorted(scores[~positive], reverse=True)[:top]
-        return sum(max(0.0, 1 - (s - r)) for s in scores[positive] for r in negatives)
-    return sum(sorted(scores + ~positive, reverse=True)[:top]) - scores[positive].sum()
+    return reference.loss(X, y, w, pairs=name.startswith("pauc"), n_top=n_first(name, y))
 
 
 def best(name, X, y, eta, radius):
     """Minimise the regularised loss in the ball by a general solver."""
-    offsets, slopes = map(np.array, zip(*planes(name, X, y), strict=True))
-    return lowest_point(offsets, slopes, curvature=eta, radius=radius)
+    pairs, n_top = name.startswith("pauc"), n_first(name, y)
+    return reference.leader(X, y, pairs=pairs, n_top=n_top, eta=eta, radius=radius)
 
 
 def path(solver, X, y):

@@ -15,11 +15,11 @@ from precbench.core.errors import InputError
 from precbench.papers.rudin2009.lists import ir_shares, pnorm_shares
 from precbench.ranking.metrics import r_max
 from precbench.solvers import IRPush, PNormPush, RankBoost, TopPush
+from precbench.solvers.push.reference import ir_push, pnorm_push, pnorm_push_path
 from precbench.solvers.push.risks import InformationRetrievalRisk
+from precbench.solvers.toppush import reference as toppush
 from precbench.solvers.toppush.kernel import project, project_capped
-from scripts.slow_push import pnorm_push_path
 from tests.sentences import raises, warns
-from tests.twins import ir_push, pnorm_push
 
 LOSSES = ("exponential", "logistic")
 PUSHES = ("top", "bottom", "both")
@@ -382,9 +382,23 @@ def test_the_projection_meets_moreaus_conditions(entries, k):
         assert_allclose(simple, found, atol=1e-12)
 
 
-def risk(w, C, k, X, y):
-    top = np.sort(X[y < 0] @ w)[-k:].mean()
-    return w @ w / 2 + C * np.mean(np.maximum(0, 1 + top - X[y > 0] @ w) ** 2)
+@given(ENTRIES, st.integers(1, 12))
+def test_the_projection_is_that_of_the_reference(entries, k):
+    point, labels = point_of(entries)
+    n_neg = int(np.sum(labels < 0))
+    k = max(1, min(k, n_neg - 1))
+    found = capped(point, labels, k)
+    assert_allclose(toppush.projected(point, labels, k), found, atol=1e-7 * (1 + abs(point).max()))
+
+
+@pytest.mark.parametrize("k", [1, 4])
+def test_toppush_comes_to_the_w_of_the_reference(k):
+    X, y = np.random.default_rng(3).standard_normal((40, 3)), np.repeat([1, -1], [15, 25])
+    X[y > 0] += 1.5
+    solver = TopPush(top_negatives=k, C=2.0, tol=1e-10, max_iter=100_000).fit(X, y)
+    w = toppush.toppush(X, y, C=2.0, n_top=k, n_steps=2000)
+    assert solver.primal_ == pytest.approx(toppush.primal(w, X, y, 2.0, k), rel=1e-6)
+    assert_allclose(solver.coef_, w, atol=1e-3)
 
 
 @pytest.mark.promise("R12")
@@ -408,7 +422,7 @@ def test_it_reaches_the_optimum_of_a_general_solver(C, apart, k):
     )
     solver = TopPush(top_negatives=k, C=C, tol=1e-9, max_iter=100_000).fit(X, y)
     assert solver.converged_ and solver.gap_ <= 1e-6
-    assert solver.primal_ == pytest.approx(risk(solver.coef_, C, k, X, y), rel=1e-9)
+    assert solver.primal_ == pytest.approx(toppush.primal(solver.coef_, X, y, C, k), rel=1e-9)
     assert solver.lower_bound_ <= best.fun * (1 + 1e-6) and solver.primal_ <= best.fun * (1 + 1e-6)
     assert np.linalg.norm(solver.coef_ - best.x[:3]) <= np.sqrt(2 * solver.gap_) + 1e-3
 

@@ -1,4 +1,4 @@
-"""Solvers that visit rows in an order, against the slow twins of tests/twins.py."""
+"""Solvers that visit rows in an order, against the papers' algorithms in reference.py."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -27,8 +27,10 @@ from precbench.solvers import (
 )
 from precbench.solvers.common.driver import visiting_order
 from precbench.solvers.minibatch import estimator
-from precbench.solvers.minibatch.estimator import reservoir_sample
-from tests import laws, twins
+from precbench.solvers.minibatch import reference as minibatch
+from precbench.solvers.online_auc import reference as online_auc
+from precbench.solvers.psg import reference as psg
+from tests import laws
 from tests.laws import problem, weights
 from tests.sentences import raises
 
@@ -42,8 +44,8 @@ class Twin(NamedTuple):
 
 def _minibatch(solver, rule):
     def path(X, y, order, solver, **options):
-        X = twins.with_constant(X, rule)
-        return twins.minibatch_path(X, y, order, rule, **solver.get_params() | options)
+        X = minibatch.with_constant(X, rule)
+        return minibatch.path(X, y, order, rule, **solver.get_params() | options)
 
     return Twin(solver, path)
 
@@ -58,13 +60,13 @@ MINIBATCH = {
     "1pmb-auc": _minibatch(OnePMB("auc"), AUC()), "1pmb-f1": _minibatch(OnePMB("f1"), F1()),
 }  # fmt: skip
 ONLINE_AUC = {
-    "oam-sequential": Twin(OAM("sequential", C=2**-6, reservoir_size=8), twins.oam_path),
-    "oam-gradient": Twin(OAM("gradient", C=2**-6, reservoir_size=8), twins.oam_path),
-    "pgd": Twin(PGD(eta0=0.05, power_t=0.6), twins.pgd_path),
-    "adaoam": Twin(AdaOAM(eta0=0.1, reg=0.01), twins.adaoam_path),
-    "adaoam-ball": Twin(AdaOAM(eta0=2.0, reg=6.0, delta=0.5), twins.adaoam_path),
-    "spam": Twin(SPAM(eta0=0.05, reg=0.1), twins.spam_path),
-    "spam-l1": Twin(SPAM(eta0=0.05, reg=0.1, l1_reg=0.03), twins.spam_path),
+    "oam-sequential": Twin(OAM("sequential", C=2**-6, reservoir_size=8), online_auc.oam_path),
+    "oam-gradient": Twin(OAM("gradient", C=2**-6, reservoir_size=8), online_auc.oam_path),
+    "pgd": Twin(PGD(eta0=0.05, power_t=0.6), online_auc.pgd_path),
+    "adaoam": Twin(AdaOAM(eta0=0.1, reg=0.01), online_auc.adaoam_path),
+    "adaoam-ball": Twin(AdaOAM(eta0=2.0, reg=6.0, delta=0.5), online_auc.adaoam_path),
+    "spam": Twin(SPAM(eta0=0.05, reg=0.1), online_auc.spam_path),
+    "spam-l1": Twin(SPAM(eta0=0.05, reg=0.1, l1_reg=0.03), online_auc.spam_path),
 }
 PASSES = MINIBATCH | ONLINE_AUC
 each_minibatch = pytest.mark.parametrize("name", MINIBATCH)
@@ -167,6 +169,30 @@ def test_minibatch_follows_the_twin_through_large_batches(name, k, scores):
     assert_equal_after_whole_steps(name, X, y, np.arange(600), k, 600, start, 1e-9)
 
 
+SHARES_OF_PAIRS = {"1pmb-pauc", "1pmb-auc"}  # rounded in another order
+
+
+@pytest.mark.parametrize("name", sorted(MINIBATCH.keys() - SHARES_OF_PAIRS))
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("k", [0.25, 1.0, 3, "9 %"])
+@pytest.mark.parametrize("scores", ["normal", "ties"])
+def test_the_kernel_is_the_reference_to_the_last_bit(name, container, k, scores):
+    """The student's job: change `perceptron_step` in minibatch/reference.py, and this fails.
+
+    It passes again after the same change of `perceptron_coef` in minibatch/kernel.pyx. Each row has
+    a feature of its own, so that no sum is rounded: w shows what the step takes from each row.
+    """
+    n, rng = 300, np.random.default_rng(7)
+    X, y = np.eye(n), np.where(rng.random(n) < 0.3, 1, -1)
+    start = np.append(SCORES[scores](rng, n), 0.0)[: n + (name == "1pmb-f1")]
+    order = rng.permutation(n)[: 50 if name == "1pmb-f1" else n]  # the intercept sums over rows
+    solver = make(name, k=k, batch_size=50, average=False).partial_fit(container(X), y, order=[])
+    solver._step.w[:] = start
+    solver.partial_fit(container(X), y, order=order)
+    path = PASSES[name].path(X, y, order, solver, start=start)
+    assert_array_equal(solver.coef_, path[-1][:n])
+
+
 @each_minibatch
 def test_minibatch_follows_the_twin_after_a_batch_of_positives_only(name):
     X, y = problem()
@@ -195,7 +221,7 @@ def test_the_means_of_a_fit_stay_for_partial_fit():
     solver = make("spam", shuffle=False, epochs=1, average=False).fit(X, y)
     solver.partial_fit(X[:50] + 1, y[:50])
     rows, labels = np.vstack([X, X[:50] + 1]), np.concatenate([y, y[:50]])
-    path = twins.spam_path(rows, labels, np.arange(350), solver, known=np.arange(300))
+    path = online_auc.spam_path(rows, labels, np.arange(350), solver, known=np.arange(300))
     assert_allclose(solver.coef_, path[-1], atol=1e-10)
 
 
@@ -214,17 +240,13 @@ def test_2pmb_follows_its_twin(objective, batch_size, epochs, size, average, mon
     common = {"batch_size": batch_size, "reservoir_size": size, "epochs": epochs}
     solver = TwoPMB(objective, beta=0.3, average=average, radius=0.7, random_state=5, **common)
     solver.fit(X, y)
-    rng = np.random.default_rng(5)
-    pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
-    kept = pos[reservoir_sample(80, size or batch_size, rng)]
-    order = []
-    for _ in range(epochs):
-        streamed = neg[visiting_order(320, True, rng)]
-        for start in range(0, 320, batch_size):
-            order += [*kept, *streamed[start : start + batch_size]]
-    length = len(kept) + min(320, batch_size)
-    X_twin, rule = twins.with_constant(X, OF_OBJECTIVES[objective]), OF_OBJECTIVES[objective]
-    path = twins.minibatch_path(X_twin, y, order, rule, 0.25, length, eta0=0.1, radius=0.7)
+    order = minibatch.order_of_2pmb(y, **common, rng=np.random.default_rng(5))
+    length = min(80, size or batch_size) + min(320, batch_size)
+    rule = OF_OBJECTIVES[objective]
+    path = minibatch.path(
+        minibatch.with_constant(X, rule), y, order, rule,
+        k=0.25, batch_size=length, eta0=0.1, radius=0.7,
+    )  # fmt: skip
     assert_allclose(weights(solver), path.mean(axis=0) if average else path[-1], atol=1e-10)
     assert (solver.t_, solver.n_rows_seen_) == (len(path), len(order))
     whole = weights(solver)
@@ -237,13 +259,7 @@ def test_2pmb_follows_its_twin(objective, batch_size, epochs, size, average, mon
 def test_psg_follows_the_twin_with_all_rows_in_one_batch(objective, radius, average):
     """Its losses are shares; scores are multiplied by k / n with prec@k, by n_pos / n with f1."""
     X, y = problem()
-    rule = OF_OBJECTIVES[objective]
-    scores_by = {"prec@k": 20 / 400, "f1": 80 / 400}.get(objective, 1.0)
-    risk_by = 1 / 20 if objective == "prec@k" else 1.0
-    path = twins.minibatch_path(
-        scores_by * twins.with_constant(X, rule), y, np.tile(np.arange(400), 10), rule, 0.25, 400,
-        eta0=0.5 * risk_by, radius=radius,
-    )  # fmt: skip
+    path = psg.path(X, y, OF_OBJECTIVES[objective], top=20, eta0=0.5, radius=radius, n_steps=10)
     solver = ProjectedSubgradient(
         objective, k=0.25, beta=0.3, eta0=0.5, radius=radius, average=average, max_iter=10
     ).fit(X, y)

@@ -1,0 +1,69 @@
+"""FTRL as kar2014 writes it, in NumPy and with a general solver.
+
+The losses by sorting, each plane below them by its definition, and
+``w_{t+1} = argmin l_t(w) + eta/2 ||w||^2`` in the ball. The number of planes grows exponentially:
+for few rows only. The solver has to come to the same w (tests/test_ftrl.py).
+"""
+
+from collections.abc import Iterator
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precbench.solvers.cutting_plane.reference import lowest_point
+
+
+def loss(
+    X: NDArray[np.float64], y: NDArray[Any], w: NDArray[np.float64], *, pairs: bool, n_top: int
+) -> float:
+    """Return the loss of these rows: of pairs (pauc), or the struct surrogate of the top.
+
+    `n_top` is k, or the number of the highest negatives that form pairs.
+    """
+    scores, positive = X @ w, y > 0
+    if pairs:  # the sum of [1 - (s_i - s_j)]_+
+        negatives = sorted(scores[~positive], reverse=True)[:n_top]
+        return float(sum(max(0.0, 1 - (s - r)) for s in scores[positive] for r in negatives))
+    # max over y' with k ones of #(ones on negatives) + sum_i (y'_i - y_i) s_i
+    return float(sum(sorted(scores + ~positive, reverse=True)[:n_top]) - scores[positive].sum())
+
+
+def planes(
+    X: NDArray[np.float64], y: NDArray[Any], *, pairs: bool, n_top: int
+) -> Iterator[tuple[float, NDArray[np.float64]]]:
+    """Yield offset and slope of every plane below the loss, whose maximum is the loss."""
+    if pairs:
+        yield from hinge_planes(X, y, n_top)
+        return
+    for chosen in combinations(range(len(y)), n_top):
+        ones = np.isin(np.arange(len(y)), chosen)
+        yield float(np.sum(ones & (y < 0))), (ones.astype(int) - (y > 0)) @ X
+
+
+def hinge_planes(
+    X: NDArray[np.float64], y: NDArray[Any], n_top: int
+) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    """Yield the planes below the sum of hinges over pairs with the n_top first negatives."""
+    pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
+    for top in combinations(neg, n_top):
+        pairs = np.array([X[j] - X[i] for i in pos for j in top]).reshape(-1, X.shape[1])
+        for active in product((0, 1), repeat=len(pairs)):
+            yield sum(active), np.array(active) @ pairs
+
+
+def leader(
+    X: NDArray[np.float64],
+    y: NDArray[Any],
+    *,
+    pairs: bool,
+    n_top: int,
+    eta: float,
+    radius: float,
+) -> NDArray[np.float64]:
+    """Return the w in the ball with the least loss of these rows plus ``eta/2 ||w||^2``."""
+    listed = list(planes(X, y, pairs=pairs, n_top=n_top))
+    offsets = np.array([offset for offset, _slope in listed], dtype=float)
+    slopes = np.array([slope for _offset, slope in listed])
+    return lowest_point(offsets, slopes, curvature=eta, radius=radius)
