@@ -125,43 +125,60 @@ def _of_trees(
     return Contributions(trees.base + base, values)
 
 
+class OutlinedTree(NamedTuple):
+    """A tree as the kernel takes it: an entry for each node, of `column` for each feature."""
+
+    feature: NDArray[np.int32]  # compared at the node, below 0 at a leaf
+    value: NDArray[np.float64]  # threshold, or the result of a leaf
+    right: NDArray[np.int32]  # right child; the left one is the next node
+    share: NDArray[np.float64]  # of the training rows of its parent that went to the node
+    column: NDArray[np.int32]
+    # Written by `outline`:
+    parent: NDArray[np.int32]
+    above: NDArray[np.int32]  # the next node up whose condition is on the same column, or the root
+    zero: NDArray[np.float64]  # product of the shares at all such nodes: z after the condition
+    reach: NDArray[np.float64]  # share of all rows that reach the node
+
+
 def _add_tree(
     trees: Trees, nodes: slice, rows: NDArray, column: NDArray[np.int32], values: NDArray
 ) -> float:
     # Add the columns' contributions in the tree of these nodes to `values`; return the tree's base.
     feature, value, n_nodes = trees.feature[nodes], trees.value[nodes], nodes.stop - nodes.start
     right, cover = trees.right[nodes] - nodes.start, trees.cover[nodes].astype(np.float64)
-    # Of each node: the share of the training rows of its parent that went there
     inner, share = np.flatnonzero(feature >= 0), np.ones(n_nodes)
     sides = np.stack([inner + 1, right[inner]])  # left and right child of each inner node
     share[sides] = cover[sides] / cover[sides].sum(axis=0)
-    # Filled by `outline`. `above`: the next node up whose condition is on the same column, `zero`:
-    # the product of the shares at all such nodes, `reach`: the share of all rows at this node.
-    parent, above = np.empty((2, n_nodes), dtype=np.int32)
-    zero, reach = np.empty((2, n_nodes))
-    most = outline(  # the largest number of columns above one leaf
-        feature, right.astype(np.int32), share, column, parent, above, zero, reach
+    tree = OutlinedTree(
+        feature=feature,
+        value=value,
+        right=right.astype(np.int32),
+        share=share,
+        column=column,
+        parent=np.empty(n_nodes, dtype=np.int32),
+        above=np.empty(n_nodes, dtype=np.int32),
+        zero=np.empty(n_nodes),
+        reach=np.empty(n_nodes),
     )
+    most = outline(tree)  # the largest number of columns above one leaf
     if most < 0:
         raise InputError(
             "the model cannot be explained: a tree has a leaf below 1,024 splits or more; fit it "
             "with fewer or larger leaves, such as by max_leaf_nodes, num_leaves or min_samples_leaf"
         )
-    base = float(value[feature < 0] @ reach[feature < 0])  # the mean over the training rows
+    base = float(value[feature < 0] @ tree.reach[feature < 0])  # the mean over the training rows
     if most == 0:  # a tree of one leaf has only a base
         return base
     quadrature = np.stack(_quadrature(min((most + 1) // 2, _MOST_POINTS)))  # exact: see kernel
     n_points = max(1, _VALUES_AT_ONCE // n_nodes)
     for q in range(0, quadrature.shape[1], n_points):  # in blocks, to save memory
         t, weights = quadrature[:, q : q + n_points]
-        factors = _factors(t, weights, zero[:, np.newaxis], above)
+        factors = _factors(t, weights, tree.zero[:, np.newaxis], tree.above)
         product, state = np.empty((n_nodes, len(t))), np.empty(n_nodes, dtype=np.int8)
         length = max(1, _UPDATES_PER_SLICE // product.size)  # rows of a kernel call
         for start in range(0, len(rows), length):
-            add_contributions(  # in place, to the last argument
-                rows[start : start + length], feature, value, share, column, parent, above,
-                factors, product, state, values[start : start + length],
-            )  # fmt: skip
+            part = slice(start, start + length)
+            add_contributions(rows[part], tree, factors, product, state, values[part])
     return base
 
 

@@ -21,21 +21,19 @@ cdef enum:
     MOST_SPLITS = 1024  # conditions above a node
 
 
-def outline(
-    const int[::1] feature,
-    const int[::1] right,
-    const double[::1] share,
-    const int[::1] column,
-    int[::1] parent,
-    int[::1] above,
-    double[::1] zero,
-    double[::1] reach,
-):
+def outline(tree):
     """Write the structure of a tree; return the largest number of columns above one leaf."""
-    # Returns -1 if a node is more than MOST_SPLITS below the root: the loops go up from each node.
-    # ``share`` is the share of the rows of its parent that a node has. Writes for node v
-    # ``parent``; ``above``, the next node up whose condition is on the same column, or the root;
-    # ``zero``, z after the condition of v; ``reach``, the share of all rows that reach v.
+    # ``tree`` is an `OutlinedTree` of shapley.py, of which ``parent``, ``above``, ``zero`` and
+    # ``reach`` are written. Returns -1 if a node is more than MOST_SPLITS below the root: the loops
+    # go up from each node.
+    cdef const int[::1] feature = tree.feature
+    cdef const int[::1] right = tree.right
+    cdef const double[::1] share = tree.share
+    cdef const int[::1] column = tree.column
+    cdef int[::1] parent = tree.parent
+    cdef int[::1] above = tree.above
+    cdef double[::1] zero = tree.zero
+    cdef double[::1] reach = tree.reach
     cdef int n = feature.shape[0], v, u, c, most = 0
     with nogil:
         parent[0] = above[0] = 0
@@ -71,12 +69,7 @@ def outline(
 
 def add_contributions(
     const double[:, ::1] X,
-    const int[::1] feature,
-    const double[::1] value,
-    const double[::1] share,
-    const int[::1] column,
-    const int[::1] parent,
-    const int[::1] above,
+    tree,
     const double[:, :, ::1] factors,
     double[:, ::1] product,
     signed char[::1] state,
@@ -86,7 +79,14 @@ def add_contributions(
     # State of node v: 2 if the row passes its condition, 1 if that is the first of its column to
     # fail, 0 after an earlier failure, where phi gains nothing. ``factors[v]`` has four rows of
     # quadrature points: what multiplies the product in states 2 and 1, the weights of the sums
-    # below v in states 2 and 1. ``product`` (nodes x points) and ``state`` are scratch.
+    # below v in states 2 and 1. ``product`` (nodes x points) and ``state`` are scratch; ``tree`` is
+    # an `OutlinedTree` of shapley.py.
+    cdef const int[::1] feature = tree.feature
+    cdef const double[::1] value = tree.value
+    cdef const double[::1] share = tree.share
+    cdef const int[::1] column = tree.column
+    cdef const int[::1] parent = tree.parent
+    cdef const int[::1] above = tree.above
     cdef int n = feature.shape[0], n_points = product.shape[1], v, p, q
     cdef Py_ssize_t i
     cdef bint is_left
