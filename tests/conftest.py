@@ -61,8 +61,8 @@ def package_of(value):
         value = SOLVERS[value]
     if isinstance(value, partial):
         value = value.func
-    foreign = getattr(value, "foreign", None)
-    name = foreign.packages[0] if foreign and foreign.packages else None
+    library = getattr(value, "library", None)
+    name = library.packages[0] if library and library.packages else None
     return None if name == "scikit-learn" else name
 
 

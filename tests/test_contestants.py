@@ -41,8 +41,8 @@ from precbench.solvers import (
     check_solver,
 )
 from precbench.solvers.common.base import untraced
-from precbench.solvers.others import classifiers
-from precbench.solvers.others.classifiers import ranker_of
+from precbench.solvers.others import wrapper
+from precbench.solvers.others.wrapper import ranker_of
 from tests.helpers import numbers, records, run, succeed
 from tests.laws import problem
 from tests.sentences import names, raises, tells
@@ -244,6 +244,26 @@ def test_a_long_list_is_ranked_in_parts():
     assert np.abs(parts[0] - parts[2]).max() > 0 and auc(y, parts[0]) > whole - 0.02
 
 
+@pytest.mark.parametrize("n_jobs", [2, -1])
+@pytest.mark.parametrize(
+    "name",
+    [name for name in SOLVERS.built_in if "n_jobs" in SOLVERS[name]().get_params()],
+)
+def test_the_number_of_jobs_changes_no_score(name, n_jobs):
+    X, y = problem(600)
+    alone, together = few(name, 12), few(name, 12).set_params(n_jobs=n_jobs)
+    assert_array_equal(
+        alone.fit(X, y).decision_function(X), together.fit(X, y).decision_function(X)
+    )
+
+
+def test_n_jobs_is_a_number_of_threads_and_no_key_of_a_config(small):
+    with raises(ValueError, "'n_jobs'"):
+        SOLVERS["random-forest"](n_jobs=0).fit(*problem())
+    with raises(InputError, "n_jobs"):
+        load_config(small(solvers="{random-forest: {n_jobs: 2}}", common="{}"))
+
+
 def test_the_code_of_a_plugged_in_classifier_is_that_of_its_library():
     package = ranker_of(GaussianNB).__module__.partition(".")[0]
     assert package == "sklearn" and re.fullmatch("[0-9a-f]{12}", code_of(package))
@@ -341,7 +361,7 @@ def test_the_library_is_part_of_the_key(small, monkeypatch):
     config = small(solvers=TREES, common="{k: 0.5}")
     before = {trial.label: key for trial, key in make_plan(load_config(config)).trials}
     monkeypatch.setattr("importlib.metadata.version", lambda name: "99")
-    monkeypatch.setattr(classifiers, "_version", classifiers._version.__wrapped__)  # no cache
+    monkeypatch.setattr(wrapper, "version_with", wrapper.version_with.__wrapped__)  # no cache
     after = {trial.label: key for trial, key in make_plan(load_config(config)).trials}
     changed = {label for label in before if before[label] != after[label]}
     assert changed == {"hist-gradient-boosting", "lightgbm"}

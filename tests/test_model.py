@@ -29,7 +29,7 @@ from precbench.ranking.topk import HeldOut
 from precbench.results.store import Store
 from precbench.runner.recorder import Recorder
 from precbench.solvers import OnePMB
-from precbench.solvers.others.classifiers import ranker_of
+from precbench.solvers.others.wrapper import ranker_of
 from precbench.tables.own_file import read_new_blocks, read_own_file
 from tests import laws
 from tests.helpers import reloaded, succeed

@@ -37,7 +37,7 @@ from precbench.ranking.metrics import precision_at_k
 from precbench.ranking.topk import cut_below
 from precbench.solvers import ScoringClassifier
 from precbench.solvers.common.base import untraced
-from precbench.solvers.others.classifiers import ranker_of
+from precbench.solvers.others.wrapper import ranker_of
 from tests import laws
 from tests.sentences import raises
 

@@ -48,8 +48,8 @@ def test_every_solver_is_in_the_regression_of_values(contestants):
 def test_every_option_is_in_the_regression_of_values(contestants):
     """Of each class, each parameter has a value besides its default, and each named choice occurs.
 
-    The trial gives the random state. "1 %" stands for any share, and how rows are shuffled is
-    a matter of the base class.
+    The trial gives the random state, and has one job. "1 %" stands for any share, and how rows are
+    shuffled is a matter of the base class.
     """
     used = defaultdict(set)
     for name, params in contestants:
@@ -64,7 +64,8 @@ def test_every_option_is_in_the_regression_of_values(contestants):
             named = {repr(o) for c in allowed if isinstance(c, StrOptions) for o in c.options}
             named -= {"'1 %'", "'rows'", "'blocks'"}
             has = used[solver, parameter]
-            if parameter != "random_state" and not (has - {repr(default)} and named <= has):
+            of_trial = parameter in ("random_state", "n_jobs")
+            if not of_trial and not (has - {repr(default)} and named <= has):
                 lacks = sorted(named - has) or [f"a value besides {default!r}"]
                 missing.append(f"{solver.__name__}({parameter}): {', '.join(lacks)}")
     assert not missing, f"no reference sees a change of {'; '.join(sorted(missing))}: {_TELL}"

@@ -445,8 +445,11 @@ def solver_defaults(solver: str) -> dict[str, Any]:
     """Return the parameters of a solver that a config may set, with their defaults."""
     from precbench.solvers import SOLVERS
 
+    left_out = {"random_state"}  # follows from the seed of the protocol
+    if solver in SOLVERS.built_in:
+        left_out.add("n_jobs")  # a trial has one thread, and no number depends on it
     params = SOLVERS[solver]().get_params(deep=False)
-    return {name: value for name, value in params.items() if name != "random_state"}
+    return {name: value for name, value in params.items() if name not in left_out}
 
 
 def is_tuned(value: Any) -> bool:  # whether a value is {"tune": candidates}

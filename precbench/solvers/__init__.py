@@ -21,21 +21,16 @@ if TYPE_CHECKING:
     from precbench.solvers.ftrl.estimator import FTRL
     from precbench.solvers.minibatch.estimator import OnePMB, PerceptronAtK, SGDAtK, TwoPMB
     from precbench.solvers.online_auc.estimator import OAM, PGD, SPAM, AdaOAM
-    from precbench.solvers.others.classifiers import (
-        MLP,
-        CatBoost,
-        ExtraTrees,
-        HistGradientBoosting,
-        LambdaRank,
-        LightGBM,
-        LinearSVMRanker,
-        LogisticRegressionRanker,
-        NoSkill,
-        RandomForest,
-        ScoringClassifier,
-        XGBoost,
-    )
+    from precbench.solvers.others.catboost import CatBoost
     from precbench.solvers.others.ensemble import Ensemble
+    from precbench.solvers.others.forests import ExtraTrees, RandomForest
+    from precbench.solvers.others.hist_gradient_boosting import HistGradientBoosting
+    from precbench.solvers.others.lightgbm import LambdaRank, LightGBM
+    from precbench.solvers.others.linear import LinearSVMRanker, LogisticRegressionRanker
+    from precbench.solvers.others.mlp import MLP
+    from precbench.solvers.others.no_skill import NoSkill
+    from precbench.solvers.others.wrapper import ScoringClassifier
+    from precbench.solvers.others.xgboost import XGBoost
     from precbench.solvers.psg.estimator import ProjectedSubgradient
     from precbench.solvers.push.estimator import IRPush, PNormPush, RankBoost
     from precbench.solvers.toppush.estimator import TopPush
@@ -114,7 +109,7 @@ def check_solver(factory: Any) -> "Callable[..., Ranker]":
     [1]
     """
     from precbench.solvers.common.base import LinearRanker, NonlinearRanker
-    from precbench.solvers.others.classifiers import ranker_of
+    from precbench.solvers.others.wrapper import ranker_of
 
     if _is_foreign_classifier(factory):
         factory = ranker_of(factory)
@@ -167,18 +162,18 @@ _BUILT_IN = {  # module and class, imported when first used: scikit-learn takes 
     "pgd": "online_auc.estimator:PGD",
     "adaoam": "online_auc.estimator:AdaOAM",
     "spam": "online_auc.estimator:SPAM",
-    "logistic-regression": "others.classifiers:LogisticRegressionRanker",
-    "linear-svm": "others.classifiers:LinearSVMRanker",
-    "hist-gradient-boosting": "others.classifiers:HistGradientBoosting",
-    "lightgbm": "others.classifiers:LightGBM",
-    "lightgbm-lambdarank": "others.classifiers:LambdaRank",
-    "random-forest": "others.classifiers:RandomForest",
-    "extra-trees": "others.classifiers:ExtraTrees",
+    "logistic-regression": "others.linear:LogisticRegressionRanker",
+    "linear-svm": "others.linear:LinearSVMRanker",
+    "hist-gradient-boosting": "others.hist_gradient_boosting:HistGradientBoosting",
+    "lightgbm": "others.lightgbm:LightGBM",
+    "lightgbm-lambdarank": "others.lightgbm:LambdaRank",
+    "random-forest": "others.forests:RandomForest",
+    "extra-trees": "others.forests:ExtraTrees",
     "ensemble": "others.ensemble:Ensemble",
-    "xgboost": "others.classifiers:XGBoost",
-    "catboost": "others.classifiers:CatBoost",
-    "mlp": "others.classifiers:MLP",
-    "no-skill": "others.classifiers:NoSkill",
+    "xgboost": "others.xgboost:XGBoost",
+    "catboost": "others.catboost:CatBoost",
+    "mlp": "others.mlp:MLP",
+    "no-skill": "others.no_skill:NoSkill",
 }
 
 _PRESETS: dict[str, dict[str, Any]] = {
@@ -194,7 +189,7 @@ _BASES = (
     "common.base:Ranker",
     "common.base:LinearRanker",
     "common.base:NonlinearRanker",
-    "others.classifiers:ScoringClassifier",
+    "others.wrapper:ScoringClassifier",
 )
 _CLASSES = {  # module by class
     place.partition(":")[2]: place.partition(":")[0] for place in (*_BASES, *_BUILT_IN.values())

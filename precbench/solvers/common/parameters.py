@@ -5,7 +5,7 @@ from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import Interval, Options, RealNotInt, StrOptions
 
 from precbench.core.errors import InputError
 from precbench.ranking.topk import check_k
@@ -57,6 +57,8 @@ MULTIPLE_OR_COUNT = [Interval(RealNotInt, 0, None, closed="neither"), *COUNT]  #
 BOOLEAN = ["boolean"]
 CLASS_WEIGHT = [None, *one_of("balanced"), dict]
 SHUFFLE = [*BOOLEAN, *one_of("rows", "blocks")]
+RANDOM_STATE = ["random_state"]  # of a library
+N_JOBS = [*COUNT, Options(Integral, {-1})]  # threads
 SEED = [None, Interval(Integral, 0, None, closed="left"), np.random.Generator]
 
 

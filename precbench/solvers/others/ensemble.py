@@ -15,12 +15,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
 from precbench.solvers.common.base import NonlinearRanker, Ranker, Trace, untraced
-from precbench.solvers.common.parameters import COUNT, Allowed, at_least
-from precbench.solvers.others.classifiers import (
-    ExtraTrees,
-    HistGradientBoosting,
-    LogisticRegressionRanker,
-)
+from precbench.solvers.common.parameters import COUNT, N_JOBS, RANDOM_STATE, Allowed, at_least
+from precbench.solvers.others.forests import ExtraTrees
+from precbench.solvers.others.hist_gradient_boosting import HistGradientBoosting
+from precbench.solvers.others.linear import LogisticRegressionRanker
 from precbench.solvers.others.members import Member, weighted_scores
 
 _ENOUGH_SCORED = 200  # positives in the scored folds: further folds change little
@@ -58,6 +56,8 @@ class Ensemble(NonlinearRanker):
         Number of trees of each member that is made of trees.
     folds : int, default=5
     random_state : int or None, default=None
+    n_jobs : int, default=1
+        Threads of the fits of trees, -1 for one on each processor.
 
     Attributes
     ----------
@@ -85,22 +85,29 @@ class Ensemble(NonlinearRanker):
     n_estimators: int = 100
     folds: int = 5
     random_state: Any = None
+    n_jobs: int = 1
 
-    allowed = Allowed(n_estimators=COUNT, folds=at_least(2), random_state=["random_state"])
+    allowed = Allowed(
+        n_estimators=COUNT, folds=at_least(2), random_state=RANDOM_STATE, n_jobs=N_JOBS
+    )
     algorithm_version = f"2, scikit-learn {sklearn.__version__}"
 
     _cuts_at_0 = True
 
     def _recipes(self, seed: int) -> Iterator[_Recipe]:
         """Yield the names and unfitted solvers of the members, linear ones first."""
-        trees: dict[str, Any] = {"n_estimators": self.n_estimators, "random_state": seed}
-        boosted: dict[str, Any] = {"max_iter": self.n_estimators, "random_state": seed}
+        common: dict[str, Any] = {"random_state": seed, "n_jobs": self.n_jobs}
         yield "logistic-regression, C = 0.01", LogisticRegressionRanker(C=0.01)
         yield "logistic-regression, C = 1", LogisticRegressionRanker()
-        yield "extra-trees", ExtraTrees(**trees)
+        yield "extra-trees", ExtraTrees(n_estimators=self.n_estimators, **common)
         for leaves, rows_per_leaf in ((7, 5), (31, 20)):
-            boosted |= {"max_leaf_nodes": leaves, "min_samples_leaf": rows_per_leaf}
-            solver = HistGradientBoosting(l2_regularization=1.0, **boosted)
+            solver = HistGradientBoosting(
+                max_iter=self.n_estimators,
+                max_leaf_nodes=leaves,
+                min_samples_leaf=rows_per_leaf,
+                l2_regularization=1.0,
+                **common,
+            )
             yield f"hist-gradient-boosting, {leaves} leaves", solver
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:

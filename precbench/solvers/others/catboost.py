@@ -1,0 +1,107 @@
+"""Boosted symmetric trees of CatBoost, an optional package."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.dummy import DummyClassifier
+
+from precbench.solvers.common.parameters import (
+    CLASS_WEIGHT,
+    COUNT,
+    N_JOBS,
+    NOT_NEGATIVE,
+    POSITIVE,
+    RANDOM_STATE,
+    Allowed,
+    ClassWeight,
+    at_least,
+)
+from precbench.solvers.common.rows import STORED
+from precbench.solvers.others.trees import in_single_precision
+from precbench.solvers.others.wrapper import Library, ScoringClassifier, n_threads
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CatBoost(ScoringClassifier):
+    """Boosted symmetric trees of CatBoost, with the logistic loss. Sparse rows are made dense.
+
+    Parameters
+    ----------
+    n_estimators : int, default=1000
+        Number of trees.
+    learning_rate : float or None, default=None
+        None for what CatBoost derives from the numbers of rows and trees; with `l2_leaf_reg` 0.03.
+    depth : int, default=6
+        Of each tree, at most 16.
+    l2_leaf_reg : float or None, default=None
+        Weight of the L2 penalty; None for 3.
+    class_weight : {"balanced"}, dict or None, default=None
+        As of `LogisticRegressionRanker`.
+    random_state : int or None, default=None
+    n_jobs : int, default=1
+        Threads of a fit, -1 for one on each processor.
+
+    References
+    ----------
+    Prokhorenkova et al., "CatBoost: unbiased boosting with categorical features", NeurIPS 2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench import CatBoost
+    >>> X = np.linspace(-2, 2, 80).reshape(-1, 1)
+    >>> y = abs(X[:, 0]) > 1  # both ends
+    >>> for depth in (1, 2):  # a symmetric tree divides at one place more, on both sides
+    ...     ranker = CatBoost(n_estimators=1, depth=depth, random_state=0).fit(X, y)
+    ...     print(len(set(ranker.decision_function(X))))
+    2
+    3
+    """
+
+    n_estimators: int = 1000
+    learning_rate: float | None = None
+    depth: int = 6
+    l2_leaf_reg: float | None = None
+    class_weight: ClassWeight = None
+    random_state: Any = None
+    n_jobs: int = 1
+
+    allowed = Allowed(
+        n_estimators=COUNT,
+        learning_rate=[None, *POSITIVE],
+        depth=at_least(1),
+        l2_leaf_reg=[None, *NOT_NEGATIVE],
+        class_weight=CLASS_WEIGHT,
+        random_state=RANDOM_STATE,
+        n_jobs=N_JOBS,
+    )
+    library = Library(("catboost",), extra="rivals")
+    dtypes = STORED
+    needs_dense_rows = True
+
+    def _rows(self, X: Any) -> Any:
+        return in_single_precision(super()._rows(X))
+
+    def _classifier(self) -> Any:
+        return self.library.load("catboost").CatBoostClassifier(
+            depth=self.depth,
+            l2_leaf_reg=self.l2_leaf_reg,
+            learning_rate=self.learning_rate,
+            n_estimators=self.n_estimators,
+            thread_count=n_threads(self.n_jobs),
+            allow_writing_files=False,
+            logging_level="Silent",
+            random_state=int(np.random.default_rng(self.random_state).integers(2**31)),
+        )
+
+    def _train(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
+        if not np.ptp(X, axis=0).any():  # CatBoost refuses rows that are all equal
+            classifier = DummyClassifier()
+        return classifier.fit(X, labels, sample_weight=self._weights_with_classes(labels))
+
+    def _final_scores(self, X: Any) -> NDArray[np.float64]:
+        if isinstance(self.classifier_, DummyClassifier):  # all training rows were equal
+            return super()._final_scores(X)
+        return self.classifier_.predict(X, prediction_type="RawFormulaVal", thread_count=1)
