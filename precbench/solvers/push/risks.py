@@ -234,9 +234,18 @@ class ExponentialRisk(PushRisk):
             peaks, totals = np.full(2, -np.inf), np.zeros(2)  # updated below, like means[m]
             for start in range(0, rows.n_rows, length):
                 class_sums(
-                    rows, self.labels, w, rate_pos, rate_neg, start,
-                    min(rows.n_rows, start + length), scores, peaks, totals, means[m],
-                )  # fmt: skip
+                    rows,
+                    self.labels,
+                    w,
+                    rate_pos=rate_pos,
+                    rate_neg=rate_neg,
+                    start=start,
+                    stop=min(rows.n_rows, start + length),
+                    scores=scores,
+                    peaks=peaks,
+                    totals=totals,
+                    sums=means[m],
+                )
             means[m] /= totals[:, None]
             logs[m] = peaks + np.log(totals)
             values[m] = logs[m, 0] / rate_pos + logs[m, 1] / rate_neg + constant  # v_m
@@ -347,9 +356,15 @@ class PairwiseRisk(ScoreRisk):
             part, signed = np.zeros(len(scores)), sign * scores  # part: the gradient of the side
             for first, stop in pairs.slices(_EVALUATED):
                 pair_gradient(
-                    signed, *pairs, self.logistic, first, stop,
-                    log_heights - constant, shares, part,  # log h_k, o_k, gradient
-                )  # fmt: skip
+                    signed,
+                    *pairs,
+                    logistic=self.logistic,
+                    first=first,
+                    last=stop,
+                    log_heights=log_heights - constant,  # log h_k
+                    weights=shares,  # o_k
+                    gradient=part,
+                )
             gradient += sign * part
         return float(logsumexp(log_risks)) / self.p, gradient
 
@@ -359,7 +374,14 @@ class PairwiseRisk(ScoreRisk):
         for sign, constant, pairs in self.sides:
             log_heights, signed = np.empty(len(pairs.lower)), sign * scores
             for first, stop in pairs.slices(_EVALUATED):
-                pair_heights(signed, *pairs, self.logistic, first, stop, log_heights)
+                pair_heights(
+                    signed,
+                    *pairs,
+                    logistic=self.logistic,
+                    first=first,
+                    last=stop,
+                    log_heights=log_heights,
+                )
             heights.append(log_heights + constant)
         return heights
 
