@@ -243,10 +243,8 @@ def test_2pmb_follows_its_twin(objective, batch_size, epochs, size, average, mon
     order = minibatch.order_of_2pmb(y, **common, rng=np.random.default_rng(5))
     length = min(80, size or batch_size) + min(320, batch_size)
     rule = OF_OBJECTIVES[objective]
-    path = minibatch.path(
-        minibatch.with_constant(X, rule), y, order, rule,
-        k=0.25, batch_size=length, eta0=0.1, radius=0.7,
-    )  # fmt: skip
+    X_twin, options = minibatch.with_constant(X, rule), {"k": 0.25, "eta0": 0.1, "radius": 0.7}
+    path = minibatch.path(X_twin, y, order, rule, batch_size=length, **options)
     assert_allclose(weights(solver), path.mean(axis=0) if average else path[-1], atol=1e-10)
     assert (solver.t_, solver.n_rows_seen_) == (len(path), len(order))
     whole = weights(solver)

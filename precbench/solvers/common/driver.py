@@ -89,10 +89,36 @@ class Step:
 
     Examples
     --------
-    >>> from precbench import SGDAtK
-    >>> from precbench.solvers.common.driver import Step
-    >>> isinstance(SGDAtK()._new_step(n_features=3), Step)
-    True
+    A method that adds the positives of each batch to w, and subtracts the negatives:
+
+    >>> import numpy as np
+    >>> from precbench.solvers import LinearRanker, weighted_sum
+    >>> from precbench.solvers.common.driver import PassMixin, Step
+    >>> from precbench.solvers.common.parameters import COUNT, POSITIVE, Allowed
+    >>> class DifferenceStep(Step):
+    ...     def set_parameters(self, solver):
+    ...         self.eta0 = solver.eta0
+    ...     @staticmethod
+    ...     def visit(steps, rows, labels, order, batch_size):
+    ...         for step in steps:
+    ...             for start in range(0, len(order), batch_size):
+    ...                 batch = order[start : start + batch_size]
+    ...                 c = np.zeros(rows.n_rows)
+    ...                 c[batch] = labels[batch]
+    ...                 step.w += step.eta0 * weighted_sum(rows, c, len(step.w))
+    >>> class Difference(PassMixin, LinearRanker):
+    ...     average, shuffle, random_state = False, False, None
+    ...     allowed = Allowed(batch_size=COUNT, eta0=POSITIVE)
+    ...     def __init__(self, *, batch_size=2, epochs=1, eta0=0.5):
+    ...         self.batch_size, self.epochs, self.eta0 = batch_size, epochs, eta0
+    ...     def _new_step(self, n_features):
+    ...         step = DifferenceStep(n_features, takes_mean=False)
+    ...         step.set_parameters(self)
+    ...         return step
+    >>> X, y = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1, 0, 1]
+    >>> ranker = Difference(epochs=3).fit(X, y)
+    >>> ranker.coef_.tolist(), ranker.t_  # in each epoch two batches
+    ([3.0, 0.0], 6)
     """
 
     has_intercept = False  # whether w ends with an intercept
