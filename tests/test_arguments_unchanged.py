@@ -626,7 +626,6 @@ PARAMETERS = {
     "fits": lambda: [Fit(_quick("sgd-avg"), untraced)],
     "k": lambda: 3,
     "means": lambda: np.array([0.5, 0.25, 0.5]),
-    "measure": lambda: "value",
     "n": lambda: 10,
     "n_features": lambda: 4,
     "neg": lambda: np.flatnonzero(labels() < 0),
@@ -634,7 +633,6 @@ PARAMETERS = {
     "pos": lambda: np.flatnonzero(labels() > 0),
     "positive": lambda: labels() > 0,
     "precisions": lambda: np.array([0.5, 0.25, 0.5]),
-    "ranks": lambda: np.arange(4.0),
     "rope": lambda: 0.01,
     "rows": lambda: solvers.as_rows(few_zeros()),
     "scores": scores,
@@ -651,8 +649,6 @@ PARAMETERS = {
 }
 # Where a name stands for something else
 PARAMETERS_OF = {
-    "cliques": {"p": lambda: np.full((4, 4), 0.5)},
-    "holm": {"p": lambda: np.array([0.5, 0.01, 0.2])},
     "levels": {"values": weights},
     "resampled_interval": {"values": weights},
     "auc_interval": {

@@ -4,22 +4,16 @@ References
 ----------
 nadeau2003 : Nadeau, Bengio, "Inference for the generalization error", Machine Learning 52.
 bouckaert2004 : Bouckaert, Frank, "Evaluating the replicability of significance tests", PAKDD.
-demsar2006 : Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7.
-benavoli2016 : Benavoli, Corani, Mangili, "Should we really use post-hoc tests based on
-    mean-ranks?", JMLR 17.
 hanley1982 : Hanley, McNeil, "The meaning and use of the area under a receiver operating
     characteristic (ROC) curve", Radiology 143.
 clopper1934 : Clopper, Pearson, "The use of confidence or fiducial limits", Biometrika 26.
-dolan2002 : Dolan, More, "Benchmarking optimization software with performance profiles", Math.
-    Program. 91.
 """
 
-from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv, expit, fdtrc, logit, ndtri, stdtr, stdtrit
+from scipy.special import betaincinv, expit, logit, ndtri, stdtr, stdtrit
 
 from precbench.core.errors import InputError
 
@@ -32,19 +26,13 @@ __all__ = [
     "auc_interval",
     "bayesian_signed_rank",
     "binomial_interval",
-    "cliques",
     "expected_hits",
     "expected_total",
-    "friedman_test",
-    "holm",
     "levels",
     "mean_ranks",
-    "pairwise_signed_rank",
-    "performance_profile",
     "resampled_interval",
     "resampled_test",
     "share_interval",
-    "signed_rank_test",
 ]
 
 LEVEL = 0.05  # of significance: intervals are of 95 %
@@ -368,17 +356,11 @@ def mean_ranks(values: ArrayLike) -> NDArray[np.float64]:
     values : array-like of shape (n_datasets, n_methods)
         Larger is better; tied methods get the mean of their ranks.
     """
-    return _ranks(values).mean(axis=0)
-
-
-def _ranks(values: ArrayLike) -> NDArray[np.float64]:
-    return _rank([-levels(row) for row in _table(values)])  # negative: the best has rank 1
-
-
-def _rank(values: ArrayLike) -> NDArray[np.float64]:  # from 1, in each row; ties: their mean rank
     from scipy.stats import rankdata  # takes half a second to import
 
-    return rankdata(values, axis=-1)
+    places_from_the_last = [-levels(row) for row in _table(values)]
+    ranks: NDArray[np.float64] = rankdata(places_from_the_last, axis=-1)
+    return ranks.mean(axis=0)
 
 
 def _table(values: ArrayLike) -> NDArray[np.float64]:
@@ -406,171 +388,6 @@ def _pairs(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
             "a pair of values for each data set"
         )
     return _table(np.column_stack([_numbers(first), _numbers(second)]))
-
-
-def friedman_test(values: ArrayLike) -> float:
-    """Return the p-value that all methods have the same mean rank over the data sets (demsar2006).
-
-    In the form of Iman and Davenport, with the variance of the tied ranks. The result is 1 if
-    all mean ranks are equal, else NaN for one data set.
-
-    Parameters
-    ----------
-    values : array-like of shape (n_datasets, n_methods)
-        Larger is better.
-    """
-    ranks = _ranks(values)
-    n, k = ranks.shape
-    centre = (k + 1) / 2  # the mean rank
-    between = n * ((ranks.mean(axis=0) - centre) ** 2).sum()  # 0 for equal mean ranks
-    if between <= _EQUAL * n:
-        return 1.0
-    statistic = between / (((ranks - centre) ** 2).sum() / (n * (k - 1)))  # Friedman's chi-square
-    rest = n * (k - 1) - statistic  # 0 where all data sets rank the methods alike
-    ratio = (n - 1) * statistic / rest if rest > _EQUAL * statistic else np.inf  # the F ratio
-    return float(fdtrc(k - 1, (k - 1) * (n - 1), ratio)) if n > 1 else np.nan  # upper tail
-
-
-def signed_rank_test(first: ArrayLike, second: ArrayLike) -> float:
-    """Return the two-sided p-value that two methods do not differ, by Wilcoxon's signed ranks.
-
-    Differences of 0 are ranked and count half for each side. The p-value is exact, even with ties
-    and zeros; 1 if all differences are 0.
-
-    Parameters
-    ----------
-    first, second : array-like of shape (n_datasets,)
-    """
-    table = _pairs(first, second)
-    scale = np.abs(table).max() or 1.0  # rounding is relative to the largest value
-    differences = np.round((table[:, 0] - table[:, 1]) / scale, 12)  # rounded: ties stay ties
-    ranks = _rank(np.abs(differences))
-    observed = abs(float(ranks[differences > 0].sum()) - float(ranks[differences < 0].sum()))
-    # Mean ranks of ties are halves: doubled, all sums are integers. A difference of 0 adds half its
-    # rank to both sides, and drops out of the difference of the sums.
-    doubled_ranks = np.rint(2 * ranks[differences != 0]).astype(int)
-    # probability[t]: share of all 2^n choices of signs for which the doubled ranks of the positive
-    # differences sum to t. It is built rank by rank: half of the choices add the rank to the sum.
-    probability = np.ones(1)
-    for rank in doubled_ranks:
-        shift = np.zeros(rank)
-        probability = (np.append(probability, shift) + np.append(shift, probability)) / 2
-    sums = 2 * np.arange(len(probability)) - doubled_ranks.sum()  # doubled: positive - negative
-    return min(float(probability[np.abs(sums) >= round(2 * observed)].sum()), 1.0)
-
-
-def holm(p: ArrayLike) -> NDArray[np.float64]:
-    """Return p-values adjusted for the number of tests, by Holm's step-down method."""
-    raw = _vector(p, "p", "test")
-    order = np.argsort(raw, kind="stable")
-    steps = raw[order] * np.arange(len(raw), 0, -1)  # the smallest times n, the next times n - 1
-    adjusted = np.empty_like(raw)
-    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1)  # never falls as p grows
-    return adjusted
-
-
-def pairwise_signed_rank(values: ArrayLike) -> NDArray[np.float64]:
-    """Return Wilcoxon's p-value of each pair of methods, adjusted by Holm (benavoli2016).
-
-    Parameters
-    ----------
-    values : array-like of shape (n_datasets, n_methods)
-
-    Returns
-    -------
-    ndarray of shape (n_methods, n_methods)
-        Symmetric, with ones on the diagonal.
-    """
-    table = _table(values)
-    rows, columns = np.triu_indices(table.shape[1], k=1)  # pairs above the diagonal
-    p = [signed_rank_test(table[:, i], table[:, j]) for i, j in zip(rows, columns, strict=True)]
-    adjusted = np.ones((table.shape[1], table.shape[1]))
-    adjusted[rows, columns] = adjusted[columns, rows] = holm(p)
-    return adjusted
-
-
-def cliques(ranks: ArrayLike, p: ArrayLike) -> list[tuple[int, ...]]:
-    """Return the groups of methods of which no two are told apart by their p-value.
-
-    Parameters
-    ----------
-    ranks : array-like of shape (n_methods,)
-        Mean ranks.
-    p : array-like of shape (n_methods, n_methods)
-        For example from `pairwise_signed_rank`.
-
-    Returns
-    -------
-    list of tuple of int
-        The groups of two or more to which no other method can be added, in the order of the ranks.
-    """
-    order, pairs = np.argsort(_vector(ranks, "ranks", "method"), kind="stable"), _numbers(p)
-    if pairs.shape != (len(order), len(order)):
-        raise InputError(
-            f"p has the shape {pairs.shape}, and ranks has {len(order)} methods; give p a row "
-            "and a column for each method"
-        )
-    # From here on, methods are numbered by rank.
-    alike = pairs[np.ix_(order, order)] > LEVEL
-    neighbours = [set(np.flatnonzero(row).tolist()) - {i} for i, row in enumerate(alike)]
-    groups = _maximal_cliques(
-        group=set(), candidates=set(range(len(order))), excluded=set(), neighbours=neighbours
-    )
-    ordered = sorted(sorted(group) for group in groups if len(group) > 1)
-    return [tuple(int(order[i]) for i in group) for group in ordered]
-
-
-def _maximal_cliques(
-    group: set[int], candidates: set[int], excluded: set[int], neighbours: list[set[int]]
-) -> Iterator[set[int]]:
-    """Yield the maximal cliques that contain `group` (Bron and Kerbosch 1973, with pivots)."""
-    # All `candidates` and `excluded` are linked to all of `group`. Cliques with an excluded member
-    # were yielded before: a group that an excluded member could join is not maximal. Neither is a
-    # group with no new members but neighbours of the pivot: the pivot could join.
-    if not candidates and not excluded:
-        yield group
-        return
-    pivot = max(candidates | excluded, key=lambda i: len(neighbours[i] & candidates))
-    for i in sorted(candidates - neighbours[pivot]):
-        near = neighbours[i]
-        yield from _maximal_cliques(group | {i}, candidates & near, excluded & near, neighbours)
-        candidates, excluded = candidates - {i}, excluded | {i}
-
-
-def performance_profile(
-    values: ArrayLike, measure: Literal["value", "time"]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the fraction of data sets on which each method is within tau of the best (dolan2002).
-
-    Parameters
-    ----------
-    values : array-like of shape (n_datasets, n_methods)
-        NaN where a method has no result; data sets without any result are left out.
-    measure : {"value", "time"}
-        Values (larger is better): at most tau below the best; times: at most tau times the least.
-
-    Returns
-    -------
-    tau : ndarray of shape (n_steps,)
-        The distances from the best that occur, ascending from 0 (of values) or 1 (of times).
-    share : ndarray of shape (n_methods, n_steps)
-    """
-    table = _numbers(values)
-    if table.ndim != 2 or not np.isfinite(table).any():
-        raise InputError(
-            f"the values are of shape {table.shape}, {np.isfinite(table).sum()} of them finite; "
-            "give a row for each data set, a column for each method, and at least one finite value"
-        )
-    table = np.where(np.isfinite(table), table, np.nan)[np.isfinite(table).any(axis=1)]
-    if measure == "time":
-        if (table <= 0).any():  # false for NaN
-            raise InputError(f"the least time is {np.nanmin(table)} seconds; give times above 0")
-        behind = table / np.nanmin(table, axis=1, keepdims=True)
-    else:
-        # Rounded, so that equal distances are one step of the profile.
-        behind = np.round(np.nanmax(table, axis=1, keepdims=True) - table, 12)
-    tau = np.unique(behind[np.isfinite(behind)])
-    return tau, (behind[:, :, None] <= tau).mean(axis=0)  # over the data sets; false for NaN
 
 
 class Posterior(NamedTuple):

@@ -13,16 +13,15 @@ import numpy as np
 import pandas as pd
 
 from precbench.core.errors import InputError
-from precbench.ranking.statistics import (
-    LEVEL,
+from precbench.ranking.statistics import LEVEL, mean_ranks
+from precbench.report.sheet import Sheet
+from precbench.report.style import Style, solver_styles
+from scripts.survey.over_data_sets import (
     cliques,
     friedman_test,
-    mean_ranks,
     pairwise_signed_rank,
     performance_profile,
 )
-from precbench.report.sheet import Sheet
-from precbench.report.style import Style, solver_styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
