@@ -50,7 +50,7 @@ def mark_packages(item):
             item.add_marker(pytest.mark.skip(reason=f"needs {', '.join(missing)}"))
 
 
-FORMATS = {"parquet": "pyarrow", "xlsx": "openpyxl"}
+FORMATS = {"parquet": "pyarrow", "xlsx": "python_calamine"}
 
 
 def package_of(value):

@@ -329,11 +329,11 @@ def test_invalid_options_of_fit(files, changes, what):
     assert [path.name for path in files.iterdir()] == ["mine.csv"]
 
 
-@pytest.mark.extras("openpyxl")
+@pytest.mark.extras("openpyxl", "python_calamine")
 def test_a_name_in_a_workbook_may_be_a_number(work_folder, monkeypatch):
     pd.DataFrame({2024: range(60), "y": [0, 1] * 30}).to_excel("years.xlsx", index=False)
     assert read_own_file("years.xlsx", label="y")[0].feature_names == ("2024",)
-    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    monkeypatch.setitem(sys.modules, "python_calamine", None)
     unreadable("years.xlsx", "years.xlsx precbench[excel]", label="y")
 
 

@@ -138,7 +138,9 @@ def desk(work_folder, monkeypatch, in_this_process):
 # Pages with a test of their own, which makes their files part of the package or of another one.
 EXTENDING = {"docs/add-a-study.md", "docs/add-a-solver.md", "docs/cluster.md"}
 # A page that writes and reads workbooks and Parquet files.
-FILES = pytest.param("docs/own-data.md", marks=pytest.mark.extras("openpyxl", "pyarrow"))
+FILES = pytest.param(
+    "docs/own-data.md", marks=pytest.mark.extras("openpyxl", "pyarrow", "python_calamine")
+)
 RUN = [
     FILES if name == "docs/own-data.md" else name
     for name in NAMES

@@ -20,6 +20,7 @@ from precbench.report.sheet import save_figure
 from precbench.report.table import text_table
 from precbench.results.store import Store
 from precbench.tables.own_file import read_own_file
+from precbench.tables.sheet_scan import SheetLimits
 from tests.helpers import invoke
 from tests.mutations import mistyped
 from tests.sentences import refused, unreadable
@@ -51,13 +52,13 @@ def results(tmp_path, small):
     (lambda t: t.replace('"B9"', '"A9"'), "row 9 cell twice"),
     (lambda t: re.sub(r'(<c r="A9".*?</c>)(<c r="B9".*?</c>)', r"\2\1", t), ""),
 ])  # fmt: skip
-@pytest.mark.extras("openpyxl")
+@pytest.mark.extras("openpyxl", "python_calamine")
 def test_sheets_that_excel_would_not_write(tmp_path, monkeypatch, edit, words):
     """Rows and columns that take for ever, a text that stands in many cells, cells in disorder."""
     from openpyxl import Workbook
 
-    limits = (1_048_576, 16_384, 32_767, 10_000)
-    monkeypatch.setattr("precbench.tables.workbook._SHEET_LIMITS", limits)
+    limits = SheetLimits(characters=10_000)
+    monkeypatch.setattr("precbench.tables.workbook._LIMITS", limits)
     book, path = Workbook(), tmp_path / "mine.xlsx"
     for line in [["name", "a", "y"], *([f"text {i}", i * i, i % 2] for i in range(10))]:
         book.active.append(line)

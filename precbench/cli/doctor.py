@@ -17,6 +17,7 @@ _PACKAGE = Path(__file__).parents[1]
 _EXTRAS = {
     "cluster": ["distributed"],
     "parquet": ["pyarrow"],
+    "excel": ["openpyxl", "python-calamine"],
     "trees": ["lightgbm"],
     "rivals": ["lightgbm", "xgboost", "catboost"],
 }

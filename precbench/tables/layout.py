@@ -108,9 +108,11 @@ def pandas_errors_as_input_errors(path: Path) -> Iterator[None]:
         encoding = {"charmap": "Windows-1252"}.get(error.encoding, error.encoding)
         raise InputError(f"{path}: the text is not {encoding}; name the right encoding") from error
     except ImportError as error:
-        is_parquet = path.suffix.lower() == ".parquet"  # else a workbook
-        package, extra = ("pyarrow", "parquet") if is_parquet else ("openpyxl", "excel")
-        raise InputError(f"{path}: {package} is needed; install precbench[{extra}]") from error
+        if path.suffix.lower() == ".parquet":
+            needed = "pyarrow is needed; install precbench[parquet]"
+        else:
+            needed = "python-calamine is needed; install precbench[excel]"
+        raise InputError(f"{path}: {needed}") from error
     except Exception as error:  # a damaged file has many ways to fail
         reason = " ".join(str(error).split()) or type(error).__name__
         if wide := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", reason):

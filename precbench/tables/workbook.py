@@ -1,11 +1,21 @@
-"""Reader of workbooks (XLSX)."""
+"""Reader of workbooks (XLSX).
 
+python-calamine makes the values of the cells. It is given a copy of the workbook with
+the one sheet that is read, whose XML has been looked through by `SheetScan`.
+"""
+
+import posixpath
+import re
+import tempfile
 import warnings
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from dataclasses import dataclass
+from datetime import date, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -22,106 +32,265 @@ from precbench.tables.layout import (
     with_exact_integers,
 )
 from precbench.tables.problems import listed
+from precbench.tables.sheet_scan import SheetLimits, SheetScan, StringScan
 
-# Rows, columns and characters of a cell, as in Excel; characters of all cells
-_SHEET_LIMITS = (1_048_576, 16_384, 32_767, 2**28)
+_LIMITS = SheetLimits()
+_MOST_BYTES = 2**31 - 1  # of an unpacked sheet, or of all shared texts
+_MOST_BYTES_OF_INDEX = 2**24  # of a part that names others
+_CHUNK_BYTES = 2**20
+
+# Where calamine looks for the parts, and what names them
+_SHEET_PART = "xl/worksheets/sheet1.xml"
+_STRINGS_PART = "xl/sharedStrings.xml"
+_STYLES_PART = "xl/styles.xml"
+_NAMESPACE = "http://schemas.openxmlformats.org"
+_TYPE = f"{_NAMESPACE}/officeDocument/2006/relationships"
+_INDEX = f"""<Relationships xmlns="{_NAMESPACE}/package/2006/relationships">
+<Relationship Id="workbook" Target="xl/workbook.xml" Type="{_TYPE}/officeDocument"/>
+</Relationships>"""
+_INDEX_OF_PARTS = f"""<Relationships xmlns="{_NAMESPACE}/package/2006/relationships">
+<Relationship Id="sheet" Target="worksheets/sheet1.xml" Type="{_TYPE}/worksheet"/>
+<Relationship Id="strings" Target="sharedStrings.xml" Type="{_TYPE}/sharedStrings"/>
+<Relationship Id="styles" Target="styles.xml" Type="{_TYPE}/styles"/>
+</Relationships>"""
+_WORKBOOK = f"""<workbook
+xmlns="{_NAMESPACE}/spreadsheetml/2006/main" xmlns:r="{_TYPE}">
+<workbookPr date1904="{{date1904}}"/>
+<sheets><sheet name="sheet" sheetId="1" r:id="sheet"/></sheets>
+</workbook>"""
+
+
+class _Part(NamedTuple):
+    """A part of a workbook that another part names."""
+
+    kind: str  # such as worksheet
+    name: str  # in the archive
+
+
+@dataclass(frozen=True)
+class _Contents:
+    """The parts of a workbook that are read."""
+
+    sheets: dict[str, str]  # the part of each sheet with rows, by its title
+    strings: str | None
+    styles: str | None
+    date1904: Literal["0", "1"]  # "1" if days count from 1904, not from 1900
 
 
 def read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[Block]:
-    # Yield all rows of a sheet, at most a million, as one block.
-    with closing(_open_workbook(path)) as book:
-        sheets = book.worksheets  # without those of charts
-        if not sheets:  # or all are elsewhere than the workbook says
+    """Yield all rows of a sheet, at most a million, as one block."""
+    lines = _sheet_lines(path, layout)
+    # The first row with a value holds the column names.
+    titles: list[Any] = []
+    n_above = layout.skip_rows
+    for line in lines[n_above:]:
+        n_above += 1
+        titles = _without_empty_end(line)
+        if titles:
+            break
+    header = named(["" if title is None else str(title) for title in titles])
+    check_header(path, header)
+    rows = {}  # the values of each row, by the place of the row below the header
+    for place, line in enumerate(lines[n_above:]):
+        values = _without_empty_end(line)
+        if len(values) > len(header):
             raise InputError(
-                f"{path}: the workbook names no sheet with rows that can be read; save the file "
-                "again with Excel, or save the rows as CSV"
+                f"{path}: row {n_above + place + 1} has more values than there are "
+                "column names; if other lines precede the names, skip them (skip_rows)"
             )
-        chosen = [sheet for sheet in sheets if layout.sheet in (None, sheet.title)]
-        if len(chosen) != 1:
-            fault = f"no sheet {layout.sheet!r}" if layout.sheet else f"{len(sheets)} sheets"
-            raise InputError(
-                f"{path}: {fault}; name one (sheet) of {listed(sheet.title for sheet in sheets)}"
-            )
-        lines = _sheet_rows(path, chosen[0], layout.skip_rows)
-        # The first row with a value holds the column names; columns count from 1.
-        filled_rows = ((n, cells) for n, cells in lines if set(cells.values()) - {None})
-        top, titles = next(filled_rows, (0, {}))  # the number of that row, and its names by column
-        names = [titles.get(i + 1) for i in range(max(titles, default=0))]
-        header = named(["" if name is None else str(name) for name in names])
-        check_header(path, header)
-        rows = {}  # the values of each row, by the place of the row below the header
-        for number, line in lines:  # the other rows, as those up to the names are used up
-            filled = {column for column, value in line.items() if value is not None}
-            if max(filled, default=0) > len(header):
-                raise InputError(
-                    f"{path}: row {number} has more values than there are column names; if other "
-                    "lines precede the names, skip them (skip_rows)"
-                )
-            if filled:
-                rows[number - top - 1] = [line.get(i + 1) for i in range(len(header))]
+        if values:
+            rows[place] = values + [None] * (len(header) - len(values))
     frame = pd.DataFrame([*rows.values()], columns=header, index=[*rows])
     frame = with_exact_integers(frame, partial(_cells_of, [*rows.values()], header))
     places = {name: header.index(name) for name in columns_to_keep(keep, header, path)}
-    yield frame, as_text({n: [row[i] for row in rows.values()] for n, i in places.items()})
+    texts = {name: [row[i] for row in rows.values()] for name, i in places.items()}
+    yield frame, as_text(texts)
 
 
 def _cells_of(
     rows: Sequence[Sequence[Any]], header: Sequence[str], names: list[str]
 ) -> Mapping[str, Any]:
     """Return columns of a sheet as arrays of the values of cells."""
-    places = {name: header.index(name) for name in names}
-    return {n: np.array([row[i] for row in rows], dtype=object) for n, i in places.items()}
+    columns = {}
+    for name in names:
+        place = header.index(name)
+        columns[name] = np.array([row[place] for row in rows], dtype=object)
+    return columns
 
 
-def _open_workbook(path: Path) -> Any:
-    """Open a workbook with openpyxl, which raises a KeyError where a part is missing."""
-    from openpyxl import load_workbook
-
-    try:
-        return load_workbook(path, read_only=True, data_only=True)
-    except KeyError as error:
-        raise InputError(
-            f"{path}: the file lacks a part that a workbook needs, such as a sheet; save it again "
-            "with Excel, or save the rows as CSV"
-        ) from error
+def _without_empty_end(line: list[Any]) -> list[Any]:
+    n = len(line)
+    while n and line[n - 1] is None:
+        n -= 1
+    return line[:n]
 
 
-def _sheet_rows(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dict[int, Any]]]:
-    # Yield the number of each row below the first `skipped`, and the values by column, from 1.
-    # Refuse a sheet that is too large (see `_SHEET_LIMITS`) or damaged, or that has merged rows.
-    # `iter_rows` of openpyxl makes all rows up to a wrong number, and drops cells out of order.
-    from openpyxl.worksheet._reader import WorkSheetParser
+def _sheet_lines(path: Path, layout: Layout) -> list[list[Any]]:
+    """Return the values of all rows of a sheet, from its first row and column."""
+    from python_calamine import CalamineWorkbook
 
-    book, previous_number, n_characters, n_hidden = sheet.parent, 0, 0, 0
-    with sheet._get_source() as source:
-        formats = book._date_formats, book._timedelta_formats  # True below: values, not formulas
-        parser = WorkSheetParser(source, sheet._shared_strings, True, book.epoch, *formats)
-        for number, cells in parser.parse():
-            line = {cell["column"]: cell["value"] for cell in cells}
-            lengths = [len(value) for value in line.values() if isinstance(value, str)]
-            n_characters += sum(lengths)
-            # As the limits: number and last column of the row, its longest text, all characters.
-            sizes = number, max(line, default=0), max(lengths, default=0), n_characters
-            if any(n > most for n, most in zip(sizes, _SHEET_LIMITS, strict=True)):
-                raise InputError(
-                    "{}: row {:,} exceeds the limits of a sheet, {:,} rows of {:,} cells of {:,} "
-                    "characters, {:,} in all; save as CSV".format(path, number, *_SHEET_LIMITS)
-                )
-            if number <= previous_number or len(line) < len(cells):  # fewer: a column came twice
-                has_moved = number <= previous_number
-                fault = f"comes after row {previous_number}" if has_moved else "has a cell twice"
-                raise InputError(f"{path}: row {number} {fault}; save the file again with Excel")
-            previous_number = number
-            if number > skipped:
-                is_hidden = parser.row_dimensions.get(str(number), {}).get("hidden") == "1"
-                n_hidden += is_hidden and any(value is not None for value in line.values())
-                yield number, line
-    for cells in parser.merged_cells.mergeCell if parser.merged_cells else ():
-        if max(cells.min_row, skipped + 1) < cells.max_row:  # more than one row is not skipped
+    with (
+        zipfile.ZipFile(path) as archive,
+        tempfile.NamedTemporaryFile(suffix=".xlsx") as copy,
+    ):
+        contents = _contents(path, archive)
+        part = contents.sheets[_chosen_sheet(path, contents, layout.sheet)]
+        scan = _copy_sheet(path, archive, contents, part, layout.skip_rows, copy.name)
+        _check_merged(path, scan)
+        lines = CalamineWorkbook.from_path(copy.name).get_sheet_by_index(0)
+        values = lines.to_python(skip_empty_area=False)
+    if scan.n_hidden:
+        hidden = count(scan.n_hidden, "hidden row")
+        message = f"{path}: {hidden} will be used; delete unwanted rows"
+        warnings.warn(message, stacklevel=7)
+    for line in values:
+        line[:] = map(_cell_value, line)
+    for (row, column), value in scan.exact_values.items():
+        values[row - 1][column - 1] = value
+    return values
+
+
+def _cell_value(value: Any) -> Any:
+    """Return a value as a frame has it: None for nothing, 7 in place of 7.0."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    if type(value) is date:
+        return datetime(value.year, value.month, value.day)
+    return None if value == "" else value
+
+
+def _check_merged(path: Path, scan: SheetScan) -> None:
+    """Refuse merged cells of several rows, as only the first of these has a value."""
+    for cells in scan.merged:
+        rows = [int(row) for row in re.findall(r"\d+", cells)]  # of A2:A3, 2 and 3
+        if rows and max(rows[0], scan.n_skipped + 1) < rows[-1]:
             raise InputError(
-                f"{path}: the cells {cells.coord} are merged, so only the first row has "
-                "a value; unmerge them, and fill in the other rows"
+                f"{path}: the cells {cells} are merged, so only the first row has a "
+                "value; unmerge them, and fill in the other rows"
             )
-    if n_hidden:
-        hidden = count(n_hidden, "hidden row")
-        warnings.warn(f"{path}: {hidden} will be used; delete unwanted rows", stacklevel=7)
+
+
+def _chosen_sheet(path: Path, contents: _Contents, sheet: str | None) -> str:
+    """Return the title of the sheet to read: the one named, or the only one."""
+    titles = list(contents.sheets)
+    if not titles:  # or all are elsewhere than the workbook says
+        raise InputError(
+            f"{path}: the workbook names no sheet with rows that can be read; save the "
+            "file again with Excel, or save the rows as CSV"
+        )
+    if sheet is None and len(titles) == 1:
+        return titles[0]
+    if sheet in titles:
+        return sheet
+    fault = f"no sheet {sheet!r}" if sheet else f"{len(titles)} sheets"
+    raise InputError(f"{path}: {fault}; name one (sheet) of {listed(titles)}")
+
+
+def _contents(path: Path, archive: zipfile.ZipFile) -> _Contents:
+    """Return which parts hold the sheets, the shared texts and the formats of cells."""
+    try:
+        main = next(
+            part.name
+            for part in _named_parts(path, archive, "").values()
+            if part.kind == "officeDocument"
+        )
+        workbook = _index(path, archive, main)
+        parts = _named_parts(path, archive, main)
+    except (KeyError, StopIteration) as error:
+        raise InputError(
+            f"{path}: the file lacks a part that a workbook needs, such as a sheet; "
+            "save it again with Excel, or save the rows as CSV"
+        ) from error
+    sheets = {}
+    date1904: Literal["0", "1"] = "0"
+    for element in workbook.iter():
+        tag = _local(element.tag)
+        attributes = {_local(name): value for name, value in element.attrib.items()}
+        if tag == "sheet":
+            part = parts.get(attributes.get("id", ""))
+            if part is not None and part.kind == "worksheet":
+                sheets[attributes.get("name", "")] = part.name
+        elif tag == "workbookPr" and attributes.get("date1904") in ("1", "true"):
+            date1904 = "1"
+    by_kind = {part.kind: part.name for part in parts.values()}
+    return _Contents(
+        sheets=sheets,
+        strings=by_kind.get("sharedStrings"),
+        styles=by_kind.get("styles"),
+        date1904=date1904,
+    )
+
+
+def _named_parts(path: Path, archive: zipfile.ZipFile, part: str) -> dict[str, _Part]:
+    """Return the parts that a part of the archive names, by its names for them."""
+    folder, name = posixpath.split(part)
+    index = _index(path, archive, posixpath.join(folder, "_rels", f"{name}.rels"))
+    present = set(archive.namelist())
+    parts = {}
+    for relation in index:
+        kind = relation.get("Type", "").rpartition("/")[2]
+        place = posixpath.join("/", folder, relation.get("Target", ""))
+        target = posixpath.normpath(place).lstrip("/")
+        if target in present and relation.get("TargetMode") != "External":
+            parts[relation.get("Id", "")] = _Part(kind, target)
+    return parts
+
+
+def _index(path: Path, archive: zipfile.ZipFile, part: str) -> ElementTree.Element:
+    if archive.getinfo(part).file_size > _MOST_BYTES_OF_INDEX:
+        raise _too_large(path, part, _MOST_BYTES_OF_INDEX)
+    return ElementTree.fromstring(archive.read(part))
+
+
+def _local(name: str) -> str:
+    """Return a name of ElementTree without its namespace."""
+    return name.rpartition("}")[2]
+
+
+def _copy_sheet(
+    path: Path,
+    archive: zipfile.ZipFile,
+    contents: _Contents,
+    part: str,
+    n_skipped: int,
+    copy: str,
+) -> SheetScan:
+    """Write a workbook of one sheet, and return what its XML says beyond values."""
+    strings = StringScan(path)
+    with zipfile.ZipFile(copy, "w") as target:
+        target.writestr("_rels/.rels", _INDEX)
+        target.writestr("xl/workbook.xml", _WORKBOOK.format(date1904=contents.date1904))
+        target.writestr("xl/_rels/workbook.xml.rels", _INDEX_OF_PARTS)
+        if contents.styles is not None:
+            _copy_part(path, archive, contents.styles, target, _STYLES_PART, None)
+        if contents.strings is not None:
+            _copy_part(path, archive, contents.strings, target, _STRINGS_PART, strings)
+        sheet = SheetScan(path, _LIMITS, n_skipped, strings.lengths)
+        _copy_part(path, archive, part, target, _SHEET_PART, sheet)
+    return sheet
+
+
+def _copy_part(
+    path: Path,
+    archive: zipfile.ZipFile,
+    part: str,
+    target: zipfile.ZipFile,
+    name: str,
+    scan: StringScan | SheetScan | None,
+) -> None:
+    """Unpack a part into another archive and feed it to `scan`; refuse a huge one."""
+    n_bytes = archive.getinfo(part).file_size  # as the archive says
+    if n_bytes > _MOST_BYTES:
+        raise _too_large(path, part, _MOST_BYTES)
+    with archive.open(part) as source, target.open(name, "w") as destination:
+        while chunk := source.read(_CHUNK_BYTES):
+            if scan is not None:
+                scan.feed(chunk)
+            destination.write(chunk)
+    if scan is not None:
+        scan.close()
+
+
+def _too_large(path: Path, part: str, most: int) -> InputError:
+    fault = f"{part} exceeds {most:,} bytes when unpacked"
+    return InputError(f"{path}: {fault}; save the rows as CSV")

@@ -50,7 +50,7 @@ def written(table, name, **how):
 
 
 @pytest.mark.filterwarnings("ignore:.*(Windows-1252|filled in|mixed type)")
-@pytest.mark.extras("openpyxl", "pyarrow")
+@pytest.mark.extras("openpyxl", "pyarrow", "python_calamine")
 def test_one_table_in_any_format_gives_one_model_and_one_list(rows):
     """CSV in six dialects, XLSX, Parquet and a frame, bit for bit."""
     german = rows.assign(since=rows["since"].dt.strftime("%d.%m.%Y"))
@@ -133,7 +133,7 @@ def test_exponents_are_numbers_where_the_file_has_no_types(rows):
     unreadable("mine.parquet", "'code' '3E5' categorical", label="y")
 
 
-@pytest.mark.extras("openpyxl")
+@pytest.mark.extras("openpyxl", "python_calamine")
 def test_what_can_be_read_in_two_ways_is_refused_with_both(rows):
     """And an option decides, or other columns of the file, here and in new rows."""
     rows = rows.assign(paid=[f"{i % 9 + 1},000" for i in range(N)], due="05/06/2024")
@@ -197,7 +197,7 @@ def test_words_for_nothing_are_values_of_declared_columns(rows):
     assert encoding.columns[1].categories == ("x",)
 
 
-@pytest.mark.extras("openpyxl", "pyarrow")
+@pytest.mark.extras("openpyxl", "pyarrow", "python_calamine")
 def test_groups_are_the_same_in_any_format(rows):
     """A number stored as text, blanks at its ends, 7.0 beside a gap."""
     groups = [f" {i % 7}" if i % 2 else i % 7 for i in range(N)]
@@ -225,7 +225,7 @@ def test_a_column_that_is_declared_text_is_no_number(rows, named):
         assert read_own_file(source, label="y", numeric=["branch"])[0].X[:, 0].max() == 4
 
 
-@pytest.mark.extras("openpyxl")
+@pytest.mark.extras("openpyxl", "python_calamine")
 def test_what_a_table_may_hold_beside_numbers_and_words(rows):
     """Percentages that a workbook declares as text, and records."""
     shares = [f"{i - 50}.5%" for i in range(N)]
@@ -250,7 +250,7 @@ def test_new_rows_have_the_decimal_mark_of_the_training_rows(rows, old):
         encoding.encode(new)
 
 
-@pytest.mark.extras("openpyxl")
+@pytest.mark.extras("openpyxl", "python_calamine")
 def test_row_numbers_are_those_of_the_file(rows):
     """Blank rows count, in messages and in lists, and are no rows, also if they have cells."""
     from openpyxl import Workbook
@@ -293,7 +293,7 @@ def test_a_quotation_mark_that_swallows_rows_is_named(rows, place, n_lines):
         read_new_rows("mine.csv", encoding)
 
 
-@pytest.mark.extras("openpyxl")
+@pytest.mark.extras("openpyxl", "python_calamine")
 def test_sheets_as_excel_has_them(rows):
     """One of several, lines above the table, merged cells, and formulas without values."""
     from openpyxl import Workbook
@@ -357,7 +357,7 @@ def test_text_that_is_not_utf8_is_read_with_a_word(rows):
     unreadable(path, "mine.csv utf-8", label="y", categorical="one-hot", encoding="utf-8")
 
 
-@pytest.mark.extras("openpyxl", "pyarrow")
+@pytest.mark.extras("openpyxl", "pyarrow", "python_calamine")
 def test_the_list_has_the_columns_that_are_asked_for(rows):
     """Under their own names, in any format, with numbers as numbers; from a pipe, too."""
     rows = rows.fillna({"spent": 1.0})[["spent", "visits", "city", "y"]]
@@ -441,7 +441,7 @@ def test_every_command_that_is_proposed_works(rows, suffix):
         assert max(columns.values()) < 10, (what, columns)
 
 
-@pytest.mark.extras("openpyxl", "pyarrow")
+@pytest.mark.extras("openpyxl", "pyarrow", "python_calamine")
 def test_rows_without_a_label_are_the_list(rows, in_this_process, monkeypatch):
     """With --open they are ranked by the same command; without it, a sentence says what to do."""
     rows = rows.drop(columns=["since", "city"]).fillna({"spent": 1.0})
@@ -728,7 +728,7 @@ def repacked(rows, pattern="", text="", *, moved=SHEET, without=""):
     ("worksheets/sheet1.xml", SHEET), (f"/{SHEET}", SHEET), ("./worksheets/sheet1.xml", SHEET),
     ("/data/rows.xml", "data/rows.xml"), ("../data/rows.xml", "data/rows.xml"),
 ])  # fmt: skip
-@pytest.mark.extras("openpyxl")
+@pytest.mark.extras("openpyxl", "python_calamine")
 def test_a_sheet_is_read_wherever_the_workbook_has_it(rows, target, place):
     rows = rows[["visits", "y"]]
     X, _ = read_own_file(repacked(rows, f"/{SHEET}", target, moved=place), label="y")
@@ -740,12 +740,12 @@ def test_a_sheet_is_read_wherever_the_workbook_has_it(rows, target, place):
     (f'"/{SHEET}"', '"http://example.org/a.xml" TargetMode="External"', ""),
     ('Id="rId1"', 'Id="rId77"', ""), ("", "", SHEET), ("", "", RELATIONS),
 ])  # fmt: skip
-@pytest.mark.extras("openpyxl")
+@pytest.mark.extras("openpyxl", "python_calamine")
 def test_a_workbook_without_its_sheet_is_refused(rows, pattern, text, without):
     unreadable(repacked(rows, pattern, text, without=without), "mine.xlsx sheet CSV", label="y")
 
 
-@pytest.mark.extras("openpyxl")
+@pytest.mark.extras("openpyxl", "python_calamine")
 def test_a_workbook_of_charts_alone_is_refused(work_folder):
     from openpyxl import Workbook
     from openpyxl.chart import BarChart
@@ -771,7 +771,8 @@ WIDE_IDS = {
 }
 LONG_IDS_OF_FILES = [
     *((suffix, name) for suffix in (".csv", ".tsv", ".csv.gz") for name in LONG_IDS | WIDE_IDS),
-    *(pytest.param(".xlsx", name, marks=pytest.mark.extras("openpyxl")) for name in LONG_IDS),
+    *(pytest.param(".xlsx", name, marks=pytest.mark.extras("openpyxl", "python_calamine"))
+      for name in LONG_IDS),
     *(pytest.param(".parquet", name, marks=pytest.mark.extras("pyarrow")) for name in LONG_IDS),
 ]  # fmt: skip
 
@@ -892,7 +893,7 @@ def test_codes_of_training_rows_are_merged(rows, codes, categories):
     assert (dataset.X.sum(axis=1) == 1).all()
 
 
-@pytest.mark.extras("pyarrow", "openpyxl")
+@pytest.mark.extras("openpyxl", "pyarrow", "python_calamine")
 @pytest.mark.filterwarnings("ignore:.*filled in")
 def test_codes_are_the_same_in_any_type_and_format(rows):
     numbers = np.resize([3, 1, -2, 10], 24)
@@ -984,7 +985,7 @@ def test_decimals_are_no_dates(rows, case):
         read_own_file(name, label="y", time="when")
 
 
-@pytest.mark.extras("pyarrow", "openpyxl")
+@pytest.mark.extras("openpyxl", "pyarrow", "python_calamine")
 @pytest.mark.parametrize("case", ["month.year", "week.year", "year.month"])
 def test_dates_of_two_parts_in_files_with_types(rows, case):
     texts, form = DOTTED[case]
