@@ -3,6 +3,8 @@
 Scalars follow YAML 1.2 (only ``true`` and ``false`` are booleans, ``1e-3`` is a number, nothing is
 a date). Duplicate keys, anchors, aliases, tags and numbers in another base are refused. Data are
 built from the parser's events, so a file can neither run code nor exhaust memory.
+The nodes of `yaml.compose` would not do: they no longer have anchors, and an alias is
+the node it names, with the place of that node.
 """
 
 import math
