@@ -14,45 +14,127 @@ and each solver is also a class, such as `SGDAtK`.
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # the same names as below, for type checkers and editors
+    from precbench.advice.comparison import compare
+    from precbench.advice.evaluation import evaluate
+    from precbench.advice.table_description import profile
+    from precbench.advice.training import fit
+    from precbench.data import DATASETS, load_dataset
+    from precbench.model.model import Model
+    from precbench.model.scored_list import score
+    from precbench.ranking.losses import SURROGATES
+    from precbench.ranking.metrics import METRICS, interval_at_k
+    from precbench.ranking.scorers import precision_at_k_scorer
+    from precbench.runner.session import run
+    from precbench.solvers import (
+        BBR,
+        FTRL,
+        LCBR,
+        MLP,
+        OAM,
+        PGD,
+        SOLVERS,
+        SPAM,
+        AdaOAM,
+        CatBoost,
+        CuttingPlane,
+        Ensemble,
+        ExtraTrees,
+        HistGradientBoosting,
+        IRPush,
+        LambdaRank,
+        LightGBM,
+        LinearSVMRanker,
+        LogisticRegressionRanker,
+        NoSkill,
+        OnePMB,
+        PerceptronAtK,
+        PNormPush,
+        ProjectedSubgradient,
+        RandomForest,
+        RankBoost,
+        SGDAtK,
+        TopPush,
+        TwoPMB,
+        XGBoost,
+    )
 
 __version__ = "0.1.0"
+__all__ = [
+    "BBR",
+    "DATASETS",
+    "FTRL",
+    "LCBR",
+    "METRICS",
+    "MLP",
+    "OAM",
+    "PGD",
+    "SOLVERS",
+    "SPAM",
+    "SURROGATES",
+    "AdaOAM",
+    "CatBoost",
+    "CuttingPlane",
+    "Ensemble",
+    "ExtraTrees",
+    "HistGradientBoosting",
+    "IRPush",
+    "LambdaRank",
+    "LightGBM",
+    "LinearSVMRanker",
+    "LogisticRegressionRanker",
+    "Model",
+    "NoSkill",
+    "OnePMB",
+    "PNormPush",
+    "PerceptronAtK",
+    "ProjectedSubgradient",
+    "RandomForest",
+    "RankBoost",
+    "SGDAtK",
+    "TopPush",
+    "TwoPMB",
+    "XGBoost",
+    "__version__",
+    "compare",
+    "evaluate",
+    "fit",
+    "interval_at_k",
+    "load_dataset",
+    "precision_at_k_scorer",
+    "profile",
+    "run",
+    "score",
+]
 
-_SOLVERS = (
-    *("PerceptronAtK", "SGDAtK", "OnePMB", "TwoPMB", "CuttingPlane"),
-    *("ProjectedSubgradient", "FTRL"),
-    *("PNormPush", "IRPush", "RankBoost", "TopPush"),
-    *("BBR", "LCBR", "OAM", "PGD", "AdaOAM", "SPAM"),
-    *("LogisticRegressionRanker", "LinearSVMRanker"),
-    *("HistGradientBoosting", "LightGBM", "LambdaRank", "RandomForest"),
-    *("ExtraTrees", "Ensemble"),
-    *("XGBoost", "CatBoost", "MLP", "NoSkill"),
-)
-_HOMES = {  # the module of each public name
-    "SOLVERS": "precbench.solvers",
-    "SURROGATES": "precbench.ranking.losses",
+# The module of each name; the solvers, all other names, are in `precbench.solvers`.
+_MODULES = {
     "DATASETS": "precbench.data",
     "METRICS": "precbench.ranking.metrics",
-    "load_dataset": "precbench.data",
     "Model": "precbench.model.model",
+    "SURROGATES": "precbench.ranking.losses",
     "compare": "precbench.advice.comparison",
-    "fit": "precbench.advice.training",
-    "profile": "precbench.advice.table_description",
-    "score": "precbench.model.scored_list",
     "evaluate": "precbench.advice.evaluation",
-    "run": "precbench.runner.session",
+    "fit": "precbench.advice.training",
     "interval_at_k": "precbench.ranking.metrics",
+    "load_dataset": "precbench.data",
     "precision_at_k_scorer": "precbench.ranking.scorers",
-    **dict.fromkeys(_SOLVERS, "precbench.solvers"),
+    "profile": "precbench.advice.table_description",
+    "run": "precbench.runner.session",
+    "score": "precbench.model.scored_list",
 }
-__all__ = [*_HOMES, "__version__"]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Import a public name when it is first used."""
+        if name not in __all__:
+            raise AttributeError(f"module 'precbench' has no attribute {name!r}")
+        return getattr(import_module(_MODULES.get(name, "precbench.solvers")), name)
 
 
-def __getattr__(name: str) -> Any:  # Python calls this for a name that the module lacks
-    if name not in _HOMES:
-        raise AttributeError(f"module 'precbench' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
-
-
-def __dir__() -> list[str]:  # with the names that are not yet imported
+def __dir__() -> list[str]:
+    """List the public names, imported or not."""
     return sorted(__all__)

@@ -152,7 +152,9 @@ class Streamed:
         fits = list(map(Fit, solvers, traces))  # each solver with its trace
         fit_pieces_together(fits, n_features, lambda: self.X.visits(first.batch_size, rng))
 
-    def scored_by(self, solver: LinearRanker) -> NDArray[np.float64]:  # scores of all rows
+    def scored_by(self, solver: Ranker) -> NDArray[np.float64]:
+        """Return the scores of all rows; a stream has linear solvers only."""
+        assert isinstance(solver, LinearRanker)
         [scores] = self.scores(solver.coef_[np.newaxis], [getattr(solver, "intercept_", 0.0)])
         return scores
 

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from precbench.core.studies import AtLeastTwo, Count, Seed, Sizes, table_of, timed_fit
 from precbench.core.yaml.models import Name, Problem, Section, at, refuse, unknown
-from precbench.solvers import SOLVERS, LinearRanker
+from precbench.solvers import SOLVERS, Ranker
 from precbench.solvers.common.base import untraced
 
 _ROWS, _FEATURES = "rows", "features"
@@ -81,7 +81,7 @@ def _cost(curve: CostCurve, size: int, entropy: list[int]) -> float:
     return max(seconds, 1e-9)  # above 0, for the slope of logs, see `exponent`
 
 
-def _bytes(solver: LinearRanker, X: Any, y: Any) -> float:
+def _bytes(solver: Ranker, X: Any, y: Any) -> float:
     """Return the largest number of bytes that a fit allocates at a time."""
     tracemalloc.start()
     try:

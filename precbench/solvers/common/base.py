@@ -9,12 +9,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -25,6 +25,31 @@ from precbench.ranking.scorers import precision_at_k_scorer
 from precbench.ranking.topk import TopK, cut_below, training_k
 from precbench.solvers.common.parameters import Allowed
 from precbench.solvers.common.rows import STORED, as_rows, canonical, check_form, linear_scores
+
+if TYPE_CHECKING:
+
+    class BaseEstimator:
+        """What type checkers know of scikit-learn's class.
+
+        scikit-learn has no types: with its own class as a base, checkers would accept any
+        argument of a solver.
+        """
+
+        _parameter_constraints: dict[str, Any]
+        n_features_in_: int
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: Any) -> Self: ...
+        def _validate_params(self) -> None: ...
+        @classmethod
+        def _get_param_names(cls) -> list[str]: ...
+        def __sklearn_tags__(self) -> Any: ...
+
+    class ClassifierMixin:
+        """The mixin, which adds nothing that type checkers need."""
+
+else:
+    from sklearn.base import BaseEstimator, ClassifierMixin
 
 # Matrices of n_features x n_features in memory at once: five in `numpy.linalg.eigh`, four outside.
 MATRICES = 9

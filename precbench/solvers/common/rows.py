@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from precbench.core.errors import InputError
-from precbench.core.kernels import linear
-from precbench.core.kernels.linear import dot
+from precbench.core.kernels.linear import add_rows, dot
+from precbench.core.kernels.linear import linear_scores as fill_scores
 
 VALUES_PER_SLICE = 2**24  # that a kernel reads in a small fraction of 0.1 s
 STORED = (np.float64, np.float32)  # types of rows that kernels read; sums are of float64
@@ -118,7 +118,7 @@ def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
             "one weight for each feature"
         )
     scores = np.empty(rows.n_rows)
-    linear.linear_scores(rows, w, scores)
+    fill_scores(rows, w, scores)
     return scores
 
 
@@ -141,7 +141,7 @@ def weighted_sum(rows: Rows, coef: NDArray[np.float64], n_features: int) -> NDAr
             f"n_features is {n_features:,} for rows of {rows.n_features:,} features; give no fewer"
         )
     out = np.zeros(n_features)
-    linear.add_rows(rows, coef, out)
+    add_rows(rows, coef, out)
     return out
 
 

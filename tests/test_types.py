@@ -1,0 +1,54 @@
+"""Type checkers know the parameters of public names, and refuse what does not exist."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.helpers import ROOT
+
+CALLS = {
+    "SGDAtK(etta0=1)": "etta0",
+    "LightGBM(n_estimator=3)": "n_estimator",
+    "BBR('x')": "incompatible type",
+    "Ensemble(trees='x')": "trees",
+    "precbench.SGDATK()": "SGDATK",
+    "precbench.score('m.npz', 'new.csv', topp=3)": "topp",
+    "precbench.evaluate('m.npz', 'new.csv', encodng='cp1252')": "encodng",
+    "precbench.compare([[1.0]], [1], k=3, solver=['x'])": "solver",
+    "precbench.fit('old.csv', lable='y')": "lable",
+    "precbench.run('letter', job=2)": "job",
+}
+RIGHT = """
+SGDAtK(eta0=1, k="1 %")
+LightGBM(n_estimators=3)
+BBR(0.5)
+precbench.score("m.npz", "new.csv", top=3, encoding="cp1252").rows
+precbench.compare("old.csv", label="y", k=3, drop=["id"]).fit().save("m.npz")
+precbench.fit("old.csv", label="y", missing="median").rank([[1.0]])
+precbench.run("letter", smoke=True).frame
+"""
+NAMES = "import precbench\nfrom precbench import BBR, Ensemble, LightGBM, SGDAtK\n"
+
+
+@pytest.mark.extras("mypy")
+def test_mypy_refuses_what_does_not_exist(tmp_path):
+    file = tmp_path / "calls.py"
+    file.write_text(NAMES + "\n".join(CALLS) + "\n" + RIGHT)
+    options = ["--ignore-missing-imports", "--config-file=", f"--cache-dir={tmp_path}"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, str(file)],
+        env=os.environ | {"MYPYPATH": str(ROOT)},  # an editable installation is invisible
+        capture_output=True,
+        text=True,
+    )
+    errors = {}
+    for line in done.stdout.splitlines():
+        if found := re.match(r".*calls\.py:(\d+): error: (.*)", line):
+            errors.setdefault(int(found[1]), found[2])
+    first = NAMES.count("\n") + 1
+    assert errors.keys() == set(range(first, first + len(CALLS))), done.stdout
+    for (call, word), error in zip(CALLS.items(), errors.values(), strict=True):
+        assert word in error, call
