@@ -20,6 +20,7 @@ from precbench.solvers.common.parameters import (
     RADIUS,
     SEED,
     Allowed,
+    as_generator,
     one_of,
 )
 from precbench.solvers.common.rows import STORED, Rows, as_rows
@@ -303,7 +304,7 @@ class LCBR(SquaredPairRanker):
 
     def _start(self, n_features: int) -> None:
         super()._start(n_features)
-        self._rng = np.random.default_rng(self.random_state)
+        self._rng = as_generator(self.random_state)
 
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
         """Set `coef_` from pairs drawn with replacement; return False if the trace ends the fit."""

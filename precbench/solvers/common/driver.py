@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 
 from precbench.core.errors import InputError
 from precbench.solvers.common.base import Trace, checks_parameters, untraced
-from precbench.solvers.common.parameters import BOOLEAN, COUNT, SEED, SHUFFLE, Allowed
+from precbench.solvers.common.parameters import BOOLEAN, COUNT, SEED, SHUFFLE, Allowed, as_generator
 from precbench.solvers.common.rows import STORED, VALUES_PER_SLICE, Rows, as_rows
 
 __all__ = [
@@ -382,7 +382,7 @@ def begin(
     `steps` are the states of the solvers before the first row.
     """
     first = fits[0].solver
-    rng = np.random.default_rng(first.random_state)
+    rng = as_generator(first.random_state)
     rows = as_rows(X)
     batch_size = first._batch_length(labels)
     for (solver, _trace), step in zip(fits, steps, strict=True):

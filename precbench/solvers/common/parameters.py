@@ -57,9 +57,28 @@ MULTIPLE_OR_COUNT = [Interval(RealNotInt, 0, None, closed="neither"), *COUNT]  #
 BOOLEAN = ["boolean"]
 CLASS_WEIGHT = [None, *one_of("balanced"), dict]
 SHUFFLE = [*BOOLEAN, *one_of("rows", "blocks")]
-RANDOM_STATE = ["random_state"]  # of a library
+RANDOM_STATE = ["random_state", np.random.Generator]  # of a library
 N_JOBS = [*COUNT, Options(Integral, {-1})]  # threads
-SEED = [None, Interval(Integral, 0, None, closed="left"), np.random.Generator]
+SEED = [
+    None,
+    Interval(Integral, 0, None, closed="left"),
+    np.random.RandomState,
+    np.random.Generator,
+]
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """Return a generator of NumPy for a `random_state` of any kind."""
+    if isinstance(random_state, np.random.RandomState):
+        random_state = int(random_state.randint(2**31 - 1))
+    return np.random.default_rng(random_state)
+
+
+def as_library_state(random_state: Any) -> Any:
+    """Return a `random_state` for a library, which takes no generator of NumPy."""
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    return random_state
 
 
 def signed_weights(class_weight: ClassWeight, classes: Iterable[Any]) -> ClassWeight:

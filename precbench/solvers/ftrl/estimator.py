@@ -19,6 +19,7 @@ from precbench.solvers.common.parameters import (
     SHARE_OR_COUNT,
     SHUFFLE,
     Allowed,
+    as_generator,
     one_of,
 )
 from precbench.solvers.common.rows import dot, with_short_indices
@@ -141,7 +142,7 @@ class FTRL(LinearRanker):
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         """Put the rows in order, drop empty columns, and learn from batch after batch."""
         if self.shuffle is not False:
-            rng = np.random.default_rng(self.random_state)
+            rng = as_generator(self.random_state)
             order = visiting_order(len(labels), self.shuffle, rng)
             X, labels = X[order], labels[order]
         X, n_features = with_short_indices(X), X.shape[1]

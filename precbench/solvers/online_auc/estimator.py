@@ -21,6 +21,7 @@ from precbench.solvers.common.parameters import (
     NOT_NEGATIVE,
     POSITIVE,
     Allowed,
+    as_generator,
     one_of,
     real,
 )
@@ -121,7 +122,7 @@ class OAMStep(OnlineStep):
         super().__init__(n_features, solver.average)
         size = solver.reservoir_size
         # A random stream of its own: the reservoirs do not change the order of the rows.
-        [self.rng] = np.random.default_rng(solver.random_state).spawn(1)
+        [self.rng] = as_generator(solver.random_state).spawn(1)
         self.reservoirs = np.zeros((2, size, n_features))  # of negatives, of positives
         self.counts = np.zeros(2, dtype=np.int64)  # of the rows seen, by class
         self.values_per_row = self.reservoirs.size + 2 * n_features

@@ -16,6 +16,7 @@ from precbench.solvers.common.parameters import (
     RANDOM_STATE,
     Allowed,
     ClassWeight,
+    as_generator,
     at_least,
 )
 from precbench.solvers.common.rows import STORED
@@ -93,7 +94,7 @@ class CatBoost(ScoringClassifier):
             thread_count=n_threads(self.n_jobs),
             allow_writing_files=False,
             logging_level="Silent",
-            random_state=int(np.random.default_rng(self.random_state).integers(2**31)),
+            random_state=int(as_generator(self.random_state).integers(2**31)),
         )
 
     def _train(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:

@@ -15,7 +15,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
 from precbench.solvers.common.base import NonlinearRanker, Ranker, Trace, untraced
-from precbench.solvers.common.parameters import COUNT, N_JOBS, RANDOM_STATE, Allowed, at_least
+from precbench.solvers.common.parameters import (
+    COUNT,
+    N_JOBS,
+    RANDOM_STATE,
+    Allowed,
+    as_generator,
+    at_least,
+)
 from precbench.solvers.others.forests import ExtraTrees
 from precbench.solvers.others.hist_gradient_boosting import HistGradientBoosting
 from precbench.solvers.others.linear import LogisticRegressionRanker
@@ -115,7 +122,7 @@ class Ensemble(NonlinearRanker):
         self._start(X.shape[1])
         if trace(self):
             return
-        seed = int(np.random.default_rng(self.random_state).integers(2**31))
+        seed = int(as_generator(self.random_state).integers(2**31))
         recipes = [*self._recipes(seed)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # of a fold; the last fit warns

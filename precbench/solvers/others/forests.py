@@ -14,6 +14,8 @@ from precbench.solvers.common.parameters import (
     RANDOM_STATE,
     SHARE,
     Allowed,
+    as_generator,
+    as_library_state,
     one_of,
 )
 from precbench.solvers.common.rows import STORED
@@ -54,12 +56,12 @@ class Forest(GrowingEnsemble):
             n_estimators=self.n_estimators,
             max_features=self.max_features,
             min_samples_leaf=self.min_samples_leaf,
-            random_state=self.random_state,
+            random_state=as_library_state(self.random_state),
         )
         if self.class_weight != UNDERSAMPLED:
             return forest.set_params(class_weight=self._class_weight_argument())
         # `_grow` draws the rows of each tree, by this seed, in place of a bootstrap.
-        self._seed = int(np.random.default_rng(self.random_state).integers(2**31))
+        self._seed = int(as_generator(self.random_state).integers(2**31))
         return forest.set_params(bootstrap=False)
 
     def _read_trees(self) -> Trees:

@@ -16,6 +16,7 @@ from precbench.solvers.common.parameters import (
     SHARE,
     Allowed,
     ClassWeight,
+    as_library_state,
 )
 from precbench.solvers.common.weights import WeightedRanker
 from precbench.solvers.others.trees import Trees, histogram_trees
@@ -99,7 +100,7 @@ class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
             l2_regularization=self.l2_regularization,
             max_features=self.max_features,
             class_weight=self._class_weight_argument(),
-            random_state=self.random_state,
+            random_state=as_library_state(self.random_state),
             early_stopping=False,
         )
 

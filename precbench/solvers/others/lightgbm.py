@@ -21,6 +21,7 @@ from precbench.solvers.common.parameters import (
     Allowed,
     ClassWeight,
     K,
+    as_generator,
     at_least,
 )
 from precbench.solvers.common.weights import WeightedRanker
@@ -87,7 +88,7 @@ class BoostedTrees(ScoringClassifier):
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
         """Train a LightGBM booster tree by tree; yield the number of trees so far."""
         lightgbm, X = self._classifier(), self._rows(X)
-        rng = np.random.default_rng(self.random_state)
+        rng = as_generator(self.random_state)
         parameters = self._settings(rng)
         yield 0
         task = self._task(labels, rng)

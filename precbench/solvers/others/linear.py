@@ -15,6 +15,7 @@ from precbench.solvers.common.parameters import (
     RANDOM_STATE,
     Allowed,
     ClassWeight,
+    as_library_state,
     real,
 )
 from precbench.solvers.common.rows import with_short_indices
@@ -135,5 +136,5 @@ class LinearSVMRanker(LinearClassifier):
             class_weight=weights,
             tol=self.tol,
             max_iter=self.max_iter,
-            random_state=self.random_state,
+            random_state=as_library_state(self.random_state),
         )

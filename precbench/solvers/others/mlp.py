@@ -14,6 +14,7 @@ from precbench.solvers.common.parameters import (
     POSITIVE,
     RANDOM_STATE,
     Allowed,
+    as_library_state,
 )
 from precbench.solvers.common.rows import as_rows, linear_scores
 from precbench.solvers.others.wrapper import SCIKIT_LEARN, ScoringClassifier
@@ -73,7 +74,7 @@ class MLP(ScoringClassifier):
             alpha=self.alpha,
             learning_rate_init=self.learning_rate_init,
             max_iter=self.max_iter,
-            random_state=self.random_state,
+            random_state=as_library_state(self.random_state),
         )
 
     def _train(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:

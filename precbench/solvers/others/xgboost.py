@@ -18,6 +18,7 @@ from precbench.solvers.common.parameters import (
     Allowed,
     ClassWeight,
     K,
+    as_generator,
     at_least,
     one_of,
 )
@@ -132,7 +133,7 @@ class XGBoost(ListRanker):
             "reg_lambda": self.reg_lambda,
             "nthread": n_threads(self.n_jobs),
             "verbosity": 0,
-            "random_state": int(np.random.default_rng(self.random_state).integers(2**31)),
+            "random_state": int(as_generator(self.random_state).integers(2**31)),
             "grow_policy": "lossguide" if self.max_leaves else "depthwise",
         }
 
@@ -141,7 +142,7 @@ class XGBoost(ListRanker):
         xgboost, parameters = classifier, self._settings()
         nthread = parameters["nthread"]
         if self.ranks_lists:
-            lists = self._lists(labels, np.random.default_rng(self.random_state))
+            lists = self._lists(labels, as_generator(self.random_state))
             rows = xgboost.DMatrix(
                 X[lists.order], labels[lists.order] > 0, group=lists.lengths, nthread=nthread
             )
