@@ -128,7 +128,8 @@ class Step:
         self.w = np.zeros(n_weights)
         self.w_sum = np.zeros(n_weights if takes_mean else 0)  # of w after each batch, or empty
         self.t = 0  # batches so far
-        self.kept: NDArray[np.float64] | None = None  # a w that is the model, whatever comes later
+        # The w that is the model, if not the last w or the mean.
+        self.chosen_w: NDArray[np.float64] | None = None
 
     def set_parameters(self, solver: Any) -> None:
         """Take the parameters of the solver, which may have changed since the last call."""
@@ -158,9 +159,9 @@ class Step:
         """Inspect w at the end of a pass, before the trace."""
 
     def model(self) -> NDArray[np.float64]:
-        """Return the w to publish: that kept, the mean, or a copy of w, which batches change."""
-        if self.kept is not None:
-            return self.kept
+        """Return the w to publish: that chosen, the mean, or a copy of w, which batches change."""
+        if self.chosen_w is not None:
+            return self.chosen_w
         return self.w_sum / self.t if len(self.w_sum) else self.w.copy()
 
 

@@ -48,7 +48,7 @@ class Rule:
 
 
 class Candidate(NamedTuple):
-    """What the kernel is told of one solver, for some batches; w, w_sum and counts change."""
+    """What the kernel reads of one solver for some batches; w, w_sum and counts change."""
 
     rule: int  # code of the formula
     k_of: NDArray[np.int32]  # k by the number of positives of a batch, for PAUC of negatives
@@ -68,7 +68,7 @@ class MiniBatchStep(Step):
         self.keep = keep
         super().__init__(n_features + self.has_intercept, takes_mean=keep == "mean")
         self.counts = np.zeros(2, dtype=np.int64)  # of empty batches, of mistakes
-        self.best_precision = -np.inf  # at k on all rows, of the w that is kept
+        self.best_precision = -np.inf  # at k on all rows, of the chosen w
 
     def set_parameters(self, solver: Any) -> None:
         self.rule = solver._rule()
@@ -110,16 +110,15 @@ class MiniBatchStep(Step):
                 eta = np.ones(n_batches)
                 if rule.eta0 is not None:
                     eta = rule.eta0 / np.sqrt(np.arange(first, first + n_batches))
-                radius = np.inf if rule.radius is None else rule.radius
                 candidates.append(
                     Candidate(
-                        rule.code,
-                        k_by_size(top, n_rows),
-                        eta,
-                        radius,
-                        step.w,
-                        step.w_sum,
-                        step.counts,
+                        rule=rule.code,
+                        k_of=k_by_size(top, n_rows),
+                        eta=eta,
+                        radius=np.inf if rule.radius is None else rule.radius,
+                        w=step.w,
+                        w_sum=step.w_sum,
+                        counts=step.counts,
                     )
                 )
             for i in range(0, len(candidates), n_together):
@@ -139,7 +138,7 @@ class MiniBatchStep(Step):
         precision = float(positive[above].sum() + free * positive[tied].mean()) / k
         if precision >= self.best_precision:
             self.best_precision = precision
-            self.kept = self.w.copy()  # later steps change w in place
+            self.chosen_w = self.w.copy()  # later steps change w in place
 
     @property
     def n_empty(self) -> int:
