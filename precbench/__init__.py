@@ -14,52 +14,7 @@ and each solver is also a class, such as `SGDAtK`.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:  # the same names as below, for type checkers and editors
-    from precbench.advice.comparison import compare
-    from precbench.advice.evaluation import evaluate
-    from precbench.advice.table_description import profile
-    from precbench.advice.training import fit
-    from precbench.data import DATASETS, load_dataset
-    from precbench.model.model import Model
-    from precbench.model.scored_list import score
-    from precbench.ranking.losses import SURROGATES
-    from precbench.ranking.metrics import METRICS, interval_at_k
-    from precbench.ranking.scorers import precision_at_k_scorer
-    from precbench.runner.session import run
-    from precbench.solvers import (
-        BBR,
-        FTRL,
-        LCBR,
-        MLP,
-        OAM,
-        PGD,
-        SOLVERS,
-        SPAM,
-        AdaOAM,
-        CatBoost,
-        CuttingPlane,
-        Ensemble,
-        ExtraTrees,
-        HistGradientBoosting,
-        IRPush,
-        LambdaRank,
-        LightGBM,
-        LinearSVMRanker,
-        LogisticRegressionRanker,
-        NoSkill,
-        OnePMB,
-        PerceptronAtK,
-        PNormPush,
-        ProjectedSubgradient,
-        RandomForest,
-        RankBoost,
-        SGDAtK,
-        TopPush,
-        TwoPMB,
-        XGBoost,
-    )
+from typing import Any
 
 __version__ = "0.1.0"
 __all__ = [
@@ -126,13 +81,12 @@ _MODULES = {
     "score": "precbench.model.scored_list",
 }
 
-if not TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Any:
-        """Import a public name when it is first used."""
-        if name not in __all__:
-            raise AttributeError(f"module 'precbench' has no attribute {name!r}")
-        return getattr(import_module(_MODULES.get(name, "precbench.solvers")), name)
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name not in __all__:
+        raise AttributeError(f"module 'precbench' has no attribute {name!r}")
+    return getattr(import_module(_MODULES.get(name, "precbench.solvers")), name)
 
 
 def __dir__() -> list[str]:

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import precbench
 from tests.helpers import ROOT
 
 CALLS = {
@@ -52,3 +53,9 @@ def test_mypy_refuses_what_does_not_exist(tmp_path):
     assert errors.keys() == set(range(first, first + len(CALLS))), done.stdout
     for (call, word), error in zip(CALLS.items(), errors.values(), strict=True):
         assert word in error, call
+
+
+def test_the_stub_has_the_public_names():
+    stub = (ROOT / "precbench" / "__init__.pyi").read_text()
+    names = re.findall(r"(\w+) as \1\b", stub)
+    assert sorted([*names, "__version__"]) == sorted(precbench.__all__)
