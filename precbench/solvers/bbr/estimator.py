@@ -124,50 +124,77 @@ class SquaredPairRanker(LinearRanker):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BBR(SquaredPairRanker):
-    """BBR: batch bipartite ranking, the minimiser of the pairwise squared loss over all pairs.
+    """Batch bipartite ranking: the pairwise squared loss, minimised in closed form.
 
-    With the rows x_i of the N_1 positives and x_j of the N_0 negatives,
+    With the rows x_i of the N_1 positives and x_j of the N_0 negatives, BBR minimises
+    half the mean of ``(1 - w' (x_i - x_j))**2`` over all pairs; up to a constant,
 
         R(w) = w' Sigma w / 2 - mu' w   over   ||w|| <= radius,
-        mu = mean of x_i - x_j,   Sigma = mean of (x_i - x_j)(x_i - x_j)'   over all pairs.
+        mu = mean of x_i - x_j,   Sigma = mean of (x_i - x_j)(x_i - x_j)'.
 
-    w is unique where Sigma is regular or the ball is reached, else the shortest minimiser.
+    There is no step size and no number of iterations to choose: one pass over the rows
+    and one eigendecomposition give w. All pairs count alike, so that the method suits
+    the order of a whole list (its AUC) rather than the top of the list.
+
+    w is unique where Sigma is regular or the ball is reached, else the shortest
+    minimiser.
 
     Parameters
     ----------
     radius : float or None, default=None
-        Radius of the ball W (W_* of the paper, by cross-validation); None for the whole space.
+        Radius of the ball that w lies in, above 0; None for the whole space. The paper
+        chooses it, its W_*, by cross-validation.
     accumulate : {"moments", "pairs"}, default="moments"
         How mu and Sigma are computed, with the same result except for rounding: by the
-        "moments" of each class in O((N_1 + N_0) D^2),
+        "moments" of each class in O((N_1 + N_0) D^2) for D features,
 
-            mu = m_1 - m_0,   Sigma = S_1 + S_0 - m_1 m_0' - m_0 m_1',   S_c = mean of x x',
+            mu = m_1 - m_0,   Sigma = S_1 + S_0 - m_1 m_0' - m_0 m_1',
 
-        or by the loop over "pairs" of Algorithm 1 in O(N_1 N_0 D^2).
+        where m_c is the mean of x and S_c that of x x' in class c; or by the loop over
+        "pairs" of Algorithm 1 in O(N_1 N_0 D^2).
 
     Attributes
     ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights w of the features: a row x has the score ``w' x``. There is no
+        intercept, since none changes a ranking.
+    threshold_ : float
+        Where `predict` cuts the list; `decision_function` subtracts it. As many
+        training rows score above it as there are positives, except for ties. Only after
+        a `fit` without a trace.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
+    n_iter_ : int
+        Number of calls that have been learnt from: 1 after `fit`, one more for each
+        `partial_fit`.
     n_rows_seen_ : int
-        Each row once with "moments", one for each pair with "pairs".
+        With "moments" rows, each visited once; with "pairs" pairs of rows, each visited
+        once.
 
     Notes
     -----
     Dense rows are counted from the mean of the first rows, which keeps the digits of
-    features far from 0. CSR rows are counted from 0: of a feature whose mean is m standard
-    deviations from 0 they lose the digits of m**2; scale or centre it. Takes memory for a few
-    matrices of n_features x n_features and, with dense rows, two blocks of up to 8,192 rows. For
-    other features phi(x) put their transformer before it: ``make_pipeline(RBFSampler(), BBR())``.
+    features far from 0. CSR rows are counted from 0: of a feature whose mean is m
+    standard deviations from 0 they lose the digits of m**2; scale or centre it. A fit
+    holds nine matrices of n_features x n_features and, for the moments of dense rows,
+    two blocks of up to 8,192 rows. For other features phi(x) put their transformer
+    before the method: ``make_pipeline(RBFSampler(), BBR())``.
+
+    The paper has the loop over pairs alone.
 
     References
     ----------
-    Gultekin and Paisley, "Risk bounds for low cost bipartite ranking", Algorithm 1. Theorem 1
-    bounds R(w) less the least R of the ball, when the rows also lie in a ball.
+    Gultekin, Paisley, "Risk bounds for low cost bipartite ranking", UAI 2020: the
+    problem (3) and Algorithm 1. Theorem 1 bounds R(w) less the least R of the ball,
+    when the rows also lie in a ball.
 
     Examples
     --------
     >>> from precbench import BBR
     >>> ranker = BBR().fit([[2.0], [1.0], [0.0], [0.0]], [1, 1, 0, 0])
-    >>> ranker.coef_.round(3).tolist()  # the mean difference 1.5 over their mean square 2.5
+    >>> ranker.coef_.round(3).tolist()  # mean difference 1.5 over mean square 2.5
     [0.6]
     """
 
@@ -189,14 +216,22 @@ class BBR(SquaredPairRanker):
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, trace: Trace | None = None
     ) -> Self:
-        """Continue with more rows: the result is that of `fit` on all of them, except for rounding.
+        """Continue with more rows, to the result of `fit` on all rows.
+
+        The two differ by rounding only. While no row of one class has come, the weights
+        are 0.
 
         Parameters
         ----------
-        X, y, classes
-            As in `PassMixin.partial_fit`. While no row of one class has come, the weights are 0.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows to add.
+        y : array-like of shape (n_samples,)
+            Their labels; the greater of the two labels is the positive class.
+        classes : array-like of shape (2,), optional
+            The two labels, needed at the first call if `y` may lack one.
         trace : callable, optional
-            If the trace ends the call, these rows have not been learnt.
+            Observer of the training, see `precbench.solvers.common.base.Trace`. If it
+            ends the call, these rows have not been learnt.
 
         Returns
         -------
@@ -206,7 +241,8 @@ class BBR(SquaredPairRanker):
         ------
         InputError
             If y has other labels than the first call, the earlier rows were fitted with
-            ``accumulate="pairs"``, the memory is too small, or a later call of fit failed.
+            ``accumulate="pairs"``, the memory is too small, or a later call of fit
+            failed.
         """
         is_first, trace = not hasattr(self, "coef_"), trace or untraced
         if not is_first and self._moments is None and self.n_iter_:  # a fit with "pairs" was last
@@ -266,32 +302,68 @@ class BBR(SquaredPairRanker):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LCBR(SquaredPairRanker):
-    """LCBR: low-cost bipartite ranking, `BBR` on a random sample of the pairs, in O(n_pairs D^2).
+    """Low-cost bipartite ranking: the pairwise squared loss on a sample of pairs.
+
+    With S pairs of a positive x_i and a negative x_j, drawn at random, LCBR minimises
+
+        R(w) = w' Sigma w / 2 - mu' w   over   ||w|| <= radius,
+        mu = mean of x_i - x_j,   Sigma = mean of (x_i - x_j)(x_i - x_j)',
+
+    in closed form: there is no step size to choose. It takes O(S D^2) for D features,
+    however many rows there are. Use it where reading all rows takes too long; where it
+    does not, `BBR` with its moments minimises the mean over all pairs in one pass.
+
+    w is unique where Sigma is regular or the ball is reached, else the shortest
+    minimiser.
 
     Parameters
     ----------
     n_pairs : int or float, default=5000
-        The paper's S: the number of pairs of a positive and a negative, drawn uniformly with
-        replacement from all of them. A float is a multiple of the number of rows, rounded up.
+        Number S of pairs of a positive and a negative, drawn uniformly with replacement
+        from all of them. An int, at least 1, is the number of pairs; a float above 0 is
+        a multiple of the number of rows, rounded up.
     radius : float or None, default=None
-        As in `BBR`.
+        Radius of the ball that w lies in, above 0; None for the whole space.
     random_state : int, Generator or None, default=None
+        Seed of the choice of the pairs. An int of at least 0 gives the same pairs in
+        each fit, None new ones; a Generator goes on where it stopped.
 
     Attributes
     ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights w of the features: a row x has the score ``w' x``. There is no
+        intercept, since none changes a ranking.
+    threshold_ : float
+        Where `predict` cuts the list; `decision_function` subtracts it. As many
+        training rows score above it as there are positives, except for ties. Only after
+        a `fit` without a trace.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
+    n_iter_ : int
+        1 after a `fit`; 0 if a trace ended it before the last pair.
     n_rows_seen_ : int
-        Pairs so far.
+        Pairs of rows visited so far, repeated visits included.
+
+    Notes
+    -----
+    A fit holds nine matrices of n_features x n_features.
+
+    Theorem 2 of the paper says how many pairs suffice. Its (12) should read "at most
+    delta", and the second term of (11) eps^2 / 64, not eps^2 / 4: a difference of two
+    rows may have twice the norm of a row.
 
     References
     ----------
-    Gultekin and Paisley, "Risk bounds for low cost bipartite ranking",
-    Algorithm 2. Theorem 2 says how many pairs suffice; its (12) should read "at most delta", and
-    the second term of (11) eps^2 / 64, not eps^2 / 4: a difference may have twice a row's norm.
+    Gultekin, Paisley, "Risk bounds for low cost bipartite ranking", UAI 2020: the
+    problem (3) and Algorithm 2.
 
     Examples
     --------
     >>> from precbench import LCBR
-    >>> ranker = LCBR(n_pairs=5000, random_state=0).fit([[2.0], [1.0], [0.0], [0.0]], [1, 1, 0, 0])
+    >>> X, y = [[2.0], [1.0], [0.0], [0.0]], [1, 1, 0, 0]
+    >>> ranker = LCBR(n_pairs=5000, random_state=0).fit(X, y)
     >>> ranker.coef_.round(2).tolist(), ranker.n_rows_seen_  # of all pairs 0.6
     ([0.6], 5000)
     """
