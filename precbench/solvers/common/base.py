@@ -200,26 +200,28 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Converted to float64, C order or CSR, if it is not; never changed. Values of float32
-            stay as they are if `dtypes` has this type: half the memory, and the result is
-            bitwise identical to that of the same values as float64.
+            The training rows. They are converted to float64, C order or CSR, if they
+            are not, and never changed. Values of float32 stay as they are if `dtypes`
+            has this type: half the memory, and the result is bitwise identical to that
+            of the same values as float64.
         y : array-like of shape (n_samples,)
-            Two labels, the greater is the positive class.
+            Their labels, of two values: the greater is the positive class.
         trace : callable, optional
-            Observer of the training, see `precbench.solvers.common.base.Trace`. A traced fit
-            ends with its last trace: it ranks no training rows, so that there is no
-            `threshold_`.
+            Observer of the training, see `precbench.solvers.common.base.Trace`. A
+            traced fit ends with its last trace: it ranks no training rows, so that
+            there is no `threshold_`.
 
         Returns
         -------
         self
+            The fitted solver.
 
         Raises
         ------
         InputError
-            If labels or a parameter are invalid, the values of X are so large that products
-            overflow, the weights overflow (without a trace), the memory is too small, or there
-            are weights of rows (``sample_weight``).
+            If labels or a parameter are invalid, the values of X are so large that
+            products overflow, the weights overflow (without a trace), the memory is too
+            small, or there are weights of rows (``sample_weight``).
         MissingPackageError
             If the solver belongs to a package that is not installed.
         """
@@ -288,6 +290,19 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         return _VECTORS * n_features, f"{_VECTORS} vectors of n_features"
 
     def require_memory(self, n_features: int) -> None:
+        """Raise an error if a fit needs more memory than this process may use.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features of the rows.
+
+        Raises
+        ------
+        InputError
+            If the largest arrays of a fit exceed the limit of machine, process or
+            container.
+        """
         n_values, what = self._fit_memory(n_features)
         require_memory(n_values, n_features, what)  # raises if a fit needs more than the limit
 
@@ -297,12 +312,13 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows to score, with the features of the training rows.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            Larger is more likely positive. The `threshold_`, if there is one, is subtracted, so
-            that `predict` marks the rows above 0 as positive.
+            Larger is more likely positive. The `threshold_`, if there is one, is
+            subtracted, so that `predict` marks the rows above 0 as positive.
         """
         check_is_fitted(self, self._fitted)  # the attribute that a fit sets
         X = self._validate(X, dtype=STORED, reset=False)  # float64 or float32
@@ -311,21 +327,24 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         return scores - self.threshold_ if hasattr(self, "threshold_") else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return labels: positive where the score exceeds all training scores except the top ones.
+        """Return labels: positive where the score exceeds all training scores but the top ones.
 
-        The top is the first `k` training rows, by the solver's own `k`; if the solver or objective
-        has none, as many rows as there are positives. So among as many new rows of the same source
-        about `k` are marked. Rows tied with the first row below the top are not marked. Scores are
-        cut at 0 instead where 0 has a meaning (the objective "f1", the log-odds of trees, foreign
-        classifiers), or where there is no `threshold_`: after `partial_fit` or a traced fit.
+        The top is the first `k` training rows, by the solver's own `k`; if the solver
+        or objective has none, as many rows as there are positives. So among as many new
+        rows of the same source about `k` are marked. Rows tied with the first row below
+        the top are not marked. Scores are cut at 0 instead where 0 has a meaning (the
+        objective "f1", the log-odds of trees, foreign classifiers), or where there is
+        no `threshold_`: after `partial_fit` or a traced fit.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows to label, with the features of the training rows.
 
         Returns
         -------
         ndarray of shape (n_samples,)
+            Labels, each one of `classes_`.
         """
         positive = self.decision_function(X) > 0  # first, as it checks that the solver is fitted
         return self.classes_[positive.astype(np.intp)]
@@ -334,18 +353,21 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     def score(self, X: Any, y: ArrayLike) -> float:
         """Return precision at k, by which `GridSearchCV` and `cross_val_score` choose by default.
 
-        This is `precbench.ranking.metrics.precision_at_k` at the solver's own `k`, or at the number
-        of positives where the solver or its objective has no `k`. To compare solvers choose one `k`
-        for all: `precbench.precision_at_k_scorer`.
+        This is `precbench.ranking.metrics.precision_at_k` at the solver's own `k`, or
+        at the number of positives where the solver or its objective has no `k`. To
+        compare solvers choose one `k` for all: `precbench.precision_at_k_scorer`.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows to rank, with the features of the training rows.
         y : array-like of shape (n_samples,)
+            Their labels, the greater of which is the positive class.
 
         Returns
         -------
         float
+            From 0 to 1, larger is better.
         """
         return precision_at_k_scorer(self._judged_at)(self, X, y)
 

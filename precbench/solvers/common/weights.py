@@ -33,21 +33,35 @@ class WeightedRanker(Ranker):
 
         Parameters
         ----------
-        X, y, trace
-            See `Ranker.fit`, also for the errors.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The training rows. They are converted to the type and format that the solver
+            takes, if they are not, and never changed.
+        y : array-like of shape (n_samples,)
+            Their labels, of two values: the greater is the positive class.
+        trace : callable, optional
+            Observer of the training, see `precbench.solvers.common.base.Trace`. A
+            traced fit ends with its last trace: it ranks no training rows, so that
+            there is no `threshold_`.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows in the loss, at least 0. Rows of weight 0 are left out. A linear
-            solver learns from a whole weight what it would learn from as many equal rows; trees
-            count rows, not weights, for smallest leaves and bins. `score` weighs each row by 1.
+            Weights of the rows in the loss, at least 0. Rows of weight 0 are left out.
+            A linear solver learns from a whole weight what it would learn from as many
+            equal rows; trees count rows, not weights, for smallest leaves and bins.
+            `score` weighs each row by 1.
 
         Returns
         -------
         self
+            The fitted solver.
 
         Raises
         ------
         InputError
-            If a weight is negative, or above 0 and below 1e-12 or above 1e12.
+            If labels or a parameter are invalid, the values of X are so large that
+            products overflow, the weights of features overflow (without a trace), the
+            memory is too small, or a weight of a row is negative, or above 0 and below
+            1e-12 or above 1e12.
+        MissingPackageError
+            If the solver belongs to a package that is not installed.
         ValueError
             If there is not one finite weight for each row.
         """

@@ -208,31 +208,63 @@ def _separates(relation: Classes | PairLists, scores: NDArray[np.float64]) -> bo
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class IRPush(PushRanker):
-    """Minimise the objective of the IR Push to the optimum, by Newton's method.
+    """The IR Push: a smooth bound on a discounted measure of information retrieval.
 
-    With positives i, negatives k and scores s = X w, the risk is
+    With positives i, negatives k and scores s = X w, IRPush minimises the convex risk
 
-        R(w) = sum_i ln(1 + sum_k exp(s_k - s_i)),
+        R(w) = sum_i ln(1 + sum_k exp(s_k - s_i))
 
-    a smooth convex bound on a discounted measure of information retrieval. Newton's method holds a
-    matrix of n_features x n_features; the paper minimised with Matlab's fminunc.
+    to its optimum, by Newton's method with damped steps. A positive costs little once
+    it lies above all negatives, so that the top of the list counts most. There is no
+    parameter to tune. Newton's method holds nine matrices of n_features x n_features:
+    use the method where features are at most a few thousand.
 
     Parameters
     ----------
     max_iter : int, default=100
+        Most Newton steps, at least 1; each visits all rows.
     tol : float, default=1e-8
-        Stop when the norm of the gradient of R is at most this.
+        Stop when the norm of the gradient of R is at most this, a number above 0.
 
     Attributes
     ----------
-    log_risk_, gradient_norm_ : float
-        ln R of `coef_`, and the norm of the gradient of R there.
-    converged_, unbounded_ : bool
-        As in `PNormPush`.
+    coef_ : ndarray of shape (n_features,)
+        Weights w of the features: a row x has the score ``w' x``. There is no
+        intercept, since none changes a ranking.
+    log_risk_ : float
+        ln R at `coef_`; infinite if a trace ended the fit before the first evaluation.
+    gradient_norm_ : float
+        Norm of the gradient of R at `coef_`; infinite if a trace ended the fit before
+        the first evaluation.
+    converged_ : bool
+        Whether `gradient_norm_` is at most `tol`, and R has a minimiser.
+    unbounded_ : bool
+        Whether R has no minimiser: some w ranks no pair of training rows wrongly and
+        some pair rightly, R falls without end, and `coef_` is a finite w on the way.
+    threshold_ : float
+        Where `predict` cuts the list; `decision_function` subtracts it. As many
+        training rows score above it as there are positives, except for ties. Only after
+        a `fit` without a trace.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
+    n_iter_ : int
+        Newton steps so far.
+    n_rows_seen_ : int
+        Rows visited, repeated visits included: all training rows in each iteration.
+
+    Notes
+    -----
+    A `ConvergenceWarning` says that R has no minimiser, or that `max_iter` steps, or
+    double precision, did not bring the gradient down to `tol`.
+
+    The paper minimised with Matlab's fminunc; the optimum is the same.
 
     References
     ----------
-    Rudin, JMLR 10, 2009 (see `PNormPush`), equation (2).
+    Rudin, "The P-Norm Push: a simple convex ranking algorithm that concentrates at the
+    top of the list", JMLR 10, 2009, equation (2).
 
     Examples
     --------
@@ -240,7 +272,7 @@ class IRPush(PushRanker):
     >>> from precbench import IRPush
     >>> ranker = IRPush().fit([[2.0], [-1.0], [0.0]], [1, 1, 0])
     >>> w, risk = ranker.coef_[0], np.exp(ranker.log_risk_)
-    >>> print(f"{w:.2f} {risk:.3f}")  # minimum of ln(1 + exp(-2 w)) + ln(1 + exp(w)); 1.386 at 0
+    >>> print(f"{w:.2f} {risk:.3f}")  # minimum of ln(1 + exp(-2 w)) + ln(1 + exp(w))
     0.42 1.284
     """
 
@@ -260,16 +292,19 @@ class PairPushRanker(PushRanker):
 
     @checks_parameters
     def fit_pairs(self, X: Any, pairs: Any, trace: Trace | None = None) -> Self:
-        """Learn from rows and from pairs of rows whose order is known (the crucial pairs).
+        """Learn from rows and from pairs of rows with a known order, the crucial pairs.
 
-        rudin2009, section 7. With every positive above every negative the result is that of
-        `fit`, at the cost of the pairs.
+        With every positive above every negative the result is that of `fit`, at the
+        cost of the pairs. See rudin2009, section 7.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The training rows. Values of float32 stay as they are, others become
+            float64.
         pairs : {array-like, sparse matrix} of shape (n_samples, n_samples)
-            A positive entry at [i, k], of any value, says that row i should rank above row k.
+            A positive entry at [i, k], of any value, says that row i should rank above
+            row k.
         trace : callable, optional
             Called after each iteration, see `precbench.solvers.common.base.Trace`.
 
@@ -281,8 +316,8 @@ class PairPushRanker(PushRanker):
         Raises
         ------
         InputError
-            If `pairs` has another shape, no or too many entries, an entry that is not a positive
-            number, or a row above itself.
+            If `pairs` has another shape, no or too many entries, an entry that is not a
+            positive number, or a row above itself.
         """
         X = validate_data(self, X, accept_sparse="csr", dtype=STORED, order="C")
         relation = _check_pairs(pairs, X.shape[0])
@@ -317,54 +352,95 @@ class PairPushRanker(PushRanker):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PNormPush(PairPushRanker):
-    """Minimise the risk of the P-Norm Push, in which negatives at the top cost most.
+    """The P-Norm Push: a convex risk in which negatives at the top cost most.
 
-    With positives i, negatives k and scores s = X w, the risk is
+    With positives i, negatives k and scores s = X w, PNormPush minimises
 
-        R(w) = sum_k ( sum_i loss(s_i - s_k) )^p,   loss(r) = exp(-r)  or  ln(1 + exp(-r)).
+        R(w) = sum_k (sum_i loss(s_i - s_k))^p,   loss(r) = exp(-r) or ln(1 + exp(-r)).
+
+    The inner sum is a smooth count of the positives below the negative k, the price of
+    which grows with the power p. With p = 1 this is RankBoost, which ranks the whole
+    list; a large p pushes the highest negatives down, at the cost of the rest of the
+    list.
 
     Parameters
     ----------
     p : float, default=4.0
         Power, at least 1: the greater, the more the top of the list counts.
-    loss : {"exponential", "logistic"}, default="exponential"
-        An iteration takes time linear in the rows, with the logistic loss linear in the pairs.
-    method : {"coordinate", "newton"}, default="coordinate"
-        "coordinate" is the algorithm of the paper, Fig. 2: from w = 0, `max_iter` times, go
-        along the feature with the largest absolute derivative (the first such) to the root of
-        the derivative. "newton" goes to the optimum; it holds a matrix of n_features x n_features.
-    derivative : {"absolute", "signed"}, default="absolute"
-        The derivative whose largest value chooses the feature in "coordinate": signed in Fig. 2,
-        absolute in the text, and only the absolute one gives the published results.
-    push : {"top", "bottom", "both"}, default="top"
-        "bottom" exchanges the roles of the classes, ``sum_i (sum_k loss(s_i - s_k))^p``;
-        "both" is the risk at the top plus `bottom_weight` times that at the bottom.
-    bottom_weight : float, default=1.0
     max_iter : int, default=100
-        Iterations of the paper's algorithm; the maximum for Newton's method.
+        Number of iterations, at least 1; each visits all rows. "coordinate" ends before
+        only where all derivatives are 0 or all pairs are in order, "newton" at `tol`.
     tol : float, default=1e-8
-        Tolerance for `converged_` and for stopping Newton's method: norm of the gradient of
-        ln(R) / p (exponential loss) or of R^(1/p) (logistic loss).
+        Norm of the gradient, above 0, up to which the fit counts as converged and at
+        which "newton" stops: of ln(R) / p (exponential loss) or R^(1/p) (logistic
+        loss).
+    loss : {"exponential", "logistic"}, default="exponential"
+        Loss of a pair. With "exponential" an iteration takes time linear in the number
+        of rows, with "logistic" in the number of pairs.
+    method : {"coordinate", "newton"}, default="coordinate"
+        How R is minimised. "coordinate" is the algorithm of the paper, Fig. 2: from w =
+        0, `max_iter` times, go along the feature with the largest derivative (of equal
+        ones the first) to the root of the derivative, equation (1). "newton" takes
+        damped Newton steps to the optimum, and holds nine matrices of n_features x
+        n_features.
+    derivative : {"absolute", "signed"}, default="absolute"
+        The derivative whose largest value chooses the feature in "coordinate". Fig. 2
+        of the paper has the signed one, its text the absolute one, and only the
+        absolute one gives the published results.
+    push : {"top", "bottom", "both"}, default="top"
+        The end of the list that counts most. "bottom" exchanges the roles of the
+        classes, ``sum_i (sum_k loss(s_i - s_k))^p``. "both" is the risk at the top plus
+        `bottom_weight` times that at the bottom.
+    bottom_weight : float, default=1.0
+        Weight, above 0, of the risk at the bottom with ``push="both"``; not used
+        otherwise.
 
     Attributes
     ----------
-    log_risk_, gradient_norm_ : float
-        ln R of `coef_`, and the norm there of the gradient as in `tol`.
+    coef_ : ndarray of shape (n_features,)
+        Weights w of the features: a row x has the score ``w' x``. There is no
+        intercept, since none changes a ranking.
+    log_risk_ : float
+        ln R at `coef_`; infinite if a trace ended the fit before the first evaluation.
+    gradient_norm_ : float
+        Norm of the gradient of ln(R) / p (exponential loss) or R^(1/p) (logistic loss)
+        at `coef_`; infinite if a trace ended the fit before the first evaluation.
     converged_ : bool
+        Whether `gradient_norm_` is at most `tol`, and R has a minimiser.
     unbounded_ : bool
-        No minimiser exists: some w ranks no pair of the training rows wrongly and some rightly,
-        and `coef_` is a finite w on the way. Newton's method sees it by its scores and by the
-        directions in which the risk is flat, "coordinate" by its scores and by single features.
+        Whether R has no minimiser: some w ranks no pair of training rows wrongly and
+        some pair rightly, and `coef_` is a finite w on the way. "newton" sees it by its
+        scores and by the directions in which R is flat, "coordinate" by its scores and
+        by single features.
+    threshold_ : float
+        Where `predict` cuts the list; `decision_function` subtracts it. As many
+        training rows score above it as there are positives, except for ties. Only after
+        a `fit` without a trace.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
+    n_iter_ : int
+        Iterations so far: steps along a feature, or Newton steps.
+    n_rows_seen_ : int
+        Rows visited, repeated visits included: all training rows in each iteration.
 
     Notes
     -----
-    Along a feature that ranks no pair wrongly the derivative has no root: there the step gives a
-    margin of 1 to the pairs in which the feature differs, and the feature is not used again.
+    Along a feature that ranks no pair wrongly the derivative has no root. There the
+    step of "coordinate" gives a margin of at least 1 to the pairs in which the feature
+    differs, and the feature is not used again.
+
+    A `ConvergenceWarning` says that R has no minimiser, or that "newton" ended before
+    the gradient was as small as `tol`. `fit_pairs` learns from pairs in place of
+    labels.
 
     References
     ----------
-    Rudin, "The P-Norm Push: a simple convex ranking algorithm that concentrates at the top of
-    the list", JMLR 10, 2009: sections 5 and 7.
+    Rudin, "The P-Norm Push: a simple convex ranking algorithm that concentrates at the
+    top of the list", JMLR 10, 2009: sections 2 and 5 (Fig. 2, equation (1)), section 7
+    for the pushes at the bottom and at both ends and for pairs, Theorem 4 for the
+    minimiser.
 
     Examples
     --------
@@ -372,7 +448,7 @@ class PNormPush(PairPushRanker):
     >>> from precbench.ranking.metrics import r_max
     >>> X = [[0, 3], [3, 0], [0, 3], [2, 3], [2, 0], [1, 1], [0, 0], [0, 1], [3, 3]]
     >>> y = [1, 1, 1, 1, 0, 0, 0, 0, 0]
-    >>> for p in (1, 8):  # the greater p, the fewer positives below the highest negative, (3, 3)
+    >>> for p in (1, 8):  # positives below the highest negative, (3, 3)
     ...     ranker = PNormPush(p=p, method="newton").fit(X, y)
     ...     print(p, r_max(y, ranker.decision_function(X)))
     1 4.0
@@ -396,20 +472,79 @@ class PNormPush(PairPushRanker):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RankBoost(PairPushRanker):
-    """RankBoost: the P-Norm Push with p = 1, which weighs all misranked pairs equally.
+    """RankBoost: a convex risk that counts all misranked pairs alike.
+
+    With positives i, negatives k and scores s = X w, RankBoost minimises
+
+        R(w) = sum_i sum_k loss(s_i - s_k),   loss(r) = exp(-r) or ln(1 + exp(-r)),
+
+    by steps along one feature at a time, or to the optimum. It is the P-Norm Push with
+    p = 1, and suits the order of the whole list (the AUC) rather than its top.
 
     Parameters
     ----------
-    loss : {"exponential", "logistic"}, default="exponential"
-    method : {"coordinate", "newton"}, default="coordinate"
     max_iter : int, default=100
+        Number of iterations, at least 1; each visits all rows. "coordinate" ends before
+        only where all derivatives are 0 or all pairs are in order, "newton" at `tol`.
     tol : float, default=1e-8
-        All as in `PNormPush`, like the attributes.
+        Norm of the gradient, above 0, up to which the fit counts as converged and at
+        which "newton" stops: of ln R (exponential loss) or R (logistic loss).
+    loss : {"exponential", "logistic"}, default="exponential"
+        Loss of a pair. With "exponential" an iteration takes time linear in the number
+        of rows, with "logistic" in the number of pairs.
+    method : {"coordinate", "newton"}, default="coordinate"
+        How R is minimised. "coordinate" is the algorithm of the paper, Fig. 2: from w =
+        0, `max_iter` times, go along the feature with the largest absolute derivative
+        (of equal ones the first) to the root of the derivative, equation (1). "newton"
+        takes damped Newton steps to the optimum, and holds nine matrices of n_features
+        x n_features.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights w of the features: a row x has the score ``w' x``. There is no
+        intercept, since none changes a ranking.
+    log_risk_ : float
+        ln R at `coef_`; infinite if a trace ended the fit before the first evaluation.
+    gradient_norm_ : float
+        Norm of the gradient of ln R (exponential loss) or R (logistic loss) at `coef_`;
+        infinite if a trace ended the fit before the first evaluation.
+    converged_ : bool
+        Whether `gradient_norm_` is at most `tol`, and R has a minimiser.
+    unbounded_ : bool
+        Whether R has no minimiser: some w ranks no pair of training rows wrongly and
+        some pair rightly, and `coef_` is a finite w on the way. "newton" sees it by its
+        scores and by the directions in which R is flat, "coordinate" by its scores and
+        by single features.
+    threshold_ : float
+        Where `predict` cuts the list; `decision_function` subtracts it. As many
+        training rows score above it as there are positives, except for ties. Only after
+        a `fit` without a trace.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
+    n_iter_ : int
+        Iterations so far: steps along a feature, or Newton steps.
+    n_rows_seen_ : int
+        Rows visited, repeated visits included: all training rows in each iteration.
+
+    Notes
+    -----
+    Along a feature that ranks no pair wrongly the derivative has no root. There the
+    step of "coordinate" gives a margin of at least 1 to the pairs in which the feature
+    differs, and the feature is not used again.
+
+    A `ConvergenceWarning` says that R has no minimiser, or that "newton" ended before
+    the gradient was as small as `tol`. `fit_pairs` learns from pairs in place of
+    labels.
 
     References
     ----------
-    Freund, Iyer, Schapire, Singer, "An efficient boosting algorithm for combining preferences",
-    JMLR 4, 2003; Rudin, JMLR 10, 2009, section 5.
+    Freund, Iyer, Schapire, Singer, "An efficient boosting algorithm for combining
+    preferences", JMLR 4, 2003. Rudin, "The P-Norm Push: a simple convex ranking
+    algorithm that concentrates at the top of the list", JMLR 10, 2009: section 5 (Fig.
+    2, equation (1)) with p = 1.
 
     Examples
     --------
