@@ -183,7 +183,7 @@ def test_an_attribute_of_some_fits_says_of_which(estimator, fits):
     of_all = set.intersection(*map(set, fits))
     for name in described.keys() - of_all:
         text = described[name].description
-        assert re.search(r"\bonly (if|after)\b", text, re.IGNORECASE), name
+        assert re.search(r"\bonly\s+(if|after)\b", text, re.IGNORECASE), name
 
 
 @of_estimators

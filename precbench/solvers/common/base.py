@@ -327,14 +327,15 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         return scores - self.threshold_ if hasattr(self, "threshold_") else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return labels: positive where the score exceeds all training scores but the top ones.
+        """Return labels: positive for rows that score as the top of the training rows.
 
-        The top is the first `k` training rows, by the solver's own `k`; if the solver
-        or objective has none, as many rows as there are positives. So among as many new
-        rows of the same source about `k` are marked. Rows tied with the first row below
-        the top are not marked. Scores are cut at 0 instead where 0 has a meaning (the
-        objective "f1", the log-odds of trees, foreign classifiers), or where there is
-        no `threshold_`: after `partial_fit` or a traced fit.
+        A row is positive where its score exceeds all training scores except the top
+        ones. The top is the first `k` training rows, by the solver's own `k`; if the
+        solver or objective has none, as many rows as there are positives. So among as
+        many new rows of the same source about `k` are marked. Rows tied with the first
+        row below the top are not marked. Scores are cut at 0 instead where 0 has a
+        meaning (the objective "f1", the log-odds of trees, foreign classifiers), or
+        where there is no `threshold_`: after `partial_fit` or a traced fit.
 
         Parameters
         ----------
@@ -351,11 +352,12 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
 
     @refuses_weights
     def score(self, X: Any, y: ArrayLike) -> float:
-        """Return precision at k, by which `GridSearchCV` and `cross_val_score` choose by default.
+        """Return precision at k of the ranking of some rows.
 
-        This is `precbench.ranking.metrics.precision_at_k` at the solver's own `k`, or
-        at the number of positives where the solver or its objective has no `k`. To
-        compare solvers choose one `k` for all: `precbench.precision_at_k_scorer`.
+        By this number `GridSearchCV` and `cross_val_score` choose by default. It is
+        `precbench.ranking.metrics.precision_at_k` at the solver's own `k`, or at the
+        number of positives where the solver or its objective has no `k`. To compare
+        solvers choose one `k` for all: `precbench.precision_at_k_scorer`.
 
         Parameters
         ----------

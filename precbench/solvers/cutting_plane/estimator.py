@@ -24,73 +24,120 @@ _FROM_BEST = 0.1  # how far towards the iterate the second plane of an iteration
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CuttingPlane(LinearRanker):
-    """Minimise a regularised risk over the whole training set by cutting planes.
+    """Cutting planes, as SVMperf: minimise a regularised risk of all training rows.
 
     The problem, in the scaling of SVMperf, is
 
-        P(w) = 1/2 ||w||^2 + C R(w),    R a loss in percent,
+        P(w) = 1/2 ||w||^2 + C R(w),   R a loss in percent,
 
-    with the risk R of the objective, in the scores s = X w of n rows, n_pos of them positive:
+    with the risk R of the objective, in the scores s = X w of n rows, n_pos of them
+    positive and n_neg negative:
 
     ``prec@k``
-        ``100 max [#(ones on negatives) / k + 1/n sum_i (y'_i - y_i) s_i]`` over the labellings
-        y' with k ones: 100/k times the struct surrogate at the scores ``k/n s``. With k = n_pos
-        it is the break-even point (PRBEP). With `at_least_k`: over the labellings with m >= k
-        ones, and their loss divided by m.
+        ``100 max [#(ones on negatives) / k + 1/n sum_i (y'_i - y_i) s_i]`` over the
+        labellings y' with k ones: 100/k times the struct surrogate at the scores ``k/n
+        s``. With k = n_pos it is the break-even point (PRBEP). With `at_least_k`: over
+        the labellings with m >= k ones, and their loss divided by m.
     ``pauc``, ``auc``
-        100 times the mean hinge of `precbench.ranking.losses`, of the pairs of a positive and one
-        of the ``ceil(beta n_neg)`` highest negatives, or of all pairs.
+        100 times the mean of the hinges ``max(0, 1 - (s_i - s_j))`` over the pairs of a
+        positive i and one of the ``ceil(beta n_neg)`` highest negatives j, or over all
+        pairs.
     ``f1``
-        ``100 max [1 - F1(y, y') + 1/n sum_i (y'_i - y_i) s_i]`` over all labellings.
+        ``100 max [1 - F1(y, y') + 1/n sum_i (y'_i - y_i) s_i]`` over all labellings y'.
 
-    Each iteration adds planes that touch R from below and solves for the best w against all planes
-    (1-slack): the next iterate, and a lower bound of P. The smallest P so far is sought on the line
-    from the best w to each iterate; the second plane of an iteration is taken on that line, near
-    the best w, which damps the zig-zag of the iterates.
+    Each iteration adds planes that touch R from below and solves for the best w against
+    all planes (1-slack): the next iterate, and a lower bound of P. The smallest P so
+    far is sought on the line from the best w to each iterate; the second plane of an
+    iteration is taken on that line, near the best w, which damps the zig-zag of the
+    iterates. The method is the batch baseline of the papers: exact, with a proof of its
+    gap, and slow on many rows.
 
     Parameters
     ----------
     objective : {"prec@k", "pauc", "f1", "auc"}, default="prec@k"
+        The risk, see above.
     k : float, int or str, default=0.25
-        For "prec@k": as in `PerceptronAtK`.
+        Length of the top of the list, for "prec@k" only. An int is a number of rows, a
+        float in (0, 1] a fraction of the positives, and text such as "1 %" a fraction
+        of the rows; fractions are rounded up. So 1 is a single row, and 1.0 as many
+        rows as there are positives. Training takes at most as many rows as there are
+        positives, and warns if `k` is more.
     beta : float, default=0.1
-        Fraction of the negatives in (0, 1], for "pauc".
+        Fraction of the negatives in (0, 1], rounded up, that form pairs; for "pauc"
+        only.
     at_least_k : bool, default=False
-        For "prec@k": the risk that SVMperf minimises, whose labellings have k ones or more.
+        For "prec@k" only: whether to take the risk that SVMperf minimises, whose
+        labellings have k ones or more. It appends a constant column to the rows.
     C : float, default=1.0
-        Weight of the risk.
+        Weight of the risk, above 0.
     tol : float, default=1e-3
-        Stop when the smallest P exceeds the lower bound by at most this fraction of itself.
+        Stop when the smallest P exceeds the lower bound by at most this fraction of
+        itself, a number above 0.
     max_iter : int, default=5000
+        Most iterations, at least 1; each visits all rows.
     keep : {"last", "best"}, default="last"
-        Which w is the model: the last iterate, or that of the smallest P.
+        Which w is the model: that of the "last" iterate, or the "best", of the smallest
+        P.
 
     Attributes
     ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights w of the features: a row x has the score ``w' x``, plus `intercept_` if
+        there is one.
     intercept_ : float
-        Only for "f1" and `at_least_k`: the weight of a constant column, part of w.
+        Weight of a constant column, part of w also where the norm of w is taken. Only
+        if the objective is "f1", or `at_least_k` holds.
     best_weights_ : ndarray of shape (n_features,) or (n_features + 1,)
         The w of the smallest P; an intercept comes last.
-    primal_, lower_bound_, gap_ : float
-        The smallest P, the bound that no w goes below, and their difference. `best_weights_` and
-        the last iterate lie within ``sqrt(2 gap_)`` of the minimiser, except for rounding.
-    primal_path_, best_path_, lower_bound_path_ : ndarray of shape (n_iter,)
-        P of each iterate, and the smallest P and the lower bound after this iterate.
+    primal_ : float
+        The smallest P so far.
+    lower_bound_ : float
+        A number that no P(w) goes below, except for rounding.
+    gap_ : float
+        `primal_` less `lower_bound_`. `best_weights_` and the last iterate lie within
+        ``sqrt(2 gap_)`` of the minimiser, except for rounding.
+    primal_path_ : ndarray of shape (n_iter,)
+        P of each iterate.
+    best_path_ : ndarray of shape (n_iter,)
+        The smallest P after each iteration.
+    lower_bound_path_ : ndarray of shape (n_iter,)
+        The lower bound after each iteration.
     converged_ : bool
+        Whether `gap_` is at most `tol` times the absolute value of `primal_`.
+    threshold_ : float
+        Where `predict` cuts the list; `decision_function` subtracts it. With "prec@k"
+        the first `k` training rows score above it, with other objectives as many as
+        there are positives, except for ties. Only after a `fit` without a trace, and
+        not with an `intercept_`.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
+    n_iter_ : int
+        Iterations so far: iterates that were assessed.
+    n_rows_seen_ : int
+        Rows visited, repeated visits included: all training rows in each iteration.
 
     Notes
     -----
-    R of "prec@k" with k < n_pos is not cut off at 0, and without `at_least_k` has no intercept.
-    There SVMperf solves another problem: it takes at least k ones, has a slack variable that is
-    not negative, and appends a constant column. It also stops at a gap of 0.1 C; where the
-    minimum is flat, as for rare positives that no w ranks first, w then depends on chance.
+    R of "prec@k" with k < n_pos is not cut off at 0, and without `at_least_k` has no
+    intercept. There SVMperf solves another problem: it takes at least k ones, has a
+    slack variable that is not negative, and appends a constant column. It also stops at
+    a gap of 0.1 C; where the minimum is flat, as for rare positives that no w ranks
+    first, w then depends on chance.
+
+    A `ConvergenceWarning` says that `max_iter` iterations, or double precision, did not
+    bring the gap down to `tol`.
 
     References
     ----------
-    Joachims, "A support vector method for multivariate performance measures", ICML 2005;
-    Joachims, Finley, Yu, "Cutting-plane training of structural SVMs", Machine Learning 2009;
-    Narasimhan, Agarwal, "SVM pAUC tight", KDD 2013; the search along the line is that of Franc,
-    Sonnenburg, "Optimized cutting plane algorithm for support vector machines", ICML 2008.
+    Joachims, "A support vector method for multivariate performance measures", ICML
+    2005, for the risks "prec@k" and "f1". The first is, up to its scaling, (3) of
+    kar2015 (Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the
+    top", ICML 2015). Joachims, Finley, Yu, "Cutting-plane training of structural SVMs",
+    Machine Learning 2009, for the 1-slack method. Narasimhan, Agarwal, "SVM pAUC
+    tight", KDD 2013, for "pauc". Franc, Sonnenburg, "Optimized cutting plane algorithm
+    for support vector machines", ICML 2008, for the search along the line.
 
     Examples
     --------

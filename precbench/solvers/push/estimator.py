@@ -369,7 +369,8 @@ class PNormPush(PairPushRanker):
         Power, at least 1: the greater, the more the top of the list counts.
     max_iter : int, default=100
         Number of iterations, at least 1; each visits all rows. "coordinate" ends before
-        only where all derivatives are 0 or all pairs are in order, "newton" at `tol`.
+        only where all derivatives are 0 or one feature orders all pairs, "newton" at
+        `tol`.
     tol : float, default=1e-8
         Norm of the gradient, above 0, up to which the fit counts as converged and at
         which "newton" stops: of ln(R) / p (exponential loss) or R^(1/p) (logistic
@@ -378,11 +379,11 @@ class PNormPush(PairPushRanker):
         Loss of a pair. With "exponential" an iteration takes time linear in the number
         of rows, with "logistic" in the number of pairs.
     method : {"coordinate", "newton"}, default="coordinate"
-        How R is minimised. "coordinate" is the algorithm of the paper, Fig. 2: from w =
-        0, `max_iter` times, go along the feature with the largest derivative (of equal
-        ones the first) to the root of the derivative, equation (1). "newton" takes
-        damped Newton steps to the optimum, and holds nine matrices of n_features x
-        n_features.
+        How R is minimised. "coordinate" is the algorithm of the paper, Fig. 2: from
+        weights of 0, `max_iter` times, go along the feature with the largest derivative
+        (of equal ones the first) to the root of the derivative, equation (1). "newton"
+        takes damped Newton steps to the optimum, and holds nine matrices of n_features
+        x n_features.
     derivative : {"absolute", "signed"}, default="absolute"
         The derivative whose largest value chooses the feature in "coordinate". Fig. 2
         of the paper has the signed one, its text the absolute one, and only the
@@ -485,7 +486,8 @@ class RankBoost(PairPushRanker):
     ----------
     max_iter : int, default=100
         Number of iterations, at least 1; each visits all rows. "coordinate" ends before
-        only where all derivatives are 0 or all pairs are in order, "newton" at `tol`.
+        only where all derivatives are 0 or one feature orders all pairs, "newton" at
+        `tol`.
     tol : float, default=1e-8
         Norm of the gradient, above 0, up to which the fit counts as converged and at
         which "newton" stops: of ln R (exponential loss) or R (logistic loss).
@@ -493,11 +495,11 @@ class RankBoost(PairPushRanker):
         Loss of a pair. With "exponential" an iteration takes time linear in the number
         of rows, with "logistic" in the number of pairs.
     method : {"coordinate", "newton"}, default="coordinate"
-        How R is minimised. "coordinate" is the algorithm of the paper, Fig. 2: from w =
-        0, `max_iter` times, go along the feature with the largest absolute derivative
-        (of equal ones the first) to the root of the derivative, equation (1). "newton"
-        takes damped Newton steps to the optimum, and holds nine matrices of n_features
-        x n_features.
+        How R is minimised. "coordinate" is the algorithm of the paper, Fig. 2: from
+        weights of 0, `max_iter` times, go along the feature with the largest absolute
+        derivative (of equal ones the first) to the root of the derivative, equation
+        (1). "newton" takes damped Newton steps to the optimum, and holds nine matrices
+        of n_features x n_features.
 
     Attributes
     ----------

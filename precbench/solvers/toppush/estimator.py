@@ -25,53 +25,92 @@ class _Point(NamedTuple):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TopPush(LinearRanker):
-    """Push the positives above the highest negative, or above the mean of the K highest.
+    """TopPush: push the positives above the highest negatives, in linear time.
 
     The problem, with m positives i and the negatives j, is
 
         P(w) = 1/2 ||w||^2 + C/m sum_i max(0, 1 + t(w) - <w, x_i>)^2,
         t(w) = mean of the K largest <w, x_j>.
 
-    Its dual has a variable c for each row, not negative for positives, not positive for negatives,
-    of sum 0, and on no negative larger than 1/K of the sum over the positives:
+    With K = 1 a positive costs nothing once it lies above all negatives by a margin of
+    1, and the method suits lists that shall begin with positives only; a larger K
+    tolerates some negatives among them. The dual has a variable c for each row, not
+    negative for positives, not positive for negatives, of sum 0, and on no negative
+    larger than 1/K of the sum over the positives:
 
-        D(c) = C/m sum_i (c_i - c_i^2 / 4) - 1/2 ||w||^2   with   w = C/m sum c x  over all rows.
+        D(c) = C/m sum_i (c_i - c_i^2 / 4) - 1/2 ||w||^2,   w = C/m sum_r c_r x_r,
 
-    Each iteration is a step of Nesterov's accelerated gradient method in c, restarted whenever it
-    turns back, and takes two products with the rows, one more for each shortened step.
+    the last sum being over all rows r.
+
+    Each iteration is a step of Nesterov's accelerated gradient method in c, restarted
+    whenever it turns back.
 
     Parameters
     ----------
     top_negatives : int or float, default=1
-        K: a count, or a fraction of the negatives in (0, 1], rounded up; of "toppush-k" 0.05.
+        Number K of the highest negatives above which the positives are pushed. An int,
+        at least 1, is a count; a float in (0, 1] is a fraction of the negatives,
+        rounded up. The solver "toppush-k" has 0.05.
     C : float, default=1.0
-        Weight of the loss; the paper's lambda is 1 / C.
+        Weight of the loss, above 0; the paper's lambda is 1 / C.
     tol : float, default=1e-4
-        Stop when P exceeds the lower bound by at most this fraction of itself.
+        Stop when P exceeds its lower bound by at most this fraction of itself, a number
+        above 0.
     max_iter : int, default=100
-        Worth tuning, see the notes.
+        Most iterations, at least 1. Each takes two products with the rows, and one more
+        for each time that it shortens its step. Worth tuning, see the notes.
 
     Attributes
     ----------
-    primal_, lower_bound_, gap_ : float
-        P at these weights, the bound that no w goes below except for rounding, and their
-        difference; the weights lie within ``sqrt(2 gap_)`` of the minimiser.
+    coef_ : ndarray of shape (n_features,)
+        Weights w of the features: a row x has the score ``w' x``. There is no
+        intercept, since none changes a ranking.
+    primal_ : float
+        P at `coef_`.
+    lower_bound_ : float
+        The largest D so far, a number that P exceeds at all w except for rounding.
+    gap_ : float
+        `primal_` less `lower_bound_`; `coef_` lies within ``sqrt(2 gap_)`` of the
+        minimiser.
     converged_ : bool
+        Whether `gap_` is at most `tol` times `primal_`.
+    threshold_ : float
+        Where `predict` cuts the list; `decision_function` subtracts it. As many
+        training rows score above it as there are positives, except for ties. Only after
+        a `fit` without a trace.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
+    n_iter_ : int
+        Iterations so far.
+    n_rows_seen_ : int
+        Rows visited, repeated visits included: all training rows in each iteration.
+
+    Raises
+    ------
+    InputError
+        By `fit`, if `top_negatives` is a count of more negatives than there are.
 
     Notes
     -----
-    The minimiser is w = 0, whatever C, where the mean of the positives is a weighted mean of the
-    negatives with no weight above 1/K: for K = 1, where it lies in their convex hull, as it does on
-    most large sets with few features. What ranks there is an iterate, which `max_iter` decides.
+    The minimiser is w = 0, whatever C, where the mean of the positives is a weighted
+    mean of the negatives with no weight above 1/K: for K = 1, where it lies in their
+    convex hull, as it does on most large sets with few features. What ranks there is an
+    iterate, which `max_iter` decides. A fit that ends at `max_iter` gives no warning.
+
+    Algorithm 1 of the paper projects for K = 1 alone; a larger K bounds the variables
+    of the negatives besides.
 
     References
     ----------
-    Li, Jin, Zhou, "Top rank optimization in linear time", NIPS 2014: equation (4) with the
-    truncated quadratic loss, Theorem 1 and Algorithm 1, for K = 1. Zhang et al., "tau-FPL:
-    tolerance-constrained learning in linear time", AAAI 2018, for K as a share. Adam, Macha, Smidl,
-    Pevny, "General framework for binary classification on top samples", 2020 (TopPushK), and Macha,
-    Adam, Smidl, "Nonlinear classifiers for ranking problems based on kernelized SVM", 2020, for the
-    dual. O'Donoghue, Candes, "Adaptive restart for accelerated gradient schemes", 2015.
+    Li, Jin, Zhou, "Top rank optimization in linear time", NIPS 2014: equation (4) with
+    the truncated quadratic loss, Theorem 1 and Algorithm 1, for K = 1. Zhang et al.,
+    "tau-FPL: tolerance-constrained learning in linear time", AAAI 2018, for K as a
+    share. Adam, Macha, Smidl, Pevny, "General framework for binary classification on
+    top samples", 2020 (TopPushK), and Macha, Adam, Smidl, "Nonlinear classifiers for
+    ranking problems based on kernelized SVM", 2020, for the dual. O'Donoghue, Candes,
+    "Adaptive restart for accelerated gradient schemes", 2015, for the restart.
 
     Examples
     --------
