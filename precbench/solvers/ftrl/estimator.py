@@ -43,71 +43,110 @@ class FTRL(LinearRanker):
 
     With l_t the loss of the first t rows, and w_1 = 0,
 
-        w_{t+1} = argmin l_t(w) + eta/2 ||w||^2    over the ball ||w|| <= radius.
+        w_(t+1) = argmin l_t(w) + eta/2 ||w||^2    over the ball ||w|| <= radius.
 
-    The penalty of row t is what it adds to the loss, L_t(w) = l_t(w) - l_{t-1}(w), at w_t; l_0 = 0.
-    The losses, in the scores s = X w of t rows, n_pos of them positive and n_neg negative:
+    The penalty of row t is what it adds to the loss, L_t(w) = l_t(w) - l_(t-1)(w), at
+    w_t; l_0 = 0. The losses, in the scores s = X w of t rows, n_pos of them positive
+    and n_neg negative:
 
     ``prec@k``
-        ``max [#(ones on negatives) + sum_i (y'_i - y_i) s_i]`` over the labellings y' with k
-        ones: the struct surrogate, a sum. k is `top` of *all* rows so far, and may exceed n_pos.
+        ``max [#(ones on negatives) + sum_i (y'_i - y_i) s_i]`` over the labellings y'
+        with k ones: the struct surrogate, a sum. k is `top` of all rows so far, and may
+        exceed n_pos.
     ``prbep``
-        The same with k = n_pos.
+        The same with k = n_pos, the break-even point.
     ``pauc``
-        The sum (no mean) of the hinges ``[1 - (s_i - s_j)]_+`` of each positive i and each of
-        the ``ceil(beta n_neg)`` highest negatives j.
+        The sum (no mean) of the hinges ``max(0, 1 - (s_i - s_j))`` of each positive i
+        and each of the ``ceil(beta n_neg)`` highest negatives j.
 
-    Every L_t has a Lipschitz constant G_t, and with eta = sqrt(2 sum_t G_t^2) / radius the
-    penalties sum to at most l_T(w) + radius sqrt(2 sum_t G_t^2) for each w in the ball: Theorem 1,
-    with the radius in place of ||w||, since one eta does not suit all w. This eta needs the number
-    of rows in advance: a fit has one horizon. The time grows with the square of the number of rows.
+    Every L_t has a Lipschitz constant G_t. With eta = sqrt(2 sum_t G_t^2) / radius the
+    penalties sum to at most l_T(w) + radius sqrt(2 sum_t G_t^2) for each w in the ball.
+    Use the method to measure regret: its time grows with the square of the number of
+    rows, so that it is no method for large sets.
 
     Parameters
     ----------
     objective : {"prec@k", "prbep", "pauc"}, default="prbep"
+        The loss, see above.
     top : float or int, default=0.25
-        k of "prec@k": a fraction of the rows so far in (0, 1], rounded up; or a count, at most all.
+        k of "prec@k": a float in (0, 1] is a fraction of the rows so far, rounded up;
+        an int, at least 1, is a number of rows, of which at most all so far are taken.
     beta : float, default=0.1
-        Fraction of the negatives so far in (0, 1], rounded up, for "pauc".
+        Fraction in (0, 1] of the negatives so far, rounded up, for "pauc".
     radius : float, default=1.0
+        Radius of the ball, above 0.
     eta : float or None, default=None
-        None for the value above.
+        Weight of the regulariser, above 0; None for the value above, which needs the
+        number of rows in advance: a fit has one horizon.
     batch_size : int, default=1
-        Rows of a batch, after which w is computed. The penalty of a batch is the loss that it adds.
+        Number of rows, at least 1, after which w is computed. The penalty of a batch is
+        the loss that it adds.
     average : bool, default=False
-        Give the mean of w_1, ..., w_t, all that were played, instead of w_{t+1}.
+        Whether the model is the mean of w_1, ..., w_t, all that were played, instead of
+        w_(t+1).
     tol : float, default=1e-4
-        Each w_t lies within tol * radius of the exact w_t, or there is a warning.
+        Largest distance, as a fraction of the radius and above 0, of each w_t from the
+        exact w_t. If it is not reached, there is a warning.
     max_iter : int, default=1000
-        Most evaluations of the loss between two rows.
-    shuffle, random_state
-        As in `PerceptronAtK`.
+        Most evaluations of the loss between two batches, at least 1.
+    shuffle : bool or {"rows", "blocks"}, default=True
+        Order of the rows. True or "rows" draws a random order. "blocks" draws an order
+        of blocks of 32 neighbouring rows, fit for rows that already lie in random
+        order. False keeps the stored order.
+    random_state : int, Generator or None, default=None
+        Seed of the order of the rows. An int of at least 0 gives the same order in each
+        fit, None a new one; a Generator goes on where it stopped.
 
     Attributes
     ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights w of the features: a row x has the score ``w' x``. There is no
+        intercept, since none changes a ranking.
     eta_ : float
+        Weight of the regulariser: `eta`, or the value above in its place.
     lipschitz_ : ndarray of shape (n_batches,)
-        The constants G_t: with R the largest norm of a row, for "prec@k" and "prbep" 4 R, for
-        "pauc" ``2 R ceil(beta n_neg)`` if row t is positive and ``2 R n_pos`` if it is negative;
-        the sum of these over the rows of a batch.
+        The constants G_t. With R the largest norm of a row they are, for "prec@k" and
+        "prbep", 4 R; for "pauc" ``2 R ceil(beta n_neg)`` if row t is positive and
+        ``2 R n_pos`` if it is negative. Of a batch it is the sum over its rows.
     penalties_ : ndarray of shape (n_batches,)
-        L_t(w_t). They sum to the loss of the player; see `leader` for the loss of the best w.
-    gap_, error_ : float
-        The largest certified gap of a regularised loss, and the largest certified
-        ||w_t - exact w_t||: each penalty is off by at most G_t times this.
+        L_t(w_t) of the batches so far. They sum to the loss of the player; `leader` has
+        the loss of the best w.
+    gap_ : float
+        The largest certified gap of a regularised loss so far.
+    error_ : float
+        The largest certified distance of a w_t from the exact w_t: each penalty is off
+        by at most G_t times this.
+    threshold_ : float
+        Where `predict` cuts the list; `decision_function` subtracts it. As many
+        training rows score above it as there are positives, except for ties. Only after
+        a `fit` without a trace.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
     n_iter_ : int
         Batches so far.
+    n_rows_seen_ : int
+        Rows scored, repeated visits included: in each evaluation of the loss all rows
+        so far.
+
+    Notes
+    -----
+    Theorem 1 of the paper has the norm of the compared w in place of the radius, but
+    one eta does not suit all w. The paper leaves "pauc" to its full version.
 
     References
     ----------
-    kar2014 (see `precbench.ranking.losses`), section 3 and appendices A to E; its (3) at w is
-    ``4 l(w/2) + 2 n_pos - 2 k - t`` for this l. It leaves "pauc" to its full version.
+    kar2014 (Kar, Narasimhan, Jain, "Online and stochastic gradient methods for
+    non-decomposable loss functions", NIPS 2014), section 3 with Theorem 1, and
+    appendices A to E. Its (3) at w is ``4 l(w/2) + 2 n_pos - 2 k - t`` for this l; its
+    (6) is L_t.
 
     Examples
     --------
     >>> from precbench import FTRL
     >>> ranker = FTRL(shuffle=False).fit([[1.0], [-1.0]] * 6, [1, 0] * 6)
-    >>> ranker.penalties_[1::2].round(1).tolist()  # what each negative adds, at the w before it
+    >>> ranker.penalties_[1::2].round(1).tolist()  # of negatives, at the w before
     [1.0, 0.8, 0.6, 0.4, 0.2, 0.0]
     """
 
@@ -205,20 +244,28 @@ class FTRL(LinearRanker):
             )
 
     def leader(self, X: Any, y: ArrayLike) -> "Leader":
-        """Compute the w in the ball with the least loss of all rows, with which regret compares.
+        """Compute the w in the ball with the least loss of all rows.
+
+        This is what the regret compares with.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows of the fit, or others with the same features.
         y : array-like of shape (n_samples,)
             Labels as in the fit.
 
         Returns
         -------
         Leader
-            The regret is ``(penalties_.sum() - leader.loss) / n_samples``, for "pauc" divided by
-            ``beta n_pos n_neg`` instead. The gap is at most a thousandth of the bound of the
-            regret for these rows, or there is a warning.
+            The regret is ``(penalties_.sum() - leader.loss) / n_samples``, for "pauc"
+            divided by ``beta n_pos n_neg`` instead. The gap is at most a thousandth of
+            the bound of the regret for these rows, or there is a warning.
+
+        Raises
+        ------
+        InputError
+            If labels or rows are invalid.
         """
         check_is_fitted(self)
         X, labels = self._check_input(X, y, reset=False)

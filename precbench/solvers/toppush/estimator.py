@@ -68,7 +68,7 @@ class TopPush(LinearRanker):
     primal_ : float
         P at `coef_`.
     lower_bound_ : float
-        The largest D so far, a number that P exceeds at all w except for rounding.
+        The largest D so far, a number that no P(w) goes below, except for rounding.
     gap_ : float
         `primal_` less `lower_bound_`; `coef_` lies within ``sqrt(2 gap_)`` of the
         minimiser.
