@@ -15,7 +15,7 @@ import docstring_parser
 import numpy as np
 import pytest
 from docstring_parser.common import DocstringStyle
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 import precbench
@@ -66,7 +66,7 @@ def words_of(constraint):
         return {f'"{option}"' for option in constraint.options}
     if isinstance(constraint, StrOptions):  # text of some form
         return {"str"}
-    if isinstance(constraint, Interval):
+    if isinstance(constraint, Interval | Options):
         return {"int"} if constraint.type is Integral else {"float"}
     if constraint == "boolean":
         return {"bool"}

@@ -240,27 +240,33 @@ class PassMixin(ABC):
     ) -> Self:
         """Continue learning with one pass over more rows.
 
-        Batches never span two calls: pieces whose lengths are multiples of `batch_size` give
-        the same path as one call. Whether the mean of w is returned is settled at the first call.
+        Batches never span two calls: pieces whose lengths are multiples of `batch_size`
+        give the same path as one call. Whether the mean of w is returned is settled at
+        the first call.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows to visit.
         y : array-like of shape (n_samples,)
+            Their labels; the greater of the two labels is the positive class.
         classes : array-like of shape (2,), optional
-            The two labels, needed at the first call if y may lack one.
+            The two labels, needed at the first call if `y` may lack one.
         order : array-like of int, optional
-            Indices of the rows to visit, in turn; default the stored order.
+            Indices of the rows to visit, in turn; by default the stored order.
         trace : callable, optional
+            Observer of the training, see `precbench.solvers.common.base.Trace`.
 
         Returns
         -------
         self
+            The solver, without a `threshold_`.
 
         Raises
         ------
         InputError
-            If `order` has a number beyond the rows of X, or labels, features or objective changed.
+            If `order` has a number beyond the rows of X, or labels, features or
+            objective changed.
         """
         learn_more(self, X, y, classes, order, trace or untraced)
         return self
@@ -271,20 +277,25 @@ class PassMixin(ABC):
     ) -> Self:
         """Learn as `fit` does from rows that are read again in each epoch.
 
-        The result is that of `partial_fit` on one piece after the other, without its slow checks.
+        The result is that of `partial_fit` on one piece after the other, without its
+        slow checks.
 
         Parameters
         ----------
         n_features : int
+            Number of features of the rows.
         epoch : callable
-            Called for each epoch; returns the pieces, finite rows with an order whose length is a
-            multiple of the batch size in all pieces except the last.
+            Called for each epoch; returns the pieces, finite rows with labels of -1 and
+            +1 and an order whose length is a multiple of the batch size in all pieces
+            except the last.
         trace : callable, optional
-            As in `fit`. Its first call precedes the first piece, so that the time to read counts.
+            Observer of the training, see `precbench.solvers.common.base.Trace`. Its
+            first call precedes the first piece, so that the time to read counts.
 
         Returns
         -------
         self
+            The fitted solver, without a `threshold_`.
         """
         fit_pieces_together([Fit(self, trace or untraced)], n_features, epoch)
         return self

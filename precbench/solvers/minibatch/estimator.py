@@ -151,57 +151,96 @@ class MiniBatchStep(Step):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PerceptronAtK(PassMixin, LinearRanker):
-    """Perceptron@k: learn from the negatives in the top k of each batch.
+    """The perceptron for precision at k: learn from the negatives in the top k.
 
     With the false positives FP (negatives in the top k) and the false negatives FN
-    (positives that are not) of a batch under the current w,
+    (positives that are not) of a batch under the current w, a step is
 
     - ``"avg"``: ``w += |FP| / |FN| * sum(FN) - sum(FP)``,
     - ``"max"``: ``w += sum(the |FP| first of FN) - sum(FP)``.
 
-    Of rows with equal scores the one visited earlier is first. In a batch, k is a fraction of the
-    batch's own positives or rows, rounded up, or a count; at most the number of its positives.
+    Of rows with equal scores the one visited earlier is first. The number of mistakes
+    is bounded in terms of the avg or the max surrogate of the best w. There is no step
+    size to choose. Use the method where the first k rows of a list are all that counts.
 
     Parameters
     ----------
     variant : {"avg", "max"}, default="avg"
+        The step, see above. "avg" learns from all false negatives, "max" from as many
+        of the highest as there are false positives.
     k : float, int or str, default=0.25
-        Fraction of the positives in (0, 1], a count of rows, or a fraction of the rows ("1 %"); of
-        more rows than there are positives, as many as these.
+        Length of the top of each batch. An int is a number of rows, a float in (0, 1] a
+        fraction of the positives, and text such as "1 %" a fraction of the rows;
+        fractions are rounded up. So 1 is a single row, and 1.0 as many rows as there
+        are positives. Of each batch the own positives or rows count, and k is at most
+        the number of its positives. A `k` of more rows than there are positives in all
+        gives a warning.
     batch_size : int, default=500
-        In rows.
+        Number of rows of a batch, at least 1; if there are fewer, all rows are one
+        batch.
     epochs : int, default=25
-        Number of passes over the rows.
+        Number of passes over the rows, at least 1.
     average : bool, default=False
-        True is short for ``keep="mean"``, and has no meaning beside `keep`.
+        True is short for ``keep="mean"``, False for ``keep="last"``; it has no meaning
+        beside `keep`.
     keep : {"last", "mean", "best"} or None, default=None
-        The w that is the model: the last one (the paper's choice, and the default), the mean of w
-        over all batches, or the best w at the end of a pass, by prec@k on the rows of `fit` (the
-        latest of equally good ones); with "best" there is no `partial_fit`.
+        The w that is the model. "last" is the w after the last batch, "mean" the mean
+        of w over all batches, "best" the w of the greatest precision at k on all rows
+        of `fit`, measured after each pass (of equally good ones the latest); with
+        "best" there is no `partial_fit`. None is for what `average` says, by default
+        "last", as in the paper.
     shuffle : bool or {"rows", "blocks"}, default=True
-        Order of the rows in each epoch of `fit`: True or "rows" for a new random order, "blocks"
-        for blocks of 32 neighbouring rows in random order (faster; for rows that already lie in
-        random order), False for the stored order.
+        Order of the rows in each epoch of `fit`. True or "rows" draws a new random
+        order. "blocks" draws an order of blocks of 32 neighbouring rows, which is
+        faster, and fit for rows that already lie in random order. False keeps the
+        stored order.
     random_state : int, Generator or None, default=None
-        Of that order.
+        Seed of the order of the rows. An int of at least 0 gives the same order in each
+        fit, None a new one; a Generator goes on where it stopped.
 
     Attributes
     ----------
-    n_empty_batches_ : int
-        Batches without a positive: nothing changes.
+    coef_ : ndarray of shape (n_features,)
+        Weights w of the features: a row x has the score ``w' x``. There is no
+        intercept, since none changes a ranking.
     n_mistakes_ : int
-        False positives summed over all batches, the Delta of Theorems 7 and 9.
+        False positives summed over all batches so far, the Delta of Theorems 7 and 9.
+    n_empty_batches_ : int
+        Batches so far that had no positive, so that w did not change.
+    threshold_ : float
+        Where `predict` cuts the list; `decision_function` subtracts it. The first `k`
+        training rows score above it, except for ties. Only after a `fit` without a
+        trace.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
+    n_iter_ : int
+        Passes over the rows so far; each call of `partial_fit` counts as one.
+    n_rows_seen_ : int
+        Rows visited, repeated visits included.
+    t_ : int
+        Batches so far, empty ones included.
+
+    Notes
+    -----
+    A batch without a positive changes nothing. In a batch a fraction is rounded up, so
+    that the top of a batch with a positive has at least one row.
+
+    The text of the paper says that Algorithm 2 updates "only for false positives in the
+    set FN": false negatives are meant.
 
     References
     ----------
-    kar2015 (see `precbench.ranking.losses`), Algorithms 1 and 2. The text says that Algorithm 2
-    updates "only for false positives in the set FN": false negatives are meant.
+    kar2015 (Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the
+    top", ICML 2015): Algorithm 1 ("avg", with Theorem 7) and Algorithm 2 ("max", with
+    Theorem 9).
 
     Examples
     --------
     >>> from precbench import PerceptronAtK
     >>> X, y = [[3.0], [2.0], [1.0], [0.0]], [0, 0, 1, 1]
-    >>> for variant in ("avg", "max"):  # of equal rows the first negative: (1 + 0) / 2 - 3, 1 - 3
+    >>> for variant in ("avg", "max"):  # (1 + 0) / 2 - 3 and 1 - 3
     ...     ranker = PerceptronAtK(variant, k=1, shuffle=False).fit(X, y)
     ...     print(ranker.coef_.tolist(), ranker.n_mistakes_)
     [-2.5] 1
@@ -241,34 +280,105 @@ class PerceptronAtK(PassMixin, LinearRanker):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SGDAtK(PassMixin, LinearRanker):
-    """SGD@k: learn weights that put positives among the top k rows, batch by batch.
+    """Stochastic gradient descent for precision at k, by a surrogate of its loss.
 
-    Each batch takes a step down a subgradient g_t of a surrogate of the prec@k loss, a sum over its
-    top k rows: ``w_t = P_W[w_{t-1} - eta0 / sqrt(t) * g_t]``, P_W being the projection onto a ball.
+    Each batch t = 1, 2, ... takes a step down a subgradient g_t of a surrogate of the
+    loss of precision at k, which counts the negatives in the top k of the batch:
+
+        w_t = P_W[w_(t-1) - eta0 / sqrt(t) g_t],
+
+    with P_W the projection onto the ball ``||w|| <= radius``. With the labellings y' of
+    a batch that have k ones, n_false of these on negatives and n_true on positives, its
+    scores s, labels y of 0 and 1, and n_pos positives, the surrogates are
+
+    ``avg``
+        ``max [n_false + sum_i (y'_i - y_i) s_i + share * (sum of the scores of the
+        positives without a one)]`` with ``share = (n_pos - k) / (n_pos - n_true)``.
+    ``max``
+        The same with the sum of the n_pos - k highest scores of positives without a one
+        in place of the share of their sum.
+    ``ramp``
+        ``max [n_false + sum_i y'_i s_i]`` less the sum of the k highest scores of
+        positives, the only one that is not convex.
+    ``struct``
+        ``max [n_false + sum_i (y'_i - y_i) s_i]``.
+
+    The number of negatives in the top k is at most ramp, ramp at most avg, and avg at
+    most max. Use the method where the first k rows of a list are all that counts. The
+    paper finds "avg" the most consistent over data sets and batch sizes.
 
     Parameters
     ----------
     surrogate : {"avg", "max", "ramp", "struct"}, default="avg"
-        See `precbench.ranking.losses`.
+        The surrogate, see above.
+    k : float, int or str, default=0.25
+        Length of the top of each batch. An int is a number of rows, a float in (0, 1] a
+        fraction of the positives, and text such as "1 %" a fraction of the rows;
+        fractions are rounded up. So 1 is a single row, and 1.0 as many rows as there
+        are positives. Of each batch the own positives or rows count, and k is at most
+        the number of its positives. A `k` of more rows than there are positives in all
+        gives a warning.
+    batch_size : int, default=500
+        Number of rows of a batch, at least 1; if there are fewer, all rows are one
+        batch.
+    epochs : int, default=25
+        Number of passes over the rows, at least 1.
     eta0 : float, default=0.1
-        Length of the first step.
+        Length of the first step, above 0, as a multiple of the subgradient; step t has
+        ``eta0 / sqrt(t)``.
     radius : float or None, default=None
-        Of the ball; None for the whole space, where "struct" with k < n_pos has no minimum.
+        Radius of the ball that w is projected onto, above 0; None for the whole space.
+        There "struct" with fewer than n_pos rows as k may have no minimum.
     average : bool, default=True
-        True, the paper's choice, is short for ``keep="mean"``, False for ``keep="last"``.
+        True, the paper's choice, is short for ``keep="mean"``, False for
+        ``keep="last"``; it has no meaning beside `keep`.
     keep : {"last", "mean", "best"} or None, default=None
-        Which w is the model, see `PerceptronAtK`; None for what `average` says.
-    k, batch_size, epochs, shuffle, random_state
-        As in `PerceptronAtK`.
+        The w that is the model. "last" is the w after the last batch, "mean" the mean
+        of w over all batches, "best" the w of the greatest precision at k on all rows
+        of `fit`, measured after each pass (of equally good ones the latest); with
+        "best" there is no `partial_fit`. None is for what `average` says, by default
+        "mean", as in the paper.
+    shuffle : bool or {"rows", "blocks"}, default=True
+        Order of the rows in each epoch of `fit`. True or "rows" draws a new random
+        order. "blocks" draws an order of blocks of 32 neighbouring rows, which is
+        faster, and fit for rows that already lie in random order. False keeps the
+        stored order.
+    random_state : int, Generator or None, default=None
+        Seed of the order of the rows. An int of at least 0 gives the same order in each
+        fit, None a new one; a Generator goes on where it stopped.
 
     Attributes
     ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights w of the features: a row x has the score ``w' x``. There is no
+        intercept, since none changes a ranking.
     n_empty_batches_ : int
-        Batches without a positive: nothing changes.
+        Batches so far that had no positive, so that w did not change.
+    threshold_ : float
+        Where `predict` cuts the list; `decision_function` subtracts it. The first `k`
+        training rows score above it, except for ties. Only after a `fit` without a
+        trace.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
+    n_iter_ : int
+        Passes over the rows so far; each call of `partial_fit` counts as one.
+    n_rows_seen_ : int
+        Rows visited, repeated visits included.
+    t_ : int
+        Batches so far, empty ones included.
+
+    Notes
+    -----
+    A batch without a positive changes nothing. The paper leaves step sizes and the ball
+    open.
 
     References
     ----------
-    kar2015, Algorithms 3 and 4. The paper leaves step sizes and the ball open.
+    kar2015 (Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the
+    top", ICML 2015): Algorithm 3, and Algorithm 4 for the subgradient of "avg". The
+    surrogates are (7) "avg", (6) "max", (4) "ramp" and (3) "struct".
 
     Examples
     --------
@@ -319,48 +429,113 @@ class SGDAtK(PassMixin, LinearRanker):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class OnePMB(PassMixin, LinearRanker):
-    """1PMB: mini-batch subgradient descent on a non-decomposable loss, one pass and more.
+    """Single-pass mini-batches (1PMB): subgradient steps on a measure of whole batches.
 
-    ``w_e = P_W[w_{e-1} - eta0 / sqrt(e) * g_e]`` over the batches e = 1, 2, ..., with g_e a
-    subgradient of one of `precbench.ranking.losses` on batch e; the model is the mean of
-    w_1, ..., w_e.
-    With ``objective="prec@k"``, the struct surrogate, this is `SGDAtK` with ``surrogate="struct"``.
+    Each batch e = 1, 2, ... takes a step down a subgradient g_e of the loss of the
+    batch:
+
+        w_e = P_W[w_(e-1) - eta0 / sqrt(e) g_e],
+
+    with P_W the projection onto the ball ``||w|| <= radius``; the model is the mean of
+    w_1, ..., w_e. In the scores s of a batch with n_pos positives, n_neg negatives and
+    labels y of 0 and 1, the loss is
+
+    ``prec@k``
+        ``max [#(ones on negatives) + sum_i (y'_i - y_i) s_i]`` over the labellings y'
+        with k ones, the struct surrogate.
+    ``pauc``, ``auc``
+        The mean of the hinges ``max(0, 1 - (s_i - s_j))`` over the pairs of a positive
+        i and one of the ``ceil(beta n_neg)`` highest negatives j, or over all pairs.
+    ``f1``
+        ``max [1 - F1(y, y') + 1/n_pos sum_i (y'_i - y_i) s_i]`` over all labellings y'.
+
+    Use the method for measures of a list that are no sums over rows, on many rows: one
+    pass may do. With ``objective="prec@k"`` this is `SGDAtK` with
+    ``surrogate="struct"``.
 
     Parameters
     ----------
     objective : {"prec@k", "pauc", "auc", "f1"}, default="prec@k"
+        The loss, see above.
     k : float, int or str, default=0.25
-        For "prec@k": as in `PerceptronAtK`; kar2014 takes 1.0 (PRBEP).
+        Length of the top of each batch, for "prec@k" only. An int is a number of rows,
+        a float in (0, 1] a fraction of the positives, and text such as "1 %" a fraction
+        of the rows; fractions are rounded up. So 1 is a single row, and 1.0 as many
+        rows as there are positives. Of each batch the own positives or rows count, and
+        k is at most the number of its positives. The paper takes 1.0 (PRBEP). A `k` of
+        more rows than there are positives in all gives a warning.
     beta : float, default=0.1
-        For "pauc": fraction of a batch's negatives in (0, 1], rounded up.
+        Fraction in (0, 1] of the negatives of a batch, rounded up, that form pairs; for
+        "pauc" only.
     batch_size : int, default=500
-        In rows; if there are fewer, all rows are one batch.
+        Number of rows of a batch, at least 1; if there are fewer, all rows are one
+        batch.
+    epochs : int, default=25
+        Number of passes over the rows, at least 1.
+    eta0 : float, default=0.1
+        Length of the first step, above 0, as a multiple of the subgradient; step t has
+        ``eta0 / sqrt(t)``.
+    radius : float or None, default=None
+        Radius of the ball that w is projected onto, above 0; None for the whole space.
     average : bool, default=True
-        Give the mean of w, else the last one.
-    eta0, radius
-        As in `SGDAtK`.
-    epochs, shuffle, random_state
-        As in `PerceptronAtK`.
+        Whether the model is the mean of w over all batches, the paper's choice, instead
+        of the last w.
+    shuffle : bool or {"rows", "blocks"}, default=True
+        Order of the rows in each epoch of `fit`. True or "rows" draws a new random
+        order. "blocks" draws an order of blocks of 32 neighbouring rows, which is
+        faster, and fit for rows that already lie in random order. False keeps the
+        stored order.
+    random_state : int, Generator or None, default=None
+        Seed of the order of the rows. An int of at least 0 gives the same order in each
+        fit, None a new one; a Generator goes on where it stopped.
 
     Attributes
     ----------
-    n_empty_batches_ : int
-        Batches without a positive, or for "pauc" and "auc" without a negative: nothing changes.
+    coef_ : ndarray of shape (n_features,)
+        Weights w of the features: a row x has the score ``w' x``, plus `intercept_` if
+        there is one.
     intercept_ : float
-        Only for the objective "f1", which appends a constant feature; part of w also where w is
-        projected. `decision_function` adds `intercept_`.
+        Weight of a constant feature of 1, part of w also where w is projected. Only if
+        the objective is "f1", which depends on the sign of the scores.
+    n_empty_batches_ : int
+        Batches so far that had no positive, or for "pauc" and "auc" no negative, so
+        that w did not change.
+    threshold_ : float
+        Where `predict` cuts the list; `decision_function` subtracts it. With "prec@k"
+        the first `k` training rows score above it, with other objectives as many as
+        there are positives, except for ties. Only after a `fit` without a trace, and
+        not with an `intercept_`.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
+    n_iter_ : int
+        Passes over the rows so far; each call of `partial_fit` counts as one.
+    n_rows_seen_ : int
+        Rows visited, repeated visits included.
+    t_ : int
+        Batches so far, empty ones included.
+
+    Notes
+    -----
+    The paper prints a plus where a descent step is meant, and ``eta / sqrt(e)`` from e
+    = 0: ours counts from 1. The scaling of "prec@k" is that of kar2015 (3), with the
+    same path as kar2014 (3) up to a factor.
 
     References
     ----------
-    kar2014 (see `precbench.ranking.losses`), Algorithm 1 and appendix H. It prints a plus where a
-    descent step is meant, and ``eta / sqrt(e)`` from e = 0: ours counts from 1. The scaling of
-    "prec@k" is that of kar2015 (3), with the same path as kar2014 (3) up to a factor.
+    kar2014 (Kar, Narasimhan, Jain, "Online and stochastic gradient methods for
+    non-decomposable loss functions", NIPS 2014): Algorithm 1, (3) for "prec@k", (5) for
+    "pauc", and appendix H for its subgradient. kar2015 (Kar, Narasimhan, Jain,
+    "Surrogate functions for maximizing precision at the top", ICML 2015): (3).
+    Joachims, "A support vector method for multivariate performance measures", ICML
+    2005, for "f1".
 
     Examples
     --------
     >>> from precbench import OnePMB
     >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [0, 0, 1, 1]
-    >>> ranker = OnePMB("f1", random_state=0).fit(X, y)  # the only objective with an intercept
+    >>> ranker = OnePMB("f1", random_state=0).fit(X, y)
     >>> round(ranker.intercept_, 1), ranker.predict(X).tolist()
     (0.2, [0, 0, 1, 1])
     """
@@ -400,40 +575,113 @@ class OnePMB(PassMixin, LinearRanker):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TwoPMB(PassMixin, LinearRanker):
-    """2PMB: mini-batches of streaming negatives, each against a stored sample of the positives.
+    """Two-pass mini-batches (2PMB): batches of negatives beside sampled positives.
 
-    Pass 1 fills a buffer with positives by reservoir sampling. Pass 2 streams the negatives in
-    batches e = 1, 2, ...; each one, appended to the buffer, makes a step as in `OnePMB`. Every
-    further epoch is one more pass 2 with the same buffer. There is no `partial_fit`, because no
-    step can be taken before pass 1 has seen all positives.
+    Pass 1 fills a buffer with positives by reservoir sampling. Pass 2 streams the
+    negatives in batches e = 1, 2, ...; each one, appended to the buffer, makes a step
+    down a subgradient g_e of the loss of buffer and batch:
 
-    In a batch the fraction of positives is inflated. The loss of a batch still estimates "pauc" and
-    "auc", which treat the classes separately; the loss of "prec@k" and "f1" is an easier problem's.
+        w_e = P_W[w_(e-1) - eta0 / sqrt(e) g_e],
+
+    with P_W the projection onto the ball ``||w|| <= radius``; the model is the mean of
+    w_1, ..., w_e. In the scores s of n_pos positives and n_neg negatives with labels y
+    of 1 and 0, the loss is
+
+    ``prec@k``
+        ``max [#(ones on negatives) + sum_i (y'_i - y_i) s_i]`` over the labellings y'
+        with k ones, the struct surrogate.
+    ``pauc``, ``auc``
+        The mean of the hinges ``max(0, 1 - (s_i - s_j))`` over the pairs of a positive
+        i and one of the ``ceil(beta n_neg)`` highest negatives j, or over all pairs.
+    ``f1``
+        ``max [1 - F1(y, y') + 1/n_pos sum_i (y'_i - y_i) s_i]`` over all labellings y'.
+
+    Use the method where positives are so rare that most batches of `OnePMB` have few.
+    Every further epoch is one more pass 2 with the same buffer. There is no
+    `partial_fit`, because no step can be taken before pass 1 has seen all positives.
 
     Parameters
     ----------
     objective : {"prec@k", "pauc", "auc", "f1"}, default="prec@k"
+        The loss, see above.
     k : float, int or str, default=0.25
-        For "prec@k": fraction of the positives in the buffer in (0, 1], rounded up, a count, or a
-        fraction of the rows of a batch with the buffer ("1 %"); at most the number of positives in
-        the buffer. The paper does not say.
+        Length of the top of buffer and batch, for "prec@k" only. An int is a number of
+        rows, a float in (0, 1] a fraction of the positives, and text such as "1 %" a
+        fraction of the rows; fractions are rounded up. So 1 is a single row, and 1.0 as
+        many rows as there are positives. In a step the positives of the buffer, or the
+        rows of buffer and batch, count, and k is at most the number of positives in the
+        buffer. The paper does not say. A `k` of more rows than there are positives in
+        all gives a warning.
+    beta : float, default=0.1
+        Fraction in (0, 1] of the negatives of a batch, rounded up, that form pairs; for
+        "pauc" only.
     batch_size : int, default=500
-        Negatives in a batch (the paper's buffer B₋ of size s, beside B₊); if there are fewer, all.
+        Number of negatives of a batch, at least 1; if there are fewer, all negatives
+        are one batch. It is the size s of the paper.
     reservoir_size : int or None, default=None
-        Positives to keep (B₊), None for `batch_size`; if there are no more, all are kept.
-    beta, epochs, eta0, radius, average, shuffle, random_state
-        As in `OnePMB`; the order is that of the negatives.
+        Number of positives to keep in the buffer, at least 1; None for `batch_size`. If
+        there are no more, all are kept.
+    epochs : int, default=25
+        Number of passes over the negatives, at least 1.
+    eta0 : float, default=0.1
+        Length of the first step, above 0, as a multiple of the subgradient; step t has
+        ``eta0 / sqrt(t)``.
+    radius : float or None, default=None
+        Radius of the ball that w is projected onto, above 0; None for the whole space.
+    average : bool, default=True
+        Whether the model is the mean of w over all batches, the paper's choice, instead
+        of the last w.
+    shuffle : bool or {"rows", "blocks"}, default=True
+        Order of the negatives in each epoch. True or "rows" draws a new random order.
+        "blocks" draws an order of blocks of 32 neighbouring negatives, fit for rows
+        that already lie in random order. False keeps the stored order.
+    random_state : int, Generator or None, default=None
+        Seed of the buffer and of the order of the negatives. An int of at least 0 gives
+        the same in each fit, None new ones; a Generator goes on where it stopped.
 
     Attributes
     ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights w of the features: a row x has the score ``w' x``, plus `intercept_` if
+        there is one.
+    intercept_ : float
+        Weight of a constant feature of 1, part of w also where w is projected. Only if
+        the objective is "f1", which depends on the sign of the scores.
+    n_empty_batches_ : int
+        Batches so far that could not change w; each has a positive and a negative here,
+        so that it is 0.
+    threshold_ : float
+        Where `predict` cuts the list; `decision_function` subtracts it. With "prec@k"
+        the first `k` training rows score above it, with other objectives as many as
+        there are positives, except for ties. Only after a `fit` without a trace, and
+        not with an `intercept_`.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
+    n_iter_ : int
+        Passes over the negatives so far.
     n_rows_seen_ : int
-        Rows that were scored, those of the buffer in every batch.
-    n_empty_batches_, intercept_
-        As in `OnePMB`.
+        Rows scored, repeated visits included: those of the buffer count in every batch.
+        Pass 1 is not counted.
+    t_ : int
+        Batches so far.
+
+    Notes
+    -----
+    The fraction of positives in a step is inflated. The loss of a step still estimates
+    "pauc" and "auc", which treat the classes separately; that of "prec@k" and "f1" is
+    the loss of an easier problem.
+
+    The paper prints a plus where a descent step is meant, and ``eta / sqrt(e)`` from e
+    = 0: ours counts from 1. Its buffers of positives and negatives have the same size.
 
     References
     ----------
-    kar2014, Algorithm 2 and appendix H; sign and step size as in `OnePMB`.
+    kar2014 (Kar, Narasimhan, Jain, "Online and stochastic gradient methods for
+    non-decomposable loss functions", NIPS 2014): Algorithm 2, (3) for "prec@k", (5) for
+    "pauc", and appendix H for its subgradient. Joachims, "A support vector method for
+    multivariate performance measures", ICML 2005, for "f1".
 
     Examples
     --------
@@ -442,7 +690,7 @@ class TwoPMB(PassMixin, LinearRanker):
     >>> X = np.random.default_rng(0).standard_normal((400, 2))
     >>> y = np.arange(400) < 20
     >>> ranker = TwoPMB("pauc", batch_size=95, reservoir_size=10, epochs=2).fit(X, y)
-    >>> ranker.n_rows_seen_  # in each epoch 4 batches of 95 negatives, and with each 10 positives
+    >>> ranker.n_rows_seen_  # in each epoch 4 batches of 95 negatives and 10 positives
     840
     """
 

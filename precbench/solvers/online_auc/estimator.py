@@ -50,10 +50,12 @@ class OnlineStep(Step):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class OAM(PassMixin, LinearRanker):
-    """OAM: the hinge loss of pairs with the rows in two reservoirs, one for each class.
+    """Online AUC maximisation with buffers: the hinge loss of pairs with sampled rows.
 
-    With the penalty ``C_t = C max(1, N / reservoir_size)``, N being the earlier rows of the class
-    other than y_t's, and the rows b in its reservoir,
+    Each row x_t, with the label y_t of -1 or +1, is compared with the rows b in a
+    reservoir of the other class. With the penalty ``C_t = C max(1, N /
+    reservoir_size)``, N being the number of earlier rows of the other class, the step
+    is
 
     - ``"sequential"``: for one b after the other,
       ``w += min(C_t / 2, loss / |x_t - b|**2) * y_t (x_t - b)``
@@ -61,35 +63,70 @@ class OAM(PassMixin, LinearRanker):
     - ``"gradient"``: ``w += C_t / 2 * sum(y_t (x_t - b))`` over the b with
       ``y_t <w, x_t - b> <= 1`` under the w before.
 
-    Then x_t enters the reservoir of its own class: while there is room always, later as the n-th
-    row of its class with probability ``reservoir_size / n``, in the place of a random row.
+    Then x_t enters the reservoir of its own class: while there is room always, later as
+    the n-th row of its class with probability ``reservoir_size / n``, in the place of a
+    random row. Use the method for streams with many features, as it holds no matrix of
+    n_features x n_features; it aims at the whole list, not at its top.
 
     Parameters
     ----------
     update : {"sequential", "gradient"}, default="sequential"
+        The step, see above.
     C : float, default=1e-4
-        Weight of the losses against half the square norm.
+        Weight of the losses against half the square norm of w, above 0.
     reservoir_size : int, default=100
-        Rows in each of the two reservoirs, which are dense.
+        Number of rows in each of the two reservoirs, at least 1. They are dense:
+        together ``16 * reservoir_size * n_features`` bytes.
     epochs : int, default=1
-        In later epochs the earlier rows count each time they were visited.
+        Number of passes over the rows, at least 1; the paper makes one. In later passes
+        the earlier rows count each time they were visited.
     average : bool, default=False
-        Give the mean of w over all rows instead of the last w, which is the paper's choice.
+        Whether the model is the mean of w over all rows instead of the last w, the
+        paper's choice.
     shuffle : bool or {"rows", "blocks"}, default=True
-        As in `PerceptronAtK`.
+        Order of the rows in each epoch of `fit`. True or "rows" draws a new random
+        order. "blocks" draws an order of blocks of 32 neighbouring rows, which is
+        faster, and fit for rows that already lie in random order. False keeps the
+        stored order.
     random_state : int, Generator or None, default=None
-        Seed of the order of the rows and, as a separate stream, of the reservoirs.
+        Seed of the order of the rows and, as a separate stream, of the reservoirs. An
+        int of at least 0 gives the same in each fit, None new ones; a Generator goes on
+        where it stopped.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights w of the features: a row x has the score ``w' x``. There is no
+        intercept, since none changes a ranking.
+    threshold_ : float
+        Where `predict` cuts the list; `decision_function` subtracts it. As many
+        training rows score above it as there are positives, except for ties. Only after
+        a `fit` without a trace.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
+    n_iter_ : int
+        Passes over the rows so far; each call of `partial_fit` counts as one.
+    n_rows_seen_ : int
+        Rows visited, repeated visits included.
+    t_ : int
+        Steps so far, one for each row visited.
+
+    Notes
+    -----
+    The paper draws whether a row enters, and then its place; ours draws the place among
+    the rows so far (Vitter's Algorithm R), which has the same law. A row without an
+    earlier row of the other class changes nothing but the reservoir.
 
     References
     ----------
-    Zhao, Hoi, Jin, Yang, "Online AUC maximization", ICML 2011, Algorithms 1 to 4. The paper draws
-    whether a row enters, and then its place; ours draws the place among the rows so far (Vitter's
-    Algorithm R), which has the same law.
+    Zhao, Hoi, Jin, Yang, "Online AUC maximization", ICML 2011: Algorithms 1 to 4.
 
     Examples
     --------
     >>> from precbench import OAM
-    >>> for C in (0.5, 10):  # a step for the one pair: as far as needed, but at most C / 2
+    >>> for C in (0.5, 10):  # a step for the one pair: as far as needed, at most C / 2
     ...     print(OAM(C=C, shuffle=False).fit([[0.0], [1.0]], [0, 1]).coef_.tolist())
     [0.25]
     [1.0]
@@ -164,30 +201,70 @@ class OAMStep(OnlineStep):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PGD(PassMixin, LinearRanker):
-    """PGD: a gradient step on the squared loss of each row against all earlier ones.
+    """Pairwise gradient descent: the squared loss of each row against all earlier ones.
 
-    ``w -= eta0 / t**power_t * mean_j((<w, x_t - x_j> - (y_t - y_j)) (x_t - x_j))`` over the rows j
-    = 1, ..., t - 1, of either class, with labels -1 and +1, without a projection. The mean is
-    computed from the sums and the second moments of the earlier rows, in O(n_features**2) a row.
+    With labels y of -1 and +1, step t is
+
+        w -= eta0 / t^power_t mean_j((<w, x_t - x_j> - (y_t - y_j)) (x_t - x_j))
+
+    over the rows j = 1, ..., t - 1, of either class, without a projection. The mean is
+    computed from the sums and the second moments of the earlier rows, in
+    O(n_features^2) a row. Use the method for streams with at most a few thousand
+    features; it aims at the whole list, not at its top.
 
     Parameters
     ----------
     eta0 : float, default=0.1
-        The paper's 1 / mu.
+        Length of the steps, above 0, as a multiple of the gradient; the paper's 1 / mu.
     power_t : float, default=0.5
-        The paper's theta; it proves convergence for values between 1/2 and 1.
-    epochs, average, shuffle, random_state
-        As in `OAM`.
+        Power in [0, 1] of the number of the step, the paper's theta. The paper proves
+        convergence for values between 1/2 and 1.
+    epochs : int, default=1
+        Number of passes over the rows, at least 1; the paper makes one. In later passes
+        the earlier rows count each time they were visited.
+    average : bool, default=False
+        Whether the model is the mean of w over all rows instead of the last w, the
+        paper's choice.
+    shuffle : bool or {"rows", "blocks"}, default=True
+        Order of the rows in each epoch of `fit`. True or "rows" draws a new random
+        order. "blocks" draws an order of blocks of 32 neighbouring rows, which is
+        faster, and fit for rows that already lie in random order. False keeps the
+        stored order.
+    random_state : int, Generator or None, default=None
+        Seed of the order of the rows. An int of at least 0 gives the same order in each
+        fit, None a new one; a Generator goes on where it stopped.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights w of the features: a row x has the score ``w' x``. There is no
+        intercept, since none changes a ranking.
+    threshold_ : float
+        Where `predict` cuts the list; `decision_function` subtracts it. As many
+        training rows score above it as there are positives, except for ties. Only after
+        a `fit` without a trace.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
+    n_iter_ : int
+        Passes over the rows so far; each call of `partial_fit` counts as one.
+    n_rows_seen_ : int
+        Rows visited, repeated visits included.
+    t_ : int
+        Steps so far, one for each row visited.
 
     Notes
     -----
-    The second moments take ``8 * n_features**2`` bytes. They are counted from 0, and lose the
-    digits of m**2 for a feature whose mean is m standard deviations from 0: centre the features.
+    The second moments take ``8 * n_features**2`` bytes. They are counted from 0, and
+    lose the digits of m**2 for a feature whose mean is m standard deviations from 0:
+    centre the features. The first row changes nothing.
 
     References
     ----------
-    Boissier, Lyu, Ying, Zhou, "Fast convergence of online pairwise learning algorithms",
-    AISTATS 2016: its online algorithm with the polynomially decaying steps of its theorems.
+    Boissier, Lyu, Ying, Zhou, "Fast convergence of online pairwise learning
+    algorithms", AISTATS 2016: its online algorithm with the polynomially decaying steps
+    of its theorems.
 
     Examples
     --------
@@ -248,40 +325,86 @@ class PGDStep(OnlineStep):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AdaOAM(PassMixin, LinearRanker):
-    """AdaOAM: adaptive gradient steps on the squared loss against the other class.
+    """Adaptive online AUC maximisation: adaptive steps against the other class.
 
-    ``g_t = reg * w - mean_j((1 - y_t <w, x_t - x_j>) y_t (x_t - x_j))`` over the earlier rows j
-    of the class other than y_t's, computed from their number, sum and second moments;
-    ``h_t = delta + sqrt(g_1**2 + ... + g_t**2)`` coordinate by coordinate, and
-    ``w = P_t[w - eta0 * g_t / h_t]`` with P_t the projection onto the ball of radius
-    ``1 / sqrt(reg)`` in the norm ``sum(h_t * w**2)``.
+    With the label y_t of -1 or +1, the gradient at row x_t of the squared loss is
+
+        g_t = reg w - mean_j((1 - y_t <w, x_t - x_j>) y_t (x_t - x_j))
+
+    over the earlier rows j of the class other than y_t's, computed from their number,
+    sum and second moments. Coordinate by coordinate, the step is
+
+        w = P_t[w - eta0 g_t / h_t],   h_t = delta + sqrt(g_1^2 + ... + g_t^2),
+
+    with P_t[u] the w of the ball ``||w|| <= 1 / sqrt(reg)`` that is nearest to u by
+    ``sum(h_t (w - u)^2)``. Rare features take longer steps, so that the scale of
+    features matters little. Use the method for streams with at most a few thousand
+    features; it aims at the whole list, not at its top.
 
     Parameters
     ----------
     eta0 : float, default=0.1
+        Length of the steps, above 0: the first step moves each weight by about this.
     reg : float, default=1e-4
-        Weight of half the square norm, the paper's lambda.
+        Weight of half the square norm of w, above 0; the paper's lambda.
     delta : float, default=1e-8
-        Keeps the division defined; the paper leaves it open.
-    epochs, average, shuffle, random_state
-        As in `OAM`.
+        Number above 0 that keeps the division defined; the paper leaves it open.
+    epochs : int, default=1
+        Number of passes over the rows, at least 1; the paper makes one. In later passes
+        the earlier rows count each time they were visited.
+    average : bool, default=False
+        Whether the model is the mean of w over all rows instead of the last w, the
+        paper's choice.
+    shuffle : bool or {"rows", "blocks"}, default=True
+        Order of the rows in each epoch of `fit`. True or "rows" draws a new random
+        order. "blocks" draws an order of blocks of 32 neighbouring rows, which is
+        faster, and fit for rows that already lie in random order. False keeps the
+        stored order.
+    random_state : int, Generator or None, default=None
+        Seed of the order of the rows. An int of at least 0 gives the same order in each
+        fit, None a new one; a Generator goes on where it stopped.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights w of the features: a row x has the score ``w' x``. There is no
+        intercept, since none changes a ranking.
+    threshold_ : float
+        Where `predict` cuts the list; `decision_function` subtracts it. As many
+        training rows score above it as there are positives, except for ties. Only after
+        a `fit` without a trace.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
+    n_iter_ : int
+        Passes over the rows so far; each call of `partial_fit` counts as one.
+    n_rows_seen_ : int
+        Rows visited, repeated visits included.
+    t_ : int
+        Steps so far, one for each row visited.
 
     Notes
     -----
-    The second moments take ``16 * n_features**2`` bytes, and a row O(n_features**2) time. As
-    those of `PGD` they lose digits of features that lie far from 0: centre them.
+    The second moments of the two classes take ``16 * n_features**2`` bytes, and a row
+    O(n_features^2) time. The moments are counted from 0, and lose the digits of m**2
+    for a feature whose mean is m standard deviations from 0: centre the features. A row
+    without an earlier row of the other class changes nothing but the sums.
+
+    The paper writes the covariance where ours has the second moments.
 
     References
     ----------
-    Ding, Zhao, Hoi, Ong, "An adaptive gradient method for online AUC maximization", AAAI 2015,
-    Algorithm 1. The loss and its gradient are those of OPAUC (Gao, Jin, Zhu, Zhou, "One-pass AUC
-    optimization", ICML 2013); the paper writes the covariance where ours has the second moments.
+    Ding, Zhao, Hoi, Ong, "An adaptive gradient method for online AUC maximization",
+    AAAI 2015: Algorithm 1. The loss and its gradient are those of OPAUC: Gao, Jin, Zhu,
+    Zhou, "One-pass AUC optimization", ICML 2013.
 
     Examples
     --------
     >>> from precbench import AdaOAM
-    >>> ranker = AdaOAM(eta0=0.1, shuffle=False).fit([[0.0, 0.0], [1.0, 1000.0]], [0, 1])
-    >>> ranker.coef_.round(3).tolist()  # one step, as long for each feature whatever its scale
+    >>> X, y = [[0.0, 0.0], [1.0, 1000.0]], [0, 1]
+    >>> ranker = AdaOAM(eta0=0.1, shuffle=False).fit(X, y)
+    >>> ranker.coef_.round(3).tolist()  # one step, as long for each feature
     [0.1, 0.1]
     """
 
@@ -341,41 +464,79 @@ class AdaOAMStep(OnlineStep):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SPAM(PassMixin, LinearRanker):
-    """SPAM: stochastic proximal steps on the saddle point form of the squared loss of pairs.
+    """Stochastic proximal AUC maximisation: the squared loss of pairs, row by row.
 
-    With the share p of the positives and the scores a and b of the means of the positives and the
-    negatives under w, a step is ``w = prox[w - eta0 / sqrt(t) * g_t]`` with
+    With the share p of the positives and the scores a and b of the means of the
+    positives and the negatives under w, a step is ``w = prox[w - eta_t g_t]`` with
+    ``eta_t = eta0 / sqrt(t)`` and
 
     - ``g_t = 2 (1 - p) (<w, x_t> - b - 1) x_t`` for a positive row,
     - ``g_t = 2 p (<w, x_t> - a + 1) x_t`` for a negative row,
 
-    which is the paper's gradient with the best alpha = b - a put in, and
-    ``prox[u] = sign(u) max(0, |u| - eta l1_reg) / (1 + eta reg)`` coordinate by coordinate. The
-    mean of g_t is the gradient of ``p (1 - p)`` times the mean of ``(1 - <w, x - x'>)**2`` over
-    the pairs of a positive x and a negative x'.
+    which is the paper's gradient with the best alpha = b - a put in, and ``prox[u] =
+    sign(u) max(0, |u| - eta_t l1_reg) / (1 + eta_t reg)`` coordinate by coordinate. The
+    mean of g_t is the gradient of ``p (1 - p)`` times the mean of ``(1 - <w, x -
+    x'>)**2`` over the pairs of a positive x and a negative x'. A row takes
+    O(n_features): use the method for long streams with many features, and with `l1_reg`
+    for few weights. It aims at the whole list, not at its top.
 
     Parameters
     ----------
     eta0 : float, default=0.1
+        Length of the first step, above 0, as a multiple of the gradient.
     reg : float, default=1e-4
-        Weight of half the square norm, the paper's beta.
+        Weight of half the square norm of w, at least 0; the paper's beta.
     l1_reg : float, default=0.0
-        Weight of the l1 norm, which makes the penalty an elastic net.
-    epochs, average, shuffle, random_state
-        As in `OAM`; convergence is proved for the last w.
+        Weight of the l1 norm of w, at least 0, which makes the penalty an elastic net.
+    epochs : int, default=1
+        Number of passes over the rows, at least 1; the paper makes one. In later passes
+        the earlier rows count each time they were visited.
+    average : bool, default=False
+        Whether the model is the mean of w over all rows instead of the last w, for
+        which convergence is proved.
+    shuffle : bool or {"rows", "blocks"}, default=True
+        Order of the rows in each epoch of `fit`. True or "rows" draws a new random
+        order. "blocks" draws an order of blocks of 32 neighbouring rows, which is
+        faster, and fit for rows that already lie in random order. False keeps the
+        stored order.
+    random_state : int, Generator or None, default=None
+        Seed of the order of the rows. An int of at least 0 gives the same order in each
+        fit, None a new one; a Generator goes on where it stopped.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights w of the features: a row x has the score ``w' x``. There is no
+        intercept, since none changes a ranking.
+    threshold_ : float
+        Where `predict` cuts the list; `decision_function` subtracts it. As many
+        training rows score above it as there are positives, except for ties. Only after
+        a `fit` without a trace.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
+    n_iter_ : int
+        Passes over the rows so far; each call of `partial_fit` counts as one.
+    n_rows_seen_ : int
+        Rows visited, repeated visits included, but not the first pass of `fit`.
+    t_ : int
+        Steps so far, one for each row visited.
 
     Notes
     -----
     `fit` takes p and the means from a first pass over its rows, which `n_rows_seen_`
-    does not count and a trace's clock does; a later `partial_fit` leaves them so. `partial_fit`
-    from the start, and training on a stream, estimate them from the rows so far, and make no step
-    before both classes were seen.
+    does not count and a trace's clock does; a later `partial_fit` leaves them so.
+    `partial_fit` from the start, and training on a stream, estimate them from the rows
+    so far, and make no step before both classes were seen.
+
+    The theorem of the paper has steps in proportion to 1 / t; the authors' programs,
+    which ours follows, to 1 / sqrt(t). They report the mean of w.
 
     References
     ----------
-    Natole, Ying, Lyu, "Stochastic proximal algorithms for AUC maximization", ICML 2018,
-    Algorithm 1. Its theorem has steps in proportion to 1 / t, the authors' programs, which ours
-    follows, to 1 / sqrt(t); they report the mean of w.
+    Natole, Ying, Lyu, "Stochastic proximal algorithms for AUC maximization", ICML 2018:
+    Algorithm 1.
 
     Examples
     --------
