@@ -214,6 +214,7 @@ def test_the_source_is_named(estimator):
 @of_estimators
 def test_lines_are_short_and_the_summary_is_a_sentence(estimator):
     lines = inspect.getdoc(estimator).splitlines()
+    assert len(lines[0]) <= LONGEST_LINE - 3  # less the quotes
     assert max(map(len, lines)) <= LONGEST_LINE
     assert lines[0].endswith(".")
     assert not lines[1]

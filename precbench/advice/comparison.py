@@ -102,9 +102,11 @@ def compare(
     y : array-like of shape (n_samples,), optional
         0 and 1, -1 and 1, truth values, or other labels of which `positive` names the hits.
     k : int, float or str, or a list of these
-        Length of the top of the list to score: a count of rows, a fraction of the positives such as
-        0.25, or of the rows such as ``"1 %"``. Held-out lists have up to 30 % of the rows: a count
-        becomes a share there. Of several k the first decides; ``choice.length`` has all.
+        Length of the top of the list to score. An int is a number of rows, a float in
+        (0, 1] a fraction of the positives, and text such as "1 %" a fraction of the
+        rows; fractions are rounded up. So 1 is a single row, and 1.0 as many rows as
+        there are positives. Held-out lists have up to 30 % of the rows: a count becomes
+        a share there. Of several k the first decides; ``choice.length`` has all.
     label : str, optional
         Column of the labels, in place of `y`; svmlight and npz files have labels of their own.
     positive : str or number, or a list of these, optional
@@ -133,6 +135,7 @@ def compare(
     cost : float, default=0.0
         What each row of the list costs.
     random_state : int, default=0
+        Seed of the splits and of the methods.
     n_jobs : int, optional
         Worker processes; by default, and with -1, one for each core. Results are always the same.
     folder : path-like, optional

@@ -182,8 +182,10 @@ def evaluate(
     positive : str or number, or a list of these, optional
         Labels of the hits; by default those of the model.
     k : int, float or str, optional
-        Length of the list: a number of rows, a fraction of the positives such as 0.25, or of the
-        rows such as ``"1 %"``; by default that of the model, or else 0.25.
+        Length of the list. An int is a number of rows, a float in (0, 1] a fraction of
+        the positives, and text such as "1 %" a fraction of the rows; fractions are
+        rounded up. So 1 is a single row, and 1.0 as many rows as there are positives.
+        By default that of the model, or else 0.25.
     against : Model or path, optional
         Another model, whose list is compared by Fisher's exact test.
     **layout

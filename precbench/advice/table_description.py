@@ -39,7 +39,10 @@ def profile(
     label : str, optional
         Column of the labels.
     k : int, float or str, or a list of these, default=0.25
-        Length of the top of the list to score, see `compare`.
+        Length of the top of the list to score. An int is a number of rows, a float in
+        (0, 1] a fraction of the positives, and text such as "1 %" a fraction of the
+        rows; fractions are rounded up. So 1 is a single row, and 1.0 as many rows as
+        there are positives.
     allow : sequence of str
         Columns to use although they look like a leak, an identifier or a code.
     gain_column : str, optional

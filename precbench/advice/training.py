@@ -46,7 +46,10 @@ def fit(
     label : str, optional
         Column of the labels; svmlight and npz files have labels of their own.
     k : int, float or str, or a list of these, default=0.25
-        Length of the top of the list to score, see `compare`.
+        Length of the top of the list to score. An int is a number of rows, a float in
+        (0, 1] a fraction of the positives, and text such as "1 %" a fraction of the
+        rows; fractions are rounded up. So 1 is a single row, and 1.0 as many rows as
+        there are positives.
     solver : str, optional
         By default "hist-gradient-boosting", and "sgd-avg" for sparse rows and with `fourier`.
     params : mapping, optional
@@ -64,7 +67,9 @@ def fit(
     list_rows : int, optional
         Length of the list of new rows for which hits are expected; by default as many as `table`.
     n_splits : int, default=5
+        Number of splits, or of periods, on which models are measured.
     random_state : int, default=0
+        Seed of the splits and of the model.
     allow : sequence of str
         Columns to use even if they look like a leak, an identifier or a code.
     **reading

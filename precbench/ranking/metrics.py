@@ -245,30 +245,45 @@ def lift_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "expe
 def interval_at_k(
     y_true: ArrayLike, y_score: ArrayLike, k: TopK, level: float = 0.05
 ) -> tuple[float, float]:
-    """Confidence interval of precision at `k`, from the one list in which it was measured.
+    """Return a confidence interval of precision at `k`, from a single list.
 
-    The interval is for the mean precision over new lists of as many rows, drawn as these rows were.
-    As the `k`-th highest score varies between lists, the variance is not binomial.
+    The interval is for the mean precision over new lists of as many rows, drawn as
+    these rows were. As the `k`-th highest score varies between lists, the variance is
+    not binomial.
 
     Parameters
     ----------
-    y_true, y_score : array-like of shape (n_samples,)
+    y_true : array-like of shape (n_samples,)
+        Labels of two values; the greater is the positive class.
+    y_score : array-like of shape (n_samples,)
+        Finite scores; larger is more likely positive.
     k : float, int or str
-        As in `precision_at_k`.
+        Length of the top of the list. An int is a number of rows, a float in (0, 1] a
+        fraction of the positives, and text such as "1 %" a fraction of the rows;
+        fractions are rounded up. So 1 is a single row, and 1.0 as many rows as there
+        are positives.
     level : float, default=0.05
         Significance level, in (0, 1): the confidence is 1 minus this.
 
     Returns
     -------
     low, high : float
+        The ends of the interval, between 0 and 1.
+
+    Raises
+    ------
+    InputError
+        If labels, scores or `level` are invalid, or `k` is no length of a list of these
+        rows.
 
     Notes
     -----
-    With P the precision, L the fraction of positives near rank k, and n rows, the variance of P is
-    ``(P (1 - P) + (P - L)**2 (1 - k/n)) / k``, which follows as that of the recall in ash2022
-    (EmProc). The interval is Wilson's for a share with this variance. In simulations (200 to 10,000
-    rows, k from 10 to 500) the 95 % interval covers the mean precision in 93 to 99 % of lists, but
-    Wilson's interval for k independent draws only in 81 % at worst.
+    With P the precision, L the fraction of positives near rank k, and n rows, the
+    variance of P is ``(P (1 - P) + (P - L)**2 (1 - k/n)) / k``, which follows as that
+    of the recall in ash2022 (EmProc). The interval is Wilson's for a share with this
+    variance. In simulations (200 to 10,000 rows, k from 10 to 500) the 95 % interval
+    covers the mean precision in 93 to 99 % of lists, but Wilson's interval for k
+    independent draws only in 81 % at worst.
 
     Examples
     --------

@@ -7,24 +7,40 @@ from precbench.ranking.topk import TopK, check_k
 
 
 def precision_at_k_scorer(k: TopK, ties: Ties = "expected") -> Callable[..., float]:
-    """Return precision at `k` as a scorer, for the `scoring` of `GridSearchCV` and others.
+    """Return precision at `k` as a scorer, for the `scoring` of searches.
 
-    An estimator ranks by `decision_function`, else by the probability of the positive class.
+    `GridSearchCV`, `cross_val_score` and others take it. An estimator ranks by
+    `decision_function`, else by the probability of the positive
+    class.
 
     Parameters
     ----------
-    k : int, float or str
-        As in `precbench.ranking.metrics.precision_at_k`, of the rows that are scored. In a
-        cross-validation these are one fold: a fraction of the rows stays comparable with longer
-        lists.
+    k : float, int or str
+        Length of the top of the list of the rows that are scored. An int is a number of
+        rows, a float in (0, 1] a fraction of the positives, and text such as "1 %" a
+        fraction of the rows; fractions are rounded up. So 1 is a single row, and 1.0 as
+        many rows as there are positives. In a cross-validation the rows are those of
+        one fold: a fraction of the rows stays comparable with longer lists.
     ties : {"expected", "best", "worst"}, default="expected"
-        See `precbench.ranking.metrics.precision_at_k`.
+        Which rows with the score at the end of the top count: the mean over their
+        orders, positives first, or positives last.
+
+    Returns
+    -------
+    callable
+        With the arguments ``(estimator, X, y)``; it returns a number from 0 to 1.
+
+    Raises
+    ------
+    InputError
+        If `k` has no meaning for any list; by the scorer, if it has none for its rows.
 
     Examples
     --------
     >>> from sklearn.model_selection import GridSearchCV
     >>> from precbench import SGDAtK, precision_at_k_scorer
-    >>> search = GridSearchCV(SGDAtK(), {"eta0": [0.01, 0.1]}, scoring=precision_at_k_scorer("1 %"))
+    >>> scoring = precision_at_k_scorer("1 %")
+    >>> search = GridSearchCV(SGDAtK(), {"eta0": [0.01, 0.1]}, scoring=scoring)
     """
     from sklearn.metrics import make_scorer
 

@@ -35,9 +35,9 @@ class CuttingPlane(LinearRanker):
 
     ``prec@k``
         ``100 max [#(ones on negatives) / k + 1/n sum_i (y'_i - y_i) s_i]`` over the
-        labellings y' with k ones: 100/k times the struct surrogate at the scores ``k/n
-        s``. With k = n_pos it is the break-even point (PRBEP). With `at_least_k`: over
-        the labellings with m >= k ones, and their loss divided by m.
+        labellings y' with k ones: 100/k times the struct surrogate at the scores
+        ``k/n s``. With k = n_pos it is the break-even point (PRBEP). With `at_least_k`:
+        over the labellings with m >= k ones, and their loss divided by m.
     ``pauc``, ``auc``
         100 times the mean of the hinges ``max(0, 1 - (s_i - s_j))`` over the pairs of a
         positive i and one of the ``ceil(beta n_neg)`` highest negatives j, or over all

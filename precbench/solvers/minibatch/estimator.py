@@ -172,9 +172,9 @@ class PerceptronAtK(PassMixin, LinearRanker):
         Length of the top of each batch. An int is a number of rows, a float in (0, 1] a
         fraction of the positives, and text such as "1 %" a fraction of the rows;
         fractions are rounded up. So 1 is a single row, and 1.0 as many rows as there
-        are positives. Of each batch the own positives or rows count, and k is at most
-        the number of its positives. A `k` of more rows than there are positives in all
-        gives a warning.
+        are positives. In a batch, fractions are of its own positives or rows, and k is
+        at most the number of its positives. A `k` of more rows than there are positives
+        in all gives a warning.
     batch_size : int, default=500
         Number of rows of a batch, at least 1; if there are fewer, all rows are one
         batch.
@@ -315,9 +315,9 @@ class SGDAtK(PassMixin, LinearRanker):
         Length of the top of each batch. An int is a number of rows, a float in (0, 1] a
         fraction of the positives, and text such as "1 %" a fraction of the rows;
         fractions are rounded up. So 1 is a single row, and 1.0 as many rows as there
-        are positives. Of each batch the own positives or rows count, and k is at most
-        the number of its positives. A `k` of more rows than there are positives in all
-        gives a warning.
+        are positives. In a batch, fractions are of its own positives or rows, and k is
+        at most the number of its positives. A `k` of more rows than there are positives
+        in all gives a warning.
     batch_size : int, default=500
         Number of rows of a batch, at least 1; if there are fewer, all rows are one
         batch.
@@ -461,9 +461,9 @@ class OnePMB(PassMixin, LinearRanker):
         Length of the top of each batch, for "prec@k" only. An int is a number of rows,
         a float in (0, 1] a fraction of the positives, and text such as "1 %" a fraction
         of the rows; fractions are rounded up. So 1 is a single row, and 1.0 as many
-        rows as there are positives. Of each batch the own positives or rows count, and
-        k is at most the number of its positives. The paper takes 1.0 (PRBEP). A `k` of
-        more rows than there are positives in all gives a warning.
+        rows as there are positives. In a batch, fractions are of its own positives or
+        rows, and k is at most the number of its positives. The paper takes 1.0 (PRBEP).
+        A `k` of more rows than there are positives in all gives a warning.
     beta : float, default=0.1
         Fraction in (0, 1] of the negatives of a batch, rounded up, that form pairs; for
         "pauc" only.
@@ -608,10 +608,10 @@ class TwoPMB(PassMixin, LinearRanker):
         Length of the top of buffer and batch, for "prec@k" only. An int is a number of
         rows, a float in (0, 1] a fraction of the positives, and text such as "1 %" a
         fraction of the rows; fractions are rounded up. So 1 is a single row, and 1.0 as
-        many rows as there are positives. In a step the positives of the buffer, or the
-        rows of buffer and batch, count, and k is at most the number of positives in the
-        buffer. The paper does not say. A `k` of more rows than there are positives in
-        all gives a warning.
+        many rows as there are positives. In a step, fractions are of the positives in
+        the buffer, or of the rows of buffer and batch, and k is at most the number of
+        positives in the buffer. The paper does not say. A `k` of more rows than there
+        are positives in all gives a warning.
     beta : float, default=0.1
         Fraction in (0, 1] of the negatives of a batch, rounded up, that form pairs; for
         "pauc" only.

@@ -53,9 +53,9 @@ class OAM(PassMixin, LinearRanker):
     """Online AUC maximisation with buffers: the hinge loss of pairs with sampled rows.
 
     Each row x_t, with the label y_t of -1 or +1, is compared with the rows b in a
-    reservoir of the other class. With the penalty ``C_t = C max(1, N /
-    reservoir_size)``, N being the number of earlier rows of the other class, the step
-    is
+    reservoir of the other class. With the penalty
+    ``C_t = C max(1, N / reservoir_size)``, N being the number of earlier rows of the
+    other class, the step is
 
     - ``"sequential"``: for one b after the other,
       ``w += min(C_t / 2, loss / |x_t - b|**2) * y_t (x_t - b)``
@@ -473,12 +473,12 @@ class SPAM(PassMixin, LinearRanker):
     - ``g_t = 2 (1 - p) (<w, x_t> - b - 1) x_t`` for a positive row,
     - ``g_t = 2 p (<w, x_t> - a + 1) x_t`` for a negative row,
 
-    which is the paper's gradient with the best alpha = b - a put in, and ``prox[u] =
-    sign(u) max(0, |u| - eta_t l1_reg) / (1 + eta_t reg)`` coordinate by coordinate. The
-    mean of g_t is the gradient of ``p (1 - p)`` times the mean of ``(1 - <w, x -
-    x'>)**2`` over the pairs of a positive x and a negative x'. A row takes
-    O(n_features): use the method for long streams with many features, and with `l1_reg`
-    for few weights. It aims at the whole list, not at its top.
+    which is the paper's gradient with the best alpha = b - a put in, and
+    ``prox[u] = sign(u) max(0, |u| - eta_t l1_reg) / (1 + eta_t reg)`` coordinate by
+    coordinate. The mean of g_t is the gradient of ``p (1 - p)`` times the mean of
+    ``(1 - <w, x - x'>)**2`` over the pairs of a positive x and a negative x'. A row
+    takes O(n_features): use the method for long streams with many features, and with
+    `l1_reg` for few weights. It aims at the whole list, not at its top.
 
     Parameters
     ----------

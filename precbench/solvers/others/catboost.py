@@ -26,27 +26,61 @@ from precbench.solvers.others.wrapper import Library, ScoringClassifier, n_threa
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CatBoost(ScoringClassifier):
-    """Boosted symmetric trees of CatBoost, with the logistic loss. Sparse rows are made dense.
+    """Boosted symmetric trees of CatBoost, with the logistic loss.
+
+    Each tree is fitted to the gradient of the loss ``ln(1 + exp(-y_i f(x_i)))`` at the
+    sum f of the trees before; f, the log odds, ranks the rows. In a symmetric tree all
+    splits of one depth ask the same question. Sparse rows are made dense. It needs the
+    package catboost, ``pip install 'precbench[rivals]'``.
 
     Parameters
     ----------
     n_estimators : int, default=1000
-        Number of trees.
+        Number of trees, at least 1.
     learning_rate : float or None, default=None
-        None for what CatBoost derives from the numbers of rows and trees; with `l2_leaf_reg` 0.03.
+        Factor, above 0, by which each tree is shrunk. None for what CatBoost derives
+        from the numbers of rows and trees, or for 0.03 if `l2_leaf_reg` is given.
     depth : int, default=6
-        Of each tree, at most 16.
+        Depth of each tree, from 1 to 16.
     l2_leaf_reg : float or None, default=None
-        Weight of the L2 penalty; None for 3.
+        Weight of the L2 penalty on the values of leaves, at least 0; None for 3.
     class_weight : {"balanced"}, dict or None, default=None
-        As of `LogisticRegressionRanker`.
-    random_state : int or None, default=None
+        Weights of the classes in the loss. "balanced" weighs each row by
+        ``n_rows / (2 * rows of its class)``, a dict by the weight of its label, 1 if
+        the label is missing; None weighs all rows alike.
+    random_state : int, RandomState or None, default=None
+        Seed of the order of the rows and of the noise by which CatBoost chooses splits.
+        An int gives the same in each fit, None a new one.
     n_jobs : int, default=1
-        Threads of a fit, -1 for one on each processor.
+        Number of threads of a fit, at least 1, or -1 for one on each processor.
+
+    Attributes
+    ----------
+    classifier_ : CatBoostClassifier
+        The classifier, fitted to labels -1 and +1; a DummyClassifier if all training
+        rows are equal.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
+    n_iter_ : int
+        1 after the training, which is one step whatever the number of trees; 0 before.
+    n_rows_seen_ : int
+        Training rows, counted once: their number after the training, 0 before.
+
+    Raises
+    ------
+    MissingPackageError
+        By `fit`, if catboost is not installed.
+
+    Notes
+    -----
+    There is no `threshold_`: `predict` cuts at log odds of 0.
 
     References
     ----------
-    Prokhorenkova et al., "CatBoost: unbiased boosting with categorical features", NeurIPS 2018.
+    Prokhorenkova, Gusev, Vorobev, Dorogush, Gulin, "CatBoost: unbiased boosting with
+    categorical features", NeurIPS 2018: Algorithms 1 and 2.
 
     Examples
     --------
@@ -54,7 +88,7 @@ class CatBoost(ScoringClassifier):
     >>> from precbench import CatBoost
     >>> X = np.linspace(-2, 2, 80).reshape(-1, 1)
     >>> y = abs(X[:, 0]) > 1  # both ends
-    >>> for depth in (1, 2):  # a symmetric tree divides at one place more, on both sides
+    >>> for depth in (1, 2):  # one more question, the same on both sides
     ...     ranker = CatBoost(n_estimators=1, depth=depth, random_state=0).fit(X, y)
     ...     print(len(set(ranker.decision_function(X))))
     2

@@ -48,35 +48,61 @@ def _fit_member(recipe: _Recipe, X: Any, labels: NDArray[np.int8]) -> tuple[Memb
 class Ensemble(NonlinearRanker):
     """Methods of different kinds, stacked: a logistic regression of their log odds.
 
-    The members are logistic regression with a strong and a weak penalty, extremely randomised
-    trees, and small and large boosted trees. Each learns from all stratified folds but one, which
-    it scores. The weights, which are at least 0, and an intercept minimise the logistic loss
-    of these scores, plus a penalty on the squared distance of the weights from equal ones. Last,
-    all members learn from all rows. The score of a row is its log odds.
+    The members are logistic regression with a strong and a weak penalty, extremely
+    randomised trees, and small and large boosted trees. Each learns from all stratified
+    folds but one, which it scores. With the log odds z_im of member m for row i, and
+    labels y_i of -1 and +1, the weights a_m >= 0 and an intercept b minimise over all
+    scored rows
 
-    Folds are scored until 200 positives are among them. Where all folds have fewer than 100, the
-    rows are divided again, at most three times. With one row of a class all weights are equal.
+        mean_i ln(1 + exp(-y_i (sum_m a_m z_im + b))) + 0.01 sum_m (a_m - 1/M)^2
+
+    for M members. Last, the members of a weight above 0 learn from all rows. The score
+    of a row is its log odds, ``sum_m a_m z_m + b``. Use it where one method must do
+    without a comparison, and time matters less than the ranking.
+
+    Folds are scored until 200 positives are among them. Where all folds have fewer than
+    100, the rows are divided again, at most three times in all. With one row of a class
+    all weights are equal.
 
     Parameters
     ----------
     n_estimators : int, default=100
-        Number of trees of each member that is made of trees.
+        Number of trees of each member that is made of trees, at least 1.
     folds : int, default=5
-    random_state : int or None, default=None
+        Number of folds, at least 2; at most as many as there are rows of the rarer
+        class.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds and of the members. An int gives the same in each fit, None a
+        new one.
     n_jobs : int, default=1
-        Threads of the fits of trees, -1 for one on each processor.
+        Number of threads of the fits of trees, at least 1, or -1 for one on each
+        processor.
 
     Attributes
     ----------
     members_ : list of Member
-        With their weights; `n_iter_` is their number.
+        The fitted members with their weights, see `precbench.solvers.others.members`.
     intercept_ : float
-        Of the log odds.
+        The intercept of the log odds: b, plus the weighted intercepts of linear
+        members.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
+    n_iter_ : int
+        Number of members; 0 until the training has ended.
+    n_rows_seen_ : int
+        Rows that members were fitted to, each counted once in a fit: those of the fits
+        for the held-out folds included.
+
+    Notes
+    -----
+    There is no `threshold_`: `predict` cuts at log odds of 0.
 
     References
     ----------
-    Wolpert, "Stacked generalization", Neural Networks 1992; Breiman, "Stacked regressions",
-    Machine Learning 1996.
+    Wolpert, "Stacked generalization", Neural Networks 5, 1992. Breiman, "Stacked
+    regressions", Machine Learning 24, 1996, for weights of at least 0.
 
     Examples
     --------
@@ -162,6 +188,20 @@ class Ensemble(NonlinearRanker):
         return _stack(np.concatenate(scores), np.concatenate(positive))
 
     def scores_after(self, X: Any, n_iter: int) -> NDArray[np.float64]:
+        """Return the log odds of rows after the training, and 0 before it.
+
+        Parameters
+        ----------
+        X : ndarray in C order, or CSR matrix, of shape (n_samples, n_features)
+            The rows to score, of float64 or float32.
+        n_iter : int
+            A value of `n_iter_` at a call of the trace: 0 before the training.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Larger is more likely positive.
+        """
         return (
             weighted_scores(self.members_, X) + self.intercept_ if n_iter else np.zeros(X.shape[0])
         )

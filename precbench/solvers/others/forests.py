@@ -96,26 +96,58 @@ class Forest(GrowingEnsemble):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RandomForest(Forest):
-    """Random forest (scikit-learn): the mean of the trees' probabilities ranks the rows.
+    """Random forest (scikit-learn): the mean probability of the trees ranks the rows.
+
+    Each tree is grown on a random sample of the rows, drawn with replacement, and each
+    of its splits chooses among random features. The score of a row is the mean over the
+    trees of the fraction of positives in its leaf, less 1/2. A robust method without
+    much to tune, for dense or sparse rows; with few positives take
+    ``class_weight="undersampled"``.
 
     Parameters
     ----------
     n_estimators : int, default=300
-        Number of trees.
+        Number of trees, at least 1.
     max_features : {"sqrt"} or float, default="sqrt"
-        Number, or share, of the features that each split chooses among.
+        Features that each split chooses among: "sqrt" for the square root of their
+        number, a float in (0, 1] for this fraction of them.
     min_samples_leaf : int, default=1
+        Least number of rows in a leaf, at least 1.
     class_weight : {"balanced", "undersampled"}, dict or None, default=None
-        As of `LogisticRegressionRanker`; "undersampled" draws for each tree as many rows of each
-        class as the rarer has, with replacement.
-    random_state : int or None, default=None
+        Weights of the classes. "balanced" weighs each row by
+        ``n_rows / (2 * rows of its class)``, a dict by the weight of its label, 1 if
+        the label is missing; None weighs all rows alike. "undersampled" draws for each
+        tree as many rows of each class as the rarer class has, with replacement.
+    random_state : int, RandomState or None, default=None
+        Seed of the rows of each tree and the features of its splits. An int gives the
+        same in each fit, None a new one.
     n_jobs : int, default=1
-        Threads of a fit, -1 for one on each processor; the result does not depend on them.
+        Number of threads of a fit, at least 1, or -1 for one on each processor; the
+        result does not depend on it.
+
+    Attributes
+    ----------
+    classifier_ : RandomForestClassifier
+        The classifier, fitted to labels -1 and +1.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
+    n_iter_ : int
+        Trees so far.
+    n_rows_seen_ : int
+        Rows visited, repeated visits included: all training rows for each tree.
+
+    Notes
+    -----
+    There is no `threshold_`: `predict` cuts at a probability of 1/2. `fit` takes no
+    `sample_weight`.
 
     References
     ----------
-    Breiman, "Random forests", Machine Learning 2001; Chen, Liaw & Breiman, "Using random forest to
-    learn imbalanced data", report 666, Berkeley 2004.
+    Breiman, "Random forests", Machine Learning 45, 2001: Definition 1.1. Chen, Liaw,
+    Breiman, "Using random forest to learn imbalanced data", report 666, Berkeley 2004,
+    for "undersampled".
 
     Examples
     --------
@@ -124,7 +156,8 @@ class RandomForest(Forest):
     >>> X = np.linspace(-2, 2, 80).reshape(-1, 1)
     >>> y = abs(X[:, 0]) > 1  # both ends
     >>> ranker = RandomForest(n_estimators=20, random_state=0).fit(X, y)
-    >>> ranker.decision_function([[-2.0], [0.0], [2.0]]).round(2).tolist()  # probabilities less 1/2
+    >>> scores = ranker.decision_function([[-2.0], [0.0], [2.0]])
+    >>> scores.round(2).tolist()  # probabilities less 1/2
     [0.5, -0.5, 0.5]
     """
 
@@ -143,16 +176,58 @@ class RandomForest(Forest):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ExtraTrees(Forest):
-    """Extremely randomised trees (scikit-learn): splits at random places, all rows in each tree.
+    """Extremely randomised trees (scikit-learn): splits at random places.
+
+    Each tree is grown on all rows. Each of its splits draws a random place for each of
+    some random features, and takes the best of these. The score of a row is the mean
+    over the trees of the fraction of positives in its leaf, less 1/2. As a random
+    forest a robust method without much to tune, faster to grow, and smoother in its
+    scores.
 
     Parameters
     ----------
-    n_estimators, max_features, min_samples_leaf, class_weight, random_state, n_jobs
-        As of `RandomForest`.
+    n_estimators : int, default=300
+        Number of trees, at least 1.
+    max_features : {"sqrt"} or float, default="sqrt"
+        Features that each split chooses among: "sqrt" for the square root of their
+        number, a float in (0, 1] for this fraction of them.
+    min_samples_leaf : int, default=1
+        Least number of rows in a leaf, at least 1.
+    class_weight : {"balanced", "undersampled"}, dict or None, default=None
+        Weights of the classes. "balanced" weighs each row by
+        ``n_rows / (2 * rows of its class)``, a dict by the weight of its label, 1 if
+        the label is missing; None weighs all rows alike. "undersampled" draws for each
+        tree as many rows of each class as the rarer class has, with replacement.
+    random_state : int, RandomState or None, default=None
+        Seed of the features and places of the splits and, with "undersampled", of the
+        rows of each tree. An int gives the same in each fit, None a new one.
+    n_jobs : int, default=1
+        Number of threads of a fit, at least 1, or -1 for one on each processor; the
+        result does not depend on it.
+
+    Attributes
+    ----------
+    classifier_ : ExtraTreesClassifier
+        The classifier, fitted to labels -1 and +1.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
+    n_iter_ : int
+        Trees so far.
+    n_rows_seen_ : int
+        Rows visited, repeated visits included: all training rows for each tree.
+
+    Notes
+    -----
+    There is no `threshold_`: `predict` cuts at a probability of 1/2. `fit` takes no
+    `sample_weight`.
 
     References
     ----------
-    Geurts, Ernst & Wehenkel, "Extremely randomized trees", Machine Learning 2006.
+    Geurts, Ernst, Wehenkel, "Extremely randomized trees", Machine Learning 63, 2006:
+    Table 1. Chen, Liaw, Breiman, "Using random forest to learn imbalanced data", report
+    666, Berkeley 2004, for "undersampled".
 
     Examples
     --------
@@ -161,7 +236,7 @@ class ExtraTrees(Forest):
     >>> X = np.linspace(-2, 2, 80).reshape(-1, 1)
     >>> y = abs(X[:, 0]) > 1  # both ends
     >>> ranker = ExtraTrees(n_estimators=20, random_state=0).fit(X, y)
-    >>> set(ranker.decision_function(X).round(2).tolist()) == {-0.5, 0.5}  # each tree has all rows
+    >>> set(ranker.decision_function(X).round(2).tolist()) == {-0.5, 0.5}
     True
     """
 

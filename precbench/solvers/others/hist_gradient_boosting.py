@@ -29,29 +29,60 @@ _FEWEST_BINS, _MOST_BINS = 2, 255  # that scikit-learn allows
 class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
     """Gradient-boosted trees on binned features (scikit-learn), with the logistic loss.
 
-    All training rows are used: there is no early stopping. Sparse rows are made dense.
+    Each tree is fitted to the gradient of the loss ``ln(1 + exp(-y_i f(x_i)))`` at the
+    sum f of the trees before; f, the log odds, ranks the rows. A strong method for
+    dense tables whose features are not linear in their effect. All training rows are
+    used: there is no early stopping. Sparse rows are made dense.
 
     Parameters
     ----------
     learning_rate : float, default=0.1
+        Factor, above 0, by which each tree is shrunk.
     max_iter : int, default=100
-        Number of trees.
+        Number of trees, at least 1.
     max_leaf_nodes : int, default=31
+        Most leaves of a tree, at least 2.
     min_samples_leaf : int, default=20
+        Least number of rows in a leaf, at least 1.
     l2_regularization : float, default=0.0
-        Weight of the L2 penalty. With few positives among many rows a leaf without a penalty may
-        take a step of any length: take 0.1 or more there.
+        Weight of the L2 penalty on the values of leaves, at least 0. With few positives
+        among many rows a leaf without a penalty may take a step of any length: take 0.1
+        or more there.
     max_features : float, default=1.0
-        Fraction of the features that each split chooses among.
+        Fraction in (0, 1] of the features that each split chooses among.
     class_weight : {"balanced"}, dict or None, default=None
-        As of `LogisticRegressionRanker`.
-    random_state : int or None, default=None
+        Weights of the classes in the loss. "balanced" weighs each row by
+        ``n_rows / (2 * rows of its class)``, a dict by the weight of its label, 1 if
+        the label is missing; None weighs all rows alike.
+    random_state : int, RandomState or None, default=None
+        Seed of the features of splits, and of the rows that bins are made from on large
+        sets. An int gives the same in each fit, None a new one.
     n_jobs : int, default=1
-        Threads of a fit, -1 for one on each processor.
+        Number of threads of a fit, at least 1, or -1 for one on each processor.
+
+    Attributes
+    ----------
+    classifier_ : HistGradientBoostingClassifier
+        The classifier, fitted to labels -1 and +1.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
+    n_iter_ : int
+        Trees so far.
+    n_rows_seen_ : int
+        Rows visited, repeated visits included: all training rows for each tree.
+
+    Notes
+    -----
+    `fit` takes `sample_weight`, which multiplies the weights of the classes. There is
+    no `threshold_`: `predict` cuts at log odds of 0. A feature has at most 255 bins.
 
     References
     ----------
-    Friedman, "Greedy function approximation: a gradient boosting machine", Ann. Statist. 2001.
+    Friedman, "Greedy function approximation: a gradient boosting machine", Annals of
+    Statistics 29, 2001: Algorithm 5, for two classes. Ke et al., "LightGBM: a highly
+    efficient gradient boosting decision tree", NIPS 2017: Algorithm 1, for the bins.
 
     Examples
     --------

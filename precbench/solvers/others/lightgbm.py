@@ -118,26 +118,64 @@ class BoostedTrees(ScoringClassifier):
 class LightGBM(WeightedRanker, BoostedTrees):
     """Gradient-boosted trees on binned features (LightGBM), with the logistic loss.
 
+    Each tree is fitted to the gradient of the loss ``ln(1 + exp(-y_i f(x_i)))`` at the
+    sum f of the trees before; f, the log odds, ranks the rows. A strong and fast method
+    for tables whose features are not linear in their effect, dense or sparse. It needs
+    the package lightgbm, ``pip install 'precbench[trees]'``.
+
     Parameters
     ----------
     n_estimators : int, default=100
-        Number of trees.
+        Most trees, at least 1.
     learning_rate : float, default=0.1
+        Factor, above 0, by which each tree is shrunk.
     num_leaves : int, default=31
+        Most leaves of a tree, at least 2.
     min_child_samples : int, default=20
+        Least number of rows in a leaf, at least 1.
     reg_lambda : float, default=0.0
-        As `l2_regularization` of `HistGradientBoosting`.
+        Weight of the L2 penalty on the values of leaves, at least 0. With few positives
+        among many rows a leaf without a penalty may take a step of any length: take 0.1
+        or more there.
     colsample_bytree : float, default=1.0
-        Fraction of the features that each tree is made of.
+        Fraction in (0, 1] of the features that each tree is made of.
     class_weight : {"balanced"}, dict or None, default=None
-        As of `LogisticRegressionRanker`.
-    random_state : int or None, default=None
+        Weights of the classes in the loss. "balanced" weighs each row by
+        ``n_rows / (2 * rows of its class)``, a dict by the weight of its label, 1 if
+        the label is missing; None weighs all rows alike.
+    random_state : int, RandomState or None, default=None
+        Seed of the features of each tree. An int gives the same in each fit, None a new
+        one.
     n_jobs : int, default=1
-        Threads of a fit, -1 for one on each processor.
+        Number of threads of a fit, at least 1, or -1 for one on each processor.
+
+    Attributes
+    ----------
+    classifier_ : lightgbm.Booster
+        The booster, fitted to relevances of 0 and 1.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
+    n_iter_ : int
+        Trees so far; at most `n_estimators`, fewer where no leaf can be split.
+    n_rows_seen_ : int
+        Rows visited, repeated visits included: all training rows for each tree.
+
+    Raises
+    ------
+    MissingPackageError
+        By `fit`, if lightgbm is not installed.
+
+    Notes
+    -----
+    `fit` takes `sample_weight`, which multiplies the weights of the classes. There is
+    no `threshold_`: `predict` cuts at log odds of 0.
 
     References
     ----------
-    Ke et al., "LightGBM: a highly efficient gradient boosting decision tree", NIPS 2017.
+    Ke et al., "LightGBM: a highly efficient gradient boosting decision tree", NIPS
+    2017: Algorithm 1.
 
     Examples
     --------
@@ -169,30 +207,75 @@ class LightGBM(WeightedRanker, BoostedTrees):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LambdaRank(BoostedTrees, ListRanker):
-    """Gradient-boosted trees with the LambdaRank objective (LightGBM), truncated near the top.
+    """Gradient-boosted trees for the top of a list (LightGBM's LambdaRank).
 
-    The pairs of rows that are learnt from have at least one row in the top k of a list. A pair
-    weighs as much as swapping its rows changes the discounted cumulative gain. More rows than a
-    list may hold are divided at random into lists of equal length. Time grows with k times length.
+    It learns from the pairs of a positive i and a negative j of which at least one is
+    in the top k of a list. The loss ``ln(1 + exp(-(s_i - s_j)))`` of such a pair weighs
+    as much as swapping its rows changes the discounted cumulative gain. More rows than
+    a list may hold are divided at random into lists of equal length. The time grows
+    with k times the length of a list. It needs the package lightgbm,
+    ``pip install 'precbench[trees]'``.
 
     Parameters
     ----------
     k : float, int or str, default=1.0
-        Fraction of the positives in (0, 1], count of rows, or fraction of the rows ("1 %") that is
-        the top, at most as many rows as there are positives; each list has its share of k.
+        Length of the top of all lists together. An int is a number of rows, a float in
+        (0, 1] a fraction of the positives, and text such as "1 %" a fraction of the
+        rows; fractions are rounded up. So 1 is a single row, and 1.0 as many rows as
+        there are positives. Training takes at most as many rows as there are positives,
+        and warns if `k` is more. Each list has its share of them, rounded up.
     beyond_k : int, default=0
-        Rows by which the top of each list is longer; LightGBM advises a few, such as 3.
+        Number of rows, at least 0, by which the top of each list is longer; LightGBM
+        advises a few, such as 3.
     list_length : int, default=10000
-        Most rows of a list; LightGBM takes no more than 10,000.
-    n_estimators, learning_rate, num_leaves, min_child_samples, reg_lambda, colsample_bytree
-        As of `LightGBM`.
-    random_state : int or None, default=None
+        Most rows of a list, at least 1; LightGBM takes no more than 10,000, and a
+        greater value counts as that.
+    n_estimators : int, default=100
+        Most trees, at least 1.
+    learning_rate : float, default=0.1
+        Factor, above 0, by which each tree is shrunk.
+    num_leaves : int, default=31
+        Most leaves of a tree, at least 2.
+    min_child_samples : int, default=20
+        Least number of rows in a leaf, at least 1.
+    reg_lambda : float, default=0.0
+        Weight of the L2 penalty on the values of leaves, at least 0. With few positives
+        among many rows a leaf without a penalty may take a step of any length: take 0.1
+        or more there.
+    colsample_bytree : float, default=1.0
+        Fraction in (0, 1] of the features that each tree is made of.
+    random_state : int, RandomState or None, default=None
+        Seed of the lists and of the features of each tree. An int gives the same in
+        each fit, None a new one.
     n_jobs : int, default=1
-        As of `LightGBM`.
+        Number of threads of a fit, at least 1, or -1 for one on each processor.
+
+    Attributes
+    ----------
+    classifier_ : lightgbm.Booster
+        The booster, fitted to relevances of 0 and 1.
+    threshold_ : float
+        Where `predict` cuts the list; `decision_function` subtracts it. The first `k`
+        training rows score above it, except for ties. Only after a `fit` without a
+        trace.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
+    n_iter_ : int
+        Trees so far; at most `n_estimators`, fewer where no leaf can be split.
+    n_rows_seen_ : int
+        Rows visited, repeated visits included: all training rows for each tree.
+
+    Raises
+    ------
+    MissingPackageError
+        By `fit`, if lightgbm is not installed.
 
     References
     ----------
-    Burges, "From RankNet to LambdaRank to LambdaMART: an overview", Microsoft Research 2010.
+    Burges, "From RankNet to LambdaRank to LambdaMART: an overview", report
+    MSR-TR-2010-82, Microsoft Research 2010: sections 4 and 7.
 
     Examples
     --------

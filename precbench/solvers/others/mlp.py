@@ -22,22 +22,52 @@ from precbench.solvers.others.wrapper import SCIKIT_LEARN, ScoringClassifier
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MLP(ScoringClassifier):
-    """A neural network with one hidden layer (scikit-learn, Adam), for scaled features.
+    """A neural network with one hidden layer (scikit-learn), trained by Adam.
+
+    With H rectified units the score of a row is
+
+        f(x) = b + sum_h v_h max(0, u_h' x + c_h),
+
+    and the training minimises the mean logistic loss of ``f(x_i)`` plus an L2 penalty.
+    Use it on scaled features where the classes are not linear in them, and rows are
+    many.
 
     Parameters
     ----------
     hidden_layer_size : int, default=100
-        Number of rectified units.
+        Number H of rectified units, at least 1.
     alpha : float, default=1e-4
-        Weight of the L2 penalty.
+        Weight of the L2 penalty, at least 0.
     learning_rate_init : float, default=0.001
+        Step size of Adam, above 0.
     max_iter : int, default=200
-        Most passes over all training rows; the training ends before if the loss falls no more.
-    random_state : int or None, default=None
+        Most passes over all training rows, at least 1; the training ends before if the
+        loss falls no more.
+    random_state : int, RandomState or None, default=None
+        Seed of the first weights and of the order of the rows. An int gives the same in
+        each fit, None a new one.
+
+    Attributes
+    ----------
+    classifier_ : MLPClassifier
+        The classifier, fitted to labels -1 and +1.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
+    n_iter_ : int
+        1 after the training, which is one step whatever the number of passes; 0 before.
+    n_rows_seen_ : int
+        Training rows, counted once: their number after the training, 0 before.
+
+    Notes
+    -----
+    There is no `threshold_`: `predict` cuts at log odds of 0. Passes end at `max_iter`
+    without a warning.
 
     References
     ----------
-    Kingma & Ba, "Adam: a method for stochastic optimization", ICLR 2015.
+    Kingma, Ba, "Adam: a method for stochastic optimization", ICLR 2015: Algorithm 1.
 
     Examples
     --------
@@ -46,8 +76,8 @@ class MLP(ScoringClassifier):
     >>> from precbench.ranking.metrics import precision_at_k
     >>> X = np.linspace(-2, 2, 80).reshape(-1, 1)
     >>> y = abs(X[:, 0]) > 1  # both ends, which hidden units can rank first
-    >>> ranker = MLP(hidden_layer_size=20, learning_rate_init=0.01, random_state=0).fit(X, y)
-    >>> precision_at_k(y, ranker.decision_function(X), k=20)
+    >>> ranker = MLP(hidden_layer_size=20, learning_rate_init=0.01, random_state=0)
+    >>> precision_at_k(y, ranker.fit(X, y).decision_function(X), k=20)
     1.0
     """
 

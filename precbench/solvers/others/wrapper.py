@@ -186,7 +186,23 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
         return classifier.fit(X, labels, **self._weight_argument(labels))
 
     def scores_after(self, X: Any, n_iter: int) -> NDArray[np.float64]:
-        """Score rows by the classifier; before its last iteration, by the first `n_iter` trees."""
+        """Score rows by the classifier, or by the first of its trees.
+
+        Before the last iteration these are the first `n_iter` trees.
+
+        Parameters
+        ----------
+        X : ndarray in C order, or CSR matrix, of shape (n_samples, n_features)
+            The rows to score, of float64 or float32.
+        n_iter : int
+            A value of `n_iter_` at a call of the trace; after 0 iterations all scores
+            are 0.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Larger is more likely positive.
+        """
         if n_iter == 0:
             return np.zeros(X.shape[0])
         X = self._rows(X)

@@ -30,40 +30,85 @@ from precbench.solvers.others.wrapper import Library, n_threads
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class XGBoost(ListRanker):
-    """Gradient-boosted trees of XGBoost, with the logistic loss or the lists of LambdaMART.
+    """Gradient-boosted trees of XGBoost: the logistic loss, or the top of lists.
 
-    To rank lists, all training rows are one list, or are divided at random into equally long lists.
-    The pairs that are learnt from have a row in the top k of a list. Sparse rows are made dense.
+    With "logistic" each tree is fitted to the loss ``ln(1 + exp(-y_i f(x_i)))`` at the
+    sum f of the trees before, and f is the log odds. To rank lists (LambdaMART) all
+    training rows are one list, or are divided at random into lists of equal length;
+    learnt from are the pairs of a positive and a negative of which one is in the top k
+    of a list, weighed by what swapping the two changes of the measure of the list.
+    Sparse rows are made dense. It needs the package xgboost,
+    ``pip install 'precbench[rivals]'``.
 
     Parameters
     ----------
     objective : {"logistic", "rank:ndcg", "rank:map"}, default="logistic"
+        What is learnt: the logistic loss of rows, or the order of lists, measured by
+        the normalised discounted cumulative gain or by the mean average precision.
     k : float, int or str, default=1.0
+        Length of the top of all lists together, to rank lists only. An int is a number
+        of rows, a float in (0, 1] a fraction of the positives, and text such as "1 %" a
+        fraction of the rows; fractions are rounded up. So 1 is a single row, and 1.0 as
+        many rows as there are positives. Training takes at most as many rows as there
+        are positives, and warns if `k` is more. Each list has its share of them,
+        rounded up.
     beyond_k : int, default=3
+        Number of rows, at least 0, by which the top of each list is longer; to rank
+        lists only.
     list_length : int, default=10000
-        To rank lists: all as of `LambdaRank`.
+        Most rows of a list, at least 1; to rank lists only.
     n_estimators : int, default=100
-        Number of trees.
+        Number of trees, at least 1.
     learning_rate : float, default=0.3
+        Factor, above 0, by which each tree is shrunk.
     max_depth : int, default=6
-        0 for no limit.
+        Most splits from the root of a tree to a leaf; 0 for no limit.
     max_leaves : int, default=0
         Most leaves of a tree, which then grows where it gains most; 0 for no limit.
     min_child_weight : float, default=1.0
-        Least sum of second derivatives in a leaf; lists have small ones: with few positives take 0.
+        Least sum of second derivatives in a leaf, at least 0. Lists have small ones:
+        with few positives take 0 there.
     reg_lambda : float, default=1.0
-        Weight of the L2 penalty.
+        Weight of the L2 penalty on the values of leaves, at least 0.
     colsample_bytree : float, default=1.0
-        Fraction of the features that each tree is made of.
+        Fraction in (0, 1] of the features that each tree is made of.
     class_weight : {"balanced"}, dict or None, default=None
-        For the logistic loss, as of `LogisticRegressionRanker`.
-    random_state : int or None, default=None
+        Weights of the classes in the logistic loss. "balanced" weighs each row by
+        ``n_rows / (2 * rows of its class)``, a dict by the weight of its label, 1 if
+        the label is missing; None weighs all rows alike. Lists have no weights.
+    random_state : int, RandomState or None, default=None
+        Seed of the lists and of the features of each tree. An int gives the same in
+        each fit, None a new one.
     n_jobs : int, default=1
-        Threads of a fit, -1 for one on each processor.
+        Number of threads of a fit, at least 1, or -1 for one on each processor.
+
+    Attributes
+    ----------
+    classifier_ : xgboost.Booster
+        The booster, fitted to labels of False and True.
+    threshold_ : float
+        Where `predict` cuts the list; `decision_function` subtracts it. The first `k`
+        training rows score above it, except for ties. Only after a `fit` without a
+        trace, to rank lists; with "logistic" `predict` cuts at log odds of 0.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_features_in_ : int
+        Number of features of the training rows.
+    n_iter_ : int
+        1 after the training, which is one step whatever the number of trees; 0 before.
+    n_rows_seen_ : int
+        Training rows, counted once: their number after the training, 0 before.
+
+    Raises
+    ------
+    MissingPackageError
+        By `fit`, if xgboost is not installed.
 
     References
     ----------
-    Chen & Guestrin, "XGBoost: a scalable tree boosting system", KDD 2016.
+    Chen, Guestrin, "XGBoost: a scalable tree boosting system", KDD 2016: the penalised
+    loss (2) and the values of leaves (5). Burges, "From RankNet to LambdaRank to
+    LambdaMART: an overview", report MSR-TR-2010-82, Microsoft Research 2010, for lists.
 
     Examples
     --------
