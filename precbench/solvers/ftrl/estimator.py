@@ -93,7 +93,7 @@ class FTRL(LinearRanker):
         Order of the rows. True or "rows" draws a random order. "blocks" draws an order
         of blocks of 32 neighbouring rows, fit for rows that already lie in random
         order. False keeps the stored order.
-    random_state : int, Generator or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the order of the rows. An int of at least 0 gives the same order in each
         fit, None a new one; a Generator goes on where it stopped.
 

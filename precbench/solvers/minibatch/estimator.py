@@ -194,7 +194,7 @@ class PerceptronAtK(PassMixin, LinearRanker):
         order. "blocks" draws an order of blocks of 32 neighbouring rows, which is
         faster, and fit for rows that already lie in random order. False keeps the
         stored order.
-    random_state : int, Generator or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the order of the rows. An int of at least 0 gives the same order in each
         fit, None a new one; a Generator goes on where it stopped.
 
@@ -343,7 +343,7 @@ class SGDAtK(PassMixin, LinearRanker):
         order. "blocks" draws an order of blocks of 32 neighbouring rows, which is
         faster, and fit for rows that already lie in random order. False keeps the
         stored order.
-    random_state : int, Generator or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the order of the rows. An int of at least 0 gives the same order in each
         fit, None a new one; a Generator goes on where it stopped.
 
@@ -485,7 +485,7 @@ class OnePMB(PassMixin, LinearRanker):
         order. "blocks" draws an order of blocks of 32 neighbouring rows, which is
         faster, and fit for rows that already lie in random order. False keeps the
         stored order.
-    random_state : int, Generator or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the order of the rows. An int of at least 0 gives the same order in each
         fit, None a new one; a Generator goes on where it stopped.
 
@@ -635,7 +635,7 @@ class TwoPMB(PassMixin, LinearRanker):
         Order of the negatives in each epoch. True or "rows" draws a new random order.
         "blocks" draws an order of blocks of 32 neighbouring negatives, fit for rows
         that already lie in random order. False keeps the stored order.
-    random_state : int, Generator or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the buffer and of the order of the negatives. An int of at least 0 gives
         the same in each fit, None new ones; a Generator goes on where it stopped.
 

@@ -88,7 +88,7 @@ class OAM(PassMixin, LinearRanker):
         order. "blocks" draws an order of blocks of 32 neighbouring rows, which is
         faster, and fit for rows that already lie in random order. False keeps the
         stored order.
-    random_state : int, Generator or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the order of the rows and, as a separate stream, of the reservoirs. An
         int of at least 0 gives the same in each fit, None new ones; a Generator goes on
         where it stopped.
@@ -230,7 +230,7 @@ class PGD(PassMixin, LinearRanker):
         order. "blocks" draws an order of blocks of 32 neighbouring rows, which is
         faster, and fit for rows that already lie in random order. False keeps the
         stored order.
-    random_state : int, Generator or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the order of the rows. An int of at least 0 gives the same order in each
         fit, None a new one; a Generator goes on where it stopped.
 
@@ -360,7 +360,7 @@ class AdaOAM(PassMixin, LinearRanker):
         order. "blocks" draws an order of blocks of 32 neighbouring rows, which is
         faster, and fit for rows that already lie in random order. False keeps the
         stored order.
-    random_state : int, Generator or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the order of the rows. An int of at least 0 gives the same order in each
         fit, None a new one; a Generator goes on where it stopped.
 
@@ -499,7 +499,7 @@ class SPAM(PassMixin, LinearRanker):
         order. "blocks" draws an order of blocks of 32 neighbouring rows, which is
         faster, and fit for rows that already lie in random order. False keeps the
         stored order.
-    random_state : int, Generator or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the order of the rows. An int of at least 0 gives the same order in each
         fit, None a new one; a Generator goes on where it stopped.
 

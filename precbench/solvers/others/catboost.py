@@ -48,7 +48,7 @@ class CatBoost(ScoringClassifier):
         Weights of the classes in the loss. "balanced" weighs each row by
         ``n_rows / (2 * rows of its class)``, a dict by the weight of its label, 1 if
         the label is missing; None weighs all rows alike.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the order of the rows and of the noise by which CatBoost chooses splits.
         An int gives the same in each fit, None a new one.
     n_jobs : int, default=1

@@ -71,7 +71,7 @@ class Ensemble(NonlinearRanker):
     folds : int, default=5
         Number of folds, at least 2; at most as many as there are rows of the rarer
         class.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the folds and of the members. An int gives the same in each fit, None a
         new one.
     n_jobs : int, default=1

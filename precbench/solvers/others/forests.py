@@ -118,7 +118,7 @@ class RandomForest(Forest):
         ``n_rows / (2 * rows of its class)``, a dict by the weight of its label, 1 if
         the label is missing; None weighs all rows alike. "undersampled" draws for each
         tree as many rows of each class as the rarer class has, with replacement.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the rows of each tree and the features of its splits. An int gives the
         same in each fit, None a new one.
     n_jobs : int, default=1
@@ -198,7 +198,7 @@ class ExtraTrees(Forest):
         ``n_rows / (2 * rows of its class)``, a dict by the weight of its label, 1 if
         the label is missing; None weighs all rows alike. "undersampled" draws for each
         tree as many rows of each class as the rarer class has, with replacement.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the features and places of the splits and, with "undersampled", of the
         rows of each tree. An int gives the same in each fit, None a new one.
     n_jobs : int, default=1

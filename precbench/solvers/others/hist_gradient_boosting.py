@@ -54,7 +54,7 @@ class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
         Weights of the classes in the loss. "balanced" weighs each row by
         ``n_rows / (2 * rows of its class)``, a dict by the weight of its label, 1 if
         the label is missing; None weighs all rows alike.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the features of splits, and of the rows that bins are made from on large
         sets. An int gives the same in each fit, None a new one.
     n_jobs : int, default=1

@@ -143,7 +143,7 @@ class LightGBM(WeightedRanker, BoostedTrees):
         Weights of the classes in the loss. "balanced" weighs each row by
         ``n_rows / (2 * rows of its class)``, a dict by the weight of its label, 1 if
         the label is missing; None weighs all rows alike.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the features of each tree. An int gives the same in each fit, None a new
         one.
     n_jobs : int, default=1
@@ -244,7 +244,7 @@ class LambdaRank(BoostedTrees, ListRanker):
         or more there.
     colsample_bytree : float, default=1.0
         Fraction in (0, 1] of the features that each tree is made of.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the lists and of the features of each tree. An int gives the same in
         each fit, None a new one.
     n_jobs : int, default=1

@@ -158,7 +158,7 @@ class LinearSVMRanker(LinearClassifier):
         Tolerance of LIBLINEAR's stopping rule, above 0.
     max_iter : int, default=1000
         Most iterations, at least 1; if they do not suffice, scikit-learn warns.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the order in which the dual solver visits rows; it is used where there
         are fewer rows than features. An int gives the same in each fit, None a new one.
 

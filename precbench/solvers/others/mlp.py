@@ -43,7 +43,7 @@ class MLP(ScoringClassifier):
     max_iter : int, default=200
         Most passes over all training rows, at least 1; the training ends before if the
         loss falls no more.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the first weights and of the order of the rows. An int gives the same in
         each fit, None a new one.
 

@@ -76,7 +76,7 @@ class XGBoost(ListRanker):
         Weights of the classes in the logistic loss. "balanced" weighs each row by
         ``n_rows / (2 * rows of its class)``, a dict by the weight of its label, 1 if
         the label is missing; None weighs all rows alike. Lists have no weights.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the lists and of the features of each tree. An int gives the same in
         each fit, None a new one.
     n_jobs : int, default=1
