@@ -22,7 +22,7 @@ from precbench.survey.tasks import TEST_SHARE
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent))
 
-from scripts import printed
+from scripts import method_pages, printed
 from scripts.survey.page import committed
 
 REPOSITORY = "https://github.com/precbench/precbench"
@@ -104,6 +104,7 @@ def write_survey():
 
 
 write_survey()
+method_pages.write_pages(DOCS / "auto" / "methods")
 
 
 def outside(app, name, source):

@@ -15,8 +15,9 @@ from precbench.core.errors import InputError
 from precbench.papers.rudin2009.lists import ir_shares, pnorm_shares
 from precbench.ranking.metrics import r_max
 from precbench.solvers import IRPush, PNormPush, RankBoost, TopPush
+from precbench.solvers.push.estimator import _separating_step
 from precbench.solvers.push.reference import ir_push, pnorm_push, pnorm_push_path
-from precbench.solvers.push.risks import InformationRetrievalRisk
+from precbench.solvers.push.risks import ExponentialRisk, InformationRetrievalRisk
 from precbench.solvers.toppush import reference as toppush
 from precbench.solvers.toppush.kernel import project, project_capped
 from tests.sentences import raises, warns
@@ -461,3 +462,17 @@ def test_the_bounds_hold_on_the_way(k):
     low, high = np.array(seen).T
     assert (low <= best + 1e-9).all() and (high >= best - 1e-9).all()
     assert (np.diff(low) >= 0).all() and len(seen) > 20
+
+
+@pytest.mark.parametrize("margin", [-2.0, 0.5, 3.0])
+def test_a_separating_step_leaves_every_pair_a_margin_of_1(margin):
+    """Whatever margin they have before; pairs that are right by far are not moved back."""
+    X = np.array([[margin, 1.0], [margin, 0.0], [0.0, 0.0], [0.0, -0.5]])
+    labels = np.array([1, 1, -1, -1], dtype=np.int8)
+    risk = ExponentialRisk(X, labels, 1.0, np.array([[1.0, 1.0, 0.0]]))
+    point = risk.at(np.array([1.0, 0.0]))
+    step = _separating_step(risk, point, X[:, 1])
+    assert step > 0
+    gaps = (X[:2, None] - X[None, 2:]) @ [1.0, step]
+    differs = X[:2, None, 1] != X[None, 2:, 1]
+    assert gaps[differs].min() >= 1
