@@ -1,7 +1,7 @@
 """What `help` says of each public estimator and function: all of it, and nothing else.
 
-Parameters are those of the signature, with the types and the defaults that it checks; attributes
-are those that fits leave. So no docstring can fall behind.
+Parameters are those of the signature, with the types that are checked and the defaults;
+attributes are those that fits leave. So no docstring can fall behind.
 """
 
 import ast
@@ -192,13 +192,12 @@ def test_the_type_of_an_attribute_is_that_of_its_value(estimator, fits):
     for left in fits:
         for name, value in left.items():
             told = described[name].type_name
-            if isinstance(value, np.ndarray):
-                shapes = re.findall(r"\(([^)]*)\)", told)
-                assert told.startswith("ndarray of shape ("), name
-                assert value.ndim in [len([*filter(None, s.split(","))]) for s in shapes], name
+            if isinstance(value, np.ndarray):  # such as "ndarray of shape (n_features,)"
+                lengths = re.search(r"^ndarray of shape \(([^)]*)\)", told)[1].split(",")
+                assert value.ndim == len([*filter(None, lengths)]), name
             elif isinstance(value, bool | int | float | list):
-                kinds = {"bool", "int", "float", "list"}
-                assert told.split()[0] in {base.__name__ for base in type(value).mro()} & kinds
+                kinds = {base.__name__ for base in type(value).mro()}  # of a float64: float
+                assert told.split()[0] in kinds & {"bool", "int", "float", "list"}, name
 
 
 # What `help` says of a class as a whole, and of methods.
@@ -234,8 +233,8 @@ def test_every_argument_of_a_method_is_described(estimator):
         arguments = inspect.signature(method).parameters.keys() - {"self"}
         assert described.keys() == arguments, method.__name__
         for name, entry in described.items():
-            assert entry.type_name, f"{name} of {method.__name__} has no type"
             told = f"{name} of {method.__name__}"
+            assert entry.type_name, f"{told} has no type"
             assert len(entry.description or "") > 10, f"{told} has no description"
             assert not ELSEWHERE.search(entry.description), f"{told} is described elsewhere"
 

@@ -437,8 +437,19 @@ class LinearRanker(Ranker):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-    classes_, n_iter_, n_rows_seen_, threshold_
-        See `Ranker`.
+        Weights w of the features: a row x has the score ``w' x``, plus `intercept_` if
+        there is one.
+    intercept_ : float
+        Weight of a constant column. Only if the objective is "f1" or the like.
+    threshold_ : float
+        Where `predict` cuts the list; `decision_function` subtracts it. Only after a
+        `fit` without a trace, and not with an `intercept_`.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
+    n_iter_ : int
+        Passes over the training rows; for batch solvers, iterations.
+    n_rows_seen_ : int
+        Rows visited so far, repeated visits included: the common unit of work.
 
     Examples
     --------
@@ -499,8 +510,10 @@ class NonlinearRanker(Ranker):
     ----------
     n_iter_ : int
         Number of iterations; for ensembles, of trees.
-    classes_, n_rows_seen_
-        See `Ranker`.
+    n_rows_seen_ : int
+        Rows visited so far, repeated visits included: the common unit of work.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order; the second is the positive class.
 
     Examples
     --------

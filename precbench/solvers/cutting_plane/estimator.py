@@ -86,7 +86,7 @@ class CuttingPlane(LinearRanker):
         there is one.
     intercept_ : float
         Weight of a constant column, part of w also where the norm of w is taken. Only
-        if the objective is "f1", or `at_least_k` holds.
+        if the objective is "f1", or "prec@k" with `at_least_k`.
     best_weights_ : ndarray of shape (n_features,) or (n_features + 1,)
         The w of the smallest P; an intercept comes last.
     primal_ : float

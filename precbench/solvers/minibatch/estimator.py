@@ -610,8 +610,8 @@ class TwoPMB(PassMixin, LinearRanker):
         fraction of the rows; fractions are rounded up. So 1 is a single row, and 1.0 as
         many rows as there are positives. In a step, fractions are of the positives in
         the buffer, or of the rows of buffer and batch, and k is at most the number of
-        positives in the buffer. The paper does not say. A `k` of more rows than there
-        are positives in all gives a warning.
+        positives in the buffer. The paper leaves k open here. A `k` of more rows than
+        there are positives in all gives a warning.
     beta : float, default=0.1
         Fraction in (0, 1] of the negatives of a batch, rounded up, that form pairs; for
         "pauc" only.
