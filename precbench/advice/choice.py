@@ -262,9 +262,12 @@ def choose_method(
 
 
 def _margin(k: TopK, best_hits: float, test_share: float) -> float:
-    # Return how many hits make no difference in practice: the share `MARGIN` of `best_hits`, but at
-    # least one hit in a list as long as the file. If k is a share, the top of a held-out list is
-    # shorter by the factor `test_share`, and the one hit becomes `test_share` hits.
+    """Return how many hits make no difference in practice.
+
+    The share `MARGIN` of `best_hits`, but at least one hit in a list as long as the
+    file. If k is a share, the top of a held-out list is shorter by the factor
+    `test_share`, and the one hit becomes `test_share` hits.
+    """
     return max(1.0 if isinstance(k, int) else test_share, MARGIN * best_hits)
 
 
@@ -339,9 +342,12 @@ def _judged(
 
 
 def _needed(undecided: pd.DataFrame, mean: float, n_pos: int) -> int | None:
-    # Return how many positives are needed to decide, where the file has `n_pos`: so many that the
-    # interval of an undecided difference is plus or minus the share `_DETECTABLE` of `mean`, prec@k
-    # of the recommended method. None if no method is undecided, or there are no hits.
+    """Return how many positives are needed to decide, where the file has `n_pos`.
+
+    So many that the interval of an undecided difference is plus or minus the share
+    `_DETECTABLE` of `mean`, prec@k of the recommended method. None if no method is
+    undecided, or there are no hits.
+    """
     half_widths = ((undecided["behind_high"] - undecided["behind_low"]) / 2).dropna()
     if half_widths.empty or mean <= 0:
         return None
@@ -352,9 +358,11 @@ def _needed(undecided: pd.DataFrame, mean: float, n_pos: int) -> int | None:
 
 
 def _summary(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
-    # Return a row for each method, its summary of `metric`, the best mean first. ``level`` is the
-    # rank by this mean, ``place`` the rank by the mean of `CHOSEN_BY`: 0 for the worst method, NaN
-    # for a method without results on all splits.
+    """Return a row for each method, its summary of `metric`, the best mean first.
+
+    ``level`` is the rank by this mean, ``place`` the rank by the mean of `CHOSEN_BY`: 0
+    for the worst method, NaN for a method without results on all splits.
+    """
     chosen_by = CHOSEN_BY if CHOSEN_BY in run.metrics else metric
     trials = trials[trials["metric"].isin([metric, chosen_by])]
     summaries = summarise_trials(trials, test_shares=run.test_shares).set_index("solver")
@@ -371,8 +379,11 @@ def _summary(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def _best(run: Run, summary: pd.DataFrame, against: Callable[[str], pd.DataFrame]) -> str:
-    # Return an ensemble, else the first method by `CHOSEN_BY` (see there). If another method has
-    # significantly more hits, return that method. `against(name)` compares all methods with `name`.
+    """Return an ensemble, else the first method by `CHOSEN_BY` (see there).
+
+    If another method has significantly more hits, return that method. `against(name)`
+    compares all methods with `name`.
+    """
     complete = summary.index[summary["is_complete"]]
     ensembles = [name for name in complete if run.forms.get(name) == "ensemble"]
     by_place = summary["place"].sort_values(ascending=False, kind="stable").index
@@ -471,7 +482,10 @@ def _splits(choice: Choice) -> str:  # such as "8 of 10 splits"
 
 
 def _interval(choice: Choice, low: float, high: float, is_difference: bool = False) -> str:
-    # Format an interval of precision as hits, such as " (1.0 to 2.0)"; "" if an end is not finite.
+    """Format an interval of precision as hits, such as " (1.0 to 2.0)".
+
+    "" if an end is not finite.
+    """
     ends = _ends(choice, low, high, is_difference)
     return f" ({ends})" if ends else ""
 
@@ -484,8 +498,10 @@ def _ends(choice: Choice, low: float, high: float, is_difference: bool) -> str:
 
 
 def _hits(choice: Choice, precision: float, is_difference: bool = False) -> str:
-    # Format a precision, or a difference of two precisions, as hits in the first k. The hits of a
-    # precision are limited to the range from 0 to k.
+    """Format a precision, or a difference of two precisions, as hits in the first k.
+
+    The hits of a precision are limited to the range from 0 to k.
+    """
     hits = choice.k * precision
     if not is_difference:
         hits = min(max(hits, 0.0), choice.k)

@@ -143,15 +143,18 @@ def prepare(
 
 
 def _division(dataset: Dataset, n_splits: int) -> dict[str, Any]:
-    # Return the keys of a section ``protocol`` that say how the rows are split.
+    """Return the keys of a section ``protocol`` that say how the rows are split."""
     rule = rule_for_new_lists(dataset, n_splits)
     stratified = {"stratified": True} if rule.stratified else {}
     return {"split": rule.kind, "test_size": rule.test_size, "n_splits": n_splits, **stratified}
 
 
 def _with_shares(metrics: Sequence[str], shares: Sequence[float | str]) -> list[Any]:
-    # Return the section ``metrics`` of a config: prec@k of each share once, then the other metrics;
-    # where these have a `k`, with the first share, which decides.
+    """Return the section ``metrics`` of a config.
+
+    Prec@k of each share once, then the other metrics; where these have a `k`, with the
+    first share, which decides.
+    """
     others = [name for name in metrics if name != "precision_at_k"]
     return [
         *({"precision_at_k": {"k": share}} for share in dict.fromkeys(shares)),
@@ -187,8 +190,11 @@ def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> N
 
 
 def _entries(known: dict[str, Any], chosen: Sequence[Any] | None) -> dict[str, Any]:
-    # Return the config entries of the methods in `chosen` by label; if none is chosen, all entries
-    # of `known`, the shipped config. A method is a label, the name of a solver or an object.
+    """Return the config entries of the methods in `chosen` by label.
+
+    If none is chosen, all entries of `known`, the shipped config. A method is a label,
+    the name of a solver or an object.
+    """
     if not chosen:
         return {label: entry or {} for label, entry in known.items()}  # an empty entry is None
     entries = {}
@@ -208,7 +214,10 @@ def _entries(known: dict[str, Any], chosen: Sequence[Any] | None) -> dict[str, A
 
 
 def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
-    # Return a label and the config entry of an object: a solver or a classifier of scikit-learn.
+    """Return a label and the config entry of an object.
+
+    A solver or a classifier of scikit-learn.
+    """
     kind = type(estimator)
     name = ".".join([*kind.__module__.split(".")[:2], kind.__name__])  # as in sklearn.svm.LinearSVC
     names = [name] if name in SOLVERS else [n for n in SOLVERS if type(SOLVERS[n]()) is kind]
@@ -246,8 +255,11 @@ def _changed(estimator: Any, name: str) -> dict[str, Any]:
 
 
 def _with_common(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
-    # Return the sections ``common`` and ``solvers`` of a config. A classifier of scikit-learn takes
-    # no common parameters: if `entries` has one, each entry of `ours` gets them instead.
+    """Return the sections ``common`` and ``solvers`` of a config.
+
+    A classifier of scikit-learn takes no common parameters: if `entries` has one, each
+    entry of `ours` gets them instead.
+    """
     ours = {n: e for n, e in entries.items() if not e.get("solver", n).startswith("sklearn.")}
     if len(ours) == len(entries):
         return {"common": shared_parameters(common, ours), "solvers": entries}

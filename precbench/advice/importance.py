@@ -88,7 +88,10 @@ class Shuffling:
 
 
 def _sample(y: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
-    # Return up to `_MOST_ROWS` drawn row numbers, ascending; half of each class if it has enough.
+    """Return up to `_MOST_ROWS` drawn row numbers, ascending.
+
+    Half of each class if it has enough.
+    """
     positive, negative = (rng.permutation(np.flatnonzero(sign * y > 0)) for sign in (1, -1))
     n_pos = min(len(positive), max(_MOST_ROWS // 2, _MOST_ROWS - len(negative)))
     return np.sort(np.concatenate([positive[:n_pos], negative[: _MOST_ROWS - n_pos]]))

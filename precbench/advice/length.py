@@ -226,8 +226,10 @@ def share_of_list(k: TopK, rows: int) -> float | str:
 
 
 def _round_lengths(least: int, most: int) -> list[int]:
-    # Return round numbers from `least` to `most`, in no order, and `most`. Below 10 all are round;
-    # then each is some 12 % above the one before.
+    """Return round numbers from `least` to `most`, in no order, and `most`.
+
+    Below 10 all are round; then each is some 12 % above the one before.
+    """
     powers = np.arange(_STEPS * math.log10(most) + 1)
     numbers = {round(float(f"{10 ** (power / _STEPS):.2g}")) for power in powers}
     return [*(number for number in numbers if least <= number < most), most]

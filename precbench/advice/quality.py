@@ -204,7 +204,7 @@ def describe_quality(quality: Quality) -> str:
 
 
 def _written(mean: float, interval: list[float] | None) -> str:
-    # Format a mean with its interval, if there is one with a width.
+    """Format a mean with its interval, if there is one with a width."""
     if interval is None or interval[0] == interval[1]:  # equal values show no variance
         return f"{mean:.3f}"
     return f"{mean:.3f} ({interval[0]:.3f} to {interval[1]:.3f})"

@@ -102,8 +102,11 @@ def new_claims(
 def _add_entry(
     to: Path, head: dict[str, str], key: str, entry: dict[str, Any], config: str
 ) -> None:
-    # Add an entry to a file of claims, created if missing; raise if the file would be invalid.
-    # `head` has paper and experiment of the file; `key` names the list: claims or tables.
+    """Add an entry to a file of claims, created if missing.
+
+    Raise if the file would be invalid. `head` has paper and experiment of the file;
+    `key` names the list: claims or tables.
+    """
     if not to.name.endswith(SUFFIX):
         raise InputError(f"--to {to}: a file of claims must be called NAME{SUFFIX}; change --to")
     if to.exists():

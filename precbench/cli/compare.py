@@ -195,7 +195,10 @@ def _size_in_words(contest: "Contest") -> str:
 
 
 def _next_command(options: CompareOptions, k: int) -> str:
-    # Return the command to type next: score with the saved model, or else compare with --save.
+    """Return the command to type next.
+
+    Score with the saved model, or else compare with --save.
+    """
     if not options.save:
         return options.line("compare", [("save", "model.npz"), ("as_json", False)])  # no JSON
     words = ["precbench", "score", str(options.save), f"NEW{options.file.suffix}", "--top", str(k)]

@@ -142,7 +142,7 @@ def fit(options: FitOptions) -> None:
 
 
 def _params(options: FitOptions) -> dict[str, Any]:
-    # Parse the options ``--param NAME=VALUE`` into parameters of the solver.
+    """Parse the options ``--param NAME=VALUE`` into parameters of the solver."""
     params: dict[str, Any] = {}
     for option in options.param or ():
         name, equals, text = option.partition("=")

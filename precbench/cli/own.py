@@ -242,8 +242,11 @@ class OwnRows(FileLayout):
         return f"{error}{separator}this would be accepted: {self.line(command, error.remedies)}"
 
     def _changed(self, changes: Iterable[tuple[str, object]]) -> dict[str, Any]:
-        # Return the values of all options by name after `changes`. A change to a list of columns
-        # adds a column; columns that are left out of the features leave the other lists.
+        """Return the values of all options by name after `changes`.
+
+        A change to a list of columns adds a column; columns that are left out of the
+        features leave the other lists.
+        """
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         for name, value in changes:
             # Alone "error" is a treatment of text; a list may also name a column "error".
@@ -346,8 +349,11 @@ def _ids_as_in_file(options: OwnRows) -> "pd.DataFrame":
 
 
 def _rows_at_top(k: TopK, probabilities: "pd.Series") -> int:
-    # Return `k` as a number of rows, at most all; a fraction is of the rows, or of the positives,
-    # whose number is not known, but expected from their probabilities.
+    """Return `k` as a number of rows, at most all.
+
+    A fraction is of the rows, or of the positives, whose number is not known, but
+    expected from their probabilities.
+    """
     n_pos, n_rows = max(1, round(probabilities.sum())), len(probabilities)
     return min(k, n_rows) if isinstance(k, int) else resolve_k(k, n_pos, n_rows)
 

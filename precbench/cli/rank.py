@@ -150,8 +150,11 @@ def _standing(survey: Survey, label: str, ranks: pd.DataFrame) -> Table:
 
 
 def _by_measure(survey: Survey, label: str) -> Table:
-    # Lay out the rank of the method by each measure of the survey. On a task, what is lost is
-    # 1 - value / best value, and wins are the share of other methods beaten; shown are the means.
+    """Lay out the rank of the method by each measure of the survey.
+
+    On a task, what is lost is 1 - value / best value, and wins are the share of other
+    methods beaten; shown are the means.
+    """
     rows = []
     for metric, measure in MEASURES.items():
         values = survey.values(metric)

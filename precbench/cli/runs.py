@@ -213,8 +213,11 @@ def _chosen(
 
 
 def _matching(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
-    # Return the known names that match any pattern, such as sgd-*. A pattern without a match is
-    # returned itself, so that `Experiment.select` refuses it.
+    """Return the known names that match any pattern, such as sgd-*.
+
+    A pattern without a match is returned itself, so that `Experiment.select` refuses
+    it.
+    """
     names: list[str] = []
     for pattern in patterns:
         matches = [name for name in known if fnmatchcase(name, pattern)]

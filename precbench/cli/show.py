@@ -76,7 +76,7 @@ def show(
 
 
 def _show_model(path: str, as_json: bool) -> None:
-    # Print what a model is and its quality, if measured; in words, or as JSON.
+    """Print what a model is and its quality, if measured; in words, or as JSON."""
     from precbench.advice.importance import importance_table
     from precbench.advice.quality import describe_quality, quality_of
     from precbench.model.model import Model
@@ -152,7 +152,7 @@ def _columns(model: "Model") -> list[str]:
 
 
 def _column(column: Column) -> str:
-    # Describe what a column holds, and what replaces its missing values.
+    """Describe what a column holds, and what replaces its missing values."""
     content = "number"
     if column.origin is not None:
         content = f"days since {column.origin}"
@@ -167,7 +167,10 @@ def _by_weight(model: "Model") -> "list[Member]":  # the heaviest member first
 
 
 def _most_used(model: "Model") -> str:
-    # List the features with the largest weights; for trees, the features with the most splits.
+    """List the features with the largest weights.
+
+    For trees, the features with the most splits.
+    """
     names = model.encoding and model.encoding.feature_names
     if not names or model.members or model.random_features is not None:  # no weights of columns
         return ""

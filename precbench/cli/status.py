@@ -52,10 +52,12 @@ def show_status(
 
 
 def _status(store: Store) -> dict[str, Any]:
-    # Return the state of an experiment: its trials by outcome, and what runs now.
-    # ``process`` is the id of the process that runs trials, or None; ``asked``, ``done`` and
-    # ``left`` count the trials of the last run, ``outcomes`` the records by status.
-    # ``seconds_left`` is estimated from the trials that this run has finished, or None.
+    """Return the state of an experiment: its trials by outcome, and what runs now.
+
+    ``process`` is the id of the process that runs trials, or None; ``asked``, ``done``
+    and ``left`` count the trials of the last run, ``outcomes`` the records by status.
+    ``seconds_left`` is estimated from the trials that this run has finished, or None.
+    """
     request = store.request()
     records = (store.read(key) for key in request.keys)
     outcomes = Counter(str(record.status) for record in records if record is not None)

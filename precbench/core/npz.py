@@ -53,7 +53,10 @@ def unpack(
 
 
 def _read_array(stream: IO[bytes], name: str, kinds: str) -> NDArray[Any]:
-    # Return the only array of a stream in the byte order of this machine; `name` is for messages.
+    """Return the only array of a stream in the byte order of this machine.
+
+    `name` is for messages.
+    """
     array = np.lib.format.read_array(stream, allow_pickle=False)
     if stream.read(1):  # reading at the end checks the checksum
         raise DamagedError(f"there are further bytes after the array {name}; {_AGAIN}")

@@ -83,7 +83,10 @@ class Registry(Mapping[str, _Member]):
         return "" if name in self._built_in else package_of(self._added[name])
 
     def __getitem__(self, name: str) -> _Member:
-        # Return a member, loaded on first use; raise `InputError` if a package's member fails.
+        """Return a member, loaded on first use.
+
+        Raise `InputError` if a package's member fails.
+        """
         if name not in self._loaded and name in self._built_in:
             self._loaded[name] = self._load(name)
         if name not in self._loaded:

@@ -30,7 +30,10 @@ class Scaler:
     scale: NDArray[np.float64] | None
 
     def __init__(self, kind: Scaling) -> None:
-        # Choose the scaling; `fit` learns the shift and scale.
+        """Choose the scaling.
+
+        `fit` learns the shift and scale.
+        """
         if kind not in _KINDS:
             raise InputError(f"scaling must be one of {', '.join(_KINDS)}, found {kind!r}")
         self.kind = kind

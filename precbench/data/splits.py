@@ -197,7 +197,10 @@ def _draw(
 
 
 def _split_as_provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    # Return the first `n_train` rows, and the other rows; refuse groups with rows in both parts.
+    """Return the first `n_train` rows, and the other rows.
+
+    Refuse groups with rows in both parts.
+    """
     assert dataset.n_train is not None
     train, test = np.split(np.arange(len(dataset.y)), [dataset.n_train])
     if dataset.groups is not None:

@@ -68,7 +68,10 @@ if TYPE_CHECKING:
 
 
 def _not_reserved(name: str) -> str:
-    # Refuse a name that means something else in a folder of results; a file system may ignore case.
+    """Refuse a name that means something else in a folder of results.
+
+    A file system may ignore case.
+    """
     if name.lower() in RESERVED:
         what = "is the name of a folder that precbench makes in a folder of results"
         refuse(at((), [f"{name!r} {what}; choose another"]))

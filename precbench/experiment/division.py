@@ -147,7 +147,10 @@ class StreamDivision(NamedTuple):
 
 
 def divide_stream(trial: Trial, dataset: StreamedDataset) -> StreamDivision:
-    # Return the parts of a stream: functions of row numbers tell which rows are in which part.
+    """Return the parts of a stream.
+
+    Functions of row numbers tell which rows are in which part.
+    """
     rule, rows = trial.split, dataset.X
     is_validation = keep_share(0.0, trial.validation_size, trial.seed, "validation")
     if rule.kind == "none":  # trained and measured on all rows

@@ -70,7 +70,10 @@ def read_data(
 
 
 def _open_stream(entry: StreamedFile, rows: int | None, dtype: Dtype) -> StreamedDataset:
-    # Open a streamed file; each row is drawn by itself, so that about `rows` rows are kept.
+    """Open a streamed file.
+
+    Each row is drawn by itself, so that about `rows` rows are kept.
+    """
     from precbench.tables.streamed_files import open_stream
 
     options = entry.model_dump(exclude={"file", "name", "stream"}, exclude_none=True)

@@ -22,7 +22,7 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str) -> "Shard":
-        # Read text such as "3/10": shard 3 of 10.
+        """Read text such as "3/10": shard 3 of 10."""
         match = re.fullmatch(SHARD, text)
         shard = cls(*map(int, match.groups())) if match else cls(0, 0)  # 0: refused below
         if not 1 <= shard.number <= shard.total:

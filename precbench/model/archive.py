@@ -109,9 +109,12 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str, Any]:
-    # Return the attributes of `Model`; raise an error if the parts do not fit together. Each part
-    # checks its own arrays, which are named PART_NAME in the file. Arrays without a part in their
-    # names belong to the model itself, here the part "own".
+    """Return the attributes of `Model`.
+
+    Raise an error if the parts do not fit together. Each part checks its own arrays,
+    which are named PART_NAME in the file. Arrays without a part in their names belong
+    to the model itself, here the part "own".
+    """
     parts: dict[str, dict[str, NDArray]] = {"own": {}, "scaler": {}, "mean": {}}
     for full, array in arrays.items():
         part, _, name = full.partition("_")

@@ -59,7 +59,7 @@ class _Bins(Fields):
 
     @model_validator(mode="after")
     def _require_whole(self) -> Self:
-        # Require ascending edges, one edge less than counts, and at least one row.
+        """Require ascending edges, one edge less than counts, and at least one row."""
         edges = self.edges
         fit = edges is None or (len(edges) == len(self.counts) - 1 and (np.diff(edges) >= 0).all())
         if not fit or sum(self.counts) < 1:
@@ -199,8 +199,11 @@ class Drift:
     def _compared(
         self, column: Column, bins: _Bins, counts: NDArray[np.float64], n_gaps: int, between: float
     ) -> dict[str, Any]:
-        # Return PSI, verdicts and bins of a column, or of the scores: `counts` of new rows by bin
-        # against the training rows in `bins`. `between` is `Profile.between`, 0 for a column.
+        """Return PSI, verdicts and bins of a column, or of the scores.
+
+        `counts` of new rows by bin against the training rows in `bins`. `between` is
+        `Profile.between`, 0 for a column.
+        """
         before, now = np.array(bins.counts), bins.without_fills(counts, column, n_gaps)
         alpha = _CHANCE / len(self._counts)  # level of a single test, by Bonferroni
         if bins.edges is None:
@@ -226,7 +229,10 @@ class Drift:
     def _of_categories(
         self, column: Column, before: NDArray[np.float64], now: NDArray[np.float64]
     ) -> "_Compared":
-        # Make bins: one for each frequent category, one for all other and one for new categories.
+        """Make bins.
+
+        One for each frequent category, one for all other and one for new categories.
+        """
         order = np.argsort(-before, kind="stable")
         n_kept = min(_MOST_KEPT, int(np.count_nonzero(before >= _FEWEST)))
         shown, others = order[:n_kept], order[n_kept:]
@@ -293,7 +299,10 @@ def describe_drift(summary: dict[str, Any]) -> str:
 
 
 def _described(column: dict[str, Any]) -> str:
-    # Return a column's name and drift: PSI, rows outside the range, new categories and gaps.
+    """Return a column's name and drift.
+
+    PSI, rows outside the range, new categories and gaps.
+    """
     parts = [f"PSI {column['psi']:.2f}"]
     if column.get("outside", 0) > _OUTSIDE:
         ends = f"{listed([column['low']])} to {listed([column['high']])}"  # as a date or number

@@ -282,7 +282,7 @@ class Model:
         return scores
 
     def _encoded(self, X: Any) -> Any:
-        # Return rows as a matrix of the model's features; a frame is encoded.
+        """Return rows as a matrix of the model's features; a frame is encoded."""
         if self.encoding is not None and self.encoding.columns and is_frame(X):
             gaps = Gaps()
             X = self.encoding.encode(table_of(X, "X").frame, "X", gaps)
@@ -297,8 +297,11 @@ class Model:
         return X
 
     def _scores(self, X: Any, n_jobs: int | None) -> NDArray[np.float64]:
-        # Return the scores of encoded rows. Weights of features absorb a scaling of columns, since
-        # w (x - shift) / scale is linear in x; all other models score scaled copies of blocks.
+        """Return the scores of encoded rows.
+
+        Weights of features absorb a scaling of columns, since w (x - shift) / scale is
+        linear in x; all other models score scaled copies of blocks.
+        """
         weights, constant = self.coef, self.intercept
         if weights is not None and self.random_features is None and not self.scaler.scales_rows:
             if self.scaler.shift is not None and self.scaler.scale is not None:
@@ -309,7 +312,7 @@ class Model:
         length = max(1, min(ROWS_AT_ONCE, _VALUES_AT_ONCE // width))  # of a block
 
         def score_block(start: int) -> NDArray[np.float64]:
-            # Return the scores of the `length` rows of X from `start` on.
+            """Return the scores of the `length` rows of X from `start` on."""
             rows = self._scaled(X[start : start + length])
             if self.random_features is not None:
                 rows = self.random_features.transform(rows)
@@ -327,7 +330,10 @@ class Model:
             return np.concatenate([*apply(score_block, range(0, X.shape[0], length))])
 
     def _scaled(self, rows: Any) -> Any:
-        # Return a scaled copy of rows, dense if columns are shifted; without scaling, the rows.
+        """Return a scaled copy of rows, dense if columns are shifted.
+
+        Without scaling, the rows.
+        """
         if self.scaler.kind == "none":
             return rows
         shift = self.scaler.shift
@@ -641,7 +647,7 @@ def _circumstances(fitted: Ranker, X: Any, y: Any) -> dict[str, Any]:
 
 
 def _random_features(X: Any, options: dict[str, Any], seed: Any) -> RandomFeatures:
-    # Draw random Fourier features for scaled rows; check the names of the options.
+    """Draw random Fourier features for scaled rows; check the names of the options."""
     known = {"n_components", "gamma", "bandwidth"}
     for name in options.keys() - known:  # raises for one unknown name
         raise InputError(

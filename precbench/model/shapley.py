@@ -62,8 +62,11 @@ class Contributions(NamedTuple):
         return cls(base, values)
 
     def _as_log_odds(self) -> "Contributions":
-        # Return contributions to log odds in place of probabilities (less 1/2): each row times its
-        # `slope`, the change of log odds / the change of probability. `divide` fills `slope`.
+        """Return contributions to log odds in place of probabilities (less 1/2).
+
+        Each row times its `slope`, the change of log odds / the change of probability.
+        `divide` fills `slope`.
+        """
         total = self.values.sum(axis=1)  # the change of the probability
         base = log_odds(np.array([self.base]))
         probability = np.clip(self.base + 0.5, 1e-9, 1 - 1e-9)  # keeps the slope finite
@@ -97,7 +100,10 @@ def _of_member(
 def _by_column(
     values: NDArray[np.float64], column: NDArray[np.int32], n_columns: int
 ) -> NDArray[np.float64]:
-    # Return sums over the features of each column: a column of categories has several features.
+    """Return sums over the features of each column.
+
+    A column of categories has several features.
+    """
     if n_columns == values.shape[1]:  # a feature each
         return values
     summed = np.zeros((len(values), n_columns))
@@ -107,7 +113,7 @@ def _by_column(
 
 @cache
 def _quadrature(n_points: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    # Return the points in (0, 1) and the weights of Gauss-Legendre quadrature.
+    """Return the points in (0, 1) and the weights of Gauss-Legendre quadrature."""
     points, weights = np.polynomial.legendre.leggauss(n_points)
     return (points + 1) / 2, weights / 2
 
@@ -115,7 +121,10 @@ def _quadrature(n_points: int) -> tuple[NDArray[np.float64], NDArray[np.float64]
 def _of_trees(
     trees: Trees, X: NDArray[np.float64], column: NDArray[np.int32], n_columns: int
 ) -> Contributions:
-    # Return what columns add to the scores of trees, tree by tree; the kernel has the mathematics.
+    """Return what columns add to the scores of trees, tree by tree.
+
+    The kernel has the mathematics.
+    """
     rows = np.ascontiguousarray(trees.compared(X))
     base, values = 0.0, np.zeros((len(X), n_columns))
     for first, stop in pairwise([*trees.root, len(trees.feature)]):  # the nodes of a tree
@@ -143,7 +152,10 @@ class OutlinedTree(NamedTuple):
 def _add_tree(
     trees: Trees, nodes: slice, rows: NDArray, column: NDArray[np.int32], values: NDArray
 ) -> float:
-    # Add the columns' contributions in the tree of these nodes to `values`; return the tree's base.
+    """Add the columns' contributions in the tree of these nodes to `values`.
+
+    Return the tree's base.
+    """
     feature, value, n_nodes = trees.feature[nodes], trees.value[nodes], nodes.stop - nodes.start
     right, cover = trees.right[nodes] - nodes.start, trees.cover[nodes].astype(np.float64)
     inner, share = np.flatnonzero(feature >= 0), np.ones(n_nodes)
@@ -188,10 +200,13 @@ def _factors(
     zero: NDArray[np.float64],
     above: NDArray[np.int32],
 ) -> NDArray[np.float64]:
-    # Return the `factors` (n_nodes, 4, n_points) that `add_contributions` takes. In the
-    # product at a point t each column has the factor t o + (1 - t) z: o is 1 if a row passes all
-    # conditions on this column down to a node, else 0, and z is `zero`. This factor replaces that
-    # of the node `above`, hence quotients; the leaves below were counted there, hence differences.
+    """Return the `factors` (n_nodes, 4, n_points) that `add_contributions` takes.
+
+    In the product at a point t each column has the factor t o + (1 - t) z: o is 1 if a
+    row passes all conditions on this column down to a node, else 0, and z is `zero`.
+    This factor replaces that of the node `above`, hence quotients; the leaves below
+    were counted there, hence differences.
+    """
     known = t + (1 - t) * zero  # the factor for o = 1
     gain = (1 - zero) / known  # (o - z) / factor for o = 1; for o = 0 it is -1 / (1 - t)
     passes, fails = known / known[above], (1 - t) * zero / known[above]  # multiply the product

@@ -15,8 +15,11 @@ _SIGMAS = 4  # standard deviations above chance from which on equal rows need a 
 
 
 def _hashes(X: NDArray[Any]) -> NDArray[np.uint64]:
-    # Return a hash of each row: the sum over j, modulo 2**64, of the mixed bits of the j-th value
-    # times the j-th power of an odd number. This is five times as fast as the hash of pandas.
+    """Return a hash of each row.
+
+    The sum over j, modulo 2**64, of the mixed bits of the j-th value times the j-th
+    power of an odd number. This is five times as fast as the hash of pandas.
+    """
     bits = np.add(X, 0.0, dtype=np.float64).view(np.uint64)  # -0 becomes 0
     # The low bits of whole numbers are 0, and would stay 0 in products modulo 2**64.
     bits ^= bits >> np.uint64(32)  # mixes high bits into the low ones

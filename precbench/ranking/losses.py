@@ -175,7 +175,7 @@ class Surrogate(Loss):
     k: float | int | None = None
 
     def count(self, positive: NDArray[np.bool_]) -> int:
-        # Return k as a number of rows; raise an error if the instance has no k.
+        """Return k as a number of rows; raise an error if the instance has no k."""
         return resolve_k(self.k, int(np.count_nonzero(positive)))  # type: ignore[arg-type]
 
 
@@ -278,8 +278,11 @@ class MaxSurrogate(Surrogate):
     name = "max"
 
     def evaluate(self, scores, positive):
-        # Sum ``[1 + s_j - s_i]_+`` over min(k, n₋) pairs: the highest negative j with the lowest
-        # positive i, the second highest with the second lowest, and so on.
+        """Sum ``[1 + s_j - s_i]_+`` over min(k, n₋) pairs.
+
+        The highest negative j with the lowest positive i, the second highest with the
+        second lowest, and so on.
+        """
         neg = _rank(scores, ~positive)[: self.count(positive)]  # the k highest, descending
         pos = _rank(scores, positive)[::-1][: neg.size]  # the lowest, ascending
         hinges = 1 + scores[neg] - scores[pos]
@@ -438,7 +441,10 @@ def pair_hinges(
 def _count_pairs(
     few: NDArray[np.float64], many: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    # Return two arrays: the number of pairs with ``few[i] < many[j]`` for each i, and for each j.
+    """Return two arrays.
+
+    The number of pairs with ``few[i] < many[j]`` for each i, and for each j.
+    """
     n_few = few.size
     few_counts, many_counts = np.zeros(n_few), np.zeros(many.size)
     if n_few:  # the kernel needs one value or more, and fills both counts
@@ -468,12 +474,16 @@ class F1(Loss):
     has_threshold = True
 
     def evaluate(self, scores, positive):
-        # Maximise over labellings: the best with a true and b false positives takes the a
-        # highest positives s⁺_i and the b highest negatives s⁻_j. Its value times n₊ is, as F1 is
-        # 2 a / (n₊ + a + b), n₊ (n₊ - a + b) / (n₊ + a + b) - sum_{i > a} s⁺_i + sum_{j <= b} s⁻_j.
-        # One more false positive adds 2 a n₊ / ((n₊ + a + b) (n₊ + a + b + 1)) + s⁻_{b+1}, which
-        # never grows with b: the loop bisects for the best b, for all a at once. The fraction is
-        # below 1/2, so negatives at -1/2 or below never add to the maximum and are left out.
+        """Maximise over labellings.
+
+        The best with a true and b false positives takes the a highest positives s⁺_i
+        and the b highest negatives s⁻_j. Its value times n₊ is, as F1 is 2 a / (n₊ + a
+        + b), n₊ (n₊ - a + b) / (n₊ + a + b) - sum_{i > a} s⁺_i + sum_{j <= b} s⁻_j. One
+        more false positive adds 2 a n₊ / ((n₊ + a + b) (n₊ + a + b + 1)) + s⁻_{b+1},
+        which never grows with b: the loop bisects for the best b, for all a at once.
+        The fraction is below 1/2, so negatives at -1/2 or below never add to the
+        maximum and are left out.
+        """
         pos, neg = _rank(scores, positive), _rank(scores, ~positive & (scores > -0.5))
         n_pos, n_true = pos.size, np.arange(pos.size + 1)  # n₊, all a
         padded = np.append(scores[neg], -np.inf)  # after the last negative, no other pays

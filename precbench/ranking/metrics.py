@@ -122,7 +122,10 @@ def as_scores(values: ArrayLike, n_rows: int) -> NDArray[np.float64]:
 
 
 def _is_positive(labels: NDArray) -> NDArray[np.bool_]:
-    # Return a mask of the rows with the greater label; raise an error if there are not two labels.
+    """Return a mask of the rows with the greater label.
+
+    Raise an error if there are not two labels.
+    """
     if labels.dtype == object:
         values = labels.tolist()
         if None in values:
@@ -325,8 +328,11 @@ def _count_at_k(k: TopK, positive: NDArray[np.bool_]) -> int:  # `k` in rows
 def _hits(
     positive: NDArray[np.bool_], scores: NDArray, count: int, ties: Ties = "expected"
 ) -> float:
-    # Count the positives among the `count` >= 1 highest scores; the mean over orders of tied rows
-    # may be a fraction. Rows above the last score of the top count in full.
+    """Count the positives among the `count` >= 1 highest scores.
+
+    The mean over orders of tied rows may be a fraction. Rows above the last score of
+    the top count in full.
+    """
     above, tied, free = split_at(scores, count)  # free: places left for tied rows
     n_tied, tied_pos = tied.size, int(positive[tied].sum())
     match ties:

@@ -71,7 +71,10 @@ def _share_of_rows(k: object) -> float | None:  # of text such as "1 %"; None fo
 
 
 def _suggestion(k: object) -> str:
-    # Return what text that is nearly a `k` may mean: ``" (did you mean '1 %'?)"``; else "".
+    """Return what text that is nearly a `k` may mean: ``" (did you mean '1 %'?)"``.
+
+    Else "".
+    """
     if not isinstance(k, str):
         return ""
     percent = _NEARLY_PERCENT.fullmatch(k)

@@ -71,7 +71,7 @@ def value_against_share(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_split(rows: pd.DataFrame, x: str, y: str) -> list[tuple[np.ndarray, np.ndarray]]:
-    # Return the columns x and y of each split.
+    """Return the columns x and y of each split."""
     return [(curve[x].to_numpy(), curve[y].to_numpy()) for _, curve in rows.groupby("split")]
 
 
@@ -91,7 +91,7 @@ def _in_pieces(
 
 
 def _quartiles(name: str, x: np.ndarray, curves: Sequence[np.ndarray]) -> pd.DataFrame:
-    # Return a row for each of `x`, at which `curves` has the values of each split.
+    """Return a row for each of `x`, at which `curves` has the values of each split."""
     with np.errstate(invalid="ignore"):  # between two risks that have overflowed
         q = np.quantile(curves, [0.25, 0.5, 0.75], axis=0) if len(x) else np.empty((3, 0))
     return pd.DataFrame(

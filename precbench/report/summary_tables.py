@@ -299,7 +299,10 @@ def markdown_table(table: Table) -> list[str]:
 
 
 def _cells(table: Table, escaped: Callable[[str], str], bold: str) -> list[list[str]]:
-    # Return the header and then the rows, as escaped texts; `bold` is the format of bold cells.
+    """Return the header and then the rows, as escaped texts.
+
+    `bold` is the format of bold cells.
+    """
     texts = [
         [(bold if cell.bold else "{}").format(escaped(cell.text)) for cell in row]
         for row in table.rows
@@ -332,7 +335,7 @@ def _latex(run: Run, tables: Iterable[Table]) -> str:
 
 
 def _escaper(replacements: dict[str, str]) -> Callable[[str], str]:
-    # Return a function that puts a text on one line and replaces these characters.
+    """Return a function that puts a text on one line and replaces these characters."""
     table = str.maketrans(replacements)
     return lambda text: visible(one_line(text)).translate(table)
 

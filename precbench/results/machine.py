@@ -109,7 +109,7 @@ def _git(*arguments: str) -> str | None:  # what git prints in our repository, N
 
 
 def _output(*command: str) -> str | None:
-    # Return what a command prints, None if the command fails.
+    """Return what a command prints, None if the command fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -124,7 +124,10 @@ def _measured_before(plan: Plan, store: Store, described: str) -> pd.DataFrame |
 
 
 def _write(store: Store, name: str, content: str) -> None:
-    # Write a file only if its content has changed: figures older than the file are drawn again.
+    """Write a file only if its content has changed.
+
+    Figures older than the file are drawn again.
+    """
     path = store.folder / name
     if not path.is_file() or path.read_bytes() != visible(content).encode():
         store.write_text(name, content)
@@ -169,7 +172,10 @@ def not_ok(results: pd.DataFrame, part: Experiment) -> dict[str, int]:
 
 
 def _rows_of_other_datasets(plan: Plan, path: Path) -> pd.DataFrame:
-    # Return the rows of a file on data sets that this plan omits: earlier runs wrote these rows.
+    """Return the rows of a file on data sets that this plan omits.
+
+    Earlier runs wrote these rows.
+    """
     others = _other_datasets(plan)
     if not others or not path.exists():
         return pd.DataFrame()
@@ -246,8 +252,11 @@ def _written(value: Any) -> str:  # a value that tuning chose, as text
 
 
 def _checkpoints(store: Store, key: str, measured: Mapping[str, Sample]) -> dict[str, NDArray]:
-    # Return the stored arrays of a trial; refuse damaged arrays. For each checkpoint they hold the
-    # progress, and the scores of each part in `measured` or the weights of a linear solver.
+    """Return the stored arrays of a trial; refuse damaged arrays.
+
+    For each checkpoint they hold the progress, and the scores of each part in
+    `measured` or the weights of a linear solver.
+    """
     arrays = store.arrays(key)
     n_checkpoints = len(np.atleast_1d(arrays.get("rows_seen", ())))  # `len` fails for 0-d
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_PROGRESS, (n_checkpoints,))
@@ -267,7 +276,10 @@ def _checkpoints(store: Store, key: str, measured: Mapping[str, Sample]) -> dict
 
 
 def _scores(arrays: dict[str, NDArray], part: str, rows: Sample) -> Iterator[NDArray[np.float64]]:
-    # Yield the scores of a part at each checkpoint: stored scores, or scores by stored weights.
+    """Yield the scores of a part at each checkpoint.
+
+    Stored scores, or scores by stored weights.
+    """
     states = arrays[f"scores_{part}" if "n_iter" in arrays else "coef"]
     states = states.astype(np.float64, copy=False)
     yield from states if "n_iter" in arrays else rows.scores(states, arrays.get("intercept"))
@@ -324,7 +336,10 @@ def _curves(
 
 
 def _roc_vertices(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):
-    # Return the rows of ``roc.csv``: at most `_ROC_VERTICES` vertices, denser towards the top.
+    """Return the rows of ``roc.csv``.
+
+    At most `_ROC_VERTICES` vertices, denser towards the top.
+    """
     fpr, tpr, _ = roc_curve(y, scores)
     if len(fpr) > _ROC_VERTICES:
         places = np.unique(np.geomspace(1, len(fpr), _ROC_VERTICES).round().astype(int) - 1)
@@ -333,7 +348,10 @@ def _roc_vertices(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArr
 
 
 def _roc_counts(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):
-    # Return the rows of ``roc-counts.csv``: some vertices of the ROC curve, in numbers of rows.
+    """Return the rows of ``roc-counts.csv``.
+
+    Some vertices of the ROC curve, in numbers of rows.
+    """
     fpr, tpr, _ = roc_curve(y, scores)
     spaced = np.linspace(0, len(fpr) - 1, _ROC_VERTICES).round().astype(int)
     # All of the first vertices, where the figure shows the top in full; evenly spaced ones beyond
@@ -350,8 +368,11 @@ def _precisions(
     scores: NDArray[np.float64],
     metrics: Iterable[Metric],
 ):
-    # Return the rows of ``precision-k.csv``: prec@k for the k of the metrics, and for k whose
-    # logarithms are spaced evenly. Where rows are tied, the mean over their orders counts.
+    """Return the rows of ``precision-k.csv``.
+
+    Prec@k for the k of the metrics, and for k whose logarithms are spaced evenly. Where
+    rows are tied, the mean over their orders counts.
+    """
     n_pos, n_rows = int(np.count_nonzero(y > 0)), len(y)
     depths = set(np.geomspace(1, n_rows, _DEPTHS).round().astype(int).tolist())
     for metric in metrics:
@@ -376,7 +397,7 @@ def _sizes(dataset: Dataset) -> dict[str, Any]:
 
 
 def _form(entry: SolverEntry) -> str:
-    # Return the form of a method, see `precbench.advice.choice.Choice.values`.
+    """Return the form of a method, see `precbench.advice.choice.Choice.values`."""
     solver = SOLVERS[entry.solver]()
     if not isinstance(solver, LinearRanker):
         return "ensemble" if hasattr(solver, "to_members") else "nonlinear"
@@ -384,7 +405,10 @@ def _form(entry: SolverEntry) -> str:
 
 
 def _code_of_measuring(experiment: Experiment) -> str:
-    # Return hashes of the code that measures: ours, and that of packages that add metrics.
+    """Return hashes of the code that measures.
+
+    Ours, and that of packages that add metrics.
+    """
     modules = {METRICS[metric.name].function.__module__ for metric in experiment.metrics}
     packages = {module.partition(".")[0] for module in modules} - {"precbench"}
     return " ".join([code_of("precbench", _NOT_MEASURING), *map(code_of, sorted(packages))])

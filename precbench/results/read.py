@@ -110,7 +110,7 @@ class Run(Fields):
 
     @model_validator(mode="after")
     def _check_measures(self) -> Self:
-        # Require the measure of each metric, at each point of a sweep.
+        """Require the measure of each metric, at each point of a sweep."""
         labels, sweep = {*self.metrics}, self.sweep
         if sweep is not None:
             labels.update(*sweep.metrics)
@@ -196,8 +196,11 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
 
 
 def _check_rows(run: Run, path: Path) -> None:
-    # Require rows of this experiment only: rows of a former config remain if a run of a new config
-    # is interrupted. A data set with rows at a point of the sweep must have rows of each metric.
+    """Require rows of this experiment only.
+
+    Rows of a former config remain if a run of a new config is interrupted. A data set
+    with rows at a point of the sweep must have rows of each metric.
+    """
     tested = run.results[run.results["part"] == "test"]
     if tested.empty:
         raise InputError(f"{path} has no row with 'test' in the column 'part'; {_RUN_AGAIN}")

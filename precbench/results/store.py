@@ -188,7 +188,7 @@ _Kind = TypeVar("_Kind", bound=Fields)
 
 
 def _read(path: Path, kind: type[_Kind]) -> _Kind:
-    # Return the checked content of a file that the next run writes again.
+    """Return the checked content of a file that the next run writes again."""
     try:
         return parse(path.read_bytes(), kind)
     except ValueError as error:
@@ -196,7 +196,10 @@ def _read(path: Path, kind: type[_Kind]) -> _Kind:
 
 
 def _read_record(path: Path) -> Record:
-    # Return a checked record; raise an error for a damaged record, or a record of a newer schema.
+    """Return a checked record.
+
+    Raise an error for a damaged record, or a record of a newer schema.
+    """
     content = path.read_bytes()
     try:
         schema = parse(content, Head).version
@@ -218,7 +221,10 @@ def _json(value: Mapping[str, Any]) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    # Return a value as JSON can hold it: without NumPy types, and None for numbers not finite.
+    """Return a value as JSON can hold it.
+
+    Without NumPy types, and None for numbers not finite.
+    """
     text = json.dumps(value, default=lambda array: array.tolist())
     return json.loads(text, parse_constant=lambda _: None)  # NaN, Infinity, -Infinity
 

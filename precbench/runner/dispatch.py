@@ -94,7 +94,10 @@ def _shared_rows(jobs: Iterable[Job]) -> Iterator[Iterator[tuple[Job]]]:
     paths: list[Path] = []
 
     def arguments() -> Iterator[tuple[Job]]:
-        # Yield each job; many rows become a map of a file, written once for all jobs on them.
+        """Yield each job.
+
+        Many rows become a map of a file, written once for all jobs on them.
+        """
         for job in jobs:
             dataset_id = id(job.dataset)
             if dataset_id not in maps and not _needs_no_file(job.dataset.X):

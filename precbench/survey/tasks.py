@@ -138,7 +138,10 @@ def write_configs(
 
 
 def _entry(task: Any, folder: Path) -> dict[str, Any]:
-    # Return a task as an entry of ``datasets`` in a config; write the rows to `folder` if missing.
+    """Return a task as an entry of ``datasets`` in a config.
+
+    Write the rows to `folder` if missing.
+    """
     if not task.package:  # a data set of precbench itself
         scaling = {"scaling": "none"} if task.task in UNSCALED else {}
         return {"name": task.task, "on_missing": "skip", **scaling}

@@ -50,7 +50,10 @@ def read_csv(
     rows_at_once: int | None,
     keep: Sequence[str],
 ) -> Iterator[Block]:
-    # Yield blocks as `read_blocks` does; a second reader gives the columns `keep` as text.
+    """Yield blocks as `read_blocks` does.
+
+    A second reader gives the columns `keep` as text.
+    """
     encoding, has_blank_rows, unended = scan(path, layout)  # unended: a last line without an end
     if encoding == "cp1252" and layout.encoding is None:
         warnings.warn(

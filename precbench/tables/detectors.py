@@ -154,7 +154,10 @@ def _read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _amount(value: object, decimal: str) -> float:
-    # Return a number, also with separators of thousands, a currency or %; NaN for other text.
+    """Return a number, also with separators of thousands, a currency or %.
+
+    NaN for other text.
+    """
     if isinstance(value, int | float):  # beside text, in a workbook
         return float(value)
     thousands = f"[{',' if decimal == '.' else '.'}'’{_BLANKS}]"  # any of these separators

@@ -264,7 +264,10 @@ def _learn_columns(
     missing: Missing,
     numeric: Sequence[str],
 ) -> tuple[Column, ...]:
-    # Return how each column is encoded, and its gaps filled; raise all problems together.
+    """Return how each column is encoded, and its gaps filled.
+
+    Raise all problems together.
+    """
     where, frame = table.where, table.frame
     problems = Problems(where)
     options: dict[str, str] = {}  # by column: the option that names it
@@ -352,7 +355,10 @@ def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bo
 def _learn_text(
     values: pd.Series, is_text: NDArray[np.bool_], takes_text: bool, where: str
 ) -> Column:
-    # Return a column with categories if mostly text and `takes_text`; else refuse text with advice.
+    """Return a column with categories if mostly text and `takes_text`.
+
+    Else refuse text with advice.
+    """
     present = values.notna().to_numpy()
     texts = texts_of(values[present], where)
     if mostly(texts, OTHER_DATE):
@@ -385,7 +391,10 @@ def _learn_text(
 
 
 def _learn_categories(values: pd.Series, most: int, where: str, *, words: bool = False) -> Column:
-    # Return a column with its categories, at most `most`; the most frequent category fills gaps.
+    """Return a column with its categories, at most `most`.
+
+    The most frequent category fills gaps.
+    """
     counts = _merged(pd.Series(texts_of(values.dropna(), where)).value_counts())
     name = str(values.name)
     if len(counts) > most:
@@ -442,7 +451,10 @@ def _too_many(values: pd.Series, n_distinct: int, where: str) -> TableError:
 
 
 def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
-    # Return the numbers of a column, or its days since the origin; NaN only for gaps.
+    """Return the numbers of a column, or its days since the origin.
+
+    NaN only for gaps.
+    """
     is_dated = column.origin is not None  # then `notation` is a date format, else a decimal mark
     numbers = _days(values, column, where) if is_dated else as_numbers(values, column.notation)
     date_text = f"date such as {EXAMPLE.strftime(column.notation or '%Y-%m-%d')}"
@@ -466,15 +478,21 @@ def _refuse_no_quantity(
 
 
 def _have_thousands(numbers: NDArray[np.float64]) -> bool:
-    # Return whether numbers are whole and reach 1,000. If only new or only old ones do, 1.234 may
-    # have been read as 1234, or the other way round.
+    """Return whether numbers are whole and reach 1,000.
+
+    If only new or only old ones do, 1.234 may have been read as 1234, or the other way
+    round.
+    """
     return not (numbers % 1 > 0).any() and bool((np.abs(numbers) >= 1000).any())
 
 
 def _unit(
     values: pd.Series, numbers: NDArray[np.float64], where: str, unit: str | None = None
 ) -> str:
-    # Return `unit` or, if not known, the unit of most amounts; refuse amounts in another unit.
+    """Return `unit` or, if not known, the unit of most amounts.
+
+    Refuse amounts in another unit.
+    """
     values = values[np.abs(numbers) > 0]  # 0 is the same in any unit
     units = values.astype(str).str.extract(f"(%|{CURRENCY})", expand=False)
     if unit == "%" or (units == "%").any():  # then a number without % has another unit
@@ -486,7 +504,10 @@ def _unit(
 
 
 def _days(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
-    # Return days since the origin; NaN for missing values and for values that are no dates.
+    """Return days since the origin.
+
+    NaN for missing values and for values that are no dates.
+    """
     if column.notation is None and pd.api.types.is_numeric_dtype(values.dtype):
         return np.full(len(values), np.nan)  # numbers are no dates
     moments = moments_of(values, where, None if is_date(values) else column.notation)
@@ -495,7 +516,10 @@ def _days(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
 
 
 def _refuse_gap(values: pd.Series, where: str, word: str = "") -> None:
-    # Raise for the first missing value; `word` is its text in the file, such as NA, or "".
+    """Raise for the first missing value.
+
+    `word` is its text in the file, such as NA, or "".
+    """
     name, row = str(values.name), values.index[values.isna()][0] + 1
     as_word = f"{word!r} counts as missing; name the column in categorical if it is a word"
     fault = as_word if word else "the value is missing; fill it, drop the column"

@@ -33,7 +33,7 @@ class Layout:
     skip_rows: int = 0  # lines above the column names
 
     def __post_init__(self) -> None:
-        # Refuse impossible options before a file is read.
+        """Refuse impossible options before a file is read."""
         if self.decimal not in (None, ".", ","):
             raise InputError(f"decimal must be '.' or ',', found {self.decimal!r}")
         if self.separator is not None and len(self.separator) != 1:
@@ -72,7 +72,10 @@ def empty_error(path: Path, layout: Layout, text: str) -> InputError:  # `text`:
 
 
 def with_text_names(frame: pd.DataFrame, where: object) -> pd.DataFrame:
-    # Return a frame whose columns are named by text, as Parquet names them; refuse equal names.
+    """Return a frame whose columns are named by text, as Parquet names them.
+
+    Refuse equal names.
+    """
     names = frame.columns.map(lambda n: str((*map(str, n),) if isinstance(n, tuple) else n))
     if not names.is_unique:
         raise InputError(f"{where}: two columns named {names[names.duplicated()][0]!r}; rename one")
@@ -80,7 +83,10 @@ def with_text_names(frame: pd.DataFrame, where: object) -> pd.DataFrame:
 
 
 def columns_to_keep(keep: Sequence[str], header: Sequence[str], path: Path) -> list[str]:
-    # Return the columns that `keep` names; "all" means all columns, unless a column has this name.
+    """Return the columns that `keep` names.
+
+    "all" means all columns, unless a column has this name.
+    """
     names = named_columns(keep, header, f"{path}: columns to list", ("all",))
     return [*header] if "all" in names and "all" not in header else [*dict.fromkeys(names)]
 

@@ -225,7 +225,7 @@ def _warn_of_copies(own: OwnTable, names: Sequence[str]) -> None:
 
 
 def _identity(own: OwnTable, options: dict[str, Any]) -> str:
-    # Return the hash of a file and of the options of reading.
+    """Return the hash of a file and of the options of reading."""
     digest = hashlib.sha256(json.dumps([VERSION, own.format, options]).encode())
     with own.path.open("rb") as file:
         hashlib.file_digest(file, lambda: digest)  # adds the content to `digest`
@@ -521,7 +521,10 @@ def _sparse_matrix(path: Path, arrays: dict[str, NDArray], dtype: Dtype) -> Matr
 
 
 def _vector(path: Path, arrays: dict[str, NDArray], length: int, name: str) -> pd.Series:
-    # Return an array with a value for each row as a column of a table; refuse other shapes.
+    """Return an array with a value for each row as a column of a table.
+
+    Refuse other shapes.
+    """
     if name not in arrays:
         raise InputError(f"{path}: no array {name!r}, only {listed(arrays)}; save one of that name")
     if arrays[name].shape != (length,):

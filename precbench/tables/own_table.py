@@ -177,8 +177,11 @@ def several(names: str | Sequence[str]) -> list[str]:
 
 
 def format_of(path: Path, name: str | None = None, sheet: str | None = None) -> Format:
-    # Return the given format, else that of the suffix. Refuse an unknown format, a table that
-    # begins with the bytes of another format, and a sheet of a file that is not xlsx.
+    """Return the given format, else that of the suffix.
+
+    Refuse an unknown format, a table that begins with the bytes of another format, and
+    a sheet of a file that is not xlsx.
+    """
     kind = find_format(path, name)
     with pandas_errors_as_input_errors(path), path.open("rb") as file:
         head = file.read(8)
@@ -288,14 +291,14 @@ def _integers_of_texts(table: OwnTable, names: list[str]) -> Mapping[str, Any]:
 
 
 def _nested_as_text(frame: pd.DataFrame) -> pd.DataFrame:
-    # Return a frame with text in place of lists and records, which have no hash.
+    """Return a frame with text in place of lists and records, which have no hash."""
     objects = [name for name, values in frame.items() if values.dtype == object]
     nested = [n for n in objects if frame[n].map(lambda value: value.__hash__ is None).any()]
     return frame.assign(**{str(name): frame[name].map(str, na_action="ignore") for name in nested})
 
 
 def _decimal_of(table: OwnTable) -> str | None:
-    # Return the decimal mark if all columns of a file agree on one mark, else None.
+    """Return the decimal mark if all columns of a file agree on one mark, else None."""
     kinds = {str(n): values.dtype.kind for n, values in table.frame.items()}  # biuf: numbers
     contents = [table.content(name) for name, kind in kinds.items() if kind not in "biuf"]
     # Marks of amounts such as $ 7,200.00 that only one mark fits

@@ -24,7 +24,10 @@ def _columns_of_parquet(path: Path, names: list[str]) -> dict[str, Any]:
 
 
 def read_parquet(path: Path, rows_at_once: int | None, keep: Sequence[str]) -> Iterator[Block]:
-    # Yield blocks as `read_blocks` does; without `rows_at_once` one block of all rows, and no text.
+    """Yield blocks as `read_blocks` does.
+
+    Without `rows_at_once` one block of all rows, and no text.
+    """
     if rows_at_once is None:
         frame = _with_index(pd.read_parquet(path), 0, path)
         yield with_exact_integers(frame, partial(_columns_of_parquet, path)), pd.DataFrame()

@@ -120,7 +120,10 @@ def check_labels(
 def _likely_positive(
     labels: Sequence[object], counts: Sequence[int] | NDArray[np.intp]
 ) -> tuple[str, list[str]] | None:
-    # Return a remedy: all spellings of the likely positive label (typical, or rarest); or None.
+    """Return a remedy.
+
+    All spellings of the likely positive label (typical, or rarest); or None.
+    """
     spellings: dict[str, list[tuple[int, str]]] = {}  # by lower case: number of rows and spelling
     for label, n_rows in zip(labels, counts, strict=True):
         text = listed([label]).strip()

@@ -97,7 +97,7 @@ def look_for_suspects(
 def _leak_reason(
     values: pd.Series, numbers: NDArray[np.float64], y: NDArray[np.float64], in_groups: bool
 ) -> str:
-    # Return why a column looks like a leak of the label; "" if nothing says so.
+    """Return why a column looks like a leak of the label; "" if nothing says so."""
     if (value := auc_alone(values, numbers, y, in_groups)) > LEAK:  # which explains `in_groups`
         return f"has an AUC of {value:.3f} alone"
     is_missing = values.isna().to_numpy()

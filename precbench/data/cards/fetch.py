@@ -211,7 +211,10 @@ def download_limit(files: Iterable[File]) -> int:
 
 
 def _mirror_address(mirror: str | os.PathLike[str] | None) -> str:
-    # Return the folder or address of the mirror, "" without one; refuse an unsafe address.
+    """Return the folder or address of the mirror, "" without one.
+
+    Refuse an unsafe address.
+    """
     text = os.fspath(mirror) if mirror is not None else os.environ.get("PRECBENCH_MIRROR", "")
     if "://" not in text:
         return text and str(Path(text).expanduser())  # a folder; "" if no mirror

@@ -68,10 +68,13 @@ def _with_margin(card: Card) -> Arrays:
 
 
 def _with_signal(card: Card) -> Arrays:
-    # Return Gaussian features; the positives are the rows with the most signal plus noise.
-    # The signal is a linear function and, for the share `non_linear` of its variance, a sum of
-    # squares of features and of products of neighbours, with random factors. A Gaussian feature
-    # correlates with no such sum, so no linear function explains that share.
+    """Return Gaussian features.
+
+    The positives are the rows with the most signal plus noise. The signal is a linear
+    function and, for the share `non_linear` of its variance, a sum of squares of
+    features and of products of neighbours, with random factors. A Gaussian feature
+    correlates with no such sum, so no linear function explains that share.
+    """
     assert card.non_linear is not None
     rng = data_generator(card.name)
     w, squares, products = rng.standard_normal((3, card.features))
@@ -118,7 +121,10 @@ def generate_stand_in(card: Card) -> Arrays:
 
 
 def _binary(rng: np.random.Generator, n_rows: int, n_features: int, density: float) -> csr_matrix:
-    # Return independent binary columns; their frequencies follow Zipf's law, with mean `density`.
+    """Return independent binary columns.
+
+    Their frequencies follow Zipf's law, with mean `density`.
+    """
     from scipy.sparse import csr_matrix, vstack
 
     frequency = rng.permutation(_zipf(n_features, density)).astype(np.float32)

@@ -48,7 +48,7 @@ def parse(card: Card, paths: Sequence[Path]) -> Arrays:
 
 
 def _svmlight(card: Card, paths: Sequence[Path]) -> Arrays:
-    # Join the rows of several files, such as of a training and a test set.
+    """Join the rows of several files, such as of a training and a test set."""
     from scipy.sparse import vstack
 
     from precbench.data.svmlight import dense_if_full, read_svmlight
@@ -59,7 +59,10 @@ def _svmlight(card: Card, paths: Sequence[Path]) -> Arrays:
 
 
 def _csv(card: Card, paths: Sequence[Path]) -> Arrays:
-    # Read files without a header; the features are the columns on the card, or all but the label.
+    """Read files without a header.
+
+    The features are the columns on the card, or all but the label.
+    """
     assert card.label_column is not None
     label = card.label_column - 1  # cards count columns from 1
     separator = "," if card.separator == "comma" else None  # None: blanks

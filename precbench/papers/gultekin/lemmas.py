@@ -284,8 +284,11 @@ def _compare_samples(
     delta: float,
     bounds: _BoundsByName,
 ) -> Iterator[_Row]:
-    # Yield Lemma 1, Theorem 1, then Theorem 3 for each number of pairs: the quantile of what
-    # `_sample_deviations` returns, and the eps that each version of the bounds states.
+    """Yield Lemma 1, Theorem 1, then Theorem 3 for each number of pairs.
+
+    The quantile of what `_sample_deviations` returns, and the eps that each version of
+    the bounds states.
+    """
     suprema, of_theorem_1, of_theorem_3, norms = deviations
     for statement, values, factor in (
         ("Lemma 1", suprema, 1),

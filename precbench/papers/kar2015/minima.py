@@ -158,7 +158,7 @@ class _FitTrace:
         return float(self._metric(self._labels, scores + sum(w[self._n :])))  # + intercept, or 0
 
     def summary(self, solver: CuttingPlane) -> Iterator[tuple[float, str, float]]:
-        # Yield iteration (NaN: none), quantity and value: how the whole fit ended.
+        """Yield iteration (NaN: none), quantity and value: how the whole fit ended."""
         at_zero, best = solver.primal_path_[0], solver.best_weights_  # the first iterate is w = 0
         last = np.append(solver.coef_, getattr(solver, "intercept_", []))
         for quantity, value in {

@@ -267,7 +267,10 @@ def _log_risk(pos: NDArray, neg: NDArray, p: float) -> Callable[[NDArray], tuple
 
 
 def _log_adaboost_risk(pos: NDArray, neg: NDArray, w: NDArray) -> tuple[float, NDArray]:
-    # Return log sum_i e^(-y_i f(x_i)) and its gradient; the last weight of f is its constant.
+    """Return log sum_i e^(-y_i f(x_i)) and its gradient.
+
+    The last weight of f is its constant.
+    """
     z = np.concatenate([-(pos @ w[:-1]) - w[-1], neg @ w[:-1] + w[-1]])  # -y f(x)
     shares = softmax(z) * np.repeat([-1, 1], [len(pos), len(neg)])
     by_w = pos.T @ shares[: len(pos)] + neg.T @ shares[len(pos) :]

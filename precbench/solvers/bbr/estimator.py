@@ -87,9 +87,12 @@ class SquaredPairRanker(LinearRanker):
         pair_numbers: Callable[[int, int], NDArray[np.int64]],
         trace: Trace,
     ) -> bool:
-        # Set `coef_` from a sequence of `n_pairs` pairs; return False if the trace ended the fit.
-        # ``pair_numbers(start, stop)`` gives the pairs at the places start to stop of the sequence
-        # as numbers: t stands for the positive t // n_neg with the negative t % n_neg.
+        """Set `coef_` from a sequence of `n_pairs` pairs.
+
+        Return False if the trace ended the fit. ``pair_numbers(start, stop)`` gives the
+        pairs at the places start to stop of the sequence as numbers: t stands for the
+        positive t // n_neg with the negative t % n_neg.
+        """
         n = len(self.coef_)  # features
         pos = np.flatnonzero(labels > 0).astype(np.int32)
         neg = np.flatnonzero(labels < 0).astype(np.int32)
@@ -421,8 +424,11 @@ class ClassMoments:
         return (self._add_sparse if len(rows.indptr) else self._add_dense)(rows, labels)
 
     def _add_dense(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
-        # Copy dense rows, less the origin, to the block of their class. When a block is full, or at
-        # the end, let BLAS add the products z z' of its rows; yield the number of rows just copied.
+        """Copy dense rows, less the origin, to the block of their class.
+
+        When a block is full, or at the end, let BLAS add the products z z' of its rows;
+        yield the number of rows just copied.
+        """
         n = len(self.origin)  # features
         blocks = np.empty((2, min(_block_length(n), rows.n_rows), n))
         filled, start = np.zeros(2, dtype=np.intp), 0  # rows in each block; next row to copy
@@ -440,8 +446,10 @@ class ClassMoments:
             start = stop
 
     def _add_sparse(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
-        # Add CSR rows entry by entry; yield the number of rows of each slice. Counts are set, and
-        # products made symmetric, after the last slice only.
+        """Add CSR rows entry by entry; yield the number of rows of each slice.
+
+        Counts are set, and products made symmetric, after the last slice only.
+        """
         n = len(self.origin)  # features
         length = max(1, _SLICE_PRODUCTS // _n_products(rows, n, n_joined=1))  # rows of a slice
         scratch = _scratch(n)

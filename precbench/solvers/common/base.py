@@ -384,7 +384,10 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             )
 
     def _validate(self, X: Any, *y: ArrayLike, **options: Any) -> Any:
-        # Return X, checked and in C order or canonical CSR; with y the pair of X and y.
+        """Return X, checked and in C order or canonical CSR.
+
+        With y the pair of X and y.
+        """
         check_form(X)
         validated = validate_data(self, X, *y, accept_sparse="csr", order="C", **options)
         return (canonical(validated[0]), validated[1]) if y else canonical(validated)

@@ -311,9 +311,12 @@ class TrainingRisk:
 def _at_least_k(
     scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int
 ) -> tuple[float, NDArray[np.float64]]:
-    # Return the risk of `at_least_k`, and a subgradient by the scores s. The risk is the share of
-    # negatives among the ones, plus ``sum_i (y'_i - y_i) s_i``, for the worst labelling y' with k
-    # ones or more: with ones on the `n_true` highest positives and the `n_false` highest negatives.
+    """Return the risk of `at_least_k`, and a subgradient by the scores s.
+
+    The risk is the share of negatives among the ones, plus ``sum_i (y'_i - y_i) s_i``,
+    for the worst labelling y' with k ones or more: with ones on the `n_true` highest
+    positives and the `n_false` highest negatives.
+    """
     pos, neg = np.flatnonzero(positive), np.flatnonzero(~positive)
     n_true, n_false = worst_table(-np.sort(-scores[pos]), -np.sort(-scores[neg]), k)
     subgradient = np.zeros_like(scores)  # y' - y, with y the labels

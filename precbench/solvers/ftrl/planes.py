@@ -92,10 +92,13 @@ class IncrementalStruct(IncrementalLoss):
         )
 
     def lipschitz(self) -> NDArray[np.float64]:
-        # Return 4 R, R the largest norm, for the G_t <= 8 of kar2014 on a ball: in the scaling of
-        # its equation (3) G_t is <= 4 on a ball of half the radius. 2 R would be enough: a row adds
-        # to the sum of the k largest z_i = s_i + 1[y_i = 0] either [z - z_(k)]_+, if k stays, or
-        # max(z, z_(k+1)), if k grows; at each w, z_(k) moves like the score of one row.
+        """Return 4 R, R the largest norm, for the G_t <= 8 of kar2014 on a ball.
+
+        In the scaling of its equation (3) G_t is <= 4 on a ball of half the radius. 2 R
+        would be enough: a row adds to the sum of the k largest z_i = s_i + 1[y_i = 0]
+        either [z - z_(k)]_+, if k stays, or max(z, z_(k+1)), if k grows; at each w,
+        z_(k) moves like the score of one row.
+        """
         return np.full(len(self.positive), 4 * self.largest_norm)
 
     def evaluate(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -135,9 +138,12 @@ class IncrementalPartialAUC(IncrementalLoss):
         return pair_hinges(scores, np.flatnonzero(positive), top)
 
     def extension(self, start, scores, chosen):
-        # Return what new pairs with a hinge above 0 add; mark in `chosen` the new negatives that
-        # enter the top: the highest, as many as the top grows by. A plane may keep the negatives it
-        # chose: any choice of as many negatives as the top has gives a bound below the loss.
+        """Return what new pairs with a hinge above 0 add.
+
+        Mark in `chosen` the new negatives that enter the top: the highest, as many as
+        the top grows by. A plane may keep the negatives it chose: any choice of as many
+        negatives as the top has gives a bound below the loss.
+        """
         n, positive = len(scores), self.positive[: len(scores)]
         new_neg = start + np.flatnonzero(~positive[start:])
         entering = top_rows(scores, new_neg, self._n_top[n] - self._n_top[start])

@@ -139,7 +139,10 @@ class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
         return histogram_trees(self.classifier_, self._width)
 
     def _suited_to(self, X: Any) -> dict[str, Any]:
-        # Return as `max_bins` how many distinct values a column has at most: more only cost time.
+        """Return as `max_bins` how many distinct values a column has at most.
+
+        More only cost time.
+        """
         n_bins = _FEWEST_BINS
         for column in X.T:
             n_bins = max(n_bins, len(np.unique(column)))

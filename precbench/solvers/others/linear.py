@@ -37,7 +37,10 @@ class LinearClassifier(WeightedRanker, Wrapper, LinearRanker):
     library = SCIKIT_LEARN
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
-        # Yield the iterations so far: 0 before the library's training, all of them after it.
+        """Yield the iterations so far.
+
+        0 before the library's training, all of them after it.
+        """
         X, classifier = with_short_indices(X), self._classifier()
         yield 0
         classifier.fit(X, labels, **self._weight_argument(labels))

@@ -45,7 +45,10 @@ class Member:
         return log_odds(scores) if self.trees.is_forest else scores
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        # Return the arrays that the member has, by name: ``coef``, ``random_…`` and ``tree_…``.
+        """Return the arrays that the member has, by name.
+
+        ``coef``, ``random_…`` and ``tree_…``.
+        """
         parts: dict[str, dict[str, NDArray[Any]]] = {}
         if self.random_features is not None:
             parts["random"] = vars(self.random_features)
@@ -94,8 +97,11 @@ class Member:
 
 
 def _random_features(arrays: dict[str, NDArray], width: int, name: str) -> RandomFeatures:
-    # Rebuild the map of a member from untrusted arrays. The map must yield `width` features: those
-    # that the member weighs, or compares in its trees.
+    """Rebuild the map of a member from untrusted arrays.
+
+    The map must yield `width` features: those that the member weighs, or compares in
+    its trees.
+    """
     features = RandomFeatures(**arrays)
     weights, offset = features.weights, features.offset
     if not (is_vector(weights.ravel()) and is_vector(offset) and len(offset)):

@@ -113,8 +113,11 @@ class MLP(ScoringClassifier):
             return classifier.fit(X, labels)
 
     def _final_scores(self, X: Any) -> NDArray[np.float64]:
-        # Compute the output of the network before its logistic function. `linear_scores` gives
-        # equal rows equal scores, bitwise identical on every machine.
+        """Compute the output of the network before its logistic function.
+
+        `linear_scores` gives equal rows equal scores, bitwise identical on every
+        machine.
+        """
         hidden, outer = self.classifier_.coefs_
         hidden_offsets, outer_offset = self.classifier_.intercepts_
         rows = as_rows(X)

@@ -173,7 +173,10 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
         return self.k if self.ranks_lists else 1.0
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
-        # Yield the iterations so far: 0 before the training and 1 after it: there is one step.
+        """Yield the iterations so far.
+
+        0 before the training and 1 after it: there is one step.
+        """
         classifier = self._classifier()
         X = self._rows(X)
         yield 0

@@ -162,9 +162,12 @@ class PushRanker(LinearRanker):
 
 
 def _separating_step(risk: PushRisk, point: Evaluation, column: NDArray[np.float64]) -> float:
-    # Return a finite step along a column of X that ranks no pair wrongly: after the step each pair
-    # in which the column differs has a margin of at least 1. The least margin before is `worst`; a
-    # step t raises the margin of such a pair by t times its gap in the column.
+    """Return a finite step along a column of X that ranks no pair wrongly.
+
+    After the step each pair in which the column differs has a margin of at least 1. The
+    least margin before is `worst`; a step t raises the margin of such a pair by t times
+    its gap in the column.
+    """
     worst, _best = risk.relation.extreme_gaps(point.scores)
     return (1 - min(worst, 0)) / risk.relation.least_gap_above_0(column)
 
@@ -563,7 +566,10 @@ class RankBoost(PairPushRanker):
 
 
 def _check_pairs(pairs: Any, n_samples: int) -> sparse.csc_array:
-    # Return the pairs as a new CSC matrix: any entry above 0 at [i, k] puts row i above row k.
+    """Return the pairs as a new CSC matrix.
+
+    Any entry above 0 at [i, k] puts row i above row k.
+    """
     relation = sparse.csc_array(pairs, copy=True)
     if relation.shape != (n_samples, n_samples):
         raise InputError(

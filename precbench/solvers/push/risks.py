@@ -49,7 +49,10 @@ class Classes:
         return float(pos.min() - neg.max()), float(pos.max() - neg.min())
 
     def least_gap_above_0(self, values: NDArray[np.float64]) -> float:
-        # Return the least gap above 0 of a positive and a negative. No gap may be below 0.
+        """Return the least gap above 0 of a positive and a negative.
+
+        No gap may be below 0.
+        """
         least, _most = self.extreme_gaps(values)
         if least > 0:
             return least
@@ -74,8 +77,10 @@ class PairLists(NamedTuple):
 
     @classmethod
     def of_matrix(cls, columns: sparse.csc_array | sparse.csr_array) -> Self:
-        # Make a list for each column (CSC) or row (CSR) that has entries: its number becomes the
-        # lower row, the indices of its entries the upper rows.
+        """Make a list for each column (CSC) or row (CSR) that has entries.
+
+        Its number becomes the lower row, the indices of its entries the upper rows.
+        """
         indptr = columns.indptr.astype(np.int32)
         lower = np.flatnonzero(np.diff(indptr)).astype(np.int32)
         upper = columns.indices.astype(np.int32)
@@ -93,8 +98,11 @@ class PairLists(NamedTuple):
             first = stop
 
     def blocks(self, most: int) -> Iterator[tuple[slice, NDArray[np.int32], NDArray[np.intp]]]:
-        # Yield each slice of the lists; the upper rows of its lists, one list after the other; and
-        # the places among these rows where the lists begin, with the number of these rows at last.
+        """Yield each slice of the lists.
+
+        The upper rows of its lists, one list after the other; and the places among
+        these rows where the lists begin, with the number of these rows at last.
+        """
         for first, stop in self.slices(most):
             part = slice(first, stop)
             lists = zip(self.starts[part], self.stops[part], strict=True)
@@ -168,7 +176,10 @@ class PushRisk(ABC):
         return weighted_sum(self.rows, by_scores, self.X.shape[1])
 
     def noise(self, by_scores: NDArray[np.float64]) -> float:
-        # Return how far an entry of `by_weights(by_scores)` may be off: about 4 _EPS for each term.
+        """Return how far an entry of `by_weights(by_scores)` may be off.
+
+        About 4 _EPS for each term.
+        """
         return 4 * _EPS * float(np.abs(by_scores).sum()) * self.largest
 
     def scatter(
@@ -224,8 +235,12 @@ class ExponentialRisk(PushRisk):
         return Evaluation(scores, value, gradient, log_risk=self.p * value, noise=noise)
 
     def _terms_at(self, w: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-        # Return the scores; v_m of each term (n_terms,); by class, positives first, the log of the
-        # sum of the exponentials (n_terms, 2) and the mean row they weigh (n_terms, 2, n_features).
+        """Return the scores.
+
+        V_m of each term (n_terms,); by class, positives first, the log of the sum of
+        the exponentials (n_terms, 2) and the mean row they weigh (n_terms, 2,
+        n_features).
+        """
         rows, n_terms = self.rows, len(self.terms)
         scores, length = np.empty(rows.n_rows), max(1, rows.per_slice() // 4)  # rows of a slice
         values, logs = np.empty(n_terms), np.empty((n_terms, 2))
@@ -431,8 +446,11 @@ class InformationRetrievalRisk(ScoreRisk):
         return Evaluation(scores, value, gradient, log_risk=log_risk, noise=self.noise(by_scores))
 
     def by_scores(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        # Return the risk and its gradient by the scores. The risk is the sum over positives i of
-        # ln(1 + exp(above_i)), above_i the log of the sum over the negatives k of exp(s_k - s_i).
+        """Return the risk and its gradient by the scores.
+
+        The risk is the sum over positives i of ln(1 + exp(above_i)), above_i the log of
+        the sum over the negatives k of exp(s_k - s_i).
+        """
         pos, neg = scores[self.positive], scores[~self.positive]
         above = logsumexp(neg) - pos
         gradient = np.empty(len(scores))
