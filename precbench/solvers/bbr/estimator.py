@@ -329,7 +329,7 @@ class LCBR(SquaredPairRanker):
         Radius of the ball that w lies in, above 0; None for the whole space.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the choice of the pairs. An int of at least 0 gives the same pairs in
-        each fit, None new ones; a Generator goes on where it stopped.
+        each fit, None new ones; a RandomState or Generator goes on where it stopped.
 
     Attributes
     ----------

@@ -95,7 +95,7 @@ class FTRL(LinearRanker):
         order. False keeps the stored order.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the order of the rows. An int of at least 0 gives the same order in each
-        fit, None a new one; a Generator goes on where it stopped.
+        fit, None a new one; a RandomState or Generator goes on where it stopped.
 
     Attributes
     ----------

@@ -196,7 +196,7 @@ class PerceptronAtK(PassMixin, LinearRanker):
         stored order.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the order of the rows. An int of at least 0 gives the same order in each
-        fit, None a new one; a Generator goes on where it stopped.
+        fit, None a new one; a RandomState or Generator goes on where it stopped.
 
     Attributes
     ----------
@@ -345,7 +345,7 @@ class SGDAtK(PassMixin, LinearRanker):
         stored order.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the order of the rows. An int of at least 0 gives the same order in each
-        fit, None a new one; a Generator goes on where it stopped.
+        fit, None a new one; a RandomState or Generator goes on where it stopped.
 
     Attributes
     ----------
@@ -487,7 +487,7 @@ class OnePMB(PassMixin, LinearRanker):
         stored order.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the order of the rows. An int of at least 0 gives the same order in each
-        fit, None a new one; a Generator goes on where it stopped.
+        fit, None a new one; a RandomState or Generator goes on where it stopped.
 
     Attributes
     ----------
@@ -637,7 +637,8 @@ class TwoPMB(PassMixin, LinearRanker):
         that already lie in random order. False keeps the stored order.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the buffer and of the order of the negatives. An int of at least 0 gives
-        the same in each fit, None new ones; a Generator goes on where it stopped.
+        the same in each fit, None new ones; a RandomState or Generator goes on where it
+        stopped.
 
     Attributes
     ----------

@@ -90,8 +90,8 @@ class OAM(PassMixin, LinearRanker):
         stored order.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the order of the rows and, as a separate stream, of the reservoirs. An
-        int of at least 0 gives the same in each fit, None new ones; a Generator goes on
-        where it stopped.
+        int of at least 0 gives the same in each fit, None new ones; a RandomState or
+        Generator goes on where it stopped.
 
     Attributes
     ----------
@@ -232,7 +232,7 @@ class PGD(PassMixin, LinearRanker):
         stored order.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the order of the rows. An int of at least 0 gives the same order in each
-        fit, None a new one; a Generator goes on where it stopped.
+        fit, None a new one; a RandomState or Generator goes on where it stopped.
 
     Attributes
     ----------
@@ -362,7 +362,7 @@ class AdaOAM(PassMixin, LinearRanker):
         stored order.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the order of the rows. An int of at least 0 gives the same order in each
-        fit, None a new one; a Generator goes on where it stopped.
+        fit, None a new one; a RandomState or Generator goes on where it stopped.
 
     Attributes
     ----------
@@ -501,7 +501,7 @@ class SPAM(PassMixin, LinearRanker):
         stored order.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the order of the rows. An int of at least 0 gives the same order in each
-        fit, None a new one; a Generator goes on where it stopped.
+        fit, None a new one; a RandomState or Generator goes on where it stopped.
 
     Attributes
     ----------

@@ -50,7 +50,8 @@ class CatBoost(ScoringClassifier):
         the label is missing; None weighs all rows alike.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the order of the rows and of the noise by which CatBoost chooses splits.
-        An int gives the same in each fit, None a new one.
+        An int gives the same in each fit, None a new one; a RandomState or Generator
+        goes on where it stopped.
     n_jobs : int, default=1
         Number of threads of a fit, at least 1, or -1 for one on each processor.
 

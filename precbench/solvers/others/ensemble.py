@@ -73,7 +73,7 @@ class Ensemble(NonlinearRanker):
         class.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the folds and of the members. An int gives the same in each fit, None a
-        new one.
+        new one; a RandomState or Generator goes on where it stopped.
     n_jobs : int, default=1
         Number of threads of the fits of trees, at least 1, or -1 for one on each
         processor.

@@ -120,7 +120,8 @@ class RandomForest(Forest):
         tree as many rows of each class as the rarer class has, with replacement.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the rows of each tree and the features of its splits. An int gives the
-        same in each fit, None a new one.
+        same in each fit, None a new one; a RandomState or Generator goes on where it
+        stopped.
     n_jobs : int, default=1
         Number of threads of a fit, at least 1, or -1 for one on each processor; the
         result does not depend on it.
@@ -200,7 +201,8 @@ class ExtraTrees(Forest):
         tree as many rows of each class as the rarer class has, with replacement.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the features and places of the splits and, with "undersampled", of the
-        rows of each tree. An int gives the same in each fit, None a new one.
+        rows of each tree. An int gives the same in each fit, None a new one; a
+        RandomState or Generator goes on where it stopped.
     n_jobs : int, default=1
         Number of threads of a fit, at least 1, or -1 for one on each processor; the
         result does not depend on it.

@@ -56,7 +56,8 @@ class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
         the label is missing; None weighs all rows alike.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the features of splits, and of the rows that bins are made from on large
-        sets. An int gives the same in each fit, None a new one.
+        sets. An int gives the same in each fit, None a new one; a RandomState or
+        Generator goes on where it stopped.
     n_jobs : int, default=1
         Number of threads of a fit, at least 1, or -1 for one on each processor.
 

@@ -163,7 +163,8 @@ class LinearSVMRanker(LinearClassifier):
         Most iterations, at least 1; if they do not suffice, scikit-learn warns.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the order in which the dual solver visits rows; it is used where there
-        are fewer rows than features. An int gives the same in each fit, None a new one.
+        are fewer rows than features. An int gives the same in each fit, None a new one;
+        a RandomState or Generator goes on where it stopped.
 
     Attributes
     ----------

@@ -45,7 +45,7 @@ class MLP(ScoringClassifier):
         loss falls no more.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the first weights and of the order of the rows. An int gives the same in
-        each fit, None a new one.
+        each fit, None a new one; a RandomState or Generator goes on where it stopped.
 
     Attributes
     ----------

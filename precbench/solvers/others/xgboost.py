@@ -78,7 +78,7 @@ class XGBoost(ListRanker):
         the label is missing; None weighs all rows alike. Lists have no weights.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the lists and of the features of each tree. An int gives the same in
-        each fit, None a new one.
+        each fit, None a new one; a RandomState or Generator goes on where it stopped.
     n_jobs : int, default=1
         Number of threads of a fit, at least 1, or -1 for one on each processor.
 
