@@ -129,7 +129,7 @@ def page(method: Method) -> str:
             f"```{{eval-rst}}\n.. automodule:: precbench.solvers.{method.folder}\n```\n",
             *_shown(method),
             "## Estimators\n",
-            *(f"```{{eval-rst}}\n.. autoclass:: precbench.{n}\n```\n" for n in method.estimators),
+            *(f"```{{eval-rst}}\n.. autoclass:: precbench.{n}\n   :no-index:\n```\n" for n in method.estimators),
             *_reference(method),
             *_claims(method),
         ]
