@@ -2,11 +2,15 @@
 
 References
 ----------
-nadeau2003 : Nadeau, Bengio, "Inference for the generalization error", Machine Learning 52.
-bouckaert2004 : Bouckaert, Frank, "Evaluating the replicability of significance tests", PAKDD.
-hanley1982 : Hanley, McNeil, "The meaning and use of the area under a receiver operating
+nadeau2003
+    Nadeau, Bengio, "Inference for the generalization error", Machine Learning 52.
+bouckaert2004
+    Bouckaert, Frank, "Evaluating the replicability of significance tests", PAKDD.
+hanley1982
+    Hanley, McNeil, "The meaning and use of the area under a receiver operating
     characteristic (ROC) curve", Radiology 143.
-clopper1934 : Clopper, Pearson, "The use of confidence or fiducial limits", Biometrika 26.
+clopper1934
+    Clopper, Pearson, "The use of confidence or fiducial limits", Biometrika 26.
 """
 
 from typing import NamedTuple
