@@ -1,8 +1,8 @@
 """Build the kernels; everything else is declared in pyproject.toml.
 
-``PRECBENCH_BUILD=sanitize`` (address and undefined-behaviour sanitizers) or ``checked`` (every
-index compared with its bounds, no instructions that some processors lack) makes a package for
-tests; see ``make sanitize``.
+``PRECBENCH_BUILD=sanitize`` (address and undefined-behaviour sanitizers) or ``checked``
+(every index compared with its bounds, no instructions that some processors lack) makes
+a package for tests; see ``make sanitize``.
 """
 
 import hashlib
@@ -17,8 +17,9 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 from setuptools.errors import CCompilerError
 
-# No -ffast-math, no -march, no contraction: identical bits on every CPU. Scores of dense rows take
-# instructions of four where there are such, which are the same operations (dense.h).
+# No -ffast-math, no -march, no contraction: identical bits on every CPU. Scores of
+# dense rows take instructions of four where there are such, which are the same
+# operations (dense.h).
 FLAGS = ["-O3", "-g0", "-ffp-contract=off"]
 DIRECTIVES = {
     "boundscheck": False,
@@ -43,7 +44,11 @@ PACKAGE = Path("precbench")
 COMMON = PACKAGE / "core" / "kernels"  # what the kernels of several folders include
 # What Cython needs for memory views, which would be most of the code of each kernel.
 SHARED = "precbench._memoryviews"
-INCLUDED = [str(path) for pattern in ("*.pxd", "*.pxi", "*.h") for path in PACKAGE.rglob(pattern)]
+INCLUDED = [
+    str(path)
+    for pattern in ("*.pxd", "*.pxi", "*.h")
+    for path in PACKAGE.rglob(pattern)
+]
 
 
 def name_of(source):
@@ -59,9 +64,10 @@ def hash_of(source):
 
 
 NEEDED = (
-    "precbench is built from source here, which needs a C compiler and the headers of Python "
-    "(Debian: apt install gcc python3-dev; Fedora: dnf install gcc python3-devel; macOS: "
-    "xcode-select --install). A wheel needs neither: pip install --only-binary precbench precbench"
+    "precbench is built from source here, which needs a C compiler and the headers of"
+    " Python (Debian: apt install gcc python3-dev; Fedora: dnf install gcc"
+    " python3-devel; macOS: xcode-select --install). A wheel needs neither: pip install"
+    " --only-binary precbench precbench"
 )
 
 

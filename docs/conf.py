@@ -85,7 +85,11 @@ def write_survey():
     """Write the values that the table of the survey is computed from, in the browser."""
     survey = committed()
     measures = {
-        measure.title: survey.values(metric, survey.real)[survey.solvers].round(8).T.to_dict("list")
+        measure.title: (
+            survey.values(metric, survey.real)[survey.solvers]
+            .round(8)
+            .T.to_dict("list")
+        )
         for metric, measure in MEASURES.items()
     }
     tasks = [
@@ -97,7 +101,12 @@ def write_survey():
         for task in survey.tasks.itertuples()
     ]
     kinds = [kind_of_solver(solver) for solver in survey.solvers]
-    values = {"measures": measures, "solvers": survey.solvers, "kinds": kinds, "tasks": tasks}
+    values = {
+        "measures": measures,
+        "solvers": survey.solvers,
+        "kinds": kinds,
+        "tasks": tasks,
+    }
     text = f"window.SURVEY = {json.dumps(values)};\n".replace("NaN", "null")
     (DOCS / "auto" / "static").mkdir(parents=True, exist_ok=True)
     (DOCS / "auto" / "static" / "survey-values.js").write_text(text)
@@ -127,11 +136,17 @@ def made(app, name, source):
     if name == "commands":
         source[0] += "".join(described(context) for context in tree())
     if name == "config-schema":
-        text = subprocess.check_output([sys.executable, "-m", "precbench", "schema"], text=True)
+        text = subprocess.check_output(
+            [sys.executable, "-m", "precbench", "schema"], text=True
+        )
         (DOCS / "auto").mkdir(exist_ok=True)
         (DOCS / "auto" / "precbench.schema.json").write_text(text)
         schema = json.loads(text)
-        parts = {"Experiment": schema["else"], "Study": schema["then"], **schema["$defs"]}
+        parts = {
+            "Experiment": schema["else"],
+            "Study": schema["then"],
+            **schema["$defs"],
+        }
         source[0] += "".join(keys(title, part) for title, part in parts.items())
     if name == "reports":
         source[0] += reports()
@@ -158,7 +173,9 @@ def take_reports():
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     if results := os.environ.get("RESULTS"):
-        subprocess.run([sys.executable, "-m", "precbench", "report", results], check=True)
+        subprocess.run(
+            [sys.executable, "-m", "precbench", "report", results], check=True
+        )
         for page in [Path(results, "index.html"), *Path(results).glob("*/report.html")]:
             copy = target / page.relative_to(results)
             copy.parent.mkdir(exist_ok=True)
@@ -183,7 +200,12 @@ def tree(command=None, name="precbench", parent=None):
     """Yield the context of each command, those of a group after it."""
     command = command or get_command(commands)
     context = typer.Context(
-        command, parent, name, terminal_width=88, max_content_width=88, **command.context_settings
+        command,
+        parent,
+        name,
+        terminal_width=88,
+        max_content_width=88,
+        **command.context_settings,
     )
     yield context
     for below in getattr(command, "list_commands", lambda context: [])(context):
@@ -204,7 +226,11 @@ def keys(title, part):
     rows = ["| key | value | default |", "| --- | --- | --- |"]
     for key, value in part["properties"].items():
         default = json.dumps(value["default"]) if "default" in value else ""
-        required = "required" if key in part.get("required", ()) else default and f"`{default}`"
+        required = (
+            "required"
+            if key in part.get("required", ())
+            else default and f"`{default}`"
+        )
         rows.append(f"| `{key}` | {kind_of(value)} | {required} |")
     return text + "\n".join(rows) + "\n"
 

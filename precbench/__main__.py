@@ -9,17 +9,33 @@ from types import FrameType
 from typing import Any
 
 # Of libraries that would read an empty variable as a number
-_VARIABLES = ("LOKY_", "JOBLIB_", "SKLEARN_", "OMP_", "OPENBLAS_", "MKL_", "NUMEXPR_", "PRECBENCH_")
+_VARIABLES = (
+    "LOKY_",
+    "JOBLIB_",
+    "SKLEARN_",
+    "OMP_",
+    "OPENBLAS_",
+    "MKL_",
+    "NUMEXPR_",
+    "PRECBENCH_",
+)
 _AGAIN_SECONDS = 3  # after which an interrupt is repeated, as code may drop it or hang
 
 
 def main() -> None:
-    """Import and run the command line; exit with 130 if Ctrl-C or SIGTERM interrupts the run."""
-    _set_handler(_interrupt)  # Ctrl-C and SIGTERM raise KeyboardInterrupt, and set an alarm
-    signal.signal(signal.SIGALRM, _interrupt)  # the alarm repeats an interrupt without effect
-    sys.unraisablehook = _interrupt_again  # repeats a KeyboardInterrupt that Python has dropped
+    """Import and run the command line.
+
+    Exit with 130 if Ctrl-C or SIGTERM interrupts the run.
+    """
+    # Ctrl-C and SIGTERM raise KeyboardInterrupt, and set an alarm
+    _set_handler(_interrupt)
+    # the alarm repeats an interrupt without effect
+    signal.signal(signal.SIGALRM, _interrupt)
+    # repeats a KeyboardInterrupt that Python has dropped
+    sys.unraisablehook = _interrupt_again
     _drop_empty_variables()
-    # Figures go to files; the backend of a notebook may be missing here, or need a display.
+    # Figures go to files; the backend of a notebook may be missing here, or need a
+    # display.
     os.environ["MPLBACKEND"] = "agg"
     # After the handlers are set, because the import takes time
     from precbench.core import processes
@@ -35,8 +51,9 @@ def main() -> None:
         _set_handler(signal.SIG_IGN)  # no other interrupt while the workers are ended
         signal.alarm(0)  # nor a repeated one, which would end the process by SIGALRM
         processes.end()
-        # A KeyboardInterrupt that leaves code run by `exec` makes CPython end by SIGINT in place of
-        # exit code 130. Another `exec`, even of nothing, makes CPython forget the interrupt.
+        # A KeyboardInterrupt that leaves code run by `exec` makes CPython end by SIGINT
+        # in place of exit code 130. Another `exec`, even of nothing, makes CPython
+        # forget the interrupt.
         with suppress(MemoryError):  # `exec` raises it if memory is used up
             exec("")
 
@@ -49,14 +66,20 @@ def _drop_empty_variables() -> None:
 
 
 def _set_handler(handler: Any) -> None:
-    """Set the handler of Ctrl-C and SIGTERM; a signal that the parent ignores stays ignored."""
+    """Set the handler of Ctrl-C and SIGTERM.
+
+    A signal that the parent ignores stays ignored.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, handler)
 
 
 def _interrupt(_: int, frame: FrameType | None) -> None:
-    """Raise `KeyboardInterrupt`; ignore later signals, but raise again where that had no effect."""
+    """Raise `KeyboardInterrupt`.
+
+    Ignore later signals, but raise again where that had no effect.
+    """
     _set_handler(signal.SIG_IGN)
     signal.alarm(_AGAIN_SECONDS)  # then SIGALRM calls `_interrupt`
     if _is_importing(frame):
@@ -76,22 +99,24 @@ def _is_importing(frame: FrameType | None) -> bool:
 def _exit_at_once() -> None:
     """End the process without an exception.
 
-    Compiled code that packages run when they are imported drops a `KeyboardInterrupt`, or raises
-    an error of its own in its place. Results are on disk whole at any time.
+    Compiled code that packages run when they are imported drops a `KeyboardInterrupt`,
+    or raises an error of its own in its place. Results are on disk whole at any time.
     """
     print("precbench: interrupted", file=sys.stderr, flush=True)
     with suppress(Exception):
         from precbench.core import processes
 
         processes.end()
-        atexit._run_exitfuncs()  # those of joblib, which remove the semaphores of the workers
+        # those of joblib, which remove the semaphores of the workers
+        atexit._run_exitfuncs()
     os._exit(130)
 
 
 def _interrupt_again(lost: Any) -> None:
     """Repeat a `KeyboardInterrupt` that Python dropped, for example in garbage collection."""
     if lost.exc_type is KeyboardInterrupt:
-        signal.setitimer(signal.ITIMER_REAL, 0.01)  # seconds; then SIGALRM calls `_interrupt`
+        # seconds; then SIGALRM calls `_interrupt`
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
     else:
         sys.__unraisablehook__(lost)
 

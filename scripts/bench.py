@@ -1,9 +1,10 @@
 """Speed as ratios: contestants interleaved, one thread, medians over the rounds.
 
-Run it through ``make bench``. The yardstick of a pass is ``X @ w`` of NumPy (SciPy for CSR) over
-the same array in float64. Times are those of the processor, on which other work weighs least, and
-on the wall only where threads are compared. They start when the solver has checked its input, as in
-every record, and include the shuffling where there is any.
+Run it through ``make bench``. The yardstick of a pass is ``X @ w`` of NumPy (SciPy for
+CSR) over the same array in float64. Times are those of the processor, on which other
+work weighs least, and on the wall only where threads are compared. They start when the
+solver has checked its input, as in every record, and include the shuffling where there
+is any.
 """
 
 import argparse
@@ -40,7 +41,12 @@ from precbench.solvers.bbr.estimator import ClassMoments
 from precbench.solvers.common.driver import Fit, fit_together
 from precbench.solvers.common.rows import as_rows
 from precbench.solvers.push.reference import pnorm_push_path
-from precbench.solvers.push.risks import Classes, ExponentialRisk, PairLists, PairwiseRisk
+from precbench.solvers.push.risks import (
+    Classes,
+    ExponentialRisk,
+    PairLists,
+    PairwiseRisk,
+)
 from precbench.tables.streamed_files import open_stream
 from scripts.reference import REFERENCE, ROOT
 
@@ -68,31 +74,56 @@ PASSES: dict[str, tuple[str, dict[str, Any]]] = {
     "perceptron-avg, float32": ("perceptron-avg", {}),
     "sgd-avg, float32": ("sgd-avg", {}),
 }
-A_PASS = dict(zip(PASSES, (1.1, 1.3, 1.5, None, None, 1.3, None, None, 0.75, 0.75), strict=True))
+A_PASS = dict(
+    zip(PASSES, (1.1, 1.3, 1.5, None, None, 1.3, None, None, 0.75, 0.75), strict=True)
+)
 NARROW = {"perceptron-avg, shuffled blocks": 1.15, "perceptron-avg, any row order": 1.7}
 MOST: dict[str, dict[str, float | None]] = dict.fromkeys(WIDE, A_PASS) | {
     "581,012 x 54": A_PASS | NARROW,
     "20,000 x 16": {"perceptron-avg, stored order": 1.4},
     "231,806 x 8": {"perceptron-avg, stored order": 3.0, "sgd-avg, k = n_pos": 4.0},
 }
-PMB = {(102_294, 117, 0.0061): (1.3, 1.6), (141_691, 22, 0.0957): (1.8, 2.2)}  # most: 1PMB, 2PMB
+# most: 1PMB, 2PMB
+PMB = {(102_294, 117, 0.0061): (1.3, 1.6), (141_691, 22, 0.0957): (1.8, 2.2)}
 TOGETHER = {"102,294 x 117": 2.2, "581,012 x 54": 2.2, CSR: 2.5}
 WHY = {  # most of the time of what may miss its target, by part of its name
-    "shuffled blocks": "each block begins anew in memory, where nothing has been read ahead",
-    "any row order": "each row waits for memory; the narrower it is, the less is read ahead",
-    "20,000 x 16, perceptron-avg, stored": "scores, 1.3 times the product: rows come from a cache",
+    "shuffled blocks": (
+        "each block begins anew in memory, where nothing has been read ahead"
+    ),
+    "any row order": (
+        "each row waits for memory; the narrower it is, the less is read ahead"
+    ),
+    "20,000 x 16, perceptron-avg, stored": (
+        "scores, 1.3 times the product: rows come from a cache"
+    ),
     "k = n_pos": "most rows are selected, and sorted",
     "2pmb, pauc": "counting the pairs takes as long as the scores",
-    "npy, stored order": "blocks of the file are mapped, and batches across them put together",
-    "CSR": "the end of each short row, which no processor predicts, then selection and step",
+    "npy, stored order": (
+        "blocks of the file are mapped, and batches across them put together"
+    ),
+    "CSR": (
+        "the end of each short row, which no processor predicts, then selection and"
+        " step"
+    ),
     "candidates, CSR": "rows of several candidates are not read four at a time",
-    "the first 1 %": "half is the read, the rest taking the likely rows and selecting among them",
-    "value and gradient": "the product with the transpose, nearly as long as that with the rows",
+    "the first 1 %": (
+        "half is the read, the rest taking the likely rows and selecting among them"
+    ),
+    "value and gradient": (
+        "the product with the transpose, nearly as long as that with the rows"
+    ),
     "as many of each class": "rows are gathered by class before the product",
     "speed-up, BBR": "more than half of the moments' time is X.T @ X of the BLAS",
-    "boosting": "three quarters are histograms: every row is added in each column, of few bins too",
-    "run letter": "a fifth until the first trial ends, nearly half to measure, draw and report",
-    "first trial": "scikit-learn imports scipy.stats and pandas, in two processes at once",
+    "boosting": (
+        "three quarters are histograms: every row is added in each column, of few"
+        " bins too"
+    ),
+    "run letter": (
+        "a fifth until the first trial ends, nearly half to measure, draw and report"
+    ),
+    "first trial": (
+        "scikit-learn imports scipy.stats and pandas, in two processes at once"
+    ),
 }
 STEPS = (1e-4, 1e-2, 1.0, 1e2, 1e4)
 Contestant = Callable[[], float]  # returns seconds
@@ -105,7 +136,8 @@ class Case(NamedTuple):
     contestants: Mapping[str, Contestant]
     yardstick: str = ""
     most: Mapping[str, float | None] = {}  # as a multiple of the yardstick's time
-    least: Mapping[str, float] = {}  # of the yardstick's time as a multiple: only these are shown
+    # of the yardstick's time as a multiple: only these are shown
+    least: Mapping[str, float] = {}
     fewer: int = 1  # divides the rounds
     note: Callable[[str, float], str] = lambda *_: ""  # on a contestant and its seconds
 
@@ -161,7 +193,10 @@ class Clock:
 
 
 def fit(solver: Any, X: Any, y: Any, order: bool = False) -> Contestant:
-    """Return a contestant: a fit, or a pass in any order, timed by the solver's own trace."""
+    """Return a contestant.
+
+    A fit, or a pass in any order, timed by the solver's own trace.
+    """
     any_order = np.random.default_rng(1).permutation(len(y))
 
     def contestant() -> float:
@@ -180,7 +215,9 @@ def fit(solver: Any, X: Any, y: Any, order: bool = False) -> Contestant:
 ONCE = {"epochs": 1, "random_state": 0, "shuffle": False}
 
 
-def one_pass(name: str, X: Any, y: Any, order: bool = False, **params: Any) -> Contestant:
+def one_pass(
+    name: str, X: Any, y: Any, order: bool = False, **params: Any
+) -> Contestant:
     """Return a contestant: one pass in the stored order, or as the parameters say."""
     return fit(SOLVERS[name](**(ONCE | params)), X, y, order)
 
@@ -189,7 +226,9 @@ def together(name: str, X: Any, y: Any, **params: Any) -> Contestant:
     """Return a contestant: one pass of several step sizes at once."""
 
     def contestant() -> float:
-        fits = [Fit(SOLVERS[name](**ONCE, **params, eta0=eta0), Clock()) for eta0 in STEPS]
+        fits = [
+            Fit(SOLVERS[name](**ONCE, **params, eta0=eta0), Clock()) for eta0 in STEPS
+        ]
         fit_together(fits, X, y)
         return max(fit.trace.seconds for fit in fits)
 
@@ -197,7 +236,9 @@ def together(name: str, X: Any, y: Any, **params: Any) -> Contestant:
 
 
 def call(
-    function: Callable[[], object], times: int = 1, clock: Callable[[], float] = time.process_time
+    function: Callable[[], object],
+    times: int = 1,
+    clock: Callable[[], float] = time.process_time,
 ) -> Contestant:
     """Return a contestant: the whole call, the mean of so many in a row."""
 
@@ -267,7 +308,9 @@ def pmb() -> Iterator[Case]:
         X, y, w = normal(*shape)
         contestants = {"X @ w": call(partial(np.matmul, X, w))}
         for objective in ("pauc", "auc", "f1", "prec@k"):
-            contestants[f"1pmb, {objective}"] = one_pass("1pmb", X, y, objective=objective)
+            contestants[f"1pmb, {objective}"] = one_pass(
+                "1pmb", X, y, objective=objective
+            )
         contestants["2pmb, pauc"] = one_pass("2pmb", X, y, objective="pauc")
         title = f"stored order, {shape[0]:,} x {shape[1]}"
         yield Case(title, contestants, "X @ w", {"1pmb, pauc": one, "2pmb, pauc": two})
@@ -290,7 +333,9 @@ def stream() -> Iterator[Case]:
         return contestant
 
     with tempfile.TemporaryDirectory() as folder:
-        rows, labels, text = (Path(folder, name) for name in ("X.npy", "y.npy", "rows.svm"))
+        rows, labels, text = (
+            Path(folder, name) for name in ("X.npy", "y.npy", "rows.svm")
+        )
         np.save(rows, X)
         np.save(labels, y)
         places = " ".join(f"{j + 1}:%.6f" for j in range(d))
@@ -309,7 +354,9 @@ def stream() -> Iterator[Case]:
             "in memory, stored order",
             {"npy, stored order": 1.5},
             fewer=2,
-            note=lambda name, t: f"{megabytes / t:.0f} MB/s" if "svmlight" in name else "",
+            note=lambda name, t: (
+                f"{megabytes / t:.0f} MB/s" if "svmlight" in name else ""
+            ),
         )
         shuffled = {
             "in memory, shuffled rows": one_pass("sgd-avg", X, y, shuffle="rows"),
@@ -327,7 +374,9 @@ def csr() -> Iterator[Case]:
         solver, params = PASSES[label]
         contestants[label] = one_pass(solver, X, y, **params)
     title = f"{CSR}, {CSR_SHAPE[2]} non-zeros a row"
-    yield Case(title, contestants, "SciPy's X @ w", {"perceptron-avg, stored order": 1.0})
+    yield Case(
+        title, contestants, "SciPy's X @ w", {"perceptron-avg, stored order": 1.0}
+    )
 
 
 def candidates() -> Iterator[Case]:
@@ -368,7 +417,9 @@ def selection() -> Iterator[Case]:
         "average_precision": call(partial(average_precision, y, scores)),
     }
     most = {"auc": 0.5, "average_precision": 0.5}
-    yield Case("sorting 1,000,000 scores", contestants, "a stable argsort", most, fewer=3)
+    yield Case(
+        "sorting 1,000,000 scores", contestants, "a stable argsort", most, fewer=3
+    )
 
 
 def reader() -> Iterator[Case]:
@@ -377,18 +428,29 @@ def reader() -> Iterator[Case]:
         path = Path(folder, "rows.svm")
         try:
             files = fetch(find_card("ijcnn1"))
-            path.write_bytes(b"".join(bz2.decompress(file.path.read_bytes()) for file in files))
+            path.write_bytes(
+                b"".join(bz2.decompress(file.path.read_bytes()) for file in files)
+            )
         except DataUnavailableError:
             X, y, _ = normal(141_691, 22, 0.1)
             dump_svmlight_file(np.round(X, 6), y, str(path), zero_based=False)
         text = path.read_bytes()
         contestants = {
-            "scikit-learn": call(lambda: load_svmlight_file(io.BytesIO(text), n_features=22)),
+            "scikit-learn": call(
+                lambda: load_svmlight_file(io.BytesIO(text), n_features=22)
+            ),
             "precbench": call(lambda: read_svmlight(path, 22)),
         }
         title = "speed-up, svmlight reader, 141,691 x 22"
         note = lambda _, seconds: f"{len(text) / seconds / 1e6:.0f} MB/s"  # noqa: E731
-        yield Case(title, contestants, "scikit-learn", least={"precbench": 8}, fewer=5, note=note)
+        yield Case(
+            title,
+            contestants,
+            "scikit-learn",
+            least={"precbench": 8},
+            fewer=5,
+            note=note,
+        )
 
 
 def push_problem(n: int, d: int = 10) -> tuple[np.ndarray, np.ndarray, ExponentialRisk]:
@@ -409,7 +471,9 @@ def push_evaluation() -> Iterator[Case]:
         "X @ w": call(lambda: X @ w),
         "value and gradient": call(lambda: risks[10**6].at(w)),
     }
-    yield Case("push, 1,000,000 x 10", contestants, "X @ w", {"value and gradient": 1.6})
+    yield Case(
+        "push, 1,000,000 x 10", contestants, "X @ w", {"value and gradient": 1.6}
+    )
 
     def a_million(n: int) -> None:
         for _ in range(10**6 // n):
@@ -458,11 +522,22 @@ def iteration() -> Iterator[Case]:
             X.T @ scores
 
         contestants = {"X @ w, selection, X.T @ v": call(unit)}
-        for label, how in {"prec@k": {"k": 0.25}, "pauc": {"objective": "pauc"}}.items():
+        for label, how in {
+            "prec@k": {"k": 0.25},
+            "pauc": {"objective": "pauc"},
+        }.items():
             solver = SOLVERS["cutting-plane"](**how, tol=1e-12, max_iter=20)
             whole = fit(solver, X, y)
-            contestants[label] = lambda whole=whole, solver=solver: whole() / solver.n_iter_
-        title, most = f"an iteration of the cutting plane, {name}", {"prec@k": 1.3, "pauc": 1.3}
+            contestants[label] = lambda whole=whole, solver=solver: (
+                whole() / solver.n_iter_
+            )
+        title, most = (
+            f"an iteration of the cutting plane, {name}",
+            {
+                "prec@k": 1.3,
+                "pauc": 1.3,
+            },
+        )
         yield Case(title, contestants, "X @ w, selection, X.T @ v", most, fewer=10)
 
 
@@ -489,7 +564,9 @@ def bbr() -> Iterator[Case]:
                 pass
             moments.of_differences()
 
-        one, lcbr = (fit(SOLVERS["lcbr"](n_pairs=n, random_state=0), X, y) for n in (1, 5000))
+        one, lcbr = (
+            fit(SOLVERS["lcbr"](n_pairs=n, random_state=0), X, y) for n in (1, 5000)
+        )
         contestants = {
             "moments": call(by_class, times=20),
             "bbr": fit(SOLVERS["bbr"](), X, y),
@@ -498,7 +575,9 @@ def bbr() -> Iterator[Case]:
             "all pairs": fit(SOLVERS["bbr"](accumulate="pairs"), X, y),
         }
         fast = {"moments": least, "5,000 pairs": 100}
-        yield Case(f"speed-up, BBR, 2,000 x {d}", contestants, "all pairs", least=fast, fewer=2)
+        yield Case(
+            f"speed-up, BBR, 2,000 x {d}", contestants, "all pairs", least=fast, fewer=2
+        )
 
 
 def toppush() -> Iterator[Case]:
@@ -510,7 +589,9 @@ def toppush() -> Iterator[Case]:
         for top in (1, 0.01, 0.05, 0.25):
             how = {"top_negatives": top, "tol": 1e-12, "max_iter": n_iterations}
             whole = fit(SOLVERS["toppush"](**how), X, y)
-            contestants[f"top_negatives={top}"] = lambda whole=whole: whole() / n_iterations
+            contestants[f"top_negatives={top}"] = lambda whole=whole: (
+                whole() / n_iterations
+            )
         title, most = (
             f"an iteration of toppush, {share:.0%} positive",
             dict.fromkeys(contestants, 3.0),
@@ -529,10 +610,14 @@ def threads() -> Iterator[Case]:
         model = Model.fit(X[:20_000], y[:20_000], random_state=0, **how)
         slow, fast = f"{what}, one thread", f"{what}, two threads"
         contestants = {
-            name: call(partial(model.decision_function, X, n_jobs=n), clock=time.perf_counter)
+            name: call(
+                partial(model.decision_function, X, n_jobs=n), clock=time.perf_counter
+            )
             for n, name in enumerate((slow, fast), 1)
         }
-        yield Case("scores of 100,000 x 50", contestants, slow, least={fast: 1.8}, fewer=3)
+        yield Case(
+            "scores of 100,000 x 50", contestants, slow, least={fast: 1.8}, fewer=3
+        )
 
 
 def boosting() -> Iterator[Case]:
@@ -540,9 +625,14 @@ def boosting() -> Iterator[Case]:
     rng = np.random.default_rng(0)
     codes = [rng.integers(0, n, 4_075) for n in rng.integers(2, 11, 85)]
     X = np.concatenate([np.eye(code.max() + 1)[code] for code in codes], axis=1)
-    y = np.where(X @ rng.standard_normal(X.shape[1]) + rng.standard_normal(len(X)) > 4, 1, -1)
+    y = np.where(
+        X @ rng.standard_normal(X.shape[1]) + rng.standard_normal(len(X)) > 4, 1, -1
+    )
     numbers = np.column_stack([X, rng.standard_normal(len(X))])
-    solver, one = SOLVERS["hist-gradient-boosting"](random_state=0), "and a column of numbers"
+    solver, one = (
+        SOLVERS["hist-gradient-boosting"](random_state=0),
+        "and a column of numbers",
+    )
     contestants = {"0 and 1": fit(solver, X, y), one: fit(solver, numbers, y)}
     title = "boosting, {:,} x {}, 0 and 1".format(*X.shape)
     yield Case(title, contestants, one, {"0 and 1": 0.33}, fewer=5)
@@ -559,7 +649,9 @@ def command() -> Iterator[Case]:
         with tempfile.TemporaryDirectory() as out:
             run = ["run", "letter", "--jobs", "2", "--out", out, "--quiet"]
             start = time.time()
-            subprocess.run([sys.executable, "-m", "precbench", *run], check=True, stdout=DEVNULL)
+            subprocess.run(
+                [sys.executable, "-m", "precbench", *run], check=True, stdout=DEVNULL
+            )
             seconds = time.time() - start
             store = Store(Path(out, "letter"))
             trials = [*store.records()]
@@ -598,7 +690,9 @@ def lost(figures: pd.DataFrame, before: pd.DataFrame) -> set[str]:
     Of figures with several rows for a ratio, medians count.
     """
     place = ["bench", "of", "to"]
-    ratios, earlier = (table.groupby(place)["ratio"].median() for table in (figures, before))
+    ratios, earlier = (
+        table.groupby(place)["ratio"].median() for table in (figures, before)
+    )
     found = set()
     for figure in figures.drop_duplicates(place).to_dict("records"):
         at = tuple(figure[name] for name in place)
@@ -609,10 +703,14 @@ def lost(figures: pd.DataFrame, before: pd.DataFrame) -> set[str]:
     return found
 
 
-def report(figures: list[dict[str, Any]], why: Mapping[str, str] = WHY) -> list[dict[str, Any]]:
+def report(
+    figures: list[dict[str, Any]], why: Mapping[str, str] = WHY
+) -> list[dict[str, Any]]:
     """Print which figures miss their targets, and return them."""
     missed = [figure for figure in figures if not figure["met"]]
-    print(f"\n{len(figures) - len(missed)} of {len(figures)} ratios within their targets")
+    print(
+        f"\n{len(figures) - len(missed)} of {len(figures)} ratios within their targets"
+    )
     for figure in missed:
         print(f"  {figure['bench']}, {said(figure)}")
         if reason := reason_of(figure, why):
@@ -621,7 +719,10 @@ def report(figures: list[dict[str, Any]], why: Mapping[str, str] = WHY) -> list[
 
 
 def reason_of(figure: dict[str, Any], why: Mapping[str, str]) -> str:
-    """Return what takes most of the time, by the last of the parts of its name; "" for unknown."""
+    """Return what takes most of the time, by the last of the parts of its name.
+
+    "" for unknown.
+    """
     about = "{bench}, {of} to {to}".format(**figure)
     return next((reason for part, reason in reversed(why.items()) if part in about), "")
 
@@ -633,7 +734,9 @@ def keep(rows: list[dict[str, Any]], path: Path, whole: bool) -> None:
         before = pd.read_csv(path)
         places = list(dict.fromkeys([*before["bench"], *table["bench"]]))
         table = pd.concat([before[~before["bench"].isin(table["bench"])], table])
-        table = table.sort_values("bench", key=lambda of: of.map(places.index), kind="stable")
+        table = table.sort_values(
+            "bench", key=lambda of: of.map(places.index), kind="stable"
+        )
     table.to_csv(path, index=False, lineterminator="\n")
 
 
@@ -659,7 +762,8 @@ def _measured_in(checkout: Path, name: str, rounds: int) -> pd.DataFrame:
     how = ["-m", "scripts.bench", "--only", name, "--rounds", str(rounds), "--write"]
     try:
         kept.write_text(",".join(pd.read_csv(kept).columns) + "\n")
-        subprocess.run([python, *how], cwd=checkout, stdout=DEVNULL)  # fails for missed targets
+        # fails for missed targets
+        subprocess.run([python, *how], cwd=checkout, stdout=DEVNULL)
         return pd.read_csv(kept)
     finally:
         kept.write_bytes(whole)
@@ -669,18 +773,35 @@ def main() -> None:
     """Run the script."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--only", default="", help="part of a data shape, or of a bench's name")
-    parser.add_argument("--write", action="store_true", help="keep these figures for the docs")
-    parser.add_argument("--base", type=Path, help="fail only where this checkout is 15 %% faster")
+    parser.add_argument(
+        "--only", default="", help="part of a data shape, or of a bench's name"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="keep these figures for the docs"
+    )
+    parser.add_argument(
+        "--base", type=Path, help="fail only where this checkout is 15 %% faster"
+    )
     options = parser.parse_args()
-    warnings.simplefilter("ignore", ConvergenceWarning)  # of fits that are cut short to be timed
+    # of fits that are cut short to be timed
+    warnings.simplefilter("ignore", ConvergenceWarning)
     chosen = [name for name in BENCHES if options.only in name]
     if options.base:
-        found = [each for name in chosen for each in slower(name, options.base, options.rounds)]
-        print("slower, twice:" if found else "nothing is slower, twice", *found, sep="\n  ")
+        found = [
+            each
+            for name in chosen
+            for each in slower(name, options.base, options.rounds)
+        ]
+        print(
+            "slower, twice:" if found else "nothing is slower, twice",
+            *found,
+            sep="\n  ",
+        )
         sys.exit(bool(found))
     with threadpool_limits(1):
-        measured = [case.measure(options.rounds) for name in chosen for case in BENCHES[name]()]
+        measured = [
+            case.measure(options.rounds) for name in chosen for case in BENCHES[name]()
+        ]
     figures = [figure for of_case in measured for figure in of_case]
     missed = report(figures)
     if options.write:

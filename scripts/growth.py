@@ -1,9 +1,10 @@
 """Measure how the time and the memory of each solver grow with the number of rows.
 
-Every fit has a process of its own and one thread. The rows are generated (synthetic): 10 normal
-features, and 5 % positives where a linear score with noise is high. The work per row is fixed: one
-pass, or a number of iterations. ``python -m scripts.growth`` writes results/reference/growth.csv,
-which docs/performance.md shows; it takes ten minutes.
+Every fit has a process of its own and one thread. The rows are generated (synthetic):
+10 normal features, and 5 % positives where a linear score with noise is high. The work
+per row is fixed: one pass, or a number of iterations. ``python -m scripts.growth``
+writes results/reference/growth.csv, which docs/performance.md shows; it takes ten
+minutes.
 """
 
 import argparse
@@ -73,7 +74,9 @@ def measured(name: str, n: int) -> dict[str, float]:
     warnings.simplefilter("ignore")
     solver = SOLVERS[name.removesuffix(STREAMED)]()
     fixed = {"epochs": 1, "random_state": 0, **ITERATIONS.get(name, {})}
-    solver.set_params(**{key: fixed[key] for key in solver.get_params() if key in fixed})
+    solver.set_params(
+        **{key: fixed[key] for key in solver.get_params() if key in fixed}
+    )
     solver.fit(*rows_and_labels(500))  # loads all that it needs
     if not name.endswith(STREAMED):
         X, y = rows_and_labels(n)
@@ -85,7 +88,9 @@ def measured(name: str, n: int) -> dict[str, float]:
             run("--write", n, *files)
             stream = open_stream(files[0], labels=files[1]).X
             before, start = peak(), time.process_time()
-            solver.fit_pieces(FEATURES, lambda: stream.visits(500, np.random.default_rng(0)))
+            solver.fit_pieces(
+                FEATURES, lambda: stream.visits(500, np.random.default_rng(0))
+            )
     return {"seconds": time.process_time() - start, "bytes": peak() - before}
 
 
@@ -93,7 +98,9 @@ def run(*arguments: object) -> subprocess.CompletedProcess:
     """Run this script in a process of its own, with one thread."""
     one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
     command = [sys.executable, "-m", "scripts.growth", *map(str, arguments)]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, env={**os.environ, **one})
+    return subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, env={**os.environ, **one}
+    )
 
 
 def measure(names: list[str], sizes: tuple[int, ...]) -> pd.DataFrame:
@@ -119,10 +126,14 @@ def growth_table(table: pd.DataFrame) -> str:
     header = ["solver", *(f"{n:,} rows" for n in sizes), "bytes per row"]
     lines = []
     for name, of_solver in table.groupby("solver", sort=False):
-        per_row = {row.rows: 1e9 * row.seconds / row.rows for row in of_solver.itertuples()}
+        per_row = {
+            row.rows: 1e9 * row.seconds / row.rows for row in of_solver.itertuples()
+        }
         largest = of_solver.iloc[-1]
         cells = [_digits(per_row[n]) if n in per_row else "" for n in sizes]
-        lines.append([f"`{name}`", *cells, _digits(max(0.0, largest["bytes"] / largest["rows"]))])
+        lines.append(
+            [f"`{name}`", *cells, _digits(max(0.0, largest["bytes"] / largest["rows"]))]
+        )
     return laid_out(header, lines, numbers=len(header) - 1)
 
 
@@ -134,8 +145,12 @@ def main() -> None:
     """Measure all solvers, or one fit."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("solvers", nargs="*", help="default: all")
-    parser.add_argument("--one", nargs=2, metavar=("SOLVER", "ROWS"), help="one fit, as JSON")
-    parser.add_argument("--write", nargs=3, metavar=("ROWS", "X", "Y"), help="rows to files")
+    parser.add_argument(
+        "--one", nargs=2, metavar=("SOLVER", "ROWS"), help="one fit, as JSON"
+    )
+    parser.add_argument(
+        "--write", nargs=3, metavar=("ROWS", "X", "Y"), help="rows to files"
+    )
     options = parser.parse_args()
     if options.one:
         name, n = options.one
@@ -147,7 +162,9 @@ def main() -> None:
             np.save(file, array)
         return
     names = list(SOLVERS)
-    names += [f"{name}{STREAMED}" for name in names if hasattr(SOLVERS[name](), "fit_pieces")]
+    names += [
+        f"{name}{STREAMED}" for name in names if hasattr(SOLVERS[name](), "fit_pieces")
+    ]
     table = measure(options.solvers or names, ROWS)
     if not options.solvers:
         table.to_csv(GROWTH, index=False, lineterminator="\n", float_format="%.4g")

@@ -1,7 +1,8 @@
 """One page a method for the site, made from its folder in ``precbench/solvers``.
 
-A page has the docstring of the folder, a picture of what the method does on a small set, its
-estimators, the reference implementation, and what became of the papers' claims about it.
+A page has the docstring of the folder, a picture of what the method does on a small
+set, its estimators, the reference implementation, and what became of the papers' claims
+about it.
 """
 
 import warnings
@@ -54,7 +55,11 @@ class Method:
     def labels(self) -> set[str]:
         """Names of the registry that stand for its estimators."""
         classes = {getattr(precbench, name) for name in self.estimators}
-        return {name for name in precbench.SOLVERS if type(precbench.SOLVERS[name]()) in classes}
+        return {
+            name
+            for name in precbench.SOLVERS
+            if type(precbench.SOLVERS[name]()) in classes
+        }
 
 
 METHODS = [
@@ -64,9 +69,16 @@ METHODS = [
         ["PerceptronAtK", "SGDAtK", "OnePMB", "TwoPMB"],
         named_in=["kar2015", "kar2014"],
     ),
-    Method("push", "P-Norm Push", ["PNormPush", "IRPush", "RankBoost"], about=["rudin2009"]),
+    Method(
+        "push", "P-Norm Push", ["PNormPush", "IRPush", "RankBoost"], about=["rudin2009"]
+    ),
     Method("bbr", "BBR and LCBR", ["BBR", "LCBR"], about=["gultekin"]),
-    Method("cutting_plane", "Cutting plane", ["CuttingPlane"], named_in=["kar2015", "kar2014"]),
+    Method(
+        "cutting_plane",
+        "Cutting plane",
+        ["CuttingPlane"],
+        named_in=["kar2015", "kar2014"],
+    ),
     Method("toppush", "TopPush", ["TopPush"], named_in=["zhang2018", "kumar2021"]),
     Method("ftrl", "FTRL", ["FTRL"], named_in=["kar2014"]),
     Method("psg", "PSG", ["ProjectedSubgradient"], named_in=["kar2014"]),
@@ -114,8 +126,8 @@ def index() -> str:
         rows.append([f"[{method.title}]({method.folder}.md)", summary])
     toctree = "\n".join(method.folder for method in METHODS)
     return (
-        "# Methods\n\nOne page a method: what it optimises, its parameters, how it works, and what "
-        "became of the claims about it.\n\n"
+        "# Methods\n\nOne page a method: what it optimises, its parameters, how it"
+        " works, and what became of the claims about it.\n\n"
         + laid_out(["method", "in a sentence"], rows)
         + f"\n```{{toctree}}\n:hidden:\n\n{toctree}\n```\n"
     )
@@ -126,10 +138,16 @@ def page(method: Method) -> str:
     return "\n".join(
         [
             f"# {method.title}\n",
-            f"```{{eval-rst}}\n.. automodule:: precbench.solvers.{method.folder}\n```\n",
+            (
+                "```{eval-rst}\n.. automodule::"
+                f" precbench.solvers.{method.folder}\n```\n"
+            ),
             *_shown(method),
             "## Estimators\n",
-            *(f"```{{eval-rst}}\n.. autoclass:: precbench.{n}\n   :no-index:\n```\n" for n in method.estimators),
+            *(
+                f"```{{eval-rst}}\n.. autoclass:: precbench.{n}\n   :no-index:\n```\n"
+                for n in method.estimators
+            ),
             *_reference(method),
             *_claims(method),
         ]
@@ -143,10 +161,13 @@ def _docstring(method: Method) -> str:
 def _shown(method: Method) -> list[str]:
     return [
         "## On a small set\n",
-        f"Of {_ROWS} rows one in ten is positive; six of ten positives stand out to the right, the "
-        "others lie among the negatives on the left. Each panel shows the score of a method, from "
-        "low (light) to high (dark), on new rows of the same kind, and circles the "
-        f"{_K} at the top of its list; the title counts the positives among them.\n",
+        (
+            f"Of {_ROWS} rows one in ten is positive; six of ten positives stand out to"
+            " the right, the others lie among the negatives on the left. Each panel"
+            " shows the score of a method, from low (light) to high (dark), on new"
+            f" rows of the same kind, and circles the {_K} at the top of its list; the"
+            " title counts the positives among them.\n"
+        ),
         f"![Scores and the top of the list of {method.title}]({method.folder}.png)\n",
     ]
 
@@ -157,8 +178,10 @@ def _reference(method: Method) -> list[str]:
     path = f"../../../precbench/solvers/{method.folder}/reference.py"
     return [
         "## How it works\n",
-        "The method as the papers write it, in plain NumPy. A test holds it equal to the compiled "
-        "method.\n",
+        (
+            "The method as the papers write it, in plain NumPy. A test holds it equal"
+            " to the compiled method.\n"
+        ),
         f"```{{literalinclude}} {path}\n:language: python\n```\n",
     ]
 
@@ -173,7 +196,9 @@ def _claims(method: Method) -> list[str]:
             if paper in method.about or _names_any(row.id, method.labels)
         )
         if verdicts:
-            counts = ", ".join(f"{n} {verdict}" for verdict, n in verdicts.most_common())
+            counts = ", ".join(
+                f"{n} {verdict}" for verdict, n in verdicts.most_common()
+            )
             rows.append([_paper_page(paper), verdicts.total(), counts])
     if not rows:
         return []
@@ -246,14 +271,28 @@ def _fitted(name: str, X: Any, y: Any) -> Any:
 def _draw(axis: Axes, name: str, fitted: Any, X: Any, y: Any) -> None:
     scores = fitted.decision_function(X)
     low, high = X.min(axis=0) - 0.3, X.max(axis=0) + 0.3
-    across, up = np.meshgrid(np.linspace(low[0], high[0], 120), np.linspace(low[1], high[1], 120))
+    across, up = np.meshgrid(
+        np.linspace(low[0], high[0], 120), np.linspace(low[1], high[1], 120)
+    )
     heights = fitted.decision_function(np.column_stack([across.ravel(), up.ravel()]))
-    ranks = np.searchsorted(np.sort(scores), heights).reshape(across.shape)  # comparable scales
+    # comparable scales
+    ranks = np.searchsorted(np.sort(scores), heights).reshape(across.shape)
     axis.contourf(across, up, ranks, levels=12, cmap="Blues", alpha=0.6)
     top = np.argsort(-scores, kind="stable")[:_K]
-    axis.scatter(X[y == 0, 0], X[y == 0, 1], s=4, color="0.45", linewidths=0, label="negative")
-    axis.scatter(X[y == 1, 0], X[y == 1, 1], s=9, color="#D55E00", linewidths=0, label="positive")
-    axis.scatter(X[top, 0], X[top, 1], s=26, facecolors="none", edgecolors="black", linewidths=0.7)
+    axis.scatter(
+        X[y == 0, 0], X[y == 0, 1], s=4, color="0.45", linewidths=0, label="negative"
+    )
+    axis.scatter(
+        X[y == 1, 0], X[y == 1, 1], s=9, color="#D55E00", linewidths=0, label="positive"
+    )
+    axis.scatter(
+        X[top, 0],
+        X[top, 1],
+        s=26,
+        facecolors="none",
+        edgecolors="black",
+        linewidths=0.7,
+    )
     hits = precision_at_k(y, scores, _K) * _K
     axis.set_title(f"{name}: {hits:.3g} of {_K}", fontsize=9)
     axis.set_xticks([])

@@ -35,7 +35,8 @@ DATA = Group(
 )
 SECONDHAND = Group(
     "The paper could not be read",
-    "The paper itself: the numbers are quoted from another source, with our verdict beside them.",
+    "The paper itself: the numbers are quoted from another source, with our verdict"
+    " beside them.",
 )
 AFTER_RESULTS = Group(
     "Our reading was chosen after our results",
@@ -159,8 +160,9 @@ def _cells(claim: Claim, row: LedgerRow) -> list[str]:
 def is_it_true(paper: str, *strongest: str) -> str:
     """Lay out what holds of a paper, what does not, and what could not be tried.
 
-    `strongest` are patterns of ids, without the paper, of claims that hold wherever they
-    were decided. Of what does not hold, each sentence is listed, with a claim about it.
+    `strongest` are patterns of ids, without the paper, of claims that hold wherever
+    they were decided. Of what does not hold, each sentence is listed, with a claim
+    about it.
     """
     own = [(c, row) for c, row in printed.claims(paper) if not (c.ours or c.secondhand)]
     decided = [(claim, row) for claim, row in own if row.verdict.rank is not None]

@@ -7,8 +7,8 @@ says, and the modules of the package. The pictures of the survey are made from i
 committed means, that of the peers from their figures, those of one's own lists from
 what the page on them runs. A test fails when a page or picture drifts from its sources.
 
-``make docs RESULTS=results`` also takes the picture of the README from results/ijcnn1, if the
-run there agrees with the committed reference.
+``make docs RESULTS=results`` also takes the picture of the README from results/ijcnn1,
+if the run there agrees with the committed reference.
 """
 
 import argparse
@@ -71,7 +71,9 @@ def filled_in(text: str) -> str:
     """Return a page with its marked blocks made anew."""
     makers = {
         "reference": lambda: means_table(pd.read_csv(KAR2015)),
-        "unit-norm": lambda: unit_norm_table(pd.read_csv(KAR2015), pd.read_csv(SOLVERS)),
+        "unit-norm": lambda: unit_norm_table(
+            pd.read_csv(KAR2015), pd.read_csv(SOLVERS)
+        ),
         "all-solvers": lambda: means_table(
             pd.read_csv(SOLVERS).query("experiment == 'all-solvers'")
         ),
@@ -108,20 +110,28 @@ def filled_in(text: str) -> str:
         return f"{found[1]}\n{makers[found[2]](*found[3].split())}{found[4]}"
 
     names = "|".join(sorted(makers, reverse=True))  # bench-machine before bench
-    return re.sub(rf"(<!-- ({names})\b(.*?) -->)\n.*?(<!-- end -->)", made, text, flags=re.DOTALL)
+    return re.sub(
+        rf"(<!-- ({names})\b(.*?) -->)\n.*?(<!-- end -->)", made, text, flags=re.DOTALL
+    )
 
 
 def power_table() -> str:
     """Lay out which wrong implementations the printed tables of rudin2009 detect."""
     header = ["error in", "wrong", *(f"Table {table[-1]}" for table in power.TABLES)]
-    return laid_out(header, power.power_rows(pd.read_csv(power.REFERENCE)), len(power.TABLES))
+    return laid_out(
+        header, power.power_rows(pd.read_csv(power.REFERENCE)), len(power.TABLES)
+    )
 
 
 def bench(*titles: str) -> str:
     """Lay out the figures of `make bench` whose titles begin so."""
     figures = read_bench()
-    rows = figures.loc[figures["bench"].str.startswith(titles), ["bench", "of", "to", "shown"]]
-    return laid_out(["rows", "time of", "to that of", "ratio"], rows.to_numpy(), numbers=1)
+    rows = figures.loc[
+        figures["bench"].str.startswith(titles), ["bench", "of", "to", "shown"]
+    ]
+    return laid_out(
+        ["rows", "time of", "to that of", "ratio"], rows.to_numpy(), numbers=1
+    )
 
 
 def shapes(*title: str) -> str:
@@ -133,7 +143,9 @@ def shapes(*title: str) -> str:
     names, columns = figures[side].unique(), figures["bench"].unique()
     rows = [[name, *wide.loc[name, columns]] for name in names]
     shown = [column.removeprefix(start) for column in columns]
-    return laid_out(["time of" if side == "of" else "to that of", *shown], rows, len(columns))
+    return laid_out(
+        ["time of" if side == "of" else "to that of", *shown], rows, len(columns)
+    )
 
 
 def bench_missed() -> str:
@@ -141,12 +153,17 @@ def bench_missed() -> str:
     figures = read_bench()
     missed = figures[~figures["met"]].to_dict("records")
     held = figures["target"].notna().sum()
-    lines = [f"- {row['bench']}, {said(row)}; {reason_of(row, WHY)}.\n" for row in missed]
+    lines = [
+        f"- {row['bench']}, {said(row)}; {reason_of(row, WHY)}.\n" for row in missed
+    ]
     return f"{len(missed)} of {held} targets are missed:\n\n" + "".join(lines)
 
 
 def read_bench() -> pd.DataFrame:
-    """Read the figures of `make bench`; ``shown`` marks those that miss their targets."""
+    """Read the figures of `make bench`.
+
+    ``shown`` marks those that miss their targets.
+    """
     figures = pd.read_csv(BENCH)
     shown = figures["ratio"].map("{:.2f}".format) + np.where(figures["met"], "", " †")
     return figures.assign(shown=shown)
@@ -157,8 +174,13 @@ def verdicts(paper: str) -> str:
     ledger = pd.read_csv(LEDGER).query("paper == @paper")
     places = ledger["id"].str.split("/").str[1]
     counts = Counter(zip(places, ledger["verdict"], strict=True))
-    given = [verdict for verdict in map(str, Verdict) if verdict in set(ledger["verdict"])]
-    rows = [[f"`{place}`", *(counts[place, v] or "" for v in given)] for place in places.unique()]
+    given = [
+        verdict for verdict in map(str, Verdict) if verdict in set(ledger["verdict"])
+    ]
+    rows = [
+        [f"`{place}`", *(counts[place, v] or "" for v in given)]
+        for place in places.unique()
+    ]
     return laid_out(["claims", *given], rows, numbers=len(given))
 
 
@@ -167,8 +189,16 @@ def shortfalls(paper: str) -> str:
     ledger = pd.read_csv(LEDGER, keep_default_na=False).query("paper == @paper")
     short = ledger[ledger["verdict"].isin([Verdict.TREND_ONLY, Verdict.NOT_REPRODUCED])]
     names = short["id"].str.removeprefix(f"{paper}/").map("`{}`".format)
-    columns = [names, short["printed"], short["measured"], short["reason"], short["verdict"]]
-    return laid_out(["claim", "printed", "measured", "", "verdict"], zip(*columns, strict=True))
+    columns = [
+        names,
+        short["printed"],
+        short["measured"],
+        short["reason"],
+        short["verdict"],
+    ]
+    return laid_out(
+        ["claim", "printed", "measured", "", "verdict"], zip(*columns, strict=True)
+    )
 
 
 def deviations(paper: str) -> str:
@@ -192,9 +222,10 @@ def planted() -> str:
     errors = pd.read_csv(REFERENCE / "planted.csv", keep_default_na=False)
     checked, tested = errors["check"] != "", errors["test"] != ""
     return (
-        f"Of {len(errors)} errors planted so far `make check` finds {checked.sum()}; together with "
-        f"`make test`, {(checked | tested).sum()}. Of the {AUDITED} of an audit, the first in the "
-        f"[list](../results/reference/planted.csv), `make check` finds {checked[:AUDITED].sum()}.\n"
+        f"Of {len(errors)} errors planted so far `make check` finds {checked.sum()};"
+        f" together with `make test`, {(checked | tested).sum()}. Of the {AUDITED} of"
+        " an audit, the first in the [list](../results/reference/planted.csv), `make"
+        f" check` finds {checked[:AUDITED].sum()}.\n"
     )
 
 
@@ -206,15 +237,22 @@ def promises() -> str:
         of = seen.loc[[name]].droplevel("promise") if name in seen.index else seen[:0]
         also = "".join(f" (also `{c}`)" for c in promise.get("also", ()))
         quick, full = (of["figure"].get(size, "") for size in ("quick", "full"))
-        rows.append([f"{name}. {promise['says']}{also}", quick, "" if full == quick else full])
+        rows.append(
+            [f"{name}. {promise['says']}{also}", quick, "" if full == quick else full]
+        )
     dates = seen.groupby("size")["date"].max()
-    columns = [f"{size} ({dates[size]})" if size in dates else size for size in ("quick", "full")]
+    columns = [
+        f"{size} ({dates[size]})" if size in dates else size
+        for size in ("quick", "full")
+    ]
     return laid_out(["promise", *columns], rows)
 
 
 def layered() -> list[list[str]]:
     """Return the modules of each layer, the highest layer first, from the first contract."""
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"][
+        "importlinter"
+    ]
     layers = contracts["contracts"][0]["layers"]
     return [
         [name.strip().removeprefix("precbench.") for name in re.split("[|:]", layer)]
@@ -240,7 +278,9 @@ def summary(module: str) -> str:
 
 def tree() -> str:
     """Draw the packages, and in each the names of its modules, the lowest layer first."""
-    packages = list(dict.fromkeys(name.partition(".")[0] for layer in layered() for name in layer))
+    packages = list(
+        dict.fromkeys(name.partition(".")[0] for layer in layered() for name in layer)
+    )
     lines = ["precbench/", "  __init__.py, __main__.py"]
     for package in reversed(packages):
         lines += _branch(PACKAGE / package, "  ")
@@ -257,14 +297,20 @@ def _branch(folder: Path, indent: str) -> list[str]:
         subsequent_indent=indent + " " * 12,
     )
     lines = paragraph.split("\n")
-    for inner in sorted(path for path in folder.iterdir() if (path / "__init__.py").exists()):
+    for inner in sorted(
+        path for path in folder.iterdir() if (path / "__init__.py").exists()
+    ):
         lines += _branch(inner, indent + "  ")
     return [line.rstrip() for line in lines]
 
 
 def pictures() -> dict[Path, str]:
     """Return each picture with the hash of the numbers that it goes with."""
-    rows = [line for line in KAR2015.read_text().splitlines() if line.startswith(f"{PICTURED},")]
+    rows = [
+        line
+        for line in KAR2015.read_text().splitlines()
+        if line.startswith(f"{PICTURED},")
+    ]
     ours = hashlib.sha256("\n".join(rows).encode()).hexdigest()
     surveyed = hashlib.sha256(ranking.REFERENCE.read_bytes()).hexdigest()
     drawn = {DOCS / f"which-method-{name}.png": surveyed for name in page.PICTURES}
@@ -306,7 +352,11 @@ def list_steps() -> list[Block]:
     for block in blocks(OWN_DATA):
         lines = [f"{shlex.join(words)}\n" for words in commands(block.code)]
         if block.language == "sh":
-            found += [Block("sh", line) for line in lines if line.startswith("precbench compare ")]
+            found += [
+                Block("sh", line)
+                for line in lines
+                if line.startswith("precbench compare ")
+            ]
         elif block.language == "python" and "import precbench" not in block.code:
             found.append(block)
     return found
@@ -355,16 +405,22 @@ def draw() -> None:
                 if language == "python":
                     exec(code, program)
                 else:
-                    subprocess.run([sys.executable, "-m", *shlex.split(code)], check=True)
+                    subprocess.run(
+                        [sys.executable, "-m", *shlex.split(code)], check=True
+                    )
         for picture, name in lists.items():
-            [drawn] = Path(folder).glob(f"results/compare-{name}-*-k-*/figures/length.png")
+            [drawn] = Path(folder).glob(
+                f"results/compare-{name}-*-k-*/figures/length.png"
+            )
             take(drawn, picture)
 
 
 def main() -> None:
     """Run the script."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("results", type=Path, nargs="?", help="take the picture from this folder")
+    parser.add_argument(
+        "results", type=Path, nargs="?", help="take the picture from this folder"
+    )
     results = parser.parse_args().results
     if results is not None:
         take_picture(results)

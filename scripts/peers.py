@@ -1,9 +1,12 @@
-"""Peers side by side: from a text file to weights, to precision at the top of test rows.
+"""Peers side by side.
 
-Run it through ``make peers``. All read the same generated (synthetic) rows, Vowpal Wabbit in its
-own format. Each contestant has a process of its own, all but one on one core with one thread; they
-take turns, and the medians over the rounds count. Test rows are scored when all passes are done, so
-that they cost neither time nor memory. A peer that is not installed is skipped.
+From a text file to weights, to precision at the top of test rows.
+
+Run it through ``make peers``. All read the same generated (synthetic) rows, Vowpal
+Wabbit in its own format. Each contestant has a process of its own, all but one on one
+core with one thread; they take turns, and the medians over the rounds count. Test rows
+are scored when all passes are done, so that they cost neither time nor memory. A peer
+that is not installed is skipped.
 """
 
 import argparse
@@ -44,7 +47,8 @@ VW = "Vowpal Wabbit, one pass"
 OURS = "precbench, one pass"
 NEAR = 0.99  # of the best precision over the passes
 Scorer = Callable[[Any], np.ndarray]
-Steps = Iterator[Scorer | None]  # None once the rows are read, then a scorer after each pass
+# None once the rows are read, then a scorer after each pass
+Steps = Iterator[Scorer | None]
 
 
 class Size(NamedTuple):
@@ -68,7 +72,8 @@ FULL = "677,399 x 47,236"
 class Peer(NamedTuple):
     """A contestant."""
 
-    steps: Callable[[Path, int, int], Steps]  # of the folder, the columns and the passes
+    # of the folder, the columns and the passes
+    steps: Callable[[Path, int, int], Steps]
     package: str
     module: str
     settings: str
@@ -80,9 +85,10 @@ def rows_and_labels(
 ) -> tuple[sparse.csr_matrix, np.ndarray]:
     """Generate rows with a linear signal and noise.
 
-    Words are drawn by Zipf's law and weighed as those of rcv1 are (Lewis et al., JMLR 5, 2004): by
-    1 + the log of their count in the row, times the log of the rows to those that have the word;
-    then each row is divided by its length. Values have 15 decimals, about as many as there.
+    Words are drawn by Zipf's law and weighed as those of rcv1 are (Lewis et al., JMLR
+    5, 2004): by 1 + the log of their count in the row, times the log of the rows to
+    those that have the word; then each row is divided by its length. Values have 15
+    decimals, about as many as there.
     """
     rng = np.random.default_rng(seed)
     n = size.rows + test_rows
@@ -91,7 +97,9 @@ def rows_and_labels(
     places = (size.columns + 1) ** drawn - 1 if size.words else size.columns * drawn**2
     ends = np.arange(0, places.size + 1, size.drawn, dtype=np.int32)
     columns = places.astype(np.int32).ravel()
-    X = sparse.csr_matrix((np.ones(len(columns)), columns, ends), shape=(n, size.columns))
+    X = sparse.csr_matrix(
+        (np.ones(len(columns)), columns, ends), shape=(n, size.columns)
+    )
     X.sum_duplicates()
     if size.words:
         rows_with = np.bincount(X.indices, minlength=size.columns)
@@ -149,19 +157,30 @@ def streamed(folder: Path, columns: int, passes: int) -> Steps:
     rows = open_stream(folder / "rows.svm", n_features=columns).X
     yield None
     solver = SOLVERS["sgd-avg"](random_state=0, epochs=passes)
-    yield linear(solver.fit_pieces(columns, lambda: rows.visits(solver.batch_size)).coef_)
+    yield linear(
+        solver.fit_pieces(columns, lambda: rows.visits(solver.batch_size)).coef_
+    )
 
 
-def vowpal_wabbit(folder: Path, columns: int, passes: int, *, settings: str = "") -> Steps:
-    """Learn while the file is read; later passes continue from a model, over the cache."""
+def vowpal_wabbit(
+    folder: Path, columns: int, passes: int, *, settings: str = ""
+) -> Steps:
+    """Learn while the file is read.
+
+    Later passes continue from a model, over the cache.
+    """
     from vowpalwabbit import Workspace
 
     yield None
     text, model = folder / "rows.vw", folder / "model.vw"
     again = f" --cache_file {folder / 'rows.cache'} -f {model}" if passes > 1 else ""
     for done in range(passes):
-        start = f" -i {model}" if done else f" -b 18 --loss_function logistic {settings}"
-        learner = Workspace(f"-d {text} --quiet{again}{' -k' if again and not done else ''}{start}")
+        start = (
+            f" -i {model}" if done else f" -b 18 --loss_function logistic {settings}"
+        )
+        learner = Workspace(
+            f"-d {text} --quiet{again}{' -k' if again and not done else ''}{start}"
+        )
         w = np.array([learner.get_weight(column + 1) for column in range(columns)])
         learner.finish()
         yield linear(w)
@@ -198,14 +217,19 @@ OWN = "precbench", "precbench.solvers.minibatch.estimator"
 CONTESTANTS = {
     OURS: Peer(sgd_at_k, *OWN, "`sgd-avg`, defaults, stored order"),
     "precbench, one pass, k = 1": Peer(
-        partial(sgd_at_k, k=1.0, keep="last"), *OWN, '`k=1.0`, `keep="last"`, else the same'
+        partial(sgd_at_k, k=1.0, keep="last"),
+        *OWN,
+        '`k=1.0`, `keep="last"`, else the same',
     ),
     "precbench, five passes": Peer(sgd_at_k, *OWN, "as one pass", 5),
     "precbench, streamed": Peer(
         streamed, *OWN, "`open_stream`, which reads all to check it; one pass"
     ),
     VW: Peer(
-        vowpal_wabbit, "vowpalwabbit", "vowpalwabbit", "`--loss_function logistic -b 18`, `-d` file"
+        vowpal_wabbit,
+        "vowpalwabbit",
+        "vowpalwabbit",
+        "`--loss_function logistic -b 18`, `-d` file",
     ),
     "Vowpal Wabbit, five passes": Peer(
         vowpal_wabbit,
@@ -215,9 +239,15 @@ CONTESTANTS = {
         5,
     ),
     "SGDClassifier": Peer(
-        sklearn_sgd, "scikit-learn", "sklearn", "`log_loss`, five passes in random order", 5
+        sklearn_sgd,
+        "scikit-learn",
+        "sklearn",
+        "`log_loss`, five passes in random order",
+        5,
     ),
-    "LogisticRegression": Peer(logistic_regression, "scikit-learn", "sklearn", "defaults (L-BFGS)"),
+    "LogisticRegression": Peer(
+        logistic_regression, "scikit-learn", "sklearn", "defaults (L-BFGS)"
+    ),
     "LIBLINEAR": Peer(
         liblinear,
         "liblinear-official",
@@ -230,12 +260,15 @@ CONTESTANTS = {
 WHY = {  # most of the time, or of the distance, of what may miss its target
     f"{OURS} to {VW}": "reading, then the pass with the check of its input",
     f"{FULL}, {OURS} to {VW}": (
-        "the system takes as long to give memory for the matrix as the text takes to be parsed"
+        "the system takes as long to give memory for the matrix as the text takes to be"
+        " parsed"
     ),
-    "LogisticRegression to chance": "its tolerance, of a mean gradient, is met after a few steps",
+    "LogisticRegression to chance": (
+        "its tolerance, of a mean gradient, is met after a few steps"
+    ),
     f"{OURS} to {VW}, prec@0.25": (
-        "a step learns from the first quarter of a batch's positives and as many negatives, "
-        "and the mean of w counts the first steps most"
+        "a step learns from the first quarter of a batch's positives and as many"
+        " negatives, and the mean of w counts the first steps most"
     ),
 }
 
@@ -253,7 +286,8 @@ def install() -> None:
     """Install each peer on its own, so that one that cannot be had costs no other."""
     for requirement in required():
         command = [sys.executable, "-m", "pip", "install", "--quiet", requirement]
-        if subprocess.run([*command, "--disable-pip-version-check"]).returncode:  # says why
+        # says why
+        if subprocess.run([*command, "--disable-pip-version-check"]).returncode:
             print(f"{requirement}: could not be installed, see above", flush=True)
 
 
@@ -281,7 +315,8 @@ def measured(name: str, folder: Path, columns: int) -> dict[str, Any]:
     """Let a contestant read and learn in this process; it must be a new one."""
     peer = CONTESTANTS[name]
     import_module(peer.module)
-    check_array(np.zeros((1, 1)))  # once, what is installed is searched for plug-ins: an import
+    # once, what is installed is searched for plug-ins: an import
+    check_array(np.zeros((1, 1)))
     warnings.simplefilter("ignore")
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-1:])
@@ -311,14 +346,31 @@ def measured(name: str, folder: Path, columns: int) -> dict[str, Any]:
 
 
 def run(name: str, folder: Path, columns: int) -> dict[str, Any]:
-    """Measure a contestant in a process of its own; no library starts threads by itself."""
-    one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    command = [sys.executable, "-m", "scripts.peers", "--one", name, str(folder), str(columns)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env={**os.environ, **one})
+    """Measure a contestant in a process of its own.
+
+    No library starts threads by itself.
+    """
+    one = dict.fromkeys(
+        ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "scripts.peers",
+        "--one",
+        name,
+        str(folder),
+        str(columns),
+    ]
+    done = subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, env={**os.environ, **one}
+    )
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def judged(row: dict[str, Any], share: float, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def judged(
+    row: dict[str, Any], share: float, rows: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
     """Hold a contestant's figures to their targets, as ratios like those of the bench.
 
     Scores of the wrong sign, as of labels the other way round, rank worse than chance.
@@ -351,7 +403,10 @@ def contest(
             try:
                 import_module(peer.module)
             except (ImportError, OSError) as error:
-                print(f"{title}, {name}: skipped, {peer.package} is not installed: {error}")
+                print(
+                    f"{title}, {name}: skipped, {peer.package} is not installed:"
+                    f" {error}"
+                )
                 continue
             taking_part[name] = partial(contestant, name)
         Case(title, taking_part).measure(rounds)
@@ -359,7 +414,9 @@ def contest(
     for name, found in records.items():
         table = pd.DataFrame(found)
         medians = table.drop(columns="version").median().to_dict()
-        rows.append({"bench": title, "of": name, "version": found[0]["version"], **medians})
+        rows.append(
+            {"bench": title, "of": name, "version": found[0]["version"], **medians}
+        )
     figures = [figure for row in rows for figure in judged(row, size.share, rows)]
     for row in rows:
         missed = [f["to"] for f in figures if f["of"] == row["of"] and not f["met"]]
@@ -396,14 +453,18 @@ def missed_list(table: pd.DataFrame) -> str:
     found: dict[tuple[str, str], list[str]] = {}
     for title, here in table.groupby("bench", sort=False):
         rows = here.to_dict("records")
-        for figure in (f for row in rows for f in judged(row, SIZES[str(title)].share, rows)):
+        for figure in (
+            f for row in rows for f in judged(row, SIZES[str(title)].share, rows)
+        ):
             if figure["met"]:
                 continue
             sign = "≥" if figure["least"] else "≤"
             why = f"target {sign} {figure['target']:g}; {reason_of(figure, WHY)}"
             places = found.setdefault((f"{figure['of']} to {figure['to']}", why), [])
             places.append(f"{figure['ratio']:.2f} x at {title}")
-    return "".join(f"- {of}: {', '.join(at)}; {why}.\n" for (of, why), at in found.items())
+    return "".join(
+        f"- {of}: {', '.join(at)}; {why}.\n" for (of, why), at in found.items()
+    )
 
 
 def draw(table: pd.DataFrame, path: Path) -> None:
@@ -417,7 +478,9 @@ def _drawn(table: pd.DataFrame) -> Any:
     titles = table["bench"].unique()
     styles = solver_styles([name for name in CONTESTANTS if name in set(table["of"])])
     figure = Figure(figsize=(2.2 * len(titles) + 1.9, 2.8), layout="constrained")
-    for axes, title in zip(np.atleast_1d(figure.subplots(1, len(titles))), titles, strict=True):
+    for axes, title in zip(
+        np.atleast_1d(figure.subplots(1, len(titles))), titles, strict=True
+    ):
         for row in table[table["bench"] == title].itertuples():
             look = {"color": styles[row.of].color, "marker": styles[row.of].marker}
             axes.plot(row.total, row.prec_quarter, linestyle="", label=row.of, **look)
@@ -435,9 +498,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="part of a size")
     parser.add_argument("--full", action="store_true", help="at rcv1's size, too")
-    parser.add_argument("--write", action="store_true", help="keep these figures for the docs")
-    parser.add_argument("--one", nargs=3, metavar=("NAME", "FOLDER", "COLUMNS"), help="as JSON")
-    parser.add_argument("--install", action="store_true", help="install the peers instead")
+    parser.add_argument(
+        "--write", action="store_true", help="keep these figures for the docs"
+    )
+    parser.add_argument(
+        "--one", nargs=3, metavar=("NAME", "FOLDER", "COLUMNS"), help="as JSON"
+    )
+    parser.add_argument(
+        "--install", action="store_true", help="install the peers instead"
+    )
     options = parser.parse_args()
     if options.install:
         install()
@@ -449,7 +518,9 @@ def main() -> None:
     rows, figures = [], []
     for title, size in SIZES.items():
         if options.only in title and (options.full or title != FULL):
-            found = contest(title, size, min(options.rounds, 3 if title == FULL else 100))
+            found = contest(
+                title, size, min(options.rounds, 3 if title == FULL else 100)
+            )
             rows += found[0]
             figures += found[1]
     if options.write:

@@ -1,13 +1,15 @@
 """Which wrong implementations the printed rows of Tables 3 to 5 would detect.
 
-After ``make reproduce``: ``python -m scripts.power results`` replaces our draws
-by those of wrong implementations, judges the printed rows as ``precbench check`` does, one table at
-a time, and writes results/reference/power.csv; ``make docs`` shows it in docs/papers/rudin2009.md.
-Besides the printed rows, each of 100 of our draws is taken as the printed one: the fraction of them
-that detects the error is the power of such a table.
+After ``make reproduce``: ``python -m scripts.power results`` replaces our draws by
+those of wrong implementations, judges the printed rows as ``precbench check`` does, one
+table at a time, and writes results/reference/power.csv; ``make docs`` shows it in
+docs/papers/rudin2009.md. Besides the printed rows, each of 100 of our draws is taken as
+the printed one: the fraction of them that detects the error is the power of such a
+table.
 
-Most wrong draws are our columns under another name, or changed values; the others are runs:
-rudin2009/derivative, wrong-p, wrong-scaling, ionosphere-labels and housing-features.
+Most wrong draws are our columns under another name, or changed values; the others are
+runs: rudin2009/derivative, wrong-p, wrong-scaling, ionosphere-labels and
+housing-features.
 """
 
 import argparse
@@ -42,10 +44,12 @@ class Wrong(NamedTuple):
     Attributes
     ----------
     about, name : str
-        Where the error is: p, the derivative, scaling, the data, the measure; what it does.
+        Where the error is: p, the derivative, scaling, the data, the measure; what it
+        does.
     tables : tuple of str
     columns : dict of str to str or None
-        The solver instead of another; None leaves out a column that would equal another.
+        The solver instead of another; None leaves out a column that would equal
+        another.
     experiment, dataset : str
         Where the solvers in `columns` were run, if not in the experiment of the table.
     part : str
@@ -76,7 +80,9 @@ R2, R4, R8, R16 = (f"pnorm_risk(p={p})" for p in (2, 4, 8, 16))
 ALL = {f"p={p}": f"p={p}" for p in P} | {"IR": "IR"}
 HALVED = {"p=2": None, "p=4": "p=2", "p=8": "p=4", "p=16": "p=8"}
 DOUBLED = {"p=2": "p=4", "p=4": "p=8", "p=8": "p=16"}
-QUARTER = dict(zip(list(ALL)[1:], ("p=1.5", "p=3", "p=6", "p=12", "p=48"), strict=False))
+QUARTER = dict(
+    zip(list(ALL)[1:], ("p=1.5", "p=3", "p=6", "p=12", "p=48"), strict=False)
+)
 SIGNED = {f"p={p}": f"p={p}, signed" for p in P}
 RUN = "rudin2009-wrong-p"
 LABELS = ("rudin2009-ionosphere-labels", "ionosphere-good")
@@ -94,7 +100,9 @@ WRONG = (
     Wrong("p", "columns p = 8 and 16 change places", columns=swapped("p=8", "p=16")),
     Wrong("p", "columns p = 16 and 64 change places", columns=swapped("p=16", "p=64")),
     Wrong("p", "columns p = 64 and IR change places", columns=swapped("p=64", "IR")),
-    Wrong("derivative", "signed derivative", ("table-3",), SIGNED, "rudin2009-derivative"),
+    Wrong(
+        "derivative", "signed derivative", ("table-3",), SIGNED, "rudin2009-derivative"
+    ),
     Wrong("derivative", "signed derivative", FOLDS, SIGNED, RUN),
     Wrong("scaling", "standardised features", FOLDS, ALL, "rudin2009-wrong-scaling"),
     Wrong("data", '"good" returns positive', ("table-4",), ALL, *LABELS),
@@ -119,10 +127,17 @@ def printed_rows(table: str) -> list[list[MeanClaim]]:
 
 
 def draws(wrong: Wrong, rows: Iterable[list[MeanClaim]], evidence: Evidence) -> Rows:
-    """Return what the wrong implementation draws of each row: a column for each printed cell."""
-    kept = [[c for c in row if wrong.columns.get(c.solver, "") is not None] for row in rows]
+    """Return what the wrong implementation draws of each row.
+
+    A column for each printed cell.
+    """
+    kept = [
+        [c for c in row if wrong.columns.get(c.solver, "") is not None] for row in rows
+    ]
     return [
-        pd.concat({c.solver: drawn(wrong, c, evidence) for c in row}, axis=1, join="inner")
+        pd.concat(
+            {c.solver: drawn(wrong, c, evidence) for c in row}, axis=1, join="inner"
+        )
         for row in kept
     ]
 
@@ -143,7 +158,9 @@ def drawn(wrong: Wrong, claim: MeanClaim, evidence: Evidence) -> pd.Series:
     raise InputError(f"{wrong.name}: no values of {solver} in these results")
 
 
-def detected(papers: list[NDArray], wrong: Rows, rows: list[list[MeanClaim]]) -> tuple[int, float]:
+def detected(
+    papers: list[NDArray], wrong: Rows, rows: list[list[MeanClaim]]
+) -> tuple[int, float]:
     """Return the number of rows that are not like these draws, and the least p."""
     compared = []
     for paper, ours, row in zip(papers, wrong, rows, strict=True):
@@ -183,7 +200,10 @@ def power(ours: Rows, theirs: Rows, rows: list[list[MeanClaim]]) -> float:
     detections = 0
     papers = ours[0].index[:PAPERS]
     for i in papers:
-        paper = [mine.loc[i, of.columns].to_numpy() for mine, of in zip(ours, theirs, strict=True)]
+        paper = [
+            mine.loc[i, of.columns].to_numpy()
+            for mine, of in zip(ours, theirs, strict=True)
+        ]
         others = [of.drop(index=i, errors="ignore") for of in theirs]
         detections += detected(paper, others, rows)[0] > 0
     return detections / len(papers)
@@ -194,10 +214,16 @@ def power_rows(found: pd.DataFrame) -> list[list[str]]:
     said: dict[tuple[str, str], str] = {}
     for row in found.to_dict("records"):
         how = "**detected**" if row["rows_that_tell"] else "not detected"
-        said[row["wrong"], row["table"]] = f"{how}, p = {row['p']:.2g}; {row['power']:.0%}"
+        said[row["wrong"], row["table"]] = (
+            f"{how}, p = {row['p']:.2g}; {row['power']:.0%}"
+        )
     errors = {wrong.name: wrong.about for wrong in WRONG}
     rows = [
-        ["no error" if about == "ours" else about, name, *(said.get((name, t), "") for t in TABLES)]
+        [
+            "no error" if about == "ours" else about,
+            name,
+            *(said.get((name, t), "") for t in TABLES),
+        ]
         for name, about in errors.items()
     ]
     return [row for row in rows if any(row[2:])]

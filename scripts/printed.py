@@ -1,7 +1,9 @@
-"""What a paper printed beside ours, from the committed ledger: tables, and a picture for the site.
+"""What a paper printed beside ours, from the committed ledger.
 
-`scripts.pages` puts the short tables into the pages of the papers; the picture and the list of all
-claims are made where the site is built (``docs/conf.py``).
+Tables, and a picture for the site.
+
+`scripts.pages` puts the short tables into the pages of the papers; the picture and the
+list of all claims are made where the site is built (``docs/conf.py``).
 """
 
 import re
@@ -48,7 +50,10 @@ def claims(paper: str) -> list[tuple[Claim, LedgerRow]]:
 
 
 def cells(paper: str, table: str) -> str:
-    """Lay out a printed table: in each cell what is printed, and ours in the same unit."""
+    """Lay out a printed table.
+
+    In each cell what is printed, and ours in the same unit.
+    """
     rows: dict[str, dict[str, str]] = {}
     for claim, row in claims(paper):
         _, place, column, *name = row.id.split("/")
@@ -58,11 +63,16 @@ def cells(paper: str, table: str) -> str:
             text = f"{row.printed} / {ours:.{decimals}f}{MARKS.get(row.verdict, '')}"
             rows.setdefault("/".join(name), {})[column] = text
     header = ["printed / ours", *next(iter(rows.values()))]
-    return laid_out(header, [[f"`{name}`", *row.values()] for name, row in rows.items()], 7)
+    return laid_out(
+        header, [[f"`{name}`", *row.values()] for name, row in rows.items()], 7
+    )
 
 
 def numbers(paper: str) -> str:
-    """List the printed numbers that a run can decide; those without data in one line."""
+    """List the printed numbers that a run can decide.
+
+    Those without data in one line.
+    """
     listed, lacking = [], []
     for claim, row in claims(paper):
         if number(claim) is None or row.verdict is Verdict.NOT_TESTABLE:
@@ -104,7 +114,10 @@ def every_claim(paper: str) -> str:
 
 
 class Dot(NamedTuple):
-    """A claim in a picture: a number, the quartiles of our repetitions if any, and the verdict."""
+    """A claim in a picture.
+
+    A number, the quartiles of our repetitions if any, and the verdict.
+    """
 
     label: str
     value: float
@@ -115,7 +128,8 @@ class Dot(NamedTuple):
 def ratios(paper: str) -> list[Dot]:
     """Return ours as a multiple of what is printed, for means and for ratios.
 
-    Words such as "several orders of magnitude" are taken for the number as which they are read.
+    Words such as "several orders of magnitude" are taken for the number as which they
+    are read.
     """
     dots = []
     for claim, row in claims(paper):
@@ -133,7 +147,9 @@ def shares(paper: str) -> list[Dot]:
     """Return in what share of the splits a sentence about an order holds."""
     dots = []
     for _, row in claims(paper):
-        if row.kind in ("order", "consistency") and (found := _HOLDS.match(row.measured)):
+        if row.kind in ("order", "consistency") and (
+            found := _HOLDS.match(row.measured)
+        ):
             share = int(found[1]) / int(found[2])
             dots.append(Dot(f"“{row.printed}”", share, [], row.verdict))
     return dots
@@ -143,11 +159,14 @@ def picture(paper: str, folder: Path) -> str:
     """Draw a paper into a folder below the site's, and return what shows it in a page."""
     folder.mkdir(parents=True, exist_ok=True)
     draw(paper, folder / f"{paper}.svg")
-    drawn = "How ours compares with what is printed, by claim; the numbers are in the list below"
+    drawn = (
+        "How ours compares with what is printed, by claim; the numbers are in the list"
+        " below"
+    )
     return (
-        f"![{drawn}](/{folder.parent.name}/{folder.name}/{paper}.svg)\n\n"
-        "Each mark is a claim; the line at one spans the middle half of our repetitions. Bounds, "
-        "rates, exact numbers and what was not measured are in the list only.\n\n"
+        f"![{drawn}](/{folder.parent.name}/{folder.name}/{paper}.svg)\n\nEach mark is a"
+        " claim; the line at one spans the middle half of our repetitions. Bounds,"
+        " rates, exact numbers and what was not measured are in the list only.\n\n"
     )
 
 
@@ -162,7 +181,9 @@ def draw(paper: str, path: Path) -> None:
     def drawn() -> Figure:
         heights = [len({dot.label for dot in dots}) + 1 for dots in panels.values()]
         figure = Figure(figsize=(7, 0.28 * sum(heights) + 1.2), layout="constrained")
-        grid = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
+        grid = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[
+            :, 0
+        ]
         for axes, (title, dots) in zip(grid, panels.items(), strict=True):
             _draw_dots(axes, title, dots)
         given = {dot.verdict for dots in panels.values() for dot in dots}
@@ -181,7 +202,9 @@ def _draw_dots(axes: Axes, title: str, dots: Sequence[Dot]) -> None:
     labels = list(dict.fromkeys(dot.label for dot in dots))
     for y, label in enumerate(labels):
         row = [dot for dot in dots if dot.label == label]
-        for dot, away in zip(row, np.linspace(-0.32, 0.32, len(row) + 2)[1:-1], strict=True):
+        for dot, away in zip(
+            row, np.linspace(-0.32, 0.32, len(row) + 2)[1:-1], strict=True
+        ):
             marker, colour = LOOKS[dot.verdict]
             if dot.spread:
                 axes.plot(dot.spread, [y + away] * 2, color=colour, linewidth=1)

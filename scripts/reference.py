@@ -1,18 +1,19 @@
 """Compare what was measured with the committed reference, or write that.
 
-``make regression`` runs the configs of configs/regression, every solver and metric on small real
-data, and then ``python -m scripts.reference results``; with ``--published``, ``make check``
-compares what it has run of the papers, too, and verdicts. What got better differs as what got
-worse. After a change that is meant, ``make check`` as far as it goes and then ``--published
---write`` writes
+``make regression`` runs the configs of configs/regression, every solver and metric on
+small real data, and then ``python -m scripts.reference results``; with ``--published``,
+``make check`` compares what it has run of the papers, too, and verdicts. What got
+better differs as what got worse. After a change that is meant, ``make check`` as far as
+it goes and then ``--published --write`` writes
 
 - results/reference/regression.csv: of each solver and metric, and of what tuning chose, the mean
   and the standard deviation over the splits, and the tolerance;
 - results/reference/divisions.csv: of each part of each split, a hash of the row numbers and a sum
   over the scaled values;
 
-and after ``make reproduce`` ``--summaries`` writes the means that the pages show: kar2015.csv of
-what is measured on real data, and solvers.csv of all solvers and of unit rows.
+and after ``make reproduce`` ``--summaries`` writes the means that the pages show:
+kar2015.csv of what is measured on real data, and solvers.csv of all solvers and of unit
+rows.
 """
 
 import argparse
@@ -41,8 +42,20 @@ VALUES, DIVISIONS = REFERENCE / "regression.csv", REFERENCE / "divisions.csv"
 LEDGER = REFERENCE / "ledger.csv"
 CONFIGS = [name for name in list_configs() if name.startswith("regression/")]
 PUBLISHED = [
-    *("rudin2009/table-3-magic", "rudin2009/table-4-ionosphere", "rudin2009/table-5-housing"),
-    *("letter", "kar2015/counterexample", "adult", "ijcnn1", "cod_rna", "covtype", "w8a"),
+    *(
+        "rudin2009/table-3-magic",
+        "rudin2009/table-4-ionosphere",
+        "rudin2009/table-5-housing",
+    ),
+    *(
+        "letter",
+        "kar2015/counterexample",
+        "adult",
+        "ijcnn1",
+        "cod_rna",
+        "covtype",
+        "w8a",
+    ),
 ]
 """Of the papers, what `make check` runs, and what else the README shows."""
 
@@ -51,7 +64,17 @@ SUMMARIES = {
     KAR2015: ["letter", "adult", "ijcnn1", "cod_rna", "covtype", "w8a"],
     SOLVERS: ["kar2015-unit-norm", "all-solvers"],
 }
-SUMMARY = ["experiment", "dataset", "solver", "metric", "n", "mean", "std", "p_best", "stopped"]
+SUMMARY = [
+    "experiment",
+    "dataset",
+    "solver",
+    "metric",
+    "n",
+    "mean",
+    "std",
+    "p_best",
+    "stopped",
+]
 
 KEYS = ["experiment", "dataset", "solver", "part", "metric"]
 PARTS = ["experiment", "dataset", "features", "split", "part"]
@@ -86,35 +109,49 @@ def values(results: Path, configs: Sequence[str]) -> pd.DataFrame:
 
 def _of_experiment(config: Experiment, folder: Path) -> pd.DataFrame:
     rows = pd.read_csv(folder / "results.csv", keep_default_na=False)
-    rows = rows[(rows["final"].astype(str) != "False") & (rows["stand_in"].astype(str) == "False")]
+    rows = rows[
+        (rows["final"].astype(str) != "False")
+        & (rows["stand_in"].astype(str) == "False")
+    ]
     solvers = {label: entry.solver for label, entry in config.solvers.items()}
     follows = rows["solver"].map(solvers).isin(FOLLOWING)
-    tuned = rows[(rows["chosen"] != "") & ~follows]  # where others tie, the last bit chooses
+    # where others tie, the last bit chooses
+    tuned = rows[(rows["chosen"] != "") & ~follows]
     tuned = tuned.drop_duplicates(["dataset", "solver", "split"])
-    tuned = tuned.assign(metric="chosen " + tuned["chosen"], value=1.0, part="")  # n counts them
+    # n counts them
+    tuned = tuned.assign(metric="chosen " + tuned["chosen"], value=1.0, part="")
     rows = pd.concat([rows, tuned], ignore_index=True)
-    groups = rows.assign(value=pd.to_numeric(rows["value"])).groupby(KEYS, sort=False)["value"]
+    groups = rows.assign(value=pd.to_numeric(rows["value"])).groupby(KEYS, sort=False)[
+        "value"
+    ]
     table = groups.agg(n="count", mean="mean", std="std").reset_index()
     return table.assign(follows=table["solver"].map(solvers).isin(FOLLOWING))
 
 
 def _of_study(config: Study, folder: Path) -> pd.DataFrame:
-    """Take the means over the repetitions; times and what follows from them have none."""
+    """Take the means over the repetitions.
+
+    Times and what follows from them have none.
+    """
     table = pd.read_csv(folder / "values.csv").fillna({"pairs": 0, "share": 0.5})
     places = ["part", "components", "method", "pairs", "share", "measure"]
-    wide = table.pivot_table("value", places, "statistic", sort=False).dropna(subset="mean")
+    wide = table.pivot_table("value", places, "statistic", sort=False).dropna(
+        subset="mean"
+    )
     n, at = config.parameters["repetitions"], wide.index.to_frame(index=False)
     named = {
         "experiment": config.name,
-        "dataset": at["components"].map("K = {:g}, ".format) + at["share"].map("{:g}".format),
+        "dataset": (
+            at["components"].map("K = {:g}, ".format) + at["share"].map("{:g}".format)
+        ),
         "solver": at["method"] + at["pairs"].map(", {:g} pairs".format),
         "part": at["part"],
         "metric": at["measure"],
     }
     std = wide["standard error"].to_numpy() * np.sqrt(n)
-    return pd.DataFrame({**named, "n": n, "mean": wide["mean"].to_numpy(), "std": std}).assign(
-        follows=True
-    )
+    return pd.DataFrame(
+        {**named, "n": n, "mean": wide["mean"].to_numpy(), "std": std}
+    ).assign(follows=True)
 
 
 def divisions() -> pd.DataFrame:
@@ -132,7 +169,9 @@ def divisions() -> pd.DataFrame:
             if about in seen or dataset.stand_in:
                 continue
             seen.add(about)
-            trial = trial.with_features({name: of[0] for name, of in trial.candidates.items()})
+            trial = trial.with_features(
+                {name: of[0] for name, of in trial.candidates.items()}
+            )
             rows += [[*about, *described] for described in _parts(trial, dataset)]
         if name == "regression/top":
             rows += [[config.name, *rule] for rule in _rules(plan.datasets["german"])]
@@ -142,7 +181,9 @@ def divisions() -> pd.DataFrame:
 def _rules(dataset: Dataset) -> Iterator[list]:
     """Divide the rows by every rule, also those that no config has, with groups and without."""
     groups = np.arange(len(dataset.y), dtype=np.int64) // 3
-    for kind, stratified, grouped in product(("random", "kfold"), (False, True), (False, True)):
+    for kind, stratified, grouped in product(
+        ("random", "kfold"), (False, True), (False, True)
+    ):
         of = replace(dataset, groups=groups if grouped else None)
         words = {kind: True, "stratified": stratified, "groups": grouped}
         rule = " ".join(word for word, holds in words.items() if holds)
@@ -150,14 +191,25 @@ def _rules(dataset: Dataset) -> Iterator[list]:
             split = split_rows(of, kind, index, n_splits=3, stratified=stratified)
             for part, rows in split._asdict().items():
                 n_pos = int(np.sum(of.y[rows] > 0))
-                yield [dataset.name, rule, index, part, len(rows), n_pos, 0.0, _hash(rows)]
+                yield [
+                    dataset.name,
+                    rule,
+                    index,
+                    part,
+                    len(rows),
+                    n_pos,
+                    0.0,
+                    _hash(rows),
+                ]
 
 
 def _hash(rows: NDArray[np.intp]) -> str:
     return hashlib.sha256(rows.astype("<i8").tobytes()).hexdigest()[:16]
 
 
-def _parts(trial: Trial, dataset: Dataset) -> Iterator[tuple[str, int, int, float, str]]:
+def _parts(
+    trial: Trial, dataset: Dataset
+) -> Iterator[tuple[str, int, int, float, str]]:
     whole = Rows(trial, dataset)
     rows = {
         f"{name} {fold}".removesuffix(" 1"): part
@@ -169,20 +221,33 @@ def _parts(trial: Trial, dataset: Dataset) -> Iterator[tuple[str, int, int, floa
     hashes = dict.fromkeys(parts, "")
     if isinstance(whole.training, InMemory):
         train, test = divide_rows(trial, dataset)[0]
-        hashes = {name: _hash(train[part]) for name, part in rows.items()} | {"test": _hash(test)}
+        hashes = {name: _hash(train[part]) for name, part in rows.items()} | {
+            "test": _hash(test)
+        }
     for name, part in parts.items():
-        yield name, part.n_rows, int(np.sum(part.y > 0)), _weighted_mean(part), hashes[name]
+        yield (
+            name,
+            part.n_rows,
+            int(np.sum(part.y > 0)),
+            _weighted_mean(part),
+            hashes[name],
+        )
 
 
 def _weighted_mean(rows: Sample) -> float:
     """Return the mean of the values, each with a weight that depends on its place."""
     blocks = [rows.X] if isinstance(rows, InMemory) else [X for X, _ in rows.X]
-    X = np.vstack([X if isinstance(X, np.ndarray) else X.toarray() for X in blocks]).ravel()
+    X = np.vstack(
+        [X if isinstance(X, np.ndarray) else X.toarray() for X in blocks]
+    ).ravel()
     return float(np.mean(X * (np.arange(1, X.size + 1) * 0.6180339887498949 % 1)))
 
 
 def summaries(results: Path, names: Sequence[str]) -> pd.DataFrame:
-    """Gather the summaries of these experiments; a stand-in has no place in a reference."""
+    """Gather the summaries of these experiments.
+
+    A stand-in has no place in a reference.
+    """
     parts = [pd.read_csv(results / name / "summary.csv") for name in names]
     return pd.concat(parts, ignore_index=True).query("not stand_in")[SUMMARY]
 
@@ -224,9 +289,14 @@ def _agree(now: str | float | None, before: str | float, tolerance: float) -> bo
 
 
 def better(results: Path, reference: Path = LEDGER) -> list[str]:
-    """Return a sentence for each verdict that got better; `precbench check` reports the others."""
+    """Return a sentence for each verdict that got better.
+
+    `precbench check` reports the others.
+    """
     ledger = results / "ledger.csv"
-    changed = changes(read_ledger(ledger), read_ledger(reference)) if ledger.exists() else []
+    changed = (
+        changes(read_ledger(ledger), read_ledger(reference)) if ledger.exists() else []
+    )
     return [
         f"{one.id} was {one.before}, is {one.after}: if that is meant, precbench check "
         f"{results} --update-reference"
@@ -244,9 +314,13 @@ def main() -> None:
     """Run the script."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", type=Path)
-    parser.add_argument("--published", action="store_true", help="compare those of the papers, too")
+    parser.add_argument(
+        "--published", action="store_true", help="compare those of the papers, too"
+    )
     parser.add_argument("--write", action="store_true", help="write the reference")
-    parser.add_argument("--summaries", action="store_true", help="write the means of the pages")
+    parser.add_argument(
+        "--summaries", action="store_true", help="write the means of the pages"
+    )
     options = parser.parse_args()
     results = options.results
     if options.summaries:
@@ -268,7 +342,9 @@ def main() -> None:
             )
             table.to_csv(path, float_format="%.12g", **_FORMAT)
         return
-    found = {path.name: differences(table, read(path)) for path, table in measured.items()}
+    found = {
+        path.name: differences(table, read(path)) for path, table in measured.items()
+    }
     if options.published:
         found[LEDGER.name] = better(results)
     complaints = []

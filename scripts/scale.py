@@ -1,7 +1,8 @@
 """Large files: a streamed pass, reading in pieces, averaged weights.
 
-``python -m scripts.scale --write`` measures what docs/cluster.md quotes. Files are synthetic, and
-read from the page cache. Contestants take turns; medians of CPU times over the rounds.
+``python -m scripts.scale --write`` measures what docs/cluster.md quotes. Files are
+synthetic, and read from the page cache. Contestants take turns; medians of CPU times
+over the rounds.
 """
 
 import argparse
@@ -44,11 +45,17 @@ def write(folder: Path, n: int, columns: int) -> None:
     with ExitStack() as stack:
         table = stack.enter_context(ParquetWriter(folder / "rows.parquet", schema))
         for start in range(0, n, GROUP_ROWS):
-            block = rng.standard_normal((min(GROUP_ROWS, n - start), columns), dtype=np.float32)
-            labels = block[:, 0] + rng.standard_normal(len(block), dtype=np.float32) > 3.3
+            block = rng.standard_normal(
+                (min(GROUP_ROWS, n - start), columns), dtype=np.float32
+            )
+            labels = (
+                block[:, 0] + rng.standard_normal(len(block), dtype=np.float32) > 3.3
+            )
             X[start : start + len(block)], y[start : start + len(block)] = block, labels
             values = [*block.T, labels.astype(np.int8)]
-            table.write_table(pa.table(dict(zip(schema.names, values, strict=True)), schema))
+            table.write_table(
+                pa.table(dict(zip(schema.names, values, strict=True)), schema)
+            )
     X.flush()
     np.save(folder / "y.npy", y)
 
@@ -110,7 +117,9 @@ def parquet_pieces(folder: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
     with ParquetFile(folder / "rows.parquet") as file:
         for group in range(file.num_row_groups):
-            columns = [column.to_numpy() for column in file.read_row_group(group).columns]
+            columns = [
+                column.to_numpy() for column in file.read_row_group(group).columns
+            ]
             yield np.column_stack(columns[:-1]), columns[-1]
 
 
@@ -139,7 +148,10 @@ def streams(n: int, rounds: int) -> list[dict[str, Any]]:
             "npy": {
                 "reading the file": partial(read_npy, folder),
                 "`open_stream`, which checks it": partial(
-                    open_stream, folder / "X.npy", labels=folder / "y.npy", dtype="float32"
+                    open_stream,
+                    folder / "X.npy",
+                    labels=folder / "y.npy",
+                    dtype="float32",
                 ),
                 "a pass of `sgd-avg`": partial(streamed, "sgd-avg"),
                 "a pass of `1pmb`": partial(streamed, "1pmb"),
@@ -170,7 +182,11 @@ def streams(n: int, rounds: int) -> list[dict[str, Any]]:
             for name, seconds in times.items():
                 median = float(np.median(seconds))
                 row = {"bench": "stream", "rows": n, "of": kind, "what": name}
-                row |= {"seconds": median, "ratio": median / base, "memory_mb": memory[name]}
+                row |= {
+                    "seconds": median,
+                    "ratio": median / base,
+                    "memory_mb": memory[name],
+                }
                 found.append(row | {"gigabytes": sizes[kind].stat().st_size / 1e9})
                 print(row)
     return found
@@ -197,7 +213,10 @@ def averaging() -> list[dict[str, Any]]:
                 X = scaler.transform_in_place(X.astype(np.float64))
             for count in PARTS:
                 best = max(
-                    (_mean_of_passes(X, y, np.array_split(train, count), eta0) for eta0 in STEPS),
+                    (
+                        _mean_of_passes(X, y, np.array_split(train, count), eta0)
+                        for eta0 in STEPS
+                    ),
                     key=lambda w: precision_at_k(y[train], X[train] @ w, 0.25),
                 )
                 tops[count].append(precision_at_k(y[test], X[test] @ best, 0.25))
@@ -212,7 +231,9 @@ def averaging() -> list[dict[str, Any]]:
 
 def _mean_of_passes(X: Any, y: Any, parts: list[np.ndarray], eta0: float) -> np.ndarray:
     fitted = [
-        SOLVERS["sgd-avg"](eta0=eta0).partial_fit(X[rows], y[rows], classes=[False, True]).coef_
+        SOLVERS["sgd-avg"](eta0=eta0)
+        .partial_fit(X[rows], y[rows], classes=[False, True])
+        .coef_
         for rows in parts
     ]
     return np.mean(fitted, axis=0)
@@ -224,7 +245,9 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10**8, help="of the streamed files")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", choices=["stream", "averaging"])
-    parser.add_argument("--write", action="store_true", help="keep these figures for the docs")
+    parser.add_argument(
+        "--write", action="store_true", help="keep these figures for the docs"
+    )
     options = parser.parse_args()
     measures = {
         "stream": lambda: streams(options.rows, options.rounds),
@@ -238,7 +261,9 @@ def main() -> None:
         if options.only and SCALE.exists():
             before = pd.read_csv(SCALE, dtype={"what": str})
             table = pd.concat([before[before["bench"] != options.only], table])
-        rounded = table.map(lambda value: round(value, 4) if isinstance(value, float) else value)
+        rounded = table.map(
+            lambda value: round(value, 4) if isinstance(value, float) else value
+        )
         rounded.to_csv(SCALE, index=False, lineterminator="\n")
 
 

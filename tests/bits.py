@@ -13,7 +13,9 @@ from precbench.data.cards.generated import generate
 
 
 def fingerprints(solvers, matrices, y, card):
-    """Return a hash for each linear solver, fitted to each of the matrices, and for a data set."""
+    """Return a hash for each linear solver, fitted to each of the matrices, and for a
+    data set.
+    """
     found = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -25,7 +27,9 @@ def fingerprints(solvers, matrices, y, card):
                 bits.update(w.astype("<f8").tobytes())
             found[name] = bits.hexdigest()[:16]
     X = generate(card).X
-    return found | {"data margin": hashlib.sha256(X.astype("<f8").tobytes()).hexdigest()[:16]}
+    return found | {
+        "data margin": hashlib.sha256(X.astype("<f8").tobytes()).hexdigest()[:16]
+    }
 
 
 if __name__ == "__main__":

@@ -21,7 +21,9 @@ from tests.promises import PROMISES
 
 
 def pytest_addoption(parser):
-    parser.addoption("--full", action="store_true", help="the full size of measurements")
+    parser.addoption(
+        "--full", action="store_true", help="the full size of measurements"
+    )
 
 
 def pytest_collection_modifyitems(items):
@@ -35,12 +37,17 @@ def pytest_collection_modifyitems(items):
         for mark in item.iter_markers("promise"):
             for name in mark.args:
                 if name not in PROMISES:
-                    raise pytest.UsageError(f"{item.nodeid}: there is no promise {name}")
+                    raise pytest.UsageError(
+                        f"{item.nodeid}: there is no promise {name}"
+                    )
                 item.user_properties.append(("promise", name))
 
 
 def mark_packages(item):
-    """Mark a test of a solver or a file that needs a package; skip one without its packages."""
+    """Mark a test of a solver or a file that needs a package.
+
+    Skip one without its packages.
+    """
     parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
     for package in {package_of(value) for value in parameters} - {None}:
         item.add_marker(pytest.mark.extras(package))
@@ -54,7 +61,10 @@ FORMATS = {"parquet": "pyarrow", "xlsx": "python_calamine"}
 
 
 def package_of(value):
-    """Return the optional package of a solver, its class or name, or a suffix; None without one."""
+    """Return the optional package of a solver, its class or name, or a suffix.
+
+    None without one.
+    """
     if isinstance(value, str) and value.removeprefix(".") in FORMATS:
         return FORMATS[value.removeprefix(".")]
     if isinstance(value, str) and value in SOLVERS.built_in:
@@ -67,7 +77,9 @@ def package_of(value):
 
 
 def pytest_collection_finish():
-    """Spare the collector of garbage what modules hold, which it would look through each time."""
+    """Spare the collector of garbage what modules hold, which it would look through
+    each time.
+    """
     gc.freeze()
     gc.enable()
 
@@ -80,17 +92,24 @@ def size(request):
 
 @pytest.fixture
 def figure(request):
-    """Note what was seen beside the promise; "5 kills" of several tests are added up."""
+    """Note what was seen beside the promise.
+
+    "5 kills" of several tests are added up.
+    """
     return lambda text: request.node.user_properties.append(("figure", text))
 
 
 def pytest_configure(config):
-    """Take interrupts even where a shell without job control started the tests with ``&``."""
+    """Take interrupts even where a shell without job control started the tests with
+    ``&``.
+    """
     gc.disable()  # while modules are imported and tests collected
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     full = config.getoption("--full")
-    hypothesis.settings.register_profile("ours", max_examples=1000 if full else 30, deadline=None)
+    hypothesis.settings.register_profile(
+        "ours", max_examples=1000 if full else 30, deadline=None
+    )
     hypothesis.settings.load_profile("ours")
 
 
@@ -139,7 +158,10 @@ def refuse_connections(patch):
 
 
 def is_loopback(host):
-    """Return whether an address is one of this machine; a name other than localhost is not."""
+    """Return whether an address is one of this machine.
+
+    A name other than localhost is not.
+    """
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -177,14 +199,19 @@ RENDER, LAY_OUT = sheet._rendered, sheet._lay_out
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """Figures as a user gets them; elsewhere their files stay empty, or there are only PDFs."""
+    """Figures as a user gets them.
+
+    Elsewhere their files stay empty, or there are only PDFs.
+    """
     monkeypatch.setattr(sheet, "_rendered", RENDER)
     monkeypatch.setattr(sheet, "_lay_out", LAY_OUT)
 
 
 @pytest.fixture
 def drawn_without_fonts(monkeypatch):
-    """Figures as PDF only, without layout or fonts, which take longer than all the rest."""
+    """Figures as PDF only, without layout or fonts, which take longer than all the
+    rest.
+    """
     figures = []
 
     def render(figure, path):
@@ -203,7 +230,9 @@ def drawn_without_fonts(monkeypatch):
 
 @pytest.fixture
 def laid_out(monkeypatch):
-    """Figures with all their parts in place, by the names of the files that are not written."""
+    """Figures with all their parts in place, by the names of the files that are not
+    written.
+    """
     figures = {}
 
     def render(figure, path):
@@ -237,7 +266,9 @@ def add_card(monkeypatch):
         paths = catalogue._paths() | {card.name: path}
         monkeypatch.setattr(catalogue, "_paths", lambda: paths)
         read = catalogue._card
-        monkeypatch.setattr(catalogue, "_card", lambda p: card if p == path else read(p))
+        monkeypatch.setattr(
+            catalogue, "_card", lambda p: card if p == path else read(p)
+        )
         return card
 
     return add
@@ -245,7 +276,8 @@ def add_card(monkeypatch):
 
 @pytest.fixture
 def in_this_process(monkeypatch):
-    """Trials without workers, which start anew for each folder, and take longer than small trials.
+    """Trials without workers, which start anew for each folder, and take longer than
+    small trials.
 
     The tests of runs, workers, faults and kills have workers.
     """

@@ -1,4 +1,7 @@
-"""What several test modules use: the command line in process, results of a run, a toy card."""
+"""What several test modules use.
+
+The command line in process, results of a run, a toy card.
+"""
 
 import contextlib
 import hashlib
@@ -46,7 +49,8 @@ def peak():  # in KiB; ru_maxrss would begin at that of the parent process
 TOY_SVM = b"1 1:1\n-1 2:1\n" * 50
 
 
-# Else a runner makes the commands anew for each call, which takes longer than many of the calls.
+# Else a runner makes the commands anew for each call, which takes longer than many of
+# the calls.
 typer.testing._get_command = cache(get_command)
 
 shipped_config = cache(load_config)
@@ -63,12 +67,20 @@ def smoke_table(name):
 
 
 def small_integers(draw, n, below):
-    """Draw n integers from 0 at once, each alike; one by one takes ten times as long."""
-    return np.frombuffer(draw(st.binary(min_size=n, max_size=n)), np.uint8).astype(int) % below
+    """Draw n integers from 0 at once, each alike.
+
+    One by one takes ten times as long.
+    """
+    return (
+        np.frombuffer(draw(st.binary(min_size=n, max_size=n)), np.uint8).astype(int)
+        % below
+    )
 
 
 def misplaced(figure):
-    """Return the texts of a figure that leave its page, and the names of curves that overlap."""
+    """Return the texts of a figure that leave its page, and the names of curves that
+    overlap.
+    """
     from matplotlib.text import Text
 
     texts = [text for text in figure.findobj(Text) if text.get_text().strip()]
@@ -78,11 +90,18 @@ def misplaced(figure):
         text.get_text()
         for text, box in boxes
         if not (box.x0 >= 0 <= box.y0 and box.x1 <= width and box.y1 <= height)
-        and re.search(r"[a-z]{2}", text.get_text().replace("mathdefault", ""))  # no number
+        # no number
+        and re.search(r"[a-z]{2}", text.get_text().replace("mathdefault", ""))
     ]
-    names = [(text.get_text(), box.padded(-1)) for text, box in boxes if text.get_gid() == "name"]
+    names = [
+        (text.get_text(), box.padded(-1))
+        for text, box in boxes
+        if text.get_gid() == "name"
+    ]
     both = itertools.combinations(names, 2)
-    return beyond + [f"{one} on {other}" for (one, a), (other, b) in both if a.overlaps(b)]
+    return beyond + [
+        f"{one} on {other}" for (one, a), (other, b) in both if a.overlaps(b)
+    ]
 
 
 def entry_point(file):
@@ -103,10 +122,14 @@ def write_metadata(folder, package, version, group, entry, value):
 
 
 def written(page, folder):
-    """Write the files of a page, and the metadata that pip would make of its pyproject.toml."""
+    """Write the files of a page, and the metadata that pip would make of its
+    pyproject.toml.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     page = (ROOT / "docs" / page).read_text()
-    shown = re.findall(r"^```\w+\n(# ([\w.-]+)\n.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    shown = re.findall(
+        r"^```\w+\n(# ([\w.-]+)\n.*?)^```$", page, re.MULTILINE | re.DOTALL
+    )
     for text, name in shown:
         (folder / name).write_text(text)
     write_metadata(folder, **entry_point(folder / "pyproject.toml"))
@@ -146,7 +169,9 @@ def small_experiment(folder):
             **changes,
         }  # fmt: skip
         path = folder / "small.yaml"
-        path.write_text("".join(f"{key}: {value}\n" for key, value in parts.items() if value))
+        path.write_text(
+            "".join(f"{key}: {value}\n" for key, value in parts.items() if value)
+        )
         return path
 
     write()
@@ -168,7 +193,9 @@ def numbers(folder):
 
 def records(folder):
     """Return the record files of a run, each with the time of its last change."""
-    return {path: path.stat().st_mtime_ns for path in (folder / "trials").glob("*.json")}
+    return {
+        path: path.stat().st_mtime_ns for path in (folder / "trials").glob("*.json")
+    }
 
 
 def printed_numbers(program, *arguments):
@@ -235,7 +262,9 @@ class Deadly:
 
 
 def served(plan, stand_ins):
-    """Return a plan that gives stand-ins for the data set, by how often it was asked for."""
+    """Return a plan that gives stand-ins for the data set, by how often it was asked
+    for.
+    """
 
     class Served(dict):
         calls = itertools.count()

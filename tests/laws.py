@@ -1,7 +1,8 @@
 """What every solver must fulfil, as functions of its factory.
 
-``make(**params)`` returns an unfitted solver that is soon done; parameters that it does not have
-are ignored (see `quick`). ``test_laws.py`` runs each law over every member of the registries.
+``make(**params)`` returns an unfitted solver that is soon done; parameters that it does
+not have are ignored (see `quick`). ``test_laws.py`` runs each law over every member of
+the registries.
 """
 
 import warnings
@@ -26,7 +27,11 @@ FEW_TREES = {"max_iter": 10, "n_estimators": 5, "n_components": 10, "folds": 2}
 def problem(n=400, d=7, share=0.2, seed=0, integers=False):
     """Return rows, and labels -1 and 1 that follow a noisy linear score."""
     rng = np.random.default_rng(seed)
-    X = rng.integers(-3, 4, (n, d)).astype(float) if integers else rng.standard_normal((n, d))
+    X = (
+        rng.integers(-3, 4, (n, d)).astype(float)
+        if integers
+        else rng.standard_normal((n, d))
+    )
     noisy = X @ rng.standard_normal(d) + rng.standard_normal(n)
     y = np.full(n, -1)
     y[np.argsort(-noisy)[: int(share * n)]] = 1
@@ -38,7 +43,9 @@ def quick(factory, **params):
     solver = clone(factory())
     known = solver.get_params()
     few = {} if isinstance(solver, LinearRanker) else FEW_TREES
-    return solver.set_params(**{p: v for p, v in (QUICK | few | params).items() if p in known})
+    return solver.set_params(
+        **{p: v for p, v in (QUICK | few | params).items() if p in known}
+    )
 
 
 def is_linear(factory):
@@ -46,27 +53,39 @@ def is_linear(factory):
 
 
 def weights(solver):
-    """Return w with the intercept, if any, as its last entry; without w, scores of other rows."""
+    """Return w with the intercept, if any, as its last entry.
+
+    Without w, scores of other rows.
+    """
     if not isinstance(solver, LinearRanker):
         return solver.scores_after(problem(seed=1)[0], solver.n_iter_)
-    return np.append(solver.coef_, [solver.intercept_] if hasattr(solver, "intercept_") else [])
+    return np.append(
+        solver.coef_, [solver.intercept_] if hasattr(solver, "intercept_") else []
+    )
 
 
 def dense_equals_sparse(make):
     """To the last digits where rows are visited in an order, else to the tolerance."""
     X, y = problem(integers=True)
     wide, halves = sparse.csr_matrix(X), sparse.csr_matrix(np.hstack([X, X]) / 2)
-    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    wide.indices, wide.indptr = (
+        wide.indices.astype(np.int64),
+        wide.indptr.astype(np.int64),
+    )
     # Of several entries of one place their sum counts.
     halves.indices %= X.shape[1]
-    twice = sparse.csr_matrix((halves.data, halves.indices, halves.indptr), shape=X.shape)
+    twice = sparse.csr_matrix(
+        (halves.data, halves.indices, halves.indptr), shape=X.shape
+    )
     assert twice.nnz == 2 * np.count_nonzero(X)
     atol = 1e-10 if "epochs" in make().get_params() else 1e-6
     solver = make().fit(X, y)
     for rows in (sparse.csr_matrix(X), sparse.csr_array(X), sparse.coo_matrix(X), twice,
                  sparse.csc_array(X), wide, X.astype(np.float32)):  # fmt: skip
         assert_allclose(weights(make().fit(rows, y)), weights(solver), atol=atol)
-    assert_allclose(solver.decision_function(twice), solver.decision_function(X), atol=1e-10)
+    assert_allclose(
+        solver.decision_function(twice), solver.decision_function(X), atol=1e-10
+    )
 
 
 def trace_changes_nothing(make):
@@ -82,7 +101,9 @@ def trace_changes_nothing(make):
             self.next_rows = solver.n_rows_seen_ + 20
 
     trace = Trace()
-    assert_array_equal(weights(make().fit(X, y, trace=trace)), weights(make().fit(X, y)))
+    assert_array_equal(
+        weights(make().fit(X, y, trace=trace)), weights(make().fit(X, y))
+    )
     assert trace.calls >= 2
     ended = make().fit(X, y, trace=lambda solver: True)
     assert ended.n_rows_seen_ == 0 and not weights(ended).any()
@@ -105,7 +126,9 @@ def read_only_inputs_stay_unchanged(make):
 def permuted_features_permute_the_weights(make):
     X, y = problem(integers=True)
     turn = np.random.default_rng(2).permutation(X.shape[1])
-    assert_allclose(make().fit(X[:, turn], y).coef_, make().fit(X, y).coef_[turn], atol=1e-5)
+    assert_allclose(
+        make().fit(X[:, turn], y).coef_, make().fit(X, y).coef_[turn], atol=1e-5
+    )
 
 
 def separable_rows_are_ranked_without_mistake(make):
@@ -116,13 +139,17 @@ def separable_rows_are_ranked_without_mistake(make):
     y = np.where(margin > 0, 1, -1)
     params = make().get_params()
     struct = params.get("surrogate") == "struct" or params.get("objective") == "prec@k"
-    strong = {"C": 1e4, "max_iter": 2000} if "objective" in params else {"max_iter": 200}
+    strong = (
+        {"C": 1e4, "max_iter": 2000} if "objective" in params else {"max_iter": 200}
+    )
     solver = None
     for k in (1.0,) if struct and "k" in params else (0.25, 1.0):
         if solver is None or "k" in params:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "the risk has no minimiser")
-                solver = make(k=k, epochs=60, batch_size=500, n_estimators=100, **strong)
+                solver = make(
+                    k=k, epochs=60, batch_size=500, n_estimators=100, **strong
+                )
                 solver.fit(X, y)
         assert precision_at_k(y, solver.decision_function(X), k) == 1.0
 
@@ -131,14 +158,19 @@ def of_a_k_beyond_the_positives_all_of_them_are_taken(make):
     """With one warning, where k concerns the objective at all."""
     if "k" not in make().get_params():
         return
-    concerned = make().get_params().get("objective", "prec@k") in ("prec@k", "rank:ndcg")
+    concerned = make().get_params().get("objective", "prec@k") in (
+        "prec@k",
+        "rank:ndcg",
+    )
     X, y = problem()
 
     def fitted(k):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             w = weights(make(k=k).fit(X, y))
-        of_k = [c for c in caught if "exceeds the number of positives, 80" in str(c.message)]
+        of_k = [
+            c for c in caught if "exceeds the number of positives, 80" in str(c.message)
+        ]
         assert {c.category for c in of_k} <= {ConvergenceWarning}
         assert {c.filename for c in of_k} <= {__file__}
         return w, len(of_k)
@@ -157,7 +189,9 @@ def rows_of_zeros_give_equal_scores(make):
     """Weights of zero, where there are weights."""
     X, y = problem()
     solver = make().fit(np.zeros_like(X), y)
-    assert np.ptp(solver.decision_function(X)) == 0 and not np.any(getattr(solver, "coef_", 0))
+    assert np.ptp(solver.decision_function(X)) == 0 and not np.any(
+        getattr(solver, "coef_", 0)
+    )
     X[::2] = 0
     assert np.isfinite(weights(make().fit(sparse.csr_matrix(X), y))).all()
 
@@ -189,17 +223,23 @@ def a_sparse_matrix_of_no_valid_form_is_refused(make):
     empty = {"data": np.zeros(0), "indices": np.zeros(0, dtype=np.int32)}
     solver = make().fit(X, y)
     for column in (7, -1, 2**33):
-        malformed = with_part("csr", indices=sparse.csr_array(X).indices.astype(np.int64))
+        malformed = with_part(
+            "csr", indices=sparse.csr_array(X).indices.astype(np.int64)
+        )
         malformed.indices[5] = column
         with raises(ValueError):
             make().fit(malformed, y)
     for malformed in (
         with_part("csr", indptr=turned),
-        with_part("csr", indptr=turned * (np.arange(401) < 400).astype(np.int32), **empty),
+        with_part(
+            "csr", indptr=turned * (np.arange(401) < 400).astype(np.int32), **empty
+        ),
         with_part("csr", indptr=pointers[:-1]),
         with_part("csr", indices=np.zeros(5, dtype=np.int32)),
         with_part("csc", indices=np.full(X.size, 400, dtype=np.int32)),
-        with_part("coo", coords=(np.full(X.size, 400), np.zeros(X.size, dtype=np.int64))),
+        with_part(
+            "coo", coords=(np.full(X.size, 400), np.zeros(X.size, dtype=np.int64))
+        ),
     ):
         with raises(InputError):
             make().fit(malformed, y)
@@ -208,7 +248,9 @@ def a_sparse_matrix_of_no_valid_form_is_refused(make):
 
 
 def no_last_bit_decides_on_a_training_row(make):
-    """`predict` finds the same rows one by one, in any order, in any form, and in other digits."""
+    """`predict` finds the same rows one by one, in any order, in any form, and in other
+    digits.
+    """
     X, y = problem(integers=True)  # with tied rows
     solver = make().fit(X, y)
     marked = solver.predict(X)
@@ -243,12 +285,20 @@ def an_overflow_is_reported(make):
 
 def float32_gives_the_bits_of_its_values_as_float64(make):
     X, y = problem(d=15)
-    for rows in (X.astype(np.float32), sparse.csr_matrix(np.where(X > 0, X, 0), dtype=np.float32)):
+    for rows in (
+        X.astype(np.float32),
+        sparse.csr_matrix(np.where(X > 0, X, 0), dtype=np.float32),
+    ):
         kept, seen = make(), []
-        kept._fit = lambda X, *args, fit=kept._fit, seen=seen: (seen.append(X), fit(X, *args))
+        kept._fit = lambda X, *args, fit=kept._fit, seen=seen: (
+            seen.append(X),
+            fit(X, *args),
+        )
         kept.fit(rows, y)
         del kept._fit
-        values, given = (of.data if sparse.issparse(rows) else of for of in (seen[0], rows))
+        values, given = (
+            of.data if sparse.issparse(rows) else of for of in (seen[0], rows)
+        )
         assert np.shares_memory(values, given) == (np.float32 in kept.dtypes)
         doubled = make().fit(rows.astype(np.float64), y)
         scores = kept.decision_function(rows)
@@ -365,7 +415,9 @@ def _fit_alone_and_together(make, changes, fit_alone, fit_all):
             fit_alone(solver, trace)
         fit_all(together)
     for one, other in zip(alone, together, strict=True):
-        assert np.array(one.trace.seen).tobytes() == np.array(other.trace.seen).tobytes()
+        assert (
+            np.array(one.trace.seen).tobytes() == np.array(other.trace.seen).tobytes()
+        )
         assert one.solver.n_iter_ == other.solver.n_iter_
 
 
@@ -374,7 +426,12 @@ def several_learn_together_as_each_alone(make):
     X, y = problem()
     y[100:150] = -1
     scaled = X * np.where(np.arange(len(y)) < 200, 1.0, 1e70)[:, None]
-    for rows in (X, X.astype(np.float32), sparse.csr_matrix(np.where(X > 0, X, 0.0)), scaled):
+    for rows in (
+        X,
+        X.astype(np.float32),
+        sparse.csr_matrix(np.where(X > 0, X, 0.0)),
+        scaled,
+    ):
         _fit_alone_and_together(
             make, CHANGES, lambda solver, trace, rows=rows: solver.fit(rows, y, trace=trace),
             lambda fits, rows=rows: fit_together(fits, rows, y),

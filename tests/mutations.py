@@ -19,10 +19,16 @@ def slips(name):
 
 
 def is_free(data, path):
-    """Whether a config may choose this key: the label of a solver, or the name of a list."""
+    """Whether a config may choose this key.
+
+    The label of a solver, or the name of a list.
+    """
     if len(path) == 2 and path[0] == "solvers":
         return "solver" in (data["solvers"][path[1]] or ())
-    return len(path) == 3 and path[:2] in {("parameters", "lists"), ("parameters", "curves")}
+    return len(path) == 3 and path[:2] in {
+        ("parameters", "lists"),
+        ("parameters", "curves"),
+    }
 
 
 def edited(document, path, key, value):
@@ -30,7 +36,9 @@ def edited(document, path, key, value):
     data, n = copy.deepcopy(document.data), len(path)
     inner = reduce(getitem, path[:-1], data)
     renamed = key != path[-1]
-    items = [(key, value) if name == path[-1] else (name, old) for name, old in inner.items()]
+    items = [
+        (key, value) if name == path[-1] else (name, old) for name, old in inner.items()
+    ]
     inner.clear()
     inner.update(items)
     where = {}
@@ -54,7 +62,12 @@ def config_edits(name):
                 new = partial(edited, document, path, slip, inner[key])
                 yield f"{path} as {slip}", new, line, "did you mean"
         for wrong in ({"wrong": "type"}, -0.5):
-            yield f"{path} = {wrong}", partial(edited, document, path, key, wrong), line, ""
+            yield (
+                f"{path} = {wrong}",
+                partial(edited, document, path, key, wrong),
+                line,
+                "",
+            )
 
 
 def mistyped(size=None, seed=0):
@@ -71,7 +84,8 @@ def mistyped(size=None, seed=0):
     n : int
         Number of mistakes tried.
     wrong : list of str
-        Those not refused, refused without the right line, or, for a misspelt key, without a hint.
+        Those not refused, refused without the right line, or, for a misspelt key,
+        without a hint.
     """
     every = [(name, *edit) for name in list_configs() for edit in config_edits(name)]
     if size is not None and size < len(every):

@@ -1,12 +1,13 @@
-"""Plant errors one at a time, and see whether ``make check`` and ``make test`` find them.
+"""Plant errors one at a time, and see whether ``make check`` and ``make test`` find
+them.
 
-In some hours: ``make plants``, each week in CI. Each error of tests/plants.yaml is planted in
-a copy of the tree, which holds the results of the tree as it is; trials whose records come from
-other code run again (``--rerun changed-code``). The check goes from its cheapest part to the
-dearest and ends where the error is found; then, for the errors that it has not found, the tests
-run until one fails, those first that name the module. What is known is kept in the folder and not
-done again. ``--write`` takes it into results/reference/planted.csv, which ``make docs`` counts in
-docs/claims.md.
+In some hours: ``make plants``, each week in CI. Each error of tests/plants.yaml is
+planted in a copy of the tree, which holds the results of the tree as it is; trials
+whose records come from other code run again (``--rerun changed-code``). The check goes
+from its cheapest part to the dearest and ends where the error is found; then, for the
+errors that it has not found, the tests run until one fails, those first that name the
+module. What is known is kept in the folder and not done again. ``--write`` takes it
+into results/reference/planted.csv, which ``make docs`` counts in docs/claims.md.
 """
 
 import argparse
@@ -59,11 +60,16 @@ class Plant(NamedTuple):
     test: str = ""
 
     def text(self, root: Path) -> str:
-        """Return the file with the error."""
+        """Return the file with the error; the lines of `old` may be broken elsewhere."""
         text = read(root / self.file)
-        if text.count(self.old) != 1:
-            raise ValueError(f"{self.name}: {self.file} has its text {text.count(self.old)} times")
-        return text.replace(self.old, self.new)
+        words = [re.findall(r"\w+|[^\w\s]", part) for part in self.old.split()]
+        pattern = r"\s+".join(r"\s*".join(map(re.escape, part)) for part in words)
+        places = [*re.finditer(rf"(?<!\w){pattern}", text)]
+        if len(places) != 1:
+            raise ValueError(
+                f"{self.name}: {self.file} has its text {len(places)} times"
+            )
+        return text[: places[0].start()] + self.new.strip() + text[places[0].end() :]
 
 
 def read(path: Path) -> str:
@@ -101,26 +107,43 @@ class Copy:
             shutil.copytree(self.tree / "results", self.results, ignore=_RECORDS)
 
     def run(self, *command: str) -> str:
-        """Run a command in the copy; return its last words, or nothing if all is well."""
-        environment = os.environ | {"PYTHONPATH": str(self.tree), "PYTHONDONTWRITEBYTECODE": "1"}
+        """Run a command in the copy.
+
+        Return its last words, or nothing if all is well.
+        """
+        environment = os.environ | {
+            "PYTHONPATH": str(self.tree),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
         done = subprocess.run(
-            command, cwd=self.tree, env=environment, capture_output=True, text=True, check=False
+            command,
+            cwd=self.tree,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode == 0:
             return ""
-        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+        lines = [
+            line for line in (done.stdout + done.stderr).splitlines() if line.strip()
+        ]
         return "\n".join(lines[-40:]) or f"exit code {done.returncode}"
 
     def build(self, file: str) -> None:
         """Compile the kernels, if the file is one."""
         if file.endswith(".pyx"):
-            shutil.rmtree(self.tree / "build", ignore_errors=True)  # other errors, compiled
+            # other errors, compiled
+            shutil.rmtree(self.tree / "build", ignore_errors=True)
             words = self.run(sys.executable, "setup.py", "-q", "build_ext", "--inplace")
             if words:
                 raise RuntimeError(words)
 
     def first_failure(self, plant: Plant) -> str:
-        """Run the tests until one fails: those named after the module, then by its mentions."""
+        """Run the tests until one fails.
+
+        Those named after the module, then by its mentions.
+        """
         file = Path(plant.file)
         is_of_method = file.stem in ("estimator", "kernel", "reference")
         name = file.parent.name if is_of_method else file.stem
@@ -130,7 +153,9 @@ class Copy:
             mentions = path.read_text(encoding="utf-8").count(name)
             return path != first, name not in path.stem, -mentions
 
-        for path in sorted(sorted((self.tree / "tests").rglob("test_*.py")), key=unlikely):
+        for path in sorted(
+            sorted((self.tree / "tests").rglob("test_*.py")), key=unlikely
+        ):
             tests = str(path.relative_to(self.tree))
             words = self.run(*_TESTS, tests)
             if words:
@@ -139,11 +164,14 @@ class Copy:
         return ""
 
 
-def examine(plant: Plant, copy: Copy, known: dict[str, str], parts: list[str]) -> Iterator[str]:
+def examine(
+    plant: Plant, copy: Copy, known: dict[str, str], parts: list[str]
+) -> Iterator[str]:
     """Plant an error, run the parts in turn, and report what each has found."""
     path = copy.tree / plant.file
     correct = {
-        other: (other.read_bytes(), other.stat()) for other in path.parent.glob(f"{path.stem}.*")
+        other: (other.read_bytes(), other.stat())
+        for other in path.parent.glob(f"{path.stem}.*")
     }
     content = plant.text(copy.tree).encode()
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
@@ -152,7 +180,9 @@ def examine(plant: Plant, copy: Copy, known: dict[str, str], parts: list[str]) -
         # Records say which code they are of; tables are those without an error.
         shutil.copytree(copy.results, copy.tree / "results", dirs_exist_ok=True)
         for part in parts:
-            found = copy.first_failure(plant) if part == TEST else copy.run(*CHECKS[part])
+            found = (
+                copy.first_failure(plant) if part == TEST else copy.run(*CHECKS[part])
+            )
             known[part] = found
             yield f"{part} finds {'it' if found else 'nothing'}"
             if found:
@@ -172,7 +202,9 @@ def finder(known: dict[str, str]) -> str:
 
 def table(outcomes: dict[str, dict[str, str]]) -> pd.DataFrame:
     """Lay out what is known, in the order of the list."""
-    known = [(plant, outcomes[plant.name]) for plant in plants() if outcomes.get(plant.name)]
+    known = [
+        (plant, outcomes[plant.name]) for plant in plants() if outcomes.get(plant.name)
+    ]
     rows = [[one.name, one.file, finder(of), of.get(TEST, "")] for one, of in known]
     return pd.DataFrame(rows, columns=["error", "file", "check", "test"])
 
@@ -180,11 +212,19 @@ def table(outcomes: dict[str, dict[str, str]]) -> pd.DataFrame:
 def main() -> None:
     """Run the script."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help="parts of the names of errors; default all")
+    parser.add_argument(
+        "names", nargs="*", help="parts of the names of errors; default all"
+    )
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "planted")
-    parser.add_argument("--parts", nargs="+", choices=[*CHECKS, TEST], default=[*CHECKS, TEST])
-    parser.add_argument("--write", action="store_true", help="write the table; plant nothing")
-    parser.add_argument("--strict", action="store_true", help="fail if an error is not found")
+    parser.add_argument(
+        "--parts", nargs="+", choices=[*CHECKS, TEST], default=[*CHECKS, TEST]
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="write the table; plant nothing"
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="fail if an error is not found"
+    )
     arguments = parser.parse_args()
     noted = arguments.folder / "outcomes.json"
     outcomes = json.loads(noted.read_text()) if noted.exists() else {}
@@ -194,12 +234,16 @@ def main() -> None:
     copy = Copy(arguments.folder, arguments.parts)
     for plant in plants():
         known = outcomes.setdefault(plant.name, {})
-        parts = [part for part in arguments.parts if part not in known and not finder(known)]
+        parts = [
+            part for part in arguments.parts if part not in known and not finder(known)
+        ]
         if parts and any(name in plant.name for name in arguments.names or [""]):
             for text in examine(plant, copy, known, parts):
                 noted.write_text(json.dumps(outcomes, indent=1))
                 print(f"{plant.name}: {text}", flush=True)
-    unseen = [name for name, known in outcomes.items() if known and not any(known.values())]
+    unseen = [
+        name for name, known in outcomes.items() if known and not any(known.values())
+    ]
     if arguments.strict and len(unseen) > MOST_UNSEEN:
         sys.exit("\n".join(["found by nothing:", *unseen]))
 

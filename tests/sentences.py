@@ -1,4 +1,7 @@
-"""Errors and warnings: tests assert their classes, exit codes and the places that they name."""
+"""Errors and warnings.
+
+Tests assert their classes, exit codes and the places that they name.
+"""
 
 import re
 from contextlib import contextmanager
@@ -16,7 +19,10 @@ def _missing(sentence, places):
 
 
 def names(sentence, places):
-    """See that a sentence names places: words such as of files, columns, options and values."""
+    """See that a sentence names places.
+
+    Words such as of files, columns, options and values.
+    """
     assert not _missing(sentence, places), f"{places} in {sentence!r}"
 
 
@@ -71,11 +77,18 @@ def warns(kind, places=""):
 
 
 def refused(arguments, places="", code=2):
-    """Expect that a command is refused in a line that names places; return what was told."""
+    """Expect that a command is refused in a line that names places.
+
+    Return what was told.
+    """
     result = invoke(*arguments)
     assert result.exit_code == code, result.output
-    assert not isinstance(result.exception, Exception) and "Traceback" not in result.output
+    assert (
+        not isinstance(result.exception, Exception) and "Traceback" not in result.output
+    )
     _, *more = result.stderr.strip().splitlines()  # of a table a line for each problem
-    assert all(line.startswith("  ") for line in more) or result.stderr.startswith("Usage")
+    assert all(line.startswith("  ") for line in more) or result.stderr.startswith(
+        "Usage"
+    )
     names(result.stderr, places)
     return result.stderr

@@ -519,11 +519,19 @@ def test_fit(text_type):
 def test_score_and_evaluate(text_type):
     """Read a frame of new rows and an earlier list."""
     table = labelled(texts(text_type))
-    options = {**ROLES, **READING, "k": 5, "n_splits": 1, "solver": "logistic-regression"}
+    options = {
+        **ROLES,
+        **READING,
+        "k": 5,
+        "n_splits": 1,
+        "solver": "logistic-regression",
+    }
     model = precbench.fit(table, **options)
 
     def call(rows, last):
-        listed = precbench.score(model, rows, top=9, keep=["all"], drift=True, last=last, explain=1)
+        listed = precbench.score(
+            model, rows, top=9, keep=["all"], drift=True, last=last, explain=1
+        )
         return listed.rows, listed.to_dict(), precbench.evaluate(model, rows).to_dict()
 
     def arguments():

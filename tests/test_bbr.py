@@ -19,7 +19,11 @@ def problem(n=60, d=5, share=0.3, seed=0, offset=0.0):
     rng = np.random.default_rng(seed)
     y = np.where(rng.random(n) < share, 1, -1)
     y[:2] = [1, -1]
-    X = rng.standard_normal((n, d)) * np.geomspace(0.1, 10, d) + 0.3 * (y > 0)[:, None] + offset
+    X = (
+        rng.standard_normal((n, d)) * np.geomspace(0.1, 10, d)
+        + 0.3 * (y > 0)[:, None]
+        + offset
+    )
     return X, y
 
 
@@ -43,7 +47,9 @@ def assert_same_moments(found, expected, tolerance=1e-12):
 
 
 CONTAINERS = {"dense": np.asarray, "csr": sparse.csr_array}
-each_container = pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+each_container = pytest.mark.parametrize(
+    "container", CONTAINERS.values(), ids=CONTAINERS
+)
 
 
 # --- moments and pairs -------------------------------------------------------------------------
@@ -95,7 +101,9 @@ def test_long_sums_keep_their_digits(monkeypatch, container, block_rows, rows):
     assert_same_moments(found_moments(monkeypatch, BBR(), container(X), y), by_pairs)
 
 
-@pytest.mark.parametrize(("n", "constant"), [(300, 0.1), (3000, 2000.1), (30_000, 1e5 / 3)])
+@pytest.mark.parametrize(
+    ("n", "constant"), [(300, 0.1), (3000, 2000.1), (30_000, 1e5 / 3)]
+)
 def test_a_constant_column_of_csr_rows_is_flat(n, constant):
     """What rounding leaves of it is neither refused nor divided by."""
     rng = np.random.default_rng(n)
@@ -115,7 +123,9 @@ def test_more_features_than_rows():
     pos, neg = X[y > 0], X[y < 0]
     differences = (pos[:, None] - neg[None]).reshape(-1, 30)
     assert_allclose(differences @ w, 1, atol=1e-8)
-    assert_allclose(w, np.linalg.pinv(differences).sum(axis=1), atol=1e-8 * np.abs(w).max())
+    assert_allclose(
+        w, np.linalg.pinv(differences).sum(axis=1), atol=1e-8 * np.abs(w).max()
+    )
 
 
 @pytest.mark.parametrize("radius", [None, 0.3, 3e-3])
@@ -130,7 +140,8 @@ def test_the_weights_are_those_of_the_definition(radius):
 
 @pytest.mark.parametrize("offset", [0.0, 50.0])
 @pytest.mark.parametrize(
-    ("form", "then"), [("dense", "dense"), ("csr", "csr"), ("dense", "csr"), ("csr", "dense")]
+    ("form", "then"),
+    [("dense", "dense"), ("csr", "csr"), ("dense", "csr"), ("csr", "dense")],
 )
 def test_partial_fits_equal_one_fit(form, then, offset):
     X, y = problem(200, 6, offset=offset)
@@ -165,20 +176,26 @@ def test_stopped_partial_fit_changes_nothing(monkeypatch):
     solver.partial_fit(X[30:] + 5, y[30:], trace=lambda _: True)
     assert_array_equal(solver.coef_, before)
     assert (solver.n_rows_seen_, solver.n_iter_) == (30, 1)
-    assert_allclose(solver.partial_fit(X[30:], y[30:]).coef_, BBR().fit(X, y).coef_, rtol=1e-10)
+    assert_allclose(
+        solver.partial_fit(X[30:], y[30:]).coef_, BBR().fit(X, y).coef_, rtol=1e-10
+    )
 
 
 # --- trace -------------------------------------------------------------------------------------
 
 
 @each_container
-@pytest.mark.parametrize("solver", [BBR(), BBR(accumulate="pairs"), LCBR(500, random_state=0)])
+@pytest.mark.parametrize(
+    "solver", [BBR(), BBR(accumulate="pairs"), LCBR(500, random_state=0)]
+)
 def test_a_trace_is_called_between_slices_and_ends_them(monkeypatch, container, solver):
     monkeypatch.setattr(bbr_module, "_BLOCK_ROWS", 10)
     monkeypatch.setattr(bbr_module, "_SLICE_PRODUCTS", 300)
     X, y = problem()
     calls = []
-    solver.fit(container(X), y, trace=lambda s: calls.append((s.n_rows_seen_, s.coef_.any())))
+    solver.fit(
+        container(X), y, trace=lambda s: calls.append((s.n_rows_seen_, s.coef_.any()))
+    )
     rows, has_w = zip(*calls, strict=True)
     assert len(rows) > 3 and list(rows) == sorted(set(rows))
     assert list(has_w) == [False] * (len(rows) - 1) + [True]
@@ -218,7 +235,9 @@ def test_twin_follows_algorithm_2(monkeypatch, container, n_pairs, slice_pairs):
     numbers = np.random.default_rng(3).integers((40 - n_neg) * n_neg, size=n_pairs)
     solver = LCBR(n_pairs, radius=0.2, random_state=3)
     found = found_moments(monkeypatch, solver, container(X), y)
-    mean, second = pair_moments(X, y, [divmod(number, n_neg) for number in numbers.tolist()])
+    mean, second = pair_moments(
+        X, y, [divmod(number, n_neg) for number in numbers.tolist()]
+    )
     assert_same_moments(found, (mean, second))
     assert_allclose(solver.coef_, minimise_over_ball(second, mean, 0.2), atol=1e-9)
     assert (solver.n_rows_seen_, solver.n_iter_) == (n_pairs, 1)
@@ -239,9 +258,13 @@ def test_pairs_are_drawn_uniformly():
 
 
 def assert_optimal(second, mean, radius, w):
-    """Check the conditions of Karush, Kuhn and Tucker, which suffice in a convex problem."""
+    """Check the conditions of Karush, Kuhn and Tucker, which suffice in a convex
+    problem.
+    """
     residual = mean - second @ w
-    scale = max(np.linalg.norm(mean), np.linalg.norm(second, 2) * np.linalg.norm(w), 1e-300)
+    scale = max(
+        np.linalg.norm(mean), np.linalg.norm(second, 2) * np.linalg.norm(w), 1e-300
+    )
     multiplier = 0.0
     if radius is not None:
         assert np.linalg.norm(w) <= radius * (1 + 1e-12)
@@ -284,13 +307,15 @@ def test_degenerate_cases():
     for radius in (5.0, 1e3, 1e120, 1e308):  # on the sphere, and within it
         assert_allclose(minimise_over_ball(np.eye(3), mean, radius), mean, rtol=1e-15)
     second = np.diag([0.0, 1.0, 2.0])
-    # The mean lies in the range: of many minimisers the shortest, inside the ball or on it.
+    # The mean lies in the range: of many minimisers the shortest, inside the ball or on
+    # it.
     assert_allclose(minimise_over_ball(second, [0, 1, 2]), [0, 1, 1], atol=1e-15)
     assert_allclose(minimise_over_ball(second, [0, 1, 2], 5.0), [0, 1, 1], atol=1e-15)
     w = minimise_over_ball(second, [0, 1, 2], 1.0)
     assert w[0] == 0
     assert_optimal(second, np.array([0, 1, 2]), 1.0, w)
-    # It does not, by little or by much: the rest of the radius goes where second is flat.
+    # It does not, by little or by much: the rest of the radius goes where second is
+    # flat.
     for part in (1e-6, 1e-3, 1.0, 1e3):
         mean = np.array([part, 1, 2])
         w = minimise_over_ball(second, mean, 5.0)
@@ -301,7 +326,9 @@ def test_degenerate_cases():
 # --- bad input ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("share", "n_pairs"), [(0.07, 7), (0.071, 8), (2.2, 220), (1e-9, 1)])
+@pytest.mark.parametrize(
+    ("share", "n_pairs"), [(0.07, 7), (0.071, 8), (2.2, 220), (1e-9, 1)]
+)
 def test_a_share_of_the_rows_is_rounded_up_but_for_noise(share, n_pairs):
     """0.07 * 100 and 2.2 * 100 are a little more than 7 and 220."""
     X, y = problem(100)

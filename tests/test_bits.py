@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from precbench.core.seeds import data_generator, generator, legacy_generator, trial_seed, uniforms
+from precbench.core.seeds import (
+    data_generator,
+    generator,
+    legacy_generator,
+    trial_seed,
+    uniforms,
+)
 from precbench.data.cards.catalogue import find_card
 from precbench.solvers import CuttingPlane, ProjectedSubgradient
 from tests import laws
@@ -56,10 +62,19 @@ def problem(stored=np.float64):
     X = X.astype(stored)
     y = np.where(X[:, 0] - X[:, 2] + X[:, 4] + X[::-1, 5] > 2, 1, -1)
     thin = sparse.csr_matrix(np.where(grid % 3, 0.0, X))
-    solvers = {name: MEMBERS[name]() for name in LINEAR if name in OWN and name not in LAPACK}
-    solvers |= {f"cutting-plane-{name}": CuttingPlane(**risk) for name, risk in _RISKS.items()}
-    solvers |= {f"psg-{n}": ProjectedSubgradient(n, radius=0.5) for n in ("prec@k", "f1")}
-    quick = {name: laws.quick(lambda solver=solver: solver) for name, solver in solvers.items()}
+    solvers = {
+        name: MEMBERS[name]() for name in LINEAR if name in OWN and name not in LAPACK
+    }
+    solvers |= {
+        f"cutting-plane-{name}": CuttingPlane(**risk) for name, risk in _RISKS.items()
+    }
+    solvers |= {
+        f"psg-{n}": ProjectedSubgradient(n, radius=0.5) for n in ("prec@k", "f1")
+    }
+    quick = {
+        name: laws.quick(lambda solver=solver: solver)
+        for name, solver in solvers.items()
+    }
     return quick, (X, thin), y, find_card("margin").model_copy(update={"rows": 300})
 
 
@@ -67,7 +82,9 @@ def problem(stored=np.float64):
 @pytest.mark.parametrize("stored", [np.float64, np.float32])
 def test_the_same_bits_on_every_machine(stored):
     found = fingerprints(*problem(stored))
-    assert {name: bits for name, bits in found.items() if name not in EXPONENTIALS} == GOLDEN
+    assert {
+        name: bits for name, bits in found.items() if name not in EXPONENTIALS
+    } == GOLDEN
 
 
 @pytest.mark.promise("R8")
@@ -90,14 +107,20 @@ def test_the_same_bits_with_an_old_cpu(figure):
 
 @pytest.mark.promise("R8")
 def test_the_bits_of_every_scheme():
-    assert trial_seed(0, "letter", 3) == 172592944 and trial_seed(1, "kdd08", "folds") == 4047799307
+    assert (
+        trial_seed(0, "letter", 3) == 172592944
+        and trial_seed(1, "kdd08", "folds") == 4047799307
+    )
     assert trial_seed(0, "é", 2, "x") == 2868167485
     split = generator(0, "letter", 3, "order")
     assert split.integers(2**32, size=2).tolist() == [723908541, 3607651089]
     assert generator("é").random() == 0.049855712470644464
     legacy = legacy_generator(7, "letter", 0, "random")
     assert legacy.randint(0, 2**31 - 1, size=2).tolist() == [984363542, 755409792]
-    assert data_generator("margin").integers(2**32, size=2).tolist() == [4218941790, 3208356027]
+    assert data_generator("margin").integers(2**32, size=2).tolist() == [
+        4218941790,
+        3208356027,
+    ]
     assert uniforms(np.array([0, 1, 2, 10**12]), 0, "test").tolist() == [
         0.24063736945870906, 0.7346927475664591, 0.021874732819458398, 0.525934572177351
     ]  # fmt: skip

@@ -43,7 +43,11 @@ def commands_of(group, *path):
     for name in group.commands:
         _, command, _ = group.resolve_command(typer.Context(group), [name])
         inner = hasattr(command, "commands")
-        found |= commands_of(command, *path, name) if inner else {" ".join([*path, name]): command}
+        found |= (
+            commands_of(command, *path, name)
+            if inner
+            else {" ".join([*path, name]): command}
+        )
     return found
 
 
@@ -61,7 +65,10 @@ def as_options(options):
 
 @pytest.fixture(scope="module")
 def table():
-    """Customers: numbers, text, missing values, groups, names that look like numbers."""
+    """Customers.
+
+    Numbers, text, missing values, groups, names that look like numbers.
+    """
     rng = np.random.default_rng(0)
     n = 300
     X = rng.standard_normal((n, 3)).round(3)
@@ -89,10 +96,20 @@ def fit_table(path="mine.csv", **changes):
 
 def test_fit_in_python_is_the_command(files, table):
     """From the file and from its frame."""
-    given = TABLE | {"solver": "logistic-regression", "k": "20", "weight": "b", "cost": "0.5"}
+    given = TABLE | {
+        "solver": "logistic-regression",
+        "k": "20",
+        "weight": "b",
+        "cost": "0.5",
+    }
     table = table.assign(b=table["b"].abs().fillna(1), c=table["c"].abs().fillna(1))
     table.to_csv("mine.csv", index=False)
-    options = given | {"splits": "2", "seed": "3", "gain-column": "c", "list-rows": "1000"}
+    options = given | {
+        "splits": "2",
+        "seed": "3",
+        "gain-column": "c",
+        "list-rows": "1000",
+    }
     options |= {"param": "C=0.5", "save": "a.npz"}
     said = succeed("fit", "mine.csv", *as_options(options), "--json").stdout
     given |= {"drop": ["id"], "params": {"C": 0.5}, "k": 20, "cost": 0.5}
@@ -101,7 +118,9 @@ def test_fit_in_python_is_the_command(files, table):
         model = precbench.fit(rows, **given)
         np.testing.assert_array_equal(model.coef, Model.load("a.npz").coef)
         about = json.loads(json.dumps(model.about)) | {"fitted": None}
-        assert about == {name: (json.loads(said) | {"fitted": None})[name] for name in about}
+        assert about == {
+            name: (json.loads(said) | {"fitted": None})[name] for name in about
+        }
     with raises(InputError, "list path frame"):
         precbench.fit([[1.0]], label="y")
     with raises(InputError, "random_state argument"):
@@ -120,14 +139,18 @@ def test_fit_never_saves_over_its_rows(files, name):
 
 def ranked(*arguments):
     result = succeed("score", "top.npz", *arguments)
-    return pd.read_csv(io.StringIO(result.stdout), dtype={"id": str}, keep_default_na=False)
+    return pd.read_csv(
+        io.StringIO(result.stdout), dtype={"id": str}, keep_default_na=False
+    )
 
 
 # --- help ---
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_explains_every_option_with_examples_that_the_command_takes(name, monkeypatch):
+def test_help_explains_every_option_with_examples_that_the_command_takes(
+    name, monkeypatch
+):
     monkeypatch.setenv("COLUMNS", "80")
     command = COMMANDS[name]
     assert all(parameter.help for parameter in command.params)
@@ -161,7 +184,9 @@ def test_metrics_are_right(files, table):
         for name, values in plain.items():
             if name == "city":
                 city = values.fillna(values.iloc[known].mode()[0])
-                features += [city == known_city for known_city in ("Bern", "Oslo", "Rome")]
+                features += [
+                    city == known_city for known_city in ("Bern", "Oslo", "Rome")
+                ]
             else:
                 features.append(values.fillna(values.iloc[known].median()))
             features.append(values.isna())
@@ -172,7 +197,9 @@ def test_metrics_are_right(files, table):
     found = []
     for index in range(3):
         split = split_rows(dataset, "random", index, n_splits=3, seed=0)
-        assert not set(table["patient"][split.train]) & set(table["patient"][split.test])
+        assert not set(table["patient"][split.train]) & set(
+            table["patient"][split.test]
+        )
         X = filled(split.train)
         mean, std = X[split.train].mean(axis=0), X[split.train].std(axis=0)
         solver = SOLVERS["sgd-avg"](k=0.5, random_state=0)
@@ -183,7 +210,11 @@ def test_metrics_are_right(files, table):
         area = np.mean(pairs > 0) + np.mean(pairs == 0) / 2
         found.append([len(labels), sum(labels > 0), np.mean(labels[best] > 0), area])
     n_rows, n_pos, precision, auc = np.transpose(found)
-    assert about["rows"] == 300 and about["positives"] == sum(y > 0) and about["splits"] == 3
+    assert (
+        about["rows"] == 300
+        and about["positives"] == sum(y > 0)
+        and about["splits"] == 3
+    )
     assert about["held_out_rows"] == round(n_rows.mean()) and 80 <= min(n_rows) <= 100
     assert about["held_out_positives"] == round(n_pos.mean())
     assert about["by_chance"] == pytest.approx(np.mean(n_pos / n_rows))
@@ -214,14 +245,18 @@ def test_one_split_has_the_interval_of_its_list(files):
     about = json.loads(fit_table().stdout)
     assert about["auc_interval"] is None
     top = math.ceil(about["held_out_positives"] / 4)
-    exact = binomtest(round(about["precision_at_k"] * top), top).proportion_ci(method="exact")
+    exact = binomtest(round(about["precision_at_k"] * top), top).proportion_ci(
+        method="exact"
+    )
     assert about["precision_at_k_interval"] == pytest.approx(list(exact))
 
 
 def test_a_weight_stands_for_that_many_rows(files, table):
     """Each row that is measured counts as one."""
     table.assign(w=np.arange(300) % 3).to_csv("mine.csv", index=False)
-    options = as_options({**TABLE_OPTIONS, "solver": "logistic-regression", "splits": "1"})
+    options = as_options(
+        {**TABLE_OPTIONS, "solver": "logistic-regression", "splits": "1"}
+    )
     weighted = ["fit", "mine.csv", *options, "--save", "top.npz", "--json", "--weight"]
     about = json.loads(succeed(*weighted, "w").stdout)
     assert (about["rows"], about["features"], about["weight"]) == (300, 10, "w")
@@ -252,13 +287,18 @@ def test_splits_without_a_positive_are_left_out(files):
 
 
 def test_a_count_may_exceed_the_positives(files, table):
-    """It is the rows that one can look at; training warns once, for the fit to all rows."""
+    """It is the rows that one can look at.
+
+    Training warns once, for the fit to all rows.
+    """
     n_pos = int(sum(table["churned"] == "yes"))
     assert fit_table(k=str(n_pos)).stderr == ""
     result = fit_table(k=str(n_pos + 1))
     about, [warning] = json.loads(result.stdout), result.stderr.splitlines()
     held_out_k = np.ceil(about["k"] * about["held_out_rows"] / len(table))
-    assert 0 < about["precision_at_k"] <= min(1, about["held_out_positives"] / held_out_k)
+    assert (
+        0 < about["precision_at_k"] <= min(1, about["held_out_positives"] / held_out_k)
+    )
     names(warning, f"k {n_pos + 1} {n_pos}")
     assert len(ranked("mine.csv", "--top", "1")) == 1
 
@@ -272,9 +312,21 @@ def test_a_share_of_the_rows(files):
 
 def test_parameter_values(files):
     texts = ("eta0=1e-2", "epochs=3", "shuffle=blocks", "average=false", "radius=none")
-    fit = ["fit", "mine.csv", *as_options({**TABLE_OPTIONS, "splits": "1"}), "--save", "top.npz"]
+    fit = [
+        "fit",
+        "mine.csv",
+        *as_options({**TABLE_OPTIONS, "splits": "1"}),
+        "--save",
+        "top.npz",
+    ]
     succeed(*fit, *(word for text in texts for word in ("--param", text)))
-    expected = {"eta0": 0.01, "epochs": 3, "shuffle": "blocks", "average": False, "radius": None}
+    expected = {
+        "eta0": 0.01,
+        "epochs": 3,
+        "shuffle": "blocks",
+        "average": False,
+        "radius": None,
+    }
     assert expected.items() <= Model.load("top.npz").params.items()
     refused([*fit, "--param", "eta0=1", "--param", "eta0=2"], "eta0 twice")
 
@@ -290,7 +342,9 @@ def test_blocks_of_a_table_rank_as_the_whole(files, table, monkeypatch):
     monkeypatch.setattr("precbench.tables.own_file._FEWEST_ROWS", 1)
     monkeypatch.setattr("precbench.tables.own_file._MOST_ROWS", 7)
     for source, n_rows in itertools.product(("new.csv", "new.parquet"), (150, 8)):
-        pd.testing.assert_frame_equal(ranked(source, "--id", "id", "--top", n_rows), whole[:n_rows])
+        pd.testing.assert_frame_equal(
+            ranked(source, "--id", "id", "--top", n_rows), whole[:n_rows]
+        )
 
 
 @pytest.mark.extras("pyarrow")
@@ -331,7 +385,9 @@ def test_invalid_options_of_fit(files, changes, what):
 
 @pytest.mark.extras("openpyxl", "python_calamine")
 def test_a_name_in_a_workbook_may_be_a_number(work_folder, monkeypatch):
-    pd.DataFrame({2024: range(60), "y": [0, 1] * 30}).to_excel("years.xlsx", index=False)
+    pd.DataFrame({2024: range(60), "y": [0, 1] * 30}).to_excel(
+        "years.xlsx", index=False
+    )
     assert read_own_file("years.xlsx", label="y")[0].feature_names == ("2024",)
     monkeypatch.setitem(sys.modules, "python_calamine", None)
     unreadable("years.xlsx", "years.xlsx precbench[excel]", label="y")
@@ -346,7 +402,9 @@ def test_a_path_may_be_too_long(own, files, cache, arguments):
     path = "x" * 256
     own(f"file: {path}, name: long" if "dry" in arguments else "file: arrays.npz")
     result = invoke(*arguments.replace("PATH", path).split())
-    assert result.exit_code == 2 and isinstance(result.exception, SystemExit), result.output
+    assert result.exit_code == 2 and isinstance(result.exception, SystemExit), (
+        result.output
+    )
     assert path in result.stderr.splitlines()[-1]
 
 
@@ -373,16 +431,17 @@ def test_invalid_options_of_score(files, table):
 
 
 def interrupt(preparation, *options):
-    """Fit as a user does, but for what `preparation` changes; expect the end of an interrupt."""
-    Path("fitted.py").write_text(
-        f"""
+    """Fit as a user does, but for what `preparation` changes.
+
+    Expect the end of an interrupt.
+    """
+    Path("fitted.py").write_text(f"""
 import contextlib, os, signal, sys, threading
 {preparation}
 sys.argv = ["precbench", "fit", "mine.csv", *{options!r}]
 from precbench.__main__ import main
 main()
-"""
-    )
+""")
     before = {path.name for path in Path().iterdir()}
     command = [sys.executable, "-m", "fitted"]  # CPython ends other than as a script
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
@@ -393,7 +452,9 @@ main()
 @pytest.mark.promise("R2")
 def test_an_interrupted_fit(files):
     """By SIGTERM; solvers and runs are interrupted by Ctrl-C elsewhere."""
-    options = as_options(TABLE_OPTIONS | {"param": "epochs=100000000", "save": "top.npz"})
+    options = as_options(
+        TABLE_OPTIONS | {"param": "epochs=100000000", "save": "top.npz"}
+    )
     interrupt(
         """
 from precbench.solvers.common.driver import PassMixin
@@ -418,7 +479,9 @@ PassMixin._fit = interrupted
     ("numpy.random", "replace()"),
 ])  # fmt: skip
 def test_an_interrupt_while_modules_are_imported(module, statement, work_folder):
-    """Also one that Python ignores, or that a package drops or replaces by an error of its own."""
+    """Also one that Python ignores, or that a package drops or replaces by an error of
+    its own.
+    """
     interrupt(
         f"""
 class Lost:
@@ -452,12 +515,16 @@ sys.meta_path.insert(0, Finder)
 @pytest.mark.parametrize("what", ["solvers", "datasets", "metrics", "configs"])
 def test_list(what):
     members = json.loads(invoke("list", what, "--json").stdout)
-    for member, line in zip(members, invoke("list", what).stdout.splitlines(), strict=True):
+    for member, line in zip(
+        members, invoke("list", what).stdout.splitlines(), strict=True
+    ):
         assert line.split()[0] == member["name"] and member["about"] in line
     assert len({member["about"] for member in members}) == len(members)
     if what == "solvers":
         of = {member["name"]: member for member in members}
-        assert [*of] == list(SOLVERS) and of["sgd-avg"]["parameters"]["batch_size"] == 500
+        assert [*of] == list(SOLVERS) and of["sgd-avg"]["parameters"][
+            "batch_size"
+        ] == 500
 
 
 # --- data sets ---
@@ -483,7 +550,10 @@ def test_data_from_a_mirror(cache, mirror):
     tells(succeed(*arguments).stdout, "letter 20,000 16 783")
     counts = {"name": "letter", "rows": 20000, "features": 16, "positives": 783}
     assert json.loads(succeed(*arguments, "--json").stdout) == [counts]
-    tells(succeed("data", "verify", "letter").stdout, "letter-recognition.data verified 712,565")
+    tells(
+        succeed("data", "verify", "letter").stdout,
+        "letter-recognition.data verified 712,565",
+    )
     (cache / "letter" / "letter-recognition.data").write_bytes(b"x")
     done = invoke("data", "verify", "letter", "--json")
     [file] = json.loads(done.stdout)["letter"]
@@ -494,7 +564,11 @@ def test_data_from_a_mirror(cache, mirror):
 def test_missing_data_are_reported(cache):
     assert invoke("data", "verify", "adult").exit_code == 3
     assert invoke("data", "verify").exit_code == 0
-    refused(["data", "fetch", "adult", "--mirror", "nowhere"], "nowhere/adult/a9a a9a.t", code=3)
+    refused(
+        ["data", "fetch", "adult", "--mirror", "nowhere"],
+        "nowhere/adult/a9a a9a.t",
+        code=3,
+    )
     for arguments, what in [
         (["fetch", "letter", "leter"], "'leter' 'letter'"), (["info", "x"], "'x'"),
         (["fetch", "letter", "--mirror", "ftp://x"], "'ftp://x'"),
@@ -520,15 +594,13 @@ def own(files):
     (files / "lines.svm").write_text("1 1:1\n0 2:1\n" * 9)
 
     def write(entry, metrics="[auc]", protocol="{}"):
-        (files / "own.yaml").write_text(
-            f"""name: own
+        (files / "own.yaml").write_text(f"""name: own
 title: Files of one's own
 datasets: [{{{entry}}}]
 solvers: {{sgd-avg: }}
 metrics: {metrics}
 protocol: {protocol}
-"""
-        )
+""")
         return "own.yaml"
 
     return write
@@ -574,7 +646,9 @@ def test_reproduce_runs_what_decides_and_prints_the_verdicts(
 
 
 def test_reproduce_says_how_to_bring_what_is_missing(cache, tmp_path):
-    refused(("reproduce", "kdd08", "--out", tmp_path), "kdd08 Features.txt Info.txt", code=3)
+    refused(
+        ("reproduce", "kdd08", "--out", tmp_path), "kdd08 Features.txt Info.txt", code=3
+    )
     paper = succeed("reproduce", "kar2015", "--dry-run", "--out", tmp_path)
     for name in ("kdd08", "ppi", "covtype", "letter"):
         tells(paper.output, f"{name} FILES")
@@ -583,12 +657,18 @@ def test_reproduce_says_how_to_bring_what_is_missing(cache, tmp_path):
 
 
 def test_reproduce_takes_the_part_that_has_claims(real_data, tmp_path):
-    planned = invoke("reproduce", "letter", "--dry-run", "--jobs", "2", "--out", tmp_path).output
-    sentences = dict(line.split(": ", 1) for line in planned.splitlines() if "claim" in line)
-    assert "120 trials" in sentences["kar2015/section-6, letter"]  # six solvers, 20 splits
+    planned = invoke(
+        "reproduce", "letter", "--dry-run", "--jobs", "2", "--out", tmp_path
+    ).output
+    sentences = dict(
+        line.split(": ", 1) for line in planned.splitlines() if "claim" in line
+    )
+    # six solvers, 20 splits
+    assert "120 trials" in sentences["kar2015/section-6, letter"]
     assert "one at a time" in sentences["kar2015/section-6, letter"]
     assert "one at a time" not in sentences["kar2015/kappa-extension, letter"]
-    assert "1 trial to run" in sentences["letter, letter"]  # its claims are counts of the data
+    # its claims are counts of the data
+    assert "1 trial to run" in sentences["letter, letter"]
 
 
 # --- validate, doctor, data clean ---
@@ -596,7 +676,9 @@ def test_reproduce_takes_the_part_that_has_claims(real_data, tmp_path):
 
 def test_validate_tells_all_mistakes_of_all_configs(small, tmp_path):
     other = shutil.copy(small(), tmp_path / "other.yaml")
-    result = invoke("validate", small(metrics="[aucc]", protocol="{n_split: 2}"), other, "letter")
+    result = invoke(
+        "validate", small(metrics="[aucc]", protocol="{n_split: 2}"), other, "letter"
+    )
     assert result.exit_code == 2
     tells(result.stderr, "protocol.n_split 'n_splits'")
     tells(result.stderr, "metrics[0].aucc 'aucc' 'auc'")
@@ -610,7 +692,11 @@ def test_validate_tells_all_mistakes_of_all_configs(small, tmp_path):
     wrong.write_text(claims.read_text().replace("printed:", "prnted:", 1))
     refused(["validate", wrong], "'printed'")
     [about] = json.loads(invoke("validate", "kar2015/laws", "--json").stdout)
-    assert about == {"config": "kar2015/laws", "says": "a study, precision-laws", "mistakes": []}
+    assert about == {
+        "config": "kar2015/laws",
+        "says": "a study, precision-laws",
+        "mistakes": [],
+    }
 
 
 def test_doctor_tells_what_works_and_what_does_not(cache, tmp_path, monkeypatch):
@@ -620,11 +706,17 @@ def test_doctor_tells_what_works_and_what_does_not(cache, tmp_path, monkeypatch)
     monkeypatch.setenv("PRECBENCH_MIRROR", str(tmp_path / "no"))
     monkeypatch.setitem(sys.modules, "precbench.solvers.push.kernel", None)
     broken = invoke("doctor", "--json")
-    assert broken.exit_code == 1 and json.loads(broken.stdout)["wrong"] == ["kernels", "mirror"]
+    assert broken.exit_code == 1 and json.loads(broken.stdout)["wrong"] == [
+        "kernels",
+        "mirror",
+    ]
 
 
 def test_clean_keeps_what_cannot_be_made_again(cache):
-    prepared, added = cache.parent / "prepared" / "toy-0" / "X.npy", cache / "kdd08" / "Info.txt"
+    prepared, added = (
+        cache.parent / "prepared" / "toy-0" / "X.npy",
+        cache / "kdd08" / "Info.txt",
+    )
     for path in (prepared, cache / "kdd08" / ".a.1.tmp", added):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("12345")
@@ -634,7 +726,9 @@ def test_clean_keeps_what_cannot_be_made_again(cache):
 
     told = json.loads(succeed("data", "clean", "--dry-run", "--json").stdout)
     assert told["bytes"] == 10 and len(kept()) == 3
-    assert invoke("data", "clean").stdout.endswith("2 removed, 10 bytes\n") and kept() == {added}
+    assert invoke("data", "clean").stdout.endswith(
+        "2 removed, 10 bytes\n"
+    ) and kept() == {added}
     succeed("data", "clean", "kdd08")
     assert not kept()
     refused(["data", "clean", "leter"], "'letter'")
@@ -647,7 +741,10 @@ def test_clean_keeps_what_cannot_be_made_again(cache):
     ("data info cod", {"cod-rna", "cod-rna-2"}),
 ])  # fmt: skip
 def test_a_shell_completes_names(words, found):
-    shell = {"_PRECBENCH_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": f"precbench {words}"}
+    shell = {
+        "_PRECBENCH_COMPLETE": "complete_zsh",
+        "_TYPER_COMPLETE_ARGS": f"precbench {words}",
+    }
     result = CliRunner().invoke(app, [], prog_name="precbench", env=shell)
     said = re.findall(r'"([^"]+)"', result.output)
     assert {text.replace("\\", "") for text in said} == found
@@ -688,7 +785,9 @@ def test_a_list_in_which_no_column_varies_is_refused(work_folder, case):
     name, text = CONSTANT[case]
     Path(name).write_text(text)
     label = ["--label", "y"] if name == "rows.csv" else []
-    given = [name, *label, "--categorical", "one-hot"] if case == "text" else [name, *label]
+    given = (
+        [name, *label, "--categorical", "one-hot"] if case == "text" else [name, *label]
+    )
     refused(["fit", *given, "--save", "m.npz"], f"{name} no column varies")
     refused(["compare", *given], f"{name} no column varies")
     assert not (Path("m.npz").exists() or Path("results").exists())
@@ -699,11 +798,20 @@ def test_a_list_in_which_no_column_varies_is_refused(work_folder, case):
 ])  # fmt: skip
 def test_a_list_in_which_one_value_differs_is_accepted(work_folder, text):
     Path("rows.csv").write_text(text)
-    arguments = ["--missing", "median", "--splits", "1", "--solver", "logistic-regression"]
+    arguments = [
+        "--missing",
+        "median",
+        "--splits",
+        "1",
+        "--solver",
+        "logistic-regression",
+    ]
     succeed("fit", "rows.csv", "--label", "y", *arguments, "--save", "m.npz")
 
 
-ROWS = "a,b,y\n" + "".join(f"{i * 7 % 11},{i * 5 % 13},{i % 3 // 2}\n" for i in range(90))
+ROWS = "a,b,y\n" + "".join(
+    f"{i * 7 % 11},{i * 5 % 13},{i % 3 // 2}\n" for i in range(90)
+)
 QUICK = ["--label", "y", "--splits", "1", "--solver", "logistic-regression"]
 
 
@@ -716,16 +824,21 @@ def test_a_tilde_is_the_home_folder_in_every_path(work_folder, monkeypatch):
     monkeypatch.chdir(here)
     (home / "rows.csv").write_text(ROWS)
     (home / "e.yaml").write_text(
-        "name: e\ntitle: E\ndatasets: [{file: rows.csv, label: y}]\nscaling: standardise\n"
-        "solvers: {logistic-regression: }\nprotocol: {n_splits: 1}\nmetrics: [auc]\n"
+        "name: e\ntitle: E\ndatasets: [{file: rows.csv, label: y}]\nscaling:"
+        " standardise\nsolvers: {logistic-regression: }\nprotocol: {n_splits:"
+        " 1}\nmetrics: [auc]\n"
     )
     rows = "~/rows.csv"
     succeed("fit", rows, *QUICK, "--save=~/m.npz")
     succeed("score", "~/m.npz", rows, "--top", "3", "--out=~/list.csv")
     succeed("evaluate", "~/m.npz", rows, "--against=~/m.npz")
     succeed("show", "~/m.npz")
-    succeed("compare", rows, *QUICK, "--out=~/compared", "--save=~/c.npz", "--jobs", "1")
-    succeed("compare", rows, *QUICK, "--out=~/compared", "--config=~/c.yaml", "--jobs", "1")
+    succeed(
+        "compare", rows, *QUICK, "--out=~/compared", "--save=~/c.npz", "--jobs", "1"
+    )
+    succeed(
+        "compare", rows, *QUICK, "--out=~/compared", "--config=~/c.yaml", "--jobs", "1"
+    )
     succeed("validate", "~/e.yaml")
     succeed("run", "~/e.yaml", "--no-plots", "--out=~/res", "--jobs", "1")
     for command in ("status", "report", "plot"):
@@ -734,7 +847,16 @@ def test_a_tilde_is_the_home_folder_in_every_path(work_folder, monkeypatch):
     succeed("diff", "~/res", "~/res")
     succeed("example", "~/digits.csv")
     assert {path.name for path in home.iterdir()} >= {
-        *("m.npz", "list.csv", "compared", "c.npz", "c.yaml", "res", "merged", "digits.csv")
+        *(
+            "m.npz",
+            "list.csv",
+            "compared",
+            "c.npz",
+            "c.yaml",
+            "res",
+            "merged",
+            "digits.csv",
+        )
     }
     assert not [*here.iterdir()]
     monkeypatch.chdir(home)
@@ -754,7 +876,10 @@ def test_a_pipe_is_named(work_folder, command):
     succeed("fit", "rows.csv", *QUICK, "--save", "m.npz")
     os.mkfifo("pipe")
     for path, word in (("pipe", "pipe"), ("/dev/null", "device")):
-        refused([path if text == "ROWS" else text for text in command], f"{path} {word} save")
+        refused(
+            [path if text == "ROWS" else text for text in command],
+            f"{path} {word} save",
+        )
 
 
 LISTING = """
@@ -784,7 +909,9 @@ def test_an_empty_environment_variable_is_none(work_folder, name, value):
     assert "auc" in done.stdout
 
 
-@pytest.mark.parametrize("backend", ["module://matplotlib_inline.backend", "tkagg", "none", ""])
+@pytest.mark.parametrize(
+    "backend", ["module://matplotlib_inline.backend", "tkagg", "none", ""]
+)
 def test_figures_need_no_backend_of_a_notebook_or_a_screen(work_folder, backend):
     draw = "from matplotlib import pyplot\npyplot.figure().savefig('figure.png')\n"
     done = subprocess.run(
@@ -809,5 +936,14 @@ def test_several_blanks_between_values_are_named(work_folder, text):
 def test_two_blanks_may_hold_no_value(work_folder):
     rows = ROWS.replace(",", " ").replace("7 5 ", "7  ")
     Path("rows.txt").write_text(rows)
-    given = ["rows.txt", "--format", "csv", "--separator", " ", *QUICK, "--missing", "median"]
+    given = [
+        "rows.txt",
+        "--format",
+        "csv",
+        "--separator",
+        " ",
+        *QUICK,
+        "--missing",
+        "median",
+    ]
     succeed("fit", *given, "--save", "m.npz")

@@ -1,4 +1,7 @@
-"""Runs on a Dask cluster: the same numbers as on one machine, whatever happens to its processes."""
+"""Runs on a Dask cluster.
+
+The same numbers as on one machine, whatever happens to its processes.
+"""
 
 import os
 import random
@@ -32,12 +35,22 @@ from precbench.runner.cluster import (
     versions,
 )
 from precbench.runner.heartbeats import Heartbeats
-from tests.helpers import Deadly, invoke, numbers, records, run, served, session, wait_until
+from tests.helpers import (
+    Deadly,
+    invoke,
+    numbers,
+    records,
+    run,
+    served,
+    session,
+    wait_until,
+)
 from tests.sentences import names, raises, refused, tells
 from tests.test_promises import PRECBENCH, finished
 
 WAIT_SECONDS = 120
-TEST_SECONDS = 2 * WAIT_SECONDS  # for a test, which must not wait for ever as its subject may
+# for a test, which must not wait for ever as its subject may
+TEST_SECONDS = 2 * WAIT_SECONDS
 pytestmark = [pytest.mark.timeout(TEST_SECONDS), pytest.mark.extras("distributed")]
 
 
@@ -49,9 +62,12 @@ def kill_session(leader):
 
 @pytest.fixture
 def start(tmp_path):
-    """Start a command of Dask; all that it started is ended with the test, and after a time.
+    """Start a command of Dask.
 
-    A test that waits for a stopped process then goes on, even if it waits while it is being ended.
+    All that it started is ended with the test, and after a time.
+
+    A test that waits for a stopped process then goes on, even if it waits while it is
+    being ended.
     """
     started = []
 
@@ -85,7 +101,9 @@ def start_scheduler(start):
 
     def start_scheduler(file):
         file.unlink(missing_ok=True)
-        process = start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", file)
+        process = start(
+            "scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", file
+        )
         until(file.exists)
         return process
 
@@ -106,20 +124,31 @@ until = partial(wait_until, seconds=WAIT_SECONDS)
 def test_workers_get_their_data_from_the_client(
     start_worker, tmp_path, in_this_process, no_page, monkeypatch
 ):
-    monkeypatch.setattr("precbench.cli.outlook.to_fetch", lambda part: {})  # the stand-in will do
+    # the stand-in will do
+    monkeypatch.setattr("precbench.cli.outlook.to_fetch", lambda part: {})
     file = tmp_path / "scheduler.json"
     scheduler = distributed.LocalCluster(
         n_workers=0, processes=False, protocol="tcp", host="127.0.0.1",
         dashboard_address="127.0.0.1:0", scheduler_kwargs={"scheduler_file": str(file)},
     )  # fmt: skip
     start_worker(file, "--no-nanny")
-    where = ["--cluster", file, "--smoke", "--solver", "sgd-avg", "--solver", "linear-svm"]
+    where = [
+        "--cluster",
+        file,
+        "--smoke",
+        "--solver",
+        "sgd-avg",
+        "--solver",
+        "linear-svm",
+    ]
     planned = invoke("run", "letter", *where, "--dry-run", "--out", tmp_path)
     tells(planned.output, "of 1 worker")
     done = run("letter", tmp_path / "cluster", *where)
     assert done.exit_code == 0, done.output
     run("letter", tmp_path / "one", *where[2:])
-    one, other = (numbers(tmp_path / name / "letter-smoke") for name in ("one", "cluster"))
+    one, other = (
+        numbers(tmp_path / name / "letter-smoke") for name in ("one", "cluster")
+    )
     assert one.equals(other)
     names(done.output, "cluster 1 http://127.0.0.1")
     scheduler.close()
@@ -134,11 +163,15 @@ def test_workers_get_their_data_from_the_client(
 def test_kills_on_a_cluster_end_with_the_undisturbed_numbers(
     small, start_scheduler, start_worker, tmp_path, size, figure
 ):
-    """Of a worker, with all its processes or alone, of the client, and of the scheduler."""
+    """Of a worker, with all its processes or alone, of the client, and of the
+    scheduler.
+    """
     epochs = size(500, 1500)
     config = small(
-        solvers=f"{{perceptron-avg: {{epochs: {epochs}}}, sgd-avg: {{epochs: {epochs + 1}}}, "
-        "cutting-plane: }",
+        solvers=(
+            f"{{perceptron-avg: {{epochs: {epochs}}}, sgd-avg: {{epochs:"
+            f" {epochs + 1}}}, cutting-plane: }}"
+        ),
         protocol="{n_splits: 4}",
     )
     file = tmp_path / "scheduler.json"
@@ -164,14 +197,17 @@ def test_kills_on_a_cluster_end_with_the_undisturbed_numbers(
         victim = (workers[0], client, scheduler)[kill % 3]
         processes = session(victim.pid)
         if kill % 6 == 3:  # its nanny starts another
-            processes = [number for number, line in processes.items() if b"spawn_main" in line]
+            processes = [
+                number for number, line in processes.items() if b"spawn_main" in line
+            ]
         elif victim is not workers[0]:
             processes = [victim.pid]
         for number in processes:
             with suppress(ProcessLookupError):
                 os.kill(number, signal.SIGKILL)
         code = client.wait(WAIT_SECONDS)
-        assert code in ((0,), (0, -signal.SIGKILL), (0, 1))[kill % 3]  # 0 where it was at its end
+        # 0 where it was at its end
+        assert code in ((0,), (0, -signal.SIGKILL), (0, 1))[kill % 3]
         until(lambda leader=client.pid: not session(leader))
         if victim is scheduler:
             until(lambda: not any(session(worker.pid) for worker in workers))
@@ -183,7 +219,9 @@ def test_kills_on_a_cluster_end_with_the_undisturbed_numbers(
         kept = finished(out / "small")
         done = run(config, out, "--cluster", file, "--cluster-wait", WAIT_SECONDS)
         assert done.exit_code == 0, done.output
-        assert kept.items() <= records(out / "small").items(), "a finished trial was repeated"
+        assert kept.items() <= records(out / "small").items(), (
+            "a finished trial was repeated"
+        )
         pd.testing.assert_frame_equal(numbers(out / "small"), whole, check_exact=True)
         kept_in_all += len(kept)
     for process in (*workers, scheduler):
@@ -196,14 +234,18 @@ def test_kills_on_a_cluster_end_with_the_undisturbed_numbers(
 
 
 @pytest.mark.parametrize(
-    ("where", "code"), [("local:0", 2), ("tls://127.0.0.1:1", 1), ("tcp://127.0.0.1:1", 1)]
+    ("where", "code"),
+    [("local:0", 2), ("tls://127.0.0.1:1", 1), ("tcp://127.0.0.1:1", 1)],
 )
 def test_no_such_cluster(small, tmp_path, where, code):
     refused(["run", small(), "--cluster", where, "--cluster-wait", "0.2"], code=code)
 
 
 def client_that_knows(workers):
-    """Return a client whose scheduler describes workers; each has jobs that never end."""
+    """Return a client whose scheduler describes workers.
+
+    Each has jobs that never end.
+    """
 
     async def identity():
         return {"workers": workers}
@@ -222,7 +264,10 @@ def client_that_knows(workers):
         return workers
 
     return Mock(
-        sync=sync, processing=processing, nthreads=nthreads, scheduler=Mock(identity=identity)
+        sync=sync,
+        processing=processing,
+        nthreads=nthreads,
+        scheduler=Mock(identity=identity),
     )
 
 
@@ -267,18 +312,28 @@ EXECUTES = {"metrics": {"task_counts": {"executing": 1}}}
 
 def test_a_worker_without_heartbeats_is_stuck():
     looks, stuck = Looks().until_stuck(lambda look: ["a"], beats=False)
-    assert looks == 11 and stuck.address == "there" and stuck.is_silent and not stuck.has_nanny
+    assert (
+        looks == 11
+        and stuck.address == "there"
+        and stuck.is_silent
+        and not stuck.has_nanny
+    )
     _, watched = Looks(nanny="tcp://nanny").until_stuck(lambda look: ["a"], beats=False)
     assert watched.has_nanny
 
 
 def test_a_worker_with_heartbeats_has_the_timeout_of_each_trial():
-    """Counted while the trial executes, not while its rows are sent or while another one runs."""
+    """Counted while the trial executes, not while its rows are sent or while another
+    one runs.
+    """
     looks, stuck = Looks(**EXECUTES).until_stuck(lambda look: ["a", "b"], beats=True)
     assert 20 < looks < 100 and not stuck.is_silent
-    _, none = Looks().until_stuck(lambda look: ["a", "b"], beats=True)  # its rows are sent
+    # its rows are sent
+    _, none = Looks().until_stuck(lambda look: ["a", "b"], beats=True)
     assert none is None
-    _, none = Looks(**EXECUTES).until_stuck(lambda look: [f"{look // 15}", "last"], beats=True)
+    _, none = Looks(**EXECUTES).until_stuck(
+        lambda look: [f"{look // 15}", "last"], beats=True
+    )
     assert none is None  # a trial ends each 15 s
 
 
@@ -290,14 +345,21 @@ def test_a_pause_of_the_client_is_no_silence_of_a_worker():
 @pytest.fixture
 def forty(small):
     """A plan of forty short trials."""
-    config = small(solvers="{perceptron-avg: }", protocol="{n_splits: 40}", checkpoints="2")
+    config = small(
+        solvers="{perceptron-avg: }", protocol="{n_splits: 40}", checkpoints="2"
+    )
     return make_plan(load_config(config))
 
 
 def begun(plan, store, cluster, stop):
-    """Run trials; when the first has ended, stop a process; return the statuses of all."""
+    """Run trials; when the first has ended, stop a process.
+
+    Return the statuses of all.
+    """
     statuses = []
-    for _, status in run_plan(plan, store, to_do(plan, store), n_workers=2, elsewhere=cluster.run):
+    for _, status in run_plan(
+        plan, store, to_do(plan, store), n_workers=2, elsewhere=cluster.run
+    ):
         if not statuses:
             os.kill(stop, signal.SIGSTOP)
         statuses.append(status)
@@ -307,7 +369,9 @@ def begun(plan, store, cluster, stop):
 def test_a_worker_that_stops_is_ended_and_without_others_the_run_ends(
     forty, start_worker, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("precbench.runner.cluster.heartbeat_interval", lambda n_workers: 0.2)
+    monkeypatch.setattr(
+        "precbench.runner.cluster.heartbeat_interval", lambda n_workers: 0.2
+    )
     store, file = Store(tmp_path / "out"), tmp_path / "scheduler.json"
     scheduler = distributed.LocalCluster(
         n_workers=0, processes=False, protocol="tcp", host="127.0.0.1",
@@ -344,7 +408,12 @@ def test_a_scheduler_that_stops_is_reported(
         raises(PrecbenchError, f"scheduler {file} 5"),
         connect(str(file), WAIT_SECONDS) as cluster,
     ):
-        begun(forty, Store(tmp_path / "out"), replace(cluster, wait=5.0), stop=scheduler.pid)
+        begun(
+            forty,
+            Store(tmp_path / "out"),
+            replace(cluster, wait=5.0),
+            stop=scheduler.pid,
+        )
     os.kill(scheduler.pid, signal.SIGSTOP)  # even if it was too slow for the wait above
     monkeypatch.setattr("precbench.runner.cluster._LEAST_ANSWER_SECONDS", 0.5)
     where = ["--cluster", file, "--cluster-wait", "0.5", "--out", tmp_path]
@@ -363,7 +432,9 @@ def local_run(tmp_path):
         )  # fmt: skip
         clients.append(client)
         until(lambda: len(list((tmp_path / "small" / "trials").glob("*.json"))) > 1)
-        [worker] = [pid for pid, line in session(client.pid).items() if b"spawn_main" in line]
+        [worker] = [
+            pid for pid, line in session(client.pid).items() if b"spawn_main" in line
+        ]
         return client, worker
 
     yield local_run
@@ -412,8 +483,14 @@ def test_a_nanny_knows_whether_a_silent_worker_computes():
 
 
 def test_a_trial_that_kills_workers_is_recorded_as_crashed(small, tmp_path):
-    """Dask gives it up; the others, which may have waited beside it, have their results."""
-    plan, store = make_plan(load_config(small(protocol="{n_splits: 2}"))), Store(tmp_path / "out")
+    """Dask gives it up.
+
+    The others, which may have waited beside it, have their results.
+    """
+    plan, store = (
+        make_plan(load_config(small(protocol="{n_splits: 2}"))),
+        Store(tmp_path / "out"),
+    )
     trials = to_do(plan, store)
     deadly = list(trials)[1]
     with (

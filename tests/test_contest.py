@@ -1,4 +1,7 @@
-"""Which method is recommended: the choice by hand, known winners, one list in every format."""
+"""Which method is recommended.
+
+The choice by hand, known winners, one list in every format.
+"""
 
 import json
 import re
@@ -24,7 +27,11 @@ from precbench.experiment.division import divide_rows
 from precbench.experiment.plan import make_plan
 from precbench.model.model import Model
 from precbench.ranking.metrics import Metric, precision_at_k
-from precbench.ranking.statistics import binomial_interval, resampled_interval, resampled_test
+from precbench.ranking.statistics import (
+    binomial_interval,
+    resampled_interval,
+    resampled_test,
+)
 from precbench.ranking.topk import resolve_k
 from precbench.results.read import read_run
 from precbench.solvers import SOLVERS
@@ -40,9 +47,16 @@ FORMS = {
 }  # fmt: skip
 VALUES = {
     "logistic-regression": [0.30, 0.35, 0.30, 0.35], "trees": [0.80, 0.70, 0.80, 0.70],
-    "map": [0.75, 0.75, 0.70, 0.75], "sgd-avg": [0.80, 0.60, 0.75],  # the fourth split failed
+    # the fourth split failed
+    "map": [0.75, 0.75, 0.70, 0.75], "sgd-avg": [0.80, 0.60, 0.75],
 }  # fmt: skip
-SECONDS = {"logistic-regression": 1.0, "trees": 4.0, "map": 3.0, "sgd-avg": 0.5, "stack": 9.0}
+SECONDS = {
+    "logistic-regression": 1.0,
+    "trees": 4.0,
+    "map": 3.0,
+    "sgd-avg": 0.5,
+    "stack": 9.0,
+}
 
 
 @pytest.fixture
@@ -58,19 +72,28 @@ def chosen(tmp_path):
             row
             for solver, of_solver in values.items()
             for split, value in enumerate(of_solver)
-            for row in trial("letter", solver, split, [SECONDS[solver]], [value], prec.label)
+            for row in trial(
+                "letter", solver, split, [SECONDS[solver]], [value], prec.label
+            )
         ]
         for solver, of_solver in values.items():
             for split in range(len(of_solver), n_splits):
                 rows += trial(
-                    "letter", solver, split, metric=prec.label, status="failed", reason="no"
+                    "letter",
+                    solver,
+                    split,
+                    metric=prec.label,
+                    status="failed",
+                    reason="no",
                 )
         for solver, value in (dcg or {}).items():
             for split in range(n_splits):
                 rows += trial("letter", solver, split, [1.0], [value], "dcg")
         for solver, of_solver in (average_precision or {}).items():
             for split, value in enumerate(of_solver):
-                rows += trial("letter", solver, split, [1.0], [value], "average_precision")
+                rows += trial(
+                    "letter", solver, split, [1.0], [value], "average_precision"
+                )
         more = {"dcg": dcg, "average_precision": average_precision}
         metrics = [prec, *(Metric(name, {}) for name, given in more.items() if given)]
         data = {"rows": 1000, "features": 3, "positives": 100, "stand_in": False}
@@ -105,12 +128,18 @@ def test_the_best_its_ties_and_the_rest(chosen):
     few, most = (f"{20 * log[name]:.1f}" for name in ("behind_low", "behind_high"))
     assert choice.card == [
         f"Use trees: about 15.0 hits in 20 ({low} to {high}), 7.5 times chance.",
-        f"logistic-regression finds 8.5 hits fewer in 20 of 300 held-out rows ({few} to {most}).",
+        (
+            "logistic-regression finds 8.5 hits fewer in 20 of 300 held-out rows"
+            f" ({few} to {most})."
+        ),
     ]
     assert choice.text == " ".join(choice.card)
     json.dumps(choice.to_dict(), allow_nan=False)
     failed = choice.methods["sgd-avg"]
-    assert (failed["verdict"], failed["outcomes"]) == ("incomplete", "3 ok, 1 failed: no")
+    assert (failed["verdict"], failed["outcomes"]) == (
+        "incomplete",
+        "3 ok, 1 failed: no",
+    )
     rows = [[cell.text for cell in row] for row in choice_table(choice, "Mine").rows]
     assert [row[0] for row in rows][:2] == ["trees", "map"]
     hits, fewer = zip(*(row[1:3] for row in rows), strict=True)
@@ -120,7 +149,11 @@ def test_the_best_its_ties_and_the_rest(chosen):
 
 
 LOG, HIGH = "logistic-regression", [0.8, 0.8, 0.85, 0.85] * 5
-STACK = {"trees": [0.8, 0.75, 0.85, 0.8], "stack": [0.75, 0.8, 0.8, 0.8], "map": [0.3, 0.4] * 2}
+STACK = {
+    "trees": [0.8, 0.75, 0.85, 0.8],
+    "stack": [0.75, 0.8, 0.8, 0.8],
+    "map": [0.3, 0.4] * 2,
+}
 # values, what is chosen, words of the text, and the DCG
 CHOICES = {
     "the first of equal means, whatever their last bits":
@@ -178,14 +211,23 @@ def test_what_is_chosen(chosen, case):
 
 def test_the_simplest_is_logistic_regression_and_taken_where_it_is_equivalent(chosen):
     """Also where another linear method has the better mean."""
-    values = {"trees": HIGH, "sgd-avg": HIGH, LOG: [v - 0.001 * (v > 0.8) for v in HIGH]}
+    values = {
+        "trees": HIGH,
+        "sgd-avg": HIGH,
+        LOG: [v - 0.001 * (v > 0.8) for v in HIGH],
+    }
     choice = chosen(values | {"map": [0.3, 0.4] * 10})
     assert choice.best == "trees" and choice.worse == ["map"] and choice.decided
     assert choice.recommended == LOG and choice.equivalent == ["trees", "sgd-avg"]
     assert choice.text.startswith(f"Use {LOG}: about 16.5 hits in 20 (")
-    assert choice.card[1].startswith("It is as good as trees in 20 of 300 held-out rows (within 1")
+    assert choice.card[1].startswith(
+        "It is as good as trees in 20 of 300 held-out rows (within 1"
+    )
     assert choice.values["solver"].tolist() == [LOG, "trees", "sgd-avg", "map"]
-    bold = [[cell.text for cell in row if cell.bold] for row in choice_table(choice, "").rows]
+    bold = [
+        [cell.text for cell in row if cell.bold]
+        for row in choice_table(choice, "").rows
+    ]
     assert bold == [[LOG], [], [], []]
 
 
@@ -196,20 +238,28 @@ GOOD, POOR = [0.90, 0.91, 0.90, 0.92] * 5, [0.70, 0.74, 0.71, 0.72] * 5
 @pytest.mark.parametrize(
     ("whole_list", "expected"),
     [
-        pytest.param({"trees": GOOD, LOG: POOR}, "trees", id="behind on the whole list"),
-        pytest.param({"trees": GOOD, LOG: GOOD[::-1]}, LOG, id="as good on the whole list"),
+        pytest.param(
+            {"trees": GOOD, LOG: POOR}, "trees", id="behind on the whole list"
+        ),
+        pytest.param(
+            {"trees": GOOD, LOG: GOOD[::-1]}, LOG, id="as good on the whole list"
+        ),
         pytest.param({"trees": POOR, LOG: GOOD}, LOG, id="better on the whole list"),
         pytest.param(None, LOG, id="the whole list was not measured"),
     ],
 )
-def test_where_all_rows_at_the_top_are_hits_the_whole_list_decides(chosen, whole_list, expected):
+def test_where_all_rows_at_the_top_are_hits_the_whole_list_decides(
+    chosen, whole_list, expected
+):
     choice = chosen({"trees": FULL, LOG: FULL}, average_precision=whole_list)
     assert choice.best == "trees" and choice.recommended == expected
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5])
 def test_where_few_rows_at_the_top_are_hits_the_whole_list_decides(chosen, share):
-    """One hit more or less, which is no difference in practice, is a tenth or a quarter here."""
+    """One hit more or less, which is no difference in practice, is a tenth or a quarter
+    here.
+    """
     values = [share] * 20
     whole_list = {"trees": GOOD, LOG: POOR}
     assert chosen({"trees": values, LOG: values}).recommended == LOG
@@ -219,8 +269,13 @@ def test_where_few_rows_at_the_top_are_hits_the_whole_list_decides(chosen, share
 
 @pytest.mark.parametrize("values", [[0.1, 0.1, 0.1], [0.0, 0.0], [1.0]])
 def test_no_interval_vanishes(chosen, values):
-    """It is that of the rows at the top of any list: of 66.7 rows, each is held out by chance."""
-    held_out = np.random.default_rng(0).random((2000, len(values), round(20 / SHARE))) < SHARE
+    """It is that of the rows at the top of any list.
+
+    Of 66.7 rows, each is held out by chance.
+    """
+    held_out = (
+        np.random.default_rng(0).random((2000, len(values), round(20 / SHARE))) < SHARE
+    )
     n_tested = held_out.any(axis=1).sum(axis=1).mean()
     for row in chosen({"trees": values, LOG: values}).methods.values():
         assert row["low"] < row["high"]
@@ -245,18 +300,27 @@ def test_a_statement_on_chance_agrees_with_the_forecast(chosen):
         expected = Expected(rows=100, k=k, hits=10.0, low=low, high=20.0, lift=2.0)
         text = replace(choice, expected=expected).text
         assert ("better than chance" in text) is is_chance
-        assert (f"the hits of {LOG} differ too much between these lists" in text) is not is_chance
+        assert (
+            f"the hits of {LOG} differ too much between these lists" in text
+        ) is not is_chance
 
 
 def test_a_simple_method_is_preferred_within_one_standard_error(chosen):
-    near = {"trees": [0.8, 0.75, 0.85, 0.8], "map": [0.3] * 4, LOG: [0.75, 0.8, 0.8, 0.8]}
+    near = {
+        "trees": [0.8, 0.75, 0.85, 0.8],
+        "map": [0.3] * 4,
+        LOG: [0.75, 0.8, 0.8, 0.8],
+    }
     assert chosen(near).recommended == "trees" and chosen(near).methods[LOG]["p"] > 0.3
     choice = chosen(near, prefer="simple")
     assert (choice.recommended, choice.best) == (LOG, "trees")
     assert "It is within one standard error of trees, and simpler." in choice.text
     gap = choice.methods["trees"]
     assert 0 > gap["behind"] > -gap["error"] > gap["behind_low"] - gap["behind"]
-    assert chosen(near | {LOG: [0.7, 0.72, 0.75, 0.7]}, prefer="simple").recommended == "trees"
+    assert (
+        chosen(near | {LOG: [0.7, 0.72, 0.75, 0.7]}, prefer="simple").recommended
+        == "trees"
+    )
 
 
 def test_the_first_k_of_a_longer_list_are_another_share(tmp_path):
@@ -268,12 +332,16 @@ def test_the_first_k_of_a_longer_list_are_another_share(tmp_path):
     assert (found["list"]["rows"], found["list"]["k"], found["k"]) == (600, 20, 6)
     assert abs(found["list"]["hits"] - 20 * found["values"][0]["mean"]) < 2
     given += ["--list-rows", 2000]
-    longer = json.loads(succeed("compare", tmp_path / "mine.npz", *given).stdout)["list"]
+    longer = json.loads(succeed("compare", tmp_path / "mine.npz", *given).stdout)[
+        "list"
+    ]
     assert 18 <= longer["hits"] <= longer["high"] == 20
     refused(["compare", tmp_path / "mine.npz", "--k", 20, "--list-rows", 19], "20 19")
     given = ["--k", 20, "--solver", LOG, "--out", tmp_path, "--list-rows", 20_000]
     text = " ".join(succeed("compare", tmp_path / "mine.npz", *given).stdout.split())
-    assert "in the first 1 of 180 held-out rows, a larger share than 20 of 20,000" in text
+    assert (
+        "in the first 1 of 180 held-out rows, a larger share than 20 of 20,000" in text
+    )
 
 
 def test_no_result_gives_an_error(chosen):
@@ -310,7 +378,9 @@ TREES = "hist-gradient-boosting"
 ])  # fmt: skip
 def test_known_winners_and_ties(signal, n_features, rival, best):
     X, y = rows_of(signal, 600, n_features=n_features)
-    choice = precbench.compare(X, y, k=50, solvers=["logistic-regression", rival], n_splits=3)
+    choice = precbench.compare(
+        X, y, k=50, solvers=["logistic-regression", rival], n_splits=3
+    )
     assert bool(choice.worse) == (best is not None) and choice.decided
     assert best in (None, choice.best)
 
@@ -319,7 +389,9 @@ def test_a_frame_is_compared_drawn_and_fitted_as_its_file(tmp_path):
     """What it lacks is filled in from the training rows of each split alone."""
     X, y = rows_of()
     rng = np.random.default_rng(1)
-    frame = pd.DataFrame(X, columns=list("abcd")).assign(e=rng.choice(["x", "y", "z"], 300))
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(
+        e=rng.choice(["x", "y", "z"], 300)
+    )
     frame = frame.mask(rng.random(frame.shape) < 0.3)
     frame.assign(label=y).to_csv(tmp_path / "mine.csv", index=False)
     few = {"k": 15, "solvers": [LOG, TREES], "n_splits": 2, "categorical": "one-hot"}
@@ -333,12 +405,17 @@ def test_a_frame_is_compared_drawn_and_fitted_as_its_file(tmp_path):
     assert found.text == of_file["text"] == repr(found)
     assert (found.table["hits"].tolist()) == [found.k * mean for _, mean in expected]
     page = found._repr_html_()
-    assert page.count("<table") == 2 and "Hits by length of the list, from 300 new rows" in page
+    assert (
+        page.count("<table") == 2
+        and "Hits by length of the list, from 300 new rows" in page
+    )
     assert [len(axes.lines) for axes in found.plot().axes[:2]] == [3]
     fitted, saved = found.fit(), Model.load(tmp_path / "best.npz")
     with pytest.warns(UserWarning, match="filled in"):
         scores = [model.predict_proba(frame) for model in (fitted, saved)]
-        assert found.explain(frame).equals(saved.explain(frame)) and found.fit() is fitted
+        assert (
+            found.explain(frame).equals(saved.explain(frame)) and found.fit() is fitted
+        )
     assert np.array_equal(*scores)
     assert fitted.about["precision_at_k"] == saved.about["precision_at_k"]
 
@@ -346,7 +423,9 @@ def test_a_frame_is_compared_drawn_and_fitted_as_its_file(tmp_path):
 def test_a_frame_that_holds_the_label_is_compared_with_a_warning():
     X, y = rows_of()
     frame = pd.DataFrame(X).assign(label=y).rename(columns=str)
-    with pytest.warns(UserWarning, match="X: column 'label' has an AUC of 1.000 alone; .* leak"):
+    with pytest.warns(
+        UserWarning, match="X: column 'label' has an AUC of 1.000 alone; .* leak"
+    ):
         precbench.compare(frame, frame["label"], k=15, solvers=[LOG], n_splits=1)
 
 
@@ -356,7 +435,9 @@ def test_arrays_with_times_and_groups_are_compared_as_their_file(tmp_path):
     beside = {"groups": [f"p{i // 2}" for i in range(300)], "time": np.arange(300) // 3}
     write_table(tmp_path, X, y, **beside)
     frame = pd.DataFrame(X, columns=list("abcd"))
-    found = precbench.compare(frame, y, k=15, solvers=[LOG, TREES], n_splits=2, **beside)
+    found = precbench.compare(
+        frame, y, k=15, solvers=[LOG, TREES], n_splits=2, **beside
+    )
     options = ["--k", 15, "--splits", 2, "--solver", LOG, "--solver", TREES, "--json"]
     options += ["--groups", "groups", "--time", "time", "--save", tmp_path / "best.npz"]
     assert found.text == json.loads(compare_table(tmp_path, *options).stdout)["text"]
@@ -374,7 +455,9 @@ def test_an_interrupted_comparison_in_python_resumes(tmp_path, capsys):
     assert capsys.readouterr().err == ""
     both = precbench.compare(X, y, solvers=[LOG, TREES], **options, verbose=True)
     assert "100%" in capsys.readouterr().err
-    assert len(records) == 2 and [path.stat().st_mtime_ns for path in records] == written
+    assert (
+        len(records) == 2 and [path.stat().st_mtime_ns for path in records] == written
+    )
     assert both.methods[LOG]["mean"] == one.methods[LOG]["mean"]
     X[0, 0] += 1  # other rows have other trials
     precbench.compare(X, y, solvers=[LOG], **options)
@@ -387,25 +470,47 @@ def test_classifiers_of_scikit_learn_are_contestants(tmp_path):
     np.savez(tmp_path / "mine.npz", X=X, y=y)
     few = {"k": 15, "n_splits": 2, "n_jobs": 1}
     own = AdaBoostClassifier(n_estimators=5)
-    found = precbench.compare(X, y, solvers=["logistic-regression", own, GaussianNB()], **few)
+    found = precbench.compare(
+        X, y, solvers=["logistic-regression", own, GaussianNB()], **few
+    )
     assert {"AdaBoostClassifier, n_estimators=5", "GaussianNB"} < {*found.table.index}
     assert (found.values["n"] == 2).all()
     data = {"file": tmp_path / "mine.npz"}
-    plan = make_plan(prepare(data, 15, folder=tmp_path, solvers=[own], n_splits=2).experiment)
+    plan = make_plan(
+        prepare(data, 15, folder=tmp_path, solvers=[own], n_splits=2).experiment
+    )
     by_hand, alone = [], AdaBoostClassifier(n_estimators=5, random_state=0)
     for one, _ in plan.trials:
         rows = divide_rows(one, plan.datasets["list"])[0]
-        fitted = make_pipeline(StandardScaler(), alone).fit(X[rows.train], y[rows.train])
-        by_hand.append(precision_at_k(y[rows.test], fitted.decision_function(X[rows.test]), "5 %"))
-    assert found.methods["AdaBoostClassifier, n_estimators=5"]["mean"] == np.mean(by_hand)
+        fitted = make_pipeline(StandardScaler(), alone).fit(
+            X[rows.train], y[rows.train]
+        )
+        by_hand.append(
+            precision_at_k(y[rows.test], fitted.decision_function(X[rows.test]), "5 %")
+        )
+    assert found.methods["AdaBoostClassifier, n_estimators=5"]["mean"] == np.mean(
+        by_hand
+    )
     # Their own parameters of the names that ours share.
-    more = [SGDClassifier(alpha=np.float64(0.01)), MLPClassifier(shuffle=False, max_iter=5)]
+    more = [
+        SGDClassifier(alpha=np.float64(0.01)),
+        MLPClassifier(shuffle=False, max_iter=5),
+    ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of an unfinished training
         found = precbench.compare(X, y, solvers=["sgd-avg", *more], **few)
-    labels = {"sgd-avg", "SGDClassifier, alpha=0.01", "MLPClassifier, max_iter=5, shuffle=False"}
+    labels = {
+        "sgd-avg",
+        "SGDClassifier, alpha=0.01",
+        "MLPClassifier, max_iter=5, shuffle=False",
+    }
     assert {*found.table.index} == labels
-    unknown = ("multiclass.OneVsRestClassifier", "tests.test_common.X", "foo.Bar", "svm.x")
+    unknown = (
+        "multiclass.OneVsRestClassifier",
+        "tests.test_common.X",
+        "foo.Bar",
+        "svm.x",
+    )
     assert not any(f"sklearn.{name}" in SOLVERS for name in unknown)
     for wrong, says in (
         (AdaBoostClassifier, "AdaBoostClassifier()"),
@@ -436,7 +541,14 @@ def compared(folder):
 def test_other_files_of_one_name_and_other_lengths_have_results_of_their_own():
     name = _name_of(Path("b/data.csv"), Path(), "label", ["1 %", 0.5])
     assert name == "compare-b-data-label-k-1-percent-0-5"
-    files = ["\u5ba2.csv", "\u767a.csv", ".b", "b.2024-01.csv", "b.2024-02.csv", "b.parquet"]
+    files = [
+        "\u5ba2.csv",
+        "\u767a.csv",
+        ".b",
+        "b.2024-01.csv",
+        "b.2024-02.csv",
+        "b.parquet",
+    ]
     files += ["a/x/y/b.csv", "b/x/y/b.csv"]
     others = [_name_of(Path(file), Path(), "", [20]) for file in files]
     assert len({*others}) == len(files)
@@ -447,7 +559,16 @@ def test_other_files_of_one_name_and_other_lengths_have_results_of_their_own():
 def test_the_best_method_is_fitted_to_all_rows_and_saved(tmp_path):
     X, y = rows_of(lambda X: X[:, 0] * X[:, 1], 600)
     write_table(tmp_path, X, y)
-    options = ["--k", 15, "--splits", 3, "--solver", "sgd-avg, random features", "--solver", "pgd"]
+    options = [
+        "--k",
+        15,
+        "--splits",
+        3,
+        "--solver",
+        "sgd-avg, random features",
+        "--solver",
+        "pgd",
+    ]
     found = compare_table(tmp_path, *options, "--save", tmp_path / "best.npz", "--json")
     best = json.loads(found.stdout)["values"][0]
     model = Model.load(tmp_path / "best.npz")
@@ -461,7 +582,10 @@ def test_the_best_method_is_fitted_to_all_rows_and_saved(tmp_path):
     losses = {of["column"]: of["loss"] for of in about["importance"]["columns"]}
     assert min(losses["a"], losses["b"]) > 0.1 > max(losses["c"], losses["d"])
     page = (compared(tmp_path) / "report.html").read_text(encoding="utf-8")
-    assert "What sgd-avg, random features ranks by" in page and f"{losses['a']:.3f}" in page
+    assert (
+        "What sgd-avg, random features ranks by" in page
+        and f"{losses['a']:.3f}" in page
+    )
     assert y[np.argsort(-model.decision_function(X))[:30]].mean() > 0.6
 
 
@@ -478,7 +602,9 @@ def test_the_parameters_of_failed_trials_do_not_count():
 
 def test_the_config_repeats_the_comparison(tmp_path):
     X, y = rows_of(share=0.4)
-    write_table(tmp_path, X, y, day=pd.date_range("2026-01-01", periods=len(y)).astype(str))
+    write_table(
+        tmp_path, X, y, day=pd.date_range("2026-01-01", periods=len(y)).astype(str)
+    )
     config = tmp_path / "again.yaml"
     options = ["--time", "day", "--k", 50, "--solver", LOG, "--config", config]
     text = compare_table(tmp_path, *options).stdout
@@ -512,14 +638,28 @@ def test_what_is_refused_before_training(options, says, work_folder):
 
 
 def test_too_few_positives_are_refused_before_training(work_folder):
-    table = pd.DataFrame(np.random.default_rng(0).standard_normal((300, 2)), columns=["a", "b"])
-    few = ["compare", "few.csv", "--label", "y", "--k", 20, "--solver", "logistic-regression"]
+    table = pd.DataFrame(
+        np.random.default_rng(0).standard_normal((300, 2)), columns=["a", "b"]
+    )
+    few = [
+        "compare",
+        "few.csv",
+        "--label",
+        "y",
+        "--k",
+        20,
+        "--solver",
+        "logistic-regression",
+    ]
     table.assign(y=table.index < 2).astype(float).to_csv("few.csv", index=False)
     assert "few.csv: 2 positives in 300 rows are too few" in refused(few)
     assert [path.name for path in work_folder.iterdir()] == ["few.csv"]
     table.assign(y=table.index < 5).astype(float).to_csv("few.csv", index=False)
     result = invoke(*few, "--splits", 2)
-    assert result.exit_code == 0 and "cannot decide: with 2 positives in each" in result.stdout
+    assert (
+        result.exit_code == 0
+        and "cannot decide: with 2 positives in each" in result.stdout
+    )
 
 
 @pytest.mark.parametrize(("changes", "says"), [
@@ -543,7 +683,8 @@ def test_what_python_refuses(changes, says):
         precbench.compare(rows.pop("X"), rows.pop("y"), **rows)
 
 
-WORDS_OF_LABELS = {  # labels of a negative and of a positive row, and what names the positive
+# labels of a negative and of a positive row, and what names the positive
+WORDS_OF_LABELS = {
     "the positive sorts first": ("stayed", "left", "left"),
     "the positive sorts last": ("no", "yes", "yes"),
     "numbers": (2, 1, 1),
@@ -576,7 +717,9 @@ def test_python_needs_the_name_of_the_positive_label(case):
     assert np.array_equal(model.coef, Model.fit(X, is_positive, random_state=0).coef)
 
 
-@pytest.mark.parametrize("labels", [[0, 1], [-1, 1], [False, True], ["0", "1"], [0.0, 1.0]])
+@pytest.mark.parametrize(
+    "labels", [[0, 1], [-1, 1], [False, True], ["0", "1"], [0.0, 1.0]]
+)
 def test_usual_labels_need_no_name(labels):
     X, y = rows_of()
     expected = Model.fit(X, y, random_state=0).coef

@@ -1,4 +1,7 @@
-"""Contestants without weights: trees, classifiers of other libraries, and their stored scores."""
+"""Contestants without weights.
+
+Trees, classifiers of other libraries, and their stored scores.
+"""
 
 import re
 import sys
@@ -49,7 +52,10 @@ from tests.sentences import names, raises, tells
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
-TREES = "{sgd-avg: {epochs: 2}, hist-gradient-boosting: {max_iter: 6}, lightgbm: {n_estimators: 6}}"
+TREES = (
+    "{sgd-avg: {epochs: 2}, hist-gradient-boosting: {max_iter: 6}, lightgbm:"
+    " {n_estimators: 6}}"
+)
 
 
 def few(name, n):
@@ -59,7 +65,13 @@ def few(name, n):
 
 @pytest.mark.parametrize(
     "name",
-    ["hist-gradient-boosting", "lightgbm", "lightgbm-lambdarank", "random-forest", "extra-trees"],
+    [
+        "hist-gradient-boosting",
+        "lightgbm",
+        "lightgbm-lambdarank",
+        "random-forest",
+        "extra-trees",
+    ],
 )
 def test_the_first_trees_are_those_of_a_smaller_ensemble(name):
     X, y = problem()
@@ -69,13 +81,17 @@ def test_the_first_trees_are_those_of_a_smaller_ensemble(name):
         assert_array_equal(whole.scores_after(X, n), smaller.scores_after(X, n))
     assert not whole.scores_after(X, 0).any()
     order = np.random.default_rng(0).permutation(len(X))
-    assert_array_equal(whole.decision_function(X[order]), whole.decision_function(X)[order])
+    assert_array_equal(
+        whole.decision_function(X[order]), whole.decision_function(X)[order]
+    )
     assert (whole.n_iter_, whole.n_rows_seen_) == (12, 12 * len(X))
 
 
 def own(package, name, **params):
     """Return a classifier or ranker of a package, as its own interface has it."""
-    quiet = {"catboost": {"verbose": False, "allow_writing_files": False, "thread_count": 1}}
+    quiet = {
+        "catboost": {"verbose": False, "allow_writing_files": False, "thread_count": 1}
+    }
     quiet |= {"lightgbm": {"n_jobs": 1, "verbosity": -1}, "xgboost": {"n_jobs": 1}}
     return getattr(import_module(package), name)(**quiet[package], **params)
 
@@ -86,7 +102,9 @@ def lightgbm_scores(X, y, weight):
 
 
 def lambdarank_scores(X, y):
-    other = own("lightgbm", "LGBMRanker", n_estimators=20, lambdarank_truncation_level=50)
+    other = own(
+        "lightgbm", "LGBMRanker", n_estimators=20, lambdarank_truncation_level=50
+    )
     return other.fit(X, y > 0, group=np.array([len(X)])).predict(X)
 
 
@@ -105,7 +123,9 @@ def xgboost_ranks(X, y, objective):
 
 def catboost_scores(X, y, weight):
     seed = int(np.random.default_rng(7).integers(2**31))
-    other = own("catboost", "CatBoostClassifier", iterations=20, depth=3, random_seed=seed)
+    other = own(
+        "catboost", "CatBoostClassifier", iterations=20, depth=3, random_seed=seed
+    )
     other.fit(X, y, sample_weight=compute_sample_weight(weight, y))
     return other.predict(X, prediction_type="RawFormulaVal")
 
@@ -115,12 +135,18 @@ def beyond_one_half(classifier):
 
 
 def hist_scores(X, y):
-    other = HistGradientBoostingClassifier(max_iter=20, early_stopping=False, random_state=0)
+    other = HistGradientBoostingClassifier(
+        max_iter=20, early_stopping=False, random_state=0
+    )
     return other.fit(X, y).decision_function(X)
 
 
 def mlp_scores(X, y):
-    return logit(MLPClassifier((8,), max_iter=20, random_state=0).fit(X, y).predict_proba(X)[:, 1])
+    return logit(
+        MLPClassifier((8,), max_iter=20, random_state=0)
+        .fit(X, y)
+        .predict_proba(X)[:, 1]
+    )
 
 
 LEAVES, DEPTH = {"max_leaves": 5, "max_depth": 0}, {"depth": 3, "random_state": 7}
@@ -148,7 +174,8 @@ def test_scores_are_those_of_the_library(solver, scores, tolerance):
 
 
 @pytest.mark.parametrize(
-    "ranker", [LambdaRank, *(partial(XGBoost, f"rank:{name}") for name in ("ndcg", "map"))]
+    "ranker",
+    [LambdaRank, *(partial(XGBoost, f"rank:{name}") for name in ("ndcg", "map"))],
 )
 def test_the_top_of_lists_may_be_longer_than_k(ranker):
     X, y = problem(n=1000)  # 200 positives
@@ -164,14 +191,25 @@ def test_the_top_of_lists_may_be_longer_than_k(ranker):
 
 @pytest.mark.parametrize(
     ("n_values", "weight"),
-    [(1, None), (2, "balanced"), (7, None), (254, "balanced"), (255, None), (256, "balanced")],
+    [
+        (1, None),
+        (2, "balanced"),
+        (7, None),
+        (254, "balanced"),
+        (255, None),
+        (256, "balanced"),
+    ],
 )
 def test_boosting_takes_no_more_bins_than_there_are_values_and_gives_the_same_scores(
     n_values, weight, monkeypatch
 ):
     rng = np.random.default_rng(n_values)
-    X = np.column_stack([rng.permutation(1200) % n for n in (1, n_values, 2)]).astype(float)
-    y = np.where(X @ [0.0, 1.0, 0.3 * n_values] + rng.normal(size=1200) > 0.9 * n_values, 1, -1)
+    X = np.column_stack([rng.permutation(1200) % n for n in (1, n_values, 2)]).astype(
+        float
+    )
+    y = np.where(
+        X @ [0.0, 1.0, 0.3 * n_values] + rng.normal(size=1200) > 0.9 * n_values, 1, -1
+    )
     ours = SOLVERS["hist-gradient-boosting"](max_iter=8, class_weight=weight)
     scores = ours.fit(X, y).decision_function(X)
     assert ours.classifier_.max_bins == min(max(2, n_values), 255)
@@ -186,19 +224,28 @@ def test_a_ranking_without_skill_has_the_expected_values_of_chance():
     scores = NoSkill().fit(X, y).decision_function(X)
     share = np.mean(y > 0)
     assert auc(y, scores) == 0.5
-    assert precision_at_k(y, scores, 10) == precision_at_k(y, scores, 1.0) == pytest.approx(share)
+    assert (
+        precision_at_k(y, scores, 10)
+        == precision_at_k(y, scores, 1.0)
+        == pytest.approx(share)
+    )
 
 
 @pytest.mark.parametrize("name", ["random-forest", "extra-trees"])
 def test_an_undersampled_tree_has_as_many_rows_of_each_class(name):
     X, y = problem(n=1000, share=0.03)
-    solver = SOLVERS[name](n_estimators=40, class_weight="undersampled", random_state=0).fit(X, y)
+    solver = SOLVERS[name](
+        n_estimators=40, class_weight="undersampled", random_state=0
+    ).fit(X, y)
     trees = [tree.tree_ for tree in solver.classifier_.estimators_]
     assert {float(tree.weighted_n_node_samples[0]) for tree in trees} == {60.0}
     assert_allclose([tree.value[0, 0] for tree in trees], 0.5)
     assert np.mean([tree.n_node_samples[0] for tree in trees]) < 55  # with replacement
     part, other = (
-        clone(solver).set_params(n_estimators=15, random_state=seed).fit(X, y)._scores(X)
+        clone(solver)
+        .set_params(n_estimators=15, random_state=seed)
+        .fit(X, y)
+        ._scores(X)
         for seed in (0, 1)
     )
     assert_array_equal(part, solver.scores_after(X, 15))
@@ -212,7 +259,9 @@ def test_an_undersampled_tree_has_as_many_rows_of_each_class(name):
     ("catboost", {"n_estimators": 100}),
 ])  # fmt: skip
 def test_boosting_with_few_positives_is_better_than_chance(name, params):
-    """Without a penalty leaves of tiny second derivatives make steps of any length: scikit-learn's
+    """Without a penalty leaves of tiny second derivatives make steps of any length.
+
+    Scikit-learn's
     boosting has an AUC of 0.18 here."""
     X, y = problem(n=20_000, d=20, share=0.001)
     solver = SOLVERS[name](random_state=0, **params).fit(X[::2], y[::2])
@@ -269,7 +318,9 @@ def test_the_code_of_a_plugged_in_classifier_is_that_of_its_library():
     assert package == "sklearn" and re.fullmatch("[0-9a-f]{12}", code_of(package))
 
 
-@pytest.mark.parametrize("classifier", [KNeighborsClassifier, GaussianNB, LogisticRegression])
+@pytest.mark.parametrize(
+    "classifier", [KNeighborsClassifier, GaussianNB, LogisticRegression]
+)
 def test_any_classifier_of_scikit_learn_may_rank(classifier):
     make = check_solver(classifier)
     X, y = problem()
@@ -281,7 +332,10 @@ def test_any_classifier_of_scikit_learn_may_rank(classifier):
         expected = fitted.predict_proba(X)[:, 1] - 0.5
     assert_array_equal(solver.decision_function(X), expected)
     assert solver.get_params() == classifier().get_params()
-    assert "scikit-learn" in solver.algorithm_version or "sklearn" in solver.algorithm_version
+    assert (
+        "scikit-learn" in solver.algorithm_version
+        or "sklearn" in solver.algorithm_version
+    )
     assert check_solver(make) is make
     if classifier is KNeighborsClassifier:
         assert make(n_neighbors=3).fit(X, y).classifier_.n_neighbors == 3
@@ -350,7 +404,10 @@ def test_a_package_that_is_not_installed_skips_the_trial(
 ):
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     config = small(solvers=TREES, common="{k: 0.5}", checkpoints="1")
-    tells(succeed("run", config, "--out", tmp_path / "out").output, "Without lightgbm 2 skipped")
+    tells(
+        succeed("run", config, "--out", tmp_path / "out").output,
+        "Without lightgbm 2 skipped",
+    )
     [folder] = (tmp_path / "out").iterdir()
     table = numbers(folder)
     assert set(table.loc[table["solver"] == "lightgbm", "status"]) == {"skipped"}
@@ -361,7 +418,8 @@ def test_the_library_is_part_of_the_key(small, monkeypatch):
     config = small(solvers=TREES, common="{k: 0.5}")
     before = {trial.label: key for trial, key in make_plan(load_config(config)).trials}
     monkeypatch.setattr("importlib.metadata.version", lambda name: "99")
-    monkeypatch.setattr(wrapper, "version_with", wrapper.version_with.__wrapped__)  # no cache
+    # no cache
+    monkeypatch.setattr(wrapper, "version_with", wrapper.version_with.__wrapped__)
     after = {trial.label: key for trial, key in make_plan(load_config(config)).trials}
     changed = {label for label in before if before[label] != after[label]}
     assert changed == {"hist-gradient-boosting", "lightgbm"}
@@ -370,14 +428,28 @@ def test_the_library_is_part_of_the_key(small, monkeypatch):
 def test_random_features_may_be_tuned(small, tmp_path):
     """What is chosen gives the numbers that it gives where nothing is to be chosen."""
     solvers = "{sgd-avg: {eta0: %s, fourier: {n_components: %s, bandwidth: %s}}}"
-    options = {"common": "{k: 0.5, epochs: 2}", "checkpoints": "1", "protocol": "{n_splits: 1}"}
+    options = {
+        "common": "{k: 0.5, epochs: 2}",
+        "checkpoints": "1",
+        "protocol": "{n_splits: 1}",
+    }
     lists = ("{tune: [0.1, 10.0]}", "{tune: [3, 60]}", "{tune: [0.5, 2.0]}")
-    assert run(small(solvers=solvers % lists, **options), tmp_path / "tuned").exit_code == 0
+    assert (
+        run(small(solvers=solvers % lists, **options), tmp_path / "tuned").exit_code
+        == 0
+    )
     table = numbers(tmp_path / "tuned" / "small")
     [chosen] = set(table["chosen"])
     values = dict(pair.split("=") for pair in chosen.split())
-    fixed = (float(values["eta0"]), values["fourier.n_components"], values["fourier.bandwidth"])
-    assert run(small(solvers=solvers % fixed, **options), tmp_path / "fixed").exit_code == 0
+    fixed = (
+        float(values["eta0"]),
+        values["fourier.n_components"],
+        values["fourier.bandwidth"],
+    )
+    assert (
+        run(small(solvers=solvers % fixed, **options), tmp_path / "fixed").exit_code
+        == 0
+    )
     assert_array_equal(numbers(tmp_path / "fixed" / "small")["value"], table["value"])
 
 
@@ -393,10 +465,14 @@ def raising(error):
     (lambda n: 2**60 + np.arange(n), "float64 ranks"), (lambda n: np.zeros(1), "1 scores"),
     (raising(KeyboardInterrupt()), "KeyboardInterrupt"), (raising(SystemExit(0)), "SystemExit"),
 ])  # fmt: skip
-def test_what_a_package_answers_fails_its_trial(small, tmp_path, monkeypatch, answer, words):
+def test_what_a_package_answers_fails_its_trial(
+    small, tmp_path, monkeypatch, answer, words
+):
     """It is no overflow, no Ctrl-C, and no rank that is lost."""
     name = "hist-gradient-boosting"
-    job = job_of(small(solvers=f"{{{name}: {{max_iter: 1}}}}", common="{}"), tmp_path, name)
+    job = job_of(
+        small(solvers=f"{{{name}: {{max_iter: 1}}}}", common="{}"), tmp_path, name
+    )
     monkeypatch.setattr(
         HistGradientBoostingClassifier, "decision_function", lambda _, X: answer(len(X))
     )

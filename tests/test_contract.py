@@ -40,7 +40,9 @@ FOUR_KINDS_OF_K = (
 ELSEWHERE = re.compile(r"\b(as (in|of|for)|like) `[A-Z]|^see `", re.IGNORECASE)
 LONGEST_LINE = 88 - 4  # columns of a docstring, without its indentation
 
-of_estimators = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda cls: cls.__name__)
+of_estimators = pytest.mark.parametrize(
+    "estimator", ESTIMATORS, ids=lambda cls: cls.__name__
+)
 of_functions = pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 
 
@@ -126,7 +128,10 @@ def test_the_four_meanings_of_k_are_explained(estimator):
 
 
 def variations(estimator):
-    """Yield the parameters of fits: the defaults, then each option of each parameter."""
+    """Yield the parameters of fits.
+
+    The defaults, then each option of each parameter.
+    """
     yield {}
     for name, constraints in estimator._parameter_constraints.items():
         for constraint in constraints:
@@ -192,11 +197,15 @@ def test_the_type_of_an_attribute_is_that_of_its_value(estimator, fits):
     for left in fits:
         for name, value in left.items():
             told = described[name].type_name
-            if isinstance(value, np.ndarray):  # such as "ndarray of shape (n_features,)"
-                lengths = re.search(r"^ndarray of shape \(([^)]*)\)", told)[1].split(",")
+            # such as "ndarray of shape (n_features,)"
+            if isinstance(value, np.ndarray):
+                lengths = re.search(r"^ndarray of shape \(([^)]*)\)", told)[1].split(
+                    ","
+                )
                 assert value.ndim == len([*filter(None, lengths)]), name
             elif isinstance(value, bool | int | float | list):
-                kinds = {base.__name__ for base in type(value).mro()}  # of a float64: float
+                # of a float64: float
+                kinds = {base.__name__ for base in type(value).mro()}
                 assert told.split()[0] in kinds & {"bool", "int", "float", "list"}, name
 
 
@@ -236,7 +245,9 @@ def test_every_argument_of_a_method_is_described(estimator):
             told = f"{name} of {method.__name__}"
             assert entry.type_name, f"{told} has no type"
             assert len(entry.description or "") > 10, f"{told} has no description"
-            assert not ELSEWHERE.search(entry.description), f"{told} is described elsewhere"
+            assert not ELSEWHERE.search(entry.description), (
+                f"{told} is described elsewhere"
+            )
 
 
 # What `help` says of functions.

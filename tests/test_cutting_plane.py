@@ -58,7 +58,9 @@ def planes(name, X, y):
 @each_risk
 @pytest.mark.parametrize("seed", range(8))
 def test_the_optimum_is_that_of_a_general_solver(name, seed):
-    X, y = small_problem(seed, n=6 if name == "auc" else 7, n_pos=2 if "auc" in name else 3)
+    X, y = small_problem(
+        seed, n=6 if name == "auc" else 7, n_pos=2 if "auc" in name else 3
+    )
     C = 10.0 ** (seed % 4 - 3)
     offsets, slopes = map(np.array, zip(*planes(name, X, y), strict=True))
 
@@ -122,14 +124,18 @@ def test_the_master_problem_with_planes_that_nearly_repeat(C):
     base = rng.standard_normal(10)
     for _ in range(150):
         w, slope = rng.standard_normal(10), base + 1e-4 * rng.standard_normal(10)
-        bundle.add(Point(w, np.empty(0), float(abs(rng.standard_normal())), np.empty(0)), slope)
+        bundle.add(
+            Point(w, np.empty(0), float(abs(rng.standard_normal())), np.empty(0)), slope
+        )
     calls = 1
     while not bundle.improve(1e-9):
         calls += 1
     assert calls < 200
     w = bundle.weights()
     heights = bundle._offsets[:150] + bundle._slopes[:150] @ w
-    assert 0.5 * w @ w + C * heights.max() - bundle.bound() <= 2e-9 * C + 1e-12 * abs(w @ w)
+    assert 0.5 * w @ w + C * heights.max() - bundle.bound() <= 2e-9 * C + 1e-12 * abs(
+        w @ w
+    )
 
 
 @pytest.mark.parametrize("at_least_k", [False, True])
@@ -171,7 +177,10 @@ def test_one_feature_is_fitted_to_the_last_digit(seed, objective):
     n = int(rng.integers(4, 30))
     X, y = rng.standard_normal((n, 1)), np.where(rng.random(n) < 0.4, 1, -1)
     solver = CuttingPlane(
-        objective, k=[0.25, 0.5, 1.0][seed % 3], C=[1.0, 100.0, 0.01][seed % 3], max_iter=300
+        objective,
+        k=[0.25, 0.5, 1.0][seed % 3],
+        C=[1.0, 100.0, 0.01][seed % 3],
+        max_iter=300,
     )
     assert abs(solver.fit(X, y).gap_) < 0.1
 

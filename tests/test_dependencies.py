@@ -13,9 +13,11 @@ from tests.helpers import ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 DIRECT = [Requirement(text) for text in [*PROJECT["dependencies"], *EXTRAS["parquet"]]]
-COPYLEFT = re.compile(r"GPL|General Public|MPL|Mozilla|EPL|Eclipse|CDDL|EUPL|CC-BY-SA", re.I)
-# The list of certificate authorities that requests uses: copyleft for changes to its own files
-# only, of which there are none here.
+COPYLEFT = re.compile(
+    r"GPL|General Public|MPL|Mozilla|EPL|Eclipse|CDDL|EUPL|CC-BY-SA", re.I
+)
+# The list of certificate authorities that requests uses: copyleft for changes to its
+# own files only, of which there are none here.
 WEAK = {"certifi": "MPL-2.0"}
 
 
@@ -51,14 +53,18 @@ def test_pins_have_the_extras_that_other_packages_ask_for(lock):
     for name in extras.keys() & installed.keys():
         for needed in map(Requirement, installed[name].requires or []):
             if needed.marker is None or needed.marker.evaluate({"extra": ""}):
-                missing = needed.extras - extras.get(canonicalize_name(needed.name), set())
+                missing = needed.extras - extras.get(
+                    canonicalize_name(needed.name), set()
+                )
                 assert not missing, f"{name} needs {needed}"
 
 
 def licence(distribution):
     """Return what a package says of its licence; a text of many lines by its first."""
     about = distribution.metadata
-    classifiers = [c for c in about.get_all("Classifier", []) if c.startswith("License ::")]
+    classifiers = [
+        c for c in about.get_all("Classifier", []) if c.startswith("License ::")
+    ]
     first = (about.get("License") or "").strip().partition("\n")[0]
     return about.get("License-Expression") or " ".join([first, *classifiers])
 
@@ -70,12 +76,16 @@ def test_no_dependency_at_run_time_has_a_copyleft_licence(figure):
     while todo:
         needed = todo.pop()
         name = canonicalize_name(needed.name)
-        if name in licences or (needed.marker and not needed.marker.evaluate({"extra": ""})):
+        if name in licences or (
+            needed.marker and not needed.marker.evaluate({"extra": ""})
+        ):
             continue
         distribution = metadata.distribution(name)
         licences[name] = licence(distribution)
         todo += map(Requirement, distribution.requires or [])
-    assert len(licences) >= len(DIRECT) and all(text.strip() for text in licences.values())
+    assert len(licences) >= len(DIRECT) and all(
+        text.strip() for text in licences.values()
+    )
     copyleft = {name for name, text in licences.items() if COPYLEFT.search(text)}
     assert copyleft <= set(WEAK), {name: licences[name] for name in copyleft}
     figure(f"{len(licences)} packages at run time")

@@ -1,4 +1,7 @@
-"""The pages: what is made stays made, links lead somewhere, commands and programs run."""
+"""The pages.
+
+What is made stays made, links lead somewhere, commands and programs run.
+"""
 
 import json
 import re
@@ -42,7 +45,9 @@ def anchors(page):
 def test_scripts_import_no_tests():
     imported = re.compile(r"^\s*(from|import) tests\b", re.MULTILINE)
     scripts = sorted((ROOT / "scripts").rglob("*.py"))
-    assert scripts and not [path for path in scripts if imported.search(path.read_text())]
+    assert scripts and not [
+        path for path in scripts if imported.search(path.read_text())
+    ]
 
 
 def test_pages_show_their_sources():
@@ -58,12 +63,19 @@ def test_each_open_claim_has_what_would_decide_it():
             with pytest.raises(ValueError, match=row.id):
                 open_claims.group_of(
                     claim.model_copy(update={"secondhand": False}),
-                    replace(row, verdict=Verdict.INCONCLUSIVE, reason="a tuning limit stopped it"),
+                    replace(
+                        row,
+                        verdict=Verdict.INCONCLUSIVE,
+                        reason="a tuning limit stopped it",
+                    ),
                 )
 
 
 def test_only_claims_that_hold_are_said_to():
-    holding, failing = "section-6/*/sgd-avg-above-max", "section-6/*/perceptron-avg-above-max"
+    holding, failing = (
+        "section-6/*/sgd-avg-above-max",
+        "section-6/*/perceptron-avg-above-max",
+    )
     told = open_claims.is_it_true("kar2015", holding)
     assert f"`{holding}`" in told and "| does not hold |" in told
     for pattern in (failing, "section-6/nowhere/*"):
@@ -78,20 +90,26 @@ def test_pictures_go_with_the_reference():
 
 
 def test_printed_numbers_and_ours_are_in_one_unit():
-    """A power of ten that was dropped in print, percent, and words that are read as a number."""
+    """A power of ten that was dropped in print, percent, and words that are read as a
+    number.
+    """
     assert "| 6.8153 / 6.7254 |" in printed.cells("rudin2009", "table-3")
     assert "| 1.7294 / 2.1911 † |" in printed.cells("rudin2009", "table-4")
     assert all(0.9 < dot.value < 1.1 for dot in printed.ratios("gultekin"))
     # "Several orders of magnitude" is read as a ratio of 100.
     rows = [row for _claim, row in printed.claims("kar2014") if row.kind == "ratio"]
     largest = max(float(row.measured) for row in rows if row.measured)
-    assert max(dot.value for dot in printed.ratios("kar2014")) == pytest.approx(largest / 100)
+    assert max(dot.value for dot in printed.ratios("kar2014")) == pytest.approx(
+        largest / 100
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_links_lead_somewhere(name):
     page = ROOT / name
-    text = re.sub(r"^```.*?^```$|`[^`]+`", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(
+        r"^```.*?^```$|`[^`]+`", "", page.read_text(), flags=re.DOTALL | re.MULTILINE
+    )
     for link in re.findall(r"\]\(([^)\s]+)\)", text):
         if not link.startswith("https://"):
             path, _, anchor = link.partition("#")
@@ -103,7 +121,9 @@ def test_links_lead_somewhere(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_files_and_configs_that_a_page_names_exist(name):
     text = (ROOT / name).read_text()
-    shown = {block.file for block in blocks(ROOT / name)} | {*re.findall(r"--config (\S+)", text)}
+    shown = {block.file for block in blocks(ROOT / name)} | {
+        *re.findall(r"--config (\S+)", text)
+    }
     for path in re.findall(
         r"[` ]((?:precbench|tests|scripts|configs|datasets)/[\w./-]+[\w/])", text
     ):
@@ -131,15 +151,18 @@ def desk(work_folder, monkeypatch, in_this_process):
     template = contest.load(ROOT / "configs" / "compare.yaml").data
     template |= {"protocol": template["protocol"] | {"n_splits": 2}, "solvers": few}
     monkeypatch.setattr(contest, "load", lambda _: SimpleNamespace(data=template))
-    monkeypatch.setattr("precbench.advice.quality._MOST_VALUES", 0)  # no importance of columns
+    # no importance of columns
+    monkeypatch.setattr("precbench.advice.quality._MOST_VALUES", 0)
     return work_folder
 
 
-# Pages with a test of their own, which makes their files part of the package or of another one.
+# Pages with a test of their own, which makes their files part of the package or of
+# another one.
 EXTENDING = {"docs/add-a-study.md", "docs/add-a-solver.md", "docs/cluster.md"}
 # A page that writes and reads workbooks and Parquet files.
 FILES = pytest.param(
-    "docs/own-data.md", marks=pytest.mark.extras("openpyxl", "pyarrow", "python_calamine")
+    "docs/own-data.md",
+    marks=pytest.mark.extras("openpyxl", "pyarrow", "python_calamine"),
 )
 RUN = [
     FILES if name == "docs/own-data.md" else name
@@ -156,7 +179,10 @@ def computed():
 
 @pytest.mark.parametrize("name", RUN)
 def test_page_does_what_it_shows(name, desk, computed, monkeypatch):
-    """Run a page from top to bottom; of shipped experiments the first at smoke size, others dry."""
+    """Run a page from top to bottom.
+
+    Of shipped experiments the first at smoke size, others dry.
+    """
     monkeypatch.setattr(check_command, "_quick_studies", lambda _: computed)
     program, ran = {}, False
     for language, code in blocks(ROOT / name):
@@ -171,7 +197,9 @@ def test_page_does_what_it_shows(name, desk, computed, monkeypatch):
                 if words[0] == "make":
                     assert words[1] in TARGETS
                     continue
-                assert words[0] == "precbench", f"neither run nor marked as not run: {words}"
+                assert words[0] == "precbench", (
+                    f"neither run nor marked as not run: {words}"
+                )
                 if words[1] == "run" and not Path(words[2]).is_file():
                     words = [*words, "--dry-run" if ran else "--smoke"]
                     ran = True
@@ -194,8 +222,14 @@ def test_study_of_the_page_runs_to_its_verdict(desk, computed, monkeypatch):
     monkeypatch.syspath_prepend(desk)
     entries = {entry.name: entry for entry in find_entry_points("precbench.studies")}
     monkeypatch.setitem(STUDIES.__dict__, "_added", entries)
-    monkeypatch.setattr(check_command, "_quick_studies", lambda _: computed)  # it is none of them
-    lines = [words for block in shown if block.language == "sh" for words in commands(block.code)]
+    # it is none of them
+    monkeypatch.setattr(check_command, "_quick_studies", lambda _: computed)
+    lines = [
+        words
+        for block in shown
+        if block.language == "sh"
+        for words in commands(block.code)
+    ]
     for words in lines:
         done = succeed(*words[1:])
     ledger = pd.read_csv("results/ledger.csv").set_index("id")
@@ -206,7 +240,9 @@ def test_study_of_the_page_runs_to_its_verdict(desk, computed, monkeypatch):
 
 def test_the_paper_cites_what_its_references_hold():
     folder = ROOT / "docs/paper"
-    paper, references = ((folder / name).read_text() for name in ("paper.md", "paper.bib"))
+    paper, references = (
+        (folder / name).read_text() for name in ("paper.md", "paper.bib")
+    )
     keys = re.findall(r"^@\w+\{(\w+),", references, re.MULTILINE)
     assert sorted({*re.findall(r"@(\w+)[\];]", paper)}) == sorted(keys)
     assert 1000 <= len(paper.split()) <= 1750  # of JOSS, with the tables
@@ -222,7 +258,10 @@ def test_workflows_use_targets_and_versions_that_exist():
         for action in re.findall(r"uses: ([^.\s]\S+)", text):
             assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action), f"{action} may change"
         for job in yaml.safe_load(text)["jobs"].values():
-            assert job.get("strategy", {}).get("matrix", {}).get("python", supported) == supported
+            assert (
+                job.get("strategy", {}).get("matrix", {}).get("python", supported)
+                == supported
+            )
 
 
 def test_changelog_and_recipe_have_this_version():
@@ -230,7 +269,10 @@ def test_changelog_and_recipe_have_this_version():
     recipe = yaml.safe_load((ROOT / "packaging/conda/recipe.yaml").read_text())
     assert recipe["context"]["version"] == __version__
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    run = [name.replace(" ", "").replace("-base", "") for name in recipe["requirements"]["run"]]
+    run = [
+        name.replace(" ", "").replace("-base", "")
+        for name in recipe["requirements"]["run"]
+    ]
     assert sorted(run) == sorted(["python", *project["dependencies"]])
 
 
@@ -238,8 +280,13 @@ def test_citation_has_this_version_and_every_paper():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == __version__
     papers = {claim.paper for claim in load_claims()}
-    assert {path.stem for path in (ROOT / "docs" / "papers").glob("*.md")} <= {*papers, "outside"}
-    cited = {entry["authors"][0]["family-names"].lower() for entry in citation["references"]}
+    assert {path.stem for path in (ROOT / "docs" / "papers").glob("*.md")} <= {
+        *papers,
+        "outside",
+    }
+    cited = {
+        entry["authors"][0]["family-names"].lower() for entry in citation["references"]
+    }
     assert {paper.rstrip("0123456789") for paper in papers} == cited
     assert len(citation["references"]) == len(papers)
 
@@ -251,5 +298,8 @@ def test_the_notebook_runs_and_keeps_no_output(desk):
     assert not any(cell["outputs"] for cell in codes)
     program = {}
     for cell in codes:
-        exec("".join(line for line in cell["source"] if not line.startswith("%")), program)
+        exec(
+            "".join(line for line in cell["source"] if not line.startswith("%")),
+            program,
+        )
     assert (desk / "fraud.npz").exists()

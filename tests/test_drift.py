@@ -1,4 +1,7 @@
-"""Drift: whether new rows still look like the training rows, and which are listed again."""
+"""Drift.
+
+Whether new rows still look like the training rows, and which are listed again.
+"""
 
 import json
 from dataclasses import replace
@@ -28,7 +31,9 @@ READING = {"label": "y", "id": ["id"], "categorical": "one-hot", "missing": "med
 def drawn(n, seed):
     """Numbers with and without ties, dates, common and rare categories, gaps."""
     rng = np.random.default_rng(seed)
-    table = pd.DataFrame({"id": np.arange(n), "amount": rng.lognormal(3, 1, n).round(2)})
+    table = pd.DataFrame(
+        {"id": np.arange(n), "amount": rng.lognormal(3, 1, n).round(2)}
+    )
     table["visits"] = rng.poisson(1, n)
     table["refund"] = -np.where(rng.random(n) < 0.9, 0, rng.exponential(1, n))
     days = pd.to_timedelta(rng.integers(0, 2000, n), unit="D")
@@ -83,11 +88,15 @@ def found_in(table, learnt, rows_at_once=None):
     """Compare a table block by block; its scores are normal."""
     profile, encoding = learnt
     drift = Drift(profile, encoding)
-    scores = np.random.default_rng(int(table["amount"].sum())).standard_normal(len(table))
+    scores = np.random.default_rng(int(table["amount"].sum())).standard_normal(
+        len(table)
+    )
     length = rows_at_once or len(table)
     for start in range(0, len(table), length):
         block = table[start : start + length]
-        drift.add(encoding.encode(block, gaps=drift.gaps), scores[start : start + length])
+        drift.add(
+            encoding.encode(block, gaps=drift.gaps), scores[start : start + length]
+        )
     return drift.summary()
 
 
@@ -101,7 +110,9 @@ def drifted(found):
 def test_psi_by_hand():
     """0.5 and 0.5 of 10 rows, 0.9 and 0.1 of 20; half a row of each is 0.075."""
     expected = 0.4 * log(0.975 / 0.575) - 0.4 * log(0.175 / 0.575)
-    assert psi([5, 5], [18, 2]) == pytest.approx(expected) and psi([3, 1], [300, 100]) == 0
+    assert (
+        psi([5, 5], [18, 2]) == pytest.approx(expected) and psi([3, 1], [300, 100]) == 0
+    )
     assert psi([1e9, 1e9], [1.8e9, 2e8]) == pytest.approx(0.4 * log(0.9 / 0.1))
 
 
@@ -130,13 +141,21 @@ def test_bins_by_hand(values, edges):
 
 def test_the_profile_counts_what_the_table_holds(folder, learnt):
     table, (profile, encoding) = pd.read_csv(folder / "old.csv"), learnt
-    columns = dict(zip([c.name for c in encoding.columns], profile.columns, strict=True))
+    columns = dict(
+        zip([c.name for c in encoding.columns], profile.columns, strict=True)
+    )
     assert profile.rows == 3000
     assert columns["city"].counts == table["city"].value_counts().sort_index().tolist()
     gaps = int(table["gappy"].isna().sum())
-    assert columns["gappy"].gaps == gaps > 200 and sum(columns["gappy"].counts) == 3000 - gaps
+    assert (
+        columns["gappy"].gaps == gaps > 200
+        and sum(columns["gappy"].counts) == 3000 - gaps
+    )
     amounts = columns["amount"]
-    assert (amounts.edges[0], amounts.edges[-1]) == (table["amount"].min(), table["amount"].max())
+    assert (amounts.edges[0], amounts.edges[-1]) == (
+        table["amount"].min(),
+        table["amount"].max(),
+    )
     assert max(amounts.counts) < 320
 
 
@@ -164,7 +183,9 @@ def test_filled_values_are_in_no_bin():
 def test_rows_of_the_same_kind_are_hardly_ever_drifted(learnt, n, times):
     """A list in 500 by the limits; more than that in `times` lists is no chance."""
     told = [describe_drift(found_in(drawn(n, 1000 + i), learnt)) for i in range(times)]
-    n_false = sum(sentence != "no drift in 7 columns and the scores" for sentence in told)
+    n_false = sum(
+        sentence != "no drift in 7 columns and the scores" for sentence in told
+    )
     assert n_false <= binom.ppf(0.999, times, 1 / 500)
 
 
@@ -181,7 +202,9 @@ def test_new_categories_are_expected_where_many_are_rare():
     profile = Profile.learn(encoding.encode(cities(200, 0)), encoding, None, [scores])
     for n, seed in ((50, 1), (1000, 2)):
         drift = Drift(profile, encoding)
-        drift.add(encoding.encode(cities(n, seed), gaps=drift.gaps), scores[:: 1000 // n])
+        drift.add(
+            encoding.encode(cities(n, seed), gaps=drift.gaps), scores[:: 1000 // n]
+        )
         summary = drift.summary()
         assert summary["columns"][0]["bins"][-2]["new"] > 0.3 and not summary["drift"]
 
@@ -191,13 +214,20 @@ def test_what_was_changed_is_found(learnt, n):
     found = found_in(changed(drawn(n, 1)), learnt)
     assert found["drift"] and drifted(found) == {"amount", "since", "city", "gappy"}
     columns = {of["name"]: of for of in found["columns"]}
-    assert columns["since"]["outside"] > 0.99 and columns["city"]["new_categories"] == ["elsewhere"]
+    assert columns["since"]["outside"] > 0.99 and columns["city"]["new_categories"] == [
+        "elsewhere"
+    ]
     new = columns["city"]["bins"][-2]
-    assert (new["values"], new["new"]) == ("new categories", 0.25) and new["training"] < 0.01
+    assert (new["values"], new["new"]) == ("new categories", 0.25) and new[
+        "training"
+    ] < 0.01
 
 
 def test_a_range_that_is_left_by_few_is_found(learnt):
-    """Where the shares hardly change: 2 % of the rows have ten times the highest amount."""
+    """Where the shares hardly change.
+
+    2 % of the rows have ten times the highest amount.
+    """
     table = drawn(1000, 1)
     table.loc[:19, "amount"] = 10 * learnt[0].columns[0].edges[-1]
     found = found_in(table, learnt)
@@ -224,7 +254,9 @@ def noise(n, seed, d=5):
 
 @pytest.mark.parametrize("solver", ["extra-trees", "perceptron-avg"])
 def test_new_scores_are_no_drift(solver):
-    """Neither of trees, which know their training rows, nor of weights that grow with the rows."""
+    """Neither of trees, which know their training rows, nor of weights that grow with
+    the rows.
+    """
     (X, y), (new, _) = noise(1500, 0), noise(2000, 1)
     table = pd.DataFrame(X, columns=list("abcde")).assign(y=y)
     few = {"n_estimators": 30} if solver == "extra-trees" else {}
@@ -242,16 +274,23 @@ def test_new_scores_are_no_drift(solver):
 
 def test_sparse_rows_have_their_scores_compared(tmp_path):
     X, y = noise(300, 0)
-    lines = [f"{label:g} 1:{row[0]} 9000:{row[1]}\n" for label, row in zip(y, X, strict=True)]
+    lines = [
+        f"{label:g} 1:{row[0]} 9000:{row[1]}\n" for label, row in zip(y, X, strict=True)
+    ]
     (tmp_path / "rows.svm").write_text("".join(lines))
     precbench.fit(tmp_path / "rows.svm").save(tmp_path / "m.npz")
     score = ["score", tmp_path / "m.npz", tmp_path / "rows.svm", "--top", "9"]
-    assert "no drift in the scores" in succeed(*score, "--drift", tmp_path / "drift.json").stderr
+    assert (
+        "no drift in the scores"
+        in succeed(*score, "--drift", tmp_path / "drift.json").stderr
+    )
 
 
 def test_a_model_without_a_profile_scores_without_drift(here, tmp_path):
     model = Model.load("trees.npz")
-    assert model.profile.rows == 3000 and sum(model.profile.scores.counts) == pytest.approx(900)
+    assert model.profile.rows == 3000 and sum(
+        model.profile.scores.counts
+    ) == pytest.approx(900)
     replace(model, profile=None).save(tmp_path / "plain.npz")
     succeed("score", tmp_path / "plain.npz", "new.csv", "--top", "1")
     options = ["--drift", tmp_path / "drift.json"]
@@ -265,14 +304,21 @@ def test_a_model_without_a_profile_scores_without_drift(here, tmp_path):
 def test_drift_is_written_and_told(here, tmp_path):
     options = ["--drift", tmp_path / "drift.json", "--top", "2"]
     result = succeed("score", "trees.npz", "other.csv", *options)
-    names(result.stderr, "drift: amount PSI outside since 2019-01-01 city categories gappy gaps")
+    names(
+        result.stderr,
+        "drift: amount PSI outside since 2019-01-01 city categories gappy gaps",
+    )
     found = json.loads((tmp_path / "drift.json").read_text())
     assert (found["rows"], found["training_rows"], found["drift"]) == (1000, 3000, True)
     assert {"amount", "since", "city", "gappy"} <= drifted(found)
-    told = json.loads(invoke("score", "trees.npz", "other.csv", *options, "--json").stdout)
+    told = json.loads(
+        invoke("score", "trees.npz", "other.csv", *options, "--json").stdout
+    )
     assert told["drift"] == found and told["last"] is None
     assert told["hits"].keys() == {"mean", "low", "high"}
-    plain = json.loads(invoke("score", "trees.npz", "other.csv", "--top", "2", "--json").stdout)
+    plain = json.loads(
+        invoke("score", "trees.npz", "other.csv", "--top", "2", "--json").stdout
+    )
     assert plain == told["list"]
 
 
@@ -280,7 +326,9 @@ def test_strict_ends_with_5_and_writes_the_list(here, tmp_path):
     options = ["--top", "3", "--drift", tmp_path / "drift.json", "--strict"]
     plain = invoke("score", "trees.npz", "other.csv", "--top", "3").stdout
     for name, code in (("new.csv", 0), ("other.csv", 5)):
-        result = invoke("score", "trees.npz", name, *options, "--out", tmp_path / "list.csv")
+        result = invoke(
+            "score", "trees.npz", name, *options, "--out", tmp_path / "list.csv"
+        )
         assert result.exit_code == code
     assert (tmp_path / "list.csv").read_text() == plain
     assert invoke("score", "trees.npz", "other.csv", *options).stdout == plain
@@ -293,7 +341,8 @@ def test_strict_ends_with_5_and_writes_the_list(here, tmp_path):
 def test_the_last_list_by_hand(here, tmp_path, suffix):
     """Four of the last six are among the five: 4 of 7."""
     new = pd.read_csv("new.csv").head(40).astype({"id": str})
-    new["id"] = [f"=0{i:02d}" for i in range(40)]  # zeros, and what looks like a formula
+    # zeros, and what looks like a formula
+    new["id"] = [f"=0{i:02d}" for i in range(40)]
     new.to_csv(tmp_path / "new.csv", index=False)
     score = ["score", "trees.npz", tmp_path / "new.csv", "--id", "id"]
     whole = pd.DataFrame(json.loads(invoke(*score, "--json").stdout))
@@ -307,7 +356,10 @@ def test_the_last_list_by_hand(here, tmp_path, suffix):
     tells(result.stderr, "4 of 5 6 0.57")
     told = json.loads(invoke(*score, *options, "--json").stdout)
     assert told["last"] == {"listed": 5, "before": 6, "again": 4, "jaccard": 4 / 7}
-    assert json.loads(invoke(*score[:3], *options, "--json").stdout)["last"] == told["last"]
+    assert (
+        json.loads(invoke(*score[:3], *options, "--json").stdout)["last"]
+        == told["last"]
+    )
     succeed(*score, *options, "--out", tmp_path / f"last.{suffix}")  # in its place
     result = succeed(*score, *options)
     tells(result.stderr, "5 of 5 1.00")

@@ -28,13 +28,20 @@ def test_weights_minimise_the_penalised_loss():
     """As a search without gradients finds them."""
     rng = np.random.default_rng(0)
     positive = rng.random(400) < 0.2
-    scores = positive[:, None] * [1.0, 0.5, 3.0] + rng.standard_normal((400, 3)) * [1, 1, 5] - 1
+    scores = (
+        positive[:, None] * [1.0, 0.5, 3.0]
+        + rng.standard_normal((400, 3)) * [1, 1, 5]
+        - 1
+    )
     weights, intercept = _stack(scores, positive)
     assert (weights > 0).all()
 
     def loss(point):
         total, away = scores @ point[:3] + point[3], point[:3] - 1 / 3
-        return np.logaddexp(0, np.where(positive, -total, total)).mean() + 0.01 * away @ away
+        return (
+            np.logaddexp(0, np.where(positive, -total, total)).mean()
+            + 0.01 * away @ away
+        )
 
     exact = {"xatol": 1e-9, "fatol": 1e-14, "maxiter": 10_000}
     best = minimize(loss, np.zeros(4), method="Nelder-Mead", options=exact).x
@@ -61,7 +68,9 @@ def test_scores_are_the_weighted_log_odds_of_the_members():
     expected, constant = np.zeros(len(X)), fitted.intercept_
     for name, member in members.items():
         if name.startswith("logistic"):
-            again = LogisticRegression(C=float(name.rpartition(" ")[2]), max_iter=1000).fit(X, y)
+            again = LogisticRegression(
+                C=float(name.rpartition(" ")[2]), max_iter=1000
+            ).fit(X, y)
             scores = again.decision_function(X)
             constant -= member.weight * again.intercept_[0]
         elif name == "extra-trees":
@@ -90,7 +99,9 @@ def test_weights_are_learnt_from_rows_that_members_have_not_seen(monkeypatch):
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((300, 40)), np.where(np.arange(300) % 4 == 0, 1, -1)
     seen = []
-    monkeypatch.setattr(ensemble, "_stack", lambda *given: seen.append(given) or _stack(*given))
+    monkeypatch.setattr(
+        ensemble, "_stack", lambda *given: seen.append(given) or _stack(*given)
+    )
     Ensemble(**FEW).fit(X, y)
     [(scores, labels)] = seen
     assert len(scores) == 600  # twice, for there are 75 positives
@@ -100,7 +111,9 @@ def test_weights_are_learnt_from_rows_that_members_have_not_seen(monkeypatch):
 
 @pytest.mark.parametrize(("n_pos", "n_scored"), [(1, 0), (2, 6), (60, 10), (700, 2)])
 def test_folds_are_no_more_than_it_takes(n_pos, n_scored):
-    """Members are fitted to as many of five folds, again and again, as score 100 positives."""
+    """Members are fitted to as many of five folds, again and again, as score 100
+    positives.
+    """
     X, _ = problem(n=1500)
     fitted = Ensemble(**FEW).fit(X, np.where(np.arange(1500) < n_pos, 1, -1))
     rows_in_folds = fitted.n_rows_seen_ - fitted.n_iter_ * 1500
@@ -121,13 +134,20 @@ def rows(n=600, seed=0):
 
 
 def histogram() -> tuple[Trees, Any]:
-    fitted = HistGradientBoostingClassifier(max_iter=10, min_samples_leaf=5).fit(*rows())
+    fitted = HistGradientBoostingClassifier(max_iter=10, min_samples_leaf=5).fit(
+        *rows()
+    )
     return histogram_trees(fitted, 5), fitted.decision_function
 
 
 def booster():
     package = import_module("lightgbm")
-    params = {"objective": "binary", "min_data_in_leaf": 5, "verbosity": -1, "num_threads": 1}
+    params = {
+        "objective": "binary",
+        "min_data_in_leaf": 5,
+        "verbosity": -1,
+        "num_threads": 1,
+    }
     return package.train(params, package.Dataset(*rows()), 10)
 
 
@@ -146,13 +166,18 @@ def test_scores_are_those_of_the_library(grow):
         assert_array_equal(trees.scores(sparse.csr_matrix(X)), scores(X))
     part = trees.first(7)
     assert len(part.root) == 7 and np.abs(part.scores(X) - trees.scores(X)).max() > 0
-    assert_array_equal(Trees.from_arrays(trees.to_arrays(), **trees.described).scores(X), scores(X))
+    assert_array_equal(
+        Trees.from_arrays(trees.to_arrays(), **trees.described).scores(X), scores(X)
+    )
 
 
 @pytest.mark.extras("lightgbm")
 def test_values_are_those_of_lightgbm():
     fitted, X = booster(), rows()[0]
-    column, member = np.arange(5, dtype=np.int32), Member("", trees=lightgbm_trees(fitted, 5))
+    column, member = (
+        np.arange(5, dtype=np.int32),
+        Member("", trees=lightgbm_trees(fitted, 5)),
+    )
     values = Contributions.of([member], X, np.zeros(5), column, is_stacked=False)
     *expected, base = fitted.predict(X, pred_contrib=True).T
     assert_allclose(values.values.T, expected, rtol=0, atol=1e-9)

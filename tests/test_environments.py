@@ -1,4 +1,7 @@
-"""Every command in every surrounding: one sentence or a result, no traceback, no end that waits."""
+"""Every command in every surrounding.
+
+One sentence or a result, no traceback, no end that waits.
+"""
 
 import itertools
 import os
@@ -20,7 +23,10 @@ from tests.helpers import succeed
 
 PRECBENCH = Path(sys.executable).with_name("precbench")
 CODES = {0, 1, 2, 3, 4, 5, 141}
-FIT = "fit mine.csv --label y --k 10 --solver logistic-regression --splits 2 --save new.npz"
+FIT = (
+    "fit mine.csv --label y --k 10 --solver logistic-regression --splits 2 --save"
+    " new.npz"
+)
 COMMANDS = [
     "--help", "list solvers", "list deviations", "schema", "doctor", "validate letter",
     "data info letter", "data list", "profile mine.csv --label y",
@@ -72,16 +78,22 @@ def _end(files, folder, environment, command):
     """Run a command, and return its exit code and what it says."""
     planted = dict.fromkeys(environment.get("plant", ()), EXECUTED)
     left_out = {*environment.get("without", ()), "PYTHONSAFEPATH"}
-    env = {n: v for n, v in os.environ.items() if n not in left_out} | environment.get("env", {})
+    env = {n: v for n, v in os.environ.items() if n not in left_out} | environment.get(
+        "env", {}
+    )
     if "uid" in environment:
-        planted["as/sitecustomize.py"] = f"import os\nos.getuid = lambda: {environment['uid']}\n"
+        planted["as/sitecustomize.py"] = (
+            f"import os\nos.getuid = lambda: {environment['uid']}\n"
+        )
         env["PYTHONPATH"] = str(folder / "as")
     for name, text in planted.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    line = f"exec {shlex.quote(str(PRECBENCH))} {command} {environment.get('shell', '')}"
+    line = (
+        f"exec {shlex.quote(str(PRECBENCH))} {command} {environment.get('shell', '')}"
+    )
     if "|" in line:
         line = f"set -o pipefail; {line.removeprefix('exec ')}"
     process = subprocess.Popen(
@@ -105,11 +117,17 @@ def _faults(files, folder, where, command):
     wrong = {
         "traceback": "Traceback" in said,
         "hang": code is None,
-        "exit code": code not in CODES | {None} and "|" not in environment.get("shell", ""),
-        "changed input": any((folder / name).read_bytes() != files[name] for name in files),
+        "exit code": (
+            code not in CODES | {None} and "|" not in environment.get("shell", "")
+        ),
+        "changed input": any(
+            (folder / name).read_bytes() != files[name] for name in files
+        ),
         "executed": (folder / "executed").exists(),
     }
-    return [(fault, where, command, code, said) for fault, holds in wrong.items() if holds]
+    return [
+        (fault, where, command, code, said) for fault, holds in wrong.items() if holds
+    ]
 
 
 @pytest.mark.parametrize("number", range(3))

@@ -46,7 +46,9 @@ def here(folder, monkeypatch):
 
 
 def evaluated(*options, file="new.csv"):
-    return json.loads(succeed("evaluate", "good.npz", file, *LABELS, *options, "--json").stdout)
+    return json.loads(
+        succeed("evaluate", "good.npz", file, *LABELS, *options, "--json").stdout
+    )
 
 
 def listed(model, n, file="new.csv"):
@@ -63,7 +65,9 @@ def test_hits_are_those_of_the_list(here):
     assert (found["rows"], found["positives"]) == (1000, is_hit.sum())
     assert (found["k"], found["hits"], found["precision"]) == (60, hits, hits / 60)
     scores = Model.load("good.npz").decision_function(table)
-    assert found["auc"] == auc(np.where(is_hit, 1, -1), scores) and evaluated()["k"] == 40
+    assert (
+        found["auc"] == auc(np.where(is_hit, 1, -1), scores) and evaluated()["k"] == 40
+    )
     assert evaluated("--k", "2 %")["k"] == 20
     assert evaluated("--k", "0.5")["k"] == np.ceil(is_hit.sum() / 2)
 
@@ -71,7 +75,10 @@ def test_hits_are_those_of_the_list(here):
 def test_what_was_promised_is_what_score_expects(here):
     found = evaluated()
     expected = succeed("score", "good.npz", "new.csv", "--top", "40").stderr
-    text = "expect about {mean:,.1f} hits among the listed rows ({low:,.0f} to {high:,.0f} in"
+    text = (
+        "expect about {mean:,.1f} hits among the listed rows ({low:,.0f} to"
+        " {high:,.0f} in"
+    )
     assert text.format(**found["promised"]) in expected and found["verdict"] == "kept"
     length = Model.load("good.npz").about["length"]["curve"]
     at = length["length"].index(40)
@@ -82,7 +89,9 @@ def test_broken_promises(here, tmp_path):
     """Of rows whose labels do not follow the scores, and of many more hits."""
     table = drawn(1000, 2)
     for is_hit, verdict in ((table.index % 9 == 0, "fewer"), (table["a"] > -1, "more")):
-        table.assign(y=np.where(is_hit, "yes", "no")).to_csv(tmp_path / "rows.csv", index=False)
+        table.assign(y=np.where(is_hit, "yes", "no")).to_csv(
+            tmp_path / "rows.csv", index=False
+        )
         assert evaluated("--k", "100", file=tmp_path / "rows.csv")["verdict"] == verdict
 
 
@@ -94,7 +103,9 @@ def test_half_of_a_list_is_promised_half_of_the_hits(here, tmp_path):
 
 
 def fisher(own, others, n):
-    """Return the share of divisions of the hits that are no more probable than this one."""
+    """Return the share of divisions of the hits that are no more probable than this
+    one.
+    """
     both = own + others
     ways = [comb(n, i) * comb(n, both - i) for i in range(both + 1)]
     return sum(way for way in ways if way <= ways[own] * (1 + 1e-7)) / sum(ways)
@@ -103,10 +114,16 @@ def fisher(own, others, n):
 def test_another_model_by_hand(here):
     is_hit = pd.read_csv("new.csv")["y"] == "yes"
     good, poor = listed("good.npz", 40), listed("poor.npz", 40)
-    own, others = (sum(is_hit[row] for row in rows) for rows in (good - poor, poor - good))
+    own, others = (
+        sum(is_hit[row] for row in rows) for rows in (good - poor, poor - good)
+    )
     found = evaluated("--against", "poor.npz")["against"]
     assert found["hits"] == sum(is_hit[row] for row in poor)
-    assert (found["rows"], found["own"], found["others"]) == (len(good - poor), own, others)
+    assert (found["rows"], found["own"], found["others"]) == (
+        len(good - poor),
+        own,
+        others,
+    )
     assert found["p"] == pytest.approx(fisher(own, others, len(good - poor)))
     assert found["p"] < 0.05 and own > others
     for model, other, words in (
@@ -114,16 +131,25 @@ def test_another_model_by_hand(here):
         ("poor.npz", "good.npz", "significantly fewer"),
         ("good.npz", "good.npz", "no significant difference (p = 1)"),
     ):
-        assert words in succeed("evaluate", model, "new.csv", *LABELS, "--against", other).stdout
+        assert (
+            words
+            in succeed("evaluate", model, "new.csv", *LABELS, "--against", other).stdout
+        )
 
 
 def test_files_without_names(here, tmp_path):
     table, path = drawn(600, 3), tmp_path / "rows.svm"
     X, is_hit = table[["a", "b", "c"]].to_numpy(), table["y"] == "yes"
     dump_svmlight_file(X, np.where(is_hit, 1, -1), str(path), zero_based=False)
-    succeed("fit", path, "--solver", "logistic-regression", "--save", tmp_path / "m.npz")
-    found = json.loads(succeed("evaluate", tmp_path / "m.npz", path, "--k", "30", "--json").stdout)
-    assert found["hits"] == sum(is_hit[row] for row in listed(tmp_path / "m.npz", 30, path))
+    succeed(
+        "fit", path, "--solver", "logistic-regression", "--save", tmp_path / "m.npz"
+    )
+    found = json.loads(
+        succeed("evaluate", tmp_path / "m.npz", path, "--k", "30", "--json").stdout
+    )
+    assert found["hits"] == sum(
+        is_hit[row] for row in listed(tmp_path / "m.npz", 30, path)
+    )
     assert found["positives"] == is_hit.sum()
 
 
@@ -138,19 +164,51 @@ def test_labels_are_those_of_fit(here, monkeypatch):
 
 @pytest.mark.usefixtures("in_this_process")
 def test_label_and_positive_labels_are_by_default_those_of_the_model(here, tmp_path):
-    file, model, n_pos = tmp_path / "s.csv", tmp_path / "m.npz", drawn(600, 3)["y"].value_counts()
+    file, model, n_pos = (
+        tmp_path / "s.csv",
+        tmp_path / "m.npz",
+        drawn(600, 3)["y"].value_counts(),
+    )
     turned = drawn(600, 3).assign(y=lambda rows: np.where(rows["y"] == "yes", 0, 1))
     turned.to_csv(file, index=False)
-    for command in (["fit"], ["compare", "--solver", "logistic-regression", "--out", tmp_path]):
-        succeed(*command, file, *FIT[:2], "--positive", "0", "--splits", "2", "--save", model)
+    for command in (
+        ["fit"],
+        ["compare", "--solver", "logistic-regression", "--out", tmp_path],
+    ):
+        succeed(
+            *command,
+            file,
+            *FIT[:2],
+            "--positive",
+            "0",
+            "--splits",
+            "2",
+            "--save",
+            model,
+        )
         names(succeed("show", model).stdout, "label: y positive: 0")
         for options, name in ([], "yes"), (["--label", "y", "--positive", "1"], "no"):
-            names(succeed("evaluate", model, file, *options).stdout, f"rows {n_pos[name]} positive")
+            names(
+                succeed("evaluate", model, file, *options).stdout,
+                f"rows {n_pos[name]} positive",
+            )
 
 
 def test_the_decimal_mark_is_that_of_the_model(here, tmp_path):
-    (file := tmp_path / "s.csv").write_text("x;y\n" + "2.278;0\n2.278;1\n1.760;0\n" * 20)
-    succeed("fit", file, *FIT[:2], "--decimal", ",", "--splits", "1", "--save", tmp_path / "m.npz")
+    (file := tmp_path / "s.csv").write_text(
+        "x;y\n" + "2.278;0\n2.278;1\n1.760;0\n" * 20
+    )
+    succeed(
+        "fit",
+        file,
+        *FIT[:2],
+        "--decimal",
+        ",",
+        "--splits",
+        "1",
+        "--save",
+        tmp_path / "m.npz",
+    )
     names(succeed("evaluate", tmp_path / "m.npz", file).stdout, "60 rows")
 
 
@@ -172,7 +230,11 @@ def test_the_order_of_tied_rows_does_not_count(here, tmp_path):
     """Neither in hits nor against another model; what is tied is said."""
     table, file = drawn(600, 3).round({"a": 0, "b": 0, "c": 0}), tmp_path / "tied.csv"
     found = []
-    for rows in (table.sort_values("y"), table.sort_values("y", ascending=False), table):
+    for rows in (
+        table.sort_values("y"),
+        table.sort_values("y", ascending=False),
+        table,
+    ):
         rows.to_csv(file, index=False)
         found.append(evaluated("--k", "30", "--against", "poor.npz", file=file))
     assert found[0] == found[1] == found[2]
@@ -180,7 +242,9 @@ def test_the_order_of_tied_rows_does_not_count(here, tmp_path):
     scores = Model.load("good.npz").decision_function(table)
     shuffled = [np.random.default_rng(i).permutation(600) for i in range(4000)]
     is_hit = (table["y"] == "yes").to_numpy()
-    means = [is_hit[r[np.argsort(-scores[r], kind="stable")[:30]]].sum() for r in shuffled]
+    means = [
+        is_hit[r[np.argsort(-scores[r], kind="stable")[:30]]].sum() for r in shuffled
+    ]
     assert found[0]["hits"] == pytest.approx(np.mean(means), abs=0.05)
     assert not found[0]["hits"].is_integer() and "tied at the end" in text
 
@@ -189,7 +253,10 @@ def test_the_order_of_tied_rows_does_not_count(here, tmp_path):
     ("no", "fewer", 0), ("Yes", "fewer", 0), ("yes", "more", 40),
 ])  # fmt: skip
 def test_a_month_without_hits_has_a_verdict(here, tmp_path, label, verdict, hits):
-    """And one of hits only; the AUC alone is not defined. A job notices by the exit code."""
+    """And one of hits only.
+
+    The AUC alone is not defined. A job notices by the exit code.
+    """
     drawn(200, 4).assign(y=label).to_csv(tmp_path / "june.csv", index=False)
     found = evaluated("--k", "40", file=tmp_path / "june.csv")
     assert (found["hits"], found["verdict"], found["auc"]) == (hits, verdict, None)
@@ -197,8 +264,10 @@ def test_a_month_without_hits_has_a_verdict(here, tmp_path, label, verdict, hits
     done = invoke(*command, "--k", "40", "--fail-below", "5")
     assert done.exit_code == (5 if hits == 0 else 0) and verdict in done.stdout
     assert ("letter case" in done.stderr) == (label == "Yes")
-    assert f"every label is {label}" in done.stderr  # the name of the positive one may be wrong
-    assert invoke(*command[:-2], "--k", "40").stdout == done.stdout  # as the model has it
+    # the name of the positive one may be wrong
+    assert f"every label is {label}" in done.stderr
+    # as the model has it
+    assert invoke(*command[:-2], "--k", "40").stdout == done.stdout
     drawn(200, 4).assign(y="No").to_csv(tmp_path / "june.csv", index=False)
     none = invoke(*command, "--k", "0.5")
     assert none.exit_code == 2
@@ -206,21 +275,34 @@ def test_a_month_without_hits_has_a_verdict(here, tmp_path, label, verdict, hits
 
 
 def test_training_rows_are_named(here, tmp_path):
-    """By score and evaluate, in any order and however many; other rows that are equal are none."""
+    """By score and evaluate, in any order and however many.
+
+    Other rows that are equal are none.
+    """
     old, new = pd.read_csv("old.csv"), pd.read_csv("new.csv")
     for n in (1, 250):
         file = tmp_path / "some.csv"
-        pd.concat([old.tail(n), new.head(1000 - n)]).sample(frac=1).to_csv(file, index=False)
+        pd.concat([old.tail(n), new.head(1000 - n)]).sample(frac=1).to_csv(
+            file, index=False
+        )
         said = f"{n} training row{'s' * (n > 1)} of this model among 1,000 rows"
         assert said in succeed("score", "good.npz", file, "--top", "5").stderr
         assert said in succeed("evaluate", "good.npz", file, *LABELS).stdout
     assert "training row" not in succeed("score", "good.npz", "new.csv").stderr
-    few = {name: np.arange(1000) // step % 2 for name, step in (("a", 1), ("b", 2), ("c", 4))}
+    few = {
+        name: np.arange(1000) // step % 2
+        for name, step in (("a", 1), ("b", 2), ("c", 4))
+    }
     pd.DataFrame(few).assign(y=old["y"]).to_csv(tmp_path / "few.csv", index=False)
     succeed("fit", tmp_path / "few.csv", *FIT, "--save", tmp_path / "few.npz")
-    assert "training row" not in succeed("score", tmp_path / "few.npz", tmp_path / "few.csv").stderr
+    assert (
+        "training row"
+        not in succeed("score", tmp_path / "few.npz", tmp_path / "few.csv").stderr
+    )
     bare = tmp_path / "bare.npz"
-    succeed("fit", "old.csv", *FIT, "--solver", "sgd-avg", "--no-row-hashes", "--save", bare)
+    succeed(
+        "fit", "old.csv", *FIT, "--solver", "sgd-avg", "--no-row-hashes", "--save", bare
+    )
     assert "training row" not in succeed("score", bare, "old.csv").stderr
     assert not any(name.startswith("rows_") for name in np.load(bare))
 
@@ -230,7 +312,9 @@ def test_of_many_training_rows_a_sample_is_known(monkeypatch):
     monkeypatch.setattr("precbench.model.training_rows._MOST", 500)
     X = np.random.default_rng(0).standard_normal((20_000, 3))
     known = TrainingRows.learn(X)
-    assert len(known.hashes) == 500 and known.sentence(known.count(X + 1), len(X)) is None
+    assert (
+        len(known.hashes) == 500 and known.sentence(known.count(X + 1), len(X)) is None
+    )
     said = known.sentence(known.count(X[:8000]), 16_000)
     found = re.match(r"about ([\d,]+) training rows", said)[1]
     assert abs(int(found.replace(",", "")) - 8000) < 1000

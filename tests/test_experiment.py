@@ -87,7 +87,11 @@ def test_a_config_may_extend_another(extended, read):
     ours = extended("extends: base.yaml\nname: other\ndatasets: [german]\n")
     assert (ours.name, [entry.name for entry in ours.datasets]) == ("other", ["german"])
     whole = read(SMALL)
-    assert (ours.solvers, ours.metrics, ours.common) == (whole.solvers, whole.metrics, whole.common)
+    assert (ours.solvers, ours.metrics, ours.common) == (
+        whole.solvers,
+        whole.metrics,
+        whole.common,
+    )
 
 
 WRONGLY_EXTENDED = {
@@ -105,7 +109,9 @@ WRONGLY_EXTENDED = {
 @pytest.mark.parametrize("case", WRONGLY_EXTENDED)
 def test_mistakes_are_reported_in_the_file_that_makes_them(extended, tmp_path, case):
     text, base, complaint = WRONGLY_EXTENDED[case]
-    lines = [line.removeprefix(f"{tmp_path}/") for line in mistakes(extended, text, base)]
+    lines = [
+        line.removeprefix(f"{tmp_path}/") for line in mistakes(extended, text, base)
+    ]
     assert any(line.startswith(complaint) for line in lines), lines
 
 
@@ -121,7 +127,10 @@ def test_every_experiment_has_trials_of_its_own_and_a_small_size():
 
 
 def test_the_makefile_finds_the_configs_by_their_tags():
-    """It searches their lines: a tag must stand where it looks, and be one that it knows."""
+    """It searches their lines.
+
+    A tag must stand where it looks, and be one that it knows.
+    """
     tagged = {name: tags for name in list_configs() if (tags := load_config(name).tags)}
     for name, tags in tagged.items():
         text = (ROOT / "configs" / f"{name}.yaml").read_text()
@@ -141,7 +150,9 @@ def test_the_headline_follows_the_paper():
     printed = {"k": 0.25, "epochs": 25, "batch_size": 500}
     for trial in trials:
         assert (trial.split.kind, trial.split.test_size) == ("random", 0.3)
-        assert all(trial.params.get(name, value) == value for name, value in printed.items())
+        assert all(
+            trial.params.get(name, value) == value for name, value in printed.items()
+        )
         assert trial.dataset.on_missing == "stand-in"
         assert trial.limit is None  # so that the order of the times can show
 
@@ -150,8 +161,7 @@ def test_the_headline_follows_the_paper():
 
 
 def test_all_mistakes_are_reported_at_once_and_in_the_order_of_the_file(complaints):
-    found = complaints(
-        """\
+    found = complaints("""\
 name: let ter
 titel: x
 datasets: [lettr, {name: letter, on_missing: standin}, {file: nope.csv, labell: 3}]
@@ -161,8 +171,7 @@ solvers:
   perceptron-agv:
   sgd-avg: {eta: 1, eta0: {tune: [1, -1]}, k: true, random_state: 3, limit: {times_slow: 3}}
 metrics: [{precision_at_k: {k: 25.0}}, acu, {partial_auc: {}}]
-"""
-    )
+""")
     expected = [
         ("1:1", "name 'let ter'"), ("2:1", "titel 'title'"),
         ("3:12", "datasets[0].name 'lettr' 'letter'"), ("3:34", "on_missing 'standin' 'stand-in'"),
@@ -229,9 +238,19 @@ def test_a_single_mistake_is_a_single_line(complaints, old, new, expected):
 
 
 def test_a_count_is_not_the_share_of_the_same_number(read):
-    both = read(SMALL.replace("auc]\n", "{precision_at_k: {k: 1}}, {precision_at_k: {k: 1.0}}]\n"))
-    assert [metric.params for metric in both.metrics] == [{"k": 0.5}, {"k": 1}, {"k": 1.0}]
-    choice = SMALL.replace("perceptron-avg:\n", "perceptron-avg: {k: {tune: [1, 1.0]}}\n")
+    both = read(
+        SMALL.replace(
+            "auc]\n", "{precision_at_k: {k: 1}}, {precision_at_k: {k: 1.0}}]\n"
+        )
+    )
+    assert [metric.params for metric in both.metrics] == [
+        {"k": 0.5},
+        {"k": 1},
+        {"k": 1.0},
+    ]
+    choice = SMALL.replace(
+        "perceptron-avg:\n", "perceptron-avg: {k: {tune: [1, 1.0]}}\n"
+    )
     assert read(choice).solvers["perceptron-avg"].params == {"k": {"tune": [1, 1.0]}}
     assert len(read(SMALL + "sweep: {k: [1, 1.0]}\n").sweep_points()) == 2
 
@@ -247,7 +266,9 @@ def test_trials_interleave_the_contestants(read):
         (0, "letter", ("k", 1), "svm, soft"), (0, "letter", ("k", 1.0), "perceptron-avg"),
     ]  # fmt: skip
     assert len(order) == 2 * 2 * 2 * 3
-    assert order == sorted(order, key=lambda o: (o[0], o[1] == "adult", isinstance(o[2][1], float)))
+    assert order == sorted(
+        order, key=lambda o: (o[0], o[1] == "adult", isinstance(o[2][1], float))
+    )
 
 
 def test_parameters_are_resolved(read):
@@ -256,7 +277,10 @@ def test_parameters_are_resolved(read):
     assert tuned.candidates == {"eta0": [0.1, 1.0]}
     assert svm.params["C"] == 0.1 and not {"k", "random_state"} & {*svm.params}
     assert svm.limit.times_slowest == 5 and first.scaling == "standardise"
-    assert first.metric.label == "precision_at_k(k=0.5)" and pickle.loads(pickle.dumps(svm)) == svm
+    assert (
+        first.metric.label == "precision_at_k(k=0.5)"
+        and pickle.loads(pickle.dumps(svm)) == svm
+    )
 
 
 def test_metrics_inherit_from_common(read):
@@ -265,7 +289,10 @@ def test_metrics_inherit_from_common(read):
         text = text.replace("[{precision_at_k: {k: 0.5}}, auc]", metrics)
         return [metric.label for metric in read(text).metrics]
 
-    assert labels("{k: 0.25}", "[precision_at_k, auc]") == ["precision_at_k(k=0.25)", "auc"]
+    assert labels("{k: 0.25}", "[precision_at_k, auc]") == [
+        "precision_at_k(k=0.25)",
+        "auc",
+    ]
     assert labels("{k: 0.25}", "[{precision_at_k: {k: 3}}]") == ["precision_at_k(k=3)"]
     worst = "precision_at_k(k=0.25, ties=worst)"
     assert labels("{k: 0.25}", "[{precision_at_k: {ties: worst}}]") == [worst]
@@ -280,7 +307,10 @@ def test_the_sweep_reaches_solvers_and_metrics(read):
     assert experiment.plots == ("accuracy-time", "accuracy-sweep")
     for trial in experiment.trials():
         value = trial.sweep[1]
-        assert trial.metric.params == {"k": value} and trial.params.get("k", value) == value
+        assert (
+            trial.metric.params == {"k": value}
+            and trial.params.get("k", value) == value
+        )
         assert experiment.metrics_at(trial.sweep)[0] == trial.metric
     assert read(SMALL).plots == ("accuracy-time", "precision-k")
 
@@ -289,8 +319,14 @@ def test_seeds_follow_from_identity_and_pair_the_solvers(read):
     trials = read(SMALL).trials()
     assert len({(t.seed, t.dataset.name, t.split.index) for t in trials}) == 4
     assert len({t.seed for t in trials}) == 4
-    other = read(SMALL.replace("[letter, adult]", "[adult]").replace("n_splits: 2", "n_splits: 9"))
-    assert {t.seed for t in other.trials()} > {t.seed for t in trials if t.dataset.name == "adult"}
+    other = read(
+        SMALL.replace("[letter, adult]", "[adult]").replace(
+            "n_splits: 2", "n_splits: 9"
+        )
+    )
+    assert {t.seed for t in other.trials()} > {
+        t.seed for t in trials if t.dataset.name == "adult"
+    }
     moved = read(SMALL.replace("n_splits: 2", "n_splits: 2, seed: 1"))
     assert not {t.seed for t in moved.trials()} & {t.seed for t in trials}
 
@@ -298,7 +334,11 @@ def test_seeds_follow_from_identity_and_pair_the_solvers(read):
 def test_each_repetition_has_a_partition_of_its_own(read):
     def folds(protocol):
         trials = read(SMALL.replace("n_splits: 2", protocol)).trials()
-        return [t for t in trials if t.dataset.name == "letter" and t.solver == "perceptron-avg"]
+        return [
+            t
+            for t in trials
+            if t.dataset.name == "letter" and t.solver == "perceptron-avg"
+        ]
 
     once = folds("split: kfold, n_splits: 3")
     often = folds("split: kfold, n_splits: 3, repetitions: 4")
@@ -306,7 +346,11 @@ def test_each_repetition_has_a_partition_of_its_own(read):
     assert len({t.split.seed for t in once}) == 1 and len({t.seed for t in once}) == 3
     assert [t.split.fold for t in often] == [0, 1, 2] * 4
     seeds = [t.split.seed for t in often]
-    assert seeds[::3] == seeds[2::3] and len(set(seeds)) == 4 and len({key(t) for t in often}) == 12
+    assert (
+        seeds[::3] == seeds[2::3]
+        and len(set(seeds)) == 4
+        and len({key(t) for t in often}) == 12
+    )
 
 
 def test_the_description_is_strict_json_and_complete(read):
@@ -342,16 +386,28 @@ def test_keys_do_not_see_what_changes_no_number(read, old, new):
 
 
 def test_a_data_set_may_keep_its_own_parts(read):
-    experiment = read(SMALL.replace("[letter, adult]", "[letter, {name: a9a, split: provided}]"))
+    experiment = read(
+        SMALL.replace("[letter, adult]", "[letter, {name: a9a, split: provided}]")
+    )
     kinds = {(trial.dataset.name, trial.split.kind) for trial in experiment.trials()}
     assert kinds == {("letter", "random"), ("a9a", "provided")}
-    assert len({trial.seed for trial in experiment.trials() if trial.dataset.name == "a9a"}) == 2
+    assert (
+        len(
+            {trial.seed for trial in experiment.trials() if trial.dataset.name == "a9a"}
+        )
+        == 2
+    )
     words = Plan(experiment, {}, ()).protocol
-    assert words == "70/30 random split, 2 splits; a9a: the provided training and test sets"
+    assert (
+        words
+        == "70/30 random split, 2 splits; a9a: the provided training and test sets"
+    )
 
 
 def test_a_missing_provided_split_is_reported_before_anything_runs(read):
-    experiment = read(SMALL.replace("[letter, adult]", "[{name: margin, split: provided}]"))
+    experiment = read(
+        SMALL.replace("[letter, adult]", "[{name: margin, split: provided}]")
+    )
     with raises(InputError, "margin provided"):
         make_plan(experiment)
 
@@ -376,34 +432,45 @@ def test_a_metric_that_needs_more_rows_than_there_are_is_refused_before_training
         make_plan(load_config(small(**text)))
     text = {name: value.replace("181", "180") for name, value in text.items()}
     for beyond, fits in (("85", "84"), ("76", "75"), ("91", "90"), ("601", "600")):
-        text["metrics"] = text.get("metrics", "[auc]").replace(f"k: {beyond}", f"k: {fits}")
+        text["metrics"] = text.get("metrics", "[auc]").replace(
+            f"k: {beyond}", f"k: {fits}"
+        )
     assert make_plan(load_config(small(**text))).trials
 
 
 def test_random_features_are_part_of_the_key(read):
     with_fourier = "perceptron-avg: {fourier: {n_components: 30}}"
     mapped = read(SMALL.replace("perceptron-avg:", with_fourier))
-    finer = read(SMALL.replace("perceptron-avg:", with_fourier.replace("30", "30, gamma: 0.5")))
+    finer = read(
+        SMALL.replace("perceptron-avg:", with_fourier.replace("30", "30, gamma: 0.5"))
+    )
     assert len(keys(mapped) & keys(finer)) == 8
-    several = read(SMALL.replace("perceptron-avg:", with_fourier.replace("30", "{tune: [30, 50]}")))
+    several = read(
+        SMALL.replace("perceptron-avg:", with_fourier.replace("30", "{tune: [30, 50]}"))
+    )
     for experiment, number in ((mapped, "30"), (several, "30 or 50")):
         words = Plan(experiment, {}, ()).scaling
         assert words.endswith(f"perceptron-avg: {number} random Fourier features")
 
 
 def test_a_data_set_may_have_its_own_scaling(read):
-    own = "[{name: letter, scaling: standardise-unit-norm}, {name: adult, scaling: unit-norm}]"
+    own = (
+        "[{name: letter, scaling: standardise-unit-norm}, {name: adult, scaling:"
+        " unit-norm}]"
+    )
     experiment = read(SMALL.replace("[letter, adult]", own))
     found = {trial.dataset.name: trial.scaling for trial in experiment.trials()}
     assert found == {"letter": "standardise-unit-norm", "adult": "unit-norm"}
     assert keys(experiment).isdisjoint(keys(read(SMALL)))
     plan = Plan(experiment, {}, tuple((trial, "") for trial in experiment.trials()))
-    assert plan.scaling == (
-        "standardised on the training set and each row divided by its norm, "
+    assert (
+        plan.scaling
+        == "standardised on the training set and each row divided by its norm, "
         "each row divided by its norm"
     )
     on_all = read(SMALL.replace("[letter, adult]", own + "\nscaling_fitted_on: all"))
-    assert len(keys(on_all) & keys(experiment)) == 6  # there is nothing to learn for adult
+    # there is nothing to learn for adult
+    assert len(keys(on_all) & keys(experiment)) == 6
 
 
 @pytest.mark.parametrize(("old", "new", "kept", "added"), [
@@ -432,13 +499,19 @@ def test_the_key_depends_on_data_version_and_rows(read, monkeypatch):
 
 
 def test_a_seed_depends_on_nothing_but_names_and_numbers(read, monkeypatch):
-    """On the seed of the protocol, the data set and the split: a change of keys moves no number."""
+    """On the seed of the protocol, the data set and the split.
+
+    A change of keys moves no number.
+    """
     before = [(trial.seed, trial.split.seed) for trial in read(SMALL).trials()]
     monkeypatch.setattr("precbench.experiment.trial.PREPARATION_VERSION", 99)
     monkeypatch.setattr(PerceptronAtK, "algorithm_version", 99)
     changed = read(SMALL.replace("metrics:", "dtype: float32\nmetrics:"))
     assert [(trial.seed, trial.split.seed) for trial in changed.trials()] == before
-    assert not keys(changed) & keys(read(SMALL)) and before[0] == (trial_seed(0, "letter", 0),) * 2
+    assert (
+        not keys(changed) & keys(read(SMALL))
+        and before[0] == (trial_seed(0, "letter", 0),) * 2
+    )
 
 
 GRID = {"eta0": [0.1, 1.0, 10.0], "batch_size": [50, 100, 500], "k": [0.25, 0.5]}
@@ -457,7 +530,8 @@ def test_candidates_are_drawn_once_from_the_product_of_their_lists(read):
     assert len(whole) == 18 and whole[0] == {"eta0": 0.1, "batch_size": 50, "k": 0.25}
     for draw in (2, 5, 12, 17):
         first, *others = drawn(read, GRID, draw)
-        assert len(others) == 3 and all(other == first for other in others)  # data sets and splits
+        # data sets and splits
+        assert len(others) == 3 and all(other == first for other in others)
         assert [one for one in whole if one in first] == first and len(first) == draw
         assert drawn(read, dict(reversed(GRID.items())), draw)[0] == first
         assert drawn(read, GRID, draw, "sgd-max")[0] == first
@@ -498,22 +572,35 @@ def test_draw_is_part_of_the_key_only_where_it_leaves_something_out(read):
 def test_own_files(read, complaints, tmp_path):
     (tmp_path / "mine.csv").write_text("a,b\n")
     entry = (
-        "{file: mine.csv, label: churned, positive: 'yes', groups: customer, drop: [id, 3], "
-        "categorical: one-hot, missing: median, format: csv, time: seen}"
+        "{file: mine.csv, label: churned, positive: 'yes', groups: customer, drop: [id,"
+        " 3], categorical: one-hot, missing: median, format: csv, time: seen}"
     )
     experiment = read(SMALL.replace("[letter, adult]", f"[letter, {entry}]"))
     own = experiment.datasets[1]
     assert isinstance(own, FileData) and own.file == tmp_path / "mine.csv"
-    assert (own.name, own.label, own.positive, own.drop) == ("mine", "churned", "yes", ("id", 3))
+    assert (own.name, own.label, own.positive, own.drop) == (
+        "mine",
+        "churned",
+        "yes",
+        ("id", 3),
+    )
     trial = experiment.trials()[3]
     assert trial.dataset == own and trial.scaling == "none"
     description = trial.description("0" * 64)
-    read_by = {"label": "churned", "positive": "yes", "drop": ["id", 3], "missing": "median"}
+    read_by = {
+        "label": "churned",
+        "positive": "yes",
+        "drop": ["id", 3],
+        "missing": "median",
+    }
     assert description["preprocessing"].items() >= read_by.items()
-    assert "time" not in description["preprocessing"]  # the hash of the data follows from it
+    # the hash of the data follows from it
+    assert "time" not in description["preprocessing"]
     [text] = complaints(SMALL.replace("[letter, adult]", "[{file: mine.cvs}]"))
     names(text, "'mine.csv'")
-    [text] = complaints(SMALL.replace("[letter, adult]", "[{file: mine.csv, name: a b}]"))
+    [text] = complaints(
+        SMALL.replace("[letter, adult]", "[{file: mine.csv, name: a b}]")
+    )
     names(text, "3:29 datasets[0].name")
 
 
@@ -523,7 +610,9 @@ def test_by_time(read):
 
     first, *others = trials("seed: 0")
     fields = {"kind": "time", "groups": "keep", "test_size": 0.3, "index": 0}
-    assert first.split.description() == fields and {trial.split.index for trial in others} == {0}
+    assert first.split.description() == fields and {
+        trial.split.index for trial in others
+    } == {0}
     assert key(trials("n_splits: 3")[0]) == key(first)
 
 
@@ -532,8 +621,13 @@ def test_by_time(read):
 
 def test_select(read):
     experiment = read(SMALL)
-    [trial] = experiment.select(solvers=["svm, soft"], datasets=["adult"], seeds=[1]).trials()
-    assert trial == experiment.trials()[-1] and experiment.select().trials() == experiment.trials()
+    [trial] = experiment.select(
+        solvers=["svm, soft"], datasets=["adult"], seeds=[1]
+    ).trials()
+    assert (
+        trial == experiment.trials()[-1]
+        and experiment.select().trials() == experiment.trials()
+    )
 
 
 def test_select_refuses_what_is_not_there(read):
@@ -548,7 +642,11 @@ def test_select_refuses_what_is_not_there(read):
 
 def test_numbers_of_splits_are_bounded_before_they_are_listed():
     assert split_numbers("4,0-2,1") == [0, 1, 2, 4]
-    for text in ("0-9999999999", "99999999999999999999-100000000000000000000", "100000"):
+    for text in (
+        "0-9999999999",
+        "99999999999999999999-100000000000000000000",
+        "100000",
+    ):
         with raises(InputError, "100,000"):
             split_numbers(text)
     for text in ("", "1,", "3-1", "a", "-1", "1-2-3"):
@@ -557,7 +655,9 @@ def test_numbers_of_splits_are_bounded_before_they_are_listed():
 
 
 def test_smoke_size(read):
-    smoke = "smoke: {rows: 70, epochs: 1, max_iter: 9, checkpoints: 2, datasets: [adult]}\n"
+    smoke = (
+        "smoke: {rows: 70, epochs: 1, max_iter: 9, checkpoints: 2, datasets: [adult]}\n"
+    )
     experiment = read(SMALL + "sweep: {batch_size: [10, 20, 40]}\n" + smoke)
     trials = experiment.smoke_size().trials()
     found = {(t.dataset.name, t.split.index, t.rows, t.checkpoints) for t in trials}

@@ -36,7 +36,9 @@ def brute_force(worth, n_columns):
     for j in range(n_columns):
         others = [i for i in range(n_columns) if i != j]
         for size in range(n_columns):
-            weight = factorial(size) * factorial(n_columns - size - 1) / factorial(n_columns)
+            weight = (
+                factorial(size) * factorial(n_columns - size - 1) / factorial(n_columns)
+            )
             for known in combinations(others, size):
                 values[j] += weight * (worth({*known, j}) - worth({*known}))
     return values
@@ -66,7 +68,10 @@ def random_tree(rng, n_features, depth):
 
 
 def worth_of_tree(tree, x, column):
-    """Return the game of a tree: an unknown column takes both sides, by their shares."""
+    """Return the game of a tree.
+
+    An unknown column takes both sides, by their shares.
+    """
 
     def worth(known, node=0):
         j = tree.feature[node]
@@ -85,7 +90,8 @@ def worth_of_tree(tree, x, column):
 @pytest.mark.parametrize("column", [[0, 1, 2, 3, 4, 5], [0, 0, 1, 2, 2, 2], [0] * 6])
 def test_shapley_values_of_trees_by_their_definition(seed, column, monkeypatch):
     if seed % 2:
-        monkeypatch.setattr("precbench.model.shapley._VALUES_AT_ONCE", 1)  # point by point
+        # point by point
+        monkeypatch.setattr("precbench.model.shapley._VALUES_AT_ONCE", 1)
     rng = np.random.default_rng(seed)
     trees = [random_tree(rng, 6, depth) for depth in (0, 2, 7)]
     X, column = rng.standard_normal((4, 6)), np.array(column, dtype=np.int32)
@@ -96,26 +102,36 @@ def test_shapley_values_of_trees_by_their_definition(seed, column, monkeypatch):
         games = [worth_of_tree(tree, x, column) for tree in trees]
         expected = sum(brute_force(game, n_columns) for game in games)
         np.testing.assert_allclose(values, 2 * expected, atol=1e-12)
-        assert found.base == pytest.approx(2 * (0.5 + sum(game(set()) for game in games)))
+        assert found.base == pytest.approx(
+            2 * (0.5 + sum(game(set()) for game in games))
+        )
 
 
 @pytest.mark.parametrize("column", [[0, 1, 2, 3, 4], [0, 0, 1, 1, 2]])
 def test_shapley_values_of_random_features_by_their_definition(column):
     rng = np.random.default_rng(0)
     features = RandomFeatures(rng.standard_normal((7, 5)) * 3, rng.random(7) * 6)
-    coef, mean, X = rng.standard_normal(7), rng.standard_normal(5), rng.standard_normal((3, 5))
+    coef, mean, X = (
+        rng.standard_normal(7),
+        rng.standard_normal(5),
+        rng.standard_normal((3, 5)),
+    )
     member = Member("", coef=coef, random_features=features)
     column = np.array(column, dtype=np.int32)
     found = Contributions.of([member], X, mean, column, is_stacked=False)
 
     def game(x):
         def worth(known):
-            return member.scores(np.where(np.isin(column, [*known]), x, mean)[np.newaxis])[0]
+            return member.scores(
+                np.where(np.isin(column, [*known]), x, mean)[np.newaxis]
+            )[0]
 
         return worth
 
     for x, values in zip(X, found.values, strict=True):
-        np.testing.assert_allclose(values, brute_force(game(x), column.max() + 1), atol=1e-12)
+        np.testing.assert_allclose(
+            values, brute_force(game(x), column.max() + 1), atol=1e-12
+        )
         assert found.base == pytest.approx(game(x)(set()))
     with raises(InputError, "add up"):  # of the cosine of 1e15 hardly a digit is right
         Contributions.of([member], X * 1e15, mean, column, is_stacked=False)
@@ -151,21 +167,34 @@ def test_contributions_add_up_to_the_score(solver, scaling, tmp_path):
         model = Model.fit(X, y, solver, scaling=scaling, fourier=fourier, **few(solver))
         explained = reloaded(model, tmp_path / "m.npz").explain(new)
         total = explained.sum(axis=1) + explained.attrs["base"]
-        np.testing.assert_allclose(total, model.decision_function(new), rtol=1e-9, atol=1e-9)
-        pd.testing.assert_frame_equal(explained, model.explain(new, n_jobs=3), check_exact=True)
+        np.testing.assert_allclose(
+            total, model.decision_function(new), rtol=1e-9, atol=1e-9
+        )
+        pd.testing.assert_frame_equal(
+            explained, model.explain(new, n_jobs=3), check_exact=True
+        )
 
 
 @pytest.mark.parametrize(
     ("scaling", "layout"),
-    [("standardise", np.asarray), ("unit", np.asarray), ("none", np.asarray), ("none", csr_matrix)],
+    [
+        ("standardise", np.asarray),
+        ("unit", np.asarray),
+        ("none", np.asarray),
+        ("none", csr_matrix),
+    ],
 )
 def test_weights_have_a_closed_form(scaling, layout):
-    """The change of the score by the change of the value from its mean, in units of the file."""
+    """The change of the score by the change of the value from its mean, in units of the
+    file.
+    """
     X, y = rows()
     X *= np.abs(X) > 3
     model = Model.fit(layout(X), y, "logistic-regression", scaling=scaling)
     unit = np.eye(5)
-    slopes = model.decision_function(layout(unit)) - model.decision_function(layout(0 * unit))
+    slopes = model.decision_function(layout(unit)) - model.decision_function(
+        layout(0 * unit)
+    )
     expected = (X - X.mean(axis=0)) * slopes
     np.testing.assert_allclose(model.explain(layout(X)).to_numpy(), expected, atol=1e-9)
 
@@ -182,12 +211,16 @@ def stump(feature, low, high, threshold=0.0):
     """Return a tree with one split, and as many training rows on either side."""
     parts = ([feature, -1, -1], [threshold, low, high], [2, 0, 0], [4, 2, 2])
     kinds = ("i4", "f8", "i4", "f4")
-    return Tree(*(np.array(part, dtype=kind) for part, kind in zip(parts, kinds, strict=True)))
+    return Tree(
+        *(np.array(part, dtype=kind) for part, kind in zip(parts, kinds, strict=True))
+    )
 
 
 @pytest.mark.parametrize(("x", "expected"), [
-    ([1.0, 1.0], [np.log(3) / 2, np.log(3) / 2]),  # the log odds of 3/4 by two equal columns
-    ([1.0, -1.0], [0.5, -0.5]),  # no change in all: by the slope of the log odds at 1/2, 4
+    # the log odds of 3/4 by two equal columns
+    ([1.0, 1.0], [np.log(3) / 2, np.log(3) / 2]),
+    # no change in all: by the slope of the log odds at 1/2, 4
+    ([1.0, -1.0], [0.5, -0.5]),
     ([-1.0, -1.0], [-np.log(3) / 2, -np.log(3) / 2]),
 ])  # fmt: skip
 def test_the_log_odds_of_a_forest_are_divided_like_its_probability(x, expected):
@@ -203,14 +236,19 @@ def test_forests_compare_in_single_precision():
     trees = Trees.of([stump(0, 0.0, 1.0, threshold=0.1)], 1, is_forest=True)
     X = np.array([[0.1], [0.0999]])
     found = Contributions.of(
-        [Member("", trees=trees)], X, np.zeros(1), np.zeros(1, dtype=np.int32), is_stacked=False
+        [Member("", trees=trees)],
+        X,
+        np.zeros(1),
+        np.zeros(1, dtype=np.int32),
+        is_stacked=False,
     )
     assert (found.base + found.values.sum(axis=1)).tolist() == trees.scores(X).tolist()
     assert found.values[0] > found.values[1]
 
 
 @pytest.mark.parametrize(
-    "solver", ["hist-gradient-boosting", "lightgbm", "extra-trees", "logistic-regression"]
+    "solver",
+    ["hist-gradient-boosting", "lightgbm", "extra-trees", "logistic-regression"],
 )
 def test_the_base_is_the_mean_score_of_the_training_rows(solver):
     """Of all trees that are grown on all rows."""
@@ -227,7 +265,9 @@ def table(n=400, seed=0):
         "amount": rng.exponential(100, n).round(2), "city": rng.choice(["Oslo", "Rome", "Bern"], n),
         "since": days.strftime("%Y-%m-%d"), "noise": rng.standard_normal(n),
     })  # fmt: skip
-    score = frame["amount"] / 100 + 2 * (frame["city"] == "Rome") + (days > "2022-01-01")
+    score = (
+        frame["amount"] / 100 + 2 * (frame["city"] == "Rome") + (days > "2022-01-01")
+    )
     return frame, np.where(score + 0.3 * rng.standard_normal(n) > 3, 1, -1)
 
 
@@ -245,13 +285,17 @@ def test_reasons_are_in_the_words_of_the_columns(solver):
         raising = order[order > 0][:2]
         assert [of["column"] for of in found[i]["raises"]] == list(raising.index)
         assert [of["contribution"] for of in found[i]["raises"]] == list(raising)
-        assert [of["column"] for of in found[i]["lowers"]] == list(order[order < 0].index[-1:])
+        assert [of["column"] for of in found[i]["lowers"]] == list(
+            order[order < 0].index[-1:]
+        )
         for of in found[i]["raises"] + found[i]["lowers"]:
             value = X[of["column"]][i]
             assert of["value"] == value if isinstance(value, str) else f"{value:.4g}"
     if solver == "logistic-regression":  # of all features of the column
         z = model.scaler.transform_in_place(encoded.copy())
-        np.testing.assert_allclose(explained["city"], z[:, 1:4] @ model.coef[1:4], atol=1e-9)
+        np.testing.assert_allclose(
+            explained["city"], z[:, 1:4] @ model.coef[1:4], atol=1e-9
+        )
 
 
 @pytest.mark.parametrize(("column", "features", "words"), [
@@ -267,7 +311,9 @@ def test_values_in_words(column, features, words):
 
 def test_sparse_rows_have_numbered_features():
     X, y = rows()
-    [of] = reasons(Model.fit(csr_matrix(X), y, "logistic-regression"), [csr_matrix(X)[3]], 1)
+    [of] = reasons(
+        Model.fit(csr_matrix(X), y, "logistic-regression"), [csr_matrix(X)[3]], 1
+    )
     [same] = reasons(Model.fit(X, y, "logistic-regression"), [X[3]], 1)
     name = of["raises"][0]["column"]
     assert name == same["raises"][0]["column"] and name.startswith("feature ")
@@ -285,7 +331,9 @@ def test_columns_without_effect_are_no_reasons():
 
 def test_what_cannot_be_explained(tmp_path):
     X, y = rows()
-    mapped = Model.fit(X, y, "extra-trees", fourier=4, random_state=0, **few("extra-trees"))
+    mapped = Model.fit(
+        X, y, "extra-trees", fourier=4, random_state=0, **few("extra-trees")
+    )
     with raises(InputError):
         mapped.explain(X)
     with raises(InputError):
@@ -302,8 +350,17 @@ def fitted(tmp_path_factory):
     """A folder with a table and a model, to be copied."""
     folder = tmp_path_factory.mktemp("fitted")
     X, y = table()
-    X.rename(columns={"amount": "=amount"}).assign(hit=y).to_csv(folder / "mine.csv", index=False)
-    options = ["--label", "hit", "--categorical", "one-hot", "--save", folder / "top.npz"]
+    X.rename(columns={"amount": "=amount"}).assign(hit=y).to_csv(
+        folder / "mine.csv", index=False
+    )
+    options = [
+        "--label",
+        "hit",
+        "--categorical",
+        "one-hot",
+        "--save",
+        folder / "top.npz",
+    ]
     succeed("fit", folder / "mine.csv", *options, "--splits", 3)
     return folder
 
@@ -328,16 +385,31 @@ def test_score_gives_reasons(files):
 def test_missing_and_unknown_values_are_named(work_folder, monkeypatch):
     """And not what they were filled in with, in whatever block they come."""
     X, y = table()
-    X.assign(hit=y, amount=X["amount"].mask(X.index % 9 == 0)).to_csv("mine.csv", index=False)
+    X.assign(hit=y, amount=X["amount"].mask(X.index % 9 == 0)).to_csv(
+        "mine.csv", index=False
+    )
     options = ["--label", "hit", "--categorical", "one-hot", "--missing", "median"]
     succeed(
-        "fit", "mine.csv", *options, "--param", "max_iter=10", "--splits", 2, "--save", "top.npz"
+        "fit",
+        "mine.csv",
+        *options,
+        "--param",
+        "max_iter=10",
+        "--splits",
+        2,
+        "--save",
+        "top.npz",
     )
     X.loc[::7, "amount"], X.loc[::5, "city"], X.loc[::3, "city"] = np.nan, None, "Paris"
     X.to_csv("new.csv", index=False)
     arguments = ["score", "top.npz", "new.csv", "--top", 100, "--explain", 4, "--json"]
     whole, seen = succeed(*arguments).stdout, set()
-    words = X[["amount", "city"]].astype(object).fillna("(missing)").replace("Paris", "(unknown)")
+    words = (
+        X[["amount", "city"]]
+        .astype(object)
+        .fillna("(missing)")
+        .replace("Paris", "(unknown)")
+    )
     for row in json.loads(whole):
         for of in row["raises"] + row["lowers"]:
             if of["column"] in words:
@@ -347,7 +419,11 @@ def test_missing_and_unknown_values_are_named(work_folder, monkeypatch):
                 else:
                     assert of["value"] == expected
                     seen.add((of["column"], expected))
-    assert seen >= {("amount", "(missing)"), ("city", "(missing)"), ("city", "(unknown)")}
+    assert seen >= {
+        ("amount", "(missing)"),
+        ("city", "(missing)"),
+        ("city", "(unknown)"),
+    }
     monkeypatch.setattr("precbench.tables.own_file._FEWEST_ROWS", 1)
     monkeypatch.setattr("precbench.tables.own_file._MOST_ROWS", 7)
     monkeypatch.setattr("precbench.model.reasons._VALUES_AT_ONCE", 1)
@@ -355,7 +431,9 @@ def test_missing_and_unknown_values_are_named(work_folder, monkeypatch):
 
 
 def test_invalid_options_of_explain(files):
-    refused(["score", "top.npz", "mine.csv", "--top", "3", "--explain", "0"], "--explain")
+    refused(
+        ["score", "top.npz", "mine.csv", "--top", "3", "--explain", "0"], "--explain"
+    )
     refused(["score", "top.npz", "mine.csv", "--explain", "3"], "--explain")
     (files / "empty.csv").write_text("x\n")
     refused(["score", "top.npz", "empty.csv", "--top", "3", "--explain", "3"])
@@ -365,7 +443,9 @@ def test_invalid_options_of_explain(files):
 
 
 def test_importance_finds_the_columns_that_matter(files):
-    shown = json.loads(succeed("show", "top.npz", "--json").stdout)["quality"]["importance"]
+    shown = json.loads(succeed("show", "top.npz", "--json").stdout)["quality"][
+        "importance"
+    ]
     assert shown["splits"] == 3 and shown["rows"] == 120
     losses = {of["column"]: of for of in shown["columns"]}
     assert list(losses)[:2] in (["=amount", "city"], ["city", "=amount"])
@@ -379,7 +459,9 @@ def test_importance_finds_the_columns_that_matter(files):
 
 @pytest.mark.parametrize("layout", [np.asarray, csr_matrix])
 def test_importance_by_hand(layout):
-    """The loss where the values of a column are those of other rows, by another way to them."""
+    """The loss where the values of a column are those of other rows, by another way to
+    them.
+    """
     from sklearn.metrics import average_precision_score
 
     X, y = rows(n=400)
@@ -418,7 +500,9 @@ def test_importance_measures_no_more_than_it_says(monkeypatch):
     found = shuffling.importance(0.3)
     assert found.rows == 60 and found.positives == min(30, np.count_nonzero(y > 0))
     assert {of.column for of in found.columns} == {"feature 1", "feature 2"}
-    model = Model.fit(X, y, "extra-trees", fourier=4, random_state=0, **few("extra-trees"))
+    model = Model.fit(
+        X, y, "extra-trees", fourier=4, random_state=0, **few("extra-trees")
+    )
     shuffling = Shuffling()
     shuffling.measure(model, X, y)
     assert shuffling.importance(0.3) is None
@@ -426,7 +510,9 @@ def test_importance_measures_no_more_than_it_says(monkeypatch):
 
 def test_features_of_a_column_are_shuffled_together(monkeypatch):
     X, y = table()
-    model = Model.fit(X, y, "logistic-regression", categorical="one-hot", scaling="standardise")
+    model = Model.fit(
+        X, y, "logistic-regression", categorical="one-hot", scaling="standardise"
+    )
     seen = []
     monkeypatch.setattr(
         Model, "decision_function", lambda self, rows: seen.append(rows) or rows[:, 0]
@@ -440,7 +526,8 @@ def test_features_of_a_column_are_shuffled_together(monkeypatch):
 @pytest.mark.parametrize("n", [1000, 1100])
 def test_a_chain_of_splits_is_explained_up_to_a_depth(n, monkeypatch):
     """On as many columns: with fewer points than the polynomial has degrees."""
-    monkeypatch.setattr("precbench.model.shapley._VALUES_AT_ONCE", 2**14)  # a few points at once
+    # a few points at once
+    monkeypatch.setattr("precbench.model.shapley._VALUES_AT_ONCE", 2**14)
     feature = np.full(2 * n + 1, -1, dtype=np.int32)
     feature[: 2 * n : 2] = np.arange(n)
     right = np.zeros(2 * n + 1, dtype=np.int32)
@@ -457,4 +544,6 @@ def test_a_chain_of_splits_is_explained_up_to_a_depth(n, monkeypatch):
             Contributions.of([member], X, np.zeros(n), columns, is_stacked=False)
         return
     found = Contributions.of([member], X, np.zeros(n), columns, is_stacked=False)
-    np.testing.assert_allclose(found.base + found.values.sum(axis=1), trees.scores(X), rtol=1e-9)
+    np.testing.assert_allclose(
+        found.base + found.values.sum(axis=1), trees.scores(X), rtol=1e-9
+    )

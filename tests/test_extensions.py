@@ -97,8 +97,13 @@ def test_an_unusable_solver_is_reported_with_its_package(install, value, reason)
     assert registry["sgd-avg"]().get_params()
     with pytest.raises(InputError) as caught:
         registry["mine"]
-    start = "entry point 'mine' (precbench.solvers) of the package extra 1.2 cannot be used: "
-    assert str(caught.value).startswith(start + reason) and "\n" not in str(caught.value)
+    start = (
+        "entry point 'mine' (precbench.solvers) of the package extra 1.2 cannot be"
+        " used: "
+    )
+    assert str(caught.value).startswith(start + reason) and "\n" not in str(
+        caught.value
+    )
 
 
 def test_a_name_that_is_taken_is_refused(install):
@@ -158,7 +163,9 @@ def test_a_package_adds_a_metric(install, member):
     install("precbench.metrics", f"extra_hits:{member}", hits=HITS)
     found = metrics()["mine"]
     assert found.parameters == {"top": 3}
-    assert (found.smaller_is_better, found.written == "hits in {top}") == (member == "losses",) * 2
+    assert (found.smaller_is_better, found.written == "hits in {top}") == (
+        member == "losses",
+    ) * 2
 
 
 @pytest.mark.parametrize("value", ["extra_hits:lonely", "builtins:dict"])
@@ -192,7 +199,9 @@ def test_a_package_adds_cards(cards):
     before = len(catalogue.DATASETS)
     cards()
     assert "mycard" in catalogue.DATASETS and len(catalogue.DATASETS) == before + 1
-    assert catalogue.find_card("mycard").rows == catalogue.find_card("counterexample").rows
+    assert (
+        catalogue.find_card("mycard").rows == catalogue.find_card("counterexample").rows
+    )
 
 
 @pytest.mark.parametrize(("changes", "reason"), [
@@ -219,7 +228,9 @@ def example(tmp_path_factory):
 
 
 def in_example(folder, *command, beside=()):
-    """Run a module in a process that finds the example, what is beside it, and this precbench."""
+    """Run a module in a process that finds the example, what is beside it, and this
+    precbench.
+    """
     path = os.pathsep.join(map(str, [folder, *beside, ROOT]))
     done = subprocess.run(
         [sys.executable, "-m", *map(str, command)], cwd=folder,
@@ -230,9 +241,13 @@ def in_example(folder, *command, beside=()):
     return done.stdout
 
 
-def test_the_worked_example_runs_to_the_table_and_so_does_a_metric(example, small, tmp_path):
+def test_the_worked_example_runs_to_the_table_and_so_does_a_metric(
+    example, small, tmp_path
+):
     """In one process, whose worker must find both packages."""
-    write_metadata(tmp_path, "extra", "1.2", "precbench.metrics", "mine", "extra_hits:hits")
+    write_metadata(
+        tmp_path, "extra", "1.2", "precbench.metrics", "mine", "extra_hits:hits"
+    )
     (tmp_path / "extra_hits.py").write_text(HITS)
     config = small(
         metrics="[{mine: {top: 10}}]",
@@ -250,17 +265,25 @@ def test_the_worked_example_runs_to_the_table_and_so_does_a_metric(example, smal
     results = pd.read_csv(folder / "results.csv")
     mine = results[(results["solver"] == "pair-perceptron") & results["final"]]
     assert set(mine["status"]) == {"ok"} and set(mine["split"]) == {0, 1}
-    assert (mine["value"] > results["value"].min()).all() and mine["chosen"].str.len().all()
+    assert (mine["value"] > results["value"].min()).all() and mine[
+        "chosen"
+    ].str.len().all()
     assert "| pair-perceptron |" in (folder / "summary.md").read_text()
     drawn = invoke("plot", folder)  # here, where the packages are not known
     assert drawn.exit_code == 0 and "accuracy-time-margin-noisy.png" in drawn.output
     descriptions = [record.description for record in Store(folder).records()]
-    versions = {description["algorithm_version"]["solver"] for description in descriptions}
+    versions = {
+        description["algorithm_version"]["solver"] for description in descriptions
+    }
     assert "1 of pair-perceptron 0.1.0" in versions
 
 
 def test_the_worked_example_obeys_the_laws(example):
-    laws = [str(ROOT / "tests" / "test_laws.py"), "-k", "pair-perceptron or PairPerceptron"]
+    laws = [
+        str(ROOT / "tests" / "test_laws.py"),
+        "-k",
+        "pair-perceptron or PairPerceptron",
+    ]
     options = ["--rootdir", str(ROOT), "-q", "-p", "no:cacheprovider"]
     assert "passed" in in_example(example, "pytest", *laws, *options)
 
@@ -292,14 +315,19 @@ except ValueError as error:
 
 def test_a_kind_of_claim_of_a_package_judges(small, in_this_process, tmp_path):
     folder = written("claims.md", tmp_path / "package")
-    assert run(small(), folder / "results", "--solver", "sgd-avg", "--no-plots").exit_code == 0
+    assert (
+        run(small(), folder / "results", "--solver", "sgd-avg", "--no-plots").exit_code
+        == 0
+    )
     (folder / "small.published.yaml").write_text(PUBLISHED)
     misspelt = PUBLISHED.replace("kind: worst", "kind: worrst")
     (folder / "misspelt.published.yaml").write_text(misspelt)
     (folder / "judging.py").write_text(JUDGE)
     said = in_example(folder, "judging").splitlines()
     assert said[:2] == ["worst reproduced", "worst not reproduced"]
-    assert "misspelt.published.yaml:8:5" in said[2] and "did you mean 'worst'" in said[2]
+    assert (
+        "misspelt.published.yaml:8:5" in said[2] and "did you mean 'worst'" in said[2]
+    )
 
 
 def test_what_is_no_kind_of_claim_is_refused(install):

@@ -35,7 +35,9 @@ def no_report(monkeypatch):
 @pytest.fixture
 def tiny(small):
     """A config of two trials."""
-    return small(solvers="{perceptron-avg: }", common="{k: 0.5, epochs: 1}", checkpoints="2")
+    return small(
+        solvers="{perceptron-avg: }", common="{k: 0.5, epochs: 1}", checkpoints="2"
+    )
 
 
 MACHINE = {
@@ -135,14 +137,21 @@ def test_a_fault_of_the_disk_at_any_moment(
     assert n_calls > 40
     errors = [errno.ENOSPC, errno.EIO, errno.EINTR]
     faults = [(n, errors[n // 5 % 3]) for n in range(1, n_calls + 1, 5)]
-    faults = size(faults, [(n, error) for n in range(1, n_calls + 1) for error in errors])
+    faults = size(
+        faults, [(n, error) for n in range(1, n_calls + 1) for error in errors]
+    )
     for n, error in faults:
         out = tmp_path / "out" / f"{n} {error}"
         disk.fail(n, error)
         result = run(tiny, out)
         assert result.exit_code in (0, 1), (n, error, result.output)
-        assert not isinstance(result.exception, Exception) and "Traceback" not in result.output
-        assert error != errno.ENOSPC or (result.exit_code == 1 and "disk full" in result.output)
+        assert (
+            not isinstance(result.exception, Exception)
+            and "Traceback" not in result.output
+        )
+        assert error != errno.ENOSPC or (
+            result.exit_code == 1 and "disk full" in result.output
+        )
         assert disk.n_calls >= n
         disk.fail(0, 0)
         kept = len(Store(out / "small").keys())
@@ -154,7 +163,17 @@ def test_a_fault_of_the_disk_at_any_moment(
 
 # --- a command killed while it writes ---
 
-FIT = ["mine.csv", "--label", "label", "--k", "3", "--splits", "2", "--solver", "sgd-avg"]
+FIT = [
+    "mine.csv",
+    "--label",
+    "label",
+    "--k",
+    "3",
+    "--splits",
+    "2",
+    "--solver",
+    "sgd-avg",
+]
 BEFORE = {
     "score": [["fit", *FIT, "--save", "scorer.npz"]], "report": [["run", "small.yaml"]],
     "merge": [["run", "small.yaml", "--splits", "0"],
@@ -165,7 +184,16 @@ COMMANDS = {
     "fit": ["fit", *FIT, "--save", "model.npz"],
     "score": ["score", "scorer.npz", "mine.csv", "--out", "top.csv"],
     "report": ["report", "results"],
-    "merge": ["merge", "results", "other", "--out", "out", "--config", "small.yaml", "--no-plots"],
+    "merge": [
+        "merge",
+        "results",
+        "other",
+        "--out",
+        "out",
+        "--config",
+        "small.yaml",
+        "--no-plots",
+    ],
     "data add": ["data", "add", "toy", "toy.svm"],
 }
 
@@ -173,17 +201,24 @@ COMMANDS = {
 def made(name, folder, cache):
     """Return what a command has made, without times."""
     if name in ("compare", "merge"):
-        [results] = [*(folder / "out").glob("compare-*"), *(folder / "out").glob("small")]
+        [results] = [
+            *(folder / "out").glob("compare-*"),
+            *(folder / "out").glob("small"),
+        ]
         return numbers(results).to_csv()
     if name == "fit":
         return unpack(folder / "model.npz", ["coef"])["coef"].tobytes()
     if name == "data add":
         return sha256((cache / "files" / "toys" / "toy.svm").read_bytes()).hexdigest()
-    return (folder / {"score": "top.csv", "report": "results/small/report.html"}[name]).read_bytes()
+    return (
+        folder / {"score": "top.csv", "report": "results/small/report.html"}[name]
+    ).read_bytes()
 
 
 def killed(disk, n, arguments):
-    """Run a command in a copy of this process, killed as it touches the disk for the n-th time."""
+    """Run a command in a copy of this process, killed as it touches the disk for the
+    n-th time.
+    """
     child = os.fork()
     if not child:
         disk.touch = lambda: next(calls) < n or os.kill(os.getpid(), signal.SIGKILL)
@@ -225,7 +260,10 @@ def test_a_command_killed_while_it_writes_leaves_nothing_half_written(
         assert killed(disk, n, COMMANDS[name]), n
         for former in ("top.csv", "model.npz"):
             content = (folder / former).read_bytes()
-            assert content.startswith(b"former") or content == (whole / former).read_bytes()
+            assert (
+                content.startswith(b"former")
+                or content == (whole / former).read_bytes()
+            )
         succeed(*COMMANDS[name])
         assert made(name, folder, cache) == expected, n
     figure(f"{kills} commands killed while they write")
@@ -266,12 +304,16 @@ ONCE = [(phase, 1) for phase in ("training", "between arrays and mark")]
 @pytest.mark.measured
 @pytest.mark.promise("R1", "R3")
 @pytest.mark.timeout(1200)
-def test_a_worker_killed_in_any_phase(tiny, tmp_path, monkeypatch, request, size, figure):
+def test_a_worker_killed_in_any_phase(
+    tiny, tmp_path, monkeypatch, request, size, figure
+):
     succeed("run", tiny, "--out", tmp_path / "undisturbed")
     cases = size(ONCE, [(phase, n_kills) for phase in PHASES for n_kills in (1, 2)])
     request.addfinalizer(processes.end)
     for phase, n_kills in cases:
-        out, killer = (tmp_path / f"{phase} {n_kills}" / name for name in ("out", "killer"))
+        out, killer = (
+            tmp_path / f"{phase} {n_kills}" / name for name in ("out", "killer")
+        )
         killer.mkdir(parents=True)
         (killer / "sitecustomize.py").write_text(KILLER)
         monkeypatch.setenv("PYTHONPATH", str(killer))

@@ -1,4 +1,7 @@
-"""FTRL: each w against a general solver, penalties by definition, planes, constants, regret."""
+"""FTRL.
+
+Each w against a general solver, penalties by definition, planes, constants, regret.
+"""
 
 from itertools import pairwise
 
@@ -48,7 +51,9 @@ def n_first(name, y):
 
 def loss(name, X, y, w):
     """Return the loss of these rows by sorting, slowly."""
-    return reference.loss(X, y, w, pairs=name.startswith("pauc"), n_top=n_first(name, y))
+    return reference.loss(
+        X, y, w, pairs=name.startswith("pauc"), n_top=n_first(name, y)
+    )
 
 
 def best(name, X, y, eta, radius):
@@ -67,7 +72,8 @@ def path(solver, X, y):
 @pytest.mark.promise("R12")
 @each_loss
 @pytest.mark.parametrize(
-    ("eta", "radius", "seed"), [(None, 1.0, 0), (0.3, 0.8, 1), (2.0, 50.0, 2), (0.02, 3.0, 0)]
+    ("eta", "radius", "seed"),
+    [(None, 1.0, 0), (0.3, 0.8, 1), (2.0, 50.0, 2), (0.02, 3.0, 0)],
 )
 def test_each_w_is_that_of_a_general_solver(name, eta, radius, seed):
     X, y = stream(seed)
@@ -82,7 +88,9 @@ def test_each_w_is_that_of_a_general_solver(name, eta, radius, seed):
     for t in range(1, len(y) + 1):
         w = best(name, X[:t], y[:t], solver.eta_, radius)
         assert value(weights[t], t) <= value(w, t) + 1e-9
-        assert_allclose(weights[t], w, atol=2e-3 * radius if solver.eta_ < 0.1 else 1e-4)
+        assert_allclose(
+            weights[t], w, atol=2e-3 * radius if solver.eta_ < 0.1 else 1e-4
+        )
 
 
 @each_loss
@@ -129,7 +137,8 @@ def test_regret_stays_below_its_bound(name, batch_size, radius):
 @pytest.mark.parametrize(("radius", "seed"), [(0.5, 0), (20.0, 1), (20.0, 2)])
 def test_the_leader_is_that_of_a_general_solver(name, radius, seed):
     X, y = stream(seed)
-    solver = FTRL(**EACH[name], radius=radius, shuffle=False).fit(X, y)  # the bound has an order
+    # the bound has an order
+    solver = FTRL(**EACH[name], radius=radius, shuffle=False).fit(X, y)
     leader = solver.leader(X, y)
     least = loss(name, X, y, best(name, X, y, 0.0, radius))
     assert loss(name, X, y, leader.w) == pytest.approx(leader.loss, abs=1e-10)
@@ -183,7 +192,9 @@ def test_too_few_evaluations_are_reported():
 @each_loss
 @pytest.mark.parametrize("eta", [None, 10.0, 1e-3, 1e-4])
 def test_the_certificate(name, eta):
-    """A small eta leaves planes that meet in a corner, where the dual has few digits of w."""
+    """A small eta leaves planes that meet in a corner, where the dual has few digits of
+    w.
+    """
     X, y = stream(7, n=40, d=3)
     exact = FTRL(**EACH[name], shuffle=False, eta=eta, tol=1e-6)
     exact_path = path(exact, X, y)
@@ -194,7 +205,9 @@ def test_the_certificate(name, eta):
     assert solver.error_ <= np.sqrt(2 * solver.gap_ / solver.eta_)
     if eta is None:  # more digits than rounding leaves
         with warns(ConvergenceWarning):
-            off = np.linalg.norm(path(solver.set_params(tol=1e-9), X, y) - exact_path, axis=1).max()
+            off = np.linalg.norm(
+                path(solver.set_params(tol=1e-9), X, y) - exact_path, axis=1
+            ).max()
         assert 1e-9 < solver.error_ < 1e-6 and off - 1e-6 <= solver.error_
 
 
@@ -202,7 +215,9 @@ def test_the_certificate(name, eta):
 def test_overflowing_products_are_reported(objective):
     X, y = stream(6)
     with warns(ConvergenceWarning):
-        traced = FTRL(objective, eta=1e-300).fit(X * 1e70, y, trace=lambda solver: False)
+        traced = FTRL(objective, eta=1e-300).fit(
+            X * 1e70, y, trace=lambda solver: False
+        )
     assert np.isnan(traced.coef_).all()
     with raises(InputError):
         FTRL(objective).fit(X, y).leader(X * 1e100, y)
@@ -214,7 +229,9 @@ def test_columns_without_entries_cost_nothing(objective):
     wide = sparse.csr_matrix(np.insert(X, [0, 2, 2, X.shape[1]], 0.0, axis=1))
     both = sparse.csr_matrix(X), wide
     narrow, solver = (FTRL(objective, shuffle=False).fit(rows, y) for rows in both)
-    assert_array_equal(solver.coef_, np.insert(narrow.coef_, [0, 2, 2, X.shape[1]], 0.0))
+    assert_array_equal(
+        solver.coef_, np.insert(narrow.coef_, [0, 2, 2, X.shape[1]], 0.0)
+    )
     assert len(solver.coef_) == X.shape[1] + 4
 
 
@@ -238,4 +255,7 @@ def test_extreme_eta(name, eta):
     if eta > 1:
         assert np.linalg.norm(solver.coef_) < 1e-5
     else:
-        assert loss(name, X, y, solver.coef_) <= solver.leader(X, y).loss + solver.gap_ + 1e-9
+        assert (
+            loss(name, X, y, solver.coef_)
+            <= solver.leader(X, y).loss + solver.gap_ + 1e-9
+        )

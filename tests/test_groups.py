@@ -1,9 +1,11 @@
-"""Forecasts for lists whose rows come in groups: weak and strong ones, and lists full of hits.
+"""Forecasts for lists whose rows come in groups.
 
-The rules were written before the results: of 40 lists with groups and of 20 without, drawn with
-seeds that no choice was made on, at least 90 % have their hits within the interval of `compare`,
-and as many within that of `score`; the two forecasts differ by at most one hit in fifty rows, on
-average over all lists.
+Weak and strong ones, and lists full of hits.
+
+The rules were written before the results: of 40 lists with groups and of 20 without,
+drawn with seeds that no choice was made on, at least 90 % have their hits within the
+interval of `compare`, and as many within that of `score`; the two forecasts differ by
+at most one hit in fifty rows, on average over all lists.
 """
 
 from dataclasses import dataclass
@@ -39,7 +41,11 @@ class Population:
             n = max(1, rng.poisson(self.rows))
             X = rng.standard_normal((n, 5)) + 0.3 * rng.standard_normal(5)
             signal = self.signal * (0.2 if rng.random() < self.weak else 1.0)
-            odds = self.base + self.spread * rng.standard_normal() + signal * (X @ DIRECTION)
+            odds = (
+                self.base
+                + self.spread * rng.standard_normal()
+                + signal * (X @ DIRECTION)
+            )
             features.append(X)
             labels.append(np.where(rng.random(n) < 1 / (1 + np.exp(-odds)), 1.0, -1.0))
             groups.append(np.full(n, group))
@@ -137,7 +143,9 @@ def forecasts(kind, n, seed):
 
 @pytest.fixture(scope="module")
 def of_groups():
-    return forecasts(with_groups, 20, seed=1001) + forecasts(full_of_hits, 20, seed=1002)
+    return forecasts(with_groups, 20, seed=1001) + forecasts(
+        full_of_hits, 20, seed=1002
+    )
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,7 @@
-"""The page of a results folder: what it shows, what it loads, and how it works in a browser."""
+"""The page of a results folder.
+
+What it shows, what it loads, and how it works in a browser.
+"""
 
 import base64
 import hashlib
@@ -18,7 +21,10 @@ from precbench.report import sheet
 from precbench.results.store import Store
 from tests.helpers import invoke, run, succeed
 
-ODD = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7 * 7 }}\x1b[2J\u202e"
+ODD = (
+    "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7 * 7"
+    " }}\x1b[2J\u202e"
+)
 SHOWN = ODD.replace("\x1b", "\\x1b").replace("\u202e", "\\u202e")
 
 
@@ -46,14 +52,20 @@ class Page(HTMLParser):
         return [attributes for element, attributes in self.elements if element == name]
 
     def text(self, *names):
-        return [text.strip() for name, text in self.texts if name in names and text.strip()]
+        return [
+            text.strip() for name, text in self.texts if name in names and text.strip()
+        ]
 
     @property
     def loads(self):
         """Return what leads out of the page."""
         names = ("src", "href", "action", "srcset", "data", "poster", "background")
         found = [of[name] for _, of in self.elements for name in names if of.get(name)]
-        return [address for address in found if not address.startswith(("#", "data:image/svg"))]
+        return [
+            address
+            for address in found
+            if not address.startswith(("#", "data:image/svg"))
+        ]
 
 
 @pytest.fixture
@@ -85,7 +97,9 @@ def test_untrusted_names_are_texts_of_the_page(past):
     write_report(past)
     page = Page(past / "report.html")
     assert page.of("script") == [{}] and page.loads == []
-    assert all(of["src"].startswith("data:image/svg+xml;base64,") for of in page.of("img"))
+    assert all(
+        of["src"].startswith("data:image/svg+xml;base64,") for of in page.of("img")
+    )
     assert not any(name.startswith("on") for _, of in page.elements for name in of)
     for name in ("title", "h1", "th", "caption", "summary"):
         assert any(SHOWN in text for text in page.text(name)), name
@@ -108,7 +122,9 @@ def test_the_policy_of_the_page_allows_its_own_style_and_script(past):
     assert not any("style" in of for _, of in page.elements)
     assert page.loads == [] and "http://" not in html and "https://" not in html
     drawings = [of["src"].partition("base64,")[2] for of in page.of("img")]
-    assert all(base64.b64decode(drawing).rstrip().endswith(b"</svg>") for drawing in drawings)
+    assert all(
+        base64.b64decode(drawing).rstrip().endswith(b"</svg>") for drawing in drawings
+    )
 
 
 def test_behind_every_number_are_its_trials(past):
@@ -119,11 +135,15 @@ def test_behind_every_number_are_its_trials(past):
     assert set(Store(past).keys()) <= set(page.text("td"))
     table, results = report.tables[0], pd.read_csv(past / "results.csv")
     label, split = results["solver"][0], results["split"][0]
-    command = f"precbench run small.yaml --solver {label} --dataset {results['dataset'][0]}"
+    command = (
+        f"precbench run small.yaml --solver {label} --dataset {results['dataset'][0]}"
+    )
     assert f"{command} --splits {split} --force" in page.text("code")
     finals = results[results["final"]]["value"]
     assert {f"{value:.6g}" for value in finals} <= {*page.text("td")}
-    assert all(cell.text in page.text("td", "strong") for row in table.rows for cell in row[1:])
+    assert all(
+        cell.text in page.text("td", "strong") for row in table.rows for cell in row[1:]
+    )
 
 
 def test_pages_of_several_folders_have_an_index(finished):
@@ -137,7 +157,9 @@ def test_pages_of_several_folders_have_an_index(finished):
     assert page.loads == [] and len(page.of("img")) == 1
     assert "precbench run rudin2009/fig-3 --smoke" in page.text("code")
     before = [path.read_bytes() for path in pages]
-    assert json.loads(invoke("report", finished, "--json").stdout) == list(map(str, pages))
+    assert json.loads(invoke("report", finished, "--json").stdout) == list(
+        map(str, pages)
+    )
     assert [path.read_bytes() for path in pages] == before
 
 
@@ -149,7 +171,9 @@ def test_verdicts_stand_on_the_page_they_are_about(past):
         about.write_text(json.dumps(described | {"smoke": smoke}))
         write_report(past)
         page = Page(past / "report.html")
-        assert ("no data" in page.text("td")) != smoke and (claim.id in page.text("th")) != smoke
+        assert ("no data" in page.text("td")) != smoke and (
+            claim.id in page.text("th")
+        ) != smoke
 
 
 # In a browser
@@ -157,8 +181,18 @@ def test_verdicts_stand_on_the_page_they_are_about(past):
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 FLAGS = [
-    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    *(
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+    ),
+    *(
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+    ),
 ]
 SORTED = """
 const all = (selector) => [...document.querySelectorAll(selector)];
@@ -194,12 +228,16 @@ def drawn_on_the_page(drawn, monkeypatch):
     """Figures of the page as a user gets them; other files of theirs are empty."""
     render = sheet._rendered
     monkeypatch.setattr(
-        sheet, "_rendered", lambda f, path: render(f, path) if path.suffix == ".svg" else b""
+        sheet,
+        "_rendered",
+        lambda f, path: render(f, path) if path.suffix == ".svg" else b"",
     )
 
 
 @pytest.mark.promise("R13")
-@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no chromium with its chromedriver")
+@pytest.mark.skipif(
+    not (CHROMIUM and DRIVER), reason="no chromium with its chromedriver"
+)
 def test_the_page_in_a_browser(past, tmp_path, drawn_on_the_page):
     axe_core_python = pytest.importorskip("axe_core_python")
     webdriver = pytest.importorskip("selenium.webdriver")
@@ -208,12 +246,16 @@ def test_the_page_in_a_browser(past, tmp_path, drawn_on_the_page):
     options.binary_location = CHROMIUM
     for flag in (*FLAGS, f"--user-data-dir={tmp_path / 'profile'}"):
         options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    options.set_capability(
+        "goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"}
+    )
     browser = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
     try:
         address = (past / "report.html").as_uri()
         browser.get(address)
-        browser.execute_script(Path(axe_core_python.__file__).with_name("axe.min.js").read_text())
+        browser.execute_script(
+            Path(axe_core_python.__file__).with_name("axe.min.js").read_text()
+        )
         check = "axe.run().then(arguments[0])"
         violations = browser.execute_async_script(check)["violations"]
         sorting = browser.execute_script(SORTED)
@@ -221,11 +263,16 @@ def test_the_page_in_a_browser(past, tmp_path, drawn_on_the_page):
         seen = browser.execute_script(TRIALS)
         violations += browser.execute_async_script(check)["violations"]
         console = browser.get_log("browser")
-        messages = [json.loads(of["message"])["message"] for of in browser.get_log("performance")]
+        messages = [
+            json.loads(of["message"])["message"]
+            for of in browser.get_log("performance")
+        ]
     finally:
         browser.quit()
     assert violations == [] and console == []
-    sent = [of["params"] for of in messages if of["method"] == "Network.requestWillBeSent"]
+    sent = [
+        of["params"] for of in messages if of["method"] == "Network.requestWillBeSent"
+    ]
     asked = {of["request"]["url"] for of in sent if of["documentURL"] == address}
     assert {url for url in asked if not url.startswith("data:image/svg")} == {address}
     descending, ascending = sorting["columns"]

@@ -59,10 +59,17 @@ def test_mistakes_are_bounded(theorems):
         pytest.param("max", "Theorem 9", "Corollary 10", "strong", id="perceptron-max"),
     ],
 )
-def test_bounds_of_mistakes_are_the_printed_ones(theorems, variant, theorem, corollary, margin):
-    """(||w|| R sqrt(4 k) + sqrt(sum L_t(w)))^2, least over multiples of w*; 4 k R^2 / gamma^2."""
+def test_bounds_of_mistakes_are_the_printed_ones(
+    theorems, variant, theorem, corollary, margin
+):
+    """(||w|| R sqrt(4 k) + sqrt(sum L_t(w)))^2, least over multiples of w*.
+
+    4 k R^2 / gamma^2.
+    """
     kappa, size = 0.25, 200
-    stream = kar2015._stream(kar2015._Population(load_dataset("margin"), kappa), size, 0, 1)
+    stream = kar2015._stream(
+        kar2015._Population(load_dataset("margin"), kappa), size, 0, 1
+    )
     optimum = load_dataset("margin").optimum
     starts = range(0, len(stream.y), size)
     batches = [(stream.X[i : i + size], stream.y[i : i + size]) for i in starts]
@@ -70,15 +77,20 @@ def test_bounds_of_mistakes_are_the_printed_ones(theorems, variant, theorem, cor
     k = max(int(np.ceil(kappa * (y > 0).sum())) for _X, y in batches)
     R = max(np.sqrt((row**2).sum()) for row in stream.X)
     surrogate = replace(SURROGATES[variant], k=kappa)
-    norms = [10 ** (-1 + 4 * step / 40) for step in range(41)]  # of w, from 0.1 to 1,000
+    # of w, from 0.1 to 1,000
+    norms = [10 ** (-1 + 4 * step / 40) for step in range(41)]
     bounds = []
     for norm in norms:
-        losses = [surrogate.evaluate(norm * (X @ optimum), y > 0)[0] for X, y in batches]
+        losses = [
+            surrogate.evaluate(norm * (X @ optimum), y > 0)[0] for X, y in batches
+        ]
         bounds.append((norm * R * (4 * k) ** 0.5 + sum(losses) ** 0.5) ** 2)
     gamma = min(getattr(margins(X @ optimum, y, kappa), margin) for X, y in batches)
     found = quantities(theorems, theorem).set_index(["dataset", "batch_size", "split"])
     assert found["bound"]["margin", size, 0] == pytest.approx(min(bounds))
-    found = quantities(theorems, corollary).set_index(["dataset", "batch_size", "split"])
+    found = quantities(theorems, corollary).set_index(
+        ["dataset", "batch_size", "split"]
+    )
     assert found["bound"]["margin", size, 0] == pytest.approx(4 * k * R**2 / gamma**2)
 
 
@@ -86,13 +98,19 @@ def test_open_constants_are_the_smallest_that_suffice(theorems):
     for theorem in ("Theorem 13", "Theorem 15"):
         found = quantities(theorems, theorem)
         bounds = found["explicit part"] + found["constant"] * found["rate"]
-        assert (found["measured"] <= bounds + 1e-12).all() and (found["constant"] >= 0).all()
+        assert (found["measured"] <= bounds + 1e-12).all() and (
+            found["constant"] >= 0
+        ).all()
         needed = found["constant"] > 0
-        assert found["measured"][needed].to_numpy() == pytest.approx(bounds[needed].to_numpy())
+        assert found["measured"][needed].to_numpy() == pytest.approx(
+            bounds[needed].to_numpy()
+        )
 
 
 def noisy_stream():
-    return kar2015._stream(kar2015._Population(load_dataset("margin-noisy"), 0.25), 200, 0, 1)
+    return kar2015._stream(
+        kar2015._Population(load_dataset("margin-noisy"), 0.25), 200, 0, 1
+    )
 
 
 def test_mistakes_are_those_of_the_solver(theorems):
@@ -110,7 +128,9 @@ def test_mistakes_are_those_of_the_solver(theorems):
 
 
 def test_steps_of_the_proofs(theorems):
-    """Each batch with mistakes lengthens w by as much at most, and turns it towards the optimum."""
+    """Each batch with mistakes lengthens w by as much at most, and turns it towards the
+    optimum.
+    """
     ratio = quantities(theorems, "Lemma 18")["measured"]
     assert ((ratio > 0) & (ratio <= 1)).all()
     for lemma, variant in (("Lemma 19", "avg"), ("Lemma 20", "max")):
@@ -118,7 +138,9 @@ def test_steps_of_the_proofs(theorems):
         stream = noisy_stream()
         solver = PerceptronAtK(variant, k=0.25, batch_size=200, epochs=1)
         weights, mistakes = kar2015._path(stream, solver)
-        _, (*_, found) = kar2015._steps(stream, np.array(weights), 2 * mistakes, variant)
+        _, (*_, found) = kar2015._steps(
+            stream, np.array(weights), 2 * mistakes, variant
+        )
         assert found["measured"] > 0  # twice the mistakes are too many
 
 
@@ -129,8 +151,12 @@ def test_the_top_of_a_sample_is_that_of_the_population():
     found = kar2015._top_averages(data, 0.3, 11, 40, np.random.default_rng(1))
     best = sorted(range(30), key=lambda i: -(data.X @ data.optimum)[i])
     drawn = np.random.default_rng(1).integers(30, size=(40, 11))
-    tops = [[data.y[best[place]] < 0 for place in sorted(places)[:4]] for places in drawn]
-    deviations = np.abs(np.mean(tops, axis=1) - np.mean([data.y[i] < 0 for i in best[:9]]))
+    tops = [
+        [data.y[best[place]] < 0 for place in sorted(places)[:4]] for places in drawn
+    ]
+    deviations = np.abs(
+        np.mean(tops, axis=1) - np.mean([data.y[i] < 0 for i in best[:9]])
+    )
     assert found["measured"] == pytest.approx(np.quantile(deviations, 0.95))
     assert found["bound"] == pytest.approx(4 * np.sqrt(np.log(40) / 3.3))
 
@@ -140,7 +166,9 @@ def test_deviation_falls_with_the_sample(theorems):
     for _, of in found[found["dataset"] == "margin-noisy"].groupby("measure"):
         first, *_, last = of.sort_values("batch_size")["measured"]
         assert last < 0.5 * first
-    assert found["constant"].to_numpy() == pytest.approx(found["measured"] / found["rate"])
+    assert found["constant"].to_numpy() == pytest.approx(
+        found["measured"] / found["rate"]
+    )
 
 
 def test_laws_hold_and_their_controls_do_not():
@@ -162,7 +190,9 @@ def test_a_wrong_surrogate_is_refuted(name, shift, monkeypatch):
             return value + shift, gradient
 
     monkeypatch.setitem(kar2015_laws.SURROGATES, name, Wrong())
-    rows = kar2015_laws.precision_laws(vectors=12, starts=1, steps=1, most_rows=8, seed=0)
+    rows = kar2015_laws.precision_laws(
+        vectors=12, starts=1, steps=1, most_rows=8, seed=0
+    )
     claims = [c for c in load_claims() if c.config == "kar2015/laws"]
     ledger = make_ledger(claims, Evidence(values={"kar2015-laws": rows}))
     assert sum(row.verdict == "not reproduced" for row in ledger) >= 2, ledger
@@ -172,7 +202,9 @@ def test_appendix_a_is_that_of_the_surrogate():
     """At n times the scores and k = 1 the printed scaling is that of (3)."""
     X, y = kar2015_laws._POINTS, kar2015_laws._LABELS
     for w in (-7.0, -1.0, 0.5, 2.0, 4.0):
-        assert kar2015_laws._struct(w) == pytest.approx(SURROGATES["struct"].value(w / 6 * X, y, 1))
+        assert kar2015_laws._struct(w) == pytest.approx(
+            SURROGATES["struct"].value(w / 6 * X, y, 1)
+        )
     table = load_config("kar2015/appendix-a").compute().set_index("quantity")["value"]
     assert table["root"] == pytest.approx(-6) and table["case (i)"] == pytest.approx(3)
 
@@ -192,10 +224,14 @@ def test_where_zero_is_a_minimiser(surrogate, k, first, monkeypatch):
     directions = 1e-6 * np.stack([np.cos(angles), np.sin(angles)])
     y = np.arange(24) < 6
     for seed in range(0, 12, 2):
-        X = np.random.default_rng(seed).standard_normal((24, 2)) + np.outer(y, [seed / 4, 0])
+        X = np.random.default_rng(seed).standard_normal((24, 2)) + np.outer(
+            y, [seed / 4, 0]
+        )
         count = resolve_k(k, 6)
         lower = of.value(np.zeros(24), y, count) - 1e-8
-        expected = all(of.value(scores, y, count) >= lower for scores in (X @ directions).T)
+        expected = all(
+            of.value(scores, y, count) >= lower for scores in (X @ directions).T
+        )
         rows = sparse.csr_matrix(X) if seed % 4 else X
         assert is_least_at_zero(rows, y, k, surrogate) == expected, seed
         answers.add(expected)
@@ -244,7 +280,13 @@ def test_what_the_cutting_plane_finds():
 
 def test_the_surrogates_at_the_learnt_weights():
     table = smoke_table("kar2015/minima")
-    assert set(table["surrogate"]) == {"avg", "max", "struct", "struct, at least k", "pauc"}
+    assert set(table["surrogate"]) == {
+        "avg",
+        "max",
+        "struct",
+        "struct, at least k",
+        "pauc",
+    }
     least = table[table["quantity"] == "w = 0 is a minimiser"]
     assert set(least["value"]) <= {0.0, 1.0}
     learnt = table[table["quantity"] == "relative to w = 0"]

@@ -33,19 +33,26 @@ MEMBERS = {
 }  # fmt: skip
 OWN = [name for name in MEMBERS if name not in SOLVERS or not SOLVERS.package(name)]
 LINEAR = [name for name, factory in MEMBERS.items() if laws.is_linear(factory)]
-IN_PASSES = [name for name, factory in MEMBERS.items() if isinstance(factory(), PassMixin)]
-INCREMENTAL = [name for name, factory in MEMBERS.items() if hasattr(factory(), "partial_fit")]
+IN_PASSES = [
+    name for name, factory in MEMBERS.items() if isinstance(factory(), PassMixin)
+]
+INCREMENTAL = [
+    name for name, factory in MEMBERS.items() if hasattr(factory(), "partial_fit")
+]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def few_members():
-    """Stack one member of each kind, with weights and of trees, and divide the rows once.
+    """Stack one member of each kind, with weights and of trees, and divide the rows
+    once.
 
     All members are solvers, to which the laws apply for themselves.
     """
     every = solvers.Ensemble._recipes
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(solvers.Ensemble, "_recipes", lambda *of: [[*every(*of)][i] for i in (1, 3)])
+        patch.setattr(
+            solvers.Ensemble, "_recipes", lambda *of: [[*every(*of)][i] for i in (1, 3)]
+        )
         patch.setattr("precbench.solvers.others.ensemble._MOST_DIVISIONS", 1)
         yield
 
@@ -56,8 +63,14 @@ ON_PAUC = [
 ]
 OUT_OF_RANGE = [
     *((solvers.BBR, {"radius": value}) for value in (0, math.nan, "1")),
-    *((solvers.LCBR, param) for param in ({"radius": 0}, {"n_pairs": 0}, {"n_pairs": -2.5})),
-    *((solvers.OAM, param) for param in ({"C": 0}, {"reservoir_size": 2.5}, {"update": "other"})),
+    *(
+        (solvers.LCBR, param)
+        for param in ({"radius": 0}, {"n_pairs": 0}, {"n_pairs": -2.5})
+    ),
+    *(
+        (solvers.OAM, param)
+        for param in ({"C": 0}, {"reservoir_size": 2.5}, {"update": "other"})
+    ),
     *((solvers.PGD, param) for param in ({"eta0": 0}, {"power_t": 1.5}, {"epochs": 0})),
     *((solvers.AdaOAM, {name: 0}) for name in ("eta0", "reg", "delta")),
     *((solvers.SPAM, {name: -1.0}) for name in ("eta0", "reg", "l1_reg")),
@@ -78,7 +91,9 @@ def leaves(cls):
 
 def test_every_solver_is_registered():
     own = {c for c in leaves(solvers.Ranker) if c.__module__.startswith("precbench.")}
-    built_in = (solver() for name, solver in SOLVERS.items() if not SOLVERS.package(name))
+    built_in = (
+        solver() for name, solver in SOLVERS.items() if not SOLVERS.package(name)
+    )
     assert own == set(map(type, built_in))
 
 
@@ -94,16 +109,23 @@ def _soon_done(solver):
     return solver.set_params(**few)
 
 
-LABELS_BY_ORDER = "y.flat[0]" in inspect.getsource(estimator_checks._enforce_estimator_tags_y)
+LABELS_BY_ORDER = "y.flat[0]" in inspect.getsource(
+    estimator_checks._enforce_estimator_tags_y
+)
 
 
 def excused(solver):
-    """Return the checks of scikit-learn that fail, as they do for its own LinearSVC, or for all."""
+    """Return the checks of scikit-learn that fail, as they do for its own LinearSVC, or
+    for all.
+    """
     reason = ""
     if isinstance(solver, solvers.LinearSVMRanker):
         reason = "LIBLINEAR stops by the number of rows, repeated or not"
     elif isinstance(solver, WeightedRanker) and LABELS_BY_ORDER:
-        reason = "of two classes it gives the shuffled rows other labels, in scikit-learn 1.6"
+        reason = (
+            "of two classes it gives the shuffled rows other labels, in"
+            " scikit-learn 1.6"
+        )
     names = ("dense", "sparse") if reason else ()
     return {f"check_sample_weight_equivalence_on_{name}_data": reason for name in names}
 
@@ -113,27 +135,57 @@ def excused(solver):
 @pytest.mark.parametrize("name", [*SOLVERS, "1pmb-f1", "2pmb-pauc", "ftrl-pauc"])
 def test_scikit_learn_compatible(name, figure):
     solver = _soon_done(MEMBERS[name]())
-    found = check_estimator(solver, expected_failed_checks=excused(solver), on_skip=None)
-    assert all((check["status"] == "xfail") == check["expected_to_fail"] for check in found)
-    figure(f"{sum(check['status'] == 'passed' for check in found)} checks of scikit-learn")
+    found = check_estimator(
+        solver, expected_failed_checks=excused(solver), on_skip=None
+    )
+    assert all(
+        (check["status"] == "xfail") == check["expected_to_fail"] for check in found
+    )
+    figure(
+        f"{sum(check['status'] == 'passed' for check in found)} checks of scikit-learn"
+    )
 
 
 EXCEPTIONS = {
-    ("lightgbm-lambdarank", laws.separable_rows_are_ranked_without_mistake): "k = n_pos: 0.99",
-    ("random-forest", laws.an_overflow_is_reported): "its library takes float32 and says so",
-    ("extra-trees", laws.an_overflow_is_reported): "its library takes float32 and says so",
+    (
+        "lightgbm-lambdarank",
+        laws.separable_rows_are_ranked_without_mistake,
+    ): "k = n_pos: 0.99",
+    (
+        "random-forest",
+        laws.an_overflow_is_reported,
+    ): "its library takes float32 and says so",
+    (
+        "extra-trees",
+        laws.an_overflow_is_reported,
+    ): "its library takes float32 and says so",
     ("ensemble", laws.an_overflow_is_reported): "extra-trees take float32 and say so",
     ("random-forest-undersampled", laws.an_overflow_is_reported): "as random-forest",
     **{
         (name, laws.an_overflow_is_reported): "its library takes float32, and we say so"
         for name in ("xgboost", "xgboost-ndcg", "catboost")
     },
-    ("catboost", laws.separable_rows_are_ranked_without_mistake): "k = n_pos, 100 trees: 0.98",
-    ("mlp", laws.rows_of_zeros_give_equal_scores): "unused features keep their first weights",
+    (
+        "catboost",
+        laws.separable_rows_are_ranked_without_mistake,
+    ): "k = n_pos, 100 trees: 0.98",
+    (
+        "mlp",
+        laws.rows_of_zeros_give_equal_scores,
+    ): "unused features keep their first weights",
     ("no-skill", laws.separable_rows_are_ranked_without_mistake): "it has no skill",
-    ("adaoam-ball", laws.separable_rows_are_ranked_without_mistake): "the ball is small",
-    ("spam", laws.an_unshuffled_fit_is_a_chain_of_partial_fits): "fit surveys all rows first",
-    ("spam-l1", laws.an_unshuffled_fit_is_a_chain_of_partial_fits): "fit surveys all rows first",
+    (
+        "adaoam-ball",
+        laws.separable_rows_are_ranked_without_mistake,
+    ): "the ball is small",
+    (
+        "spam",
+        laws.an_unshuffled_fit_is_a_chain_of_partial_fits,
+    ): "fit surveys all rows first",
+    (
+        "spam-l1",
+        laws.an_unshuffled_fit_is_a_chain_of_partial_fits,
+    ): "fit surveys all rows first",
 }
 
 

@@ -1,4 +1,7 @@
-"""How long a list should be: counted by hand and by brute force, simulated, and from a command."""
+"""How long a list should be.
+
+Counted by hand and by brute force, simulated, and from a command.
+"""
 
 import itertools
 import json
@@ -11,7 +14,13 @@ from sklearn.isotonic import IsotonicRegression
 
 import precbench
 from precbench.advice.advised_report import write_report
-from precbench.advice.length import Length, Worth, measure_length, profit_text, read_length
+from precbench.advice.length import (
+    Length,
+    Worth,
+    measure_length,
+    profit_text,
+    read_length,
+)
 from precbench.advice.quality import held_out_quality, held_out_splits
 from precbench.core.errors import InputError
 from precbench.core.strict_json import checked
@@ -38,7 +47,9 @@ def drawn(rng, n=300, share=0.1, noise=1.0):
 
 def over_orders(values, scores, count):
     """Return the mean sum over all orders that the scores allow."""
-    orders = [o for o in itertools.permutations(range(len(scores))) if _falls(scores[[*o]])]
+    orders = [
+        o for o in itertools.permutations(range(len(scores))) if _falls(scores[[*o]])
+    ]
     return np.mean([values[[*order]][:count].sum() for order in orders])
 
 
@@ -51,18 +62,24 @@ def test_sums_are_means_over_the_orders_of_tied_rows():
     for _ in range(5):
         values, scores = rng.random(6), rng.integers(0, 3, 6).astype(float)
         found = sums_at(values, scores, range(7))
-        assert found == pytest.approx([over_orders(values, scores, n) for n in range(7)])
+        assert found == pytest.approx(
+            [over_orders(values, scores, n) for n in range(7)]
+        )
 
 
 def test_every_length_of_a_tiny_list():
     """Of as many new rows as were held out, so that a length is a depth."""
-    length = measure_length([HeldOut(Y, SCORES)], 0.5, [3], 8, 20, list_rows=10, method="m")
+    length = measure_length(
+        [HeldOut(Y, SCORES)], 0.5, [3], 8, 20, list_rows=10, method="m"
+    )
     curve = length.table.set_index("length")
     assert [*curve.index] == [*range(1, 11)]
     probabilities = Calibration.fit([HeldOut(Y, SCORES)], 0.5).probabilities(SCORES)
     for k, row in curve.iterrows():
         hits = float(sums_at(probabilities, SCORES, [k])[0])
-        assert row["hits"] == pytest.approx(hits) and row["precision"] == pytest.approx(hits / k)
+        assert row["hits"] == pytest.approx(hits) and row["precision"] == pytest.approx(
+            hits / k
+        )
         assert row["recall"] == pytest.approx(hits / probabilities.sum())
         assert row["lift"] == pytest.approx(hits / k / probabilities.mean())
         assert row["low"] <= hits <= row["high"]
@@ -81,23 +98,31 @@ def test_lengths_of_a_longer_list_are_shares_of_it():
 
 
 def test_a_length_is_forecast_as_score_forecasts_the_held_out_lists():
-    """The hits that `compare` and `fit` say are the mean of what `score` says of each list."""
+    """The hits that `compare` and `fit` say are the mean of what `score` says of each
+    list.
+    """
     rng = np.random.default_rng(0)
     lists = [drawn(rng) for _ in range(4)]
     calibration = Calibration.fit(lists, 0.3)
     by_score = [calibration.expected(np.sort(of.scores)[-40:], 300) for of in lists]
     curve = measure_length(lists, 0.3, [40], 10, 300).table.set_index("length")
-    assert curve.loc[40, "hits"] == pytest.approx(np.mean([hits.mean for hits in by_score]))
+    assert curve.loc[40, "hits"] == pytest.approx(
+        np.mean([hits.mean for hits in by_score])
+    )
     # That the scores of a new list are not known makes the interval no narrower.
     width = curve.loc[40, "high"] - curve.loc[40, "low"]
     assert width >= min(hits.high - hits.low for hits in by_score)
 
 
 def test_a_list_with_low_scores_counts_as_much_as_the_others():
-    """Four lists are full of hits at the top, and the fifth has none, whose scores are lower."""
+    """Four lists are full of hits at the top, and the fifth has none, whose scores are
+    lower.
+    """
     strong = HeldOut(np.repeat([1.0, -1.0], [50, 50]), np.linspace(9, 1, 100))
     weak = HeldOut(np.repeat([-1.0, 1.0], [98, 2]), np.linspace(0.9, 0.1, 100))
-    curve = measure_length([strong] * 4 + [weak], 0.3, [40], 202, 500, list_rows=100).table
+    curve = measure_length(
+        [strong] * 4 + [weak], 0.3, [40], 202, 500, list_rows=100
+    ).table
     row = curve.set_index("length").loc[40]
     assert row["hits"] == pytest.approx(0.8 * 40, abs=1.5)
     assert row["low"] <= 20 and row["high"] == 40
@@ -118,7 +143,9 @@ def test_the_most_profitable_length_by_enumeration(column):
     lists = [drawn(rng, 80, 0.3) for _ in range(4)]
     gains = [rng.lognormal(1, 1, 80) if column else np.full(80, 7.0) for _ in lists]
     if column:
-        lists = [of._replace(amounts=gain) for of, gain in zip(lists, gains, strict=True)]
+        lists = [
+            of._replace(amounts=gain) for of, gain in zip(lists, gains, strict=True)
+        ]
     worth = Worth(None if column else 7.0, "amount" if column else None, 3.0)
     length = measure_length(lists, 0.25, [5], 60, 320, list_rows=80, worth=worth)
     curve, found = length.table, length.profit
@@ -136,24 +163,35 @@ def test_the_most_profitable_length_by_enumeration(column):
     assert (curve["profit"] < curve["profit_high"]).all()
     assert f"The most profitable length is {found.best}, " in profit_text(length)
     if not column:
-        assert curve["profit_low"].tolist() == pytest.approx((7 * curve["low"] - 3 * at).tolist())
+        assert curve["profit_low"].tolist() == pytest.approx(
+            (7 * curve["low"] - 3 * at).tolist()
+        )
 
 
 def test_where_no_length_pays():
-    length = measure_length([HeldOut(Y, SCORES)], 0.5, [3], 8, 20, worth=Worth(1.0, None, 50.0))
+    length = measure_length(
+        [HeldOut(Y, SCORES)], 0.5, [3], 8, 20, worth=Worth(1.0, None, 50.0)
+    )
     assert (length.profit.best, length.profit.profit) == (0, 0)
-    assert profit_text(length).startswith("No length pays with a gain of 1 for each hit and")
+    assert profit_text(length).startswith(
+        "No length pays with a gain of 1 for each hit and"
+    )
     assert profit_text(length).endswith("a cost of 50 for each row.")
     free = measure_length([HeldOut(Y, SCORES)], 0.5, [3], 8, 20, worth=Worth(0.0))
     assert free.profit.best == 0
 
 
 def test_the_band_holds_new_lists():
-    """Lists of a known distribution; scores that no training disturbs share no error."""
+    """Lists of a known distribution.
+
+    Scores that no training disturbs share no error.
+    """
     rng = np.random.default_rng(0)
     held = []
     for _ in range(30):
-        curve = measure_length([drawn(rng) for _ in range(5)], 0.01, [10], 45, 300).table
+        curve = measure_length(
+            [drawn(rng) for _ in range(5)], 0.01, [10], 45, 300
+        ).table
         for _ in range(10):
             new = drawn(rng)
             hits = sums_at(new.y > 0, new.scores, curve["length"])
@@ -173,9 +211,13 @@ def test_the_profit_and_its_best_length_hold(column):
     truth = measure_length([paid(200_000)], 0.01, [10], 45, 300, worth=worth).profit
     held, best = [], []
     for _ in range(60):
-        found = measure_length([paid() for _ in range(5)], 0.01, [10], 45, 300, worth=worth).profit
+        found = measure_length(
+            [paid() for _ in range(5)], 0.01, [10], 45, 300, worth=worth
+        ).profit
         new = paid()
-        profit = float(sums_at(np.where(new.y > 0, new.amounts, 0), new.scores, [found.best])[0])
+        profit = float(
+            sums_at(np.where(new.y > 0, new.amounts, 0), new.scores, [found.best])[0]
+        )
         held.append(found.profit_low <= profit - 0.3 * found.best <= found.profit_high)
         best.append(found.low <= truth.best <= found.high)
     assert np.mean(held) > 0.9 and np.mean(best) > 0.9
@@ -185,14 +227,22 @@ def test_probabilities_are_those_of_scikit_learn():
     rng = np.random.default_rng(0)
     lists, new = [drawn(rng, 400) for _ in range(3)], rng.normal(-2, 3, 50)
     calibration = Calibration.fit(lists, 0.3)
-    together = HeldOut(*map(np.concatenate, zip(*(of[:2] for of in lists), strict=True)))
+    together = HeldOut(
+        *map(np.concatenate, zip(*(of[:2] for of in lists), strict=True))
+    )
     n_pos = np.mean([np.count_nonzero(of.y > 0) for of in lists])
     for of, curve in zip((together, *lists), calibration.curves(new), strict=True):
         target = np.where(of.y > 0, (n_pos + 1) / (n_pos + 2), 1 / (400 - n_pos + 2))
         by_hand = IsotonicRegression(out_of_bounds="clip").fit(of.scores, target)
         assert curve == pytest.approx(by_hand.predict(new), abs=1e-12)
-    probabilities, hits = calibration.probabilities(new), calibration.expected(new, 1000)
-    assert hits.mean == pytest.approx(probabilities.sum()) and hits.low < hits.mean < hits.high
+    probabilities, hits = (
+        calibration.probabilities(new),
+        calibration.expected(new, 1000),
+    )
+    assert (
+        hits.mean == pytest.approx(probabilities.sum())
+        and hits.low < hits.mean < hits.high
+    )
 
 
 def test_probabilities_of_a_ranking_by_chance_and_of_a_perfect_one():
@@ -200,8 +250,14 @@ def test_probabilities_of_a_ranking_by_chance_and_of_a_perfect_one():
     y = np.repeat([1.0, -1.0], [3, 60])
     spread = np.linspace(0, 0.1, 63)
     chance = [1 / 21] * 2
-    for scores, expected in ((0 * y, chance), (-y, chance), (y + spread, [1 / 62, 4 / 5])):
-        found = Calibration.fit([HeldOut(y, scores)], 0.3).probabilities(np.array([-9.0, 9.0]))
+    for scores, expected in (
+        (0 * y, chance),
+        (-y, chance),
+        (y + spread, [1 / 62, 4 / 5]),
+    ):
+        found = Calibration.fit([HeldOut(y, scores)], 0.3).probabilities(
+            np.array([-9.0, 9.0])
+        )
         assert found == pytest.approx(expected, abs=0.01)
 
 
@@ -210,7 +266,9 @@ def test_the_expected_hits_of_a_list_hold_those_of_new_lists():
     rng = np.random.default_rng(0)
     held, sums = [], []
     for _ in range(25):
-        calibration = Calibration.fit([drawn(rng, 600, noise=0) for _ in range(5)], 0.01)
+        calibration = Calibration.fit(
+            [drawn(rng, 600, noise=0) for _ in range(5)], 0.01
+        )
         for share in (0.1, 0.2) * 3:
             new = drawn(rng, 600, share, noise=0)
             top = np.argsort(-new.scores)[:50]
@@ -224,7 +282,9 @@ def test_the_expected_hits_of_a_list_hold_those_of_new_lists():
 
 
 def test_the_interval_of_a_short_list_is_as_wide_as_its_hits_vary():
-    """The hits of 10 rows at the top, of 1,000 with known chances, and forecasts of 100 models."""
+    """The hits of 10 rows at the top, of 1,000 with known chances, and forecasts of 100
+    models.
+    """
     n_rows, k, share = 1000, 10, 0.3
 
     def draw_rows(seed):
@@ -264,7 +324,9 @@ def test_a_saved_model_keeps_its_probabilities(tmp_path):
     assert np.array_equal(found, calibrated.predict_proba(X))
     assert found.sum(axis=1) == pytest.approx(np.ones(200))
     first = found[:9, 1], 90
-    assert loaded.calibration.expected(*first) == calibrated.calibration.expected(*first)
+    assert loaded.calibration.expected(*first) == calibrated.calibration.expected(
+        *first
+    )
     with raises(InputError, "precbench fit"):
         plain.predict_proba(X)
 
@@ -279,13 +341,17 @@ def test_hits_are_expected_of_scores_whose_scale_follows_the_number_of_rows(solv
     dataset = Dataset("mine", "mine", X[known], y[known], sha256="")
     how = {"solver": solver, "scaling": "standardise"}
     how |= {} if solver[0] == "l" else {"random_state": 0}
-    _, lists, share = held_out_quality(dataset, held_out_splits(dataset, 5, 0), 100, how)
+    _, lists, share = held_out_quality(
+        dataset, held_out_splits(dataset, 5, 0), 100, how
+    )
     model = Model.fit(X[known], y[known], **how)
     found = model.calibrated(lists, share, X[known])
     scores = found.decision_function(X[new])
     top = np.argsort(-scores)[:1000]
     hits = np.count_nonzero(y[new][top] > 0)
-    assert found.calibration.expected(scores[top], 20000).mean == pytest.approx(hits, rel=0.1)
+    assert found.calibration.expected(scores[top], 20000).mean == pytest.approx(
+        hits, rel=0.1
+    )
     as_it_was = model.calibrated(lists, share).probabilities(scores)
     assert np.array_equal(as_it_was, found.probabilities(scores)) == (solver[0] == "l")
 
@@ -311,13 +377,17 @@ def test_fit_show_and_score_say_how_long(payments, monkeypatch):
     ks = ["--k", 20, "--k", "5 %", "--k", 20, "--list-rows", 2000]
     worth = ["--gain-column", "amount", "--cost", 15]
     text = succeed("fit", "payments.csv", *GIVEN, *ks, *worth, "--save", "m.npz").stdout
-    assert "Hits by length of the list, from 2,000 new rows" in text and "20 (k)" in text
+    assert (
+        "Hits by length of the list, from 2,000 new rows" in text and "20 (k)" in text
+    )
     quality = json.loads(succeed("show", "m.npz", "--json").stdout)["quality"]
     length = quality["length"]
     assert quality["k"] == 20 and length["k"] == [20, 100]
     for said in (text, succeed("show", "m.npz").stdout):
         assert "The most profitable length is " in said
-    scored = succeed("score", "m.npz", "payments.csv", "--top", 50, "--probability", "--json")
+    scored = succeed(
+        "score", "m.npz", "payments.csv", "--top", 50, "--probability", "--json"
+    )
     rows = pd.DataFrame(json.loads(scored.stdout))
     assert [*rows] == ["rank", "row", "score", "probability"]
     hits = rows["probability"].sum()
@@ -341,7 +411,10 @@ def test_compare_says_how_long_and_reports_it(payments, monkeypatch):
     assert curve.loc[10, ["hits", "low", "high"]].tolist() == pytest.approx(of_list)
     folder = payments / found["folder"]
     page = (folder / PAGE).read_text()
-    said = ["about {:.0f} hits in 10 ({:.0f} to".format(*of_list), "The most profitable length is "]
+    said = [
+        "about {:.0f} hits in 10 ({:.0f} to".format(*of_list),
+        "The most profitable length is ",
+    ]
     said += ["The columns of payments.csv", "<figcaption>length</figcaption>"]
     assert [words for words in said if words not in page] == []
     stored, *_ = read_length(folder)
@@ -393,14 +466,23 @@ def test_wrong_options_are_refused(payments, monkeypatch):
     ):  # fmt: skip
         refused([*fit, *more], places)
     refused(["compare", "payments.csv", *GIVEN, *more], places)
-    refused(["fit", "owed.csv", *GIVEN, "--save", "x.npz", "--gain-column", "amount"], "amount row")
+    refused(
+        ["fit", "owed.csv", *GIVEN, "--save", "x.npz", "--gain-column", "amount"],
+        "amount row",
+    )
     for value in ("", "inf", "so"):  # no command is proposed
-        pd.read_csv("payments.csv").assign(gain=[value] + ["7"] * 1199).to_csv("own.csv")
+        pd.read_csv("payments.csv").assign(gain=[value] + ["7"] * 1199).to_csv(
+            "own.csv"
+        )
         gains = ["own.csv", *GIVEN[:2], "--missing", "median", "--gain-column", "gain"]
-        messages = refused(["fit", *gains, "--save", "x.npz"], f"'gain' row 1 {value or 'value'}")
+        messages = refused(
+            ["fit", *gains, "--save", "x.npz"], f"'gain' row 1 {value or 'value'}"
+        )
         messages += json.loads(succeed("profile", *gains, "--json").stdout)["refusal"]
         assert "accepted" not in messages and messages.count("row 1:") == 2
-    refused(["compare", "rows.npz", "--gain-column", "amount"], "rows.npz --gain-column")
+    refused(
+        ["compare", "rows.npz", "--gain-column", "amount"], "rows.npz --gain-column"
+    )
     succeed("fit", "payments.csv", *GIVEN, "--save", "old.npz")
     replace(Model.load("old.npz"), calibration=None).save("old.npz")
     refused(["score", "old.npz", "payments.csv", "--probability"], "probabilities")

@@ -1,4 +1,7 @@
-"""`precbench.score`, `evaluate` and `profile`: what their commands print, for files and frames."""
+"""`precbench.score`, `evaluate` and `profile`.
+
+What their commands print, for files and frames.
+"""
 
 import json
 from collections import Counter
@@ -35,7 +38,10 @@ def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("lists")
     customers(600, 0).to_csv(place / "old.csv", index=False)
     customers(400, 1).to_csv(place / "new.csv", index=False)
-    options = "--label left --positive yes --id customer --categorical one-hot --k 30 --splits 2"
+    options = (
+        "--label left --positive yes --id customer --categorical one-hot --k 30"
+        " --splits 2"
+    )
     fit = ["fit", place / "old.csv", *options.split()]
     succeed(*fit, "--save", place / "trees.npz")
     succeed(*fit, "--solver", "sgd-avg", "--save", place / "linear.npz")
@@ -65,7 +71,10 @@ def test_score_returns_what_the_command_prints(here):
         last="last.csv",
         explain=2,
     )
-    command = "score trees.npz new.csv --top 20 --id customer --keep plan --probability --explain 2"
+    command = (
+        "score trees.npz new.csv --top 20 --id customer --keep plan --probability"
+        " --explain 2"
+    )
     options = ["--last", "last.csv", "--drift", "drift.json"]
     assert listed.to_dict() == printed(*command.split(), *options)
     done = invoke(*command.split(), *options)
@@ -78,7 +87,13 @@ def test_score_returns_what_the_command_prints(here):
 
 def test_score_of_a_frame_is_that_of_the_file(here):
     model = precbench.Model.load("trees.npz")
-    options = {"top": 15, "id": "customer", "keep": ["all"], "explain": 2, "probability": True}
+    options = {
+        "top": 15,
+        "id": "customer",
+        "keep": ["all"],
+        "explain": 2,
+        "probability": True,
+    }
     of_file = precbench.score(model, "new.csv", **options)
     of_frame = precbench.score(model, pd.read_csv("new.csv"), **options)
     pd.testing.assert_frame_equal(of_frame.rows, of_file.rows)
@@ -87,7 +102,9 @@ def test_score_of_a_frame_is_that_of_the_file(here):
 
 def test_the_earlier_list_may_be_a_frame(here):
     earlier = precbench.score("linear.npz", "new.csv", top=20, id="customer")
-    now = precbench.score("trees.npz", "new.csv", top=30, id="customer", last=earlier.rows)
+    now = precbench.score(
+        "trees.npz", "new.csv", top=30, id="customer", last=earlier.rows
+    )
     both = set(earlier.rows["customer"]) & set(now.rows["customer"])
     either = set(earlier.rows["customer"]) | set(now.rows["customer"])
     assert now.last == (30, 20, len(both), len(both) / len(either))
@@ -98,9 +115,13 @@ def test_the_earlier_list_may_be_a_frame(here):
     [
         pytest.param({"explain": 2}, "top", id="reasons without a top"),
         pytest.param({"keep": ["pln"]}, "plan", id="unknown column"),
-        pytest.param({"id": "kunde"}, "columns to list: no column 'kunde'", id="unknown id"),
+        pytest.param(
+            {"id": "kunde"}, "columns to list: no column 'kunde'", id="unknown id"
+        ),
         pytest.param({"top": 0}, "top", id="empty list"),
-        pytest.param({"last": "trees.npz"}, "trees.npz", id="earlier list of another format"),
+        pytest.param(
+            {"last": "trees.npz"}, "trees.npz", id="earlier list of another format"
+        ),
     ],
 )
 def test_score_refuses(here, options, message):
@@ -134,7 +155,9 @@ def test_evaluate_returns_what_the_command_prints(here, k):
 
 def test_evaluate_of_a_frame_is_that_of_the_file(here):
     of_file = precbench.evaluate("trees.npz", "new.csv", k=25)
-    of_frame = precbench.evaluate(precbench.Model.load("trees.npz"), pd.read_csv("new.csv"), k=25)
+    of_frame = precbench.evaluate(
+        precbench.Model.load("trees.npz"), pd.read_csv("new.csv"), k=25
+    )
     assert of_frame.to_dict() == of_file.to_dict()
 
 
@@ -149,7 +172,10 @@ def test_evaluate_counts_hits_by_hand(here):
 def test_profile_returns_what_the_command_prints(here):
     options = {"k": [30, "1 %"], "id": ["customer"], "categorical": "one-hot"}
     described = precbench.profile("old.csv", **LABEL, **options)
-    command = "profile old.csv --label left --positive yes --id customer --categorical one-hot"
+    command = (
+        "profile old.csv --label left --positive yes --id customer --categorical"
+        " one-hot"
+    )
     assert described.to_dict() == printed(*command.split(), "--k", "30", "--k", "1 %")
     assert "compare would train" in described.outlook
 
@@ -175,7 +201,9 @@ def test_new_rows_may_be_in_another_encoding(here, tmp_path):
     assert set(listed.rows["name"]) == {"Zoë"}
     assert printed("score", "trees.npz", file, "--top", "5", "--encoding", "cp1252")
     evaluated = precbench.evaluate("trees.npz", file, encoding="cp1252")
-    assert evaluated.to_dict() == printed("evaluate", "trees.npz", file, "--encoding", "cp1252")
+    assert evaluated.to_dict() == printed(
+        "evaluate", "trees.npz", file, "--encoding", "cp1252"
+    )
 
 
 FEW = {"solvers": ["logistic-regression", "sgd-avg"], "n_splits": 2, "n_jobs": 1}
@@ -185,7 +213,10 @@ def test_compare_of_a_labelled_table_is_that_of_the_command(here, tmp_path):
     options = {**LABEL, "k": 30, "id": ["customer"], "categorical": "one-hot"}
     of_file = precbench.compare("old.csv", **options, **FEW)
     of_frame = precbench.compare(pd.read_csv("old.csv"), **options, **FEW)
-    command = "compare old.csv --label left --positive yes --id customer --categorical one-hot"
+    command = (
+        "compare old.csv --label left --positive yes --id customer --categorical"
+        " one-hot"
+    )
     methods = "--k 30 --solver logistic-regression --solver sgd-avg --splits 2"
     out = ["--out", tmp_path, "--save", tmp_path / "m.npz"]
     of_command = printed(*command.split(), *methods.split(), *out)
@@ -205,7 +236,12 @@ def test_compare_of_a_labelled_table_is_that_of_the_command(here, tmp_path):
 
 def test_compare_of_a_table_counts_what_hits_gain(here):
     table = pd.read_csv("old.csv").assign(worth=lambda rows: rows["age"] * 2)
-    options = {**LABEL, "k": 30, "drop": ["customer", "worth"], "categorical": "one-hot"}
+    options = {
+        **LABEL,
+        "k": 30,
+        "drop": ["customer", "worth"],
+        "categorical": "one-hot",
+    }
     choice = precbench.compare(table, **options, gain="worth", cost=1.5, **FEW)
     amounts = table["worth"].to_numpy()
     rows = table[["age", "paid", "plan"]]
@@ -227,11 +263,16 @@ def test_compare_of_a_table_counts_what_hits_gain(here):
 def test_a_label_beside_y_is_refused(here):
     table = pd.read_csv("old.csv")
     with pytest.raises(InputError, match="label"):
-        precbench.compare(table[["age"]], table["left"], label="left", positive="yes", k=30)
+        precbench.compare(
+            table[["age"]], table["left"], label="left", positive="yes", k=30
+        )
 
 
 def test_compare_reads_the_run_once(here, monkeypatch):
-    """Four trials on two splits: a check, and each split once to measure and once to forecast."""
+    """Four trials on two splits.
+
+    A check, and each split once to measure and once to forecast.
+    """
     calls = Counter()
 
     def count_calls(path):
@@ -247,5 +288,7 @@ def test_compare_reads_the_run_once(here, monkeypatch):
     count_calls("precbench.advice.comparison.read_run")
     count_calls("precbench.advice.contest.divide_rows")
     count_calls("precbench.experiment.samples.divide_rows")
-    precbench.compare("old.csv", **LABEL, k=30, id=["customer"], categorical="one-hot", **FEW)
+    precbench.compare(
+        "old.csv", **LABEL, k=30, id=["customer"], categorical="one-hot", **FEW
+    )
     assert calls == {"divide_rows": 1 + 2 + 2, "read_run": 1}

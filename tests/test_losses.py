@@ -42,7 +42,9 @@ def vectors(draw, n):
 
 @st.composite
 def problems(draw, max_size=30):
-    """Scores with many ties or few, labels in {0, 1} with both classes, and a count k <= n₊."""
+    """Scores with many ties or few, labels in {0, 1} with both classes, and a count k
+    <= n₊.
+    """
     n = draw(st.integers(2, max_size))
     y = small_integers(draw, n, 2)
     assume(0 < y.sum() < n)
@@ -69,7 +71,9 @@ def subsets_of(mask, size):
 
 
 def brute_struct(s, y, k):
-    return max(np.sum((1 - y) * yh) + np.sum((yh - y) * s) for yh in labellings(len(s), k))
+    return max(
+        np.sum((1 - y) * yh) + np.sum((yh - y) * s) for yh in labellings(len(s), k)
+    )
 
 
 def brute_ramp(s, y, k):
@@ -93,7 +97,8 @@ def brute_avg(s, y, k):
         return share * np.sum((1 - yh) * y * s)
 
     return max(
-        np.sum((1 - y) * yh) + np.sum((yh - y) * s) + relaxed(yh) for yh in labellings(len(s), k)
+        np.sum((1 - y) * yh) + np.sum((yh - y) * s) + relaxed(yh)
+        for yh in labellings(len(s), k)
     )
 
 
@@ -154,7 +159,9 @@ def test_prec_loss_is_that_of_one_order_of_the_tied_rows(problem):
     scores, y, k = problem
     loss = prec_loss(scores, y, k)
     assert type(loss) is int
-    best, worst = (precision_at_k(y, scores, k, ties=ties) for ties in ("best", "worst"))
+    best, worst = (
+        precision_at_k(y, scores, k, ties=ties) for ties in ("best", "worst")
+    )
     assert round(k * (1 - best)) <= loss <= round(k * (1 - worst))
     ranked = sorted(range(len(scores)), key=lambda row: (-scores[row], row))
     assert loss == sum(y[row] == 0 for row in ranked[:k])
@@ -163,7 +170,9 @@ def test_prec_loss_is_that_of_one_order_of_the_tied_rows(problem):
 # Subgradients
 
 
-@pytest.mark.parametrize("name", [name for name, loss in EACH.items() if loss.is_convex])
+@pytest.mark.parametrize(
+    "name", [name for name, loss in EACH.items() if loss.is_convex]
+)
 @given(problem=problems(), data=st.data())
 def test_subgradient_inequality(name, problem, data):
     s, y, k = problem
@@ -209,7 +218,8 @@ def test_among_tied_scores_the_lower_row_comes_first(name, n_terms, expected):
     ("avg", [1.0, 1.0, 0.0], [1, 1, 0], [-0.5, -0.5, 1]),
     # A hinge of zero is inactive.
     ("max", [1.0, 0.0], [1, 0], [0, 0]), ("auc", [1.0, 0.0], [1, 0], [0, 0]),
-    # No negative at -1/2 is predicted positive; alone with one positive it pays from -1/3 on.
+    # No negative at -1/2 is predicted positive; alone with one positive it pays from
+    # -1/3 on.
     ("f1", [5.0, -0.5], [1, 0], [0, 0]), ("f1", [5.0, -1 / 3 - 1e-9], [1, 0], [0, 0]),
     ("f1", [5.0, -1 / 3 + 1e-9], [1, 0], [0, 1]),
 ])  # fmt: skip
@@ -218,9 +228,18 @@ def test_subgradients_at_the_edges(name, scores, y, expected):
 
 
 def scores_of_many_rows():
-    """Scores of many rows: spread, clustered, tied, all equal, in order, and the extremes."""
+    """Scores of many rows.
+
+    Spread, clustered, tied, all equal, in order, and the extremes.
+    """
     normal = np.random.default_rng(0).standard_normal(5_000)
-    yield from (normal, 1e-300 * normal, 1e300 * normal, np.round(normal), np.zeros(5_000))
+    yield from (
+        normal,
+        1e-300 * normal,
+        1e300 * normal,
+        np.round(normal),
+        np.zeros(5_000),
+    )
     yield from (np.sort(normal), np.where(normal > 1, 1e9, 1e-9) * normal, normal[:1])
 
 
@@ -248,7 +267,9 @@ def test_pairs_of_many_rows(every):
             bars = 1 + scores[neg]
             expected = np.zeros(len(scores))
             expected[neg] = np.searchsorted(np.sort(scores[pos]), bars, "left")
-            expected[pos] = np.searchsorted(np.sort(bars), scores[pos], "right") - len(neg)
+            expected[pos] = np.searchsorted(np.sort(bars), scores[pos], "right") - len(
+                neg
+            )
             assert np.array_equal(pair_hinges(scores, pos, neg)[1], expected)
 
 
@@ -263,7 +284,9 @@ def test_margins_by_enumeration_of_subsets(problem):
     size = len(positives) - k + 1
     average = min(sum(c) / size for c in itertools.combinations(positives, size)) - top
     measured = margins(scores, y, k)
-    assert measured.weak == weak and measured.average == pytest.approx(average, abs=1e-9)
+    assert measured.weak == weak and measured.average == pytest.approx(
+        average, abs=1e-9
+    )
     assert measured.strong == positives.min() - top
     assert measured.weak + 1e-9 >= measured.average >= measured.strong - 1e-9
 
@@ -300,7 +323,11 @@ def test_labels_and_k_of_any_type(name, problem):
         assert loss.value(scores, labels) == expected.value(scores, y)
 
 
-MALFORMED = [([0.0, 1.0], [1, 1], "2"), ([0.0, math.nan], [0, 1], "1"), ([0.0], [0, 1], "2 1")]
+MALFORMED = [
+    ([0.0, 1.0], [1, 1], "2"),
+    ([0.0, math.nan], [0, 1], "1"),
+    ([0.0], [0, 1], "2 1"),
+]
 WITH_K = [*(surrogate.value for surrogate in SURROGATES.values()), prec_loss, margins]
 REFUSED = [
     *((partial(function, *rows), InputError, places)

@@ -7,7 +7,8 @@ import pytest
 
 from tests.helpers import ROOT
 
-# Makes what `python -m venv` leaves on Debian without the package python3-venv, and fails.
+# Makes what `python -m venv` leaves on Debian without the package python3-venv, and
+# fails.
 PYTHON = """\
 #!/bin/sh
 mkdir -p .venv/bin
@@ -32,10 +33,15 @@ def make(work_folder):
     return make
 
 
-def test_an_environment_that_could_not_be_made_is_made_by_the_next_command(make, work_folder):
+def test_an_environment_that_could_not_be_made_is_made_by_the_next_command(
+    make, work_folder
+):
     first = make()
     assert first.returncode != 0
-    assert "apt install python3-venv" in first.stderr and "repeat the command" in first.stderr
+    assert (
+        "apt install python3-venv" in first.stderr
+        and "repeat the command" in first.stderr
+    )
     (work_folder / "repaired").touch()
     assert make().returncode == 0
     assert (work_folder / ".venv" / ".made").exists()

@@ -33,7 +33,13 @@ from precbench.ranking.metrics import (
     recall_at_k,
     roc_curve,
 )
-from precbench.ranking.topk import first_rows, k_by_size, resolve_k, split_at, training_k
+from precbench.ranking.topk import (
+    first_rows,
+    k_by_size,
+    resolve_k,
+    split_at,
+    training_k,
+)
 from tests.helpers import small_integers
 from tests.sentences import raises
 
@@ -74,7 +80,9 @@ def test_resolve_k(k, n_pos, count):
     assert resolve_k(k, n_pos) == count and type(resolve_k(k, n_pos)) is int
 
 
-@given(st.integers(1, 10**6).flatmap(lambda n: st.tuples(st.integers(1, n), st.just(n))))
+@given(
+    st.integers(1, 10**6).flatmap(lambda n: st.tuples(st.integers(1, n), st.just(n)))
+)
 def test_count_to_share_round_trip(pair):
     count, n_pos = pair
     assert resolve_k(count / n_pos, n_pos) == count
@@ -104,13 +112,23 @@ def test_text_that_is_no_share_of_the_rows(text):
     with raises(InputError) as caught:
         resolve_k(text, 5, 100)
     meant = MEANT[text]
-    assert (f"(did you mean {meant}?)" in str(caught.value)) if meant else "mean" not in str(caught)
+    assert (
+        (f"(did you mean {meant}?)" in str(caught.value))
+        if meant
+        else "mean" not in str(caught)
+    )
 
 
 def test_training_needs_no_more_rows_than_there_are_positives():
     assert resolve_k(6, 5, 6) == 6 and training_k(100, 80, 400) == (80, 100)
-    assert training_k(1000, 80, 400) == (80, 1000) and training_k("1 %", 80, 400) == (4, 4)
-    assert training_k("50 %", 80, 400) == (80, 200) and training_k(0.25, 80, 400) == (20, 20)
+    assert training_k(1000, 80, 400) == (80, 1000) and training_k("1 %", 80, 400) == (
+        4,
+        4,
+    )
+    assert training_k("50 %", 80, 400) == (80, 200) and training_k(0.25, 80, 400) == (
+        20,
+        20,
+    )
     assert k_by_size("10 %", 30)[:6].tolist() == [0, 1, 2, 3, 3, 3]
     assert k_by_size(2, 5).tolist() == [0, 1, 2, 2, 2, 2]
 
@@ -134,8 +152,12 @@ def test_precision_at_k_by_enumeration_of_tie_breaks(ranking, data):
              lift_at_k: Fraction(n, k * n_pos)}  # fmt: skip
     for metric, unit in units.items():
         assert metric(y, scores, k) == pytest.approx(float(mean * unit))
-        assert metric(y, scores, k, ties="best") == pytest.approx(float(max(hits) * unit))
-        assert metric(y, scores, k, ties="worst") == pytest.approx(float(min(hits) * unit))
+        assert metric(y, scores, k, ties="best") == pytest.approx(
+            float(max(hits) * unit)
+        )
+        assert metric(y, scores, k, ties="worst") == pytest.approx(
+            float(min(hits) * unit)
+        )
         percent = f"{math.floor(1e6 * k / n) / 1e4:.4f} %"
         assert metric(y, scores, percent) == metric(y, scores, k)
 
@@ -158,29 +180,43 @@ def test_an_interval_holds_the_value_and_knows_no_order(ranking, data):
 
 
 def test_an_interval_in_the_limit_of_no_threshold():
-    """All rows tied and k far below their number: nothing but Wilson's interval of k draws."""
+    """All rows tied and k far below their number.
+
+    Nothing but Wilson's interval of k draws.
+    """
     y, scores = np.tile([1, -1, -1, -1], 250_000), np.zeros(10**6)
     centre, half = (0.25 + 1.96**2 / 200) / (1 + 1.96**2 / 100), 0.0828
-    assert interval_at_k(y, scores, 100) == pytest.approx((centre - half, centre + half), abs=1e-3)
+    assert interval_at_k(y, scores, 100) == pytest.approx(
+        (centre - half, centre + half), abs=1e-3
+    )
 
 
 def test_an_interval_of_all_rows():
-    """No threshold is drawn: what remains is Wilson's interval of 200 draws, of which 60 hit."""
+    """No threshold is drawn.
+
+    What remains is Wilson's interval of 200 draws, of which 60 hit.
+    """
     y, scores = np.repeat([1, -1], [60, 140]), -np.arange(200.0)
     assert interval_at_k(y, scores, 200) == pytest.approx(wilson(0.3, 200), abs=1e-4)
 
 
 def test_an_interval_where_no_row_near_rank_k_is_positive():
-    """Their share is taken as half a row of 11, as that of the first 10 has half a row more."""
+    """Their share is taken as half a row of 11, as that of the first 10 has half a row
+    more.
+    """
     y, scores = np.repeat([1, -1], [3, 997]), -np.arange(1000.0)
     near, share = 0.5 / 11, 3.5 / 11
     excess = 1 + (share - near) ** 2 * 0.99 / (share * (1 - share))
-    assert interval_at_k(y, scores, 10) == pytest.approx(wilson(0.3, 10 / excess), abs=1e-4)
+    assert interval_at_k(y, scores, 10) == pytest.approx(
+        wilson(0.3, 10 / excess), abs=1e-4
+    )
 
 
 def wilson(share, n, z=1.96):
     half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return tuple((share + z**2 / (2 * n) + side) / (1 + z**2 / n) for side in (-half, half))
+    return tuple(
+        (share + z**2 / (2 * n) + side) / (1 + z**2 / n) for side in (-half, half)
+    )
 
 
 @pytest.mark.parametrize("steepness", [1, 10])
@@ -194,7 +230,10 @@ def test_intervals_cover(steepness):
         chances = 1 / (1 + np.exp(-(steepness * scores + offset)))
         lists.append((np.where(rng.random(1000) < chances, 1, -1), scores))
     truth = np.mean([precision_at_k(y, s, 100) for y, s in lists])
-    within = [low <= truth <= high for low, high in (interval_at_k(y, s, 100) for y, s in lists)]
+    within = [
+        low <= truth <= high
+        for low, high in (interval_at_k(y, s, 100) for y, s in lists)
+    ]
     assert 0.92 <= np.mean(within) <= 0.99
 
 
@@ -202,16 +241,26 @@ def slow_partial_auc(y, scores, beta, tied_pairs="half"):
     n_top = math.ceil(Fraction(beta).limit_denominator(20) * int((y == -1).sum()))
     top = sorted(scores[y == -1], reverse=True)[:n_top]
     pairs = itertools.product(scores[y == 1], top)
-    return np.mean([CREDIT[tied_pairs] if pos == neg else pos > neg for pos, neg in pairs])
+    return np.mean(
+        [CREDIT[tied_pairs] if pos == neg else pos > neg for pos, neg in pairs]
+    )
 
 
 def slow_partial_pr_auc(y, scores, recall):
-    """Each positive covers its share of the recalls, as far as these lie beyond the start."""
-    n_pos, area, start = int(np.sum(y > 0)), Fraction(0), Fraction(recall).limit_denominator(20)
+    """Each positive covers its share of the recalls, as far as these lie beyond the
+    start.
+    """
+    n_pos, area, start = (
+        int(np.sum(y > 0)),
+        Fraction(0),
+        Fraction(recall).limit_denominator(20),
+    )
     for j, lowest in enumerate(np.sort(scores[y > 0])[::-1]):
         above = scores >= lowest
         precision = Fraction(int(np.sum(above & (y > 0))), int(above.sum()))
-        area += max(Fraction(j + 1, n_pos) - max(Fraction(j, n_pos), start), 0) * precision
+        area += (
+            max(Fraction(j + 1, n_pos) - max(Fraction(j, n_pos), start), 0) * precision
+        )
     return float(area / (1 - start))
 
 
@@ -246,7 +295,10 @@ def ranks(y, scores):
     return [sum(other >= own for other in scores) for own in scores[y == 1]]
 
 
-SHARES, TIES = st.sampled_from([i / 20 for i in range(1, 21)]), st.sampled_from(list(CREDIT))
+SHARES, TIES = (
+    st.sampled_from([i / 20 for i in range(1, 21)]),
+    st.sampled_from(list(CREDIT)),
+)
 DEFINITIONS = {
     partial_auc: (slow_partial_auc, {"beta": SHARES, "tied_pairs": TIES}),
     auc: (partial(slow_partial_auc, beta=1), {"tied_pairs": TIES}),
@@ -280,7 +332,10 @@ def test_metrics_follow_their_definitions(metric, ranking, data):
 def test_pnorm_risk_of_other_losses_by_enumeration_of_pairs(ranking, p):
     y, scores = ranking
     scores = scores.clip(-20, 20)
-    prices = {"exponential": lambda r: math.exp(-r), "logistic": lambda r: math.log1p(math.exp(-r))}
+    prices = {
+        "exponential": lambda r: math.exp(-r),
+        "logistic": lambda r: math.log1p(math.exp(-r)),
+    }
     for loss, price in prices.items():
         heights = [sum(price(i - k) for i in scores[y == 1]) for k in scores[y == -1]]
         logs = [p * math.log(height) for height in heights]
@@ -288,18 +343,24 @@ def test_pnorm_risk_of_other_losses_by_enumeration_of_pairs(ranking, p):
         measured = pnorm_risk(y, scores, p, loss=loss, log=True)
         assert measured == pytest.approx(log_risk, rel=1e-12, abs=1e-11)
         if log_risk < 700:
-            assert pnorm_risk(y, scores, p, loss=loss) == pytest.approx(math.exp(log_risk))
+            assert pnorm_risk(y, scores, p, loss=loss) == pytest.approx(
+                math.exp(log_risk)
+            )
 
 
 @pytest.mark.parametrize("loss", ["exponential", "logistic"])
 def test_pnorm_risk_of_distant_scores(loss):
-    """Beyond the range of exp, either way; 1e4 above, the logistic loss is the difference."""
+    """Beyond the range of exp, either way.
+
+    1e4 above, the logistic loss is the difference.
+    """
     y = np.array([1, -1])
     for r in (1e4, -1e4):
         expected = -r if r > 0 or loss == "exponential" else math.log(-r)
         measured = pnorm_risk(y, np.array([r, 0.0]), 64, loss=loss, log=True)
         assert measured == pytest.approx(64 * expected, rel=1e-14)
-    # The logarithm is finite where the risk is not: of distant scores, and of many pairs.
+    # The logarithm is finite where the risk is not: of distant scores, and of many
+    # pairs.
     many, ties = np.repeat([1, -1], [1000, 2]), np.zeros(1002)
     assert pnorm_risk(many, ties, p=200) == math.inf
     expected = 200 * math.log(1000) + math.log(2)
@@ -403,7 +464,9 @@ def test_smaller_is_better():
     assert smaller == {"pnorm_risk", "r_max"}
     perfect, reverse = [2, 1, 0, 0], [0, 0, 1, 2]
     for name, spec in METRICS.items():
-        best, worst = (spec([1, 1, 0, 0], scores, **PARAMS[name]) for scores in (perfect, reverse))
+        best, worst = (
+            spec([1, 1, 0, 0], scores, **PARAMS[name]) for scores in (perfect, reverse)
+        )
         assert best < worst if spec.smaller_is_better else best > worst
 
 
@@ -425,7 +488,9 @@ def test_labels_and_notation(name, params, label, written):
 
 
 def test_replace_ignores_other_parameters():
-    assert Metric("precision_at_k", {"k": 0.25}).replace(k=1, epochs=5).params == {"k": 1}
+    assert Metric("precision_at_k", {"k": 0.25}).replace(k=1, epochs=5).params == {
+        "k": 1
+    }
     assert Metric("auc", {}).replace(k=1) == Metric("auc", {})
 
 
@@ -453,7 +518,9 @@ def test_the_first_rows_are_those_of_a_stable_sort(n, of):
     spaced = np.repeat(scores, 2)[::2]
     spaced.flags.writeable = False
     order = np.argsort(-scores, kind="stable")
-    for count in sorted({1, min(2, n), math.ceil(n / 1000), math.ceil(n / 100), n // 2 or 1, n}):
+    for count in sorted(
+        {1, min(2, n), math.ceil(n / 1000), math.ceil(n / 100), n // 2 or 1, n}
+    ):
         for layout in (scores, spaced):
             assert_array_equal(first_rows(layout, count), np.sort(order[:count]))
         above, tied, free = split_at(scores, count)
@@ -466,7 +533,10 @@ def test_the_first_rows_are_those_of_a_stable_sort(n, of):
 @pytest.mark.parametrize("n", [2, 3000])
 @pytest.mark.parametrize("of", LISTS)
 def test_the_roc_curve_is_that_of_a_stable_sort(n, of):
-    """The slow twin: rows by falling score, counted, and read at the last of each score."""
+    """The slow twin.
+
+    Rows by falling score, counted, and read at the last of each score.
+    """
     rng = np.random.default_rng(n)
     scores, positive = of(rng, n), rng.permutation(np.arange(n) % 5 == 0)
     order = np.argsort(-scores, kind="stable")

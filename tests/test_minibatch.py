@@ -1,4 +1,6 @@
-"""The mini-batch methods and what all solvers share below them: memory, orders, sums of rows.
+"""The mini-batch methods and what all solvers share below them.
+
+Memory, orders, sums of rows.
 
 Their twins: test_twins.py; laws: test_laws.py.
 """
@@ -46,13 +48,16 @@ MORE_THAN_AT_ONCE = np.geomspace(1e-3, 1e3, 2 * MOST_CANDIDATES + 1)
     "candidates",
     [
         [("sgd-avg", {"eta0": eta0}) for eta0 in MORE_THAN_AT_ONCE],
-        [(name, SHARED) for name in MINIBATCH if name != "1pmb-f1"],  # f1 has another width
+        # f1 has another width
+        [(name, SHARED) for name in MINIBATCH if name != "1pmb-f1"],
     ],
     ids=["many", "rules"],
 )
 def test_candidates_learn_together_as_each_alone(candidates):
     X, y = problem(2000)
-    together = [Fit(make(name, **params), lambda solver: False) for name, params in candidates]
+    together = [
+        Fit(make(name, **params), lambda solver: False) for name, params in candidates
+    ]
     fit_together(together, X, y)
     for (solver, _), (name, params) in zip(together, candidates, strict=True):
         assert_array_equal(solver.coef_, make(name, **params).fit(X, y).coef_)
@@ -109,7 +114,12 @@ def test_the_limits_of_the_process_and_of_the_container_count(monkeypatch, tmp_p
 
 @pytest.mark.parametrize(
     ("order", "what"),
-    [([0.5, 1.0], "order"), ([True, False], "order"), ([[0, 1]], "order"), ([0, 400], "0 399")],
+    [
+        ([0.5, 1.0], "order"),
+        ([True, False], "order"),
+        ([[0, 1]], "order"),
+        ([0, 400], "0 399"),
+    ],
 )
 def test_an_invalid_order_is_refused(order, what):
     X, y = problem()
@@ -132,7 +142,9 @@ def test_an_invalid_order_is_refused(order, what):
 ])  # fmt: skip
 def test_parameters_that_come_to_the_same(one, other):
     X, y = problem()
-    of_one, of_other = (solver.set_params(random_state=0).fit(X, y) for solver in (one, other))
+    of_one, of_other = (
+        solver.set_params(random_state=0).fit(X, y) for solver in (one, other)
+    )
     assert_array_equal(weights(of_one), weights(of_other))
 
 
@@ -146,26 +158,33 @@ def test_every_epoch_visits_every_row_once(shuffle, n):
         assert_array_equal(order, np.arange(n))
 
 
-@pytest.mark.parametrize("name", ["perceptron-avg", "perceptron-max", "sgd-avg", "sgd-max"])
+@pytest.mark.parametrize(
+    "name", ["perceptron-avg", "perceptron-max", "sgd-avg", "sgd-max"]
+)
 def test_the_best_of_all_epochs_is_kept(name):
     X, y = problem(2000)
     options = {"epochs": 12, "random_state": 3}
     ends, offered = [], []
     make(name, keep="last", **options).fit(
-        X, y, trace=lambda s: ends.append(s.coef_) if s.n_rows_seen_ % len(y) == 0 else None
+        X,
+        y,
+        trace=lambda s: ends.append(s.coef_) if s.n_rows_seen_ % len(y) == 0 else None,
     )
     best = make(name, keep="best", **options)
     best.fit(X, y, trace=lambda s: offered.append(s.coef_) if s.n_rows_seen_ else None)
     values = [precision_at_k(y, X @ w, k=0.25) for w in ends[1:]]
     assert len(values) == 12 and len(set(values)) > 1
-    chosen = [n - np.argmax(values[:n][::-1]) for n in range(1, 13)]  # of equal ones the latest
+    # of equal ones the latest
+    chosen = [n - np.argmax(values[:n][::-1]) for n in range(1, 13)]
     assert_array_equal(best.coef_, ends[chosen[-1]])
     assert_array_equal(offered, [ends[n] for n in chosen])
 
 
 def test_the_best_of_a_fit_that_is_stopped():
     X, y = problem()
-    solver = make("perceptron-avg", keep="best").fit(X, y, trace=Recorder(1, most_rows=100))
+    solver = make("perceptron-avg", keep="best").fit(
+        X, y, trace=Recorder(1, most_rows=100)
+    )
     assert 99 < solver.n_rows_seen_ < 400 and solver.coef_.any()
 
 
@@ -197,7 +216,11 @@ def test_an_intercept_cannot_come_or_go_between_pieces(objectives):
 
 def test_f1_is_sought_at_threshold_0():
     X, y = problem()
-    scores = OnePMB("f1", batch_size=50, eta0=1.0, random_state=0).fit(X, y).decision_function(X)
+    scores = (
+        OnePMB("f1", batch_size=50, eta0=1.0, random_state=0)
+        .fit(X, y)
+        .decision_function(X)
+    )
     assert f1(y, scores) > f1_max(y, scores) - 0.03
 
 
@@ -206,7 +229,9 @@ def test_f1_is_sought_at_threshold_0():
 
 @pytest.mark.parametrize(("n", "size"), [(5, 8), (5, 5), (1, 1), (0, 3)])
 def test_a_reservoir_that_holds_the_stream_keeps_all_of_it(n, size):
-    assert_array_equal(reservoir_sample(n, size, np.random.default_rng(0)), np.arange(n))
+    assert_array_equal(
+        reservoir_sample(n, size, np.random.default_rng(0)), np.arange(n)
+    )
 
 
 def of_oam(n, size, rng):
@@ -234,20 +259,26 @@ def test_scores_need_one_weight_per_feature(form, shape):
 
 @pytest.mark.parametrize(("n_weights", "n_features"), [(3, 2), (4, 3)])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-def test_sums_of_rows_refuse_what_the_kernel_would_write_beyond(form, n_weights, n_features):
+def test_sums_of_rows_refuse_what_the_kernel_would_write_beyond(
+    form, n_weights, n_features
+):
     with raises(InputError, f"{n_weights} {n_features} 3"):
         weighted_sum(as_rows(form(np.eye(3))), np.ones(n_weights), n_features)
 
 
 def test_rows_without_features_have_score_0():
-    assert_array_equal(linear_scores(as_rows(np.empty((5, 0))), np.empty(0)), np.zeros(5))
+    assert_array_equal(
+        linear_scores(as_rows(np.empty((5, 0))), np.empty(0)), np.zeros(5)
+    )
 
 
 @pytest.mark.parametrize("stored", [np.float64, np.float32])
 def test_a_sparse_row_has_the_same_score_beside_any_others(stored):
     """Also an empty row, a long one, the last; whatever the weights of the others."""
     rng = np.random.default_rng(0)
-    lengths = np.concatenate([rng.integers(0, 9, 90), rng.integers(0, 40, 90), [0, 400, 3, 0, 5]])
+    lengths = np.concatenate(
+        [rng.integers(0, 9, 90), rng.integers(0, 40, 90), [0, 400, 3, 0, 5]]
+    )
     starts = np.append(0, np.cumsum(rng.permutation(lengths)))  # int64, as the columns
     columns = rng.integers(0, 70_000, starts[-1])  # neither sorted nor all different
     columns[1::97] = 0
@@ -263,5 +294,6 @@ def test_a_sparse_row_has_the_same_score_beside_any_others(stored):
     together[np.isinf(together)] = 0
     summed = np.zeros(70_000)
     coefs = np.repeat(together, np.diff(X.indptr))
-    np.add.at(summed, X.indices, coefs * X.data.astype(np.float64))  # one after the other
+    # one after the other
+    np.add.at(summed, X.indices, coefs * X.data.astype(np.float64))
     assert weighted_sum(rows, together, 70_000).tobytes() == summed.tobytes()

@@ -1,4 +1,6 @@
-"""A saved model ranks like the fitted one, ties keep the order of rows, bad files are rejected."""
+"""A saved model ranks like the fitted one, ties keep the order of rows, bad files are
+rejected.
+"""
 
 import dataclasses
 import errno
@@ -37,7 +39,9 @@ from tests.sentences import raises, warns
 
 SCALINGS = ["standardise", "unit", "standardise-unit-norm", "none"]
 LINEAR = sorted(name for name in SOLVERS if laws.is_linear(SOLVERS[name]))
-TREES = sorted(name for name in SOLVERS.built_in if hasattr(SOLVERS[name](), "to_trees"))
+TREES = sorted(
+    name for name in SOLVERS.built_in if hasattr(SOLVERS[name](), "to_trees")
+)
 _OTHERS = set(SOLVERS.built_in) - set(LINEAR)
 NONLINEAR = sorted(name for name in _OTHERS if _can_be_kept(SOLVERS[name]()))
 LAYOUTS = {"dense": np.asarray, "csr": csr_matrix}
@@ -62,8 +66,16 @@ def saved(tmp_path_factory):
 
 def few(solver):
     known = SOLVERS[solver]().get_params()
-    sizes = ("n_estimators", "n_components", "max_iter", "min_samples_leaf", "min_child_samples")
-    return {n: 5 for n in sizes if n in known and not (n == "max_iter" and "C" in known)}
+    sizes = (
+        "n_estimators",
+        "n_components",
+        "max_iter",
+        "min_samples_leaf",
+        "min_child_samples",
+    )
+    return {
+        n: 5 for n in sizes if n in known and not (n == "max_iter" and "C" in known)
+    }
 
 
 @pytest.fixture(scope="module")
@@ -79,22 +91,37 @@ def saved_trees(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("layout", "scaling"),
-    [(lay, s) for lay in LAYOUTS for s in SCALINGS if lay != "csr" or "standardise" not in s],
+    [
+        (lay, s)
+        for lay in LAYOUTS
+        for s in SCALINGS
+        if lay != "csr" or "standardise" not in s
+    ],
 )
 @settings(max_examples=8)
 @given(seed=st.integers(0, 2**20), solver=st.sampled_from(LINEAR), k=st.floats(0.1, 1))
-def test_a_saved_model_gives_the_same_ranking(tmp_path_factory, layout, scaling, seed, solver, k):
+def test_a_saved_model_gives_the_same_ranking(
+    tmp_path_factory, layout, scaling, seed, solver, k
+):
     X, y = rows(seed)
     params = {"k": k} if "k" in SOLVERS[solver]().get_params() else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = Model.fit(LAYOUTS[layout](X), y, solver, scaling=scaling, **params)
     loaded = reloaded(model, tmp_path_factory.mktemp("saved") / "m.npz")
-    assert (loaded.solver, loaded.params) == (model.solver, json.loads(json.dumps(model.params)))
+    assert (loaded.solver, loaded.params) == (
+        model.solver,
+        json.loads(json.dumps(model.params)),
+    )
     for new in (X, rows(seed + 1)[0]):
         new = LAYOUTS[layout](new)
-        pd.testing.assert_frame_equal(loaded.rank(new), model.rank(new), check_exact=True)
-        assert loaded.decision_function(new).tobytes() == model.decision_function(new).tobytes()
+        pd.testing.assert_frame_equal(
+            loaded.rank(new), model.rank(new), check_exact=True
+        )
+        assert (
+            loaded.decision_function(new).tobytes()
+            == model.decision_function(new).tobytes()
+        )
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -124,9 +151,14 @@ def test_trees_without_a_split_and_no_trees(solver):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("solver", ["sgd-avg", "logistic-regression", "hist-gradient-boosting"])
+@pytest.mark.parametrize(
+    "solver", ["sgd-avg", "logistic-regression", "hist-gradient-boosting"]
+)
 def test_random_features_are_saved(solver, layout, tmp_path):
-    """A row has one score, beside whatever others; training takes those of the experiment."""
+    """A row has one score, beside whatever others.
+
+    Training takes those of the experiment.
+    """
     (X, y), new = rows(), rows(1)[0]
     fourier = {"n_components": 7, "bandwidth": 2.0, "gamma": 0.3, "random_state": 3}
     scaling = "standardise" if layout == "dense" else "unit"
@@ -136,21 +168,31 @@ def test_random_features_are_saved(solver, layout, tmp_path):
     assert scores.tobytes() == model.decision_function(new).tobytes()
     one_by_one = [loaded.decision_function(new[i : i + 1])[0] for i in range(len(new))]
     assert scores.tobytes() == np.array(one_by_one).tobytes()
-    np.testing.assert_allclose(loaded.decision_function(csr_matrix(new)), scores, atol=1e-12)
+    np.testing.assert_allclose(
+        loaded.decision_function(csr_matrix(new)), scores, atol=1e-12
+    )
 
     sampler = RBFSampler(gamma=0.3, n_components=7, random_state=3).fit(X)
     sampler.random_weights_ /= 2.0
     scaler = {"standardise": StandardScaler(), "unit": MaxAbsScaler()}[scaling]
     scaled = scaler.fit(X).transform(new)
     features = sampler.transform(scaled)
-    np.testing.assert_allclose(loaded.random_features.transform(scaled), features, atol=1e-12)
+    np.testing.assert_allclose(
+        loaded.random_features.transform(scaled), features, atol=1e-12
+    )
 
 
 def test_a_frame_is_a_table(tmp_path):
-    """A model of a frame is that of its file, and scores frames and files by their columns."""
+    """A model of a frame is that of its file, and scores frames and files by their
+    columns.
+    """
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"x": rng.standard_normal(40), "city": rng.choice(["Oslo", "Rome"], 40)})
-    frame["seen"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 99, 40), "D")
+    frame = pd.DataFrame(
+        {"x": rng.standard_normal(40), "city": rng.choice(["Oslo", "Rome"], 40)}
+    )
+    frame["seen"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(
+        rng.integers(0, 99, 40), "D"
+    )
     frame["seen"] = frame["seen"].mask(frame["x"] > 1)
     y = np.arange(40) % 2
     options = {"categorical": "one-hot", "missing": "median"}
@@ -163,18 +205,24 @@ def test_a_frame_is_a_table(tmp_path):
     assert loaded.encoding.columns == encoding.columns
     expected = of_file.decision_function(dataset.X)
     with warns(UserWarning):
-        found = loaded.decision_function(frame.assign(more="?")[["more", "seen", "x", "city"]])
+        found = loaded.decision_function(
+            frame.assign(more="?")[["more", "seen", "x", "city"]]
+        )
     assert np.array_equal(found, expected)
     with warns(UserWarning):
         blocks = read_new_blocks(tmp_path / "own.csv", loaded.encoding)
         ranking, n_rows = loaded.rank_blocks(blocks, 5)
-    assert n_rows == 40 and np.array_equal(ranking["score"], expected[ranking["row"] - 1])
+    assert n_rows == 40 and np.array_equal(
+        ranking["score"], expected[ranking["row"] - 1]
+    )
     with raises(InputError, "'city'"):
         model.decision_function(frame[["x", "seen"]])
     with raises(InputError, "'x' rename"):
         model.decision_function(frame.set_axis(["x", "x", "seen"], axis=1))
     levels = frame.set_axis(pd.MultiIndex.from_product([["a"], frame.columns]), axis=1)
-    assert np.array_equal(Model.fit(levels, y, random_state=0, **options).coef, model.coef)
+    assert np.array_equal(
+        Model.fit(levels, y, random_state=0, **options).coef, model.coef
+    )
 
 
 @pytest.mark.parametrize(("scaling", "scaler"), [
@@ -187,7 +235,9 @@ def test_new_rows_are_scaled_like_training_rows(scaling, scaler):
     scaled = scaler.fit_transform(X)
     by_hand = scaled @ SOLVERS["cutting-plane"](k=0.5).fit(scaled, y).coef_
     for new in (X, csr_matrix(X)):
-        np.testing.assert_allclose(model.decision_function(new), by_hand, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(
+            model.decision_function(new), by_hand, rtol=1e-9, atol=1e-9
+        )
 
 
 @settings(max_examples=20)
@@ -197,7 +247,9 @@ def test_ties_keep_the_order_of_rows(layout, seed, n, d):
     rng = np.random.default_rng(seed)
     kinds = rng.integers(0, 3, n)
     X = rng.standard_normal((3, d))[kinds]
-    model = Model.fit(rng.standard_normal((9, d)), [0, 1, 1] * 3, "perceptron-avg", epochs=3)
+    model = Model.fit(
+        rng.standard_normal((9, d)), [0, 1, 1] * 3, "perceptron-avg", epochs=3
+    )
     ranking = model.rank(LAYOUTS[layout](X))
     assert ranking["rank"].tolist() == list(range(1, n + 1))
     assert sorted(ranking["row"]) == list(range(1, n + 1))
@@ -217,7 +269,10 @@ def test_ties_keep_the_order_of_rows(layout, seed, n, d):
 def test_any_layout_is_accepted(turned, plain, scaling):
     X, y = rows()
     options = {"scaling": scaling, "epochs": 2, "random_state": 0}
-    expected, model = Model.fit(plain(X), y, **options), Model.fit(turned(X), y, **options)
+    expected, model = (
+        Model.fit(plain(X), y, **options),
+        Model.fit(turned(X), y, **options),
+    )
     assert np.array_equal(model.coef, expected.coef)
     assert np.array_equal(model.rank(turned(X)), expected.rank(plain(X)))
 
@@ -233,7 +288,9 @@ def test_threads_change_no_score(solver, fourier, layout, monkeypatch):
     expected = model.decision_function(new)
     monkeypatch.setattr("precbench.model.model.ROWS_AT_ONCE", 16)
     for n_jobs in (None, 1, 2, 3, -1):
-        assert model.decision_function(new, n_jobs=n_jobs).tobytes() == expected.tobytes()
+        assert (
+            model.decision_function(new, n_jobs=n_jobs).tobytes() == expected.tobytes()
+        )
 
 
 def test_an_overflow_in_a_thread_is_an_input_error(saved_trees):
@@ -412,14 +469,23 @@ DAMAGED = {
 
 @pytest.fixture(scope="module")
 def archives(saved, saved_trees, tmp_path_factory):
-    """What the archives of models hold: of weights, of trees, of a stack, and of a table."""
+    """What the archives of models hold.
+
+    Of weights, of trees, of a stack, and of a table.
+    """
     folder = tmp_path_factory.mktemp("archives")
-    Model.fit(X, Y, "ensemble", random_state=0, **few("ensemble")).save(folder / "members.npz")
-    table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "seen": pd.Timestamp("2024-01-01")})
+    Model.fit(X, Y, "ensemble", random_state=0, **few("ensemble")).save(
+        folder / "members.npz"
+    )
+    table = pd.DataFrame(
+        {"a": X[:, 0], "b": X[:, 1], "seen": pd.Timestamp("2024-01-01")}
+    )
     table["seen"] += pd.to_timedelta(np.arange(len(Y)), "D")
     table["city"] = np.resize(["Oslo", "Rome"], len(Y))
     model = Model.fit(table, Y, "logistic-regression", categorical="one-hot")
-    lists = [HeldOut(Y, X[:, 0] + np.random.default_rng(i).random(len(Y))) for i in range(2)]
+    lists = [
+        HeldOut(Y, X[:, 0] + np.random.default_rng(i).random(len(Y))) for i in range(2)
+    ]
     model = model.calibrated(lists, 0.3).profiled(model.encoding.encode(table), lists)
     model.save(folder / "what it learnt of the rows.npz")
     found = {"weights": saved[1], "trees": saved_trees[1]}
@@ -435,7 +501,9 @@ def archives(saved, saved_trees, tmp_path_factory):
 def test_damaged_parts_are_refused(archives, tmp_path, kind, change):
     """No traversal of trees leaves them, or does not end."""
     arrays, parts = archives[kind], change(archives[kind])
-    added = {name: array for name, array in parts.items() if isinstance(array, np.ndarray)}
+    added = {
+        name: array for name, array in parts.items() if isinstance(array, np.ndarray)
+    }
     np.savez(tmp_path / "m.npz", **(added | changed(arrays, **parts)))
     unloadable(tmp_path / "m.npz", "m.npz")
 
@@ -525,7 +593,12 @@ def test_a_model_keeps_its_provenance(tmp_path):
     assert (loaded.about["rows"], loaded.about["positives"]) == (80, sum(Y > 0))
     date.fromisoformat(loaded.about["fitted"])
     trees = Model.fit(X, Y, "random-forest", n_estimators=1)
-    assert set(trees.about["versions"]) == {"precbench", "Python", "numpy", "scikit-learn"}
+    assert set(trees.about["versions"]) == {
+        "precbench",
+        "Python",
+        "numpy",
+        "scikit-learn",
+    }
     assert "random_state" not in loaded.params
 
 
@@ -542,10 +615,15 @@ def test_every_checkpoint_has_an_intercept():
     X, y = noisy()
     recorder, solver = Recorder(50), OnePMB("f1", batch_size=50, epochs=3)
     arrays = recorder.finish(solver.fit(X, y, trace=recorder))
-    assert arrays["intercept"].shape == arrays["rows_seen"].shape and arrays["intercept"][0] == 0
+    assert (
+        arrays["intercept"].shape == arrays["rows_seen"].shape
+        and arrays["intercept"][0] == 0
+    )
     assert arrays["intercept"][-1] == solver.intercept_ != 0
     recorder = Recorder(50)
-    assert "intercept" not in recorder.finish(solver.set_params(objective="auc").fit(X, y))
+    assert "intercept" not in recorder.finish(
+        solver.set_params(objective="auc").fit(X, y)
+    )
 
 
 def test_metrics_of_a_run_see_the_intercept(small, in_this_process, tmp_path):
@@ -559,12 +637,17 @@ def test_metrics_of_a_run_see_the_intercept(small, in_this_process, tmp_path):
     values = table.set_index(["solver", "metric"])["value"]
     assert values["f1", "f1"] > 0.6 > values["1pmb", "f1"]
     keys = [path.stem for path in (folder / "trials").glob("*.json")]
-    assert sorted("intercept" in Store(folder).arrays(key) for key in keys) == [False, True]
+    assert sorted("intercept" in Store(folder).arrays(key) for key in keys) == [
+        False,
+        True,
+    ]
 
 
 def test_a_model_keeps_its_intercept(tmp_path):
     X, y = noisy()
-    model = Model.fit(X, y, "1pmb", scaling="standardise", objective="f1", random_state=0)
+    model = Model.fit(
+        X, y, "1pmb", scaling="standardise", objective="f1", random_state=0
+    )
     assert model.intercept != 0
     scores = model.decision_function(X)
     scaled = Scaler("standardise").fit(X).transform_in_place(X.copy())

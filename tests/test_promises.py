@@ -1,4 +1,7 @@
-"""Promises that are no matter of one module, most measured over rounds; planted errors."""
+"""Promises that are no matter of one module, most measured over rounds.
+
+Planted errors.
+"""
 
 import json
 import os
@@ -49,11 +52,15 @@ def finished(folder):
 def test_runs_killed_at_random_moments_end_with_the_undisturbed_numbers(
     small, tmp_path, size, figure
 ):
-    """Of the parent alone, which its workers must not outlive, or of all processes at once."""
+    """Of the parent alone, which its workers must not outlive, or of all processes at
+    once.
+    """
     epochs = size(500, 1500)
     config = small(
-        solvers=f"{{perceptron-avg: {{epochs: {epochs}}}, sgd-avg: {{epochs: {epochs + 1}}}, "
-        "cutting-plane: }",
+        solvers=(
+            f"{{perceptron-avg: {{epochs: {epochs}}}, sgd-avg: {{epochs:"
+            f" {epochs + 1}}}, cutting-plane: }}"
+        ),
         protocol="{n_splits: 4}",
         plots=size("[]", "[accuracy-time]"),
     )
@@ -80,7 +87,8 @@ def test_runs_killed_at_random_moments_end_with_the_undisturbed_numbers(
         process.wait()
         wait_until(lambda leader=process.pid: not session(leader), 60)
         left = shared_memory_of(process.pid)
-        if end is os.killpg:  # joblib's process that removes its semaphores was killed, too
+        # joblib's process that removes its semaphores was killed, too
+        if end is os.killpg:
             assert all(path.name.startswith("sem.loky-") for path in left)
             for path in left:
                 path.unlink()
@@ -88,7 +96,9 @@ def test_runs_killed_at_random_moments_end_with_the_undisturbed_numbers(
             assert not left
         kept = finished(out / name)
         succeed(*command, "--out", out)
-        assert kept.items() <= records(out / name).items(), "a finished trial was repeated"
+        assert kept.items() <= records(out / name).items(), (
+            "a finished trial was repeated"
+        )
         pd.testing.assert_frame_equal(numbers(out / name), whole, check_exact=True)
         kept_in_all += len(kept)
     figure(f"{kills} kills at random moments")
@@ -146,7 +156,9 @@ def test_output_is_clean_for_machines(small, work_folder, monkeypatch, size, fig
     small()
     commands = size(COMMANDS[:6], COMMANDS)
     for command in commands:
-        done = subprocess.run([*PRECBENCH, *command.split()], capture_output=True, text=True)
+        done = subprocess.run(
+            [*PRECBENCH, *command.split()], capture_output=True, text=True
+        )
         assert done.returncode == 0, (command, done.stderr)
         assert "\x1b" not in done.stdout + done.stderr, command
         if "--json" in command:
@@ -162,7 +174,9 @@ def test_a_repeated_trial_takes_the_same_time(small, tmp_path, size, figure):
     plan = make_plan(load_config(config))
     store, wall, cpu = Store(tmp_path / "out"), [], []
     for _ in range(rounds := size(10, 50)):
-        [(job, status)] = run_plan(plan, store, to_do(plan, store, force=True), n_workers=1)
+        [(job, status)] = run_plan(
+            plan, store, to_do(plan, store, force=True), n_workers=1
+        )
         assert status == "ok"
         times = store.arrays(job.key)
         wall.append(times["wall_seconds"][-1])
@@ -170,16 +184,21 @@ def test_a_repeated_trial_takes_the_same_time(small, tmp_path, size, figure):
     low, middle, high = np.quantile(wall, [0.25, 0.5, 0.75])
     share, ratio = (high - low) / middle, np.sum(wall) / np.sum(cpu)
     assert share < 1 and 0.95 < ratio < 20
-    figure(f"interquartile range of {rounds} runs of one trial {share:.1%} of the median")
+    figure(
+        f"interquartile range of {rounds} runs of one trial {share:.1%} of the median"
+    )
     figure(f"wall time {ratio:.2f} of CPU time")
 
 
 @pytest.mark.promise("R13")
 def test_the_package_reads_no_pickle():
-    exchange = {ROOT / "precbench" / "runner" / "dispatch.py"}  # of processes of one run
+    # of processes of one run
+    exchange = {ROOT / "precbench" / "runner" / "dispatch.py"}
     for path in {*(ROOT / "precbench").rglob("*.py")} - exchange:
         text = path.read_text()
-        unsafe = re.search(r"allow_pickle=True|import pickle|pickle\.load|joblib\.load", text)
+        unsafe = re.search(
+            r"allow_pickle=True|import pickle|pickle\.load|joblib\.load", text
+        )
         assert not unsafe, path
         for call in re.findall(r"np\.load\(.*", text):
             assert "allow_pickle=False" in call, path
@@ -195,7 +214,9 @@ def test_mutated_files_are_read_or_refused(size, figure, tmp_path):
     n_cases = size(1500, 100_000)
     options = ["--cases", str(n_cases), "--folder", tmp_path / "fuzz"]
     command = [sys.executable, ROOT / "tests" / "fuzz" / "run.py", *options]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"fuzz: {n_cases:,} mutated files in" in done.stdout
     figure(f"{n_cases} mutated files")
@@ -211,6 +232,7 @@ def test_each_error_is_planted_in_one_place():
         text = error.text(ROOT)
         assert text != plant.read(ROOT / error.file)
         if error.file.endswith(".py"):
-            compile(text, error.file, "exec")  # code that does not run would be found by all
+            # code that does not run would be found by all
+            compile(text, error.file, "exec")
     with raises(ValueError, "0"):
         plant.Plant("lost", "README.md", "a text that is not there", "").text(ROOT)

@@ -1,4 +1,7 @@
-"""The P-Norm Push and its kin: definitions, kernels, solvers and the theorems of rudin2009."""
+"""The P-Norm Push and its kin.
+
+Definitions, kernels, solvers and the theorems of rudin2009.
+"""
 
 import warnings
 
@@ -46,14 +49,18 @@ def risk_of(X, y, **params):
 
 def differences(function, at, step=1e-6):
     shifts = step * np.eye(len(at))
-    return np.array([(function(at + h) - function(at - h)) / (2 * step) for h in shifts])
+    return np.array(
+        [(function(at + h) - function(at - h)) / (2 * step) for h in shifts]
+    )
 
 
 def test_shares_of_pairs_do_not_overflow():
     y, scores = np.repeat([1, -1], 5), np.linspace(-300, 300, 10)
     with np.errstate(all="raise", under="ignore"):
         shares = pnorm_shares(y, scores, 1000)
-    assert shares.sum() == pytest.approx(1) and shares[-1, 0] == pytest.approx(shares.max())
+    assert shares.sum() == pytest.approx(1) and shares[-1, 0] == pytest.approx(
+        shares.max()
+    )
     assert ir_shares(y, scores).sum() == pytest.approx(1)
 
 
@@ -67,14 +74,18 @@ def test_kernels_follow_the_definition_over_all_pairs(loss, push, p, scale):
     X, y = problem()
     w = scale * np.random.default_rng(1).normal(size=5)
     point = risk_of(X, y, p=p, loss=loss, push=push, bottom_weight=0.3).at(w)
-    log_risk, by_scores = pnorm_push(y, X @ w, p, loss=loss, push=push, bottom_weight=0.3)
+    log_risk, by_scores = pnorm_push(
+        y, X @ w, p, loss=loss, push=push, bottom_weight=0.3
+    )
     assert point.log_risk == pytest.approx(log_risk, rel=1e-12)
     gradient = X.T @ by_scores / p
     value = log_risk / p
     if loss == "logistic":
         value, gradient = np.exp(value), np.exp(value) * gradient
     assert point.value == pytest.approx(value, rel=1e-10)
-    assert_allclose(point.gradient, gradient, rtol=1e-9, atol=1e-11 * abs(gradient).max())
+    assert_allclose(
+        point.gradient, gradient, rtol=1e-9, atol=1e-11 * abs(gradient).max()
+    )
 
 
 @pytest.mark.parametrize("loss", [*LOSSES, "ir"])
@@ -101,13 +112,17 @@ def test_a_kernel_may_stop_between_any_two_rows(monkeypatch):
         whole = risk_of(X, y, **params).at(w)
         with monkeypatch.context() as patch:
             patch.setattr("precbench.solvers.push.risks._EVALUATED", 13)
-            patch.setattr("precbench.solvers.common.rows.Rows.per_slice", lambda self: 52)
+            patch.setattr(
+                "precbench.solvers.common.rows.Rows.per_slice", lambda self: 52
+            )
             pieces = risk_of(X, y, **params).at(w)
             column = X[:, 1].copy()
             step = risk_of(X, y, **params).step_along(pieces, column)
         assert pieces.value == pytest.approx(whole.value, rel=1e-13)
         assert_allclose(pieces.gradient, whole.gradient, rtol=1e-11, atol=1e-13)
-        assert step == pytest.approx(risk_of(X, y, **params).step_along(whole, column), rel=1e-12)
+        assert step == pytest.approx(
+            risk_of(X, y, **params).step_along(whole, column), rel=1e-12
+        )
 
 
 # --- the algorithm of Fig. 2 -------------------------------------------------------------------
@@ -126,7 +141,11 @@ def test_the_algorithm_step_by_step(p, kind):
     rows = sparse.csr_array(X) if kind == "sparse" else X
     solver = PNormPush(p, max_iter=40)
     solver.fit(rows, y, trace=lambda solver: visited.append(solver.coef_.copy()))
-    assert (solver.n_iter_, solver.n_rows_seen_, solver.converged_) == (40, 40 * 150, False)
+    assert (solver.n_iter_, solver.n_rows_seen_, solver.converged_) == (
+        40,
+        40 * 150,
+        False,
+    )
     moves = np.diff(visited, axis=0)
     for move, (j, step) in zip(moves, pnorm_push_path(X, y, p, 40), strict=True):
         assert_array_equal(np.flatnonzero(move), [j])
@@ -161,7 +180,9 @@ def test_newton_reaches_the_optimum(loss, push, p):
     X, y = problem(60, 3, noise=1.0)
     params = {"loss": loss, "push": push, "bottom_weight": 0.7}
     solver = PNormPush(p, method="newton", **params).fit(X, y)
-    least, w = least_by_bfgs(X, lambda scores: pnorm_push(y, scores, p, **params), 1 / p)
+    least, w = least_by_bfgs(
+        X, lambda scores: pnorm_push(y, scores, p, **params), 1 / p
+    )
     assert solver.converged_ and solver.gradient_norm_ <= 1e-8
     assert solver.log_risk_ / p == pytest.approx(least, abs=1e-9)
     assert_allclose(solver.coef_, w, atol=2e-4 * max(1e-3, abs(w).max()))
@@ -200,7 +221,9 @@ def test_unreached_tolerance_is_reported():
 # --- no minimiser ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", [PNormPush(), PNormPush(method="newton"), IRPush(), RankBoost()])
+@pytest.mark.parametrize(
+    "solver", [PNormPush(), PNormPush(method="newton"), IRPush(), RankBoost()]
+)
 @pytest.mark.parametrize("hidden", [False, True])
 def test_separable_rows_have_no_minimiser(solver, hidden):
     X, y = problem()
@@ -209,7 +232,9 @@ def test_separable_rows_have_no_minimiser(solver, hidden):
         X = X @ np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0]
     with warns(ConvergenceWarning):
         solver.fit(X, y)
-    assert solver.unbounded_ and not solver.converged_ and np.isfinite(solver.coef_).all()
+    assert (
+        solver.unbounded_ and not solver.converged_ and np.isfinite(solver.coef_).all()
+    )
     assert r_max(y, solver.decision_function(X)) == 0
 
 
@@ -220,7 +245,9 @@ def test_a_separating_feature_gets_a_margin_of_1(loss):
     with warns(ConvergenceWarning):
         solver = PNormPush(loss=loss).fit(X, y)
     scores = X @ solver.coef_
-    assert solver.unbounded_ and scores[y > 0].min() - scores[y < 0].max() == pytest.approx(1)
+    assert solver.unbounded_ and scores[y > 0].min() - scores[
+        y < 0
+    ].max() == pytest.approx(1)
     assert solver.n_iter_ < 100
 
 
@@ -232,23 +259,36 @@ def test_a_feature_of_some_positives_only_is_taken_beside_others(loss):
     with warns(ConvergenceWarning):
         assert PNormPush(loss=loss, method="newton").fit(X, y).unbounded_
         solver = PNormPush(loss=loss, max_iter=60).fit(X, y)
-    assert solver.n_iter_ == 60 and solver.coef_[5] > 0 and np.count_nonzero(solver.coef_) > 2
+    assert (
+        solver.n_iter_ == 60
+        and solver.coef_[5] > 0
+        and np.count_nonzero(solver.coef_) > 2
+    )
 
 
 @pytest.mark.parametrize("separable", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_whether_a_minimiser_exists_is_what_a_linear_programme_says(seed, separable):
-    """Separable in part only: some positives and negatives are alike but for one feature."""
+    """Separable in part only.
+
+    Some positives and negatives are alike but for one feature.
+    """
     rng = np.random.default_rng(seed)
     X, y = rng.integers(0, 2, (40, 6)).astype(float), np.repeat([1, -1], 20)
     X[:20, 5] = np.where(rng.random(20) < 0.3, 1.0, 0.0)
     X[20:, 5] = 0.0 if separable else X[rng.permutation(20), 5]
     X = X @ np.linalg.qr(rng.normal(size=(6, 6)))[0]
     pairs = (X[y > 0, None] - X[None, y < 0]).reshape(-1, 6)
-    best = linprog(-pairs.sum(axis=0), A_ub=-pairs, b_ub=np.zeros(len(pairs)), bounds=(-1, 1))
+    best = linprog(
+        -pairs.sum(axis=0), A_ub=-pairs, b_ub=np.zeros(len(pairs)), bounds=(-1, 1)
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for solver in (IRPush(), RankBoost(method="newton"), PNormPush(method="newton")):
+        for solver in (
+            IRPush(),
+            RankBoost(method="newton"),
+            PNormPush(method="newton"),
+        ):
             for rows in (X, sparse.csr_matrix(X)):
                 assert solver.fit(rows, y).unbounded_ == (best.fun < -1e-6), solver
 
@@ -261,11 +301,15 @@ def test_whether_a_minimiser_exists_is_what_a_linear_programme_says(seed, separa
 @each_method
 def test_all_pairs_of_two_classes_are_a_fit(loss, push, method):
     X, y = problem(80)
-    solver = PNormPush(3, loss=loss, push=push, method=method, bottom_weight=0.3, max_iter=10)
+    solver = PNormPush(
+        3, loss=loss, push=push, method=method, bottom_weight=0.3, max_iter=10
+    )
     by_labels = solver.fit(X, y).coef_
     for relation in (complete(y), complete(y).toarray(), 5 * complete(y).tocoo()):
         assert_allclose(solver.fit_pairs(X, relation).coef_, by_labels, atol=1e-9)
-    assert_allclose(solver.fit_pairs(sparse.csr_array(X), complete(y)).coef_, by_labels, atol=1e-9)
+    assert_allclose(
+        solver.fit_pairs(sparse.csr_array(X), complete(y)).coef_, by_labels, atol=1e-9
+    )
 
 
 @each_loss
@@ -282,7 +326,9 @@ def test_crucial_pairs_follow_the_definition(loss, push, method):
 
     def log_risk(w):
         z = X @ w - (X @ w)[:, None]
-        losses = np.where(crucial, np.exp(z) if loss == "exponential" else np.log1p(np.exp(z)), 0)
+        losses = np.where(
+            crucial, np.exp(z) if loss == "exponential" else np.log1p(np.exp(z)), 0
+        )
         top, bottom = (losses.sum(axis=0) ** 3).sum(), (losses.sum(axis=1) ** 3).sum()
         return np.log({"top": top, "bottom": bottom, "both": top + 0.3 * bottom}[push])
 
@@ -293,7 +339,8 @@ def test_crucial_pairs_follow_the_definition(loss, push, method):
 def test_pairs_are_not_modified():
     X, y = problem(30)
     i, k = complete(y).nonzero()
-    values = np.append(np.ones(len(i)), [0.0, 1.0])  # a zero is stored, and places come twice
+    # a zero is stored, and places come twice
+    values = np.append(np.ones(len(i)), [0.0, 1.0])
     place = np.append(i, i[:2]), np.append(k, k[:2])
     for form in ("csc", "coo"):
         relation = sparse.coo_array((values, place), shape=(30, 30)).asformat(form)
@@ -335,10 +382,14 @@ def test_invalid_pairs_are_reported(relation, message):
 def test_large_p_does_not_overflow(loss, push, method, p):
     X, y = problem(200)
     steps = {"coordinate": 10, "newton": 100}[method]
-    solver = PNormPush(p, loss=loss, push=push, method=method, max_iter=steps).fit(50 * X, y)
+    solver = PNormPush(p, loss=loss, push=push, method=method, max_iter=steps).fit(
+        50 * X, y
+    )
     assert solver.converged_ or method == "coordinate"
     log_risk, _ = pnorm_push(y, 50 * X @ solver.coef_, p, loss=loss, push=push)
-    assert np.isfinite(log_risk) and solver.log_risk_ == pytest.approx(log_risk, rel=1e-12)
+    assert np.isfinite(log_risk) and solver.log_risk_ == pytest.approx(
+        log_risk, rel=1e-12
+    )
 
 
 # --- topPush against a general solver, and its projections against what defines them ---
@@ -389,12 +440,17 @@ def test_the_projection_is_that_of_the_reference(entries, k):
     n_neg = int(np.sum(labels < 0))
     k = max(1, min(k, n_neg - 1))
     found = capped(point, labels, k)
-    assert_allclose(toppush.projected(point, labels, k), found, atol=1e-7 * (1 + abs(point).max()))
+    assert_allclose(
+        toppush.projected(point, labels, k), found, atol=1e-7 * (1 + abs(point).max())
+    )
 
 
 @pytest.mark.parametrize("k", [1, 4])
 def test_toppush_comes_to_the_w_of_the_reference(k):
-    X, y = np.random.default_rng(3).standard_normal((40, 3)), np.repeat([1, -1], [15, 25])
+    X, y = (
+        np.random.default_rng(3).standard_normal((40, 3)),
+        np.repeat([1, -1], [15, 25]),
+    )
     X[y > 0] += 1.5
     solver = TopPush(top_negatives=k, C=2.0, tol=1e-10, max_iter=100_000).fit(X, y)
     w = toppush.toppush(X, y, C=2.0, n_top=k, n_steps=2000)
@@ -404,7 +460,9 @@ def test_toppush_comes_to_the_w_of_the_reference(k):
 
 @pytest.mark.promise("R12")
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
-@pytest.mark.parametrize(("apart", "k"), [(1.0, 1), (4.0, 1), (1.0, 5), (4.0, 2), (1.0, 16)])
+@pytest.mark.parametrize(
+    ("apart", "k"), [(1.0, 1), (4.0, 1), (1.0, 5), (4.0, 2), (1.0, 16)]
+)
 def test_it_reaches_the_optimum_of_a_general_solver(C, apart, k):
     rng = np.random.default_rng(int(apart))
     y = np.repeat([1, -1], [8, 16])
@@ -413,7 +471,9 @@ def test_it_reaches_the_optimum_of_a_general_solver(C, apart, k):
     def constraints(z):  # w, the k-th highest negative, the losses, what is above it
         w, kth, loss, above = z[:3], z[3], z[4:12], z[12:]
         missing = 1 + kth + above.sum() / k - X[y > 0] @ w
-        return np.concatenate([above - (X[y < 0] @ w - kth), loss - missing, loss, above])
+        return np.concatenate(
+            [above - (X[y < 0] @ w - kth), loss - missing, loss, above]
+        )
 
     best = minimize(
         lambda z: z[:3] @ z[:3] / 2 + C * np.mean(z[4:12] ** 2),
@@ -423,13 +483,20 @@ def test_it_reaches_the_optimum_of_a_general_solver(C, apart, k):
     )
     solver = TopPush(top_negatives=k, C=C, tol=1e-9, max_iter=100_000).fit(X, y)
     assert solver.converged_ and solver.gap_ <= 1e-6
-    assert solver.primal_ == pytest.approx(toppush.primal(solver.coef_, X, y, C, k), rel=1e-9)
-    assert solver.lower_bound_ <= best.fun * (1 + 1e-6) and solver.primal_ <= best.fun * (1 + 1e-6)
+    assert solver.primal_ == pytest.approx(
+        toppush.primal(solver.coef_, X, y, C, k), rel=1e-9
+    )
+    assert solver.lower_bound_ <= best.fun * (
+        1 + 1e-6
+    ) and solver.primal_ <= best.fun * (1 + 1e-6)
     assert np.linalg.norm(solver.coef_ - best.x[:3]) <= np.sqrt(2 * solver.gap_) + 1e-3
 
 
 def overlapping():
-    X, y = np.random.default_rng(0).standard_normal((400, 3)), np.repeat([1, -1], [40, 360])
+    X, y = (
+        np.random.default_rng(0).standard_normal((400, 3)),
+        np.repeat([1, -1], [40, 360]),
+    )
     X[y > 0] += 0.7
     return X, y
 
@@ -437,7 +504,9 @@ def overlapping():
 def test_no_weights_beat_0_where_the_mean_of_the_positives_is_among_the_negatives():
     X, y = overlapping()
     solver = TopPush(C=10.0, tol=1e-6, max_iter=100_000).fit(X, y)
-    assert solver.lower_bound_ == pytest.approx(10.0) and solver.primal_ == pytest.approx(10.0)
+    assert solver.lower_bound_ == pytest.approx(
+        10.0
+    ) and solver.primal_ == pytest.approx(10.0)
     assert (X @ TopPush(C=10.0).fit(X, y).coef_)[y > 0].mean() > 0
     half = TopPush(top_negatives=0.5, C=10.0).fit(X, y)
     assert half.primal_ < 9 and (X @ half.coef_)[y > 0].mean() > 0
@@ -453,7 +522,10 @@ def test_a_share_of_the_negatives_is_a_count_rounded_up():
 
 @pytest.mark.parametrize("k", [1, 12])
 def test_the_bounds_hold_on_the_way(k):
-    X, y = np.random.default_rng(1).standard_normal((300, 5)), np.repeat([1, -1], [60, 240])
+    X, y = (
+        np.random.default_rng(1).standard_normal((300, 5)),
+        np.repeat([1, -1], [60, 240]),
+    )
     X[y > 0] += 1.5
     best = TopPush(top_negatives=k, tol=1e-9, max_iter=100_000).fit(X, y).primal_
     seen = []
@@ -466,7 +538,10 @@ def test_the_bounds_hold_on_the_way(k):
 
 @pytest.mark.parametrize("margin", [-2.0, 0.5, 3.0])
 def test_a_separating_step_leaves_every_pair_a_margin_of_1(margin):
-    """Whatever margin they have before; pairs that are right by far are not moved back."""
+    """Whatever margin they have before.
+
+    Pairs that are right by far are not moved back.
+    """
     X = np.array([[margin, 1.0], [margin, 0.0], [0.0, 0.0], [0.0, -0.5]])
     labels = np.array([1, 1, -1, -1], dtype=np.int8)
     risk = ExponentialRisk(X, labels, 1.0, np.array([[1.0, 1.0, 0.0]]))

@@ -1,4 +1,7 @@
-"""precbench from Python: what it exports, and what its solvers say and do as scikit-learn's."""
+"""precbench from Python.
+
+What it exports, and what its solvers say and do as scikit-learn's.
+"""
 
 import inspect
 import math
@@ -51,8 +54,13 @@ def test_every_class_of_solvers_is_exported():
 
 
 def test_imports_are_cheap():
-    """What takes long is imported when it is used: scikit-learn by the classes of solvers."""
-    heavy = "{'joblib', 'matplotlib', 'pandas', 'scipy.optimize', 'scipy.stats', 'sklearn'}"
+    """What takes long is imported when it is used.
+
+    Scikit-learn by the classes of solvers.
+    """
+    heavy = (
+        "{'joblib', 'matplotlib', 'pandas', 'scipy.optimize', 'scipy.stats', 'sklearn'}"
+    )
     program = f"""
 import sys, precbench
 assert not {{'numpy', 'scipy'}} & set(sys.modules)
@@ -63,7 +71,9 @@ print(*{heavy} & set(sys.modules))
 import precbench.report.folder, precbench.claims
 print(*{heavy} & set(sys.modules))
 """
-    done = subprocess.run([sys.executable, "-c", program], check=True, stdout=-1, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, stdout=-1, text=True
+    )
     assert done.stdout.splitlines() == [" ".join(SOLVERS), "", "pandas"]
 
 
@@ -101,11 +111,17 @@ def test_predict_marks_the_top_of_the_training_rows(name):
     solver = fitted(FACTORIES[name], X, y)
     marked = solver.predict(X) == "hit"
     assert_array_equal(marked, solver.decision_function(X) > 0)
-    if name == "ensemble" or (isinstance(solver, ScoringClassifier) and not solver.ranks_lists):
+    if name == "ensemble" or (
+        isinstance(solver, ScoringClassifier) and not solver.ranks_lists
+    ):
         assert not hasattr(solver, "threshold_")
         return
     scores = solver._scores(X)
-    k = 25 if solver.get_params().get("k") == 0.25 and name not in ("psg", "1pmb-auc") else 100
+    k = (
+        25
+        if solver.get_params().get("k") == 0.25 and name not in ("psg", "1pmb-auc")
+        else 100
+    )
     assert marked.sum() == (scores > np.sort(scores)[-k - 1]).sum() > 0
     assert marked.sum() == k or name in ("rankboost", "lightgbm-lambdarank")
     assert 0.5 * k < (solver.predict(problem(seed=1)[0]) == "hit").sum() < 2 * k
@@ -126,22 +142,34 @@ def test_predict_marks_k_rows_for_each_kind_of_k(k, expected):
     ([3, 1, 2, 2], 3, 1.5), ([-1, 1, 0], 1, 0.5), ([0, 1e-8], 1, 0.5e-8),
 ])  # fmt: skip
 def test_a_cut_lies_midway(scores, count, cut, scale):
-    assert_allclose(cut_below(scale * np.array(scores, dtype=float), count), scale * cut)
+    assert_allclose(
+        cut_below(scale * np.array(scores, dtype=float), count), scale * cut
+    )
 
 
 @pytest.mark.parametrize(
     ("scores", "count", "above"),
-    [([2.0] * 3, 2, 0), ([0.0] * 3, 2, 0), ([3.0, -1.0], 2, 2), ([0.0, 5.0], 9, 2), ([5.0], 0, 0)],
+    [
+        ([2.0] * 3, 2, 0),
+        ([0.0] * 3, 2, 0),
+        ([3.0, -1.0], 2, 2),
+        ([0.0, 5.0], 9, 2),
+        ([5.0], 0, 0),
+    ],
 )
 def test_a_cut_beside_all_rows_keeps_its_distance(scores, count, above):
     scores = np.array(scores)
     for other_digits in (1, 1 - 1e-12, 1 + 1e-12):
-        assert np.count_nonzero(scores * other_digits > cut_below(scores, count)) == above
+        assert (
+            np.count_nonzero(scores * other_digits > cut_below(scores, count)) == above
+        )
 
 
 def test_rows_tied_at_the_cut_are_out():
     X, y = problem()
-    assert set(fitted(PNormPush, np.zeros_like(X), y).predict(np.zeros_like(X))) == {"a miss"}
+    assert set(fitted(PNormPush, np.zeros_like(X), y).predict(np.zeros_like(X))) == {
+        "a miss"
+    }
 
 
 INCREMENTAL = [name for name in FACTORIES if hasattr(FACTORIES[name](), "partial_fit")]
@@ -151,16 +179,22 @@ INCREMENTAL = [name for name in FACTORIES if hasattr(FACTORIES[name](), "partial
 def test_further_rows_leave_no_threshold(name):
     X, y = problem()
     solver = fitted(FACTORIES[name], X, y)
-    assert hasattr(solver, "threshold_") and not hasattr(solver.partial_fit(X, y), "threshold_")
+    assert hasattr(solver, "threshold_") and not hasattr(
+        solver.partial_fit(X, y), "threshold_"
+    )
 
 
 def test_only_an_untraced_fit_has_a_threshold():
     X, y = problem()
     solver = fitted(SGDAtK, X, y)
-    assert_allclose(solver.decision_function(X), X @ solver.coef_ - solver.threshold_, atol=1e-12)
+    assert_allclose(
+        solver.decision_function(X), X @ solver.coef_ - solver.threshold_, atol=1e-12
+    )
     for learn in (
         lambda: clone(solver).fit(X, y).fit(X, y, trace=untraced),
-        lambda: OnePMB("auc", random_state=0).fit(X, y).set_params(objective="f1").fit(X, y),
+        lambda: (
+            OnePMB("auc", random_state=0).fit(X, y).set_params(objective="f1").fit(X, y)
+        ),
     ):
         assert not hasattr(learn(), "threshold_")
     traced = clone(solver).fit(X, y, trace=untraced)
@@ -187,13 +221,17 @@ def test_a_search_chooses_by_the_top_of_the_list():
         folds = StratifiedKFold(3).split(X, y)
         by_hand = [
             precision_at_k(
-                y[test], clone(pipeline).fit(X[train], y[train]).decision_function(X[test]), k
+                y[test],
+                clone(pipeline).fit(X[train], y[train]).decision_function(X[test]),
+                k,
             )
             for train, test in folds
         ]
         assert_allclose(values, by_hand)
     grid = {"eta0": [0.01, 1.0]}
-    search = GridSearchCV(SGDAtK(epochs=2, random_state=0), grid, scoring=clone(scorer, safe=False))
+    search = GridSearchCV(
+        SGDAtK(epochs=2, random_state=0), grid, scoring=clone(scorer, safe=False)
+    )
     assert search.fit(X, y).best_params_["eta0"] in grid["eta0"]
     assert search.score(X, y) == scorer(search.best_estimator_, X, y)
     forest = RandomForestClassifier(5, random_state=0).fit(X, y)
@@ -214,7 +252,9 @@ def test_weights_of_rows_are_refused_with_the_reason(solver, method, instead):
     assert method == "score" or not has_fit_parameter(solver, "sample_weight")
 
 
-WEIGHTED = [name for name in FACTORIES if has_fit_parameter(FACTORIES[name](), "sample_weight")]
+WEIGHTED = [
+    name for name in FACTORIES if has_fit_parameter(FACTORIES[name](), "sample_weight")
+]
 
 
 def weighted_problem():
@@ -230,7 +270,9 @@ def test_classes_of_any_name_may_have_weights(name):
         fitted(FACTORIES[name], X, y, class_weight={"hit": weight, "a miss": 1.0})
         for weight in (1.0, 50.0)
     )
-    assert_array_equal(equal.decision_function(X), fitted(FACTORIES[name], X, y)._scores(X))
+    assert_array_equal(
+        equal.decision_function(X), fitted(FACTORIES[name], X, y)._scores(X)
+    )
     assert heavy.decision_function(X).mean() > equal.decision_function(X).mean()
 
 
@@ -239,7 +281,9 @@ def test_weights_are_taken_where_a_loss_is_a_sum():
     assert set(WEIGHTED) == {"logistic-regression", "linear-svm"} | trees
 
 
-@pytest.mark.parametrize("class_weight", [None, "balanced", {"hit": 3.0, "a miss": 0.5}])
+@pytest.mark.parametrize(
+    "class_weight", [None, "balanced", {"hit": 3.0, "a miss": 0.5}]
+)
 @pytest.mark.parametrize("layout", [np.asarray, csr_matrix])
 @pytest.mark.parametrize("name", [name for name in WEIGHTED if name != "lightgbm"])
 def test_a_whole_weight_is_that_many_rows(name, layout, class_weight):

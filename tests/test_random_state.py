@@ -47,5 +47,7 @@ def test_equal_states_give_equal_scores(estimator, kind, rows):
 def test_a_state_is_continued(kind, rows):
     """As in scikit-learn: a second fit with the same object draws further numbers."""
     state = KINDS[kind]()
-    first, second = (precbench.SGDAtK(k=5, random_state=state).fit(*rows) for _ in range(2))
+    first, second = (
+        precbench.SGDAtK(k=5, random_state=state).fit(*rows) for _ in range(2)
+    )
     assert not np.array_equal(first.coef_, second.coef_)

@@ -30,12 +30,17 @@ def contestants():
     for config in map(load_config, reference.CONFIGS):
         for entry in config.solvers.values() if isinstance(config, Experiment) else ():
             known = solver_defaults(entry.solver)
-            given = {n: v for n, v in config.common.items() if n in known} | entry.params
+            given = {
+                n: v for n, v in config.common.items() if n in known
+            } | entry.params
             found.append((entry.solver, known | given))
     return found
 
 
-_TELL = "add a contestant to configs/regression, then make regression, then write the reference"
+_TELL = (
+    "add a contestant to configs/regression, then make regression, then write the"
+    " reference"
+)
 
 
 @pytest.mark.promise("R21")
@@ -46,10 +51,11 @@ def test_every_solver_is_in_the_regression_of_values(contestants):
 
 @pytest.mark.promise("R21")
 def test_every_option_is_in_the_regression_of_values(contestants):
-    """Of each class, each parameter has a value besides its default, and each named choice occurs.
+    """Of each class, each parameter has a value besides its default, and each named
+    choice occurs.
 
-    The trial gives the random state, and has one job. "1 %" stands for any share, and how rows are
-    shuffled is a matter of the base class.
+    The trial gives the random state, and has one job. "1 %" stands for any share, and
+    how rows are shuffled is a matter of the base class.
     """
     used = defaultdict(set)
     for name, params in contestants:
@@ -61,14 +67,18 @@ def test_every_option_is_in_the_regression_of_values(contestants):
     for solver in {type(SOLVERS[name]()) for name in SOLVERS.built_in}:
         for parameter, default in solver().get_params(deep=False).items():
             allowed = solver._parameter_constraints[parameter]
-            named = {repr(o) for c in allowed if isinstance(c, StrOptions) for o in c.options}
+            named = {
+                repr(o) for c in allowed if isinstance(c, StrOptions) for o in c.options
+            }
             named -= {"'1 %'", "'rows'", "'blocks'"}
             has = used[solver, parameter]
             of_trial = parameter in ("random_state", "n_jobs")
             if not of_trial and not (has - {repr(default)} and named <= has):
                 lacks = sorted(named - has) or [f"a value besides {default!r}"]
                 missing.append(f"{solver.__name__}({parameter}): {', '.join(lacks)}")
-    assert not missing, f"no reference sees a change of {'; '.join(sorted(missing))}: {_TELL}"
+    assert not missing, (
+        f"no reference sees a change of {'; '.join(sorted(missing))}: {_TELL}"
+    )
 
 
 @pytest.mark.promise("R21")
@@ -87,7 +97,9 @@ def test_every_metric_has_a_reference(committed):
 
 def test_only_solvers_without_promised_bits_have_a_wide_tolerance():
     of_other_libraries = {n for n in SOLVERS.built_in if not laws.is_linear(SOLVERS[n])}
-    assert (LAPACK | EXPONENTIALS) & {*SOLVERS.built_in} | of_other_libraries == FOLLOWING
+    assert (LAPACK | EXPONENTIALS) & {
+        *SOLVERS.built_in
+    } | of_other_libraries == FOLLOWING
 
 
 @pytest.mark.promise("R21")
@@ -123,7 +135,10 @@ def test_a_split_with_other_rows_or_another_scaling_differs():
 def test_a_verdict_that_got_better_is_reported(tmp_path):
     """A baseline that gets worse makes verdicts better."""
     about = {"paper": "kar2015", "where": "", "kind": "order", "printed": "x"}
-    for name, verdict in (("before", Verdict.TREND_ONLY), ("ledger", Verdict.REPRODUCED)):
+    for name, verdict in (
+        ("before", Verdict.TREND_ONLY),
+        ("ledger", Verdict.REPRODUCED),
+    ):
         row = LedgerRow(id="kar2015/x/a", verdict=verdict, **about)
         (tmp_path / f"{name}.csv").write_text(to_csv([row]))
     [found] = reference.better(tmp_path, tmp_path / "before.csv")

@@ -1,4 +1,7 @@
-"""Tables and figures: numbers checked by hand on a small results folder, files by their bytes."""
+"""Tables and figures.
+
+Numbers checked by hand on a small results folder, files by their bytes.
+"""
 
 import contextlib
 import io
@@ -33,7 +36,13 @@ from precbench.report.figures import write_figures
 from precbench.report.folder import PAGE, write_report
 from precbench.report.sheet import save_figure
 from precbench.report.style import MOST_CURVES, solver_styles
-from precbench.report.summary_tables import _mean, make_tables, notes, three_digits, write_tables
+from precbench.report.summary_tables import (
+    _mean,
+    make_tables,
+    notes,
+    three_digits,
+    write_tables,
+)
 from precbench.report.table import text_table
 from precbench.results.read import read_run
 from precbench.results.summary import summarise
@@ -93,7 +102,9 @@ def trial(dataset, solver, split, times=(), values=(), metric=PREC, sweep="", **
 def small_results():
     rows = []
     bests = enumerate((0.5, 0.6, 0.7))
-    for dataset, metric, (split, best) in itertools.product(TITLES, (PREC, "auc"), bests):
+    for dataset, metric, (split, best) in itertools.product(
+        TITLES, (PREC, "auc"), bests
+    ):
         shift = 0.25 * (metric == "auc")
         curve = np.array([0.1, best - 0.1, best, best - 0.001]) + shift
         of = {"dataset": dataset, "split": split, "metric": metric}
@@ -112,11 +123,23 @@ def small_results():
 
 def sweep_results():
     rows = []
-    for k, split, (i, solver) in itertools.product(PREC_AT, range(3), enumerate(LABELS[:3])):
-        of = {"solver": solver, "split": split, "sweep": f"k={k}", "metric": PREC_AT[k].label}
-        values = {"times": (0, 1), "values": (0.1, 0.9 - 0.4 * k - 0.05 * i + 0.01 * split)}
+    for k, split, (i, solver) in itertools.product(
+        PREC_AT, range(3), enumerate(LABELS[:3])
+    ):
+        of = {
+            "solver": solver,
+            "split": split,
+            "sweep": f"k={k}",
+            "metric": PREC_AT[k].label,
+        }
+        values = {
+            "times": (0, 1),
+            "values": (0.1, 0.9 - 0.4 * k - 0.05 * i + 0.01 * split),
+        }
         crashed = {"status": "crashed", "reason": "out of memory"}
-        rows += trial("letter", **of, **(crashed if (solver, k) == ("mine_v2", 1.0) else values))
+        rows += trial(
+            "letter", **of, **(crashed if (solver, k) == ("mine_v2", 1.0) else values)
+        )
     return pd.DataFrame(rows)
 
 
@@ -197,9 +220,12 @@ def test_summary_by_hand(small):
     finals = [0.499, 0.599, 0.699]
     assert row["mean"] == pytest.approx(0.599)
     assert row["std"] == pytest.approx(np.std(finals, ddof=1)) == pytest.approx(0.1)
-    assert (row["q25"], row["median"], row["q75"]) == pytest.approx((0.549, 0.599, 0.649))
+    assert (row["q25"], row["median"], row["q75"]) == pytest.approx(
+        (0.549, 0.599, 0.649)
+    )
     assert row["seconds"] == 1
-    assert row["seconds_to_99"] == pytest.approx(0.3)  # 0.2, 0.3, 0.4: the third checkpoints
+    # 0.2, 0.3, 0.4: the third checkpoints
+    assert row["seconds_to_99"] == pytest.approx(0.3)
     assert row["relative_time"] == 1
     assert (row["trials"], row["n"], row["failed"], row["stopped"]) == (3, 3, 0, 0)
     assert row["outcomes"] == "3 ok"
@@ -211,7 +237,12 @@ def test_summary_of_failed_and_stopped_trials(small):
     assert (row["n"], row["failed"], row["mean"], row["seconds"]) == (1, 2, 0.9, 4)
     assert np.isnan(row["std"])
     row = summary_of(small, dataset="letter", metric="auc", solver="cutting-plane")
-    assert (row["stopped"], row["n"], row["seconds"], row["relative_time"]) == (3, 3, 51, 51)
+    assert (row["stopped"], row["n"], row["seconds"], row["relative_time"]) == (
+        3,
+        3,
+        51,
+        51,
+    )
 
 
 @pytest.mark.filterwarnings("error")
@@ -238,15 +269,17 @@ def test_a_method_may_take_no_time(tmp_path, seconds, timing):
     if min(seconds.values()) == 0:
         assert times.isna().all()
     tables = make_tables(run, summary)
-    assert {title for table in tables for title in TITLES.values() if title in table.title} == {
-        *TITLES.values()
-    }
+    assert {
+        title for table in tables for title in TITLES.values() if title in table.title
+    } == {*TITLES.values()}
 
 
 @pytest.mark.promise("R20")
 def test_parallel_times_are_not_compared_with_sequential_ones(small):
     row = summary_of(small, dataset="ppi", metric=PREC, solver="mine_v2")
-    assert (row["timing"], row["seconds"]) == ("parallel", 2) and np.isnan(row["relative_time"])
+    assert (row["timing"], row["seconds"]) == ("parallel", 2) and np.isnan(
+        row["relative_time"]
+    )
     results = read_run(small).results.assign(timing="parallel")
     assert summarise(results)["relative_time"].notna().all()
 
@@ -258,7 +291,9 @@ def test_times_of_several_machines_are_reported_and_compared_within_a_split_only
             row
             for solver in ("x", "y")
             for i in range(2)
-            for row in trial("letter", solver, i, (0, 2 + i), (0, 1), machine=machine(solver, i))
+            for row in trial(
+                "letter", solver, i, (0, 2 + i), (0, 1), machine=machine(solver, i)
+            )
         ]
         return summarise(pd.DataFrame(rows))
 
@@ -275,7 +310,9 @@ def test_times_of_several_machines_are_reported_and_compared_within_a_split_only
 
 
 def test_time_to_99_percent_of_a_loss_uses_its_minimum():
-    rows = trial("letter", "x", 0, (0, 1, 2, 3), (9, 2.01, 2.0, 5), metric="pnorm_risk(p=4)")
+    rows = trial(
+        "letter", "x", 0, (0, 1, 2, 3), (9, 2.01, 2.0, 5), metric="pnorm_risk(p=4)"
+    )
     [(_, row)] = summarise(pd.DataFrame(rows), {"pnorm_risk(p=4)"}).iterrows()
     assert row["seconds_to_99"] == 1
     rows = trial("letter", "x", 0, (0, 1, 2), (0.1, 0.5 * 0.989, 0.5), metric="auc")
@@ -294,10 +331,12 @@ def test_the_edge_of_a_grid_is_reported(tmp_path):
         of = {"times": (0, 1), "values": (0, 0.5), "chosen": chosen[solver][split]}
         rows += trial("letter", solver, split, **of, metric=metric)
     grid = {"eta0": [100.0, 1.0, 1e-9]}
-    grids = dict.fromkeys(chosen, grid) | {"mine_v2": grid | {"C": [1, 10], "on": [None, True, 1]}}
+    grids = dict.fromkeys(chosen, grid) | {
+        "mine_v2": grid | {"C": [1, 10], "on": [None, True, 1]}
+    }
     told = [
-        "At the edge of the grid, beyond which the best may lie: sgd-avg (eta0=100 in 2 of 3); "
-        "mine_v2 (eta0=1e-09 in 2 of 3)."
+        "At the edge of the grid, beyond which the best may lie: sgd-avg (eta0=100 in 2"
+        " of 3); mine_v2 (eta0=1e-09 in 2 of 3)."
     ]
     for name, of, wanted in (("a", grids, told), ("b", {}, [])):
         about = ABOUT | {"solvers": list(chosen), "grids": of, "datasets": ["letter"]}
@@ -308,7 +347,9 @@ def test_the_edge_of_a_grid_is_reported(tmp_path):
 def test_a_failed_metric_leaves_the_other_metrics():
     rows = trial("letter", "x", 0, (0, 1), (0.1, 0.5), metric="auc")
     rows += trial("letter", "x", 0, status="failed", reason="not measured: k > n+")
-    summary = summarise(pd.DataFrame(rows).fillna({"final": False}).astype({"final": bool}))
+    summary = summarise(
+        pd.DataFrame(rows).fillna({"final": False}).astype({"final": bool})
+    )
     assert summary.set_index("metric")["n"].to_dict() == {"auc": 1, PREC: 0}
     assert notes(summary) == ["Without a result: x (1 failed: not measured: k > n+)."]
 
@@ -316,42 +357,80 @@ def test_a_failed_metric_leaves_the_other_metrics():
 def test_table_of_a_dataset(small):
     letter, ppi = tables_of(small)
     assert letter.header[:3] == ["solver", "prec@0.25", "AUC"]
-    assert letter.header[3:] == ["time to final (s)", "relative time", "time to 99 % (s)"]
+    assert letter.header[3:] == [
+        "time to final (s)",
+        "relative time",
+        "time to 99 % (s)",
+    ]
     texts = [[cell.text for cell in row] for row in letter.rows]
     assert texts == [
         ["sgd-avg", "0.5990 ± 0.1000", "0.8490 ± 0.1000", "1.00", "1.00", "0.300"],
-        ["cutting-plane ‡", "0.5490 ± 0.1000", "0.7990 ± 0.1000", "51.0", "51.0", "20.0"],
+        [
+            "cutting-plane ‡",
+            "0.5490 ± 0.1000",
+            "0.7990 ± 0.1000",
+            "51.0",
+            "51.0",
+            "20.0",
+        ],
         ["mine_v2", "0.6000 ± 0.1000", "0.8500 ± 0.1000", "2.00", "2.00", "2.00"],
         ["linear-svm", "0.9000 (1 of 3)", "0.9000 (1 of 3)", "4.00", "4.00", "4.00"],
     ]
-    bold = [(i, j) for i, row in enumerate(letter.rows) for j, cell in enumerate(row) if cell.bold]
+    bold = [
+        (i, j)
+        for i, row in enumerate(letter.rows)
+        for j, cell in enumerate(row)
+        if cell.bold
+    ]
     assert bold == [(2, 1), (2, 2)]  # not the one whose mean leaves out two splits
     assert ppi.warning and not letter.warning and ppi.rows[2][3].text == "2.00 †"
     assert ppi.rows[2][4].text == "–"
     assert letter.notes[:2] == [
-        "70/30 random split, 3 splits, not stratified; standardised on the training set.",
+        (
+            "70/30 random split, 3 splits, not stratified; standardised on the training"
+            " set."
+        ),
         "Mean ± standard deviation over 3 splits, best mean in bold.",
     ]
     assert letter.notes[-2:] == [
-        "‡ Training or tuning stopped by a limit; the last iterate counts: cutting-plane (3 of 3).",
+        (
+            "‡ Training or tuning stopped by a limit; the last iterate counts:"
+            " cutting-plane (3 of 3)."
+        ),
         "Without a result: linear-svm (1 ok, 2 timeout: longer than 600 s).",
     ]
     assert ppi.notes[-1].startswith("† Timed beside other trials")
 
 
 def test_methods_not_significantly_different_from_the_best_are_marked(tmp_path):
-    """Five splits: a little worse on average, always worse; fewer splits; p = 0.045 and 0.054."""
+    """Five splits: a little worse on average, always worse; fewer splits.
+
+    P = 0.045 and 0.054.
+    """
     best = np.array([0.5, 0.6, 0.7, 0.8, 0.9])
     below = {"sgd-avg": 0 * best, "mine_v2": [0.03, -0.02, 0.04, -0.01, 0.01]}
-    below |= {"cutting-plane": [0.03, 0.02, 0.04, 0.03, 0.03], "linear-svm": 0.01 * best}
-    below |= {"psg": [0.03, 0.01, 0.04, 0.02, 0.03], "oam": [0.04, 0.01, 0.04, 0.02, 0.03]}
+    below |= {
+        "cutting-plane": [0.03, 0.02, 0.04, 0.03, 0.03],
+        "linear-svm": 0.01 * best,
+    }
+    below |= {
+        "psg": [0.03, 0.01, 0.04, 0.02, 0.03],
+        "oam": [0.04, 0.01, 0.04, 0.02, 0.03],
+    }
     rows = []
-    for (solver, less), (split, value) in itertools.product(below.items(), enumerate(best)):
+    for (solver, less), (split, value) in itertools.product(
+        below.items(), enumerate(best)
+    ):
         if solver != "linear-svm" or split:
             rows += trial("letter", solver, split, (0, 1), (0, value - less[split]))
-            rows += trial("letter", solver, split, (0, 1), (9, less[split]), "pnorm_risk(p=4)")
+            rows += trial(
+                "letter", solver, split, (0, 1), (9, less[split]), "pnorm_risk(p=4)"
+            )
     risk = Metric("pnorm_risk", {"p": 4})
-    about = ABOUT | {"metrics": [PREC, risk.label], "measures": measures(PREC_AT[0.25], risk)}
+    about = ABOUT | {
+        "metrics": [PREC, risk.label],
+        "measures": measures(PREC_AT[0.25], risk),
+    }
     about |= {"solvers": list(below)}
     about |= {"datasets": ["letter"], "data": {"letter": SIZES}}
     folder = write(tmp_path / "five", pd.DataFrame(rows), about)
@@ -359,18 +438,26 @@ def test_methods_not_significantly_different_from_the_best_are_marked(tmp_path):
     for column in (1, 2):
         cells = {row[0].text: row[column] for row in table.rows}
         assert [solver for solver, cell in cells.items() if cell.bold] == ["sgd-avg"]
-        assert {solver for solver, cell in cells.items() if "≈" in cell.text} == {"mine_v2", "oam"}
+        assert {solver for solver, cell in cells.items() if "≈" in cell.text} == {
+            "mine_v2",
+            "oam",
+        }
     [note] = [note for note in table.notes if "≈" in note]
-    assert note.startswith("≈: not significantly different from the best (paired t test at 5 %,")
+    assert note.startswith(
+        "≈: not significantly different from the best (paired t test at 5 %,"
+    )
     summary = pd.read_csv(files_of_tables(folder)[0], index_col=["metric", "solver"])
     p = summary["p_best"][PREC]
     differences = [0.03, -0.02, 0.04, -0.01, 0.01]
     assert p["mine_v2"] == pytest.approx(resampled_test(differences, [0] * 5, 0.3).p)
     assert np.isnan(p["sgd-avg"]) and np.isnan(p["linear-svm"])
     row = summary.loc[PREC, "sgd-avg"]
-    assert tuple(row[["mean", "low", "high"]]) == pytest.approx(resampled_interval(best, 0.3))
+    assert tuple(row[["mean", "low", "high"]]) == pytest.approx(
+        resampled_interval(best, 0.3)
+    )
     assert "$\\approx$" in (folder / "summary.tex").read_text()
-    about["data"]["letter"] = SIZES | {"test_share": None}  # the same rows are tested each time
+    # the same rows are tested each time
+    about["data"]["letter"] = SIZES | {"test_share": None}
     [table] = tables_of(write(tmp_path / "same", pd.DataFrame(rows), about))
     assert "≈" not in str(table)
 
@@ -384,7 +471,10 @@ def test_tables_of_a_sweep(swept):
     ]  # fmt: skip
     assert [cell.bold for cell in letter.rows[0]] == [False, True, True, True]
     assert letter.rows[2][3].text == "crashed"
-    assert letter.notes[-1] == "Without a result: mine_v2 at k=1.0 (3 crashed: out of memory)."
+    assert (
+        letter.notes[-1]
+        == "Without a result: mine_v2 at k=1.0 (3 crashed: out of memory)."
+    )
     assert seconds.title == "Letter, smoke size: time to final (s)"
     assert seconds.rows[2][1:] == [*seconds.rows[0][1:3], type(seconds.rows[0][0])("–")]
 
@@ -394,7 +484,9 @@ def test_written_tables(small):
     assert [path.name for path in paths] == ["summary.csv", "summary.md", "summary.tex"]
     summary = pd.read_csv(paths[0])
     assert len(summary) == 2 * 2 * 4
-    assert {"experiment", "dataset", "sweep", "solver", "mean", "outcomes"} <= set(summary)
+    assert {"experiment", "dataset", "sweep", "solver", "mean", "outcomes"} <= set(
+        summary
+    )
     markdown, latex = (path.read_text() for path in paths[1:])
     [warning] = re.findall(r"\*\*synthetic.*\*\*", markdown)
     assert warning.endswith("precbench data info ppi says how to get the real files**")
@@ -427,12 +519,20 @@ def on_screen(table, width, **options):
 def test_a_table_fits_the_screen_and_no_word_is_split(small, width):
     header = ["id", "printed", "ours, of all", "because"]
     sentence = "the paper does not say which rows were drawn, and they decide"
-    claims = text_table("Claims", header, [["paper/place/what-is-claimed", "0.5", "1", sentence]])
+    claims = text_table(
+        "Claims", header, [["paper/place/what-is-claimed", "0.5", "1", sentence]]
+    )
     for table in (*tables_of(small), claims):
         shown = on_screen(table, width, force_terminal=True, color_system=None)
         assert max(map(len, shown.splitlines())) <= width
-        texts = [table.title, *table.header[1:], *(cell.text for row in table.rows for cell in row)]
-        said, asked = (re.sub("[:;]", " ", text) for text in (shown, " ".join(texts + table.notes)))
+        texts = [
+            table.title,
+            *table.header[1:],
+            *(cell.text for row in table.rows for cell in row),
+        ]
+        said, asked = (
+            re.sub("[:;]", " ", text) for text in (shown, " ".join(texts + table.notes))
+        )
         assert {*asked.split()} <= {*said.split()}
 
 
@@ -449,7 +549,8 @@ def test_curves_are_step_functions_that_start_once_all_have_a_value():
     })  # fmt: skip
     curve = value_against_time(trials)
     assert curve["seconds"].tolist() == [2, 3, 4]
-    np.testing.assert_allclose(curve["median"], [0.3, 0.5, 0.7])  # (.2 .4) (.2 .8) (.6 .8)
+    # (.2 .4) (.2 .8) (.6 .8)
+    np.testing.assert_allclose(curve["median"], [0.3, 0.5, 0.7])
     np.testing.assert_allclose(curve["q25"], [0.25, 0.35, 0.65])
     assert set(curve["n_splits"]) == {2} and curve["reached"].tolist() == [2, 2, 1]
     assert value_against_time(trials[:1]).empty
@@ -464,7 +565,10 @@ def test_roc_takes_the_upper_end_of_a_step():
 
 
 def test_precision_against_k_reads_the_next_k():
-    """The first split has 4 positives, of which k = 0.3 takes 2 rows; the other has 5."""
+    """The first split has 4 positives, of which k = 0.3 takes 2 rows.
+
+    The other has 5.
+    """
     curves = pd.DataFrame({
         "split": [0, 0, 0, 1, 1, 1], "k": [1, 2, 8, 1, 2, 5], "share": [0.25, 0.5, 2, 0.2, 0.4, 1],
         "precision": [1, 0.5, 0.4, 0, 0.3, 0.2],
@@ -479,16 +583,29 @@ def test_precision_against_k_reads_the_next_k():
 def test_value_against_sweep():
     """Also of values that have overflowed, without a warning."""
     values = [0.1, 0.3, 0.5, np.nan, 0.1, np.inf, np.inf]
-    points = value_against_sweep(pd.DataFrame({"k": [1, 1, 2, 2, 3, 3, 3], "value": values}), "k")
-    assert points["k"].tolist() == [1, 2, 3] and points["n_splits"].tolist() == [2, 1, 3]
+    points = value_against_sweep(
+        pd.DataFrame({"k": [1, 1, 2, 2, 3, 3, 3], "value": values}), "k"
+    )
+    assert points["k"].tolist() == [1, 2, 3] and points["n_splits"].tolist() == [
+        2,
+        1,
+        3,
+    ]
     np.testing.assert_allclose(points["median"][:2], [0.2, 0.5])
 
 
 def test_no_two_solvers_have_one_colour():
-    """Neither in the registry nor in an experiment that is drawn; a built-in one has one style."""
+    """Neither in the registry nor in an experiment that is drawn.
+
+    A built-in one has one style.
+    """
     built_in = SOLVERS.built_in
     own = solver_styles(built_in, built_in)
-    drawn = [config for config in map(shipped_config, shipped_configs(Experiment)) if config.plots]
+    drawn = [
+        config
+        for config in map(shipped_config, shipped_configs(Experiment))
+        if config.plots
+    ]
     odd = ["spam, large", "linear-svm", "mine", "psg", "sgd-avg", "sgd-avg, mean w"]
     for labels in (built_in, odd, *(list(config.solvers) for config in drawn)):
         styles = solver_styles(labels, built_in)
@@ -513,48 +630,85 @@ def test_figures_and_their_numbers(small):
 
 def test_a_figure_of_times(small, laid_out):
     """On CPU seconds unless all trials ran alone; its CSV is what is drawn."""
-    results = small_results().assign(cpu_seconds=lambda table: 2 * table["wall_seconds"])
+    results = small_results().assign(
+        cpu_seconds=lambda table: 2 * table["wall_seconds"]
+    )
     write_about(small, results, plots=["accuracy-time"])
     figures_of(small)
     alone, beside = (
-        pd.read_csv(small / f"figures/accuracy-time-{name}.csv", converters={"seconds": float})
+        pd.read_csv(
+            small / f"figures/accuracy-time-{name}.csv", converters={"seconds": float}
+        )
         for name in TITLES
     )
     assert alone["seconds"].tolist() == (beside["seconds"] / 2).tolist()
     axes = laid_out["accuracy-time-letter"].subfigs[1].axes[0]
     assert "wall seconds of trials that ran alone" in axes.get_xlabel()
-    assert "CPU seconds" in laid_out["accuracy-time-ppi"].subfigs[1].axes[0].get_xlabel()
+    assert (
+        "CPU seconds" in laid_out["accuracy-time-ppi"].subfigs[1].axes[0].get_xlabel()
+    )
     styles = solver_styles(LABELS, ABOUT["built_in_solvers"])
     for solver, rows in alone.groupby("solver"):
-        lines = [line for line in axes.lines if line.get_color() == styles[solver].color]
+        lines = [
+            line for line in axes.lines if line.get_color() == styles[solver].color
+        ]
         drawn = {(*point,) for line in lines for point in line.get_xydata()}
         assert {*zip(rows["seconds"], rows["median"], strict=True)} <= drawn
-    assert alone[alone["solver"] == "cutting-plane"]["reached"].tolist()[-3:] == [3, 2, 1]
+    assert alone[alone["solver"] == "cutting-plane"]["reached"].tolist()[-3:] == [
+        3,
+        2,
+        1,
+    ]
 
 
 def test_figures_of_many_curves_keep_their_texts(tmp_path, laid_out):
-    """Of forty solvers eight are drawn and named; no names overlap, and nothing leaves the page."""
+    """Of forty solvers eight are drawn and named.
+
+    No names overlap, and nothing leaves the page.
+    """
     labels = [f"perceptron-avg, {i} random features" for i in range(40)]
     kinds = ["accuracy-time", "accuracy-share", "precision-k", "roc", "roc-counts"]
-    about = ABOUT | {"solvers": labels, "datasets": ["letter"], "smoke": True, "plots": kinds}
+    about = ABOUT | {
+        "solvers": labels,
+        "datasets": ["letter"],
+        "smoke": True,
+        "plots": kinds,
+    }
     about |= {"metrics": [PREC], "data": {"letter": SIZES}}
-    about |= {"title": "A title of many words, " * 8, "protocol": "as its protocol, " * 20}
+    about |= {
+        "title": "A title of many words, " * 8,
+        "protocol": "as its protocol, " * 20,
+    }
     rows = []
     for i, solver in enumerate(labels):
-        rows += trial("letter", solver, 0, (0, 1 + i, 50), (0.1, 0.3 + i / 100, 0.5 + i / 100))
+        rows += trial(
+            "letter", solver, 0, (0, 1 + i, 50), (0.1, 0.3 + i / 100, 0.5 + i / 100)
+        )
     folder = write(tmp_path / "many", pd.DataFrame(rows), about)
-    about_curves = {"dataset": "letter", "title": "Letter", "split": 0, "sweep": "", "part": "test"}
+    about_curves = {
+        "dataset": "letter",
+        "title": "Letter",
+        "split": 0,
+        "sweep": "",
+        "part": "test",
+    }
     x = np.tile([0.01, 0.1, 0.5, 1], len(labels))
     curves = pd.DataFrame({"solver": np.repeat(labels, 4)}).assign(**about_curves)
     curves.assign(fpr=x, tpr=x**0.5).to_csv(folder / "roc.csv")
     counts = curves.assign(false_positives=75 * x, true_positives=15 * x**0.5)
-    pd.concat([counts, counts.assign(part="training")]).to_csv(folder / "roc-counts.csv")
-    curves.assign(k=15 * x, share=x, precision=1 - x / 2).to_csv(folder / "precision-k.csv")
+    pd.concat([counts, counts.assign(part="training")]).to_csv(
+        folder / "roc-counts.csv"
+    )
+    curves.assign(k=15 * x, share=x, precision=1 - x / 2).to_csv(
+        folder / "precision-k.csv"
+    )
     figures_of(folder)
     assert len(laid_out) == len(kinds) and not any(map(misplaced, laid_out.values()))
     figure = laid_out["accuracy-time-letter"]
     lines = figure.subfigs[1].axes[0].lines
-    colours = [line.get_color() for line in lines if line.get_drawstyle() == "steps-post"]
+    colours = [
+        line.get_color() for line in lines if line.get_drawstyle() == "steps-post"
+    ]
     assert len(colours) == len(set(colours)) == MOST_CURVES
     texts = [(text.get_gid(), text.get_text()) for text in figure.findobj(Text)]
     assert sorted(text for kind, text in texts if kind == "name") == labels[32:]
@@ -573,7 +727,9 @@ def test_figures_without_results_are_removed(small):
 def test_figures_are_drawn_again_only_if_the_results_have_changed(small, monkeypatch):
     drawn = []
     save = sheet.save_figure
-    monkeypatch.setattr(sheet, "save_figure", lambda *args: drawn.append(args) or save(*args))
+    monkeypatch.setattr(
+        sheet, "save_figure", lambda *args: drawn.append(args) or save(*args)
+    )
 
     def draws(figures="changed"):
         drawn.clear()
@@ -605,7 +761,11 @@ def test_results_without_any_finished_trial(small):
     (small / "roc.csv").write_text("dataset,title,solver,split,sweep,fpr,tpr\n")
     assert figures_of(small) == []
     table = tables_of(small)[0]
-    assert [cell.text for cell in table.rows[3]] == ["linear-svm", *["timeout"] * 2, *"–––"]
+    assert [cell.text for cell in table.rows[3]] == [
+        "linear-svm",
+        *["timeout"] * 2,
+        *"–––",
+    ]
     write_about(small, results[:0])
     with raises(InputError, "results.csv"):
         files_of_tables(small)
@@ -625,20 +785,34 @@ def test_same_results_give_the_same_bytes(small, tmp_path, monkeypatch, drawn):
     on_letter_alone(small, "roc")
     files = [*write_report(small).files, small / PAGE]
     once = {path: path.read_bytes() for path in files}
-    assert b"/FontFile2" in once[small / "figures" / "roc-letter.pdf"]  # as journals ask for
+    # as journals ask for
+    assert b"/FontFile2" in once[small / "figures" / "roc-letter.pdf"]
     (tmp_path / "matplotlibrc").write_text("axes.facecolor: red\nfont.size: 20\n")
     monkeypatch.setenv("MATPLOTLIBRC", str(tmp_path))
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")
     command = [sys.executable, "-c", WRITE, str(small)]
-    imported = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    imported = subprocess.run(
+        command, check=True, capture_output=True, text=True
+    ).stdout.split()
     assert {path: path.read_bytes() for path in once} == once
     rooms = {module.split(".")[1] for module in imported}
     assert "results" in rooms
-    assert not rooms & {"advice", "cli", "data", "experiment", "runner", "score", "solvers"}
+    assert not rooms & {
+        "advice",
+        "cli",
+        "data",
+        "experiment",
+        "runner",
+        "score",
+        "solvers",
+    }
 
 
 def test_the_last_bits_of_a_layout_are_not_drawn(tmp_path, monkeypatch, drawn):
-    """Equal layouts differ by them: where variables lie in memory decides what is added first."""
+    """Equal layouts differ by them.
+
+    Where variables lie in memory decides what is added first.
+    """
     lay_out = ConstrainedLayoutEngine.execute
 
     def bent(engine, figure):

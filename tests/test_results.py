@@ -37,7 +37,9 @@ def merge(*arguments, code=0):
 
 
 def plan_of(name):
-    """Return a plan whose keys are hashes of the places of the trials, without any data."""
+    """Return a plan whose keys are hashes of the places of the trials, without any
+    data.
+    """
     experiment = shipped_config(name)
     trials = [(trial, key_of({"title": trial.title})) for trial in experiment.trials()]
     return Plan(experiment, {}, tuple(trials))
@@ -47,7 +49,8 @@ def plan_of(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["w8a", "kar2015/section-6", "kar2015/fig3-kappa", "rudin2009/table-5-housing"]
+    "name",
+    ["w8a", "kar2015/section-6", "kar2015/fig3-kappa", "rudin2009/table-5-housing"],
 )
 def test_shares_are_even_and_do_not_depend_on_the_order(name):
     plan = plan_of(name)
@@ -76,7 +79,9 @@ def test_shares_of_each_solver_are_even():
     assert sorted(labels) == sorted(plan.experiment.solvers)  # one of its five splits
 
 
-@pytest.mark.parametrize("text", ["0/3", "4/3", "3", "-1/3", "1/3/2", "a/b", "1/0", "１/２"])
+@pytest.mark.parametrize(
+    "text", ["0/3", "4/3", "3", "-1/3", "1/3/2", "a/b", "1/0", "１/２"]
+)
 def test_what_is_no_shard_is_refused(text, tmp_path):
     assert Shard.parse("3/10").folder(tmp_path) == tmp_path / "shards" / "03-of-10"
     with raises(InputError, "shard"):
@@ -116,7 +121,8 @@ def test_merged_shards_are_the_run_in_one_piece(small, shards, tmp_path):
     for folder in (results, tmp_path / "r"):
         assert numbers(tmp_path / "one" / "small").equals(numbers(folder / "small"))
     before = records(results / "small")
-    for sources in ([*shards, tmp_path / "r"], [tmp_path / "one"]):  # that at other times
+    # that at other times
+    for sources in ([*shards, tmp_path / "r"], [tmp_path / "one"]):
         [about] = json.loads(merge(*sources, "--out", results, "--json"))
         assert about["taken"] == 0 and records(results / "small") == before
     tells(invoke("status", results / "small").stdout, "small 6")
@@ -154,7 +160,11 @@ def changed_copy(folder, tmp_path, **changes):
 def test_a_conflict_is_reported_and_nothing_is_written(shards, tmp_path):
     first, out = shards[0], tmp_path / "r"
     other, key = changed_copy(first, tmp_path, move=1e-9)
-    refused(["merge", first, other, "--out", out], f"{key[:12]} {first} {other} Another", code=1)
+    refused(
+        ["merge", first, other, "--out", out],
+        f"{key[:12]} {first} {other} Another",
+        code=1,
+    )
     assert not Store(out / "small").keys()
     merge(first, "--out", out)
     kept = Store(out / "small").arrays(key)["coef"]
@@ -171,7 +181,9 @@ def test_a_conflict_is_reported_and_nothing_is_written(shards, tmp_path):
 @pytest.mark.parametrize("status", ["failed", "skipped", "timeout"])
 def test_a_result_replaces_what_failed_elsewhere(shards, tmp_path, status):
     other, key = changed_copy(shards[0], tmp_path, status=status, reason="no")
-    for n, steps in enumerate(([(shards[0], other)], [(other, shards[0])], [(other,), shards[:1]])):
+    for n, steps in enumerate(
+        ([(shards[0], other)], [(other, shards[0])], [(other,), shards[:1]])
+    ):
         for folders in steps:
             merge(*folders, "--out", tmp_path / f"r{n}")
         assert Store(tmp_path / f"r{n}" / "small").read(key).status == "ok"
@@ -179,12 +191,16 @@ def test_a_result_replaces_what_failed_elsewhere(shards, tmp_path, status):
 
 @pytest.mark.promise("R14")
 @pytest.mark.parametrize("what", ["json", "key", "npz"])
-def test_untrusted_records_are_checked_before_anything_is_written(shards, tmp_path, what):
+def test_untrusted_records_are_checked_before_anything_is_written(
+    shards, tmp_path, what
+):
     store = Store(shards[1] / "small")
     key, other, *_ = store.keys()
     path = store.folder / "trials" / f"{key}.json"
     if what == "key":
-        path.write_text(path.read_text().replace(f'"key": "{key}"', f'"key": "{other}"'))
+        path.write_text(
+            path.read_text().replace(f'"key": "{key}"', f'"key": "{other}"')
+        )
     else:
         os.truncate(path.with_suffix(f".{what}"), 20)
     refused(["merge", *shards, "--out", tmp_path / "r"], "is damaged")
@@ -227,7 +243,9 @@ def test_equal_results_are_the_same(finished, other):
 
 def test_a_changed_number_is_found_with_its_paired_interval(finished, other):
     before = pd.read_csv(finished / "small" / "results.csv")
-    cell = (before["metric"] == "auc") & (before["solver"] == "sgd-avg") & before["final"]
+    cell = (
+        (before["metric"] == "auc") & (before["solver"] == "sgd-avg") & before["final"]
+    )
 
     def change(table):
         table.loc[cell & (table["split"] == 1), "value"] -= 0.25
@@ -239,7 +257,11 @@ def test_a_changed_number_is_found_with_its_paired_interval(finished, other):
     first = before.loc[cell, "value"].to_numpy()
     test = resampled_test(first - [0, 0.25], first, 0.3)
     [found] = of["cells"]
-    assert (found["solver"], found["metric"], found["differing"]) == ("sgd-avg", "auc", 1)
+    assert (found["solver"], found["metric"], found["differing"]) == (
+        "sgd-avg",
+        "auc",
+        1,
+    )
     assert found["difference"] == pytest.approx(-0.125)
     assert (found["low"], found["high"]) == pytest.approx((test.low, test.high))
     tells(diff(finished, other, code=1), "small 7 1")
@@ -247,7 +269,11 @@ def test_a_changed_number_is_found_with_its_paired_interval(finished, other):
 
 def test_numbers_within_the_tolerance_are_equal(finished, other):
     edited(other, lambda table: table.assign(value=table["value"] * (1 + 1e-6)))
-    for options, differing in (([], 8), (["--tolerance", "5e-7"], 8), (["--tolerance", "2e-6"], 0)):
+    for options, differing in (
+        ([], 8),
+        (["--tolerance", "5e-7"], 8),
+        (["--tolerance", "2e-6"], 0),
+    ):
         found = diff(finished, other, "--json", *options, code=min(differing, 1))
         assert json.loads(found)["experiments"][0]["differing"] == differing
 
@@ -298,7 +324,9 @@ def test_a_run_at_work_says_how_far_it_is(finished):
         said = invoke("status", finished).stdout
     assert (found["done"], found["left"], found["outcomes"]["failed"]) == (2, 2, 1)
     [running] = found["running"]
-    assert running["trial"] == "mine split 1 sgd-avg" and 200 <= running["seconds"] < 300
+    assert (
+        running["trial"] == "mine split 1 sgd-avg" and 200 <= running["seconds"] < 300
+    )
     assert found["seconds_left"] > 0 and found["process"] > 0
     for text in (
         "2 of 4", "1 failed", "running (process", " left", "mine split 1 sgd-avg, for 3 min",
@@ -331,7 +359,16 @@ def rows(tmp_path_factory):
 
 def fitted(rows, *options):
     path = rows.parent / "m.npz"
-    reading = ("--label", "y", "--categorical", "one-hot", "--missing", "mean", "--k", "10")
+    reading = (
+        "--label",
+        "y",
+        "--categorical",
+        "one-hot",
+        "--missing",
+        "mean",
+        "--k",
+        "10",
+    )
     return path, succeed("fit", rows, *reading, "--save", path, *options).stdout
 
 
@@ -355,10 +392,16 @@ def test_a_model_says_what_it_is(rows, options, kind, most):
     assert re.search(r"to 200 rows, \d+ positive", text)
     quality = " ".join(said.partition("Hits by length")[0].splitlines()[1:])
     assert f"quality: {quality} parameters: " in text and "2 splits" in quality
-    assert "columns: a: number; missing values as " in text and "city: one of Oslo, Rome" in text
+    assert (
+        "columns: a: number; missing values as " in text
+        and "city: one of Oslo, Rome" in text
+    )
     assert re.search(most, text) if most else "most " not in text
     about = json.loads(shown(path, "--json"))
-    assert about["quality"]["splits"] == 2 and (about["rows"], about["n_features"]) == (200, 5)
+    assert about["quality"]["splits"] == 2 and (about["rows"], about["n_features"]) == (
+        200,
+        5,
+    )
     assert [column["name"] for column in about["columns"]] == ["a", "b", "city"]
 
 
@@ -392,18 +435,29 @@ def shown_trial(what, results):
 def test_a_trial_is_found_by_its_key_and_by_its_place(finished):
     results = finished / "small"
     rows = pd.read_csv(results / "results.csv")
-    rows = rows.query("solver == 'sgd-avg' and split == 1 and final and metric == 'auc'")
+    rows = rows.query(
+        "solver == 'sgd-avg' and split == 1 and final and metric == 'auc'"
+    )
     key, value = rows["key"].item(), rows["value"].item()
     said = shown_trial("mine/sgd-avg/1", results)
     assert said == shown_trial(key, results) == shown_trial(key[:10], finished)
     about = json.loads(succeed("show", key, "--results", results, "--json").stdout)
-    filled = {name: fact for name, fact in about.items() if fact not in (None, "", [], {})}
+    filled = {
+        name: fact for name, fact in about.items() if fact not in (None, "", [], {})
+    }
     assert yaml.safe_load(said) == filled
     assert (about["key"], about["status"], about["changed_versions"]) == (key, "ok", [])
-    assert about["chosen"].keys() == {"eta0"} and about["record"].endswith(f"{key}.json")
-    repeated = "precbench run small.yaml --solver sgd-avg --dataset mine --splits 1 --force --out "
+    assert about["chosen"].keys() == {"eta0"} and about["record"].endswith(
+        f"{key}.json"
+    )
+    repeated = (
+        "precbench run small.yaml --solver sgd-avg --dataset mine --splits 1 --force"
+        " --out "
+    )
     assert about["command"].startswith(repeated)
-    assert {m["metric"]: m["value"] for m in about["metrics"]}["auc"] == pytest.approx(value)
+    assert {m["metric"]: m["value"] for m in about["metrics"]}["auc"] == pytest.approx(
+        value
+    )
 
 
 def test_a_trial_is_repeated_with_the_config_as_it_was_given(small, work_folder):
@@ -420,8 +474,12 @@ def test_a_trial_is_repeated_with_the_config_as_it_was_given(small, work_folder)
     ):
         assert run(given, "results", "--force").exit_code == 0
         tells(shown_trial("mine/perceptron-avg/0", results), f"{named} --solver")
-        assert invoke("merge", "results", "--out", "all", "--config", given).exit_code == 0
-        about = json.loads((work_folder / "all" / "small" / "experiment.json").read_text())
+        assert (
+            invoke("merge", "results", "--out", "all", "--config", given).exit_code == 0
+        )
+        about = json.loads(
+            (work_folder / "all" / "small" / "experiment.json").read_text()
+        )
         assert about["config"] == named.strip("'")
     about = json.loads((results / "experiment.json").read_text())
     (results / "experiment.json").write_text(json.dumps(about | {"config": ""}))
@@ -438,7 +496,10 @@ def test_a_trial_of_another_version_says_that_it_would_run_again(finished, monke
     ("no.npz", "small"),
 ])  # fmt: skip
 def test_what_is_no_trial_is_refused(what, folder, finished):
-    refused(["show", what, "--results", finished / folder], what if folder == "small" else folder)
+    refused(
+        ["show", what, "--results", finished / folder],
+        what if folder == "small" else folder,
+    )
 
 
 def test_several_trials_are_listed(finished):

@@ -61,23 +61,35 @@ from tests.sentences import done_already, raises, refused, tells
 @pytest.mark.promise("R24")
 def test_a_run_writes_tables_and_figures(small, tmp_path, figure):
     """And complete records, without private data."""
-    config = small(plots="[accuracy-time, precision-k]", metrics="[precision_at_k, auc]")
+    config = small(
+        plots="[accuracy-time, precision-k]", metrics="[precision_at_k, auc]"
+    )
     done = succeed("run", config, "--out", tmp_path / "out", "--json", "--verbose")
     folder = tmp_path / "out" / "small"
     assert read_run(folder).test_shares == {"mine": 0.3}
     table = pd.read_csv(folder / "results.csv")
     times = table.query("cpu_seconds > 0")
-    assert 0.5 < (times["wall_seconds"] / times["cpu_seconds"]).median() < 20  # of one unit
+    # of one unit
+    assert 0.5 < (times["wall_seconds"] / times["cpu_seconds"]).median() < 20
     final = table[table["final"]]
-    assert len(final) == 2 * 3 * 2 and (final[final["metric"] == "auc"]["value"] > 0.7).all()
+    assert (
+        len(final) == 2 * 3 * 2
+        and (final[final["metric"] == "auc"]["value"] > 0.7).all()
+    )
     [summary] = json.loads(done.stdout)
     means = {(of["solver"], of["metric"]): of["mean"] for of in summary["values"]}
-    assert means == pytest.approx(final.groupby(["solver", "metric"])["value"].mean().to_dict())
+    assert means == pytest.approx(
+        final.groupby(["solver", "metric"])["value"].mean().to_dict()
+    )
     assert done.stderr.count(": ok: ") == len(records(folder)) == 6
     drawn = pd.read_csv(folder / "figures" / "precision-k-mine.csv").set_index("solver")
-    measured = final[final["metric"] == "precision_at_k(k=0.5)"].groupby("solver")["value"]
+    measured = final[final["metric"] == "precision_at_k(k=0.5)"].groupby("solver")[
+        "value"
+    ]
     at_k = drawn.loc[drawn["share"] == 0.5, "median"]
-    pd.testing.assert_series_equal(at_k.sort_index(), measured.median(), check_names=False)
+    pd.testing.assert_series_equal(
+        at_k.sort_index(), measured.median(), check_names=False
+    )
     store = Store(folder)
     for record in store.records():
         arrays = store.arrays(record.key)
@@ -88,13 +100,24 @@ def test_a_run_writes_tables_and_figures(small, tmp_path, figure):
         assert record.label != "sgd-avg" or record.chosen["eta0"] in (0.1, 1.0)
     files = [path for path in folder.rglob("*") if path.is_file()]
     found = {path.relative_to(folder).parts[0] for path in files}
-    assert {"summary.csv", "summary.md", "summary.tex", "trials", "environments"} <= found
-    assert {".png", ".pdf"} <= {path.suffix for path in files} and not list(store.running.glob("*"))
+    assert {
+        "summary.csv",
+        "summary.md",
+        "summary.tex",
+        "trials",
+        "environments",
+    } <= found
+    assert {".png", ".pdf"} <= {path.suffix for path in files} and not list(
+        store.running.glob("*")
+    )
     figure(f"{len(files)} files of a run searched")
     for path in files:
         content = path.read_bytes().decode("latin-1")
-        if path.suffix in {".json", ".csv", ".md", ".tex"}:  # elsewhere it occurs by chance
-            assert not re.search(rf"\b{re.escape(os.uname().nodename)}\b", content), path
+        # elsewhere it occurs by chance
+        if path.suffix in {".json", ".csv", ".md", ".tex"}:
+            assert not re.search(rf"\b{re.escape(os.uname().nodename)}\b", content), (
+                path
+            )
         assert str(Path.home()) not in content and str(tmp_path) not in content, path
 
 
@@ -104,13 +127,19 @@ def test_finished_trials_are_not_repeated(small, in_this_process, tmp_path):
     assert run(small(plots="[roc]"), out, "--no-plots").exit_code == 0
     before = records(folder)
     assert (folder / "summary.md").exists() and not (folder / "figures").exists()
-    both = small(solvers="{a: {solver: sgd-avg, limit: {times_slowest: 1}}, b: {solver: sgd-avg}}")
+    both = small(
+        solvers=(
+            "{a: {solver: sgd-avg, limit: {times_slowest: 1}}, b: {solver: sgd-avg}}"
+        )
+    )
     refused(["run", both, "--out", out], "'a' 'b'")
     result = run(small(plots="[roc]"), out)
     assert done_already(result.output) == 6 and records(folder) == before
     assert "figures/roc-mine.png" in result.output
     tells(result.output, str(folder / "report.html"))
-    changed = small(solvers="{perceptron-avg: {epochs: 4}, cutting-plane: }", title="Another title")
+    changed = small(
+        solvers="{perceptron-avg: {epochs: 4}, cutting-plane: }", title="Another title"
+    )
     assert done_already(run(changed, out).output) == 2
     after = records(folder)
     assert before.items() <= after.items() and len(after) == 8
@@ -136,7 +165,9 @@ def test_timing_repeats_parallel_trials_and_marks_times_of_several_machines(
     store = Store(out / "small")
     [here] = store.machines().values()
     elsewhere = store.add_environment({**here.model_dump(), "cpu": "Another"})
-    first, *others = sorted(store.records(), key=lambda record: (record.split, record.label))
+    first, *others = sorted(
+        store.records(), key=lambda record: (record.split, record.label)
+    )
 
     def change(record, **changes):
         store.write({**record.to_dict(), **changes}, store.arrays(record.key))
@@ -168,7 +199,11 @@ def test_failed_and_late_trials_do_not_affect_others(small, in_this_process, tmp
     tells(said.stderr, "late timeout")
     table = pd.read_csv(out / "small" / "results.csv")
     statuses = {solver: {*rows["status"]} for solver, rows in table.groupby("solver")}
-    assert statuses == {"perceptron-avg": {"ok"}, "sgd-avg": {"failed"}, "late": {"timeout"}}
+    assert statuses == {
+        "perceptron-avg": {"ok"},
+        "sgd-avg": {"failed"},
+        "late": {"timeout"},
+    }
     assert "diverged" in (out / "small" / "summary.md").read_text()
     selected = run(config, out, "--seeds", "0", "--solver", "perceptron-avg")
     assert selected.exit_code == 0, "the exit code concerns the selected trials"
@@ -177,22 +212,32 @@ def test_failed_and_late_trials_do_not_affect_others(small, in_this_process, tmp
 def test_every_kind_of_k_reaches_tables_and_figures(small, in_this_process, tmp_path):
     config = small(
         common='{k: "1 %", epochs: 3, batch_size: 50}',
-        solvers='{perceptron-avg: , sgd-avg: {k: {tune: ["5 %", 1.0]}}, cutting-plane: {k: 300}}',
+        solvers=(
+            '{perceptron-avg: , sgd-avg: {k: {tune: ["5 %", 1.0]}}, cutting-plane: {k:'
+            " 300}}"
+        ),
         metrics="[precision_at_k, {recall_at_k: {k: 180}}, {lift_at_k: {k: 0.5}}]",
     )
     assert run(config, tmp_path / "out").exit_code == 0
     folder = tmp_path / "out" / "small"
-    final = pd.read_csv(folder / "results.csv").query("final").set_index("metric")["value"]
+    final = (
+        pd.read_csv(folder / "results.csv").query("final").set_index("metric")["value"]
+    )
     assert (final["recall_at_k(k=180)"] == 1).all()
     assert (final["precision_at_k(k=1 %)"] * 2).isin([0, 1, 2]).all()  # of 180 rows two
     assert "prec@1 % | recall@180 | lift@0.5" in (folder / "summary.md").read_text()
     told = {record.label: record.warnings for record in Store(folder).records()}
     assert not told["perceptron-avg"]
     tells(told["cutting-plane"][0], "k 300")
-    swept = small(metrics="[{precision_at_k: {k: 0.5}}]", sweep='{k: ["1 %", "20 %"]}', plots="")
+    swept = small(
+        metrics="[{precision_at_k: {k: 0.5}}]", sweep='{k: ["1 %", "20 %"]}', plots=""
+    )
     assert run(swept, tmp_path / "out").exit_code == 0
     assert (folder / "figures" / "accuracy-time-mine-k-1-percent.csv").exists()
-    assert set(pd.read_csv(folder / "figures/accuracy-sweep-mine.csv")["k"]) == {"1 %", "20 %"}
+    assert set(pd.read_csv(folder / "figures/accuracy-sweep-mine.csv")["k"]) == {
+        "1 %",
+        "20 %",
+    }
 
 
 def test_a_limit_stops_a_solver_at_its_last_iterate(small, in_this_process, tmp_path):
@@ -202,7 +247,9 @@ def test_a_limit_stops_a_solver_at_its_last_iterate(small, in_this_process, tmp_
         config = small(solvers=f"{{perceptron-avg: , psg: {limited}}}")
         result = run(config, tmp_path / "out", "--seeds", "0")
         assert result.exit_code == 0 and done_already(result.output) == done
-    table = pd.read_csv(tmp_path / "out" / "small" / "results.csv").query("solver == 'psg'")
+    table = pd.read_csv(tmp_path / "out" / "small" / "results.csv").query(
+        "solver == 'psg'"
+    )
     assert set(table["status"]) == {"ok"} and set(table["stopped"]) == {"limit"}
     assert table["rows_seen"].max() == 8 * 3 * 420  # 8 times 3 epochs
 
@@ -226,15 +273,20 @@ def test_every_batch_or_iteration_is_a_checkpoint(small, in_this_process, tmp_pa
     )  # fmt: skip
     assert run(config, tmp_path / "out", "--seeds", "0").exit_code == 0
     folder, n_train = tmp_path / "out" / "small", 420
-    table = pd.read_csv(folder / "results.csv").query("metric == 'auc'").set_index("solver")
+    table = (
+        pd.read_csv(folder / "results.csv").query("metric == 'auc'").set_index("solver")
+    )
     ends = [*range(16, n_train, 16), n_train]
     seen = [0, *ends, *(n_train + end for end in ends)]
     assert table.loc["sgd-avg", "rows_seen"].tolist() == seen
     stopped = table.loc["cutting-plane"]
-    assert stopped["rows_seen"].tolist() == list(n_train * np.arange(5))  # each counts as 4 passes
+    # each counts as 4 passes
+    assert stopped["rows_seen"].tolist() == list(n_train * np.arange(5))
     assert set(stopped["stopped"]) == {"limit"}
     drawn = pd.read_csv(folder / "figures" / "accuracy-rows-mine.csv")
-    values = pd.read_csv(folder / "results.csv").query("rows_seen > 0 and metric != 'auc'")["value"]
+    values = pd.read_csv(folder / "results.csv").query(
+        "rows_seen > 0 and metric != 'auc'"
+    )["value"]
     assert drawn["value"].tolist() == values.tolist()
     plan, store = make_plan(load_config(config)), Store(folder)
     assert len(to_do(plan, store)) == 2  # of the other split
@@ -251,14 +303,28 @@ def test_checkpoints_at_shares_are_rounded_up(small, in_this_process, tmp_path):
     assert sorted(set(table["rows_seen"])) == [0, 231, 630, 840]
 
 
-def test_a_partial_run_keeps_the_other_datasets_in_the_tables(small, in_this_process, tmp_path):
+def test_a_partial_run_keeps_the_other_datasets_in_the_tables(
+    small, in_this_process, tmp_path
+):
     named = "{{file: mine.csv, label: label, name: {}}}".format
-    config = small(datasets=f"[{named('one')}, {named('two')}]", solvers="{perceptron-avg: }")
-    folder, order = tmp_path / "out" / "small", ["dataset", "split", "metric", "checkpoint"]
+    config = small(
+        datasets=f"[{named('one')}, {named('two')}]", solvers="{perceptron-avg: }"
+    )
+    folder, order = (
+        tmp_path / "out" / "small",
+        [
+            "dataset",
+            "split",
+            "metric",
+            "checkpoint",
+        ],
+    )
     assert run(config, tmp_path / "out").exit_code == 0
     whole = numbers(folder).sort_values(order, ignore_index=True)
     assert run(config, tmp_path / "out", "--dataset", "two", "--force").exit_code == 0
-    pd.testing.assert_frame_equal(numbers(folder).sort_values(order, ignore_index=True), whole)
+    pd.testing.assert_frame_equal(
+        numbers(folder).sort_values(order, ignore_index=True), whole
+    )
     assert set(read_run(folder).data) == {"one", "two"}
 
 
@@ -270,7 +336,9 @@ def test_tuning_by_folds_takes_the_best_mean(small, in_this_process, tmp_path):
     }  # fmt: skip
     config = small(**options)
     assert run(config, tmp_path / "out", "--no-plots").exit_code == 0
-    chosen = {r.split: r.chosen["C"] for r in Store(tmp_path / "out" / "small").records()}
+    chosen = {
+        r.split: r.chosen["C"] for r in Store(tmp_path / "out" / "small").records()
+    }
     plan = make_plan(load_config(config))
     for trial, _ in plan.trials:
         rows = Rows(trial, plan.datasets["mine"])
@@ -294,7 +362,9 @@ def test_a_limit_may_leave_tuning_out(small, in_this_process, tmp_path):
         psg = f"{{max_iter: {steps}, eta0: {grid}, {limit}}}"
         config = small(solvers=f"{{perceptron-avg: , psg: {psg}}}")
         assert run(config, tmp_path / "out", "--seeds", "0").exit_code == 0
-        table = pd.read_csv(tmp_path / "out" / "small" / "results.csv", keep_default_na=False)
+        table = pd.read_csv(
+            tmp_path / "out" / "small" / "results.csv", keep_default_na=False
+        )
         assert set(table.query("solver == 'psg'")["stopped"]) == {stopped}
 
 
@@ -306,7 +376,8 @@ def test_all_candidates_together_have_the_limit_of_one_training(
 
     class Noted(worker.Recorder):
         def __init__(self, first_rows, **options):
-            if first_rows is None:  # the trace of a candidate, which records no checkpoint
+            # the trace of a candidate, which records no checkpoint
+            if first_rows is None:
                 given.append(options["most_rows"])
             super().__init__(first_rows, **options)
 
@@ -343,7 +414,9 @@ def test_tuning_minimises_a_loss(small, in_this_process, tmp_path):
 
 @pytest.mark.promise("R3")
 @pytest.mark.parametrize("n_losses", [1, 2])
-def test_workers_lost_at_their_start_are_replaced_once(small, tmp_path, monkeypatch, n_losses):
+def test_workers_lost_at_their_start_are_replaced_once(
+    small, tmp_path, monkeypatch, n_losses
+):
     plan, store = make_plan(load_config(small())), Store(tmp_path / "out")
     losses = iter([BrokenProcessPool] * n_losses)
     run = processes.run
@@ -360,7 +433,10 @@ def test_workers_lost_at_their_start_are_replaced_once(small, tmp_path, monkeypa
 
 
 class Hungry(Deadly):
-    """Stands for a data set; a worker that looks at it wants more memory than there is."""
+    """Stands for a data set.
+
+    A worker that looks at it wants more memory than there is.
+    """
 
     @property
     def X(self):  # noqa: N802 (as in a data set)
@@ -380,10 +456,16 @@ def test_a_dead_worker_costs_one_trial_and_so_does_want_of_memory(small, tmp_pat
     ends = run_plan(served(plan, stand_ins), store, todo, n_workers=2)
     statuses = {job.key: status for job, status in ends}
     assert len(statuses) == 6
-    for key, status, reason in ((hungry, "failed", "out of memory"), (deadly, "crashed", "died")):
+    for key, status, reason in (
+        (hungry, "failed", "out of memory"),
+        (deadly, "crashed", "died"),
+    ):
         assert statuses.pop(key) == store.read(key).status == status
         assert reason in store.read(key).reason
-    assert set(statuses.values()) == {"ok"} and set(to_do(plan, store)) == {hungry, deadly}
+    assert set(statuses.values()) == {"ok"} and set(to_do(plan, store)) == {
+        hungry,
+        deadly,
+    }
 
 
 def label(path):
@@ -392,24 +474,43 @@ def label(path):
 
 @pytest.mark.promise("R1", "R2", "R5", "R19")
 def test_an_interrupted_run_can_be_resumed(small, tmp_path, monkeypatch, size):
-    """Trials that had ended, before or in this run, keep their results, and are not repeated.
+    """Trials that had ended, before or in this run, keep their results, and are not
+    repeated.
 
-    A second run of the folder is refused meanwhile. Kills are tried by the tests of promises.
+    A second run of the folder is refused meanwhile. Kills are tried by the tests of
+    promises.
     """
 
     def config(limit=""):
         endless = f"endless: {{solver: psg, max_iter: 100000000{limit}}}"
         return small(solvers=f"{{perceptron-avg: , sgd-avg: , {endless}}}")
 
-    limit, out, folder = ", limit: {times_slowest: 4}", tmp_path / "out", tmp_path / "out" / "small"
+    limit, out, folder = (
+        ", limit: {times_slowest: 4}",
+        tmp_path / "out",
+        tmp_path / "out" / "small",
+    )
     with monkeypatch.context() as patch:
         run_in_this_process(patch)
         assert run(config(limit), tmp_path / "undisturbed").exit_code == 0
         assert run(config(limit), out, "--splits", "0").exit_code == 0
     before = records(folder)
-    [running] = (folder / "running" / path.stem for path in before if label(path) == "endless")
-    command = [sys.executable, "-m", "precbench", "run", config(), "--out", out, "--force"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    [running] = (
+        folder / "running" / path.stem for path in before if label(path) == "endless"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "precbench",
+        "run",
+        config(),
+        "--out",
+        out,
+        "--force",
+    ]
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     wait_until(running.exists)
     assert len(session(process.pid)) > 1
     refused(["run", config(), "--out", out], f"process {process.pid}")
@@ -436,7 +537,9 @@ def test_an_interrupted_run_can_be_resumed(small, tmp_path, monkeypatch, size):
 @pytest.mark.promise("R5")
 def test_a_run_whose_folder_is_moved_stops(small, tmp_path):
     """Its workers make another one in its place."""
-    config = small(solvers="{psg: {max_iter: 500}}", common="", protocol="{n_splits: 6}")
+    config = small(
+        solvers="{psg: {max_iter: 500}}", common="", protocol="{n_splits: 6}"
+    )
     out, folder = tmp_path / "out", tmp_path / "out" / "small"
 
     def move():
@@ -449,7 +552,10 @@ def test_a_run_whose_folder_is_moved_stops(small, tmp_path):
     mover.join()
     assert result.exit_code == 1 and not isinstance(result.exception, Exception)
     tells(result.stderr.splitlines()[-1], str(folder))
-    assert not (folder / "results.csv").exists() and not (out / "moved" / "results.csv").exists()
+    assert (
+        not (folder / "results.csv").exists()
+        and not (out / "moved" / "results.csv").exists()
+    )
 
 
 def test_plot_of_a_run_that_has_not_ended_says_so(finished):
@@ -483,12 +589,16 @@ def test_patterns_choose_solvers_and_data_sets(small, tmp_path):
 
     assert asked("--solver", "*-avg", "--dataset", "mi*").count("mine split ") == 4
     chosen = asked("--solver", "*-avg", "--skip", "sgd-*", "--splits", "0")
-    assert chosen.count("mine split ") == 1 and "mine split 0 perceptron-avg\n" in chosen
+    assert (
+        chosen.count("mine split ") == 1 and "mine split 0 perceptron-avg\n" in chosen
+    )
     assert not (tmp_path / "out").exists()
 
 
 def test_dry_run_fetches_nothing(cache, tmp_path):
-    told = succeed("run", "letter", "--out", tmp_path / "out", "--dry-run", "--splits", "0-1")
+    told = succeed(
+        "run", "letter", "--out", tmp_path / "out", "--dry-run", "--splits", "0-1"
+    )
     tells(told.stdout, "fetch letter")
     tells(told.stdout, "28")
     assert not list(cache.rglob("*.data")) and not (tmp_path / "out").exists()
@@ -497,7 +607,9 @@ def test_dry_run_fetches_nothing(cache, tmp_path):
 def test_every_status_but_ok_can_be_run_again():
     for status in {*STATUSES} - {"ok"}:
         assert status in RunOptions(rerun=[status]).rerun_statuses
-    assert RunOptions(rerun=["failed"]).rerun_statuses == {*RETRIED} == {*STATUSES} - _DONE
+    assert (
+        RunOptions(rerun=["failed"]).rerun_statuses == {*RETRIED} == {*STATUSES} - _DONE
+    )
 
 
 def test_dry_run_judges_by_the_trials_before(small, in_this_process, tmp_path):
@@ -514,7 +626,9 @@ def test_dry_run_judges_by_the_trials_before(small, in_this_process, tmp_path):
     assert by_size < 100 and 600 < expected() < 606
 
 
-def test_many_tiny_trials_are_expected_to_take_as_long_as_a_few_of_them_took(small, tmp_path):
+def test_many_tiny_trials_are_expected_to_take_as_long_as_a_few_of_them_took(
+    small, tmp_path
+):
     """Within a factor of five, as this machine may be fast, slow or busy."""
     config = small(solvers="{perceptron-avg: {epochs: 1}}", protocol="{n_splits: 1000}")
     plan, store = make_plan(load_config(config)), Store(tmp_path / "out")
@@ -555,17 +669,27 @@ def test_many_tiny_trials_are_expected_to_take_as_long_as_a_few_of_them_took(sma
     (["data", "verify", "leter"], "leter"), (["doctor", "letter"], "letter"),
     (["schema", "confg"], "confg"),
 ])  # fmt: skip
-def test_invalid_arguments_are_reported(arguments, complaint, in_this_process, work_folder):
+def test_invalid_arguments_are_reported(
+    arguments, complaint, in_this_process, work_folder
+):
     refused(arguments, complaint)
 
 
 def test_missing_data_are_left_out(small, in_this_process, tmp_path):
-    both = small(datasets="[{file: mine.csv, label: label}, {name: kdd08, on_missing: skip}]")
+    both = small(
+        datasets="[{file: mine.csv, label: label}, {name: kdd08, on_missing: skip}]"
+    )
     tells(succeed("run", both, "--out", tmp_path / "out").output, "kdd08 FILES")
     [summary] = json.loads(run(both, tmp_path / "out", "--json").stdout)
-    assert summary["absent"] == ["kdd08"] and summary["cached"] == summary["trials"] == 6
+    assert (
+        summary["absent"] == ["kdd08"] and summary["cached"] == summary["trials"] == 6
+    )
     refused(["run", both, "--out", tmp_path / "out", "--no-stand-in"], "kdd08", code=3)
-    refused(["run", both, "--out", tmp_path / "out", "--dataset", "kdd08"], "kdd08 FILES", code=3)
+    refused(
+        ["run", both, "--out", tmp_path / "out", "--dataset", "kdd08"],
+        "kdd08 FILES",
+        code=3,
+    )
 
 
 def test_results_tell_the_rows_of_a_provided_training_part():
@@ -608,8 +732,20 @@ def choices(names):
 
 
 FEW = [  # which hold all choices of the others
-    *("top/survey", "regression/push", "all-solvers", "compare", "kar2014/fig3-buffer", "adult"),
-    *("rudin2009/table-3-magic", "gultekin/fig2", "kar2014/reservoir", "kar2014/zigzag"),
+    *(
+        "top/survey",
+        "regression/push",
+        "all-solvers",
+        "compare",
+        "kar2014/fig3-buffer",
+        "adult",
+    ),
+    *(
+        "rudin2009/table-3-magic",
+        "gultekin/fig2",
+        "kar2014/reservoir",
+        "kar2014/zigzag",
+    ),
     *("kar2015/counterexample", "kar2015/fig3-kappa"),
 ]
 
@@ -617,7 +753,9 @@ FEW = [  # which hold all choices of the others
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param("top/survey", marks=pytest.mark.extras("lightgbm", "xgboost", "catboost")),
+        pytest.param(
+            "top/survey", marks=pytest.mark.extras("lightgbm", "xgboost", "catboost")
+        ),
         *FEW[1:],
     ],
 )
@@ -633,7 +771,9 @@ def test_the_other_experiments_have_a_plan(tmp_path):
     every = shipped_configs(Experiment)
     assert choices(every) == choices(FEW)
     for name in {*every} - {*FEW}:
-        planned = succeed("run", name, "--out", tmp_path, "--smoke", "--dry-run", "--json")
+        planned = succeed(
+            "run", name, "--out", tmp_path, "--smoke", "--dry-run", "--json"
+        )
         assert json.loads(planned.stdout)[0]["trials"] > 0, name
 
 
@@ -657,12 +797,19 @@ def test_the_clock_stops_during_the_trace(monkeypatch):
         slow = Slow(first_rows=50, factor=1.0001)
         solver = SGDAtK(batch_size=50, epochs=2, shuffle=False).fit(X, y, trace=slow)
         arrays = slow.finish(solver)
-        found.append([arrays[clock].tolist() for clock in ("wall_seconds", "cpu_seconds")])
-    assert found[0] == found[1] and all(np.diff(seconds).min() > 0 for seconds in found[0])
+        found.append(
+            [arrays[clock].tolist() for clock in ("wall_seconds", "cpu_seconds")]
+        )
+    assert found[0] == found[1] and all(
+        np.diff(seconds).min() > 0 for seconds in found[0]
+    )
 
 
 def test_candidates_learn_together(small, tmp_path, monkeypatch):
-    """Those of the same order and features; what is chosen and learnt is what it would be alone."""
+    """Those of the same order and features.
+
+    What is chosen and learnt is what it would be alone.
+    """
     plan = make_plan(load_config(small(
         protocol="{n_splits: 1}",
         solvers="{sgd-avg: {fourier: {n_components: {tune: [5, 9]}}, "
@@ -679,7 +826,9 @@ def test_candidates_learn_together(small, tmp_path, monkeypatch):
     for place in ("together", "alone"):
         store = Store(tmp_path / place)
         data = plan.datasets["mine"]
-        job = Job(trial, key, str(store.folder), data, np.inf, "sequential", "none", "none")
+        job = Job(
+            trial, key, str(store.folder), data, np.inf, "sequential", "none", "none"
+        )
         assert run_job(job) == "ok"
         found.append((store.read(key).chosen, store.arrays(key)["coef"].tobytes()))
         monkeypatch.setattr(PassMixin, "visits", None)
@@ -687,12 +836,19 @@ def test_candidates_learn_together(small, tmp_path, monkeypatch):
     assert groups == [3, 3, 3, 3] and together == alone
 
 
-def test_only_what_has_changed_is_measured_again(small, in_this_process, tmp_path, monkeypatch):
-    """The records, the metrics or the code that measures; another run shows the stored values."""
+def test_only_what_has_changed_is_measured_again(
+    small, in_this_process, tmp_path, monkeypatch
+):
+    """The records, the metrics or the code that measures.
+
+    Another run shows the stored values.
+    """
     config, out = small(solvers="{perceptron-avg: , sgd-avg: }"), tmp_path / "out"
     assert run(config, out).exit_code == 0
     folder, counted, by_rows = out / "small", [], measure._by_rows
-    monkeypatch.setattr(measure, "_by_rows", lambda *args: counted.append(1) or by_rows(*args))
+    monkeypatch.setattr(
+        measure, "_by_rows", lambda *args: counted.append(1) or by_rows(*args)
+    )
 
     def measures():
         counted.clear()
@@ -750,14 +906,17 @@ def test_peak_memory_of_a_trial(small, tmp_path):
     rows = tmp_path / "X.npy"
     np.save(rows, np.random.default_rng(0).standard_normal((100_000, 60)))  # 48 MB
     config = small(
-        solvers="{perceptron-avg: , sgd-avg: {eta0: {tune: [0.1, 1.0]}}, "
-        "cutting-plane: {max_iter: 5}, logistic-regression: {max_iter: 5}, "
-        "linear-svm: {max_iter: 5}}",
+        solvers=(
+            "{perceptron-avg: , sgd-avg: {eta0: {tune: [0.1, 1.0]}}, "
+            "cutting-plane: {max_iter: 5}, logistic-regression: {max_iter: 5}, "
+            "linear-svm: {max_iter: 5}}"
+        ),
         common="{k: 0.25, epochs: 2, shuffle: blocks}",
         protocol="{n_splits: 1}",
         scaling="standardise",
     )
     *peaks, linear_svm = printed_numbers(PROGRAM, config, tmp_path / "out", rows)
     assert len(peaks) == 4 and max(peaks) <= 2.5
-    # LIBLINEAR copies the training set, 16 bytes for each value and two more for each row.
+    # LIBLINEAR copies the training set, 16 bytes for each value and two more for each
+    # row.
     assert linear_svm - max(peaks) <= 1.1 * 0.7 * 2 * 62 / 60

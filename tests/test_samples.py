@@ -1,4 +1,7 @@
-"""The rows of a trial: gathered once, scaled from the training set, the same for every solver."""
+"""The rows of a trial.
+
+Gathered once, scaled from the training set, the same for every solver.
+"""
 
 import json
 from dataclasses import replace
@@ -32,7 +35,9 @@ SPARSE = csr_matrix(np.where(RNG.random(DENSE.shape) < 0.2, DENSE, 0.0))
 
 
 def dataset(X):
-    return Dataset("toy", "toy", X, np.where(np.arange(X.shape[0]) % 9 == 0, 1.0, -1.0), "")
+    return Dataset(
+        "toy", "toy", X, np.where(np.arange(X.shape[0]) % 9 == 0, 1.0, -1.0), ""
+    )
 
 
 def dense(X):
@@ -52,15 +57,21 @@ def trials(small):
 @pytest.mark.parametrize("kind", ["unit", "unit-norm"])
 def test_both_parts_are_scaled_alike(trials, X, fitted_on, kind):
     before = X.copy()
-    plain, scaled = (trials(scaling=how, scaling_fitted_on=fitted_on)[0] for how in ("none", kind))
+    plain, scaled = (
+        trials(scaling=how, scaling_fitted_on=fitted_on)[0] for how in ("none", kind)
+    )
     raw, part = (
         [Rows(trial, dataset(X)).part(name) for name in ("training", "test")]
         for trial in (plain, scaled)
     )
     scaler = Scaler(kind).fit(raw[0].X if fitted_on == "train" else X)
     for found, rows in zip(part, raw, strict=True):
-        assert_array_equal(dense(found.X), dense(scaler.transform_in_place(rows.X.copy())))
-    assert sum(len(rows.y) for rows in part) == len(DENSE) and abs(X - before).max() == 0
+        assert_array_equal(
+            dense(found.X), dense(scaler.transform_in_place(rows.X.copy()))
+        )
+    assert (
+        sum(len(rows.y) for rows in part) == len(DENSE) and abs(X - before).max() == 0
+    )
 
 
 def test_every_solver_sees_the_same_rows_in_the_same_order(trials):
@@ -77,8 +88,12 @@ def test_random_features_follow_the_scaling(trials, gamma):
     [plain, *_] = trials(scaling="none")
     fourier = Fourier(n_components=20, gamma=gamma)
     mapped = [replace(t, fourier=fourier) for t in trials(scaling="standardise")]
-    raw, raw_test = (Rows(plain, dataset(DENSE)).part(name) for name in ("training", "test"))
-    sampler = RBFSampler(gamma=gamma or "scale", n_components=20, random_state=plain.seed)
+    raw, raw_test = (
+        Rows(plain, dataset(DENSE)).part(name) for name in ("training", "test")
+    )
+    sampler = RBFSampler(
+        gamma=gamma or "scale", n_components=20, random_state=plain.seed
+    )
     twin = make_pipeline(StandardScaler(), sampler).fit(raw.X)
     for trial in mapped:  # the same features for every solver
         for name, rows in (("training", raw), ("test", raw_test)):
@@ -94,17 +109,26 @@ def test_random_features_of_float32_rows(trials):
     [trial, *_] = trials(scaling="standardise")
     trial = replace(trial, fourier=Fourier(n_components=20))
     single = DENSE.astype(np.float32)
-    found, expected = (Rows(trial, dataset(X)).test.X for X in (single, single.astype(np.float64)))
+    found, expected = (
+        Rows(trial, dataset(X)).test.X for X in (single, single.astype(np.float64))
+    )
     assert found.dtype == np.float32
     assert_allclose(found, expected, atol=1e-6)
 
 
 def test_only_float32_that_is_asked_for_is_part_of_the_key(small):
-    plain, asked = (make_plan(load_config(small(**how))) for how in ({}, {"dtype": "float32"}))
+    plain, asked = (
+        make_plan(load_config(small(**how))) for how in ({}, {"dtype": "float32"})
+    )
     assert "kept as float32" in asked.scaling and "kept as" not in plain.scaling
-    assert {plan.datasets["mine"].X.dtype.name for plan in (plain, asked)} == {"float64", "float32"}
+    assert {plan.datasets["mine"].X.dtype.name for plan in (plain, asked)} == {
+        "float64",
+        "float32",
+    }
     for (old, key), (new, new_key) in zip(plain.trials, asked.trials, strict=True):
-        before, after = (trial.description("0")["preprocessing"] for trial in (old, new))
+        before, after = (
+            trial.description("0")["preprocessing"] for trial in (old, new)
+        )
         assert after == before | {"dtype": "float32"} and new_key != key
 
 
@@ -116,23 +140,38 @@ def test_gaps_are_filled_in_from_the_training_rows(trials):
     holed = X.copy()
     holed[gaps, 1] = np.nan
     imputed = Imputed("mean", ((1, 2, gaps),))
-    mine = Dataset("mine", "Mine", np.nan_to_num(holed, nan=9.0), y, "0", imputed=imputed)
-    trial = replace(next(t for t in trials() if t.fourier is None), scaling="standardise")
+    mine = Dataset(
+        "mine", "Mine", np.nan_to_num(holed, nan=9.0), y, "0", imputed=imputed
+    )
+    trial = replace(
+        next(t for t in trials() if t.fourier is None), scaling="standardise"
+    )
     split, _ = divide_rows(trial, mine)
     known = np.nan_to_num(holed, nan=np.nanmean(holed[split.train, 1]))
     scaler = StandardScaler().fit(known[split.train])
     for part, rows in (("train", split.train), ("test", split.test)):
         assert np.isin(rows, gaps).any()
-        assert_allclose(Rows(trial, mine).part(part).X, scaler.transform(known[rows]), atol=1e-12)
+        assert_allclose(
+            Rows(trial, mine).part(part).X, scaler.transform(known[rows]), atol=1e-12
+        )
 
 
 @pytest.mark.parametrize(
     ("n_pos", "rows", "kept"),
-    [(500, 200, 100), (30, 200, 6), (6, 200, 4), (3, 400, 3), (990, 100, 98), (995, 200, 196)],
+    [
+        (500, 200, 100),
+        (30, 200, 6),
+        (6, 200, 4),
+        (3, 400, 3),
+        (990, 100, 98),
+        (995, 200, 196),
+    ],
 )
 def test_a_cut_keeps_the_proportions_but_enough_of_a_rare_class(n_pos, rows, kept):
     y = np.where(np.arange(1000) < n_pos, 1.0, -1.0)
-    cut = _subsample_rows(Dataset("toy", "Toy", np.arange(1000.0)[:, None], y, "0"), rows)
+    cut = _subsample_rows(
+        Dataset("toy", "Toy", np.arange(1000.0)[:, None], y, "0"), rows
+    )
     assert (cut.n_pos, len(cut.y)) == (kept, rows)
     assert np.array_equal(cut.y, np.where(cut.X[:, 0] < n_pos, 1.0, -1.0))
 
@@ -144,8 +183,14 @@ def test_folds_hold_every_training_row_once_in_the_proportions_of_the_classes(tr
     held = [part for _, part in rows.divisions]
     assert_array_equal(np.sort(np.concatenate(held)), np.arange(rows.training.n_rows))
     for fitted, part in rows.divisions:
-        assert len(np.union1d(fitted, part)) == len(fitted) + len(part) == rows.training.n_rows
-        assert abs(np.sum(rows.training.y[part] > 0) - np.sum(rows.training.y > 0) / 4) < 1
+        assert (
+            len(np.union1d(fitted, part))
+            == len(fitted) + len(part)
+            == rows.training.n_rows
+        )
+        assert (
+            abs(np.sum(rows.training.y[part] > 0) - np.sum(rows.training.y > 0) / 4) < 1
+        )
     again = Rows(trial, dataset(DENSE)).divisions
     assert all(map(np.array_equal, held, (part for _, part in again)))
 
@@ -171,7 +216,9 @@ def test_folds_keep_groups_and_are_no_more_than_a_class_has(trials):
         train = divide_rows(trial, both)[0].train
         parts = Rows(trial, both).divisions
         for fitted, part in parts:
-            shared = np.intersect1d(grouped.groups[train[fitted]], grouped.groups[train[part]])
+            shared = np.intersect1d(
+                grouped.groups[train[fitted]], grouped.groups[train[part]]
+            )
             assert (len(shared) == 0) == (ids is not None)
         assert len(parts) == 4
     few = replace(dataset(DENSE), y=np.where(np.arange(len(DENSE)) < 4, 1.0, -1.0))
@@ -204,8 +251,10 @@ def streamed(small, tmp_path):
     def write(**changes):
         sizes = "block_bytes: 1000, buffer_bytes: 4000"
         defaults = {
-            "datasets": f"[{{file: mine.svm, stream: true, {sizes}}}, "
-            f"{{file: X.npy, labels: y.npy, name: npy, stream: true, {sizes}}}]",
+            "datasets": (
+                f"[{{file: mine.svm, stream: true, {sizes}}}, "
+                f"{{file: X.npy, labels: y.npy, name: npy, stream: true, {sizes}}}]"
+            ),
             "solvers": SOLVERS,
         }
         return small(**defaults | changes)
@@ -289,7 +338,9 @@ def test_a_card_is_streamed_from_the_cache(small, in_this_process, tmp_path):
     succeed("run", config, "--out", tmp_path / "out", "--smoke")
     table = pd.read_csv(tmp_path / "out" / "small-smoke" / "results.csv").query("final")
     assert set(table["dataset"]) == {"letter", "letter-streamed"}
-    assert table["title"].str.contains("streamed").sum() == 2 and set(table["status"]) == {"ok"}
+    assert table["title"].str.contains("streamed").sum() == 2 and set(
+        table["status"]
+    ) == {"ok"}
 
 
 def test_a_provided_split_and_groups(streamed):
@@ -299,7 +350,10 @@ def test_a_provided_split_and_groups(streamed):
         check_division(trial.split, data)
     data = replace(data, n_train=400)
     check_division(trial.split, data)
-    assert Rows(trial, data).training.n_rows == 400 and Rows(trial, data).test.n_rows == 200
+    assert (
+        Rows(trial, data).training.n_rows == 400
+        and Rows(trial, data).test.n_rows == 200
+    )
     with raises(InputError, "mine groups"):
         check_division(trial.split, replace(data, groups=np.zeros(600)))
 
@@ -322,7 +376,9 @@ def test_a_provided_split_and_groups(streamed):
     ({"datasets": "[{file: X.npy, stream: true}]"}, "the labels are missing"),
     ({"datasets": "[{file: mine.csv, stream: true}]"}, "can be streamed"),
 ])  # fmt: skip
-def test_mistakes_are_reported_before_anything_runs(streamed, changes, complaint, tmp_path):
+def test_mistakes_are_reported_before_anything_runs(
+    streamed, changes, complaint, tmp_path
+):
     result = run(streamed(**changes), tmp_path / "out")
     assert result.exit_code == 2 and complaint in result.output.replace("\n", " ")
     assert "Traceback" not in result.output and not (tmp_path / "out").exists()
@@ -332,11 +388,19 @@ def test_a_set_without_positives_is_reported(streamed, in_this_process, tmp_path
     y = np.zeros(600, dtype=int)
     y[0] = 1
     np.save(tmp_path / "y.npy", y)
-    result = run(streamed(protocol="{n_splits: 8}", solvers="{perceptron-avg: }"), tmp_path / "out")
+    result = run(
+        streamed(protocol="{n_splits: 8}", solvers="{perceptron-avg: }"),
+        tmp_path / "out",
+    )
     assert result.exit_code == 1
-    table = pd.read_csv(tmp_path / "out" / "small" / "results.csv").query("dataset == 'npy'")
+    table = pd.read_csv(tmp_path / "out" / "small" / "results.csv").query(
+        "dataset == 'npy'"
+    )
     reasons = set(table["reason"].dropna())
-    assert any("the training set of npy has" in r and "0 of them positive" in r for r in reasons)
+    assert any(
+        "the training set of npy has" in r and "0 of them positive" in r
+        for r in reasons
+    )
     assert any(r.startswith("not measured") for r in reasons)
     np.save(tmp_path / "y.npy", np.zeros(600))
     with raises(InputError, "class"):

@@ -35,7 +35,8 @@ def rows_without_times(results):
 
 @pytest.mark.parametrize("form", ["path", "text", "content", "experiment"])
 def test_a_config_has_four_forms(config, tmp_path, form, monkeypatch):
-    monkeypatch.chdir(config.parent)  # where a content without a file looks for its data
+    # where a content without a file looks for its data
+    monkeypatch.chdir(config.parent)
     forms = {
         "path": config,
         "text": str(config),
@@ -45,7 +46,12 @@ def test_a_config_has_four_forms(config, tmp_path, form, monkeypatch):
     results = precbench.run(forms[form], out=tmp_path / "python")
     succeed("run", config, "--out", tmp_path / "shell")
     shell = read_run(tmp_path / "shell" / "small").results
-    assert (results.name, results.trials, results.trained, results.not_ok) == ("small", 4, 4, {})
+    assert (results.name, results.trials, results.trained, results.not_ok) == (
+        "small",
+        4,
+        4,
+        {},
+    )
     assert results.folder == tmp_path / "python" / "small"
     assert sorted(results.frame["key"]) == sorted(shell["key"])
     assert sorted(results.frame["value"]) == sorted(shell["value"])
@@ -74,15 +80,23 @@ def test_a_run_resumes(config, tmp_path):
 
 def test_parts_are_selected(config, tmp_path):
     results = precbench.run(config, solvers=["sgd-avg"], splits=[1], out=tmp_path)
-    assert set(results.frame["solver"]) == {"sgd-avg"} and set(results.frame["split"]) == {1}
+    assert set(results.frame["solver"]) == {"sgd-avg"} and set(
+        results.frame["split"]
+    ) == {1}
 
 
 def test_what_results_show(config, tmp_path):
     results = precbench.run(config, out=tmp_path)
-    assert repr(results) == f"Results('small', 4 trials, folder={str(results.folder)!r})"
+    assert (
+        repr(results) == f"Results('small', 4 trials, folder={str(results.folder)!r})"
+    )
     html = results._repr_html_()
     assert "perceptron-avg" in html and "<table" in html
-    final = results.frame[results.frame["final"]].groupby(["metric", "solver"])["value"].mean()
+    final = (
+        results.frame[results.frame["final"]]
+        .groupby(["metric", "solver"])["value"]
+        .mean()
+    )
     means = results.summary.set_index(["metric", "solver"])["mean"]
     assert means.to_dict() == pytest.approx(final.to_dict())
     assert results.report == tmp_path / "small" / "report.html"
@@ -107,7 +121,12 @@ def test_what_is_refused(config, tmp_path, options, words):
 
 def test_a_mistake_in_a_content_is_named():
     with raises(InputError, "the config solvers.sgd-agv 'sgd-agv' 'sgd-avg'"):
-        content = {"name": "x", "title": "X", "datasets": ["letter"], "metrics": ["auc"]}
+        content = {
+            "name": "x",
+            "title": "X",
+            "datasets": ["letter"],
+            "metrics": ["auc"],
+        }
         precbench.run(content | {"solvers": {"sgd-agv": {}}})
 
 
@@ -131,7 +150,9 @@ def test_an_observer_gets_the_events_in_order(config, tmp_path):
 
 
 def test_a_run_inside_a_worker_of_joblib(config, tmp_path):
-    calls = [joblib.delayed(precbench.run)(config, out=tmp_path / str(i)) for i in range(2)]
+    calls = [
+        joblib.delayed(precbench.run)(config, out=tmp_path / str(i)) for i in range(2)
+    ]
     results = joblib.Parallel(n_jobs=2)(calls)
     first, second = (rows_without_times(each) for each in results)
     pd.testing.assert_frame_equal(first, second)

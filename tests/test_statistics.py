@@ -1,4 +1,7 @@
-"""Statistics: examples as published, by hand and by brute force, and against SciPy and others."""
+"""Statistics.
+
+Examples as published, by hand and by brute force, and against SciPy and others.
+"""
 
 import numpy as np
 import pytest
@@ -26,13 +29,19 @@ from tests.sentences import raises
 
 
 def test_the_formula_of_nadeau_and_bengio_by_hand():
-    # s^2 = 0.001, (1/5 + 3/7) s^2 = 0.0251^2, and t has the quantile 2.776 with 4 degrees.
+    # s^2 = 0.001, (1/5 + 3/7) s^2 = 0.0251^2, and t has the quantile 2.776 with 4
+    # degrees.
     values = [0.80, 0.84, 0.82, 0.86, 0.78]
     mean, low, high = resampled_interval(values, 0.3)
-    assert (mean, low, high) == pytest.approx((0.82, 0.82 - 0.06961, 0.82 + 0.06961), abs=1e-5)
-    # Two repetitions of 3 folds: (1/6 + 1/2) s^2, 5 degrees, quantile 2.5706; s^2 = 0.00035.
+    assert (mean, low, high) == pytest.approx(
+        (0.82, 0.82 - 0.06961, 0.82 + 0.06961), abs=1e-5
+    )
+    # Two repetitions of 3 folds: (1/6 + 1/2) s^2, 5 degrees, quantile 2.5706; s^2 =
+    # 0.00035.
     mean, low, high = resampled_interval([0.70, 0.75, 0.72, 0.71, 0.74, 0.73], 1 / 3)
-    assert (mean, high - mean) == pytest.approx((0.725, 2.570582 * np.sqrt(0.00035 * 2 / 3)))
+    assert (mean, high - mean) == pytest.approx(
+        (0.725, 2.570582 * np.sqrt(0.00035 * 2 / 3))
+    )
     test = resampled_test(values, [0.79, 0.80, 0.83, 0.81, 0.75], 0.3)
     differences = [0.01, 0.04, -0.01, 0.05, 0.03]  # mean 0.024, s^2 = 0.00058
     assert test[:3] == pytest.approx(resampled_interval(differences, 0.3))
@@ -49,20 +58,27 @@ def test_draws_that_share_nothing_have_the_ordinary_interval():
 
 
 def test_one_split_has_no_interval_and_equal_values_are_a_tie():
-    assert resampled_interval([0.8], 0.3) == pytest.approx((0.8, np.nan, np.nan), nan_ok=True)
+    assert resampled_interval([0.8], 0.3) == pytest.approx(
+        (0.8, np.nan, np.nan), nan_ok=True
+    )
     assert np.isnan(resampled_test([0.8], [0.7], 0.3).p)
     assert resampled_test([0.1, 0.7], [0.1, 0.7], 0.3) == (0, 0, 0, 1)
     always = np.array([0.1, 0.4, 0.3, 0.5, 0.2])
-    assert resampled_test(always + 0.1, always, 0.3).p == 2**-4  # though 0.5 - 0.4 is not 0.1
+    # though 0.5 - 0.4 is not 0.1
+    assert resampled_test(always + 0.1, always, 0.3).p == 2**-4
     assert resampled_interval([1.0, 1.0], 0.3) == (1, 1, 1)
-    assert resampled_interval([1e300, 3e300], 0.3)[1:] == (-np.inf, np.inf)  # without a warning
+    # without a warning
+    assert resampled_interval([1e300, 3e300], 0.3)[1:] == (-np.inf, np.inf)
     assert np.isnan(resampled_test([1e308, 1e308], [-1e308, 1e308], 0.3).p)
 
 
 @given(st.permutations([0.1, 0.2, 0.3, 0.7, 1e-3]), st.sampled_from([1.0, 1e-9, 1e30]))
 def test_the_order_of_the_splits_decides_on_no_rank(values, scale):
     one = scale * np.mean([0.1, 0.2, 0.3, 0.7, 1e-3])
-    other, more = scale * np.add.reduce(values) / 5, scale * np.mean(values) * (1 + 1e-9)
+    other, more = (
+        scale * np.add.reduce(values) / 5,
+        scale * np.mean(values) * (1 + 1e-9),
+    )
     ranks = list(levels([other, np.nan, more, one, 0.0]))
     assert ranks == pytest.approx([1, np.nan, 2, 1, 0], nan_ok=True)
     assert list(mean_ranks([[one, other, more]] * 2)) == [2.5, 2.5, 1]
@@ -91,14 +107,18 @@ def test_predicted_hits_hold_those_of_new_lists(precision, tested, k):
 
 def test_predicted_hits_of_one_split_and_of_splits_that_differ():
     assert expected_hits([0.0], 1, 0.3, 5) == (0.0, 0.0, 5.0)
-    assert expected_hits([0.4, 0.5], 20, 1e-300, 9) == expected_hits([0.4, 0.5], 20, 0.0, 9)
+    assert expected_hits([0.4, 0.5], 20, 1e-300, 9) == expected_hits(
+        [0.4, 0.5], 20, 0.0, 9
+    )
     lists = [0.5] * 5, [0.4, 0.6] * 5
     widths = [np.ptp(expected_hits(values, 100, 0.3, 100)[1:]) for values in lists]
     assert widths[1] > widths[0] > 2 * 1.96 * 5
 
 
 @example(np.full(2, 2e-311), 0.0)
-@given(arrays(np.float64, st.integers(2, 9), elements=st.floats(0, 1)), st.floats(0, 0.9))
+@given(
+    arrays(np.float64, st.integers(2, 9), elements=st.floats(0, 1)), st.floats(0, 0.9)
+)
 def test_the_interval_of_a_share_is_one_of_shares(values, test_share):
     """Around the mean, and as long as the other one where that is far from both ends."""
     mean, low, high = share_interval(values, test_share)
@@ -120,10 +140,13 @@ def test_the_interval_of_a_share_by_hand():
 
 @pytest.mark.parametrize(("n_pos", "n_neg"), [(3, 50), (40, 40), (200, 30)])
 def test_the_interval_of_an_auc_is_at_least_that_of_its_rows(n_pos, n_neg):
-    """The error of hanley1982 is that of scores with exponential distributions, here drawn."""
+    """The error of hanley1982 is that of scores with exponential distributions, here
+    drawn.
+    """
     rng = np.random.default_rng(0)
     y = np.repeat([1, -1], [n_pos, n_neg])
-    rate = 0.25  # of positives, so that they score above 1 / (1 + rate) = 80 % of the others
+    # of positives, so that they score above 1 / (1 + rate) = 80 % of the others
+    rate = 0.25
     scales = np.where(y > 0, 1 / rate, 1.0)
     aucs = [roc_auc_score(y, rng.exponential(scales)) for _ in range(4000)]
     mean, low, high = auc_interval([0.8, 0.8], 0.3, n_pos, n_neg)

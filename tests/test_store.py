@@ -1,4 +1,7 @@
-"""Records and other files: written whole, whatever happens; read exactly, or refused."""
+"""Records and other files: written whole, whatever happens.
+
+Read exactly, or refused.
+"""
 
 import errno
 import getpass
@@ -37,7 +40,11 @@ from tests.sentences import raises
 
 KEY = key_of({"a": 1})
 OK = {"key": KEY, "status": "ok", "description": {"a": 1}}
-ARRAYS = {"coef": np.arange(6.0).reshape(2, 3), "file": np.array([1, 2]), "names": np.array(["é"])}
+ARRAYS = {
+    "coef": np.arange(6.0).reshape(2, 3),
+    "file": np.array([1, 2]),
+    "names": np.array(["é"]),
+}
 
 
 @pytest.fixture
@@ -51,7 +58,9 @@ def files(store):
 
 def test_a_key_is_stable_and_tells_counts_from_shares():
     assert KEY == "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862"
-    assert key_of({"a": 1, "b": {"c": 2, "d": 0.1}}) == key_of({"b": {"d": 0.1, "c": 2}, "a": 1})
+    assert key_of({"a": 1, "b": {"c": 2, "d": 0.1}}) == key_of(
+        {"b": {"d": 0.1, "c": 2}, "a": 1}
+    )
     assert key_of({"k": 1}) != key_of({"k": 1.0})
     with raises(ValueError):
         key_of({"k": float("nan")})
@@ -73,7 +82,11 @@ def test_a_record_round_trips(store):
 def test_non_finite_values_become_null(store):
     values = [float("nan"), np.inf, {"gap": -np.inf, "a": np.array([1.0, np.nan])}]
     store.write({"key": KEY, "status": "failed", "values": values})
-    assert store.read(KEY).to_dict()["values"] == [None, None, {"gap": None, "a": [1.0, None]}]
+    assert store.read(KEY).to_dict()["values"] == [
+        None,
+        None,
+        {"gap": None, "a": [1.0, None]},
+    ]
     assert "NaN" not in (store.folder / "trials" / f"{KEY}.json").read_text()
 
 
@@ -176,12 +189,20 @@ def test_the_environment_is_stored_once_and_without_names(store):
     machine = environment()
     assert machine["packages"]["numpy"] == np.__version__
     text = json.dumps(machine)
-    for private in (str(Path.home()), str(Path.cwd()), sys.prefix, socket.gethostname()):
+    for private in (
+        str(Path.home()),
+        str(Path.cwd()),
+        sys.prefix,
+        socket.gethostname(),
+    ):
         assert private not in text
     assert f'"{getpass.getuser()}"' not in text
     name = store.add_environment(machine)
     assert store.add_environment(environment()) == name
-    assert json.loads((store.folder / "environments" / f"{name}.json").read_text()) == machine
+    assert (
+        json.loads((store.folder / "environments" / f"{name}.json").read_text())
+        == machine
+    )
 
 
 # --- one way of writing files, and one-line messages for what the disk refuses ---
@@ -223,9 +244,14 @@ def test_an_unfinished_folder_is_removed(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("number", "kind"), [(errno.EDQUOT, PrecbenchError), (5, InputError)])
+@pytest.mark.parametrize(
+    ("number", "kind"), [(errno.EDQUOT, PrecbenchError), (5, InputError)]
+)
 def test_the_advice_is_in_the_message(number, kind):
-    with raises(kind) as caught, writing("here", "choose another place", refused=InputError):
+    with (
+        raises(kind) as caught,
+        writing("here", "choose another place", refused=InputError),
+    ):
         raise OSError(number, "what the system says")
     assert ("what the system says" in str(caught.value)) == (kind is InputError)
 
@@ -253,7 +279,10 @@ def reference():
         store, trials = Store(folder), {key: trial for trial, key in plan().trials}
         with store.lock():
             ends = run_plan(
-                plan(), store, trials, elsewhere=lambda js: ((j, run_job(j)) for j in js)
+                plan(),
+                store,
+                trials,
+                elsewhere=lambda js: ((j, run_job(j)) for j in js),
             )
             assert {status for _, status in ends} == {"ok"}
         return {key: store.arrays(key) for key in KEYS}
@@ -273,7 +302,9 @@ class Resuming(RuleBasedStateMachine):
     def run(self, trials, endings):
         """Run trials, each of which ends as drawn; nothing runs after an interrupt."""
         drawn = dict(zip(trials, endings, strict=False))
-        self.finished = {k for k, status in self.statuses.items() if status not in RETRIED}
+        self.finished = {
+            k for k, status in self.statuses.items() if status not in RETRIED
+        }
 
         def elsewhere(jobs):
             for job in jobs:
@@ -287,7 +318,9 @@ class Resuming(RuleBasedStateMachine):
                     raise KeyboardInterrupt
                 if ending == "failed":
                     (self.folder / "trials").mkdir(exist_ok=True)
-                    (self.folder / "trials" / f".{job.key}.json.tmp").write_text('{"cut')
+                    (self.folder / "trials" / f".{job.key}.json.tmp").write_text(
+                        '{"cut'
+                    )
                     params = {"no such parameter": 1}  # the solver refuses it
                     job = replace(job, trial=replace(job.trial, params=params))
                     yield job, run_job(job)
@@ -296,13 +329,21 @@ class Resuming(RuleBasedStateMachine):
 
         with self.store.lock():
             try:
-                for job, status in run_plan(plan(), self.store, trials, elsewhere=elsewhere):
+                for job, status in run_plan(
+                    plan(), self.store, trials, elsewhere=elsewhere
+                ):
                     self.statuses[job.key] = status
                     assert status == drawn[job.key]
             except KeyboardInterrupt:
-                stopped = [*trials].index(next(k for k in trials if drawn[k] == "interrupted"))
-                for key in [*trials][: stopped + 1]:  # those that died were to be repeated
-                    if drawn[key] in ("crashed", "interrupted") and key not in self.finished:
+                stopped = [*trials].index(
+                    next(k for k in trials if drawn[k] == "interrupted")
+                )
+                # those that died were to be repeated
+                for key in [*trials][: stopped + 1]:
+                    if (
+                        drawn[key] in ("crashed", "interrupted")
+                        and key not in self.finished
+                    ):
                         self.statuses[key] = "interrupted"
 
     @rule(
@@ -312,7 +353,9 @@ class Resuming(RuleBasedStateMachine):
     def resume(self, wanted, endings):
         trials = to_do(plan(), self.store, wanted=wanted)
         unusable = [None, *RETRIED]
-        due = [key for key in KEYS if key in wanted and self.statuses.get(key) in unusable]
+        due = [
+            key for key in KEYS if key in wanted and self.statuses.get(key) in unusable
+        ]
         assert [*trials] == due
         self.run(trials, endings)
 
@@ -342,13 +385,19 @@ class Resuming(RuleBasedStateMachine):
 
     @invariant()
     def records_are_whole(self):
-        assert {record.key: record.status for record in self.store.records()} == self.statuses
+        assert {
+            record.key: record.status for record in self.store.records()
+        } == self.statuses
         for key, status in self.statuses.items():
-            assert (status in HAVE_NUMBERS) == (self.folder / "trials" / f"{key}.npz").exists()
+            assert (status in HAVE_NUMBERS) == (
+                self.folder / "trials" / f"{key}.npz"
+            ).exists()
             if status == "ok":
                 for name, array in reference()[key].items():
                     if "seconds" not in name:
-                        np.testing.assert_array_equal(self.store.arrays(key)[name], array)
+                        np.testing.assert_array_equal(
+                            self.store.arrays(key)[name], array
+                        )
         with self.store.lock():
             assert not [*self.folder.glob("**/.*.tmp"), *self.store.running.glob("*")]
 
@@ -389,7 +438,12 @@ def test_compressed_arrays_only_where_they_are_accepted(tmp_path):
 
 @pytest.mark.parametrize(
     "array",
-    [np.array([1j]), np.array(["a"]), np.array(["2020-01-01"], dtype="M8[D]"), np.array([True])],
+    [
+        np.array([1j]),
+        np.array(["a"]),
+        np.array(["2020-01-01"], dtype="M8[D]"),
+        np.array([True]),
+    ],
 )
 def test_what_is_not_a_real_number_is_refused(tmp_path, array):
     path = tmp_path / "odd.npz"
@@ -416,7 +470,9 @@ def test_a_shape_that_its_bytes_do_not_fill_is_refused(tmp_path, shape):
         unpack(path)
 
 
-@pytest.mark.parametrize("content", [b"", b"PK", b"not an archive", b"PK\x05\x06" + bytes(18)])
+@pytest.mark.parametrize(
+    "content", [b"", b"PK", b"not an archive", b"PK\x05\x06" + bytes(18)]
+)
 def test_other_files(tmp_path, content):
     path = tmp_path / "other.npz"
     with pytest.raises(FileNotFoundError):

@@ -20,7 +20,11 @@ from precbench.core.studies import STUDIES
 from precbench.experiment import Study, list_configs, load_config
 from precbench.papers.costs import growth
 from precbench.papers.gultekin.lemmas import _coins, _Sample, bounds_of
-from precbench.papers.gultekin.mixtures import MixturePair, MixtureProblem, draw_mixture_pair
+from precbench.papers.gultekin.mixtures import (
+    MixturePair,
+    MixtureProblem,
+    draw_mixture_pair,
+)
 from precbench.papers.kar2014 import theory as kar2014
 from precbench.papers.rudin2009 import lists as rudin2009
 from precbench.papers.rudin2009 import theorems as rudin2009_theorems
@@ -30,7 +34,14 @@ from precbench.report.study_tables import read_study, study_tables
 from precbench.results.read import read_values
 from precbench.solvers import BBR, FTRL, LCBR, PNormPush
 from precbench.solvers.bbr.ball import minimise_over_ball
-from tests.helpers import invoke, misplaced, shipped_config, shipped_configs, smoke_table, succeed
+from tests.helpers import (
+    invoke,
+    misplaced,
+    shipped_config,
+    shipped_configs,
+    smoke_table,
+    succeed,
+)
 from tests.sentences import mistakes, naming, raises, refused
 
 # --- the distribution ---
@@ -64,7 +75,9 @@ def complaints(tmp_path):
     def complaints(text, old, new):
         path = tmp_path / "c.yaml"
         path.write_text(text.replace(old, new))
-        return [line.removeprefix(f"{tmp_path}/") for line in mistakes(load_config, path)]
+        return [
+            line.removeprefix(f"{tmp_path}/") for line in mistakes(load_config, path)
+        ]
 
     return complaints
 
@@ -75,8 +88,12 @@ def complaints(tmp_path):
 def test_contributions_follow_the_captions():
     config = load_config("rudin2009/fig-1-and-4")
     labels, scores = config.parameters["labels"], config.parameters["scores"]
-    assert (labels.count(1), labels.count(-1)) == (12, 8) and scores == sorted(scores, reverse=True)
-    pos, neg = ([s for y, s in zip(labels, scores, strict=True) if y == of] for of in (1, -1))
+    assert (labels.count(1), labels.count(-1)) == (12, 8) and scores == sorted(
+        scores, reverse=True
+    )
+    pos, neg = (
+        [s for y, s in zip(labels, scores, strict=True) if y == of] for of in (1, -1)
+    )
     table = values("rudin2009/fig-1-and-4")
 
     def loss(i, k):
@@ -85,7 +102,9 @@ def test_contributions_follow_the_captions():
     def check(objective, contribution):
         every = {(i, k): contribution(i, k) for i in range(12) for k in range(8)}
         for (i, k), value in every.items():
-            found = one(table, objective=objective, positive=str(i + 1), negative=str(k + 1))
+            found = one(
+                table, objective=objective, positive=str(i + 1), negative=str(k + 1)
+            )
             assert found == pytest.approx(value / math.fsum(every.values()), rel=1e-12)
 
     for p in config.parameters["powers"]:
@@ -126,11 +145,19 @@ def test_data_that_do_not_suffice_are_reported(name, changes, places):
 @pytest.mark.filterwarnings("ignore:the risk has no minimiser")
 def test_each_push_is_best_at_its_own_end():
     """On the training rows, whose risks the pushes minimise."""
-    table = values("rudin2009/pushes", datasets=["margin-noisy"], rows=600, repetitions=2)
+    table = values(
+        "rudin2009/pushes", datasets=["margin-noisy"], rows=600, repetitions=2
+    )
     means = table[(table["statistic"] == "mean") & (table["rows"] == "training")]
     of = means.pivot(index="fit", columns="measure", values="value")
-    top, bottom, crucial = of["top, R^(1/p)"], of["bottom, R^(1/p)"], of["crucial pairs"]
-    assert top["top"] < top["bottom"] and bottom["bottom"] < bottom["both"] < bottom["top"]
+    top, bottom, crucial = (
+        of["top, R^(1/p)"],
+        of["bottom, R^(1/p)"],
+        of["crucial pairs"],
+    )
+    assert (
+        top["top"] < top["bottom"] and bottom["bottom"] < bottom["both"] < bottom["top"]
+    )
     assert crucial["top"] < crucial["crucial pairs"]
 
 
@@ -144,15 +171,22 @@ def test_theorems_of_the_push_hold_at_smoke_size():
     index = ["statement", "p", "size"]
     wide = theorems.pivot_table(index=index, columns="quantity", values="value")
     assert (wide["measured"] <= wide["bound"]).all()
-    # With the exponent 2 p of Theorem 2 in Lemma 9's place p = 1 is Hoeffding's inequality.
+    # With the exponent 2 p of Theorem 2 in Lemma 9's place p = 1 is Hoeffding's
+    # inequality.
     epsilon = one(theorems, statement="Lemma 9", p=1.0, size=100, quantity="bound")
     assert 2 * np.exp(-0.5 * 100 * epsilon**2) * (1 + 100) == pytest.approx(0.05)
-    assert (theorems["value"][theorems["quantity"] == "largest difference"] < 1e-3).all()
+    assert (
+        theorems["value"][theorems["quantity"] == "largest difference"] < 1e-3
+    ).all()
 
 
 def test_the_ratio_of_lemma_5_by_hand():
-    """Of one pair of functions, pair of rows by pair of rows, with Lip(phi) = 1 / theta."""
-    [(*_, ratio)] = rudin2009_theorems._lipschitz(np.random.default_rng(3), [1.0], 1, 0.5)
+    """Of one pair of functions, pair of rows by pair of rows, with Lip(phi) = 1 /
+    theta.
+    """
+    [(*_, ratio)] = rudin2009_theorems._lipschitz(
+        np.random.default_rng(3), [1.0], 1, 0.5
+    )
     rng = np.random.default_rng(3)
     n_pos, n_neg = 4 * rng.integers(1, 6, 2)
     f = rng.standard_normal(n_pos + n_neg)
@@ -161,7 +195,9 @@ def test_the_ratio_of_lemma_5_by_hand():
     samples += [rng.integers(0, n_pos, 3), n_pos + rng.integers(0, n_neg, 3)]
 
     def risk(scores, pos, neg):
-        losses = [min(max(1 - (scores[i] - scores[j]) / 0.5, 0), 1) for i in pos for j in neg]
+        losses = [
+            min(max(1 - (scores[i] - scores[j]) / 0.5, 0), 1) for i in pos for j in neg
+        ]
         return sum(losses) / len(losses)
 
     gaps = [risk(s, *samples[:2]) - risk(s, *samples[2:]) for s in (f, other)]
@@ -173,7 +209,9 @@ def test_adaboost_and_rankboost_have_the_same_minimiser():
     """Where a constant is among the weak classifiers (Rudin and Schapire, 2009)."""
     table = values("rudin2009/objectives", **load_config("rudin2009/objectives").smoke)
     at = {"rows": "training", "measure": "AUC", "statistic": "mean"}
-    assert one(table, fit="AdaBoost", **at) == pytest.approx(one(table, fit="p=1", **at), abs=1e-3)
+    assert one(table, fit="AdaBoost", **at) == pytest.approx(
+        one(table, fit="p=1", **at), abs=1e-3
+    )
     newton = []
     X, y = rudin2009.scaled_to_unit("margin-noisy")
     for repetition in range(2):
@@ -194,7 +232,9 @@ def test_bounds_hold_at_smoke_size():
     claims = [claim for claim in load_claims() if isinstance(claim, BoundClaim)]
     claims = [claim for claim in claims if claim.experiment in tables]
     assert len(claims) >= 9
-    for claim, row in zip(claims, make_ledger(claims, Evidence(values=tables)), strict=True):
+    for claim, row in zip(
+        claims, make_ledger(claims, Evidence(values=tables)), strict=True
+    ):
         # A bound may lie above the regret of w = 0.
         is_idle = claim.trivial is not None and row.verdict is Verdict.NO_POWER
         assert row.runs >= 1 and (row.verdict.holds or is_idle), row
@@ -209,7 +249,11 @@ def test_regret_equals_that_of_solver():
     for objective in ("prbep", "prec@k", "pauc"):
         is_sum = objective != "pauc"
         cell = {"rows": "batches of sqrt(T)", "horizon": 60, "objective": objective}
-        rows = table[np.logical_and.reduce([table[name] == value for name, value in cell.items()])]
+        rows = table[
+            np.logical_and.reduce(
+                [table[name] == value for name, value in cell.items()]
+            )
+        ]
         found = rows.set_index("quantity")["value"]
         player = FTRL(objective, batch_size=8, shuffle=False).fit(X, y)
         divisor = 60 if is_sum else 0.1 * n_pos * (60 - n_pos)
@@ -221,7 +265,9 @@ def test_regret_equals_that_of_solver():
         rate = np.sqrt(8 / 60 if is_sum else 8 * (1 / n_pos + 1 / (60 - n_pos)))
         assert found["rate"] == pytest.approx(rate)
         # A player whose w stay within 1e-9, whatever their directions.
-        still = FTRL(objective, radius=1e-9, tol=0.1, batch_size=8, shuffle=False).fit(X, y)
+        still = FTRL(objective, radius=1e-9, tol=0.1, batch_size=8, shuffle=False).fit(
+            X, y
+        )
         idle = (still.penalties_.sum() - least) / divisor
         assert found["w = 0"] == pytest.approx(idle, abs=1e-6)
         most = found["regret, at most"]
@@ -233,7 +279,11 @@ def test_smallest_constants_of_lemmas():
     """Lemma 2 holds with 1, Case 2.1 with 3 and Lemma 12 with 4, and with nothing less."""
     table = smoke_table("kar2014/regret")
     for name, least in (("Lemma 2", 1), ("Case 2.1", 3), ("Lemma 12", 4)):
-        assert 0.95 * least <= one(table, quantity=f"{name}, largest ratio") <= least + 1e-9
+        assert (
+            0.95 * least
+            <= one(table, quantity=f"{name}, largest ratio")
+            <= least + 1e-9
+        )
 
 
 def test_steps_of_follow_the_regularised_leader():
@@ -242,7 +292,9 @@ def test_steps_of_follow_the_regularised_leader():
     X, y = kar2014._stream("margin-noisy", 0)
     X, y, played = X[:60], y[:60], []
     player = FTRL("prbep", shuffle=False)
-    player.fit(X, y, trace=lambda p: played.append((p.n_iter_, p.coef_.copy())) or False)
+    player.fit(
+        X, y, trace=lambda p: played.append((p.n_iter_, p.coef_.copy())) or False
+    )
     w = dict(played)  # w_(t+1), after row t
     surrogate = SURROGATES["struct"]
 
@@ -256,7 +308,9 @@ def test_steps_of_follow_the_regularised_leader():
     forward = one(table, quantity="forward loss", **cell)
     assert forward == pytest.approx(sum(loss) / 60, abs=first / 60)
     steps = [player.eta_ * np.linalg.norm(w[t] - w[t - 1]) / 4 for t in range(1, 61)]
-    assert one(table, quantity="largest step", **cell) == pytest.approx(max(steps), rel=0.01)
+    assert one(table, quantity="largest step", **cell) == pytest.approx(
+        max(steps), rel=0.01
+    )
 
 
 def test_error_of_a_pass_that_sees_all_rows():
@@ -265,9 +319,16 @@ def test_error_of_a_pass_that_sees_all_rows():
     table = values("kar2014/error", **load_config("kar2014/error").smoke | changes)
     at = {"theorem": "Theorem 6", "size": 600}
     assert one(table, quantity="bound", **at) == pytest.approx(1)
-    assert 0 <= one(table, quantity="excess", **at) < one(table, quantity="w = 0", **at) <= 1
+    assert (
+        0
+        <= one(table, quantity="excess", **at)
+        < one(table, quantity="w = 0", **at)
+        <= 1
+    )
     bounds = table[(table["theorem"] == "Theorem 4") & (table["quantity"] == "bound")]
-    np.testing.assert_allclose(bounds["value"], (np.log(20) / np.array([60, 61])) ** 0.25)
+    np.testing.assert_allclose(
+        bounds["value"], (np.log(20) / np.array([60, 61])) ** 0.25
+    )
 
 
 def test_costs_grow_with_the_power_of_what_is_allocated():
@@ -275,7 +336,9 @@ def test_costs_grow_with_the_power_of_what_is_allocated():
     curve |= {"measure": "bytes", "exponent": 2}
     curves = {name: growth.CostCurve(solver=name, **curve) for name in ("bbr", "spam")}
     table = growth.growing_costs(curves, repetitions=1, seed=0)
-    bbr, spam = ([one(table, curve=name, size=n) for n in (200, 400)] for name in curves)
+    bbr, spam = (
+        [one(table, curve=name, size=n) for n in (200, 400)] for name in curves
+    )
     assert bbr[1] / bbr[0] == pytest.approx(4, rel=0.1) and spam[1] / spam[0] < 2.3
     assert bbr[1] > 8 * 400**2
 
@@ -284,14 +347,25 @@ def test_the_least_of_several_timed_fits_counts(monkeypatch):
     """What else the machine does only adds to a time."""
     seconds = iter([3.0, 5.0, 1.0, 8.0])  # two sizes in turn
     monkeypatch.setattr(growth, "_cost", lambda *_: next(seconds))
-    curve = {"solver": "bbr", "grows": ["rows"], "sizes": [10, 20], "rows": 10, "features": 1}
+    curve = {
+        "solver": "bbr",
+        "grows": ["rows"],
+        "sizes": [10, 20],
+        "rows": 10,
+        "features": 1,
+    }
     curves = {"costs": growth.CostCurve(**curve, exponent=1)}
     table = growth.growing_costs(curves, repetitions=2, seed=0)
     assert [one(table, quantity="seconds", size=size) for size in (10, 20)] == [1, 5]
 
 
 def test_deviations_of_a_sample_of_all_rows():
-    changes = {"sizes": [2000, 20000], "samples": 3, "weights": 4, "datasets": ["margin-noisy"]}
+    changes = {
+        "sizes": [2000, 20000],
+        "samples": 3,
+        "weights": 4,
+        "datasets": ["margin-noisy"],
+    }
     table = values("kar2014/uniform-convergence", **changes)
     for objective in ("prbep", "prec@k", "pauc"):
         cell = {"objective": objective, "quantity": "deviation"}
@@ -311,7 +385,9 @@ def test_other_measures_follow_their_definitions():
         difference = (chosen.astype(float) - positive) @ scores
         objective = max(objective, 1 - math.sqrt(recalls) + difference / 3)
     shares = {"top": 0.25, "beta": 0.5}
-    of = {name: partial(measure, **shares) for name, measure in kar2014._MEASURES.items()}
+    of = {
+        name: partial(measure, **shares) for name, measure in kar2014._MEASURES.items()
+    }
     assert of["g-mean"](scores, positive) == pytest.approx(objective)
     assert of["g-mean"](np.zeros(7), positive) == of["f1"](np.zeros(7), positive) == 1
     top = np.sort(scores[~positive])[-2:]
@@ -376,14 +452,19 @@ DRAWN_TWICE = ["rudin2009/fig-1-and-4", "rudin2009/section-10-1", "kar2015/rates
 @pytest.mark.promise("R23")
 @pytest.mark.filterwarnings("ignore:the risk has no minimiser")
 @pytest.mark.parametrize("name", shipped_configs(Study))
-def test_every_study_runs_and_is_repeated_identically(name, tmp_path, drawn_without_fonts):
+def test_every_study_runs_and_is_repeated_identically(
+    name, tmp_path, drawn_without_fonts
+):
     result = succeed("run", name, "--smoke", "--out", tmp_path)
     [folder] = tmp_path.iterdir()
     assert folder.name == f"{shipped_config(name).smoke_size().name}-smoke"
     about = json.loads((folder / "illustration.json").read_text())
     assert about["smoke"] and about["kind"] in STUDIES and about["schema"] == 1
     kind = about["kind"]
-    drawn = [folder / "tables.md", *(folder / f"figures/{kind}.{s}" for s in ("pdf", "png"))]
+    drawn = [
+        folder / "tables.md",
+        *(folder / f"figures/{kind}.{s}" for s in ("pdf", "png")),
+    ]
     if name in DRAWN_TWICE:
         before = [path.read_bytes() for path in drawn]
         for path in drawn:
@@ -414,7 +495,9 @@ def test_lists_without_curves_have_their_tables(measure, tmp_path):
 
 def test_json_and_dry_run(tmp_path):
     config = ["run", "rudin2009/fig-3", "--json"]
-    [summary] = json.loads(invoke(*config, "--dry-run", "--out", tmp_path / "none").output)
+    [summary] = json.loads(
+        invoke(*config, "--dry-run", "--out", tmp_path / "none").output
+    )
     assert summary["illustration"] == "discount-factors" and summary["not_ok"] == {}
     assert not (tmp_path / "none").exists()
     [done] = json.loads(invoke(*config, "--out", tmp_path).output)
@@ -423,7 +506,9 @@ def test_json_and_dry_run(tmp_path):
 
 def test_selection_options_are_refused(tmp_path):
     for option in (("--solver", "sgd-avg"), ("--dataset", "letter"), ("--seeds", "0")):
-        refused(["run", "rudin2009/fig-3", *option, "--out", tmp_path / "none"], "study")
+        refused(
+            ["run", "rudin2009/fig-3", *option, "--out", tmp_path / "none"], "study"
+        )
     assert not (tmp_path / "none").exists()
 
 
@@ -446,7 +531,9 @@ def pair(seed=0, k=3, n=4, eccentricity=0.6):
 def test_moments_are_sums_over_pairs_of_components():
     mixture = pair()
     second, mean = np.zeros((4, 4)), np.zeros(4)
-    classes = (zip(mixture.weights, means, strict=True) for means in mixture.means[::-1])
+    classes = (
+        zip(mixture.weights, means, strict=True) for means in mixture.means[::-1]
+    )
     for (c, pos), (d, neg) in itertools.product(*classes):
         mean += c * d * (pos - neg)
         second += c * d * (2 * mixture.covariance + np.outer(pos - neg, pos - neg))
@@ -491,7 +578,9 @@ def test_one_component_has_a_linear_likelihood_ratio():
     best = norm.cdf(math.sqrt(gap @ np.linalg.solve(mixture.covariance, gap) / 2))
     w = minimise_over_ball(mixture.second, mixture.mean)
     assert mixture.auc(w) == pytest.approx(best, rel=1e-12)
-    assert mixture.largest_auc(500, np.random.default_rng(0)) == pytest.approx(best, rel=1e-9)
+    assert mixture.largest_auc(500, np.random.default_rng(0)) == pytest.approx(
+        best, rel=1e-9
+    )
 
 
 def test_no_linear_ranker_exceeds_the_likelihood_ratio():
@@ -561,16 +650,22 @@ def test_values_are_those_of_the_solvers(figure):
         entropy = (FIG_1["seed"], 2, repetition)
         mixture = draw_mixture_pair(2, 3.0, 10, np.random.default_rng([*entropy, 0]))
         X, y = mixture.sample(100, 100, np.random.default_rng([*entropy, 1]))
-        lcbr = LCBR(100, radius=10.0, random_state=np.random.default_rng([*entropy, 2, 100]))
+        lcbr = LCBR(
+            100, radius=10.0, random_state=np.random.default_rng([*entropy, 2, 100])
+        )
         found["bbr"].append(mixture.auc(BBR(10.0).fit(X, y).coef_))
         found["lcbr"].append(mixture.auc(lcbr.fit(X, y).coef_))
-        found["optimum"].append(mixture.auc(minimise_over_ball(mixture.second, mixture.mean, 10.0)))
+        found["optimum"].append(
+            mixture.auc(minimise_over_ball(mixture.second, mixture.mean, 10.0))
+        )
     for method, values in found.items():
         where = {"part": "pairs", "components": 2, "measure": "auc", "method": method}
         where |= {"pairs": 100} if method == "lcbr" else {}
         error = np.std(values, ddof=1) / math.sqrt(len(values))
         for statistic, value in (("mean", np.mean(values)), ("standard error", error)):
-            assert one(figure, **where, statistic=statistic) == pytest.approx(value, rel=1e-12)
+            assert one(figure, **where, statistic=statistic) == pytest.approx(
+                value, rel=1e-12
+            )
 
 
 def test_no_risk_lies_below_the_optimum(figure):
@@ -595,7 +690,9 @@ def size(epsilon, delta, norm, d, x, w):
     """Return both terms of (11), the second as printed and as re-derived."""
     first = math.log(4 * d / delta) * (norm * x**2 * w**4 + epsilon * x**2 * w**2 / 3)
     root = (math.sqrt(2 * math.log(4 / delta)) + 1) ** 2
-    return first / (epsilon**2 / 32), *(x**2 * w**2 / (epsilon**2 / by) * root for by in (4, 64))
+    return first / (epsilon**2 / 32), *(
+        x**2 * w**2 / (epsilon**2 / by) * root for by in (4, 64)
+    )
 
 
 @pytest.mark.parametrize("s", [50, 5000])
@@ -603,7 +700,9 @@ def size(epsilon, delta, norm, d, x, w):
 def test_bounds_follow_the_formulas(s, delta):
     w, d, norm = 1.7, 6, 0.4
     bounds = bounds_of(w, d)
-    for b, second in zip((bounds["printed"], bounds["re-derived"]), (1, 2), strict=True):
+    for b, second in zip(
+        (bounds["printed"], bounds["re-derived"]), (1, 2), strict=True
+    ):
         epsilon = b.theorem_2(s, delta, norm)
         sizes = size(epsilon, delta, norm, d, 1, w)
         assert max(sizes[0], sizes[second]) == pytest.approx(s, rel=1e-9)
@@ -624,7 +723,10 @@ def test_bounds_follow_the_formulas(s, delta):
 def test_uniform_bound_follows_the_formula():
     w, d, n, delta = 1.7, 6, 3000, 0.05
     c_1, c_2 = 8 * w + 4, 3 * w**2 + 2 * w
-    for b, ball in ((bounds_of(w, d)["re-derived"], w), (bounds_of(w, d)["printed"], 1)):
+    for b, ball in (
+        (bounds_of(w, d)["re-derived"], w),
+        (bounds_of(w, d)["printed"], 1),
+    ):
         epsilon = b.uniform(n, delta)
         cover = (1 + 2 * ball / (epsilon / (2 * c_1))) ** d
         found = 2 * cover * math.exp(-(epsilon**2) / (2 * c_2**2) * 0.25 * n)
@@ -642,7 +744,9 @@ def test_pairs_are_those_that_lcbr_draws():
     assert_allclose(sample.risk().minimiser(0.5), BBR(0.5).fit(X, y).coef_, atol=1e-10)
     z = (X[:20, np.newaxis] - X[20:]).reshape(-1, 3)
     w = rng.standard_normal(3)
-    assert sample.risk()(w) == pytest.approx(np.mean((1 - z @ w) ** 2 - 1) / 2, rel=1e-12)
+    assert sample.risk()(w) == pytest.approx(
+        np.mean((1 - z @ w) ** 2 - 1) / 2, rel=1e-12
+    )
 
 
 def test_probabilities_of_coins_are_exact():

@@ -27,7 +27,13 @@ TASKS = ("german", "ionosphere", "letter", "magic", "sonar", "abalone19")
 
 def split_table(values, solvers=("ensemble", "sgd-avg", "no-skill"), n=2, names=TASKS):
     rows = [
-        {"task": task, "solver": solver, "split": split, "seconds": 1.0, "stopped": False}
+        {
+            "task": task,
+            "solver": solver,
+            "split": split,
+            "seconds": 1.0,
+            "stopped": False,
+        }
         | dict.fromkeys(ranking.MEASURES, value)
         for task, of_task in zip(names, values, strict=False)
         for solver, value in zip(solvers, of_task, strict=True)
@@ -39,8 +45,17 @@ def split_table(values, solvers=("ensemble", "sgd-avg", "no-skill"), n=2, names=
 @pytest.fixture(scope="module")
 def random_survey():
     rng = np.random.default_rng(0)
-    solvers = ["ensemble", "xgboost", "extra-trees", "sgd-avg", "pnorm-push", "no-skill"]
-    return Survey(split_table(rng.integers(1, 9, (len(TASKS), len(solvers))) / 10, solvers))
+    solvers = [
+        "ensemble",
+        "xgboost",
+        "extra-trees",
+        "sgd-avg",
+        "pnorm-push",
+        "no-skill",
+    ]
+    return Survey(
+        split_table(rng.integers(1, 9, (len(TASKS), len(solvers))) / 10, solvers)
+    )
 
 
 def test_every_solver_and_contestant_has_a_kind():
@@ -63,16 +78,24 @@ def run_of(folder, smoke=False, **changed):
 
 
 def test_what_is_taken_of_a_run(tmp_path):
-    """Not what failed, nor stand-ins, nor smoke runs; where a split failed, no skill counts."""
+    """Not what failed, nor stand-ins, nor smoke runs.
+
+    Where a split failed, no skill counts.
+    """
     others = run_of(tmp_path / "b", smoke=True), run_of(tmp_path / "c", stand_in=True)
     table = ranking.collect([run_of(tmp_path / "a"), *others, tmp_path / "absent"])
     found = table.set_index(["task", "solver", "split"])
     assert list(found[AP]) == [0.3, 0.2, 0.7]
-    assert found.loc[("german", "sgd-avg", 0), ["seconds", "stopped"]].tolist() == [0.75, True]
+    assert found.loc[("german", "sgd-avg", 0), ["seconds", "stopped"]].tolist() == [
+        0.75,
+        True,
+    ]
     values = Survey(table).values(AP).loc["german"]
     assert values["sgd-avg"] == pytest.approx((0.7 + 0.2) / 2)
     assert values["no-skill"] == pytest.approx(0.25)
-    assert ranking.collect([run_of(tmp_path / "d", split=[0, 1, 0, 2])])["split"].tolist() == [0, 0]
+    assert ranking.collect([run_of(tmp_path / "d", split=[0, 1, 0, 2])])[
+        "split"
+    ].tolist() == [0, 0]
     with raises(InputError, "make survey"):
         ranking.collect([tmp_path / "absent", others[0]])
 
@@ -96,8 +119,13 @@ def test_standings_by_hand(random_survey):
     rank, lost, wins = by_hand(values.to_numpy())
     assert np.allclose(found["rank"], rank) and np.allclose(found["lost"], lost)
     assert np.allclose(found["wins"], wins)
-    rng, ranks = np.random.default_rng(7), np.array([rankdata(-row) for row in values.to_numpy()])
-    means = [ranks[rng.choice(len(ranks), len(ranks))].mean(axis=0) for _ in range(4000)]
+    rng, ranks = (
+        np.random.default_rng(7),
+        np.array([rankdata(-row) for row in values.to_numpy()]),
+    )
+    means = [
+        ranks[rng.choice(len(ranks), len(ranks))].mean(axis=0) for _ in range(4000)
+    ]
     low, high = np.percentile(means, [2.5, 97.5], axis=0)
     assert np.allclose(found["rank_low"], low, atol=0.2)
     assert np.allclose(found["rank_high"], high, atol=0.2)
@@ -136,7 +164,10 @@ def test_words_follow_the_values(n, steps, word):
 
 @pytest.mark.parametrize("beta", [0.1, 0.3])
 def test_the_share_of_the_area_is_that_of_orders_by_chance(beta):
-    """With ties, of the mean over the orders in which they may stand; 1 for a perfect ranking."""
+    """With ties, of the mean over the orders in which they may stand.
+
+    1 for a perfect ranking.
+    """
     rng = np.random.default_rng(0)
     y = np.repeat([1, 0], [30, 300])
     scores = (rng.normal(size=330) + y).round()
@@ -145,7 +176,9 @@ def test_the_share_of_the_area_is_that_of_orders_by_chance(beta):
     assert found == pytest.approx(np.mean(broken), abs=0.005)
     constant = ranking.share_of_area(partial_auc_mcclish(y, 0 * scores, beta), beta)
     assert constant == pytest.approx(beta / 2)
-    assert ranking.share_of_area(partial_auc_mcclish(y, y, beta), beta) == pytest.approx(1)
+    assert ranking.share_of_area(
+        partial_auc_mcclish(y, y, beta), beta
+    ) == pytest.approx(1)
 
 
 @pytest.fixture
@@ -160,11 +193,24 @@ def small_survey(real_data, tmp_path, monkeypatch):
 
 def test_a_method_is_placed_among_the_others(small_survey, tmp_path):
     out = tmp_path / "out"
-    args = ["rank", "logistic-regression", "--parameters", "{C: 0.1}", "--splits", 0, "--out", out]
+    args = [
+        "rank",
+        "logistic-regression",
+        "--parameters",
+        "{C: 0.1}",
+        "--splits",
+        0,
+        "--out",
+        out,
+    ]
     done = invoke(*args)
     assert done.exit_code == 0 and "logistic-regression (yours)" in done.stdout
     found = pd.read_csv(out / "rank-logistic-regression.csv", index_col=0)
-    assert found.index.tolist() == ["ensemble", "logistic-regression (yours)", "no-skill"]
+    assert found.index.tolist() == [
+        "ensemble",
+        "logistic-regression (yours)",
+        "no-skill",
+    ]
     assert found["rank"].tolist() == [1, 2, 3]
     html = (out / "rank-logistic-regression.html").read_text()
     assert "Rank of logistic-regression in the survey" in html and "ionosphere" in html
@@ -195,7 +241,10 @@ def test_tasks_of_another_distribution_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(tasks, "distribution", lambda _: installed)
     (tmp_path / "no_such").mkdir()
     (tmp_path / "no_such/a.dat").write_text(rows)
-    assert tasks.read_task(task).values.tolist() == [["is 1", "2", 0], ["is 5more", "", 1]]
+    assert tasks.read_task(task).values.tolist() == [
+        ["is 1", "2", 0],
+        ["is 5more", "", 1],
+    ]
     first = SimpleNamespace(**vars(task) | {"label": "first", "positive": "5more"})
     assert tasks.read_task(first).values.tolist() == [["2", "is x", 0], ["", "is y", 1]]
     (tmp_path / "no_such/a.dat").write_text(rows + "1,1,x\n")

@@ -41,7 +41,8 @@ def test_mypy_refuses_what_does_not_exist(tmp_path):
     options = ["--ignore-missing-imports", "--config-file=", f"--cache-dir={tmp_path}"]
     done = subprocess.run(
         [sys.executable, "-m", "mypy", *options, str(file)],
-        env=os.environ | {"MYPYPATH": str(ROOT)},  # an editable installation is invisible
+        # an editable installation is invisible
+        env=os.environ | {"MYPYPATH": str(ROOT)},
         capture_output=True,
         text=True,
     )

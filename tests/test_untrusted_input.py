@@ -32,7 +32,9 @@ pytestmark = pytest.mark.usefixtures("in_this_process")
 def results(tmp_path, small):
     """A results folder, and the command that has made it."""
     config = small(
-        solvers="{perceptron-avg: }", protocol="{n_splits: 1}", plots="[roc, precision-k]"
+        solvers="{perceptron-avg: }",
+        protocol="{n_splits: 1}",
+        plots="[roc, precision-k]",
     )
     arguments = ["run", config, "--out", tmp_path / "out"]
     assert invoke(*arguments).exit_code == 0
@@ -54,7 +56,9 @@ def results(tmp_path, small):
 ])  # fmt: skip
 @pytest.mark.extras("openpyxl", "python_calamine")
 def test_sheets_that_excel_would_not_write(tmp_path, monkeypatch, edit, words):
-    """Rows and columns that take for ever, a text that stands in many cells, cells in disorder."""
+    """Rows and columns that take for ever, a text that stands in many cells, cells in
+    disorder.
+    """
     from openpyxl import Workbook
 
     limits = SheetLimits(characters=10_000)
@@ -85,7 +89,9 @@ def peak(function):
 
 
 @pytest.mark.promise("R14")
-@pytest.mark.parametrize("text", ["[" * 10**5, '{"a":' * 10**5, "9" * 10**5, "[[]," * 10**5])
+@pytest.mark.parametrize(
+    "text", ["[" * 10**5, '{"a":' * 10**5, "9" * 10**5, "[[]," * 10**5]
+)
 def test_json_bombs_give_a_one_line_error(tmp_path, text):
     store = Store(tmp_path)
     store.write({"key": "a", "status": "ok"})
@@ -100,7 +106,10 @@ ODD = "\x1b]0;x\x07\x9b31m\u202e[red]|<script>$\\input{x}$&~"
 
 
 def test_visible_text():
-    assert visible("a\tb\n\x1b[0m\x85\u202e\udcff\r") == "a\tb\n\\x1b[0m\\x85\\u202e\\udcff\\r"
+    assert (
+        visible("a\tb\n\x1b[0m\x85\u202e\udcff\r")
+        == "a\tb\n\\x1b[0m\\x85\\u202e\\udcff\\r"
+    )
     assert one_line(" a\n b\t\x00") == "a b \x00"
     assert visible("naïve ± – 中文 \u200f") == "naïve ± – 中文 \u200f"
 

@@ -1,4 +1,7 @@
-"""Keys of trials hold versions, no source: edited code trains nothing, a number that moves does."""
+"""Keys of trials hold versions, no source.
+
+Edited code trains nothing, a number that moves does.
+"""
 
 import json
 import subprocess
@@ -43,7 +46,10 @@ def digest(array):
 
 
 def own_solvers():
-    """Return the solvers whose arithmetic is ours; the others have the versions of libraries."""
+    """Return the solvers whose arithmetic is ours.
+
+    The others have the versions of libraries.
+    """
     return [name for name in OWN if isinstance(MEMBERS[name]().algorithm_version, int)]
 
 
@@ -54,8 +60,12 @@ def test_no_solver_moves_without_its_version(name):
     solver = laws.quick(MEMBERS[name]).fit(X, y)
     found = digest(laws.weights(solver))
     version, number = GOLDEN["solvers"].get(name, [None, None])
-    same = solver.algorithm_version == version and found == pytest.approx(number, rel=1e-6)
-    assert same, f'{MORE}: "{name}": [{solver.algorithm_version}, {found:.12f}] in "solvers"'
+    same = solver.algorithm_version == version and found == pytest.approx(
+        number, rel=1e-6
+    )
+    assert same, (
+        f'{MORE}: "{name}": [{solver.algorithm_version}, {found:.12f}] in "solvers"'
+    )
 
 
 @pytest.mark.parametrize("name", PREPARED)
@@ -67,14 +77,19 @@ def test_no_prepared_row_moves_without_the_version_of_preparation(name, small):
         fitting = rows.training.part(rows.divisions[0][0])
         for part in (rows.training, fitting, Rows(trial, plan.datasets["mine"]).test):
             found += digest(part.X) + digest(part.y)
-    assert [PREPARATION_VERSION, pytest.approx(found)] == GOLDEN["preparation"][name], MORE
+    assert [PREPARATION_VERSION, pytest.approx(found)] == GOLDEN["preparation"][name], (
+        MORE
+    )
 
 
 @pytest.mark.parametrize("by", ["precision_at_k: {k: 0.9}", "auc: {}"])
-def test_no_choice_moves_without_the_version_of_tuning(by, small, in_this_process, tmp_path):
+def test_no_choice_moves_without_the_version_of_tuning(
+    by, small, in_this_process, tmp_path
+):
     grid = "{tune: [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0]}"
     solvers = (
-        f"{{sgd-avg: {{eta0: {grid}}}, 1pmb: {{eta0: {grid}}}, logistic-regression: {{C: {grid}}}}}"
+        f"{{sgd-avg: {{eta0: {grid}}}, 1pmb: {{eta0: {grid}}}, logistic-regression:"
+        f" {{C: {grid}}}}}"
     )
     parts = {
         "solvers": solvers, "common": "", "metrics": f"[{{{by}}}]", "protocol": "{n_splits: 3}",

@@ -1,4 +1,7 @@
-"""Worker processes: they import no file of the current folder, and are replaced when they die."""
+"""Worker processes.
+
+They import no file of the current folder, and are replaced when they die.
+"""
 
 import os
 import signal
@@ -40,9 +43,19 @@ def test_no_process_imports_a_file_of_the_current_folder(small, tmp_path, where)
     for name in ("precbench/__init__.py", "joblib.py", "numpy.py", "distributed.py"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(PLANTED)
-    command = [Path(sys.executable).with_name("precbench"), "run", config, "--no-plots", *where]
-    environment = {name: v for name, v in os.environ.items() if name != "PYTHONSAFEPATH"}
-    subprocess.run([*command, "--out", tmp_path / "out"], check=True, cwd=folder, env=environment)
+    command = [
+        Path(sys.executable).with_name("precbench"),
+        "run",
+        config,
+        "--no-plots",
+        *where,
+    ]
+    environment = {
+        name: v for name, v in os.environ.items() if name != "PYTHONSAFEPATH"
+    }
+    subprocess.run(
+        [*command, "--out", tmp_path / "out"], check=True, cwd=folder, env=environment
+    )
     assert not list(folder.rglob("executed"))
 
 
@@ -73,7 +86,10 @@ def test_a_dead_worker_ends_the_calls_and_the_next_ones_have_others():
 
 
 def test_the_end_waits_for_the_thread_that_sends_calls():
-    """It removes the last semaphores; in a process that ends before, joblib's tracker warns."""
+    """It removes the last semaphores.
+
+    In a process that ends before, joblib's tracker warns.
+    """
     executor = processes.begin(2)
     list(executor.map(int, range(10)))
     sending = executor._call_queue._thread
@@ -105,7 +121,9 @@ processes.end()
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 def test_the_end_needs_no_other_program(tmp_path):
-    """Slim containers have no pgrep, with which joblib would look for what workers started."""
+    """Slim containers have no pgrep, with which joblib would look for what workers
+    started.
+    """
     process = subprocess.Popen(
         [sys.executable, "-c", CHILD],
         env=os.environ | {"PATH": str(tmp_path)},
@@ -129,6 +147,7 @@ def test_workers_leave_ctrl_c_to_their_parent():
 
 def test_only_warnings_that_a_user_can_act_on_are_shown(capsys):
     with one_line_warnings():
-        warnings.warn("A worker stopped while some jobs were given", stacklevel=1)  # of joblib
+        # of joblib
+        warnings.warn("A worker stopped while some jobs were given", stacklevel=1)
         warnings.warn("k exceeds the positives", stacklevel=1)
     assert capsys.readouterr().err == "precbench: warning: k exceeds the positives\n"

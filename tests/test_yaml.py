@@ -1,4 +1,7 @@
-"""The YAML loader: what it reads, what it refuses, and where; the schema for editors."""
+"""The YAML loader: what it reads, what it refuses, and where.
+
+The schema for editors.
+"""
 
 import copy
 import json
@@ -68,7 +71,11 @@ def test_all_mistakes_are_reported_at_once():
 def test_bombs_end_in_a_short_message_within_a_second(text):
     start = time.perf_counter()
     message = complaint(text)
-    assert time.perf_counter() - start < 1 and message.count("\n") < 20 and len(message) < 3000
+    assert (
+        time.perf_counter() - start < 1
+        and message.count("\n") < 20
+        and len(message) < 3000
+    )
 
 
 @pytest.mark.promise("R13")
@@ -96,13 +103,17 @@ def test_files(tmp_path):
 
 def test_refusal_sorts_and_falls_back_to_the_parent():
     document = parse("a: {b: 1}\nc: [1, 2]", "a.yaml")
-    error = document.refusal([(("c", 1), "two"), (("a", "x", "y"), "one"), (("c", 1), "two")])
+    error = document.refusal(
+        [(("c", 1), "two"), (("a", "x", "y"), "one"), (("c", 1), "two")]
+    )
     assert str(error) == "a.yaml:1:1: a.x.y: one\na.yaml:2:8: c[1]: two"
 
 
 def test_a_few_of_many_problems_are_shown():
     document = parse("a: 1\n")
-    lines = str(document.refusal((("a",), f"problem {i}") for i in range(30_000))).splitlines()
+    lines = str(
+        document.refusal((("a",), f"problem {i}") for i in range(30_000))
+    ).splitlines()
     assert len(lines) == MAX_MISTAKES + 1 and lines[-1].endswith("and 29,980 more")
     assert len(str(document.refusal([(("a",), "one")] * 9)).splitlines()) == 1
 
@@ -132,7 +143,9 @@ def config(name):
 @pytest.mark.extras("jsonschema")
 def test_shipped_configs_are_accepted(validator):
     for name in list_configs():
-        assert [error.message for error in validator.iter_errors(config(name))] == [], name
+        assert [error.message for error in validator.iter_errors(config(name))] == [], (
+            name
+        )
 
 
 def test_the_command_prints_it():

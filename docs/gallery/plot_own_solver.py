@@ -2,16 +2,17 @@
 Write a solver and compare it
 =============================
 
-A solver of your own is a subclass of ``LinearRanker`` with one method: the base class checks rows
-and labels, and ranks by ``X @ coef_``. This one, a batch perceptron on confused pairs, puts the
-lowest positive against the highest negative, the second against the second, and adds the
-differences of those in the wrong order.
+A solver of your own is a subclass of ``LinearRanker`` with one method: the base class
+checks rows and labels, and ranks by ``X @ coef_``. This one, a batch perceptron on
+confused pairs, puts the lowest positive against the highest negative, the second
+against the second, and adds the differences of those in the wrong order.
 
-As an estimator it can stand in ``cross_val_score`` beside the solvers of precbench at once. Each
-grey line is one of ten folds of the digits of scikit-learn, ranked for being an 8; the measure is
-the precision in the first 10 % of the rows. On average over the folds the new solver is behind both
-others, but not in each fold, and one split could have said otherwise. To use a solver by its name,
-in ``compare`` and in configs, register it by an entry point of a package.
+As an estimator it can stand in ``cross_val_score`` beside the solvers of precbench at
+once. Each grey line is one of ten folds of the digits of scikit-learn, ranked for being
+an 8; the measure is the precision in the first 10 % of the rows. On average over the
+folds the new solver is behind both others, but not in each fold, and one split could
+have said otherwise. To use a solver by its name, in ``compare`` and in configs,
+register it by an entry point of a package.
 """
 
 import matplotlib.pyplot as plt

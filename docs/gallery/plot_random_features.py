@@ -2,15 +2,16 @@
 Random Fourier features: curved boundaries for linear solvers
 =============================================================
 
-A linear solver ranks by one direction, which is of no use where the positives lie in the middle.
-Random Fourier features turn each row into cosines of random directions, and a linear solver on them
-is about one with an RBF kernel, at the cost of a matrix product. ``Model.fit(..., fourier=300)``
-draws and keeps them; ``gamma`` follows from the rows unless it is given.
+A linear solver ranks by one direction, which is of no use where the positives lie in
+the middle. Random Fourier features turn each row into cosines of random directions, and
+a linear solver on them is about one with an RBF kernel, at the cost of a matrix
+product. ``Model.fit(..., fourier=300)`` draws and keeps them; ``gamma`` follows from
+the rows unless it is given.
 
-The generated positives (orange dots) are the inner of two noisy circles, the negatives (white) the
-outer one. The black line borders the rows that would be listed first, as many as there are
-positives. On the two features SGD\\@k can only cut off a side, and its precision is that of chance,
-0.5. With 300 random features it finds the disc.
+The generated positives (orange dots) are the inner of two noisy circles, the negatives
+(white) the outer one. The black line borders the rows that would be listed first, as
+many as there are positives. On the two features SGD\\@k can only cut off a side, and
+its precision is that of chance, 0.5. With 300 random features it finds the disc.
 """
 
 import matplotlib.pyplot as plt

@@ -2,15 +2,16 @@
 Learn from a stream with partial_fit
 ====================================
 
-Online solvers learn rows as they arrive: ``partial_fit`` continues where the last call ended, and
-``classes`` names both labels in case the first block has only one. The generated stream has 40,000
-rows, 3 % positive, that come in blocks of 500; after each block the precision on other rows is
-measured.
+Online solvers learn rows as they arrive: ``partial_fit`` continues where the last call
+ended, and ``classes`` names both labels in case the first block has only one. The
+generated stream has 40,000 rows, 3 % positive, that come in blocks of 500; after each
+block the precision on other rows is measured.
 
-Both lines are means over 10 streams, with bands from the lowest to the highest. SGD\\@k keeps the
-mean of its weights, and is steady after some 10,000 rows. The last weights of the perceptron keep
-moving with each mistake, and its precision with them. Where a model is used while it learns, take
-one that averages (``keep="mean"`` does it for the perceptron, too).
+Both lines are means over 10 streams, with bands from the lowest to the highest. SGD\\@k
+keeps the mean of its weights, and is steady after some 10,000 rows. The last weights of
+the perceptron keep moving with each mistake, and its precision with them. Where a model
+is used while it learns, take one that averages (``keep="mean"`` does it for the
+perceptron, too).
 """
 
 import matplotlib.pyplot as plt

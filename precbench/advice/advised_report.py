@@ -14,13 +14,16 @@ from precbench.results.read import Run
 
 
 def _advised(run: Run, sources: Sequence[Path]) -> Advised:
-    # Return the recommendation for each data set and, if `compare` has stored any, hits by length
-    # with the command that comes next. A figure is kept if it is newer than all `sources`.
+    # Return the recommendation for each data set and, if `compare` has stored any, hits
+    # by length with the command that comes next. A figure is kept if it is newer than
+    # all `sources`.
     length, data_tables, command = read_length(run.folder) or (None, [], "")
     choices: list[tuple[str, list[str], Table]] = []  # data set, sentences, methods
     for dataset in run.datasets:
         if dataset not in run.test_shares or run.is_stand_in(dataset) or run.smoke:
-            continue  # advice needs test rows that differ between splits, and the real data in full
+            # advice needs test rows that differ between splits, and the real data in
+            # full
+            continue
         try:
             choice = choose_method(run, dataset)
         except InputError:  # a run of other metrics, or without a result
@@ -30,7 +33,9 @@ def _advised(run: Run, sources: Sequence[Path]) -> Advised:
         choices.append((run.dataset_title(dataset), choice.card, table))
     if length is None:
         return Advised(choices)
-    figures = length_sheet(length).save(run.folder / "figures" / "length", length.table, sources)
+    figures = length_sheet(length).save(
+        run.folder / "figures" / "length", length.table, sources
+    )
     texts, lengths = [profit_text(length)], [length_table(length)]
     return Advised(choices, command, texts, lengths, data_tables, figures)
 

@@ -63,7 +63,8 @@ from precbench.tables.suspects import look_for_suspects
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_EXPLAINED = 5  # splits whose models are fitted again to measure the importance of columns
+# splits whose models are fitted again to measure the importance of columns
+_EXPLAINED = 5
 
 
 def compare(
@@ -92,15 +93,17 @@ def compare(
 ) -> "Comparison":
     """Compare methods for the top of a list, and recommend one.
 
-    As ``precbench compare`` does: on random splits, stratified only where positives are few, or on
-    successive periods where times are given, with parameters chosen on a part of the training rows.
+    As ``precbench compare`` does: on random splits, stratified only where positives are
+    few, or on successive periods where times are given, with parameters chosen on a
+    part of the training rows.
 
     Parameters
     ----------
     X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features), or path
         Without `y`, a labelled table: a file, or a frame with the column `label`.
     y : array-like of shape (n_samples,), optional
-        0 and 1, -1 and 1, truth values, or other labels of which `positive` names the hits.
+        0 and 1, -1 and 1, truth values, or other labels of which `positive` names the
+        hits.
     k : int, float or str, or a list of these
         Length of the top of the list to score. An int is a number of rows, a float in
         (0, 1] a fraction of the positives, and text such as "1 %" a fraction of the
@@ -108,42 +111,50 @@ def compare(
         there are positives. Held-out lists have up to 30 % of the rows: a count becomes
         a share there. Of several k the first decides; ``choice.length`` has all.
     label : str, optional
-        Column of the labels, in place of `y`; svmlight and npz files have labels of their own.
+        Column of the labels, in place of `y`; svmlight and npz files have labels of
+        their own.
     positive : str or number, or a list of these, optional
         The labels of the positive class; not needed for 0 and 1, or -1 and 1.
     groups : array-like of shape (n_samples,), or str, optional
-        Rows with the same value stay together; of a labelled table, the name of a column.
+        Rows with the same value stay together; of a labelled table, the name of a
+        column.
     time : array-like of shape (n_samples,), or str, optional
-        Numbers, or dates as text: train on the past, test on the latest rows. Of a labelled table,
-        the name of a column.
+        Numbers, or dates as text: train on the past, test on the latest rows. Of a
+        labelled table, the name of a column.
     categorical : {"error", "one-hot"} or sequence of str
-        Treatment of text in a frame, or the columns whose text or numbers are categories.
+        Treatment of text in a frame, or the columns whose text or numbers are
+        categories.
     missing : {"error", "mean", "median", "most-frequent"}
         Treatment of missing values in a frame.
     solvers : sequence of str, of solvers or of classifiers of scikit-learn, optional
-        Contestants, see ``precbench list solvers``; by default those of ``configs/compare.yaml``.
-        Classifiers keep all parameters but `random_state`; these must be numbers or text.
+        Contestants, see ``precbench list solvers``; by default those of
+        ``configs/compare.yaml``. Classifiers keep all parameters but `random_state`;
+        these must be numbers or text.
     n_splits : int, optional
         By default 10, and 5 with times or for more than 50,000 rows.
     list_rows : int, optional
-        Length of the list of new rows for which hits are expected; by default as many as `X` has.
+        Length of the list of new rows for which hits are expected; by default as many
+        as `X` has.
     prefer : {"best", "simple"}
         "simple" recommends the simplest method within one standard error of the best.
     gain : float, array-like of shape (n_samples,), or str, optional
-        What every hit gains, or for each row its gain as a hit; of a labelled table, the name of a
-        column with these gains. See ``choice.length.profit``.
+        What every hit gains, or for each row its gain as a hit; of a labelled table,
+        the name of a column with these gains. See ``choice.length.profit``.
     cost : float, default=0.0
         What each row of the list costs.
     random_state : int, default=0
         Seed of the splits and of the methods.
     n_jobs : int, optional
-        Worker processes; by default, and with -1, one for each core. Results are always the same.
+        Worker processes; by default, and with -1, one for each core. Results are always
+        the same.
     folder : path-like, optional
-        Where to keep the records, so that an interrupted comparison can resume; by default nowhere.
+        Where to keep the records, so that an interrupted comparison can resume; by
+        default nowhere.
     verbose : bool, default=False
         Whether to show a bar of progress, also in a notebook.
     allow : sequence of str
-        Columns of a labelled table to use even if they look like a leak, an identifier or a code.
+        Columns of a labelled table to use even if they look like a leak, an identifier
+        or a code.
     **reading
         Of a labelled table: ``drop``, ``id``, ``numeric`` and ``format`` of
         `precbench.tables.own_file.read_own_file`, and how the file is written.
@@ -151,8 +162,8 @@ def compare(
     Returns
     -------
     Comparison
-        With ``recommended``, the paragraph ``text``, ``table`` and ``length``, and the methods
-        ``plot()``, ``fit()`` and ``explain(rows)``.
+        With ``recommended``, the paragraph ``text``, ``table`` and ``length``, and the
+        methods ``plot()``, ``fit()`` and ``explain(rows)``.
 
     Raises
     ------
@@ -174,7 +185,8 @@ def compare(
     _require_valid(solvers, prefer, n_splits, list_rows, random_state, n_jobs)
     how: dict[str, Any] = {
         "solvers": solvers,
-        "n_splits": n_splits and int(n_splits),  # from an integer of NumPy; None stays None
+        # from an integer of NumPy; None stays None
+        "n_splits": n_splits and int(n_splits),
         "seed": int(random_state),
         "list_rows": list_rows and int(list_rows),
     }
@@ -202,7 +214,9 @@ def compare(
         of_a_table = {"label": label, "allow": allow, **reading}
         for name, value in of_a_table.items():
             if value:
-                raise InputError(f"{name} is for a labelled table; leave out {name}, or y")
+                raise InputError(
+                    f"{name} is for a labelled table; leave out {name}, or y"
+                )
         require_same_rows(X, y=y, groups=groups, time=time, gain=gain)
         dataset, encoding = _rows(X, y, positive, categorical, missing, groups, time)
         worth, amounts = _worth(gain, cost, len(dataset.y))
@@ -226,27 +240,42 @@ def compare(
 
 def _column_name(option: str, name: Any) -> str | None:
     if name is not None and not isinstance(name, str):
-        raise InputError(f"{option} of a labelled table is the name of a column; give y otherwise")
+        raise InputError(
+            f"{option} of a labelled table is the name of a column; give y otherwise"
+        )
     return name
 
 
 def _require_valid(
-    solvers: Any, prefer: Any, n_splits: Any, list_rows: Any, random_state: Any, n_jobs: Any
+    solvers: Any,
+    prefer: Any,
+    n_splits: Any,
+    list_rows: Any,
+    random_state: Any,
+    n_jobs: Any,
 ) -> None:
     if isinstance(solvers, str):
-        raise InputError(f"solvers must be a list, found {solvers!r}; give [{solvers!r}]")
+        raise InputError(
+            f"solvers must be a list, found {solvers!r}; give [{solvers!r}]"
+        )
     if prefer not in ("best", "simple"):
         raise InputError(f"prefer must be 'best' or 'simple', found {prefer!r}")
     _require_integer("n_splits", n_splits, least=1)
     _require_integer("list_rows", list_rows, least=1)
     _require_integer("random_state", random_state, least=0)
-    if n_jobs is not None and (not isinstance(n_jobs, Integral) or (n_jobs < 1 and n_jobs != -1)):
-        raise InputError(f"n_jobs must be at least 1, or -1 for all cores, found {n_jobs!r}")
+    if n_jobs is not None and (
+        not isinstance(n_jobs, Integral) or (n_jobs < 1 and n_jobs != -1)
+    ):
+        raise InputError(
+            f"n_jobs must be at least 1, or -1 for all cores, found {n_jobs!r}"
+        )
 
 
 def _require_integer(name: str, number: Any, *, least: int) -> None:
     if number is not None and (not isinstance(number, Integral) or int(number) < least):
-        raise InputError(f"{name} must be an integer of at least {least}, found {number!r}")
+        raise InputError(
+            f"{name} must be an integer of at least {least}, found {number!r}"
+        )
 
 
 def run_contest(
@@ -298,22 +327,30 @@ def run_contest(
     )
     recipe = replace(recipe, label=label, positive=as_texts(positive))
     return Comparison(
-        **vars(choice), recipe=recipe, folder=results.folder, has_failed=results.has_failed
+        **vars(choice),
+        recipe=recipe,
+        folder=results.folder,
+        has_failed=results.has_failed,
     )
 
 
 def _worth(gain: Any, cost: float, n_rows: int) -> tuple[Worth | None, Any]:
-    # Return what hits and rows are worth (None without gain and cost), and what each row gains as a
-    # hit (None if all hits gain the same).
+    # Return what hits and rows are worth (None without gain and cost), and what each
+    # row gains as a hit (None if all hits gain the same).
     if not np.ndim(gain):  # None, or one number
         return (None if gain is None and not cost else Worth(gain, cost=cost)), None
     amounts = _plain(gain, n_rows, "gain")  # numbers, flags or text
     is_number = amounts.dtype.kind in "fiub"
-    is_gain = np.isfinite(amounts) & (amounts >= 0) if is_number else np.zeros(n_rows, dtype=bool)
+    is_gain = (
+        np.isfinite(amounts) & (amounts >= 0)
+        if is_number
+        else np.zeros(n_rows, dtype=bool)
+    )
     if not is_gain.all():
         row = int(is_gain.argmin())
         raise InputError(
-            f"gain of row {row + 1} is {amounts[row].item()!r}; give a finite number of at least 0"
+            f"gain of row {row + 1} is {amounts[row].item()!r}; give a finite number of"
+            " at least 0"
         )
     return Worth(column="gain", cost=cost), amounts
 
@@ -353,7 +390,10 @@ class Recipe:
 
     @cached_property
     def importance(self) -> Importance | None:
-        """Which columns matter on held-out rows; None where the importance cannot be measured."""
+        """Which columns matter on held-out rows.
+
+        None where the importance cannot be measured.
+        """
         try:
             return importance_of(self.data, self.splits, self.how, self.encoding)
         except InputError:  # a model cannot keep this method
@@ -369,12 +409,18 @@ class Recipe:
         quality = self.quality.model_copy(update=stated)
         model.about.update(quality.model_dump(exclude_unset=True))
         model = model.calibrated(self.lists, self.test_share, data.X)
-        return model if encoding is None else model.profiled(data.X, self.lists, data.imputed)
+        return (
+            model
+            if encoding is None
+            else model.profiled(data.X, self.lists, data.imputed)
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Choice):
-    """The result of `compare`, to print, plot and fit; see `precbench.advice.choice.Choice`.
+    """The result of `compare`, to print, plot and fit.
+
+    See `precbench.advice.choice.Choice`.
 
     Attributes
     ----------
@@ -398,9 +444,15 @@ class Comparison(Choice):
     def table(self) -> pd.DataFrame:
         """Hits among the first `k` rows of held-out lists, the recommended method first."""
         methods = self.values.set_index("solver").rename_axis("method")
-        hits = methods[["mean", "low", "high", "behind", "behind_low", "behind_high"]] * self.k
-        hits[["low", "high"]] = hits[["low", "high"]].clip(0, self.k)  # 0 to k can be hits
-        return hits.rename(columns={"mean": "hits"}).join(methods[["p", "verdict", "seconds"]])
+        hits = (
+            methods[["mean", "low", "high", "behind", "behind_low", "behind_high"]]
+            * self.k
+        )
+        # 0 to k can be hits
+        hits[["low", "high"]] = hits[["low", "high"]].clip(0, self.k)
+        return hits.rename(columns={"mean": "hits"}).join(
+            methods[["p", "verdict", "seconds"]]
+        )
 
     def plot(self) -> "Figure":
         """Draw hits, precision, recall and profit against the length of the list."""
@@ -410,7 +462,8 @@ class Comparison(Choice):
     def fit(self) -> Model:
         """Return the recommended method, fitted to all rows as it was tuned most often.
 
-        The method is also fitted to the training rows of five splits, to see which columns matter.
+        The method is also fitted to the training rows of five splits, to see which
+        columns matter.
 
         Raises
         ------
@@ -445,7 +498,8 @@ def _rows(
     groups: Any,
     time: Any,
 ) -> tuple[Dataset, Encoding | None]:
-    # Return a data set of these rows and labels, and the encoding learnt from a frame, else None.
+    # Return a data set of these rows and labels, and the encoding learnt from a frame,
+    # else None.
     encoding, imputed = None, None  # imputed: the values that were filled in
     if is_frame(X):
         table = table_of(X, "X")
@@ -459,42 +513,63 @@ def _rows(
     except ValueError as error:
         first_line = f"{error}".partition("\n")[0].rstrip(".")
         advice = {
-            "Input X contains NaN": "; give a DataFrame, and how to fill missing values (missing)",
+            "Input X contains NaN": (
+                "; give a DataFrame, and how to fill missing values (missing)"
+            ),
         }.get(first_line, "; give a matrix of finite numbers and one label per row")
         raise InputError(f"X or y cannot be used: {first_line}{advice}") from error
     if encoding is not None:
         names, problems = [column.name for column in encoding.columns], Problems("X")
-        look_for_suspects(table, names, signs, problems, numeric=names)  # numeric: leaks only
+        # numeric: leaks only
+        look_for_suspects(table, names, signs, problems, numeric=names)
         for leak in problems.errors:
-            warnings.warn(f"{leak}", stacklevel=3)  # names the line that calls `compare`
+            # names the line that calls `compare`
+            warnings.warn(f"{leak}", stacklevel=3)
     columns = {  # those that are given
         name: pd.Series(_plain(values, len(signs), name), name=name)
         for name, values in (("groups", groups), ("time", time))
         if values is not None
     }
-    group_numbers = number_groups(columns["groups"], "groups") if "groups" in columns else None
+    group_numbers = (
+        number_groups(columns["groups"], "groups") if "groups" in columns else None
+    )
     time_order = order_in_time(columns["time"], "time") if "time" in columns else None
-    X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else with_short_indices(canonical(X))
-    roles: dict[str, Any] = {"groups": group_numbers, "time": time_order, "imputed": imputed}
+    X = (
+        np.ascontiguousarray(X)
+        if isinstance(X, np.ndarray)
+        else with_short_indices(canonical(X))
+    )
+    roles: dict[str, Any] = {
+        "groups": group_numbers,
+        "time": time_order,
+        "imputed": imputed,
+    }
     sha256 = content_hash(X, signs, **roles)
     return Dataset(name="X", title="X", X=X, y=signs, sha256=sha256, **roles), encoding
 
 
 def _plain(column: Any, n_rows: int, name: str) -> Any:
-    # Return the argument `name` as an array with a number, flag or text for each row; refuse gaps.
+    # Return the argument `name` as an array with a number, flag or text for each row;
+    # refuse gaps.
     values = np.asarray(column)
     if values.shape != (n_rows,):
-        raise InputError(f"{name} must have the shape ({n_rows},) of y, found {values.shape}")
+        raise InputError(
+            f"{name} must have the shape ({n_rows},) of y, found {values.shape}"
+        )
     if (missing := np.asarray(pd.isna(values))).any():
         raise InputError(
-            f"{name}: the value of row {int(missing.argmax()) + 1} is missing; fill it in or "
-            "remove the row"
+            f"{name}: the value of row {int(missing.argmax()) + 1} is missing; fill it"
+            " in or remove the row"
         )
-    return values if values.dtype.kind in "fiubU" else values.astype(str)  # numbers, flags, text
+    # numbers, flags, text
+    return values if values.dtype.kind in "fiubU" else values.astype(str)
 
 
 def report_length(
-    length: Length, folder: str | os.PathLike[str], tables: Sequence[Table] = (), command: str = ""
+    length: Length,
+    folder: str | os.PathLike[str],
+    tables: Sequence[Table] = (),
+    command: str = "",
 ) -> None:
     """Write a `Length` into a results folder, and write the report there again."""
     store = Store(folder)
@@ -515,26 +590,36 @@ def with_forecast_and_recipe(
 ) -> tuple[Choice, Recipe]:
     """Return a choice with a forecast for new lists, and the recipe that fits its method.
 
-    The first `k` of `list_rows` rows (None: as many as the file) are forecast, with their profit by
-    `worth` and `amounts` (the gain of each row). The recipe has the most chosen parameters.
+    The first `k` of `list_rows` rows (None: as many as the file) are forecast, with
+    their profit by `worth` and `amounts` (the gain of each row). The recipe has the
+    most chosen parameters.
     """
     data, method = contest.dataset, choice.recommended
     scored = [*final_scores(contest.plan, Store(run.folder), method)]
-    how, most_chosen = _fit_arguments(contest, method, [each.record.chosen for each in scored])
+    how, most_chosen = _fit_arguments(
+        contest, method, [each.record.chosen for each in scored]
+    )
     lists = []
     for each in scored:
         held_out = each.split.test
         scores = each.scores
         if each.record.chosen != most_chosen:
-            # Fit again by `how`: all scores get the model's scale. A method that a model cannot
-            # hold keeps its scores.
+            # Fit again by `how`: all scores get the model's scale. A method that a
+            # model cannot hold keeps its scores.
             with suppress(InputError):
                 scores = held_out_lists(data, [each.split], how)[0].scores
         gains = None if amounts is None else amounts[held_out]
         lists.append(HeldOut(data.y[held_out], scores, gains))
     share = run.test_shares[NAME]  # of the rows that a split holds out
     length = measure_length(
-        lists, share, k, data.n_pos, len(data.y), method=method, list_rows=list_rows, worth=worth
+        lists,
+        share,
+        k,
+        data.n_pos,
+        len(data.y),
+        method=method,
+        list_rows=list_rows,
+        worth=worth,
     )
     quality = _quality(contest, run, choice, k[0], length)
     splits = [each.split for each in scored[:_EXPLAINED]]
@@ -542,11 +627,15 @@ def with_forecast_and_recipe(
     return choice.with_length(length), recipe
 
 
-def _quality(contest: Contest, run: Run, choice: Choice, k: TopK, length: Length) -> Quality:
+def _quality(
+    contest: Contest, run: Run, choice: Choice, k: TopK, length: Length
+) -> Quality:
     # Return the measured quality of the recommended method, which its model will state.
     method, protocol = choice.methods[choice.recommended], contest.experiment.protocol
     final = final_values(run.results)
-    aucs = final["value"][final["solver"].eq(choice.recommended) & final["metric"].eq("auc")]
+    aucs = final["value"][
+        final["solver"].eq(choice.recommended) & final["metric"].eq("auc")
+    ]
     n_pos, n_rows = run.data[NAME].positives, run.data[NAME].rows
     auc, *auc_ends = auc_interval(
         aucs.dropna().to_numpy(), run.test_shares[NAME], n_pos, n_rows - n_pos
@@ -569,14 +658,22 @@ def _quality(contest: Contest, run: Run, choice: Choice, k: TopK, length: Length
 def _fit_arguments(
     contest: Contest, method: str, chosen: Sequence[dict[str, Any]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    # Return the arguments of `Model.fit` for a method, and among these the tuned ones, as most
-    # splits have `chosen` them. Common parameters that the solver lacks are left out.
+    # Return the arguments of `Model.fit` for a method, and among these the tuned ones,
+    # as most splits have `chosen` them. Common parameters that the solver lacks are
+    # left out.
     experiment = contest.experiment
     entry, seed = experiment.solvers[method], experiment.protocol.seed
-    [(most_chosen, _)] = Counter(tuple(params.items()) for params in chosen).most_common(1)
+    [(most_chosen, _)] = Counter(
+        tuple(params.items()) for params in chosen
+    ).most_common(1)
     tuned = dict(most_chosen)
-    common = {n: value for n, value in experiment.common.items() if entry.has_parameter(n)}
-    params = {name: tuned.get(name, value) for name, value in {**common, **entry.params}.items()}
+    common = {
+        n: value for n, value in experiment.common.items() if entry.has_parameter(n)
+    }
+    params = {
+        name: tuned.get(name, value)
+        for name, value in {**common, **entry.params}.items()
+    }
     if "random_state" in SOLVERS[entry.solver]().get_params():
         params["random_state"] = seed
     if entry.fourier:  # options of the random features, tuned as fourier.NAME
@@ -584,4 +681,8 @@ def _fit_arguments(
             name: tuned.get(f"fourier.{name}", value)
             for name, value in entry.fourier.model_dump().items()
         }
-    return {"solver": entry.solver, "scaling": experiment.scaling or "none", **params}, tuned
+    return {
+        "solver": entry.solver,
+        "scaling": experiment.scaling or "none",
+        **params,
+    }, tuned

@@ -62,7 +62,8 @@ class Contest:
     lengths : tuple of k
         Lengths of the top of the list; the first decides.
     list_rows : int or None
-        Length of the list of new rows for which hits are expected; None for as many as the data.
+        Length of the list of new rows for which hits are expected; None for as many as
+        the data.
     encoding : Encoding or None
         How the columns of a file were encoded.
     """
@@ -75,7 +76,8 @@ class Contest:
     encoding: Encoding | None = None
 
     @property
-    def config(self) -> str:  # the text of the config file; style None: innermost lists on a line
+    def config(self) -> str:
+        # the text of the config file; style None: innermost lists on a line
         style: dict[str, Any] = {"default_flow_style": None, "allow_unicode": True}
         return yaml.safe_dump(self.document, sort_keys=False, **style)
 
@@ -96,23 +98,29 @@ def prepare(
     tuning: Mapping[str, Any] | None = None,
     allow: Sequence[str] | None = None,
 ) -> Contest:
-    """Return the experiment that compares methods on `data`: a data set, or a table with options.
+    """Return the experiment that compares methods on `data`.
 
-    The contestants are `solvers`, or those of ``configs/compare.yaml`` with their grids. The first
-    `k` decides. A count of rows is measured as a share of `list_rows`, since held-out lists are
-    shorter. The config, which will lie in `folder`, names the file relative to this folder.
+    A data set, or a table with options.
+
+    The contestants are `solvers`, or those of ``configs/compare.yaml`` with their
+    grids. The first `k` decides. A count of rows is measured as a share of `list_rows`,
+    since held-out lists are shorter. The config, which will lie in `folder`, names the
+    file relative to this folder.
     """
     lengths = several_k(k)
     entry: Any  # of the data in the config
     if isinstance(data, Dataset):
         dataset, encoding, path, label = data, None, Path(data.title), ""
     else:
-        options = {name: value for name, value in data.items() if value and name != "file"}
+        options = {
+            name: value for name, value in data.items() if value and name != "file"
+        }
         own = open_table(data["file"], options)
         path, label = own.path, str(options.get("label", ""))
         dataset, encoding = read_own_file(own, **options, allow=allow)
     if isinstance(data, Dataset) or not own.is_file:
-        entry = NamedData.model_construct(name=NAME)  # not validated: the plan gets the rows
+        # not validated: the plan gets the rows
+        entry = NamedData.model_construct(name=NAME)
     else:
         entry = {"file": os.path.relpath(path, folder), "name": NAME, **options}
     if not dataset.sha256:  # of a frame
@@ -124,7 +132,8 @@ def prepare(
     n_splits = n_splits or (5 if needs_few_splits else template["protocol"]["n_splits"])
     shares = [share_of_list(length, list_rows or len(dataset.y)) for length in lengths]
     common = {**template["common"], "k": lengths[0]}
-    # The content of a config; `_with_common` gives its sections ``common`` and ``solvers``.
+    # The content of a config; `_with_common` gives its sections ``common`` and
+    # ``solvers``.
     document = {
         "name": _name_of(path, folder, label, lengths),
         "title": f"Which method for the top of {path.name}, k = {lengths[0]}",
@@ -137,7 +146,9 @@ def prepare(
         **{name: template[name] for name in ("checkpoints", "plots")},
     }
     # The document has no text: its errors name line 1, column 1.
-    experiment = validated(Document("the comparison", document, {(): (1, 1)}), Experiment, folder)
+    experiment = validated(
+        Document("the comparison", document, {(): (1, 1)}), Experiment, folder
+    )
     _require_divisible(dataset, experiment, path.name)
     return Contest(document, experiment, dataset, tuple(lengths), list_rows, encoding)
 
@@ -146,7 +157,12 @@ def _division(dataset: Dataset, n_splits: int) -> dict[str, Any]:
     """Return the keys of a section ``protocol`` that say how the rows are split."""
     rule = rule_for_new_lists(dataset, n_splits)
     stratified = {"stratified": True} if rule.stratified else {}
-    return {"split": rule.kind, "test_size": rule.test_size, "n_splits": n_splits, **stratified}
+    return {
+        "split": rule.kind,
+        "test_size": rule.test_size,
+        "n_splits": n_splits,
+        **stratified,
+    }
 
 
 def _with_shares(metrics: Sequence[str], shares: Sequence[float | str]) -> list[Any]:
@@ -158,25 +174,33 @@ def _with_shares(metrics: Sequence[str], shares: Sequence[float | str]) -> list[
     others = [name for name in metrics if name != "precision_at_k"]
     return [
         *({"precision_at_k": {"k": share}} for share in dict.fromkeys(shares)),
-        *({name: {"k": shares[0]}} if "k" in METRICS[name].parameters else name for name in others),
+        *(
+            {name: {"k": shares[0]}} if "k" in METRICS[name].parameters else name
+            for name in others
+        ),
     ]
 
 
 def _name_of(path: Path, folder: Path, label: str, ks: Sequence[TopK]) -> str:
     # Return a name for the results of a comparison, such as compare-DATA-LABEL-k-100.
     folders = Path(os.path.relpath(path.parent, folder)).parts
-    place = [*folders[-2:], path.name.removesuffix(".csv"), label]  # the nearest two folders
+    # the nearest two folders
+    place = [*folders[-2:], path.name.removesuffix(".csv"), label]
     parts = ["compare", *place, "k", *(f"{k}".replace("%", "percent") for k in ks)]
     words = [re.sub(r"[^A-Za-z0-9_]+", "-", part).strip("-") for part in parts]
     if len(folders) > 2 or not "".join(parts).isascii():  # a hash for what is left out
-        words.append(hashlib.sha256("/".join((*folders, *place)).encode()).hexdigest()[:8])
+        words.append(
+            hashlib.sha256("/".join((*folders, *place)).encode()).hexdigest()[:8]
+        )
     return "-".join(filter(None, words))
 
 
 def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> None:
-    # Raise an error unless some split can divide the rows for training, tuning and measuring.
+    # Raise an error unless some split can divide the rows for training, tuning and
+    # measuring.
     trials = [*experiment.trials()]
-    tuned = [trial for trial in trials if trial.candidates]  # these divide the rows further
+    # these divide the rows further
+    tuned = [trial for trial in trials if trial.candidates]
     for trial in tuned or trials:
         with suppress(InputError):
             split, _ = divide_rows(trial, dataset)
@@ -184,8 +208,9 @@ def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> N
                 divide_into_folds(trial, dataset, split.train)
             return  # one split without an error is enough
     raise InputError(
-        f"{name}: {count(dataset.n_pos, 'positive')} in {len(dataset.y):,} rows are too few to "
-        f"train, tune and measure on any of {experiment.protocol.n_splits} splits; add rows"
+        f"{name}: {count(dataset.n_pos, 'positive')} in {len(dataset.y):,} rows are too"
+        f" few to train, tune and measure on any of {experiment.protocol.n_splits}"
+        " splits; add rows"
     )
 
 
@@ -196,7 +221,8 @@ def _entries(known: dict[str, Any], chosen: Sequence[Any] | None) -> dict[str, A
     the name of a solver or an object.
     """
     if not chosen:
-        return {label: entry or {} for label, entry in known.items()}  # an empty entry is None
+        # an empty entry is None
+        return {label: entry or {} for label, entry in known.items()}
     entries = {}
     for method in chosen:
         if isinstance(method, str):
@@ -219,13 +245,18 @@ def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
     A solver or a classifier of scikit-learn.
     """
     kind = type(estimator)
-    name = ".".join([*kind.__module__.split(".")[:2], kind.__name__])  # as in sklearn.svm.LinearSVC
-    names = [name] if name in SOLVERS else [n for n in SOLVERS if type(SOLVERS[n]()) is kind]
+    # as in sklearn.svm.LinearSVC
+    name = ".".join([*kind.__module__.split(".")[:2], kind.__name__])
+    names = (
+        [name]
+        if name in SOLVERS
+        else [n for n in SOLVERS if type(SOLVERS[n]()) is kind]
+    )
     if not names:
         raise InputError(
-            f"solvers: {estimator!r} is neither a name, a solver of precbench nor a classifier of "
-            "scikit-learn such as AdaBoostClassifier(); register a class of your own by an entry "
-            "point, see docs/add-a-solver.md"
+            f"solvers: {estimator!r} is neither a name, a solver of precbench nor a"
+            " classifier of scikit-learn such as AdaBoostClassifier(); register a"
+            " class of your own by an entry point, see docs/add-a-solver.md"
         )
     # Of several presets of a class, the one from which the estimator differs least.
     name = min(names, key=lambda name: len(_changed(estimator, name)))
@@ -233,8 +264,8 @@ def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
     for param, value in changed.items():
         if not isinstance(value, bool | int | float | str | None):
             raise InputError(
-                f"solvers: {kind.__name__} has {param}={value!r}, which no config can store; set "
-                f"{param} to a number, a boolean, text or None"
+                f"solvers: {kind.__name__} has {param}={value!r}, which no config can"
+                f" store; set {param} to a number, a boolean, text or None"
             )
     title = kind.__name__ if name.startswith("sklearn.") else name
     label = ", ".join([title, *(f"{n}={v}" for n, v in changed.items())])
@@ -242,8 +273,8 @@ def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _changed(estimator: Any, name: str) -> dict[str, Any]:
-    # Return the parameters of `estimator` that differ from the defaults of the registered solver
-    # `name`; `random_state`, which the comparison sets, is ignored.
+    # Return the parameters of `estimator` that differ from the defaults of the
+    # registered solver `name`; `random_state`, which the comparison sets, is ignored.
     defaults, changed = SOLVERS[name]().get_params(deep=False), {}
     for param, value in estimator.get_params(deep=False).items():
         value = value.item() if isinstance(value, np.generic) else value
@@ -260,15 +291,26 @@ def _with_common(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, A
     A classifier of scikit-learn takes no common parameters: if `entries` has one, each
     entry of `ours` gets them instead.
     """
-    ours = {n: e for n, e in entries.items() if not e.get("solver", n).startswith("sklearn.")}
+    ours = {
+        n: e
+        for n, e in entries.items()
+        if not e.get("solver", n).startswith("sklearn.")
+    }
     if len(ours) == len(entries):
         return {"common": shared_parameters(common, ours), "solvers": entries}
-    filled = {n: shared_parameters(common, {n: entry}) | entry for n, entry in ours.items()}
+    filled = {
+        n: shared_parameters(common, {n: entry}) | entry for n, entry in ours.items()
+    }
     return {"solvers": {**entries, **filled}}
 
 
-def shared_parameters(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
-    """Return the common parameters that some solver of `entries` has: configs accept no others."""
+def shared_parameters(
+    common: dict[str, Any], entries: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the common parameters that some solver of `entries` has.
+
+    Configs accept no others.
+    """
     solvers = {entry.get("solver", label) for label, entry in entries.items()}
     known = {name for solver in solvers for name in solver_defaults(solver)}
     return {name: value for name, value in common.items() if name in known}

@@ -53,9 +53,9 @@ class ListComparison(NamedTuple):
             more_or_fewer = "more" if self.own > self.others else "fewer"
             verdict = f"significantly {more_or_fewer}"
         return (
-            f"{_hits_in_words(self.hits)}; of {count(self.rows, 'row')} on only one of the "
-            f"lists, {self.own:,} against {self.others:,} are hits: {verdict} "
-            f"(p = {self.p:.2g})"
+            f"{_hits_in_words(self.hits)}; of {count(self.rows, 'row')} on only one of"
+            f" the lists, {self.own:,} against {self.others:,} are hits: {verdict} (p ="
+            f" {self.p:.2g})"
         )
 
 
@@ -135,15 +135,22 @@ class Evaluation:
             hits += f" ({self.precision_when_fitted:.3f} when fitted)"
         if self.auc is not None:
             hits += f", AUC {self.auc:.3f}"
-        sentences = [f"{self.file}: {self.rows:,} rows, {self.positives:,} positive", hits]
+        sentences = [
+            f"{self.file}: {self.rows:,} rows, {self.positives:,} positive",
+            hits,
+        ]
         if self.n_tied:
             sentences.append(
-                f"{count(self.n_tied, 'row')} tied at the end of the list: hits are a mean "
-                "over all orders"
+                f"{count(self.n_tied, 'row')} tied at the end of the list: hits are a"
+                " mean over all orders"
             )
         if self.forecast is not None:
             mean, low, high = self.forecast
-            verdict = "as forecast" if self.verdict == "kept" else f"{self.verdict} than forecast"
+            verdict = (
+                "as forecast"
+                if self.verdict == "kept"
+                else f"{self.verdict} than forecast"
+            )
             sentences.append(
                 f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); "
                 f"found {self.hits:g}, {verdict}"
@@ -199,8 +206,8 @@ def evaluate(
     Raises
     ------
     InputError
-        If a label is not known, the rows lack a column of the model, or `k` is no length of a
-        list of these rows.
+        If a label is not known, the rows lack a column of the model, or `k` is no
+        length of a list of these rows.
 
     Examples
     --------
@@ -216,7 +223,9 @@ def evaluate(
     fitted, encoding = model_of_table(model)
     other = None if against is None else model_of_table(against)
     name = FRAME if isinstance(rows, pd.DataFrame) else str(rows)
-    quality = quality_of(fitted, "the model" if isinstance(model, Model) else str(model))
+    quality = quality_of(
+        fitted, "the model" if isinstance(model, Model) else str(model)
+    )
     if quality is not None:
         label = label or quality.label
         positive = positive or quality.positive
@@ -261,18 +270,22 @@ def evaluate(
 
 def _decimal_of(encoding: Encoding) -> str | None:
     """Return the decimal mark of the numbers that a model was fitted to, if it is known."""
-    marks = [column.notation for column in encoding.columns if column.notation in (".", ",")]
+    marks = [
+        column.notation for column in encoding.columns if column.notation in (".", ",")
+    ]
     return marks[0] if marks else None
 
 
-def _length(k: TopK | None, quality: Quality | None, n_pos: int, n_rows: int, name: str) -> int:
+def _length(
+    k: TopK | None, quality: Quality | None, n_pos: int, n_rows: int, name: str
+) -> int:
     """Return the number of rows on the list: `k`, or else that of the model."""
     if k is None:
         k = _DEFAULT_K if quality is None else quality.k
     if isinstance(k, float) and n_pos == 0:
         raise InputError(
-            f"{name}: no row is positive, so a k of {k} gives no length; give --k as a number "
-            "of rows"
+            f"{name}: no row is positive, so a k of {k} gives no length; give --k as a"
+            " number of rows"
         )
     return resolve_k(k, n_pos, n_rows)
 
@@ -302,7 +315,9 @@ def _scores(
     return np.concatenate(parts), n_known
 
 
-def _listing_probabilities(scores: NDArray[np.float64], length: int) -> NDArray[np.float64]:
+def _listing_probabilities(
+    scores: NDArray[np.float64], length: int
+) -> NDArray[np.float64]:
     """Return the probability that each row is on the list, if tied rows are in random order."""
     above, tied, n_places = split_at(scores, length)  # n_places: left for tied rows
     listed = np.zeros(len(scores))
@@ -312,7 +327,10 @@ def _listing_probabilities(scores: NDArray[np.float64], length: int) -> NDArray[
 
 
 def _count_hits(listed: NDArray[np.float64], is_hit: NDArray[np.bool_]) -> float:
-    """Return the expected hits on a list; sums of the parts of tied rows are rounded."""
+    """Return the expected hits on a list.
+
+    Sums of the parts of tied rows are rounded.
+    """
     return round(float(listed @ is_hit), 6)
 
 
@@ -329,8 +347,8 @@ def _compare_lists(
 ) -> ListComparison:
     """Compare the hits among the rows that only one of two lists has, by Fisher's exact test.
 
-    `own` and `other` are probabilities that a row is listed. Ties make fractions of rows, which
-    are rounded, as the test needs whole numbers.
+    `own` and `other` are probabilities that a row is listed. Ties make fractions of
+    rows, which are rounded, as the test needs whole numbers.
     """
     from scipy.stats import fisher_exact
 

@@ -1,4 +1,7 @@
-"""The importance of columns on held-out rows: what a ranking loses where one is shuffled."""
+"""The importance of columns on held-out rows.
+
+What a ranking loses where one is shuffled.
+"""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,8 +21,10 @@ if TYPE_CHECKING:
     from precbench.model.model import Model
     from precbench.tables.encoding import Encoding
 
-_MOST_ROWS, _MOST_COLUMNS = 2_000, 20  # measured on each split, so that a split takes seconds
-_EXPLAINED = 50  # rows whose contributions to scores choose the columns, where there are more
+# measured on each split, so that a split takes seconds
+_MOST_ROWS, _MOST_COLUMNS = 2_000, 20
+# rows whose contributions to scores choose the columns, where there are more
+_EXPLAINED = 50
 _MOST_VALUES = 2**22  # of these contributions, which take 32 MiB
 
 
@@ -32,9 +37,9 @@ class _OfColumn(Fields):  # the importance of one column
 class Importance(Fields):
     """What average precision loses where the values of a column are shuffled, as values of JSON.
 
-    Losses are means over the splits, the greatest first, with 95 % intervals (None for one split).
-    At most 2,000 held-out rows of each split are measured, half of them positive if there are
-    enough, and the 20 columns that contribute most to scores.
+    Losses are means over the splits, the greatest first, with 95 % intervals (None for
+    one split). At most 2,000 held-out rows of each split are measured, half of them
+    positive if there are enough, and the 20 columns that contribute most to scores.
     """
 
     splits: Count
@@ -45,26 +50,34 @@ class Importance(Fields):
 
 
 class Shuffling:
-    """Measures the importance of columns: `measure` each split, then ask for `importance`."""
+    """Measures the importance of columns.
+
+    `measure` each split, then ask for `importance`.
+    """
 
     def __init__(self, encoding: "Encoding | None" = None):
         self._encoding = encoding
         self._columns: list[tuple[str, slice]] | None = None  # names and features
-        # Of each split: rows, positives, average precision, and its losses, one for each column
+        # Of each split: rows, positives, average precision, and its losses, one for
+        # each column
         self._splits: list[tuple[int, int, float, list[float]]] = []
 
     def measure(self, model: "Model", X: Any, y: NDArray[np.float64]) -> None:
         """Shuffle each column of held-out rows, and keep what average precision `model` loses."""
-        model = replace(model, encoding=self._encoding)  # names the columns and their features
+        # names the columns and their features
+        model = replace(model, encoding=self._encoding)
         rng = np.random.default_rng(len(self._splits))  # another seed for each split
         sample = _sample(y, rng)
         X, y = X[sample], y[sample]
         if self._columns is None:  # the first split chooses the columns for all splits
             self._columns = _most_contributing(model, X, rng)
-        intact, losses = average_precision(y, model.decision_function(X)), []  # before shuffling
+        # before shuffling
+        intact, losses = average_precision(y, model.decision_function(X)), []
         for _, features in self._columns:
             shuffled = _shuffled(X, features, rng.permutation(len(y)))
-            losses.append(intact - average_precision(y, model.decision_function(shuffled)))
+            losses.append(
+                intact - average_precision(y, model.decision_function(shuffled))
+            )
         self._splits.append((len(y), int(np.count_nonzero(y > 0)), intact, losses))
 
     def importance(self, test_share: float) -> Importance | None:
@@ -74,7 +87,9 @@ class Shuffling:
         n_rows, n_pos, intact, losses = zip(*self._splits, strict=True)  # each by split
         columns = []
         # `losses` has a list for each split; transposed, a list for each column.
-        for (name, _), column_losses in zip(self._columns, zip(*losses, strict=True), strict=True):
+        for (name, _), column_losses in zip(
+            self._columns, zip(*losses, strict=True), strict=True
+        ):
             mean, low, high = resampled_interval(column_losses, test_share)
             interval = None if np.isnan(low) else [low, high]  # NaN: one split has none
             columns.append(_OfColumn(column=name, loss=mean, interval=interval))
@@ -92,18 +107,24 @@ def _sample(y: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp
 
     Half of each class if it has enough.
     """
-    positive, negative = (rng.permutation(np.flatnonzero(sign * y > 0)) for sign in (1, -1))
+    positive, negative = (
+        rng.permutation(np.flatnonzero(sign * y > 0)) for sign in (1, -1)
+    )
     n_pos = min(len(positive), max(_MOST_ROWS // 2, _MOST_ROWS - len(negative)))
     return np.sort(np.concatenate([positive[:n_pos], negative[: _MOST_ROWS - n_pos]]))
 
 
-def _most_contributing(model: "Model", X: Any, rng: np.random.Generator) -> list[tuple[str, slice]]:
-    # Return the names of the columns that contribute most to scores, at most `_MOST_COLUMNS`, with
-    # the places of their features in X; none if the model cannot be explained.
+def _most_contributing(
+    model: "Model", X: Any, rng: np.random.Generator
+) -> list[tuple[str, slice]]:
+    # Return the names of the columns that contribute most to scores, at most
+    # `_MOST_COLUMNS`, with the places of their features in X; none if the model cannot
+    # be explained.
     spans = [(column.name, features) for column, features in model.spans]
     if len(spans) <= _MOST_COLUMNS:
         return spans
-    # At most as many rows as a dense array of contributions can have within `_MOST_VALUES`
+    # At most as many rows as a dense array of contributions can have within
+    # `_MOST_VALUES`
     n_explained = min(_EXPLAINED, max(1, _MOST_VALUES // model.n_features))
     sample = rng.permutation(X.shape[0])[:n_explained]
     try:
@@ -115,32 +136,42 @@ def _most_contributing(model: "Model", X: Any, rng: np.random.Generator) -> list
 
 
 def _shuffled(X: Any, features: slice, order: NDArray[np.intp]) -> Any:
-    # Return a copy of X in which the values of `features` are exchanged between rows: each row gets
-    # all these values from one row, by the permutation `order`.
+    # Return a copy of X in which the values of `features` are exchanged between rows:
+    # each row gets all these values from one row, by the permutation `order`.
     if isinstance(X, np.ndarray):
         X = X.copy()
         X[:, features] = X[order, features]
         return X
     X = X.tocsc(copy=True)
-    start, stop = X.indptr[features.start], X.indptr[features.stop]  # entries of these features
-    X.indices[start:stop] = order[X.indices[start:stop]]  # a value of row i goes to row order[i]
+    # entries of these features
+    start, stop = X.indptr[features.start], X.indptr[features.stop]
+    # a value of row i goes to row order[i]
+    X.indices[start:stop] = order[X.indices[start:stop]]
     X.has_sorted_indices = False
     return X.tocsr()
 
 
 def importance_table(importance: Importance, title: str) -> Table:
-    """Return the importance of columns as a table; a note asks if a dominant column is a leak."""
+    """Return the importance of columns as a table.
+
+    A note asks if a dominant column is a leak.
+    """
     rows = [
-        [c.column, f"{c.loss:.3f}", "{:.3f} to {:.3f}".format(*c.interval) if c.interval else ""]
+        [
+            c.column,
+            f"{c.loss:.3f}",
+            "{:.3f} to {:.3f}".format(*c.interval) if c.interval else "",
+        ]
         for c in importance.columns
     ]
     note = (
-        f"Drop in average precision ({importance.average_precision:.3f} on {importance.rows:,} "
-        "held-out rows) when the values of a column are shuffled; means of "
-        f"{count(importance.splits, 'split')}."
+        f"Drop in average precision ({importance.average_precision:.3f} on"
+        f" {importance.rows:,} held-out rows) when the values of a column are shuffled;"
+        f" means of {count(importance.splits, 'split')}."
     )
     doubts = [
-        f"Over half of this precision depends on {c.column}: is this column known before the label?"
+        f"Over half of this precision depends on {c.column}: is this column known"
+        " before the label?"
         for c in importance.columns
         if c.loss > importance.average_precision / 2
     ]

@@ -28,7 +28,8 @@ from precbench.tables.reading import Label
 
 # As good as the best trees of docs/which-method.md, without a further package.
 RECOMMENDED = "hist-gradient-boosting"
-_MOST_VALUES = 20_000_000  # of training rows: the trees of one split then take some ten seconds
+# of training rows: the trees of one split then take some ten seconds
+_MOST_VALUES = 20_000_000
 
 _Interval = Annotated[list[Number], Field(min_length=2, max_length=2)] | None
 
@@ -36,9 +37,10 @@ _Interval = Annotated[list[Number], Field(min_length=2, max_length=2)] | None
 class Quality(Fields):
     """The quality that a model states, as values of JSON.
 
-    Numbers of held-out rows and metrics are means over the splits, with 95 % intervals. A single
-    split has the interval of one list, and none for the AUC. ``length`` says what a new list holds,
-    ``importance`` which columns matter; both are None where not measured.
+    Numbers of held-out rows and metrics are means over the splits, with 95 % intervals.
+    A single split has the interval of one list, and none for the AUC. ``length`` says
+    what a new list holds, ``importance`` which columns matter; both are None where not
+    measured.
     """
 
     precision_at_k: Number
@@ -60,10 +62,13 @@ class Quality(Fields):
 def quality_of(model: Model, name: str) -> Quality | None:
     """Return the quality that a model states; None if it was not measured."""
     try:
-        return checked(model.about, Quality) if "precision_at_k" in model.about else None
+        return (
+            checked(model.about, Quality) if "precision_at_k" in model.about else None
+        )
     except ValueError as error:
         raise InputError(
-            f"{name}: the stored quality is damaged ({error}); fit and save the model again"
+            f"{name}: the stored quality is damaged ({error}); fit and save the model"
+            " again"
         ) from error
 
 
@@ -74,8 +79,14 @@ def as_texts(positive: Label | Sequence[Label] | None) -> list[str] | None:
 
 
 def held_out_splits(dataset: Dataset, n_splits: int, seed: int) -> list[RowSplit]:
-    """Return up to `n_splits` divisions of the rows; leave out impossible ones with a warning."""
-    options = rule_for_new_lists(dataset, n_splits)._asdict() | {"n_splits": n_splits, "seed": seed}
+    """Return up to `n_splits` divisions of the rows.
+
+    Leave out impossible ones with a warning.
+    """
+    options = rule_for_new_lists(dataset, n_splits)._asdict() | {
+        "n_splits": n_splits,
+        "seed": seed,
+    }
     splits, refusals = [], []
     for index in range(n_splits):
         try:
@@ -86,8 +97,8 @@ def held_out_splits(dataset: Dataset, n_splits: int, seed: int) -> list[RowSplit
         raise refusals[0]
     if refusals:
         warnings.warn(
-            f"quality is measured on {len(splits)} of {n_splits} splits only; the others are "
-            f"impossible: {refusals[0]}",
+            f"quality is measured on {len(splits)} of {n_splits} splits only; the"
+            f" others are impossible: {refusals[0]}",
             stacklevel=2,
         )
     return splits
@@ -105,9 +116,11 @@ def held_out_quality(
 ) -> tuple[Quality, list[HeldOut], float]:
     """Return the quality of models fitted to splits, the held-out lists, and the share held out.
 
-    `how` has the arguments of `Model.fit`; precision is that of the first `k` of `list_rows` rows.
+    `how` has the arguments of `Model.fit`; precision is that of the first `k` of
+    `list_rows` rows.
     """
-    # A count k of rows is measured as a share, since held-out lists are shorter than `list_rows`.
+    # A count k of rows is measured as a share, since held-out lists are shorter than
+    # `list_rows`.
     shuffling, top = Shuffling(encoding), share_of_list(k, list_rows or len(dataset.y))
     lists = held_out_lists(dataset, splits, how, weights, amounts, shuffling)
     share = _test_share(splits)
@@ -115,10 +128,13 @@ def held_out_quality(
     n_rows = round(np.mean([len(held.y) for held in lists]))
     precisions = [precision_at_k(held.y, held.scores, top) for held in lists]
     precision, low, high = share_interval(precisions, share)
-    # At least the interval of as many rows as were at the top of a list: values of few splits may
-    # agree by chance. The ends of one split are NaN, which these functions ignore.
+    # At least the interval of as many rows as were at the top of a list: values of few
+    # splits may agree by chance. The ends of one split are NaN, which these functions
+    # ignore.
     k_held = resolve_k(top, n_pos, n_rows)
-    n_tested = k_held if len(lists) == 1 else round(distinct_rows(len(lists), k_held, share))
+    n_tested = (
+        k_held if len(lists) == 1 else round(distinct_rows(len(lists), k_held, share))
+    )
     least_low, least_high = binomial_interval(min(precision, 1.0), n_tested)
     low, high = np.fmin(low, least_low), np.fmax(high, least_high)
     aucs = [auc(held.y, held.scores) for held in lists]
@@ -141,9 +157,15 @@ def held_out_quality(
 
 
 def importance_of(
-    dataset: Dataset, splits: Sequence[RowSplit], how: Mapping[str, Any], encoding: Encoding | None
+    dataset: Dataset,
+    splits: Sequence[RowSplit],
+    how: Mapping[str, Any],
+    encoding: Encoding | None,
 ) -> Importance | None:
-    """Return the importance of columns, for models that `how` fits to splits; None if too slow."""
+    """Return the importance of columns, for models that `how` fits to splits.
+
+    None if too slow.
+    """
     n_train = max((len(split.train) for split in splits), default=0)
     if not 0 < n_train * dataset.X.shape[1] <= _MOST_VALUES:
         return None
@@ -171,8 +193,11 @@ def held_out_lists(
         train_weights = None if weights is None else weights[split.train]
         with warnings.catch_warnings():  # the fit to all rows repeats the warnings
             warnings.simplefilter("ignore")
-            train = dataset.gathered(split.train, split.train)  # second: rows to fill gaps from
-            model = Model.fit(train, dataset.y[split.train], sample_weight=train_weights, **how)
+            # second: rows to fill gaps from
+            train = dataset.gathered(split.train, split.train)
+            model = Model.fit(
+                train, dataset.y[split.train], sample_weight=train_weights, **how
+            )
             test = dataset.gathered(split.test, split.train)
             scores = model.decision_function(test)
         if shuffling is not None:
@@ -185,7 +210,8 @@ def held_out_lists(
 def describe_quality(quality: Quality) -> str:
     """Return the quality of a model in words, as one line."""
     n, k, length = quality.splits, quality.k, quality.length
-    # A count k is of a list as long as the file: shorter held-out lists were cut at fewer rows.
+    # A count k is of a list as long as the file: shorter held-out lists were cut at
+    # fewer rows.
     if isinstance(k, int) and length is not None:
         top = share_of_list(k, length.rows)
         k = resolve_k(top, quality.held_out_positives, quality.held_out_rows)
@@ -197,9 +223,10 @@ def describe_quality(quality: Quality) -> str:
     else:
         rows = f"1 split, {quality.held_out_rows:,} held-out rows"
     return (
-        f"{rows}, {quality.held_out_positives:,} positive: "
-        f"prec@{k} {_written(quality.precision_at_k, quality.precision_at_k_interval)}, by chance "
-        f"{quality.by_chance:.3f}, AUC {_written(quality.auc, quality.auc_interval)}"
+        f"{rows}, {quality.held_out_positives:,} positive: prec@{k}"
+        f" {_written(quality.precision_at_k, quality.precision_at_k_interval)}, by"
+        f" chance {quality.by_chance:.3f}, AUC"
+        f" {_written(quality.auc, quality.auc_interval)}"
     )
 
 

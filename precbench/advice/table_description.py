@@ -48,8 +48,9 @@ def profile(
     gain_column : str, optional
         Column with the gain of each row as a hit; it is checked.
     **reading
-        ``positive``, ``groups``, ``time``, ``drop``, ``id``, ``categorical``, ``numeric``,
-        ``missing`` and ``format`` of `precbench.tables.own_file.read_own_file`.
+        ``positive``, ``groups``, ``time``, ``drop``, ``id``, ``categorical``,
+        ``numeric``, ``missing`` and ``format`` of
+        `precbench.tables.own_file.read_own_file`.
 
     Returns
     -------
@@ -103,12 +104,14 @@ def _outlook(own: OwnTable, options: dict[str, Any], ks: Sequence[TopK]) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the profile shows what the warnings would say
         contest = prepare({"file": own, **options}, ks)
-    store = Store(Path("results") / contest.experiment.name)  # has the times of an earlier compare
+    # has the times of an earlier compare
+    store = Store(Path("results") / contest.experiment.name)
     trials = [trial for trial, _data in contest.plan.trials]
     seconds = sum(expected_seconds(contest.plan, store, trials))
     n_methods = len(contest.experiment.solvers)
     n_splits = contest.experiment.protocol.n_splits
     return (
-        f"compare would train {count(n_methods, 'method')} on {count(n_splits, 'split')} with "
-        f"{contest.dataset.X.shape[1]:,} features, about {duration(seconds / joblib.cpu_count())}"
+        f"compare would train {count(n_methods, 'method')} on"
+        f" {count(n_splits, 'split')} with {contest.dataset.X.shape[1]:,} features,"
+        f" about {duration(seconds / joblib.cpu_count())}"
     )

@@ -6,7 +6,12 @@ from typing import Any, Unpack
 from scipy.sparse import issparse
 
 from precbench.advice.length import Worth, measure_length
-from precbench.advice.quality import RECOMMENDED, as_texts, held_out_quality, held_out_splits
+from precbench.advice.quality import (
+    RECOMMENDED,
+    as_texts,
+    held_out_quality,
+    held_out_splits,
+)
 from precbench.core.errors import InputError
 from precbench.core.kinds import Scaling
 from precbench.model.model import Model, make_solver
@@ -36,8 +41,9 @@ def fit(
 ) -> Model:
     """Fit a model to all rows of a labelled table, after measuring how well it ranks new ones.
 
-    As ``precbench fit`` does: models fitted to 70 % of the rows are measured on the other 30 %, or,
-    with a column of times, models fitted to the past are measured on the period that follows.
+    As ``precbench fit`` does: models fitted to 70 % of the rows are measured on the
+    other 30 %, or, with a column of times, models fitted to the past are measured on
+    the period that follows.
 
     Parameters
     ----------
@@ -51,7 +57,8 @@ def fit(
         rows; fractions are rounded up. So 1 is a single row, and 1.0 as many rows as
         there are positives.
     solver : str, optional
-        By default "hist-gradient-boosting", and "sgd-avg" for sparse rows and with `fourier`.
+        By default "hist-gradient-boosting", and "sgd-avg" for sparse rows and with
+        `fourier`.
     params : mapping, optional
         Parameters of the solver, other than `k` and `random_state`.
     scaling : {"standardise", "unit", "unit-norm", "standardise-unit-norm", "none"}, optional
@@ -61,11 +68,13 @@ def fit(
     weight : str, optional
         Column of weights of the training rows; not a feature.
     gain : float or str, optional
-        What each hit gains, or the name of a column that holds the gain of each row as a hit.
+        What each hit gains, or the name of a column that holds the gain of each row as
+        a hit.
     cost : float, optional
         What each row of the list costs.
     list_rows : int, optional
-        Length of the list of new rows for which hits are expected; by default as many as `table`.
+        Length of the list of new rows for which hits are expected; by default as many
+        as `table`.
     n_splits : int, default=5
         Number of splits, or of periods, on which models are measured.
     random_state : int, default=0
@@ -73,13 +82,15 @@ def fit(
     allow : sequence of str
         Columns to use even if they look like a leak, an identifier or a code.
     **reading
-        ``positive``, ``groups``, ``time``, ``drop``, ``id``, ``categorical``, ``numeric``,
-        ``missing`` and ``format`` of `precbench.tables.own_file.read_own_file`.
+        ``positive``, ``groups``, ``time``, ``drop``, ``id``, ``categorical``,
+        ``numeric``, ``missing`` and ``format`` of
+        `precbench.tables.own_file.read_own_file`.
 
     Returns
     -------
     Model
-        With the methods ``rank``, ``explain`` and ``save``; ``about`` holds the measured quality.
+        With the methods ``rank``, ``explain`` and ``save``; ``about`` holds the
+        measured quality.
 
     Raises
     ------
@@ -101,7 +112,9 @@ def fit(
     if solver is not None:  # only to raise an error before the table is read
         _parameters(solver, params or {}, ks[0], random_state)
     column, number = (gain, None) if isinstance(gain, str) else (None, gain)
-    worth = None if gain is None and cost is None else Worth(number, column, cost or 0.0)
+    worth = (
+        None if gain is None and cost is None else Worth(number, column, cost or 0.0)
+    )
     own = open_table(table, {"label": label, **reading})
     amounts = read_amounts(own, column, "gain") if column else None
     weights = read_amounts(own, weight, "weight") if weight else None
@@ -117,7 +130,8 @@ def fit(
     if scaling is None:  # trees (`to_trees`) need none, random features do
         is_scaled = fourier or not hasattr(make_solver(solver, {}), "to_trees")
         scaling = "standardise" if is_scaled and not issparse(X) else "none"
-    how: dict[str, Any] = {"solver": solver, "scaling": scaling}  # arguments of `Model.fit`
+    # arguments of `Model.fit`
+    how: dict[str, Any] = {"solver": solver, "scaling": scaling}
     how |= _parameters(solver, params or {}, ks[0], random_state)
     if fourier:
         how["fourier"] = {"n_components": fourier, "random_state": random_state}
@@ -126,26 +140,41 @@ def fit(
         dataset, splits, ks[0], how, weights, amounts, encoding, list_rows or n_rows
     )
     forecast = measure_length(
-        lists, share, ks, dataset.n_pos, n_rows, method=solver, list_rows=list_rows, worth=worth
+        lists,
+        share,
+        ks,
+        dataset.n_pos,
+        n_rows,
+        method=solver,
+        list_rows=list_rows,
+        worth=worth,
     )
     model = Model.fit(X, dataset.y, encoding=encoding, sample_weight=weights, **how)
     model = model.calibrated(lists, share, X).profiled(X, lists, dataset.imputed)
-    n_groups = 0 if dataset.groups is None else len(set(dataset.groups.tolist()))  # 0: no groups
+    # 0: no groups
+    n_groups = 0 if dataset.groups is None else len(set(dataset.groups.tolist()))
     positive = as_texts(reading.get("positive"))
     stated = {"length": forecast, "label": label, "positive": positive}
     measured = quality.model_copy(update=stated)
-    model.about.update(measured.model_dump(exclude_unset=True), weight=weight, groups=n_groups)
+    model.about.update(
+        measured.model_dump(exclude_unset=True), weight=weight, groups=n_groups
+    )
     return model
 
 
 def _parameters(
     solver: str, params: Mapping[str, Any], k: TopK, random_state: int
 ) -> dict[str, Any]:
-    # Return `params`, and of `k` and `random_state` those that are parameters of the solver.
+    # Return `params`, and of `k` and `random_state` those that are parameters of the
+    # solver.
     known = make_solver(solver, params).get_params()  # raises an error for unknown ones
     common = {"k": k, "random_state": random_state}
     if duplicates := common.keys() & params.keys():
         raise InputError(
-            f"params must not hold {min(duplicates)!r}; give {min(duplicates)}= as an argument"
+            f"params must not hold {min(duplicates)!r}; give {min(duplicates)}= as an"
+            " argument"
         )
-    return {**params, **{name: value for name, value in common.items() if name in known}}
+    return {
+        **params,
+        **{name: value for name, value in common.items() if name in known},
+    }

@@ -1,7 +1,7 @@
 """Published numbers and sentences, and whether results agree with them.
 
-`load_claims` reads the files ``NAME.published.yaml`` beside the configs, `read_evidence` the
-folders of results, and `make_ledger` gives each claim its verdict.
+`load_claims` reads the files ``NAME.published.yaml`` beside the configs,
+`read_evidence` the folders of results, and `make_ledger` gives each claim its verdict.
 """
 
 from precbench.claims.evidence import Evidence, read_evidence

@@ -27,10 +27,11 @@ class Outcomes:
 
     def __init__(self, run: Run):
         self.run = run  # its table: a row per trial, checkpoint, metric and part
-        self._ok = run.results[run.results["status"] == "ok"]  # trials that did not fail
+        # trials that did not fail
+        self._ok = run.results[run.results["status"] == "ok"]
         self._final = self._ok[self._ok["final"]]  # the last checkpoint of each trial
-        # A cell is the rows of equal data set, solver, metric and part. Only their row numbers are
-        # kept, since a frame for each cell would fill the memory.
+        # A cell is the rows of equal data set, solver, metric and part. Only their row
+        # numbers are kept, since a frame for each cell would fill the memory.
         self._final_places = self._final.groupby(_CELL, sort=False).indices
         self._stand_ins = {  # data sets of which any trial had synthetic rows
             name for name in run.results["dataset"].unique() if run.is_stand_in(name)
@@ -38,9 +39,11 @@ class Outcomes:
 
     @cached_property
     def _curve_places(self) -> dict[Any, Any]:
-        return self._ok.groupby(_CELL, sort=False).indices  # row numbers of all checkpoints
+        # row numbers of all checkpoints
+        return self._ok.groupby(_CELL, sort=False).indices
 
-    def _curve(self, *key: str) -> pd.DataFrame:  # all checkpoints of a cell, with split as index
+    def _curve(self, *key: str) -> pd.DataFrame:
+        # all checkpoints of a cell, with split as index
         self._cell(*key)  # raises if the cell is missing
         return self._ok.iloc[self._curve_places[key]].set_index("split")
 
@@ -58,34 +61,46 @@ class Outcomes:
         else:
             rows = self._curve(dataset, solver, metric, part)
             rows = rows[rows["checkpoint"] == checkpoint]
-        folds = self.run.folds  # 1 without cross-validation: then a repetition is a split
-        # The index is the number of the split; the folds of a repetition are successive splits.
+        # 1 without cross-validation: then a repetition is a split
+        folds = self.run.folds
+        # The index is the number of the split; the folds of a repetition are successive
+        # splits.
         by_repetition = rows["value"].groupby((rows.index // folds).astype(int))
         return by_repetition.mean()[by_repetition.count() == folds]
 
     def refuse_different_runs(self, dataset: str, solvers: Sequence[str]) -> None:
         """Raise `MissingError` if times of solvers are of different runs or machines."""
         trials = pd.concat([self._trials(dataset, solver) for solver in solvers])
-        for column, where in (("run", "in different runs"), ("machine", "on different machines")):
+        for column, where in (
+            ("run", "in different runs"),
+            ("machine", "on different machines"),
+        ):
             if trials[column].nunique() > 1:
                 raise MissingError(
-                    f"times of {self.run.name} were measured {where}: run the experiment again "
-                    "with --timing --force"
+                    f"times of {self.run.name} were measured {where}: run the"
+                    " experiment again with --timing --force"
                 )
 
     def curves(
         self, dataset: str, solver: str, metric: str, part: str = "test"
     ) -> Mapping[Any, pd.DataFrame]:
         """Return by split the checkpoints in order, from the first checkpoint where w is not 0."""
-        # A checkpoint has ``value`` (larger is better) and ``wall_seconds``. At w = 0, where the
-        # cutting plane stays for its first rows, all scores are tied, and the value may be high.
-        rows = self._curve(dataset, solver, metric, part).sort_values("checkpoint", kind="stable")
+        # A checkpoint has ``value`` (larger is better) and ``wall_seconds``. At w = 0,
+        # where the cutting plane stays for its first rows, all scores are tied, and the
+        # value may be high.
+        rows = self._curve(dataset, solver, metric, part).sort_values(
+            "checkpoint", kind="stable"
+        )
         has_begun = rows["rows_seen"] > 0  # before the first row w is 0
-        value_at_zero = rows["value"].mask(has_begun).groupby(level="split").transform("max")
-        # w is not stored: w has left 0 once the value differs from the value at 0, and later values
-        # count. Without a checkpoint at 0 all count: `value_at_zero` is NaN, unequal to any value.
+        value_at_zero = (
+            rows["value"].mask(has_begun).groupby(level="split").transform("max")
+        )
+        # w is not stored: w has left 0 once the value differs from the value at 0, and
+        # later values count. Without a checkpoint at 0 all count: `value_at_zero` is
+        # NaN, unequal to any value.
         has_moved = (rows["value"] != value_at_zero).groupby(level="split").cummax()
-        rows = rows[has_moved | (rows["final"] & has_begun)]  # also the end, if rows were seen
+        # also the end, if rows were seen
+        rows = rows[has_moved | (rows["final"] & has_begun)]
         sign = -1 if metric in self.run.losses else 1
         rows = rows.assign(value=sign * rows["value"])[["value", WALL_SECONDS]]
         return dict(iter(rows.groupby(level="split")))
@@ -94,7 +109,9 @@ class Outcomes:
         """Return the seconds to the final weights by split, of trials that ran alone."""
         rows = self._trials(dataset, solver)
         if (rows["timing"] != "sequential").any():
-            raise MissingError(f"trials of {self.run.name} ran in parallel: rerun with --timing")
+            raise MissingError(
+                f"trials of {self.run.name} ran in parallel: rerun with --timing"
+            )
         return rows[WALL_SECONDS]
 
     def final_rows(self, dataset: str, solver: str, metric: str = "") -> pd.DataFrame:
@@ -102,39 +119,51 @@ class Outcomes:
         return self._points(dataset, solver, metric or self.run.metrics[0], "test")
 
     def sweep(
-        self, dataset: str, solver: str, metric: str, part: str = "test", points: Iterable[str] = ()
+        self,
+        dataset: str,
+        solver: str,
+        metric: str,
+        part: str = "test",
+        points: Iterable[str] = (),
     ) -> pd.DataFrame:
         """Return the values by split (rows) and point of the sweep (columns, default all)."""
         rows = self._points(dataset, solver, metric, part).reset_index()
         values = rows.pivot(index="split", columns="sweep", values="value")
         if missing := sorted(set(points) - set(values.columns)):
             raise MissingError(
-                f"the results of {self.run.name} lack the points {', '.join(missing)} of the "
-                "sweep: run the experiment with these values"
+                f"the results of {self.run.name} lack the points {', '.join(missing)}"
+                " of the sweep: run the experiment with these values"
             )
-        return values[list(points) or values.columns].dropna()  # only splits that have all points
+        # only splits that have all points
+        return values[list(points) or values.columns].dropna()
 
-    def _trials(self, dataset: str, solver: str) -> pd.DataFrame:  # final rows: one for each trial
+    def _trials(self, dataset: str, solver: str) -> pd.DataFrame:
+        # final rows: one for each trial
         # Any metric and part would do, as the columns of a trial are the same in each.
         return self._cell(dataset, solver, self.run.metrics[0], "test")
 
     def _cell(self, dataset: str, solver: str, metric: str, part: str) -> pd.DataFrame:
-        rows = self._points(dataset, solver, metric, part)  # the final rows, with split as index
+        # the final rows, with split as index
+        rows = self._points(dataset, solver, metric, part)
         if rows.index.has_duplicates:  # several points of the sweep
             raise MissingError(
-                f"{metric} of {self.run.name} was measured at several points of the sweep, but "
-                "the claim needs one point: give the kind 'variation', or 'order' with the key 'at'"
+                f"{metric} of {self.run.name} was measured at several points of the"
+                " sweep, but the claim needs one point: give the kind 'variation', or"
+                " 'order' with the key 'at'"
             )
         return rows
 
-    def _points(self, dataset: str, solver: str, metric: str, part: str) -> pd.DataFrame:
+    def _points(
+        self, dataset: str, solver: str, metric: str, part: str
+    ) -> pd.DataFrame:
         """Return the final rows of a cell, by split and point of the sweep, with split as index."""
         key = (dataset, solver, metric, part)
         self._refuse_missing(dataset)
         if key not in self._final_places:
             raise MissingError(
-                f"the results hold no {metric} of {solver} on {dataset} ({part} set): run the "
-                "experiment with this metric and solver, or see in summary.csv why it failed"
+                f"the results hold no {metric} of {solver} on {dataset} ({part} set):"
+                " run the experiment with this metric and solver, or see in"
+                " summary.csv why it failed"
             )
         return self._final.iloc[self._final_places[key]].set_index("split")
 
@@ -147,26 +176,32 @@ class Outcomes:
         """Raise `MissingError` if there are no results on the real rows of a data set."""
         if dataset not in self.run.data:
             raise MissingError(
-                f"the results hold nothing of {dataset}: get its rows, see precbench data info "
-                f"{dataset}, and run again"
+                f"the results hold nothing of {dataset}: get its rows, see precbench"
+                f" data info {dataset}, and run again"
             )
-        if self.run.data[dataset].stand_in or dataset in self._stand_ins:  # of all, or some trials
+        # of all, or some trials
+        if self.run.data[dataset].stand_in or dataset in self._stand_ins:
             raise MissingError(
-                f"synthetic data stood in for {dataset}: add the real files, see precbench data "
-                f"info {dataset}, and run again"
+                f"synthetic data stood in for {dataset}: add the real files, see"
+                f" precbench data info {dataset}, and run again"
             )
 
 
 @dataclass
 class Evidence:  # what was measured, read from folders of results
-    outcomes: dict[str, Outcomes] = field(default_factory=dict)  # by name of the experiment
+    # by name of the experiment
+    outcomes: dict[str, Outcomes] = field(default_factory=dict)
     values: dict[str, pd.DataFrame] = field(default_factory=dict)  # of studies, by name
     has_results: bool = False  # whether the folders hold results, even of smoke size
 
 
 def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
-    """Read experiments and studies from folders of results; leave out results of smoke size."""
-    evidence, folder_of = Evidence(), dict[str, Path]()  # by name of the experiment or study
+    """Read experiments and studies from folders of results.
+
+    Leave out results of smoke size.
+    """
+    # by name of the experiment or study
+    evidence, folder_of = Evidence(), dict[str, Path]()
     for path, measured in _read_results(map(Path, folders)):
         evidence.has_results = True
         if measured.smoke:
@@ -174,7 +209,8 @@ def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
         name = measured.name
         if folder_of.setdefault(name, path) != path:
             raise InputError(
-                f"{folder_of[name]} and {path} both hold results of {name}; give only one folder"
+                f"{folder_of[name]} and {path} both hold results of {name}; give only"
+                " one folder"
             )
         if isinstance(measured, Run):
             evidence.outcomes[name] = Outcomes(measured)
@@ -183,7 +219,14 @@ def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
     return evidence
 
 
-def _read_results(folders: Iterable[Path]) -> Iterator[tuple[Path, Run | Result]]:  # with folders
+def _read_results(folders: Iterable[Path]) -> Iterator[tuple[Path, Run | Result]]:
+    # with folders
     for folder in folders:
-        yield from ((path, read_values(path)) for path in find_result_folders(folder, "values.csv"))
-        yield from ((path, read_run(path)) for path in find_result_folders(folder, "results.csv"))
+        yield from (
+            (path, read_values(path))
+            for path in find_result_folders(folder, "values.csv")
+        )
+        yield from (
+            (path, read_run(path))
+            for path in find_result_folders(folder, "results.csv")
+        )

@@ -1,9 +1,10 @@
 """Reader of ``NAME.published.yaml``, the printed numbers and sentences of the papers.
 
-A file holds the claims that the results of ``NAME.yaml`` can decide, as printed tables or one by
-one. An entry of its ``claims`` is a claim, or fields that the ``claims`` in it share; ``for``
-repeats either for each combination of values, whose names stand as ``{name}`` in texts. In a table
-``{row}`` and ``{column}`` stand for the names of the row and of the column.
+A file holds the claims that the results of ``NAME.yaml`` can decide, as printed tables
+or one by one. An entry of its ``claims`` is a claim, or fields that the ``claims`` in
+it share; ``for`` repeats either for each combination of values, whose names stand as
+``{name}`` in texts. In a table ``{row}`` and ``{column}`` stand for the names of the
+row and of the column.
 """
 
 import re
@@ -12,7 +13,13 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+)
 
 from precbench.claims.kinds import KINDS, Claim
 from precbench.core.locations import shipped
@@ -34,7 +41,8 @@ DEVIATIONS = f"deviations{SUFFIX}"
 
 Fields = dict[str, Any]
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
-_JOINED = ("cell", "by", "trivial")  # fields whose entries are joined when claims inherit them
+# fields whose entries are joined when claims inherit them
+_JOINED = ("cell", "by", "trivial")
 
 
 class _Row(Section):  # of a printed table
@@ -57,9 +65,12 @@ class _Table(Section):
 
     @field_validator("groups")
     @classmethod
-    def _check_names_in_groups(cls, groups: dict[str, tuple[str, ...]], info: Any) -> Any:
+    def _check_names_in_groups(
+        cls, groups: dict[str, tuple[str, ...]], info: Any
+    ) -> Any:
         """Refuse unknown columns in groups, unknown best groups, and columns that lack a solver."""
-        columns, rows = info.data.get("columns", {}), info.data.get("rows", {})  # {} if refused
+        # {} if refused
+        columns, rows = info.data.get("columns", {}), info.data.get("rows", {})
         best = {name: row.best for name, row in rows.items() if row.best is not None}
         problems: list[Problem] = [
             ((name, i), text)
@@ -69,18 +80,30 @@ class _Table(Section):
         ]
         for name, group in best.items():  # (): the place is ``groups`` itself
             problems += at((), unknown(f"group (best of row {name})", group, groups))
-        # The best group of a row is a claim about solvers, so that each column needs a solver.
-        lacking = [column for column, fields in columns.items() if best and "solver" not in fields]
-        refuse(problems + at((), [f"column {c} has no solver, which best needs" for c in lacking]))
+        # The best group of a row is a claim about solvers, so that each column needs a
+        # solver.
+        lacking = [
+            column
+            for column, fields in columns.items()
+            if best and "solver" not in fields
+        ]
+        refuse(
+            problems
+            + at((), [f"column {c} has no solver, which best needs" for c in lacking])
+        )
         return groups
 
     @field_validator("rows")
     @classmethod
     def _fit_the_columns(cls, rows: dict[str, _Row], info: Any) -> Any:
         """Refuse rows without exactly a cell for each column, and exceptions in unknown columns."""
-        columns = info.data.get("columns", {})  # checked before; {} if they were refused
+        # checked before; {} if they were refused
+        columns = info.data.get("columns", {})
         problems: list[Problem] = [
-            ((name, "printed"), f"has {len(row.printed)} cells for {len(columns)} columns")
+            (
+                (name, "printed"),
+                f"has {len(row.printed)} cells for {len(columns)} columns",
+            )
             for name, row in rows.items()
             if len(row.printed) != len(columns)
         ]
@@ -95,7 +118,10 @@ class _Table(Section):
 
 
 def _as_mapping(values: Any) -> Any:
-    """Return a list of values as a mapping from each value to no fields; refuse repeated values."""
+    """Return a list of values as a mapping from each value to no fields.
+
+    Refuse repeated values.
+    """
     if not isinstance(values, list):
         return values  # a mapping already
     refuse(
@@ -107,7 +133,8 @@ def _as_mapping(values: Any) -> Any:
     return {value: {} for value in values}
 
 
-_Values = Annotated[  # the values of a name under ``for``, each with the fields that it brings
+# the values of a name under ``for``, each with the fields that it brings
+_Values = Annotated[
     dict[str | int | float, Fields], BeforeValidator(_as_mapping), Field(min_length=1)
 ]
 
@@ -119,7 +146,8 @@ class _Entry(Section):
 
     # Names, each with the values that it takes in turn; a value may bring fields.
     repeat: dict[Name, _Values] = Field(default_factory=dict, alias="for")
-    claims: Items["_Entry"] | None = None  # inherit these fields; None if the entry is a claim
+    # inherit these fields; None if the entry is a claim
+    claims: Items["_Entry"] | None = None
 
 
 class Deviation(Section):
@@ -130,7 +158,8 @@ class Deviation(Section):
     says: str
     ours: str
     evidence: str  # the command that shows why
-    reading: bool = False  # whether the text can mean ours and no print decides: no departure
+    # whether the text can mean ours and no print decides: no departure
+    reading: bool = False
 
 
 class _Published(Section):  # the content of a file of claims
@@ -149,7 +178,8 @@ def load_claims() -> list[Claim]:  # of all shipped files
     folder = shipped("configs")
     paths = sorted(set(folder.rglob("*" + SUFFIX)) - {_deviations_file()})
     return _checked(
-        (load(path), path.relative_to(folder).as_posix().removesuffix(SUFFIX)) for path in paths
+        (load(path), path.relative_to(folder).as_posix().removesuffix(SUFFIX))
+        for path in paths
     )
 
 
@@ -163,14 +193,19 @@ def parse_claims(text: str, file: str, config: str) -> list[Claim]:
 
 
 def _checked(documents: Iterable[tuple[Document, str]]) -> list[Claim]:
-    """Return the claims of (document, config) pairs; refuse equal ids and unknown deviations."""
+    """Return the claims of (document, config) pairs.
+
+    Refuse equal ids and unknown deviations.
+    """
     deviations = load_deviations()
     claims: dict[str, Claim] = {}
     for document, config in documents:
         problems: list[Problem] = []
         for keys, claim in _claims_of(document, config):
             if claim.id in claims:
-                problems += at(keys, [f"a second claim has the id {claim.id}; give another id"])
+                problems += at(
+                    keys, [f"a second claim has the id {claim.id}; give another id"]
+                )
             for deviation in claim.all_deviations():
                 problems += at(keys, unknown("deviation", deviation, deviations))
             claims[claim.id] = claim
@@ -201,7 +236,10 @@ class _Unchecked(NamedTuple):
 
 
 def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
-    """Yield the place and the claim for each valid claim; raise at the end if any is invalid."""
+    """Yield the place and the claim for each valid claim.
+
+    Raise at the end if any is invalid.
+    """
     published = validated(document, _Published)
     common = {"experiment": published.experiment, "config": config, **published.common}
     mistakes: dict[Problem, str] = {}  # each once, with the id of the first claim
@@ -214,60 +252,88 @@ def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
         claim_id, kind = fields.get("id"), str(fields.get("kind", ""))
         if claim_id is not None:
             fields["id"] = f"{published.paper}/{claim_id}"
-        problems += at((*entry.place_of("kind"), "kind"), unknown("kind of claim", kind, KINDS))
+        problems += at(
+            (*entry.place_of("kind"), "kind"), unknown("kind of claim", kind, KINDS)
+        )
         try:
             if not problems:
                 yield entry.keys, KINDS[kind].model_validate(fields)
         except ValidationError as error:
             for detail in error.errors():
-                loc = detail["loc"]  # a field and the keys in it; () for the whole claim
+                # a field and the keys in it; () for the whole claim
+                loc = detail["loc"]
                 place = entry.place_of(str(loc[0])) if loc else entry.keys
                 problems.append(((*place, *loc), detail["msg"]))
         for problem in problems:
             mistakes.setdefault(problem, f"{claim_id}: " if claim_id else "")
     if mistakes:
-        raise document.refusal((keys, prefix + text) for (keys, text), prefix in mistakes.items())
+        raise document.refusal(
+            (keys, prefix + text) for (keys, text), prefix in mistakes.items()
+        )
 
 
 def _unchecked(published: _Published, common: Fields) -> Iterator[_Unchecked]:
-    """Yield the fields of each claim of a file: of its tables, then of single claims."""
-    # A claim of a table has no places of inherited fields ({}): mistakes are reported at its row.
+    """Yield the fields of each claim of a file.
+
+    Of its tables, then of single claims.
+    """
+    # A claim of a table has no places of inherited fields ({}): mistakes are reported
+    # at its row.
     places: dict[str, Keys] = dict.fromkeys(published.common, ("common",))
     for number, table in enumerate(published.tables):
         for name, row in table.rows.items():
             keys = ("tables", number, "rows", name)
             for column, fields in _cells(table, name, row):
-                yield _Unchecked(keys, _merged(common, fields), {"row": name, "column": column}, {})
+                yield _Unchecked(
+                    keys, _merged(common, fields), {"row": name, "column": column}, {}
+                )
             if row.best is not None:
-                yield _Unchecked(keys, _merged(common, _best(table, name, row)), {"row": name}, {})
+                yield _Unchecked(
+                    keys, _merged(common, _best(table, name, row)), {"row": name}, {}
+                )
     for number, entry in enumerate(published.claims):
         yield from _repeated(entry, _Unchecked(("claims", number), common, {}, places))
 
 
 def _repeated(entry: _Entry, outer: _Unchecked) -> Iterator[_Unchecked]:
     """Yield the claims of an entry, once for each combination of the values under ``for``."""
-    # The claims inherit the fields and the values of placeholders of the `outer` entries.
-    keys, own = outer.keys, entry.model_extra or {}  # own: all keys but ``for`` and ``claims``
-    # For each name under ``for``: triples of the name, a value, and the fields that it brings
-    axes = [[(name, *item) for item in values.items()] for name, values in entry.repeat.items()]
+    # The claims inherit the fields and the values of placeholders of the `outer`
+    # entries. own: all keys but ``for`` and ``claims``
+    keys, own = outer.keys, entry.model_extra or {}
+    # For each name under ``for``: triples of the name, a value, and the fields that it
+    # brings
+    axes = [
+        [(name, *item) for item in values.items()]
+        for name, values in entry.repeat.items()
+    ]
     for triples in product(*axes):  # a triple per name; without ``for`` a single ()
-        places = {f: (*keys, "for", name, str(v)) for name, v, fields in triples for f in fields}
+        places = {
+            f: (*keys, "for", name, str(v))
+            for name, v, fields in triples
+            for f in fields
+        }
         claim = _Unchecked(
             keys,
-            fields=_merged(outer.fields, *(fields for _, _, fields in triples), own),  # last wins
+            # last wins
+            fields=_merged(outer.fields, *(fields for _, _, fields in triples), own),
             values={**outer.values, **{name: value for name, value, _ in triples}},
-            places={**outer.places, **places, **dict.fromkeys(own, keys)},  # own fields: here
+            # own fields: here
+            places={**outer.places, **places, **dict.fromkeys(own, keys)},
         )
         if entry.claims is None:  # the entry is a claim itself
             yield claim
-        for number, inner in enumerate(entry.claims or ()):  # the claims inside inherit `claim`
+        # the claims inside inherit `claim`
+        for number, inner in enumerate(entry.claims or ()):
             yield from _repeated(inner, claim._replace(keys=(*keys, "claims", number)))
 
 
-def _filled(piece: Any, values: Mapping[str, Any], keys: Keys, problems: list[Problem]) -> Any:
+def _filled(
+    piece: Any, values: Mapping[str, Any], keys: Keys, problems: list[Problem]
+) -> Any:
     """Return a piece of YAML with each ``{name}`` replaced by its value."""
-    # A text that is nothing but ``{name}`` becomes the value itself, which may be a number.
-    # Unknown names are appended to `problems`; `keys` is the place of the piece.
+    # A text that is nothing but ``{name}`` becomes the value itself, which may be a
+    # number. Unknown names are appended to `problems`; `keys` is the place of the
+    # piece.
     if isinstance(piece, dict):
         return {k: _filled(v, values, (*keys, k), problems) for k, v in piece.items()}
     if isinstance(piece, list):
@@ -285,13 +351,16 @@ def _filled(piece: Any, values: Mapping[str, Any], keys: Keys, problems: list[Pr
 def _cells(table: _Table, name: str, row: _Row) -> Iterator[tuple[str, Fields]]:
     """Yield for each cell of a row the name of its column, and the fields of its claim."""
     of_first_cell: Fields = {}
-    if table.kind == "mean":  # the trend of a cell is its difference from the first of its row
+    # the trend of a cell is its difference from the first of its row
+    if table.kind == "mean":
         of_first_cell = {
             "row": f"{table.id}/{name}",
             "first_solver": next(iter(table.columns.values())).get("solver"),
             "first_printed": row.printed[0],
         }
-    for (column, fields), printed in zip(table.columns.items(), row.printed, strict=True):
+    for (column, fields), printed in zip(
+        table.columns.items(), row.printed, strict=True
+    ):
         cell = {
             "id": f"{table.id}/{column}/{name}",
             "where": f"{table.where}, {name}, {column}",
@@ -300,17 +369,25 @@ def _cells(table: _Table, name: str, row: _Row) -> Iterator[tuple[str, Fields]]:
         }
         exception = row.exceptions.get(column, {})
         # Of equal names the last wins: cell over row, row over column.
-        yield column, _merged(table.common, of_first_cell, fields, row.fields, exception, cell)
+        yield (
+            column,
+            _merged(table.common, of_first_cell, fields, row.fields, exception, cell),
+        )
 
 
 def _best(table: _Table, name: str, row: _Row) -> Fields:
-    """Return the fields of a claim: the best cell of a row is in the row's `best` group."""
+    """Return the fields of a claim.
+
+    The best cell of a row is in the row's `best` group.
+    """
     assert row.best is not None
     best = table.groups[row.best]  # names of columns
     solvers = {column: fields["solver"] for column, fields in table.columns.items()}
     fields = _merged(table.common, row.fields)
     # An order compares no digits, and a claim of this kind has no fields about digits.
-    of_order = {n: v for n, v in fields.items() if n not in ("power_of_ten", "logarithm")}
+    of_order = {
+        n: v for n, v in fields.items() if n not in ("power_of_ten", "logarithm")
+    }
     return {
         **of_order,
         "id": f"{table.id}/best/{name}",
@@ -324,7 +401,10 @@ def _best(table: _Table, name: str, row: _Row) -> Fields:
 
 
 def _merged(*parts: Mapping[str, Any]) -> Fields:
-    """Return merged fields: of equal names the last wins; selections and deviations are joined."""
+    """Return merged fields: of equal names the last wins.
+
+    Selections and deviations are joined.
+    """
     merged: Fields = {}
     for part in parts:
         for name, value in part.items():

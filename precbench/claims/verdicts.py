@@ -1,8 +1,8 @@
 """The statistics behind the verdicts: when a printed value counts as reproduced.
 
-No tolerance is chosen so that something passes. An *exact* number must agree to half a unit of its
-last printed digit. A *mean* is one draw among many that were possible, so the question is where it
-lies among our own draws. An *order* is decided by a sign test.
+No tolerance is chosen so that something passes. An *exact* number must agree to half a
+unit of its last printed digit. A *mean* is one draw among many that were possible, so
+the question is where it lies among our own draws. An *order* is decided by a sign test.
 """
 
 import re
@@ -28,9 +28,9 @@ MIN_INFORMATIVE = 0.5
 class Verdict(StrEnum):
     """The verdict on a claim; the first four are decisions, from best to worst.
 
-    No power: whatever was printed would have passed. Inconclusive: too few runs. No data: nothing
-    to compare with. No config: no experiment measures it yet. Not testable: no run can decide it.
-    The last two do not depend on the results.
+    No power: whatever was printed would have passed. Inconclusive: too few runs. No
+    data: nothing to compare with. No config: no experiment measures it yet. Not
+    testable: no run can decide it. The last two do not depend on the results.
     """
 
     REPRODUCED = "reproduced"
@@ -72,7 +72,8 @@ class Printed(NamedTuple):
 
 
 _NUMBER = re.compile(  # groups: integer, decimals, power of ten, K
-    r"(-?(?:\d{1,3}(?:,\d{3})+|\d+))(?:\.(\d+))?(?:\s*\*\s*10\^(\d+)|(K))?\s*%?", re.ASCII
+    r"(-?(?:\d{1,3}(?:,\d{3})+|\d+))(?:\.(\d+))?(?:\s*\*\s*10\^(\d+)|(K))?\s*%?",
+    re.ASCII,
 )
 
 
@@ -83,11 +84,15 @@ def parse_printed(text: str, power_of_ten: int = 0) -> Printed:
     """
     match = _NUMBER.fullmatch(text)
     if match is None:
-        raise InputError(f"{text!r} is not a printed number; write it as 17,160.17 or 2.73*10^3")
+        raise InputError(
+            f"{text!r} is not a printed number; write it as 17,160.17 or 2.73*10^3"
+        )
     integer, decimals, power, thousands = (group or "" for group in match.groups())
     digits = integer.replace(",", "")
     exponent = (3 if thousands else int(power or 0)) + power_of_ten
-    return Printed(float(f"{digits}.{decimals}e{exponent}"), float(f"1e{exponent - len(decimals)}"))
+    return Printed(
+        float(f"{digits}.{decimals}e{exponent}"), float(f"1e{exponent - len(decimals)}")
+    )
 
 
 def agrees(printed: Printed, measured: float, truncated: bool = False) -> bool:
@@ -101,31 +106,44 @@ def agrees(printed: Printed, measured: float, truncated: bool = False) -> bool:
 class Placement(NamedTuple):
     """Where the printed values of a row lie among our own repetitions."""
 
-    p: float  # fraction of repetitions, the printed one included, at least as far out as the print
-    p_of_all: float  # fraction in which any row is as far out; at most `LEVEL`: the row differs
-    smallest_error: NDArray[np.float64]  # by cell: detected if all other values are our means
+    # fraction of repetitions, the printed one included, at least as far out as the
+    # print
+    p: float
+    # fraction in which any row is as far out; at most `LEVEL`: the row differs
+    p_of_all: float
+    # by cell: detected if all other values are our means
+    smallest_error: NDArray[np.float64]
 
 
-def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> list[Placement]:
+def place(
+    rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
+) -> list[Placement]:
     """Return for each printed row where it lies among our repetitions, which all rows share.
 
-    A row is the printed values and our repetitions, an array of shape (n_repetitions, n_cells). How
-    far out it lies is its Mahalanobis distance from the repetitions: differences between columns of
-    the same split vary less than the values, and count for more. Distances are scaled for each row
-    by those of its own repetitions, which may have heavy tails; one threshold for all rows then
-    keeps the fraction of false alarms at 5 %.
+    A row is the printed values and our repetitions, an array of shape (n_repetitions,
+    n_cells). How far out it lies is its Mahalanobis distance from the repetitions:
+    differences between columns of the same split vary less than the values, and count
+    for more. Distances are scaled for each row by those of its own repetitions, which
+    may have heavy tails; one threshold for all rows then keeps the fraction of false
+    alarms at 5 %.
     """
-    # By row: the squared distances of the print and of each repetition, and the units of errors
+    # By row: the squared distances of the print and of each repetition, and the units
+    # of errors
     printed, drawn, units = zip(*(_distances(*row) for row in rows), strict=True)
     with np.errstate(divide="ignore"):  # a distance of 0 has the logarithm -inf
         log_drawn, log_printed = np.log(drawn), np.log(printed)
-    # Logarithms are scaled: 0 is the median of a row's repetitions, 1 is their 95 % point.
-    middle, high = np.median(log_drawn, axis=1), np.quantile(log_drawn, 1 - LEVEL, axis=1)
+    # Logarithms are scaled: 0 is the median of a row's repetitions, 1 is their 95 %
+    # point.
+    middle, high = (
+        np.median(log_drawn, axis=1),
+        np.quantile(log_drawn, 1 - LEVEL, axis=1),
+    )
     scaled_print = (log_printed - middle) / (high - middle)
     farthest = ((log_drawn.T - middle) / (high - middle)).max(axis=1)  # by repetition
     # Only a print beyond the threshold has `p_of_all` <= `LEVEL`, see `_share`.
     threshold = np.sort(farthest)[-int(LEVEL * (1 + farthest.size))]
-    limits = np.exp(middle + threshold * (high - middle))  # by row, as squared distances
+    # by row, as squared distances
+    limits = np.exp(middle + threshold * (high - middle))
     return [
         Placement(
             p=_p_value(log_drawn[i] >= log_printed[i]),
@@ -139,39 +157,54 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
 def _distances(
     printed: NDArray[np.float64], samples: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-    """Return squared Mahalanobis distances: of a printed row from `samples`, of each from others.
+    """Return squared Mahalanobis distances.
 
-    Last comes, by cell, how far it alone has to be off for a distance of 1. The samples are our
-    repetitions, an array of shape (n_repetitions, n_cells).
+    Of a printed row from `samples`, of each from others.
+
+    Last comes, by cell, how far it alone has to be off for a distance of 1. The samples
+    are our repetitions, an array of shape (n_repetitions, n_cells).
     """
-    # With z the standardised difference from the mean and C the correlation of the samples, the
-    # squared distance is z' inv(C) z = (n - 1) |along z|^2; along = axes / s, by the SVD of all z.
+    # With z the standardised difference from the mean and C the correlation of the
+    # samples, the squared distance is z' inv(C) z = (n - 1) |along z|^2; along = axes /
+    # s, by the SVD of all z.
     n, centre, spread = len(samples), samples.mean(axis=0), samples.std(axis=0)
     u, s, axes = np.linalg.svd((samples - centre) / spread, full_matrices=False)
-    used = s > 1e-9 * s[0]  # axes along which repetitions vary by more than rounding; s[0]: most
+    # axes along which repetitions vary by more than rounding; s[0]: most
+    used = s > 1e-9 * s[0]
     leverage, along = (u[:, used] ** 2).sum(axis=1), axes[used] / s[used, None]
     offset = (printed - centre) / spread  # z of the print
-    # Our repetitions never leave the used axes: a print that leaves them is infinitely far out.
-    is_outside = np.abs(axes[~used] @ offset).max(initial=0) > 1e-6 * np.abs(offset).max()
-    is_fixed = np.abs(axes[~used]).max(axis=0, initial=0) > 1e-6  # cells that follow from others
+    # Our repetitions never leave the used axes: a print that leaves them is infinitely
+    # far out.
+    is_outside = (
+        np.abs(axes[~used] @ offset).max(initial=0) > 1e-6 * np.abs(offset).max()
+    )
+    # cells that follow from others
+    is_fixed = np.abs(axes[~used]).max(axis=0, initial=0) > 1e-6
     with np.errstate(divide="ignore"):  # a denominator of 0: infinitely far out
-        # Each from the n - 1 others, by its leverage h (Sherman and Morrison, as one row is left
-        # out): (n - 2) n h / ((n - 1)^2 / n - (n - 1) h).
-        drawn = (n - 2) * n * leverage / np.maximum((n - 1) ** 2 / n - (n - 1) * leverage, 0)
+        # Each from the n - 1 others, by its leverage h (Sherman and Morrison, as one
+        # row is left out): (n - 2) n h / ((n - 1)^2 / n - (n - 1) h).
+        drawn = (
+            (n - 2)
+            * n
+            * leverage
+            / np.maximum((n - 1) ** 2 / n - (n - 1) * leverage, 0)
+        )
     unit = spread / np.sqrt((n - 1) * (along**2).sum(axis=0))
     distance = np.inf if is_outside else (n - 1) * float(((along @ offset) ** 2).sum())
     # An error of a fixed cell alone is infinitely far out, however small.
     return distance, drawn, np.where(is_fixed, 0.0, unit)
 
 
-def _p_value(as_far: NDArray[np.bool_]) -> float:  # share as far out as the print, counted as one
+def _p_value(as_far: NDArray[np.bool_]) -> float:
+    # share as far out as the print, counted as one
     return float(1 + as_far.sum()) / (1 + as_far.size)
 
 
 def has_spread(sample: NDArray[np.float64]) -> bool:
     """Return whether the interquartile range is positive whichever repetition is left out."""
     ordered, n = np.sort(sample), len(sample)
-    # A quartile moves a place at most: inner places are compared. -(-a // 4) rounds a / 4 up.
+    # A quartile moves a place at most: inner places are compared. -(-a // 4) rounds a /
+    # 4 up.
     return bool(n > 3 and ordered[3 * (n - 2) // 4] > ordered[-(-(n - 2) // 4) + 1])
 
 
@@ -181,28 +214,42 @@ def prediction_half_width(sample: NDArray[np.float64], runs: int) -> float:
     This is half of Student's prediction interval, for normal draws.
     """
     n = len(sample)
-    return float(stdtrit(n - 1, 1 - LEVEL / 2) * sample.std(ddof=1) * np.sqrt(1 / n + 1 / runs))
+    return float(
+        stdtrit(n - 1, 1 - LEVEL / 2) * sample.std(ddof=1) * np.sqrt(1 / n + 1 / runs)
+    )
 
 
-def sign_test(better: NDArray, worse: NDArray, chance: float = 0.5) -> tuple[int, int, float]:
-    """Return wins, losses, and p of the one-sided sign test over splits; larger is better.
+def sign_test(
+    better: NDArray, worse: NDArray, chance: float = 0.5
+) -> tuple[int, int, float]:
+    """Return wins, losses, and p of the one-sided sign test over splits.
 
-    Ties count for neither. `chance` is how often the claim would hold if the methods did not
-    differ: b / (b + w) for the best of b methods against the best of w.
+    Larger is better.
+
+    Ties count for neither. `chance` is how often the claim would hold if the methods
+    did not differ: b / (b + w) for the best of b methods against the best of w.
     """
     from scipy.stats import binomtest  # takes half a second to import
 
     wins, losses = int(np.sum(better > worse)), int(np.sum(better < worse))
     if wins + losses == 0:
         return 0, 0, 1.0
-    return wins, losses, float(binomtest(wins, wins + losses, chance, alternative="greater").pvalue)
+    return (
+        wins,
+        losses,
+        float(binomtest(wins, wins + losses, chance, alternative="greater").pvalue),
+    )
 
 
 def mean_test(differences: ArrayLike) -> float:
-    """Return p of the one-sided t test: a small p says that the mean of the values is above 0."""
+    """Return p of the one-sided t test.
+
+    A small p says that the mean of the values is above 0.
+    """
     values = np.asarray(differences, dtype=float)
     mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
-    if error <= 1e-12 * abs(mean) or error == 0:  # values equal but for rounding: no doubt is left
+    # values equal but for rounding: no doubt is left
+    if error <= 1e-12 * abs(mean) or error == 0:
         return 0.0 if mean > 0 else 1.0
     return float(stdtr(len(values) - 1, -mean / error))
 
@@ -216,8 +263,9 @@ class Slope(NamedTuple):  # with the limits of an interval
 def fitted_slope(x: NDArray, values: NDArray, level: float = LEVEL) -> Slope:
     """Return the slope of the logarithms of positive values against x, the logarithms of sizes.
 
-    Student's interval misses the true slope in the fraction `level` of cases, for independent
-    normal errors of equal spread; with fewer than three points the interval is unbounded.
+    Student's interval misses the true slope in the fraction `level` of cases, for
+    independent normal errors of equal spread; with fewer than three points the interval
+    is unbounded.
     """
     # Least squares: slope = sum (x - mean x) log v / sum (x - mean x)^2.
     n, logarithms = len(x), np.log(values)

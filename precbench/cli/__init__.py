@@ -17,35 +17,62 @@ asked for (evaluate --fail-below); 130 interrupted.
 class _Precbench(MainGroup):
     listed: ClassVar = {  # "module:function" and a line of help, see `LazyGroup`
         "run": ("run:run", "Run experiments."),
-        "plot": ("report:plot_results", "Redraw the tables and figures of finished runs."),
-        "report": ("report:write_pages", "Write finished runs as HTML pages, to read or to mail."),
+        "plot": (
+            "report:plot_results",
+            "Redraw the tables and figures of finished runs.",
+        ),
+        "report": (
+            "report:write_pages",
+            "Write finished runs as HTML pages, to read or to mail.",
+        ),
         "check": ("check:check_results", "Compare results with the published numbers."),
         "reproduce": (
             "reproduce:reproduce",
             "Decide the published claims about a data set, a paper or a config.",
         ),
-        "status": ("status:show_status", "Show which trials are done, running, failed or pending."),
+        "status": (
+            "status:show_status",
+            "Show which trials are done, running, failed or pending.",
+        ),
         "merge": (
             "merge_folders:merge_results",
             "Merge results of shards, or of several machines.",
         ),
-        "diff": ("diff:compare_results", "Compare two folders of results, cell by cell."),
-        "validate": ("validate:validate_configs", "Check configs without running anything."),
-        "schema": ("validate:print_schema", "Print a JSON Schema of configs, for editors."),
+        "diff": (
+            "diff:compare_results",
+            "Compare two folders of results, cell by cell.",
+        ),
+        "validate": (
+            "validate:validate_configs",
+            "Check configs without running anything.",
+        ),
+        "schema": (
+            "validate:print_schema",
+            "Print a JSON Schema of configs, for editors.",
+        ),
         "doctor": ("doctor:examine", "Check the installation."),
         "list": (
             "listing:list_",
             "List solvers, data sets, metrics, configs, claims or deviations.",
         ),
         "example": ("example:example", "Write a real list to try the commands on."),
-        "compare": ("compare:compare", "Compare methods on your own file, and recommend one."),
-        "rank": ("rank:rank", "Rank a method of yours among those that precbench has surveyed."),
+        "compare": (
+            "compare:compare",
+            "Compare methods on your own file, and recommend one.",
+        ),
+        "rank": (
+            "rank:rank",
+            "Rank a method of yours among those that precbench has surveyed.",
+        ),
         "profile": (
             "profile_table:profile",
             "Describe a table of yours without training anything.",
         ),
         "fit": ("fit:fit", "Fit a ranking model to your own file and save it."),
-        "score": ("score:score", "Rank the rows of a file with a model and list the top."),
+        "score": (
+            "score:score",
+            "Rank the rows of a file with a model and list the top.",
+        ),
         "evaluate": (
             "evaluate:evaluate",
             "Count the hits of a model on new labelled rows against its forecast.",
@@ -56,8 +83,14 @@ class _Precbench(MainGroup):
 
 class _Data(LazyGroup):
     listed: ClassVar = {
-        "fetch": ("data:fetch_data", "Download data sets into the cache and verify them."),
-        "add": ("data:add_data", "Copy files you obtained yourself (kdd08, ppi) into the cache."),
+        "fetch": (
+            "data:fetch_data",
+            "Download data sets into the cache and verify them.",
+        ),
+        "add": (
+            "data:add_data",
+            "Copy files you obtained yourself (kdd08, ppi) into the cache.",
+        ),
         "verify": ("data:verify_data", "Check cached files against their checksums."),
         "clean": ("data:clean_cache", "Remove files from the cache."),
         "info": ("data:describe_data", "Describe a data set and its files."),
@@ -101,7 +134,10 @@ def _version(wanted: bool) -> None:  # if `wanted`, print the version and exit
 @app.callback()
 def about(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Show the version."
+        ),
     ] = False,
 ) -> None:
     """Run, measure and judge published methods for precision at the top of a ranked list.

@@ -43,35 +43,51 @@ _REGRESSED = 4  # exit code: a verdict is worse than before, or there are no res
 @plain_strings
 def check_results(
     results: Annotated[
-        list[Path], typer.Argument(help="Folders of results, or of single experiments in them.")
+        list[Path],
+        typer.Argument(help="Folders of results, or of single experiments in them."),
     ],
     update_reference: Annotated[
-        bool, typer.Option("--update-reference", help="Store the verdicts in the --reference CSV.")
+        bool,
+        typer.Option(
+            "--update-reference", help="Store the verdicts in the --reference CSV."
+        ),
     ] = False,
     reference: Annotated[
-        Path | None, typer.Option(help="CSV of verdicts to compare with [default: shipped CSV].")
+        Path | None,
+        typer.Option(help="CSV of verdicts to compare with [default: shipped CSV]."),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder to write ledger.csv, .json, .md to [default: first of RESULTS]."),
+        typer.Option(
+            help=(
+                "Folder to write ledger.csv, .json, .md to [default: first of RESULTS]."
+            )
+        ),
     ] = None,
     show_all: Annotated[
-        bool, typer.Option("--all", help="Show all claims, not only claims about these results.")
+        bool,
+        typer.Option(
+            "--all", help="Show all claims, not only claims about these results."
+        ),
     ] = False,
     paper: Annotated[
-        str | None, typer.Option(help="Show only the claims of this paper, for example kar2015.")
+        str | None,
+        typer.Option(help="Show only the claims of this paper, for example kar2015."),
     ] = None,
     verdict: Annotated[
         str | None,
-        typer.Option(help='Show only the claims with this verdict, for example "not reproduced".'),
+        typer.Option(
+            help='Show only the claims with this verdict, for example "not reproduced".'
+        ),
     ] = None,
     as_json: Json = False,
 ) -> int:
     """Report for each published number whether the results reproduce it.
 
-    Lists the claims that these results concern, best verdicts last; the ledger files contain all
-    claims. Numbers that follow from definitions alone are computed on the fly. Claims that the
-    results cannot decide (stand-in data, smoke size, too few runs) are not compared.
+    Lists the claims that these results concern, best verdicts last; the ledger files
+    contain all claims. Numbers that follow from definitions alone are computed on the
+    fly. Claims that the results cannot decide (stand-in data, smoke size, too few runs)
+    are not compared.
 
     Exit code 4: a verdict is worse than in the reference, or there are no results.
 
@@ -86,26 +102,37 @@ def check_results(
     refuse_unknown("verdict", verdict, [*map(str, Verdict)])
     path = reference or reference_path()
     if not path.exists() and not update_reference:
-        raise InputError(f"reference {path} is missing; add --update-reference to write it")
+        raise InputError(
+            f"reference {path} is missing; add --update-reference to write it"
+        )
     # Judge all claims by the results.
     before = read_ledger(path) if path.exists() else []  # the reference so far
     evidence = read_evidence(results)
-    measured = {*evidence.outcomes, *evidence.values}  # names of experiments and studies in RESULTS
-    evidence.values.update(_quick_studies(claims))  # adds numbers that follow from definitions
+    # names of experiments and studies in RESULTS
+    measured = {*evidence.outcomes, *evidence.values}
+    # adds numbers that follow from definitions
+    evidence.values.update(_quick_studies(claims))
     ledger = make_ledger(claims, evidence)
-    new_reference = updated(ledger, before)  # keeps old verdicts where there are too few runs now
-    changed = [*changes(new_reference if update_reference else ledger, before)]  # the differences
+    # keeps old verdicts where there are too few runs now
+    new_reference = updated(ledger, before)
+    # the differences
+    changed = [*changes(new_reference if update_reference else ledger, before)]
     # Write the ledger files; print the claims that are asked for; update the reference.
     store = Store(out or results[0])  # writes files whole or not at all
     store.folder.mkdir(parents=True, exist_ok=True)
-    texts = {"csv": to_csv(ledger), "json": to_json(ledger), "md": ledger_markdown(ledger)}
+    texts = {
+        "csv": to_csv(ledger),
+        "json": to_json(ledger),
+        "md": ledger_markdown(ledger),
+    }
     for suffix, text in texts.items():
         store.write_text(f"ledger.{suffix}", text)
     if as_json:
         print(texts["json"], end="")
     else:
         about_results = {claim.id for claim in claims if claim.experiment in measured}
-        shows_all = show_all or paper is not None or verdict is not None  # not only `about_results`
+        # not only `about_results`
+        shows_all = show_all or paper is not None or verdict is not None
         rows = [
             row
             for row in ledger
@@ -116,25 +143,35 @@ def check_results(
         _print_verdicts(rows, verdict)
         if others := len(ledger) - len(rows):
             screen().print(
-                f"{others:,} other claims: list them with --all, --paper or --verdict, decide them "
-                "with precbench reproduce"
+                f"{others:,} other claims: list them with --all, --paper or --verdict,"
+                " decide them with precbench reproduce"
             )
         if changed:
             print_table(change_table(changed))
-        print("\n".join(f"ledger: {store.folder / f'ledger.{suffix}'}" for suffix in texts))
+        print(
+            "\n".join(
+                f"ledger: {store.folder / f'ledger.{suffix}'}" for suffix in texts
+            )
+        )
     if update_reference:
         path.parent.mkdir(parents=True, exist_ok=True)
         Store(path.parent).write_text(path.name, to_csv(new_reference))
         return 0
     if not evidence.has_results:
         places = ", ".join(map(str, results))
-        print(f"precbench: no results in {places}; run an experiment first", file=sys.stderr)
+        print(
+            f"precbench: no results in {places}; run an experiment first",
+            file=sys.stderr,
+        )
         return _REGRESSED
     return report_regressions(changed)
 
 
 def report_regressions(changed: Iterable[Change]) -> int:
-    """Print the verdicts that are worse than in the reference; return exit code 4 if any, or 0."""
+    """Print the verdicts that are worse than in the reference.
+
+    Return exit code 4 if any, or 0.
+    """
     worse = [change for change in changed if change.worse]
     for change in worse:
         verdicts = f"was {change.before} in the reference, is {change.after} now"
@@ -143,11 +180,15 @@ def report_regressions(changed: Iterable[Change]) -> int:
 
 
 def _print_verdicts(rows: Sequence[LedgerRow], verdict: str | None) -> None:
-    """Print the rows, which all have `verdict`, as a table; for None, as tables by verdict."""
+    """Print the rows, which all have `verdict`, as a table.
+
+    For None, as tables by verdict.
+    """
     if verdict is not None:
         print_table(claims_table(rows, f"{verdict.capitalize()}: {len(rows)}"))
     elif rows:
-        # Claims not plainly reproduced, claims not measured, and the number of claims by verdict.
+        # Claims not plainly reproduced, claims not measured, and the number of claims
+        # by verdict.
         for table in (open_table(rows), missing_table(rows), counts_table(rows)):
             if table.rows:
                 print_table(table)
@@ -156,7 +197,10 @@ def _print_verdicts(rows: Sequence[LedgerRow], verdict: str | None) -> None:
 
 
 def _quick_studies(claims: Sequence[Claim]) -> dict[str, pd.DataFrame]:
-    """Compute the studies that claims read, if quick (without data); return values by name."""
+    """Compute the studies that claims read, if quick (without data).
+
+    Return values by name.
+    """
     names = {claim.config for claim in claims if claim.reads_study} & {*list_configs()}
     configs = map(load_config, sorted(names))
     return {c.name: c.compute() for c in configs if isinstance(c, Study) and c.is_quick}

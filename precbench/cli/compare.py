@@ -30,7 +30,10 @@ class CompareOptions(OwnRows):
     solver: Annotated[
         list[str] | None,
         typer.Option(
-            help="Method to compare; repeatable [default: the methods of configs/compare.yaml].",
+            help=(
+                "Method to compare; repeatable [default: the methods of"
+                " configs/compare.yaml]."
+            ),
             autocompletion=completion.solvers,
         ),
     ] = None
@@ -38,30 +41,44 @@ class CompareOptions(OwnRows):
         int | None,
         typer.Option(
             min=1,
-            help="Number of splits into training and test rows [default: 10; 5 with --time or more "
-            "than 50,000 rows].",
+            help=(
+                "Number of splits into training and test rows [default: 10; 5 with"
+                " --time or more than 50,000 rows]."
+            ),
         ),
     ] = None
     prefer: Annotated[
         Literal["best", "simple"],
-        typer.Option(help="Choose the best method, or the simplest within a standard error."),
+        typer.Option(
+            help="Choose the best method, or the simplest within a standard error."
+        ),
     ] = "best"
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the splits and solvers.")] = 0
+    seed: Annotated[
+        int, typer.Option(min=0, help="Random seed of the splits and solvers.")
+    ] = 0
     jobs: Annotated[
         int | None,
         typer.Option(
-            "--jobs", "-j", min=1, help="Number of trials to run at a time [default: all cores]."
+            "--jobs",
+            "-j",
+            min=1,
+            help="Number of trials to run at a time [default: all cores].",
         ),
     ] = None
-    out: Annotated[Path, typer.Option(help="Folder to write the results to.")] = Path("results")
+    out: Annotated[Path, typer.Option(help="Folder to write the results to.")] = Path(
+        "results"
+    )
     config: Annotated[
-        Path | None, typer.Option(help="File to write: the config that repeats this comparison.")
+        Path | None,
+        typer.Option(help="File to write: the config that repeats this comparison."),
     ] = None
     save: Annotated[
         Path | None,
         typer.Option(
-            help="File to write: a model of the recommended method, fitted to all rows; the report "
-            "then shows which columns matter."
+            help=(
+                "File to write: a model of the recommended method, fitted to all rows;"
+                " the report then shows which columns matter."
+            )
         ),
     ] = None
     no_row_hashes: NoRowHashes = False
@@ -72,13 +89,14 @@ class CompareOptions(OwnRows):
 def compare(options: CompareOptions) -> int:
     """Compare methods for the top of your own list, and recommend one.
 
-    Linear methods, random features, trees and an ensemble are tuned and trained on 70 % of the
-    rows, on several random splits. Methods are measured by the hits at the top of the other rows
-    (with --time, of the latest rows): the top is as large a share of these rows as k is of your
-    list, which has as many rows as the file, or --list-rows rows. The best method is the ensemble,
-    unless another method has significantly more hits; without an ensemble, the best DCG decides.
-    Each other method is equivalent, undecided or worse. The simplest of the best method and its
-    equivalents is recommended. An interrupted comparison resumes.
+    Linear methods, random features, trees and an ensemble are tuned and trained on 70 %
+    of the rows, on several random splits. Methods are measured by the hits at the top
+    of the other rows (with --time, of the latest rows): the top is as large a share of
+    these rows as k is of your list, which has as many rows as the file, or --list-rows
+    rows. The best method is the ensemble, unless another method has significantly more
+    hits; without an ensemble, the best DCG decides. Each other method is equivalent,
+    undecided or worse. The simplest of the best method and its equivalents is
+    recommended. An interrupted comparison resumes.
 
     \b
     Examples:
@@ -103,7 +121,8 @@ def compare(options: CompareOptions) -> int:
     own, unlabelled = options.tables()  # unlabelled: the rows for --open
     column = options.gain_column
     amounts = None if column is None else read_amounts(own, column, "--gain-column")
-    with options.corrected("compare"):  # adds the command that reads a refused table to the error
+    # adds the command that reads a refused table to the error
+    with options.corrected("compare"):
         contest = prepare(
             {"file": own, **options.reading},
             options.lengths,
@@ -141,7 +160,9 @@ def compare(options: CompareOptions) -> int:
         console.print(f"{comparison.recommended}, fitted to all rows: {options.save}")
     if unlabelled is not None:
         console.print(write_open(comparison.fit(), unlabelled, options))
-    console.print(f"report: {comparison.folder / PAGE}, with tables and records beside it")
+    console.print(
+        f"report: {comparison.folder / PAGE}, with tables and records beside it"
+    )
     if options.config:
         console.print(f"to repeat the comparison: precbench run {options.config}")
     if options.as_json:
@@ -161,16 +182,21 @@ def _check_targets(options: CompareOptions) -> None:
 
 
 def _print_choice(
-    comparison: "Comparison", contest: "Contest", options: CompareOptions, tables: list["Table"]
+    comparison: "Comparison",
+    contest: "Contest",
+    options: CompareOptions,
+    tables: list["Table"],
 ) -> None:
     """Print what to use, and write the report, with `tables`."""
     from precbench.advice.comparison import report_length
     from precbench.advice.importance import importance_table
 
     console = screen(quiet=options.as_json)
-    assert comparison.length is not None and comparison.expected is not None  # the forecast
+    # the forecast
+    assert comparison.length is not None and comparison.expected is not None
     command = _next_command(options, comparison.expected.k)
-    headline, *sentences = comparison.card  # what to use; then why, and how sure the choice is
+    # what to use; then why, and how sure the choice is
+    headline, *sentences = comparison.card
     console.print(headline, style="bold")
     console.print(*sentences, f"Next: {command}", "", sep="\n")
     print_table(choice_table(comparison, contest.experiment.title), console)
@@ -182,15 +208,16 @@ def _print_choice(
 
 
 def _size_in_words(contest: "Contest") -> str:
-    # Return in words how many rows, features, positives, groups, methods and splits there are.
+    # Return in words how many rows, features, positives, groups, methods and splits
+    # there are.
     n_rows, n_features = contest.dataset.X.shape
     n_pos, experiment = contest.dataset.n_pos, contest.experiment
     ids = contest.dataset.groups  # the group of each row, or None
     groups = "" if ids is None else f", {count(len(set(ids.tolist())), 'group')}"
     return (
-        f"{n_rows:,} rows, {n_features:,} features, {n_pos:,} positive ({n_pos / n_rows:.2%})"
-        f"{groups}; {count(len(experiment.solvers), 'method')} on "
-        f"{count(experiment.protocol.n_splits, 'split')}"
+        f"{n_rows:,} rows, {n_features:,} features, {n_pos:,} positive"
+        f" ({n_pos / n_rows:.2%}){groups}; {count(len(experiment.solvers), 'method')}"
+        f" on {count(experiment.protocol.n_splits, 'split')}"
     )
 
 
@@ -200,8 +227,16 @@ def _next_command(options: CompareOptions, k: int) -> str:
     Score with the saved model, or else compare with --save.
     """
     if not options.save:
-        return options.line("compare", [("save", "model.npz"), ("as_json", False)])  # no JSON
-    words = ["precbench", "score", str(options.save), f"NEW{options.file.suffix}", "--top", str(k)]
+        # no JSON
+        return options.line("compare", [("save", "model.npz"), ("as_json", False)])
+    words = [
+        "precbench",
+        "score",
+        str(options.save),
+        f"NEW{options.file.suffix}",
+        "--top",
+        str(k),
+    ]
     if options.id:
         words += ["--id", options.id[0].split(",")[0]]  # of several, the first
     return shlex.join(words)

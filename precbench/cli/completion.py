@@ -8,7 +8,8 @@ from precbench.core.locations import config_names as configs
 __all__ = ["configs", "datasets", "solvers"]
 
 
-def _names(registry: str) -> Callable[[], Iterable[str]]:  # imports the registry when called
+def _names(registry: str) -> Callable[[], Iterable[str]]:
+    # imports the registry when called
     return lambda: resolve_name(registry)
 
 

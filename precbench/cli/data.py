@@ -28,15 +28,19 @@ def fetch_data(
         bool,
         typer.Option(
             "--accept-terms",
-            help="Accept the terms of the data (kdd08, ppi), which are printed, and download them.",
+            help=(
+                "Accept the terms of the data (kdd08, ppi), which are printed, and"
+                " download them."
+            ),
         ),
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Download data sets from the mirror or the official addresses into the cache.
 
-    Checksums are verified, and rows compared with the card. The cache is $PRECBENCH_CACHE, else a
-    folder in the user's cache folder. Exit code 3: no source has the files.
+    Checksums are verified, and rows compared with the card. The cache is
+    $PRECBENCH_CACHE, else a folder in the user's cache folder. Exit code 3: no source
+    has the files.
 
     \b
     Examples:
@@ -44,7 +48,8 @@ def fetch_data(
       precbench data fetch letter --mirror ~/mirror
       precbench data fetch kdd08 --accept-terms
     """
-    cards = [find_card(name) for name in names]  # refuses an unknown name before any download
+    # refuses an unknown name before any download
+    cards = [find_card(name) for name in names]
     if accept_terms:
         _print_terms(cards)
     sizes = []
@@ -52,10 +57,13 @@ def fetch_data(
         fetch(card, mirror, accept_terms=accept_terms)
         dataset = load_dataset(name, mirror=mirror)
         n, d = dataset.X.shape  # as the card says: load_dataset raises otherwise
-        sizes.append({"name": name, "rows": n, "features": d, "positives": dataset.n_pos})
+        sizes.append(
+            {"name": name, "rows": n, "features": d, "positives": dataset.n_pos}
+        )
         if not as_json:
             print(
-                f"{name}: {n:,} rows, {d:,} features, {dataset.n_pos:,} positives, as the card says"
+                f"{name}: {n:,} rows, {d:,} features, {dataset.n_pos:,} positives, as"
+                " the card says"
             )
     if as_json:
         print(json.dumps(sizes))
@@ -64,7 +72,9 @@ def fetch_data(
 def _print_terms(cards: Sequence[Card]) -> None:
     """Print the terms that come with the files that are not in the cache."""
     for card in cards:
-        is_missing = any(file.status in ("missing", "damaged") for file in info(card.name))
+        is_missing = any(
+            file.status in ("missing", "damaged") for file in info(card.name)
+        )
         if card.terms is not None and is_missing:
             print(f"{card.title}, terms accepted: {card.terms}", file=sys.stderr)
 
@@ -72,7 +82,8 @@ def _print_terms(cards: Sequence[Card]) -> None:
 def add_data(
     name: Annotated[str, _NAME],
     files: Annotated[
-        list[Path], typer.Argument(help="Files to copy; precbench data info lists what is needed.")
+        list[Path],
+        typer.Argument(help="Files to copy; precbench data info lists what is needed."),
     ],
     as_json: Json = False,
 ) -> None:
@@ -91,7 +102,9 @@ def add_data(
 def verify_data(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Data sets [default: all].", autocompletion=completion.datasets),
+        typer.Argument(
+            help="Data sets [default: all].", autocompletion=completion.datasets
+        ),
     ] = None,
     as_json: Json = False,
 ) -> int:
@@ -115,15 +128,19 @@ def verify_data(
 def clean_cache(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Data sets that lose downloaded and added files too [default: none]."),
+        typer.Argument(
+            help="Data sets that lose downloaded and added files too [default: none]."
+        ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be removed.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List what would be removed.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Remove the prepared arrays of all data sets and unfinished downloads from the cache.
 
-    Everything removed can be rebuilt or downloaded again, except files you added yourself.
-    Downloaded and added files are removed only for data sets you name.
+    Everything removed can be rebuilt or downloaded again, except files you added
+    yourself. Downloaded and added files are removed only for data sets you name.
 
     \b
     Examples:
@@ -166,4 +183,7 @@ def _print_reports(reports: Mapping[str, Sequence[FileReport]], as_json: bool) -
             size = "" if file.bytes is None else f", {file.bytes:,} bytes"
             print(f"{name}/{file.name}: {file.status}{size}")
             if file.status == "damaged":
-                print(f"  expected {file.expected}, found sha256 {file.sha256}: {file.path}")
+                print(
+                    f"  expected {file.expected}, found sha256 {file.sha256}:"
+                    f" {file.path}"
+                )

@@ -17,7 +17,8 @@ from precbench.report.table import Table, text_table
 from precbench.results.folders import find_result_folders
 from precbench.results.read import Run, read_run
 
-_CELL = ["dataset", "sweep", "metric", "part", "solver"]  # columns of a cell: a value per split
+# columns of a cell: a value per split
+_CELL = ["dataset", "sweep", "metric", "part", "solver"]
 _TRIAL = [*_CELL, "split"]
 _UNEQUAL_COUNTS = {  # keys of what `_difference` returns, with words for each count
     "differing": "differ",
@@ -29,20 +30,25 @@ _MOST_ROWS = 40
 
 def compare_results(
     first: Annotated[Path, typer.Argument(help=RESULTS)],
-    second: Annotated[Path, typer.Argument(help="Second folder, with the same experiments.")],
+    second: Annotated[
+        Path, typer.Argument(help="Second folder, with the same experiments.")
+    ],
     tolerance: Annotated[
         float,
         typer.Option(
             min=0,
-            help="Ignore differences up to this share of the larger number, such as 1e-9.",
+            help=(
+                "Ignore differences up to this share of the larger number, such as"
+                " 1e-9."
+            ),
         ),
     ] = 0.0,
     as_json: Json = False,
 ) -> int:
     """Compare two folders of results, cell by cell.
 
-    Counts the final numbers that are the same, bit for bit or to within a tolerance, and for the
-    others shows the means, their difference and its paired interval.
+    Counts the final numbers that are the same, bit for bit or to within a tolerance,
+    and for the others shows the means, their difference and its paired interval.
 
     Exit code 1: the numbers differ, or one folder has some that the other lacks.
 
@@ -52,15 +58,21 @@ def compare_results(
       precbench diff results/letter before/letter --json
       precbench diff results other-blas/results --tolerance 1e-9
     """
-    pairs, unpaired = _pairs(first, second)  # two folders each; names of other experiments
-    differences = [_difference(read_run(one), read_run(other), tolerance) for one, other in pairs]
+    # two folders each; names of other experiments
+    pairs, unpaired = _pairs(first, second)
+    differences = [
+        _difference(read_run(one), read_run(other), tolerance) for one, other in pairs
+    ]
     same = not unpaired and not any(
         difference[name] for difference in differences for name in _UNEQUAL_COUNTS
     )
     console = screen(quiet=as_json)
     if as_json:
         print(
-            json.dumps({"same": same, "only_one": unpaired, "experiments": differences}, indent=1)
+            json.dumps(
+                {"same": same, "only_one": unpaired, "experiments": differences},
+                indent=1,
+            )
         )
     for difference in differences:
         console.print(_sentence(difference))
@@ -80,23 +92,32 @@ def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str
     common = sorted(in_first & in_second)
     if not common:
         raise InputError(
-            f"{first} and {second} have no experiment in common; give two folders with results "
-            "of the same experiments"
+            f"{first} and {second} have no experiment in common; give two folders with"
+            " results of the same experiments"
         )
-    return [(first / name, second / name) for name in common], sorted(in_first ^ in_second)
+    return [(first / name, second / name) for name in common], sorted(
+        in_first ^ in_second
+    )
 
 
 def _difference(first: Run, second: Run, tolerance: float) -> dict[str, Any]:
-    """Count the equal and the differing final values; compare the means of cells that differ."""
+    """Count the equal and the differing final values.
+
+    Compare the means of cells that differ.
+    """
     finals_a, finals_b = _finals(first), _finals(second)  # a value by cell and split
-    common = finals_a.add_suffix("_first").join(finals_b.add_suffix("_second"), how="inner")
+    common = finals_a.add_suffix("_first").join(
+        finals_b.add_suffix("_second"), how="inner"
+    )
     a, b = common["value_first"].to_numpy(), common["value_second"].to_numpy()
     with np.errstate(invalid="ignore"):  # inf - inf is NaN, which is not near
         near = np.abs(a - b) <= tolerance * np.maximum(np.abs(a), np.abs(b))
-    common["differs"] = ~((a == b) | near | (np.isnan(a) & np.isnan(b)))  # NaN twice: equal
+    # NaN twice: equal
+    common["differs"] = ~((a == b) | near | (np.isnan(a) & np.isnan(b)))
     cells = [
         _cell(dict(zip(_CELL, map(str, cell), strict=True)), rows, first.test_shares)
-        for cell, rows in common.groupby(level=_CELL, sort=False)  # cell: values of _CELL
+        # cell: values of _CELL
+        for cell, rows in common.groupby(level=_CELL, sort=False)
         if rows["differs"].any()
     ]
     return {
@@ -115,16 +136,20 @@ def _finals(run: Run) -> pd.DataFrame:
     return rows.set_index(_TRIAL)[["value"]]
 
 
-def _cell(place: dict[str, str], rows: pd.DataFrame, shares: dict[str, float]) -> dict[str, Any]:
-    # Compare the means of a cell, such as the AUC of a solver, over the splits that the runs share.
-    # `place` names the cell; `shares` has the share of test rows of each data set. ``low`` to
-    # ``high`` is the paired 95 % interval of the difference; None stands for no interval.
+def _cell(
+    place: dict[str, str], rows: pd.DataFrame, shares: dict[str, float]
+) -> dict[str, Any]:
+    # Compare the means of a cell, such as the AUC of a solver, over the splits that the
+    # runs share. `place` names the cell; `shares` has the share of test rows of each
+    # data set. ``low`` to ``high`` is the paired 95 % interval of the difference; None
+    # stands for no interval.
     pair = rows[["value_first", "value_second"]].dropna().to_numpy()
     first, second = pair.mean(axis=0) if len(pair) else (np.nan, np.nan)
     low = high = None
     share = shares.get(place["dataset"])
     if len(pair) > 1 and share is not None and np.isfinite(pair).all():
-        _mean, low, high, _p = resampled_test(pair[:, 1], pair[:, 0], share)  # second - first
+        # second - first
+        _mean, low, high, _p = resampled_test(pair[:, 1], pair[:, 0], share)
     return {
         **place,
         "first": _json_number(first),
@@ -137,18 +162,27 @@ def _cell(place: dict[str, str], rows: pd.DataFrame, shares: dict[str, float]) -
     }
 
 
-def _json_number(value: float) -> float | None:  # None for NaN and inf, which JSON lacks
+def _json_number(value: float) -> float | None:
+    # None for NaN and inf, which JSON lacks
     return float(value) if np.isfinite(value) else None
 
 
-def _sentence(difference: dict[str, Any]) -> str:  # the counts that `_difference` returns, in words
+def _sentence(difference: dict[str, Any]) -> str:
+    # the counts that `_difference` returns, in words
     parts = [f"{difference['equal']:,} numbers are the same in both"]
-    parts += [f"{n:,} {text}" for name, text in _UNEQUAL_COUNTS.items() if (n := difference[name])]
+    parts += [
+        f"{n:,} {text}"
+        for name, text in _UNEQUAL_COUNTS.items()
+        if (n := difference[name])
+    ]
     return f"{difference['experiment']}: {', '.join(parts)}"
 
 
 def _table(difference: dict[str, Any], first: Path, second: Path) -> Table:
-    """Lay out the cells that differ, a row for each; `first` and `second` are the folders."""
+    """Lay out the cells that differ, a row for each.
+
+    `first` and `second` are the folders.
+    """
     rows = [
         [
             cell["dataset"],

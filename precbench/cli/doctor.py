@@ -26,8 +26,8 @@ _EXTRAS = {
 def examine(as_json: Json = False) -> int:
     """Check the installation; paste the output into bug reports.
 
-    Checks compiled kernels, BLAS, versions, extras, the cache, the mirror and free disk space.
-    No user name, host name or address is printed.
+    Checks compiled kernels, BLAS, versions, extras, the cache, the mirror and free disk
+    space. No user name, host name or address is printed.
 
     Exit code 1: something does not work.
 
@@ -41,7 +41,9 @@ def examine(as_json: Json = False) -> int:
         try:
             state[name] = check()
         except Exception as error:  # whatever is broken, report the rest
-            state[name] = f"does not work: {type(error).__name__}: {' '.join(str(error).split())}"
+            state[name] = (
+                f"does not work: {type(error).__name__}: {' '.join(str(error).split())}"
+            )
             broken.append(name)
     print_facts({**state, "wrong": broken}, as_json=as_json)
     if not as_json:
@@ -50,7 +52,10 @@ def examine(as_json: Json = False) -> int:
 
 
 def _kernels() -> str:
-    """Import all compiled kernels; return in words how many there are, and their names."""
+    """Import all compiled kernels.
+
+    Return in words how many there are, and their names.
+    """
     # An installed package has no .pyx files, only the compiled modules.
     files = [*_PACKAGE.rglob("*.pyx")] or [*_PACKAGE.rglob("*.so")]
     # "solvers.push.kernel" of solvers/push/kernel.pyx, or of kernel.cpython-311-….so
@@ -72,46 +77,75 @@ def _environment() -> dict[str, Any]:  # the machine, and versions of packages
 
 def _extras() -> dict[str, str]:  # by extra, "installed" or how to install
     return {
-        extra: "installed"
-        if all(map(find_spec, packages))
-        else f"pip install '.[{extra}]' in a checkout"
+        extra: (
+            "installed"
+            if all(map(find_spec, packages))
+            else f"pip install '.[{extra}]' in a checkout"
+        )
         for extra, packages in _EXTRAS.items()
     }
 
 
 def _cache() -> str:
-    """Describe the cache folder and the free disk space; raise if the folder is not writable."""
+    """Describe the cache folder and the free disk space.
+
+    Raise if the folder is not writable.
+    """
     folder = cache_folder()
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
-    place = "$PRECBENCH_CACHE" if os.environ.get("PRECBENCH_CACHE") else "the default cache folder"
-    nearest = next(path for path in (folder, *folder.parents) if path.exists())  # or a parent
+    place = (
+        "$PRECBENCH_CACHE"
+        if os.environ.get("PRECBENCH_CACHE")
+        else "the default cache folder"
+    )
+    # or a parent
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
     if not os.access(nearest, os.W_OK):
         # The path is not printed, since it may hold the user's name.
-        raise PermissionError(f"cannot write to {place}; set $PRECBENCH_CACHE to another folder")
+        raise PermissionError(
+            f"cannot write to {place}; set $PRECBENCH_CACHE to another folder"
+        )
     free = decimal(shutil.disk_usage(nearest).free)
-    return f"{place}, {len(sizes):,} files, {decimal(sum(sizes))}, {free} free on the disk"
+    return (
+        f"{place}, {len(sizes):,} files, {decimal(sum(sizes))}, {free} free on the disk"
+    )
 
 
 def _mirror() -> str:
-    """Return the kind of mirror: an address, a folder or none; raise if the folder is missing."""
+    """Return the kind of mirror: an address, a folder or none.
+
+    Raise if the folder is missing.
+    """
     mirror = os.environ.get("PRECBENCH_MIRROR", "")
     if "://" in mirror:
         return "an address"
     if mirror and not Path(mirror).is_dir():
-        raise NotADirectoryError("$PRECBENCH_MIRROR is no folder; set it to a folder or an address")
+        raise NotADirectoryError(
+            "$PRECBENCH_MIRROR is no folder; set it to a folder or an address"
+        )
     return "a folder" if mirror else "none ($PRECBENCH_MIRROR is not set)"
 
 
 def _solver() -> str:
-    """Fit a solver to data that one feature separates; raise if a positive is not ranked first."""
+    """Fit a solver to data that one feature separates.
+
+    Raise if a positive is not ranked first.
+    """
     from precbench.ranking.metrics import auc
     from precbench.solvers import SOLVERS
 
     # The rows whose first feature, i % 7, is above 4 are positive.
-    X, y = [[float(i % 7), float(i % 3)] for i in range(60)], [i % 7 > 4 for i in range(60)]
-    value = auc(y, SOLVERS["sgd-avg"](k=0.5, random_state=0).fit(X, y).decision_function(X))
+    X, y = (
+        [[float(i % 7), float(i % 3)] for i in range(60)],
+        [i % 7 > 4 for i in range(60)],
+    )
+    value = auc(
+        y, SOLVERS["sgd-avg"](k=0.5, random_state=0).fit(X, y).decision_function(X)
+    )
     if value != 1.0:
-        raise ValueError(f"sgd-avg has AUC {value}, not 1, on separable data; reinstall precbench")
+        raise ValueError(
+            f"sgd-avg has AUC {value}, not 1, on separable data; reinstall precbench"
+        )
     return "fits linearly separable data"
 
 

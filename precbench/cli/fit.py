@@ -17,12 +17,16 @@ from precbench.core.text import count
 
 @dataclass(frozen=True, kw_only=True)
 class FitOptions(OwnRows):
-    save: Annotated[Path, typer.Option(help="Model file to write; an existing file is replaced.")]
+    save: Annotated[
+        Path, typer.Option(help="Model file to write; an existing file is replaced.")
+    ]
     solver: Annotated[
         str | None,
         typer.Option(
-            help="Solver, see precbench list solvers [default: hist-gradient-boosting; sgd-avg "
-            "with --fourier and for sparse rows].",
+            help=(
+                "Solver, see precbench list solvers [default: hist-gradient-boosting;"
+                " sgd-avg with --fourier and for sparse rows]."
+            ),
             autocompletion=completion.solvers,
         ),
     ] = None
@@ -30,37 +34,50 @@ class FitOptions(OwnRows):
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="Parameter of the solver, such as epochs=50 (see precbench list solvers --json); "
-            "repeatable.",
+            help=(
+                "Parameter of the solver, such as epochs=50 (see precbench list solvers"
+                " --json); repeatable."
+            ),
         ),
     ] = None
     scaling: Annotated[
         str | None,
         typer.Option(
-            help="Scaling: standardise, unit (columns from 0 to 1), unit-norm (rows of norm 1), "
-            "standardise-unit-norm (both) or none [default: standardise; none for sparse rows and "
-            "for trees]."
+            help=(
+                "Scaling: standardise, unit (columns from 0 to 1), unit-norm (rows of"
+                " norm 1), standardise-unit-norm (both) or none [default: standardise;"
+                " none for sparse rows and for trees]."
+            )
         ),
     ] = None
     fourier: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Number of random Fourier features that replace the features, so that a linear "
-            "solver can learn a nonlinear ranking.",
+            help=(
+                "Number of random Fourier features that replace the features, so that a"
+                " linear solver can learn a nonlinear ranking."
+            ),
         ),
     ] = None
     weight: Annotated[
         str | None,
         typer.Option(
-            help="Column of weights of the rows, for logistic-regression, linear-svm, "
-            "hist-gradient-boosting and lightgbm (tables only)."
+            help=(
+                "Column of weights of the rows, for logistic-regression, linear-svm, "
+                "hist-gradient-boosting and lightgbm (tables only)."
+            )
         ),
     ] = None
     splits: Annotated[
-        int, typer.Option(min=1, max=1000, help="Number of splits to measure the quality on.")
+        int,
+        typer.Option(
+            min=1, max=1000, help="Number of splits to measure the quality on."
+        ),
     ] = 5
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the splits and of the solver.")] = 0
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of the splits and of the solver.")
+    ] = 0
     no_row_hashes: NoRowHashes = False
     as_json: Json = False
 
@@ -69,14 +86,15 @@ class FitOptions(OwnRows):
 def fit(options: FitOptions) -> None:
     """Fit a ranking model to your own file, estimate its quality, and save it.
 
-    To estimate the quality, models are fitted to 70 % of the rows and measured at the top of the
-    other rows: as large a share of these rows as k is of your list, which has as many rows as the
-    file, or --list-rows rows. With --time, models are fitted to all earlier rows and measured on
-    the period that follows, by default a tenth of the rows. The quality is the mean over splits,
-    with a 95 % interval that allows for rows shared by splits; compare tells whether another method
-    is better. The importance of each column is measured, and printed by show. The saved model is
-    fitted to all rows. During training, solvers cap k at the number of positives, with a warning.
-    The columns of label, groups, time and weight are not features. Dates (2024-05-31,
+    To estimate the quality, models are fitted to 70 % of the rows and measured at the
+    top of the other rows: as large a share of these rows as k is of your list, which
+    has as many rows as the file, or --list-rows rows. With --time, models are fitted to
+    all earlier rows and measured on the period that follows, by default a tenth of the
+    rows. The quality is the mean over splits, with a 95 % interval that allows for rows
+    shared by splits; compare tells whether another method is better. The importance of
+    each column is measured, and printed by show. The saved model is fitted to all rows.
+    During training, solvers cap k at the number of positives, with a warning. The
+    columns of label, groups, time and weight are not features. Dates (2024-05-31,
     2024-05-31T18:00) are converted to days since the earliest one.
 
     \b
@@ -95,11 +113,14 @@ def fit(options: FitOptions) -> None:
                                      shape (CSR) and y
     """
     from precbench.advice.quality import describe_quality, quality_of
-    from precbench.advice.training import fit as fit_table  # here, as the import takes long
+
+    # here, as the import takes long
+    from precbench.advice.training import fit as fit_table
 
     worth, params = options.checked_worth(), _params(options)
     check_target("--save", options.save, {"the file of the rows": options.file})
-    with options.corrected("fit"):  # adds the command that reads a refused table to the error
+    # adds the command that reads a refused table to the error
+    with options.corrected("fit"):
         own, unlabelled = options.tables()
         model = fit_table(
             own,
@@ -109,7 +130,8 @@ def fit(options: FitOptions) -> None:
             scaling=cast("Any", options.scaling),
             fourier=options.fourier,
             weight=options.weight,
-            gain=None if worth is None else worth.column or worth.gain,  # a name or a number
+            # a name or a number
+            gain=None if worth is None else worth.column or worth.gain,
             cost=None if worth is None else worth.cost,
             list_rows=options.list_rows,
             n_splits=options.splits,
@@ -117,10 +139,16 @@ def fit(options: FitOptions) -> None:
             allow=options.allow or (),
             **options.reading,
         )
-        about_open = "" if unlabelled is None else write_open(model, unlabelled, options)
+        about_open = (
+            "" if unlabelled is None else write_open(model, unlabelled, options)
+        )
     model.save(options.save, row_hashes=not options.no_row_hashes)
     if options.as_json:
-        print(json.dumps({"model": str(options.save), "solver": model.solver, **model.about}))
+        print(
+            json.dumps(
+                {"model": str(options.save), "solver": model.solver, **model.about}
+            )
+        )
         return
     facts = model.about
     groups = f", {count(facts['groups'], 'group')}" if facts["groups"] else ""
@@ -147,10 +175,16 @@ def _params(options: FitOptions) -> dict[str, Any]:
     for option in options.param or ():
         name, equals, text = option.partition("=")
         if not equals:
-            raise InputError(f"--param {option!r}: expected NAME=VALUE, for example epochs=5")
+            raise InputError(
+                f"--param {option!r}: expected NAME=VALUE, for example epochs=5"
+            )
         if name in params:
-            raise InputError(f"the parameter {name} is given twice (--param); give one value")
+            raise InputError(
+                f"the parameter {name} is given twice (--param); give one value"
+            )
         if own_option := {"k": "--k", "random_state": "--seed"}.get(name):
-            raise InputError(f"the parameter {name} has its own option; give {own_option} instead")
+            raise InputError(
+                f"the parameter {name} has its own option; give {own_option} instead"
+            )
         params[name] = plain_value(text)
     return params

@@ -23,7 +23,8 @@ class _VisibleStream:
     """A stream that writes `visible` text, with control characters escaped."""
 
     def __init__(self, stream: Any):
-        self.rich_proxied_file = stream  # a console of rich looks for this name, and writes there
+        # a console of rich looks for this name, and writes there
+        self.rich_proxied_file = stream
 
     def write(self, text: str) -> int:
         return self.rich_proxied_file.write(visible(text))
@@ -36,18 +37,22 @@ class _VisibleStream:
 def harmless_streams() -> Iterator[None]:
     """Escape control characters in all text printed in the block, so that none steers a terminal.
 
-    Characters that the encoding of a stream lacks are escaped; a closed stream gets nothing.
+    Characters that the encoding of a stream lacks are escaped; a closed stream gets
+    nothing.
     """
     for descriptor in range(3):  # standard input, output and error
         try:
             os.fstat(descriptor)
         except OSError:
-            # Closed: opened on devnull, else the next file would get this number, and the prints.
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # also for worker processes
+            # Closed: opened on devnull, else the next file would get this number, and
+            # the prints. also for worker processes
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     with Path(os.devnull).open("w") as null:
-        streams = [stream or null for stream in (sys.stdout, sys.stderr)]  # None under pythonw
+        # None under pythonw
+        streams = [stream or null for stream in (sys.stdout, sys.stderr)]
         for stream in streams:
-            if hasattr(stream, "reconfigure"):  # the stream of a notebook has no such method
+            # the stream of a notebook has no such method
+            if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
         out, err = map(_VisibleStream, streams)
         with redirect_stdout(out), redirect_stderr(err), one_line_warnings():
@@ -59,17 +64,20 @@ def one_line_warnings() -> Iterator[None]:
     """Print each warning of the block in one line, and only once."""
     printed = set()
 
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:  # called for each warning
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        # called for each warning
         text = one_line(str(message))
         if text not in printed:
             print(f"precbench: warning: {text}", file=sys.stderr)
             printed.add(text)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # all kinds but the next two: later filters go before
+        # all kinds but the next two: later filters go before
+        warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
         warnings.simplefilter("always", RuntimeWarning)
-        warnings.filterwarnings("ignore", "A worker stopped")  # joblib starts another worker
+        # joblib starts another worker
+        warnings.filterwarnings("ignore", "A worker stopped")
         warnings.showwarning = show
         yield
 
@@ -81,7 +89,8 @@ class InGroups(TyperCommand):
         """Write the arguments, then the options of each panel, under headings of their own."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
-            if (record := param.get_help_record(ctx)) is not None:  # (option, help); None if hidden
+            # (option, help); None if hidden
+            if (record := param.get_help_record(ctx)) is not None:
                 panel = getattr(param, "rich_help_panel", None) or "Options"
                 panel = "Arguments" if param.param_type_name == "argument" else panel
                 groups.setdefault(panel, []).append(record)
@@ -90,7 +99,8 @@ class InGroups(TyperCommand):
                 formatter.write_dl(rows)
 
 
-_NAMES_OF_FILES = ("configs", "what", "targets", "mirror")  # options of text that may be paths
+# options of text that may be paths
+_NAMES_OF_FILES = ("configs", "what", "targets", "mirror")
 
 
 def _at_home(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -98,13 +108,18 @@ def _at_home(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def command(**values: Any) -> Any:
-        return function(**{name: _expanded(name, value) for name, value in values.items()})
+        return function(
+            **{name: _expanded(name, value) for name, value in values.items()}
+        )
 
     return command
 
 
 def _expanded(name: str, value: Any) -> Any:
-    """Return a path, or a list of paths, with the home folder in place of ~; else the value."""
+    """Return a path, or a list of paths, with the home folder in place of ~.
+
+    Else the value.
+    """
     if isinstance(value, list):
         return [_expanded(name, item) for item in value]
     if isinstance(value, Path):
@@ -118,12 +133,14 @@ def _expanded(name: str, value: Any) -> Any:
 class LazyGroup(TyperGroup):
     """Commands by name; the module of a command is imported when it is used.
 
-    `listed` maps a name to ``module:function`` and the line of help in the list of commands.
+    `listed` maps a name to ``module:function`` and the line of help in the list of
+    commands.
     """
 
     listed: ClassVar[Mapping[str, tuple[str, str]]]
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:  # adds placeholders for `listed`
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # adds placeholders for `listed`
         super().__init__(*args, **kwargs)
         placeholders = {
             name: TyperCommand(name, short_help=summary)
@@ -139,7 +156,8 @@ class LazyGroup(TyperGroup):
     def _load(self, name: Any) -> Any:
         """Import the function of a command and return it as a click command."""
         place, summary = self.listed[name]  # "module:function" and a line of help
-        single = typer.Typer(add_completion=False, rich_markup_mode=None)  # of one command
+        # of one command
+        single = typer.Typer(add_completion=False, rich_markup_mode=None)
         function = _at_home(resolve_name(f"precbench.cli.{place}"))
         single.command(name, cls=InGroups, short_help=summary)(function)
         return typer.main.get_command(single)
@@ -163,18 +181,31 @@ class MainGroup(LazyGroup):
         raise typer.Exit(code or 0)  # a command returns its exit code, or None for 0
 
 
-_EXHAUSTED = "no memory, process or thread is left: raise the limits that ulimit -a shows ({!r})"
-_REPORTED = PrecbenchError, KeyboardInterrupt, OSError, MemoryError, ImportError, RuntimeError
+_EXHAUSTED = (
+    "no memory, process or thread is left: raise the limits that ulimit -a shows ({!r})"
+)
+_REPORTED = (
+    PrecbenchError,
+    KeyboardInterrupt,
+    OSError,
+    MemoryError,
+    ImportError,
+    RuntimeError,
+)
 
 
-def _exit_with(error: BaseException) -> NoReturn:  # prints a line; raises `error` if a bug
+def _exit_with(error: BaseException) -> NoReturn:
+    # prints a line; raises `error` if a bug
     text, code = _message_and_code(error)
     print(f"precbench: {text}", file=sys.stderr)
     raise SystemExit(code) from None
 
 
 def _message_and_code(error: BaseException) -> tuple[str, int]:
-    """Return message and exit code of an error that is no bug; raise any other error itself."""
+    """Return message and exit code of an error that is no bug.
+
+    Raise any other error itself.
+    """
     match error:
         case PrecbenchError():
             return str(error), error.exit_code
@@ -182,14 +213,17 @@ def _message_and_code(error: BaseException) -> tuple[str, int]:
             return "interrupted", 130  # as shells: 128 + the number of SIGINT
         case (
             MemoryError()
-            | OSError(errno=errno.ENOMEM | errno.EAGAIN)  # EAGAIN: no process can be started
+            # EAGAIN: no process can be started
+            | OSError(errno=errno.ENOMEM | errno.EAGAIN)
             | RuntimeError(args=("can't start new thread",))
         ):
             return _EXHAUSTED.format(error), 1
-        case ImportError() if "map segment" in str(error):  # no memory to load a shared library
+        case ImportError() if "map segment" in str(error):
+            # no memory to load a shared library
             return _EXHAUSTED.format(error), 1
         case OSError() if is_full(error):
             return disk_full(error.filename or "a file"), 1
-        case OSError() if error.filename is not None:  # a path that cannot be read or written
+        case OSError() if error.filename is not None:
+            # a path that cannot be read or written
             return f"{error.filename}: {error.strerror}", 2
     raise error

@@ -1,4 +1,7 @@
-"""``precbench list``: a function for each list returns the members, described in "about"."""
+"""``precbench list``.
+
+A function for each list returns the members, described in "about".
+"""
 
 import inspect
 import json
@@ -19,14 +22,19 @@ def _solvers() -> list[dict[str, Any]]:  # for precbench list solvers
         {
             "name": name,
             "about": _about_solver(name),
-            "parameters": {k: v for k, v in solver().get_params().items() if k != "random_state"},
+            "parameters": {
+                k: v for k, v in solver().get_params().items() if k != "random_state"
+            },
         }
         for name, solver in SOLVERS.items()
     ]
 
 
 def _about_solver(name: str) -> str:
-    """Describe a solver: first line of the docstring, preset parameters, and required package."""
+    """Describe a solver.
+
+    First line of the docstring, preset parameters, and required package.
+    """
     from precbench.solvers import SOLVERS
 
     preset = getattr(SOLVERS[name], "keywords", {})  # a variant is a functools.partial
@@ -35,7 +43,9 @@ def _about_solver(name: str) -> str:
         f"package {package}" if (package := SOLVERS.package(name)) else "",
     ]
     # A variant has no docstring of its own: the class of an instance has the docstring.
-    return first_line(type(SOLVERS[name]())) + "".join(f" ({text})" for text in details if text)
+    return first_line(type(SOLVERS[name]())) + "".join(
+        f" ({text})" for text in details if text
+    )
 
 
 def _metrics() -> list[dict[str, Any]]:  # for precbench list metrics
@@ -45,7 +55,8 @@ def _metrics() -> list[dict[str, Any]]:  # for precbench list metrics
         {
             "name": name,
             "about": first_line(metric),
-            "parameters": list(inspect.signature(metric).parameters)[2:],  # after labels, scores
+            # after labels, scores
+            "parameters": list(inspect.signature(metric).parameters)[2:],
         }
         for name, metric in METRICS.items()
     ]
@@ -57,8 +68,10 @@ def _datasets() -> list[dict[str, Any]]:  # for precbench list datasets
     return [
         {
             "name": name,
-            "about": f"{card.title}: {card.rows:,} x {card.features}, "
-            f"{card.positives / card.rows:.2%} positive",
+            "about": (
+                f"{card.title}: {card.rows:,} x {card.features}, "
+                f"{card.positives / card.rows:.2%} positive"
+            ),
             "rows": card.rows,
             "features": card.features,
             "positives": card.positives,
@@ -87,12 +100,16 @@ def _claims() -> list[dict[str, Any]]:
     from precbench.claims.ledger import read_ledger, reference_path
 
     path = reference_path()
-    verdicts = {row.id: row.verdict for row in read_ledger(path)} if path.exists() else {}
+    verdicts = (
+        {row.id: row.verdict for row in read_ledger(path)} if path.exists() else {}
+    )
     return [
         {
             "name": claim.id,
-            "about": f"{verdicts.get(claim.id, '')}: {claim.where}: {claim.printed}"
-            + (f" ({claim.says})" if claim.says else ""),
+            "about": (
+                f"{verdicts.get(claim.id, '')}: {claim.where}: {claim.printed}"
+                + (f" ({claim.says})" if claim.says else "")
+            ),
             "verdict": verdicts.get(claim.id, ""),
             "place": claim.place,
             **claim.model_dump(mode="json", exclude_none=True),
@@ -108,7 +125,10 @@ def _deviations() -> list[dict[str, Any]]:  # for precbench list deviations
     return [
         {
             "name": name,
-            "about": f"{d.paper}, {d.where}. Paper: {d.says}. Here: {d.ours}. See: {d.evidence}",
+            "about": (
+                f"{d.paper}, {d.where}. Paper: {d.says}. Here: {d.ours}. See:"
+                f" {d.evidence}"
+            ),
             **d.model_dump(),
         }
         for name, d in load_deviations().items()
@@ -127,29 +147,39 @@ _LISTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
 
 def list_(
     what: Annotated[
-        str, typer.Argument(help="List solvers, datasets, metrics, configs, claims or deviations.")
+        str,
+        typer.Argument(
+            help="List solvers, datasets, metrics, configs, claims or deviations."
+        ),
     ],
     paper: Annotated[
-        str | None, typer.Option(help="Only claims or deviations of this paper, such as rudin2009.")
+        str | None,
+        typer.Option(
+            help="Only claims or deviations of this paper, such as rudin2009."
+        ),
     ] = None,
     table: Annotated[
         str | None,
-        typer.Option(help="Only claims at this place, for example table-3 or section-8."),
+        typer.Option(
+            help="Only claims at this place, for example table-3 or section-8."
+        ),
     ] = None,
     verdict: Annotated[
         str | None,
-        typer.Option(help='Only claims with this verdict, for example "not reproduced".'),
+        typer.Option(
+            help='Only claims with this verdict, for example "not reproduced".'
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """List solvers, data sets, metrics, configs, claims or deviations, a line for each.
 
-    Claims are published numbers and sentences, listed with their verdicts in the committed
-    reference. Deviations are the places where an implementation deliberately differs from its
-    paper, each with the command that shows why.
+    Claims are published numbers and sentences, listed with their verdicts in the
+    committed reference. Deviations are the places where an implementation deliberately
+    differs from its paper, each with the command that shows why.
 
-    With --json the list includes the parameters of solvers (with defaults) and metrics, the
-    sizes of data sets, and all details of claims.
+    With --json the list includes the parameters of solvers (with defaults) and metrics,
+    the sizes of data sets, and all details of claims.
 
     \b
     Examples:
@@ -162,10 +192,13 @@ def list_(
     for option, value in {"paper": paper, "table": table, "verdict": verdict}.items():
         if value is None:
             continue
-        key = "place" if option == "table" else option  # name of the value in each member
+        # name of the value in each member
+        key = "place" if option == "table" else option
         known = sorted({str(member[key]) for member in all_members if key in member})
         if not known:
-            raise InputError(f"the option --{option} selects claims, not {what}; leave it out")
+            raise InputError(
+                f"the option --{option} selects claims, not {what}; leave it out"
+            )
         if option == "verdict":  # also verdicts that no claim has now
             from precbench.claims.verdicts import Verdict
 

@@ -15,7 +15,10 @@ from precbench.core.errors import InputError, nearest_or_all
 NOT_HELD = 5  # exit code of --strict and --fail-below
 JSON = "Print JSON instead of text."
 RESULTS = "Folder of results, or of one experiment in it, such as results/letter."
-MIRROR = "Folder or URL to try for data before the original sources [default: $PRECBENCH_MIRROR]."
+MIRROR = (
+    "Folder or URL to try for data before the original sources [default:"
+    " $PRECBENCH_MIRROR]."
+)
 Configs = Annotated[
     list[str],
     typer.Argument(
@@ -29,39 +32,56 @@ NoRowHashes = Annotated[
     bool,
     typer.Option(
         "--no-row-hashes",
-        help="Store no hashes of training rows in the model; precbench score then cannot recognise "
-        "training rows.",
+        help=(
+            "Store no hashes of training rows in the model; precbench score then cannot"
+            " recognise training rows."
+        ),
     ),
 ]
 Mirror = Annotated[str | None, typer.Option(help=MIRROR)]
 
 
-def refuse_unknown(what: str, value: str | None, known: Collection[str], listed: str = "") -> None:
-    if value is not None and value not in known:  # `listed`: the precbench list that shows `known`
-        raise InputError(f"unknown {what} {value!r}{nearest_or_all(value, known, listed)}")
+def refuse_unknown(
+    what: str, value: str | None, known: Collection[str], listed: str = ""
+) -> None:
+    # `listed`: the precbench list that shows `known`
+    if value is not None and value not in known:
+        raise InputError(
+            f"unknown {what} {value!r}{nearest_or_all(value, known, listed)}"
+        )
 
 
 def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
     """Print nested facts as JSON, or for people as YAML without empty facts."""
-    text = json.dumps(facts, indent=1, default=str)  # turns paths into text, also for YAML
+    # turns paths into text, also for YAML
+    text = json.dumps(facts, indent=1, default=str)
     if not as_json:
         import yaml
 
-        filled = {k: v for k, v in json.loads(text).items() if v not in (None, "", [], {})}
-        text = yaml.safe_dump(filled, sort_keys=False, allow_unicode=True, width=sys.maxsize)
+        filled = {
+            k: v for k, v in json.loads(text).items() if v not in (None, "", [], {})
+        }
+        text = yaml.safe_dump(
+            filled, sort_keys=False, allow_unicode=True, width=sys.maxsize
+        )
     print(text.rstrip())
 
 
-def takes(kind: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def takes(
+    kind: Callable[..., Any],
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that gives a command an option for each field of a dataclass."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        # The command takes the options one by one; `function` gets one object of all options, last.
-        *parameters, _ = signature(function).parameters.values()  # _: the parameter `options`
+        # The command takes the options one by one; `function` gets one object of all
+        # options, last. _: the parameter `options`
+        *parameters, _ = signature(function).parameters.values()
 
         @wraps(function)
         def command(**values: Any) -> Any:
-            arguments = {parameter.name: values.pop(parameter.name) for parameter in parameters}
+            arguments = {
+                parameter.name: values.pop(parameter.name) for parameter in parameters
+            }
             return function(**arguments, options=kind(**values))
 
         # typer reads the options of a command from its signature and annotations.

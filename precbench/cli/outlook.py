@@ -19,10 +19,13 @@ def to_fetch(part: Experiment) -> dict[str, int]:
     sizes = {}
     for entry in part.datasets:
         if isinstance(entry, NamedData | StreamedCard):  # a data set with a card
-            card = find_card(getattr(entry, "card", entry.name))  # a NamedData is named as its card
+            # a NamedData is named as its card
+            card = find_card(getattr(entry, "card", entry.name))
             if card.terms is not None:
                 continue  # a run does not accept terms
-            missing = {file.name for file in info(card.name) if file.status == "missing"}
+            missing = {
+                file.name for file in info(card.name) if file.status == "missing"
+            }
             size = download_limit([file for file in card.files if file.name in missing])
             if size > 0:  # files without an address cannot be downloaded
                 sizes[entry.name] = size
@@ -30,24 +33,32 @@ def to_fetch(part: Experiment) -> dict[str, int]:
 
 
 def show_fetching(part: Experiment, sizes: dict[str, int], console: Console) -> int:
-    """Print what to fetch; return the number of trials, of which none is known to be done."""
+    """Print what to fetch.
+
+    Return the number of trials, of which none is known to be done.
+    """
     for name, size in sizes.items():
         console.print(f"to fetch: {name}, at most {size / 1e6:,.1f} MB")
     n_trials = len(part.trials())
-    console.print(f"{count(n_trials, 'trial')} to run, when the data have been downloaded")
+    console.print(
+        f"{count(n_trials, 'trial')} to run, when the data have been downloaded"
+    )
     return n_trials
 
 
 def show_outlook(
     plan: Plan, store: Store, trials: Collection[Trial], at_once: int, console: Console
 ) -> float:
-    """Print the trials of a run, `at_once` of them at a time; return the expected seconds."""
+    """Print the trials of a run, `at_once` of them at a time.
+
+    Return the expected seconds.
+    """
     for trial in trials:
         console.print(f"  {trial.title}")
     seconds = sum(expected_seconds(plan, store, trials)) / at_once
     if trials:
         console.print(
-            f"{count(len(trials), 'trial')}: about {duration(seconds)}, estimated from the size "
-            "of the data or from earlier trials"
+            f"{count(len(trials), 'trial')}: about {duration(seconds)}, estimated from"
+            " the size of the data or from earlier trials"
         )
     return round(seconds, 1)

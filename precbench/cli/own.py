@@ -30,10 +30,13 @@ _CONSTANTS = {"true": True, "false": False, "none": None, "null": None}
 
 # Options under these titles of the help
 _file_option = partial(typer.Option, rich_help_panel="Your file")
-_layout_option = partial(typer.Option, rich_help_panel="File format, detected where possible")
+_layout_option = partial(
+    typer.Option, rich_help_panel="File format, detected where possible"
+)
 _profit_option = partial(typer.Option, rich_help_panel="Profit")
 
-_READER_OPTIONS = ("label", "positive", "groups", "time", "missing")  # fields of `OwnRows`
+# fields of `OwnRows`
+_READER_OPTIONS = ("label", "positive", "groups", "time", "missing")
 _COLUMN_LISTS = ("drop", "id", "categorical", "numeric")  # fields that list columns
 
 
@@ -45,7 +48,10 @@ class FileLayout:
         str | None,
         _layout_option(
             "--format",
-            help="Format: svmlight, csv, tsv, parquet, xlsx or npz [default: from the suffix].",
+            help=(
+                "Format: svmlight, csv, tsv, parquet, xlsx or npz [default: from the"
+                " suffix]."
+            ),
         ),
     ] = None
     separator: Annotated[
@@ -55,24 +61,35 @@ class FileLayout:
         str | None, _layout_option(help="Encoding of CSV and TSV, for example cp1252.")
     ] = None
     decimal: Annotated[
-        str | None, _layout_option(metavar="MARK", help="Decimal mark: a point or a comma.")
+        str | None,
+        _layout_option(metavar="MARK", help="Decimal mark: a point or a comma."),
     ] = None
     date_format: Annotated[
         str | None,
-        _layout_option(help="Format of dates other than ISO 8601, for example %d.%m.%Y."),
+        _layout_option(
+            help="Format of dates other than ISO 8601, for example %d.%m.%Y."
+        ),
     ] = None
     sheet: Annotated[
         str | None, _layout_option(help="Sheet to read; required if there are several.")
     ] = None
     skip_rows: Annotated[
-        int, _layout_option(min=0, help="Number of lines to skip above the column names.")
+        int,
+        _layout_option(min=0, help="Number of lines to skip above the column names."),
     ] = 0
 
     @property
     def layout(self) -> dict[str, Any]:
-        """The options that are set, as arguments of the readers; `form` becomes ``format``."""
+        """The options that are set, as arguments of the readers.
+
+        `form` becomes ``format``.
+        """
         values = {field.name: getattr(self, field.name) for field in fields(FileLayout)}
-        return {"format" if n == "form" else n: value for n, value in values.items() if value}
+        return {
+            "format" if n == "form" else n: value
+            for n, value in values.items()
+            if value
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,9 +98,13 @@ class OwnRows(FileLayout):
 
     file: Annotated[
         Path,
-        typer.Argument(help="CSV, TSV, Parquet, xlsx, svmlight or npz file, also .gz, .bz2, .xz."),
+        typer.Argument(
+            help="CSV, TSV, Parquet, xlsx, svmlight or npz file, also .gz, .bz2, .xz."
+        ),
     ]
-    label: Annotated[str | None, _file_option(help="Label column (required for tables).")] = None
+    label: Annotated[
+        str | None, _file_option(help="Label column (required for tables).")
+    ] = None
     positive: Annotated[
         list[str] | None,
         _file_option(help="Positive label; not needed for 0/1 and -1/1; repeatable."),
@@ -91,48 +112,69 @@ class OwnRows(FileLayout):
     groups: Annotated[
         str | None,
         _file_option(
-            help="Column (npz: array) of groups; a split never divides the rows of a group."
+            help=(
+                "Column (npz: array) of groups; a split never divides the rows of a"
+                " group."
+            )
         ),
     ] = None
     time: Annotated[
         str | None,
         _file_option(
-            help="Column (npz: array) of the time of each row, numbers or ISO dates; the quality "
-            "is measured on the latest rows."
+            help=(
+                "Column (npz: array) of the time of each row, numbers or ISO dates; the"
+                " quality is measured on the latest rows."
+            )
         ),
     ] = None
     drop: Annotated[
         list[str] | None,
-        _file_option(help="Columns to leave out of the features, such as zip,product; repeatable."),
+        _file_option(
+            help=(
+                "Columns to leave out of the features, such as zip,product; repeatable."
+            )
+        ),
     ] = None
     id: Annotated[
         list[str] | None,
         _file_option(
-            help="Column that identifies rows, with a different value in each, and is no feature; "
-            "repeatable."
+            help=(
+                "Column that identifies rows, with a different value in each, and is no"
+                " feature; repeatable."
+            )
         ),
     ] = None
     categorical: Annotated[
         list[str] | None,
         _file_option(
-            help="Columns of categories, text or codes, such as zip,product; one-hot means all "
-            "columns of text; repeatable [default: text is refused]."
+            help=(
+                "Columns of categories, text or codes, such as zip,product; one-hot"
+                " means all columns of text; repeatable [default: text is refused]."
+            )
         ),
     ] = None
     numeric: Annotated[
         list[str] | None,
         _file_option(
-            help="Columns to read as numbers although they look like codes (0012); repeatable."
+            help=(
+                "Columns to read as numbers although they look like codes (0012);"
+                " repeatable."
+            )
         ),
     ] = None
     missing: Annotated[
-        str, _file_option(help="Treatment of missing values: error, mean, median or most-frequent.")
+        str,
+        _file_option(
+            help="Treatment of missing values: error, mean, median or most-frequent."
+        ),
     ] = "error"
     allow: Annotated[
         list[str] | None,
         _file_option(
-            help="Columns to use as features although they look like a leak or an identifier; "
-            "repeatable."
+            help=(
+                "Columns to use as features although they look like a leak or an"
+                " identifier; repeatable."
+            )
         ),
     ] = None
     open_list: Annotated[
@@ -140,17 +182,21 @@ class OwnRows(FileLayout):
         _file_option(
             "--open",
             metavar="LIST",
-            help="File to write (.csv, .xlsx or .parquet): the rows without a label, ranked by the "
-            "model (tables only).",
+            help=(
+                "File to write (.csv, .xlsx or .parquet): the rows without a label,"
+                " ranked by the model (tables only)."
+            ),
         ),
     ] = None
     k: Annotated[
         list[str] | None,
         typer.Option(
             "--k",
-            help="Length of the top of the list: a number of rows (100), a fraction of the "
-            'positives (0.25), or a fraction of the rows ("1 %"); repeatable: the first is '
-            "used for training, all are shown [default: 0.25].",
+            help=(
+                "Length of the top of the list: a number of rows (100), a fraction of"
+                ' the positives (0.25), or a fraction of the rows ("1 %"); repeatable:'
+                " the first is used for training, all are shown [default: 0.25]."
+            ),
         ),
     ] = None
     list_rows: Annotated[
@@ -158,26 +204,36 @@ class OwnRows(FileLayout):
         typer.Option(
             min=1,
             max=10**12,
-            help="Number of rows of the list that you will score later; hits are forecast for the "
-            "top k of these rows [default: as many as the file has].",
+            help=(
+                "Number of rows of the list that you will score later; hits are"
+                " forecast for the top k of these rows [default: as many as the file"
+                " has]."
+            ),
         ),
     ] = None
     gain: Annotated[
         float | None,
         _profit_option(
-            help="What each hit gains; the profit is then shown for each length of the list."
+            help=(
+                "What each hit gains; the profit is then shown for each length of the"
+                " list."
+            )
         ),
     ] = None
     gain_column: Annotated[
         str | None,
         _profit_option(
-            help="Column with the gain from a row that is a hit (tables only); also a feature, "
-            "unless --drop names the column."
+            help=(
+                "Column with the gain from a row that is a hit (tables only); also a"
+                " feature, unless --drop names the column."
+            )
         ),
     ] = None
     cost: Annotated[
         float | None,
-        _profit_option(help="Cost of a listed row, in the unit of --gain [default: 0]."),
+        _profit_option(
+            help="Cost of a listed row, in the unit of --gain [default: 0]."
+        ),
     ] = None
 
     @property
@@ -205,26 +261,37 @@ class OwnRows(FileLayout):
         check_target("--open", self.open_list, others, LIST_SUFFIXES)
         own = self.table()
         if own.frame is None or self.label is None:
-            lacking = "--label" if own.frame is not None else "a table; convert the file to CSV"
+            lacking = (
+                "--label"
+                if own.frame is not None
+                else "a table; convert the file to CSV"
+            )
             raise InputError(f"{self.file}: --open needs {lacking}")
         known, rows = own.split_labelled(self.label)
         if self.open_list.suffix == ".xlsx":  # refuse ids before training
             from precbench.tables.list_file import require_sheet
 
-            require_sheet(rows.filter(",".join(self.id or ()).split(",")), self.open_list)
+            require_sheet(
+                rows.filter(",".join(self.id or ()).split(",")), self.open_list
+            )
         return known, rows
 
     @property
     def reading(self) -> dict[str, Any]:
         """The options that are set, as parameters of `precbench.tables.own_file.read_own_file`."""
         options: dict[str, Any] = dict(self.layout)
-        options |= {name: getattr(self, name) for name in (*_READER_OPTIONS, *_COLUMN_LISTS)}
+        options |= {
+            name: getattr(self, name) for name in (*_READER_OPTIONS, *_COLUMN_LISTS)
+        }
         if self.positive and len(self.positive) == 1:
             options["positive"] = self.positive[0]  # a label, not a list of labels
         if self.categorical in (["one-hot"], ["error"]):
-            options["categorical"] = self.categorical[0]  # a treatment of text, not columns
+            # a treatment of text, not columns
+            options["categorical"] = self.categorical[0]
         # "error" is the default of the readers for missing values and for text.
-        return {name: value for name, value in options.items() if value and value != "error"}
+        return {
+            name: value for name, value in options.items() if value and value != "error"
+        }
 
     @contextmanager
     def corrected(self, command: str) -> Iterator[None]:
@@ -236,10 +303,14 @@ class OwnRows(FileLayout):
 
     def with_remedy(self, command: str, error: TableError) -> str:
         """Return the text of an error and, if options solve all problems, a command with them."""
-        if not error.remedies or not error.is_enough:  # options alone do not solve the problems
+        # options alone do not solve the problems
+        if not error.remedies or not error.is_enough:
             return str(error)
         separator = "\n  " if "\n" in str(error) else "; "
-        return f"{error}{separator}this would be accepted: {self.line(command, error.remedies)}"
+        return (
+            f"{error}{separator}this would be accepted:"
+            f" {self.line(command, error.remedies)}"
+        )
 
     def _changed(self, changes: Iterable[tuple[str, object]]) -> dict[str, Any]:
         """Return the values of all options by name after `changes`.
@@ -249,15 +320,28 @@ class OwnRows(FileLayout):
         """
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         for name, value in changes:
-            # Alone "error" is a treatment of text; a list may also name a column "error".
-            text = "error,error" if (name, value) == ("categorical", "error") else str(value)
+            # Alone "error" is a treatment of text; a list may also name a column
+            # "error".
+            text = (
+                "error,error"
+                if (name, value) == ("categorical", "error")
+                else str(value)
+            )
             if name not in _COLUMN_LISTS:
                 values[name] = value
             elif text not in (columns := values[name] or []):
-                values[name] = [*(column for column in columns if column != "error"), text]
-        left_out = {*(values["drop"] or ()), *(values["id"] or ())}  # columns that are no features
+                values[name] = [
+                    *(column for column in columns if column != "error"),
+                    text,
+                ]
+        # columns that are no features
+        left_out = {*(values["drop"] or ()), *(values["id"] or ())}
         for name in _COLUMN_LISTS:  # one option names all columns: zip,product
-            names = [c for c in values[name] or () if name in ("drop", "id") or c not in left_out]
+            names = [
+                c
+                for c in values[name] or ()
+                if name in ("drop", "id") or c not in left_out
+            ]
             if names and not any("," in column for column in names):
                 names = [",".join(names)]
             values[name] = names or None
@@ -271,9 +355,13 @@ class OwnRows(FileLayout):
             value = values[field.name]
             if field.name == "file" or value is None or value == field.default:
                 continue
-            option = hints[field.name].__metadata__[0]  # the typer.Option of the annotation
-            # typer stores a name that is given first, such as "--open", as the default value.
-            declared = [str(text) for text in (option.default, *(option.param_decls or ()))]
+            # the typer.Option of the annotation
+            option = hints[field.name].__metadata__[0]
+            # typer stores a name that is given first, such as "--open", as the default
+            # value.
+            declared = [
+                str(text) for text in (option.default, *(option.param_decls or ()))
+            ]
             by_field = f"--{field.name.replace('_', '-')}"  # if no name is declared
             name = next((text for text in declared if text.startswith("--")), by_field)
             for item in value if isinstance(value, list) else [value]:
@@ -290,41 +378,62 @@ def check_target(
 ) -> None:
     """Refuse a path that cannot be written, or is another file of the command.
 
-    `others` are the other files by their description, `suffixes` the formats that are allowed.
+    `others` are the other files by their description, `suffixes` the formats that are
+    allowed.
     """
     if suffixes and path.suffix not in suffixes:
-        raise InputError(f"{option} {path}: the name must end with {' or '.join(suffixes)}")
+        raise InputError(
+            f"{option} {path}: the name must end with {' or '.join(suffixes)}"
+        )
     if suffixes and path.suffix in _NEEDS:
         package, extra = _NEEDS[path.suffix]
         if find_spec(package) is None:
-            raise InputError(f"{option} {path} needs {package}; install precbench[{extra}]")
+            raise InputError(
+                f"{option} {path} needs {package}; install precbench[{extra}]"
+            )
     folder = path.parent
     if not folder.is_dir():
-        raise InputError(f"{option} {path}: there is no folder {folder}; create it first")
+        raise InputError(
+            f"{option} {path}: there is no folder {folder}; create it first"
+        )
     if path.exists() and not path.is_file():
         raise InputError(f"{option} {path} is not a regular file; give another name")
     if not os.access(folder, os.W_OK):
-        raise InputError(f"{option} {path}: cannot write to folder {folder}; give another")
+        raise InputError(
+            f"{option} {path}: cannot write to folder {folder}; give another"
+        )
     for description, other in others.items():
         if path.exists() and other.exists() and path.samefile(other):
             raise InputError(f"{option} {path} is {description}; give another name")
 
 
 def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
-    """Write the rows without a label, ranked, to ``--open``; return a sentence on its hits."""
+    """Write the rows without a label, ranked, to ``--open``.
+
+    Return a sentence on its hits.
+    """
     from precbench.tables.encoding import Gaps  # which takes long to import
     from precbench.tables.list_file import write_list
 
-    path, gaps = options.open_list, Gaps()  # gaps: counts of missing values and unseen categories
-    assert path is not None and model.encoding is not None and model.calibration is not None
+    # gaps: counts of missing values and unseen categories
+    path, gaps = options.open_list, Gaps()
+    assert (
+        path is not None
+        and model.encoding is not None
+        and model.calibration is not None
+    )
     if rows.empty:
         return f"every row has a label: no list is written to {path}"
     X = model.encoding.encode(rows, str(options.file), gaps)
     for sentence in gaps.sentences():
-        warnings.warn(f"{options.file}: check the rows of --open: {sentence}", stacklevel=2)
+        warnings.warn(
+            f"{options.file}: check the rows of --open: {sentence}", stacklevel=2
+        )
     ids = _ids_as_in_file(options).reindex(rows.index)
-    ranking, n_rows = model.rank_blocks([(X, ids)], n_jobs=-1)  # `row` counts from 1, as in X
-    ranking["row"] = rows.index.to_numpy()[ranking["row"] - 1] + 1  # numbers in the file, from 1
+    # `row` counts from 1, as in X
+    ranking, n_rows = model.rank_blocks([(X, ids)], n_jobs=-1)
+    # numbers in the file, from 1
+    ranking["row"] = rows.index.to_numpy()[ranking["row"] - 1] + 1
     ranking["probability"] = model.probabilities(ranking["score"].to_numpy())
     write_list(ranking, path)
     length = _rows_at_top(options.lengths[0], ranking["probability"])
@@ -337,14 +446,18 @@ def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
 
 
 def _ids_as_in_file(options: OwnRows) -> "pd.DataFrame":
-    # Return the columns of ids as text, such as 007, by reading the file again without features.
+    # Return the columns of ids as text, such as 007, by reading the file again without
+    # features.
     import pandas as pd
 
     from precbench.tables.encoding import Encoding
     from precbench.tables.own_file import read_new_blocks
 
-    no_features = Encoding("csv", n_features=0, dense=True)  # stands for any kind of table
-    blocks = read_new_blocks(options.file, no_features, keep=options.id or (), **options.layout)
+    # stands for any kind of table
+    no_features = Encoding("csv", n_features=0, dense=True)
+    blocks = read_new_blocks(
+        options.file, no_features, keep=options.id or (), **options.layout
+    )
     return pd.concat([texts for _, texts in blocks])
 
 

@@ -21,10 +21,13 @@ class ProfileOptions(OwnRows):
 
 @takes(ProfileOptions)
 def profile(options: ProfileOptions) -> int:
-    """Describe a table: rows, positives, columns, missing values, and what compare would do.
+    """Describe a table.
 
-    For each column: type, number of different and of missing values, smallest and largest value
-    (for text, the most frequent one), and AUC alone, which reveals leaks. Nothing is trained.
+    Rows, positives, columns, missing values, and what compare would do.
+
+    For each column: type, number of different and of missing values, smallest and
+    largest value (for text, the most frequent one), and AUC alone, which reveals leaks.
+    Nothing is trained.
 
     \b
     Examples:
@@ -59,7 +62,10 @@ def profile(options: ProfileOptions) -> int:
 def _size_in_words(profiled: "TableProfile") -> str:
     parts = [f"{profiled.rows:,} rows"]
     if profiled.positives is not None:
-        parts.append(f"{profiled.positives:,} positive ({profiled.positives / profiled.rows:.2%})")
+        parts.append(
+            f"{profiled.positives:,} positive"
+            f" ({profiled.positives / profiled.rows:.2%})"
+        )
     if profiled.groups is not None:
         parts.append(count(profiled.groups, "group"))
     if profiled.duplicates:

@@ -39,14 +39,18 @@ from precbench.survey.tasks import read_tasks, write_configs
 @dataclass(frozen=True, kw_only=True)
 class RankOptions(RunOptions):
     small: Annotated[
-        bool, typer.Option("--small", help="Use every third data set only, ordered by size.")
+        bool,
+        typer.Option("--small", help="Use every third data set only, ordered by size."),
     ] = False
     parameters: Annotated[
         str,
         typer.Option(
             "--parameters",
-            help="Parameters of the solver, as YAML: '{C: {tune: [0.1, 1, 10]}}' [default: as in "
-            "the survey; for a solver outside the survey, the solver's defaults].",
+            help=(
+                "Parameters of the solver, as YAML: '{C: {tune: [0.1, 1, 10]}}'"
+                " [default: as in the survey; for a solver outside the survey, the"
+                " solver's defaults]."
+            ),
         ),
     ] = ""
 
@@ -60,8 +64,8 @@ def rank(
 ) -> int:
     """Train a method on the tasks of the survey, and rank the method among the methods there.
 
-    Divisions, measures and tuning are those of the survey. The command resumes, and runs in shards
-    or on a cluster, as run does. Writes OUT/rank-NAME.csv and .html.
+    Divisions, measures and tuning are those of the survey. The command resumes, and
+    runs in shards or on a cluster, as run does. Writes OUT/rank-NAME.csv and .html.
 
     \b
     Examples:
@@ -70,22 +74,30 @@ def rank(
     """
     refuse_unknown("solver", name, SOLVERS, "solvers")
     survey_config = load(shipped("configs") / "top" / "survey.yaml").data
-    params = survey_config["solvers"].get(name) or {}  # as in the survey; {} for other solvers
+    # as in the survey; {} for other solvers
+    params = survey_config["solvers"].get(name) or {}
     if options.parameters:
         params = parse(options.parameters, "--parameters").data
         if not isinstance(params, dict):
             raise InputError(
-                f"found {options.parameters!r} in --parameters, which maps no names to values; "
-                "write them such as '{C: 0.1}'"
+                f"found {options.parameters!r} in --parameters, which maps no names to"
+                " values; write them such as '{C: 0.1}'"
             )
     label, entry = f"{name} (yours)", {"solver": name, **params}
-    common = shared_parameters(survey_config["common"], {label: entry})  # only those of the solver
-    tasks = read_tasks()[::3] if options.small else read_tasks()  # sorted by number of rows
+    # only those of the solver
+    common = shared_parameters(survey_config["common"], {label: entry})
+    # sorted by number of rows
+    tasks = read_tasks()[::3] if options.small else read_tasks()
     experiment = "rank-" + re.sub(r"[^A-Za-z0-9_-]+", "-", name)
     paths = write_configs(
-        options.out / "survey-tasks", tasks, name=experiment, solvers={label: entry}, common=common
+        options.out / "survey-tasks",
+        tasks,
+        name=experiment,
+        solvers={label: entry},
+        common=common,
     )
-    # Quiet: tables of a single method say little; tables of the whole survey are shown below.
+    # Quiet: tables of a single method say little; tables of the whole survey are shown
+    # below.
     summaries = run_all(map(str, paths), replace(options, quiet=True))
     exit_code = int(any(map(has_failed, summaries)))
     if options.dry_run or options.shard or options.smoke:  # there is nothing to rank
@@ -93,14 +105,21 @@ def rank(
     # Rank the method among the methods of the survey; write and print the ranks.
     survey = _join_survey(collect(Path(summary["folder"]) for summary in summaries))
     ranks = standings(survey.values(AP))
-    tables = [_standing(survey, label, ranks), _by_measure(survey, label), _by_task(survey, label)]
+    tables = [
+        _standing(survey, label, ranks),
+        _by_measure(survey, label),
+        _by_task(survey, label),
+    ]
     stem, title = options.out / experiment, f"Rank of {name} in the survey"
-    study = Result.model_construct(  # unchecked: no study, but the page is made as for a study
+    # unchecked: no study, but the page is made as for a study
+    study = Result.model_construct(
         folder=stem, parameters=entry, name="", title=title, source=None, smoke=False
     )
     contents = {
         stem.with_suffix(".csv"): ranks.to_csv(lineterminator="\n"),
-        stem.with_suffix(".html"): study_page(study, tables, figures=[], ledger=[]).html,
+        stem.with_suffix(".html"): (
+            study_page(study, tables, figures=[], ledger=[]).html
+        ),
     }
     write_whole(contents)
     if options.as_json:
@@ -114,18 +133,24 @@ def rank(
 
 def _join_survey(table: pd.DataFrame) -> Survey:
     """Join results of a method with results of the survey, on their common tasks and splits."""
-    committed, keys = pd.read_csv(REFERENCE), ["task", "split"]  # the survey, columns to join by
-    shared = table[keys].merge(committed[keys].drop_duplicates())  # common tasks, splits
+    # the survey, columns to join by
+    committed, keys = pd.read_csv(REFERENCE), ["task", "split"]
+    # common tasks, splits
+    shared = table[keys].merge(committed[keys].drop_duplicates())
     if shared.empty:
         raise InputError(
-            "the survey has no results on these tasks and splits; change --dataset or --splits"
+            "the survey has no results on these tasks and splits; change --dataset or"
+            " --splits"
         )
     rivals = shared.drop_duplicates().merge(committed)  # results of the other methods
     return Survey(pd.concat([rivals, shared.merge(table)], ignore_index=True))
 
 
 def _standing(survey: Survey, label: str, ranks: pd.DataFrame) -> Table:
-    """Lay out mean ranks by average precision: of the method, and of the best of each kind."""
+    """Lay out mean ranks by average precision.
+
+    Of the method, and of the best of each kind.
+    """
     values = survey.values(AP)  # of which `ranks` are the standings
     shown = {*survey.best(values), label}  # the best of each kind, and the method
     rows = [
@@ -140,7 +165,8 @@ def _standing(survey: Survey, label: str, ranks: pd.DataFrame) -> Table:
         if solver in shown
     ]
     header = ["best of its kind", "mean rank", "95 %", "lost", "95 %", "yours is"]
-    n_small = int((survey.looked_at(AP) < LEAST_ROWS).sum())  # tasks with few positives to test on
+    # tasks with few positives to test on
+    n_small = int((survey.looked_at(AP) < LEAST_ROWS).sum())
     return text_table(
         f"Average precision on {len(values)} tasks, {len(survey.solvers)} methods",
         header,
@@ -162,8 +188,14 @@ def _by_measure(survey: Survey, label: str) -> Table:
             continue
         ranks = standings(values)
         own = ranks.loc[label]
-        row = [measure.title, f"{len(values)}", f"{own['rank']:.1f}", f"{own['lost']:.1%}"]
-        rows.append([*row, f"{own['wins']:.0%}", str(ranks.index[0])])  # the best by mean rank
+        row = [
+            measure.title,
+            f"{len(values)}",
+            f"{own['rank']:.1f}",
+            f"{own['lost']:.1%}",
+        ]
+        # the best by mean rank
+        rows.append([*row, f"{own['wins']:.0%}", str(ranks.index[0])])
     header = ["measure", "tasks", "mean rank", "lost", "wins", "best mean rank"]
     return text_table("By measure", header, rows)
 
@@ -171,7 +203,8 @@ def _by_measure(survey: Survey, label: str) -> Table:
 def _by_task(survey: Survey, label: str) -> Table:
     """Lay out, by task, average precision and rank of the method, beside the best other method."""
     values = survey.values(AP)
-    ranks = values.round(12).rank(axis=1, ascending=False)  # differences by rounding are ties
+    # differences by rounding are ties
+    ranks = values.round(12).rank(axis=1, ascending=False)
     best = values.drop(columns=label).idxmax(axis=1)
     rows = [
         [

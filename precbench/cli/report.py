@@ -17,7 +17,8 @@ from precbench.report.html import ledger_about, render
 from precbench.report.table import text_table
 from precbench.results.folders import find_result_folders
 
-_MARKS = ("results.csv", "illustration.json")  # files that show results: experiment, study
+# files that show results: experiment, study
+_MARKS = ("results.csv", "illustration.json")
 
 
 def plot_results(
@@ -33,7 +34,9 @@ def plot_results(
     """
     written = {}
     for folder in finished_folders(results):
-        written[str(folder)] = paths = [str(path) for path in write_report(folder).files]
+        written[str(folder)] = paths = [
+            str(path) for path in write_report(folder).files
+        ]
         if not as_json:
             print("\n".join(paths), flush=True)
     if as_json:
@@ -41,12 +44,16 @@ def plot_results(
 
 
 def finished_folders(results: Path) -> list[Path]:
-    """Return the folders with results, `results` itself or folders in it; raise if none exist."""
+    """Return the folders with results, `results` itself or folders in it.
+
+    Raise if none exist.
+    """
     folders = find_result_folders(results, *_MARKS)
     if not folders:
         raise InputError(
-            f"neither {results} nor a folder in it has a {' or '.join(_MARKS)}; run an experiment, "
-            "or resume an interrupted run with the same command (see precbench status)"
+            f"neither {results} nor a folder in it has a {' or '.join(_MARKS)}; run an"
+            " experiment, or resume an interrupted run with the same command (see"
+            " precbench status)"
         )
     return folders
 
@@ -57,9 +64,10 @@ def write_pages(
 ) -> None:
     """Write finished runs as HTML pages, to read or to mail.
 
-    report.html in each folder of results holds tables, figures, protocol, verdicts on the published
-    numbers, and for each number the trials behind it with the command that repeats them. The report
-    is one file that loads nothing. A folder of several reports gets an index.html.
+    report.html in each folder of results holds tables, figures, protocol, verdicts on
+    the published numbers, and for each number the trials behind it with the command
+    that repeats them. The report is one file that loads nothing. A folder of several
+    reports gets an index.html.
 
     \b
     Examples:
@@ -70,7 +78,8 @@ def write_pages(
     ledger = ledger_about(read_evidence([results]))
     rows, written = [], []
     for folder in folders:
-        page = write_report(folder, "changed", ledger).page  # "changed": draws only new figures
+        # "changed": draws only new figures
+        page = write_report(folder, "changed", ledger).page
         assert page is not None  # None only with "none" in place of "changed"
         content = "; ".join([page.fact, *page.marks])  # marks: warnings
         rows.append([page.title, page.source or "", content, page.verdicts])

@@ -38,13 +38,19 @@ class _Run:
 
     @property
     def description(self) -> str:
-        """A sentence: how many claims the run decides, on which data, and how long it takes."""
+        """A sentence.
+
+        How many claims the run decides, on which data, and how long it takes.
+        """
         claims = count(len(self.claims), "claim")
         if self.seconds is None:
             return f"{self.name}: {claims}; a study, computed in one piece"
         data = ", ".join(self.options.datasets or ())
         how = ", one at a time, since times are compared" if self.options.timing else ""
-        trials = f"{count(self.n_trials, 'trial')} to run, about {duration(self.seconds)}{how}"
+        trials = (
+            f"{count(self.n_trials, 'trial')} to run, about"
+            f" {duration(self.seconds)}{how}"
+        )
         return f"{self.name}, {data}: {claims}; {trials}"
 
 
@@ -53,7 +59,10 @@ def reproduce(
         list[str],
         typer.Argument(
             metavar="TARGET",
-            help="Data sets, papers (kar2015) or configs; precbench list claims shows them.",
+            help=(
+                "Data sets, papers (kar2015) or configs; precbench list claims shows"
+                " them."
+            ),
         ),
     ],
     jobs: Annotated[
@@ -62,23 +71,33 @@ def reproduce(
             "--jobs",
             "-j",
             min=1,
-            help="Number of trials to run at a time; always one where times are compared.",
+            help=(
+                "Number of trials to run at a time; always one where times are"
+                " compared."
+            ),
         ),
     ] = 1,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Run nothing: show what would run, and for how long.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Run nothing: show what would run, and for how long."
+        ),
     ] = False,
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path(
+        "results"
+    ),
     mirror: Mirror = None,
     as_json: Json = False,
 ) -> int:
     """Decide the published claims about a data set, a paper or a config.
 
-    Prints which parts of which configs will run and how long they will take, runs the missing
-    trials, and then prints the verdict on each of the claims. Only real data are used: data sets
-    that cannot be obtained are left out, with a note on how to provide them.
+    Prints which parts of which configs will run and how long they will take, runs the
+    missing trials, and then prints the verdict on each of the claims. Only real data
+    are used: data sets that cannot be obtained are left out, with a note on how to
+    provide them.
 
-    Exit code 3: none of the data can be obtained; 4: a verdict is worse than in the reference.
+    Exit code 3: none of the data can be obtained; 4: a verdict is worse than in the
+    reference.
 
     \b
     Examples:
@@ -91,9 +110,15 @@ def reproduce(
     runs: list[_Run] = []
     missing: dict[str, str] = {}  # data sets left out and why; filled by _planned
     options = RunOptions(
-        jobs=jobs, dry_run=dry_run, out=out, mirror=mirror, as_json=as_json, no_stand_in=True
+        jobs=jobs,
+        dry_run=dry_run,
+        out=out,
+        mirror=mirror,
+        as_json=as_json,
+        no_stand_in=True,
     )
-    for name, (chosen, datasets) in _chosen(targets).items():  # name: config; chosen: claims by id
+    # name: config; chosen: claims by id
+    for name, (chosen, datasets) in _chosen(targets).items():
         runs += _planned(name, list(chosen.values()), datasets, options, missing)
     if not runs:
         raise DataUnavailableError("\n".join(missing.values()))
@@ -102,8 +127,8 @@ def reproduce(
     for name, why in missing.items():
         console.print(f"left out: {name}. {one_line(why)}", style="bold")
     console.print(
-        f"in all about {duration(sum(run.seconds or 0.0 for run in runs))}, estimated from the "
-        "size of the data or from earlier trials"
+        f"in all about {duration(sum(run.seconds or 0.0 for run in runs))}, estimated"
+        " from the size of the data or from earlier trials"
     )
     if dry_run:
         return 0
@@ -111,9 +136,14 @@ def reproduce(
     # Judge the claims by the results, and print the verdicts.
     claims = [claim for run in runs for claim in run.claims]
     folders = dict.fromkeys(summary["folder"] for summary in summaries)
-    ledger = make_ledger(claims, read_evidence(filter(os.path.isdir, folders)))  # existing folders
+    # existing folders
+    ledger = make_ledger(claims, read_evidence(filter(os.path.isdir, folders)))
     if as_json:
-        outcome = {"runs": summaries, "absent": missing, "ledger": list(map(vars, ledger))}
+        outcome = {
+            "runs": summaries,
+            "absent": missing,
+            "ledger": list(map(vars, ledger)),
+        }
         print(json.dumps(outcome, indent=1))
     print_table(claims_table(ledger, f"Claims about {', '.join(targets)}"), console)
     code = report_regressions(changes(ledger, read_ledger(reference_path())))
@@ -131,28 +161,41 @@ def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str
         if target not in data | papers | configs:
             near = did_you_mean(target, data | papers | configs)
             raise InputError(
-                f"{target!r} is not a data set, paper or config with claims{near}; precbench list "
-                "claims shows all claims"
+                f"{target!r} is not a data set, paper or config with claims{near};"
+                " precbench list claims shows all claims"
             )
         for claim in testable:
             if claim.is_about(target) or target in (claim.paper, claim.config):
-                claims, datasets = chosen.setdefault(claim.config, ({}, set()))  # filled in place
+                # filled in place
+                claims, datasets = chosen.setdefault(claim.config, ({}, set()))
                 claims[claim.id] = claim
-                datasets |= {target} if target in data else {*claim.data}  # a data set counts alone
+                # a data set counts alone
+                datasets |= {target} if target in data else {*claim.data}
     return chosen
 
 
 def _planned(
-    name: str, claims: list[Claim], datasets: set[str], options: RunOptions, missing: dict[str, str]
+    name: str,
+    claims: list[Claim],
+    datasets: set[str],
+    options: RunOptions,
+    missing: dict[str, str],
 ) -> list[_Run]:
-    """Return the run of a config in a list, [] without data; add absent data sets to `missing`."""
+    """Return the run of a config in a list, [] without data.
+
+    Add absent data sets to `missing`.
+    """
     config = load_config(name)
     if isinstance(config, Study):
         return [_Run(name, config, claims, options, seconds=None, n_trials=1)]
     loaded: dict[str, Dataset] = {}
-    for dataset in sorted({entry.name for entry in config.datasets} & (datasets - missing.keys())):
+    for dataset in sorted(
+        {entry.name for entry in config.datasets} & (datasets - missing.keys())
+    ):
         try:
-            plan = make_plan(config, only=[dataset], mirror=options.mirror, stand_ins=False)
+            plan = make_plan(
+                config, only=[dataset], mirror=options.mirror, stand_ins=False
+            )
             loaded |= plan.datasets
         except DataUnavailableError as error:
             missing[dataset] = str(error)
@@ -163,15 +206,21 @@ def _planned(
     timing = any(claim.is_timed for claim in claims)
     selected = replace(
         options,
-        solvers=sorted(labels) or [next(iter(config.solvers))],  # any solver: only rows count
+        # any solver: only rows count
+        solvers=sorted(labels) or [next(iter(config.solvers))],
         datasets=available,
-        splits=None if labels else "0",  # without solvers to compare, one trial counts the rows
+        # without solvers to compare, one trial counts the rows
+        splits=None if labels else "0",
         timing=timing,
         jobs=1 if timing else options.jobs,
     )
     # With `dry_run` nothing is trained; the time of the missing trials is estimated.
     planned = replace(selected, dry_run=True, quiet=True)
     outlook = run_one(config, planned, name, datasets=loaded)
-    decided = [c for c in claims if not c.data or {*c.data} & {*available}]  # some need no data
-    seconds, n_trials = outlook["expected_seconds"], outlook["trials"] - outlook["cached"]
+    # some need no data
+    decided = [c for c in claims if not c.data or {*c.data} & {*available}]
+    seconds, n_trials = (
+        outlook["expected_seconds"],
+        outlook["trials"] - outlook["cached"],
+    )
     return [_Run(name, config, decided, selected, seconds=seconds, n_trials=n_trials)]

@@ -10,8 +10,9 @@ from precbench.cli.runs import RunOptions, has_failed, run_all
 def run(configs: Configs, options: RunOptions) -> int:
     """Run experiments: train the missing trials, then write tables and figures.
 
-    A run that was stopped resumes; after a change to a config only the affected trials run again.
-    Figures are drawn again only if the results have changed; plot draws them in any case.
+    A run that was stopped resumes; after a change to a config only the affected trials
+    run again. Figures are drawn again only if the results have changed; plot draws them
+    in any case.
 
     With --json the final values are printed, means over the splits.
 

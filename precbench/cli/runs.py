@@ -47,14 +47,20 @@ class RunOptions:
         list[str] | None,
         _choice_option(
             "--solver",
-            help="Label of a solver to run, or a pattern such as sgd-*; repeatable [default: all].",
+            help=(
+                "Label of a solver to run, or a pattern such as sgd-*; repeatable"
+                " [default: all]."
+            ),
             autocompletion=completion.solvers,
         ),
     ] = None
     skip: Annotated[
         list[str] | None,
         _choice_option(
-            help="Label of a solver to leave out, or a pattern such as sgd-*; repeatable.",
+            help=(
+                "Label of a solver to leave out, or a pattern such as sgd-*;"
+                " repeatable."
+            ),
             autocompletion=completion.solvers,
         ),
     ] = None
@@ -62,7 +68,10 @@ class RunOptions:
         list[str] | None,
         _choice_option(
             "--dataset",
-            help="Name of a data set to use, or a pattern such as a*; repeatable [default: all].",
+            help=(
+                "Name of a data set to use, or a pattern such as a*; repeatable"
+                " [default: all]."
+            ),
             autocompletion=completion.datasets,
         ),
     ] = None
@@ -78,61 +87,88 @@ class RunOptions:
         str | None,
         _choice_option(
             metavar="I/N",
-            help="Run part I of N equal parts, in OUT/shards/I-of-N; precbench merge joins them.",
+            help=(
+                "Run part I of N equal parts, in OUT/shards/I-of-N; precbench merge"
+                " joins them."
+            ),
         ),
     ] = None
     smoke: Annotated[
-        bool, _choice_option("--smoke", help="Try the config out at smoke size, in seconds.")
+        bool,
+        _choice_option("--smoke", help="Try the config out at smoke size, in seconds."),
     ] = False
     rerun: Annotated[
         list[str] | None,
         _choice_option(
             metavar="STATUS",
-            help="Run again only the trials with this status: timeout, crashed, interrupted, "
-            "failed (these three and errors), diverged or skipped; changed-code means trials "
-            "that other source code trained; repeatable.",
+            help=(
+                "Run again only the trials with this status: timeout, crashed,"
+                " interrupted, failed (these three and errors), diverged or skipped;"
+                " changed-code means trials that other source code trained; repeatable."
+            ),
         ),
     ] = None
-    force: Annotated[bool, _choice_option("--force", help="Run finished trials again.")] = False
+    force: Annotated[
+        bool, _choice_option("--force", help="Run finished trials again.")
+    ] = False
     jobs: Annotated[
-        int, _workers_option("--jobs", "-j", min=1, help="Number of trials to run at a time.")
+        int,
+        _workers_option(
+            "--jobs", "-j", min=1, help="Number of trials to run at a time."
+        ),
     ] = 1
     cluster: Annotated[
         str | None,
         _workers_option(
-            help="Run the trials on a Dask cluster: address or file of its scheduler, or local:N."
+            help=(
+                "Run the trials on a Dask cluster: address or file of its scheduler, or"
+                " local:N."
+            )
         ),
     ] = None
     cluster_wait: Annotated[
         float,
         _workers_option(
-            min=0, help="Seconds to wait for the scheduler and the workers of --cluster."
+            min=0,
+            help="Seconds to wait for the scheduler and the workers of --cluster.",
         ),
     ] = 30.0
     timing: Annotated[
         bool,
         _workers_option(
             "--timing",
-            help="To compare times, run one trial at a time; repeat trials that ran in parallel.",
+            help=(
+                "To compare times, run one trial at a time; repeat trials that ran in"
+                " parallel."
+            ),
         ),
     ] = False
     dry_run: Annotated[
         bool,
         _workers_option(
             "--dry-run",
-            help="Run nothing: list what would run, for how long, and the data to fetch.",
+            help=(
+                "Run nothing: list what would run, for how long, and the data to fetch."
+            ),
         ),
     ] = False
-    out: Annotated[Path, _files_option(help="Folder for the results.")] = Path("results")
+    out: Annotated[Path, _files_option(help="Folder for the results.")] = Path(
+        "results"
+    )
     mirror: Annotated[str | None, _files_option(help=MIRROR)] = None
     no_stand_in: Annotated[
         bool,
         _files_option(
             "--no-stand-in",
-            help="Fail if data are missing; never leave data out, nor use synthetic data instead.",
+            help=(
+                "Fail if data are missing; never leave data out, nor use synthetic data"
+                " instead."
+            ),
         ),
     ] = False
-    no_plots: Annotated[bool, _files_option("--no-plots", help="Draw no figures.")] = False
+    no_plots: Annotated[bool, _files_option("--no-plots", help="Draw no figures.")] = (
+        False
+    )
     quiet: Annotated[
         bool, _screen_option("--quiet", "-q", help="Print only trials that are not ok.")
     ] = False
@@ -190,11 +226,17 @@ def _refuse_selection(study: Study, options: RunOptions) -> None:
     """Refuse options that select trials, of which a study has none."""
     # --rerun changed-code is allowed, without effect: every run computes a study.
     statuses = options.rerun_statuses - {_CHANGED_CODE}
-    selections = (options.solvers, options.datasets, options.skip, statuses, options.shard)
+    selections = (
+        options.solvers,
+        options.datasets,
+        options.skip,
+        statuses,
+        options.shard,
+    )
     if any(selections) or options.splits is not None:
         raise InputError(
-            f"{study.name} is a study; leave out --solver, --skip, --dataset, --splits, --rerun "
-            "and --shard, which select trials of an experiment"
+            f"{study.name} is a study; leave out --solver, --skip, --dataset, --splits,"
+            " --rerun and --shard, which select trials of an experiment"
         )
 
 
@@ -203,12 +245,15 @@ def _chosen(
 ) -> tuple[Sequence[str] | None, Sequence[str] | None]:
     """Return the solvers and the data sets that the options select; None means all."""
     labels, names = list(config.solvers), [entry.name for entry in config.datasets]
-    solvers = options.solvers and _matching(options.solvers, labels)  # None: --solver is not given
+    # None: --solver is not given
+    solvers = options.solvers and _matching(options.solvers, labels)
     if skipped := _matching(options.skip or (), labels):
         config.select(solvers=skipped)  # raises if a label is unknown
         solvers = [label for label in solvers or labels if label not in skipped]
         if not solvers:
-            raise InputError(f"{config.name}: --skip leaves no solver to run; skip fewer")
+            raise InputError(
+                f"{config.name}: --skip leaves no solver to run; skip fewer"
+            )
     return solvers, options.datasets and _matching(options.datasets, names)
 
 
@@ -233,14 +278,19 @@ def split_numbers(text: str | None) -> list[int] | None:
     ranges: list[range] = []
     try:
         for part in text.split(","):
-            first, _, final = part.partition("-")  # final is "" where a number stands alone
+            # final is "" where a number stands alone
+            first, _, final = part.partition("-")
             ranges.append(range(int(first), int(final or first) + 1))
         if not all(ranges):  # 4-2 makes an empty range
             raise ValueError
     except ValueError:
-        raise InputError(f"--splits {text!r}: expected numbers such as 0,2 or 0-4") from None
+        raise InputError(
+            f"--splits {text!r}: expected numbers such as 0,2 or 0-4"
+        ) from None
     if max(splits[-1] for splits in ranges) >= MOST_SPLITS:
-        raise InputError(f"--splits {text!r}: expected split numbers below {MOST_SPLITS:,}")
+        raise InputError(
+            f"--splits {text!r}: expected split numbers below {MOST_SPLITS:,}"
+        )
     return sorted({*itertools.chain(*ranges)})
 
 
@@ -248,16 +298,23 @@ Summary = dict[str, Any]  # of a run, as --json prints it
 
 
 def has_failed(summary: Summary) -> bool:
-    """Return whether a trial of a run has failed; a skipped trial counts as not failed."""
+    """Return whether a trial of a run has failed.
+
+    A skipped trial counts as not failed.
+    """
     return bool(summary["not_ok"].keys() - {"skipped"})
 
 
 def run_all(configs: Iterable[str], options: RunOptions) -> list[Summary]:
-    """Run configs and return their summaries; mistakes in any config are reported before a run."""
+    """Run configs and return their summaries.
+
+    Mistakes in any config are reported before a run.
+    """
     loaded = [(load_config(name), name) for name in configs]
     if options.cluster is None and not options.dry_run:
         first_config, _ = loaded[0]
-        _start_workers(first_config, options)  # processes, which start while data are read
+        # processes, which start while data are read
+        _start_workers(first_config, options)
     from precbench.runner.session import connected, selected
 
     for config, _ in loaded:
@@ -270,7 +327,9 @@ def run_all(configs: Iterable[str], options: RunOptions) -> list[Summary]:
                 f"a cluster of {count(cluster.n_workers, 'worker')}; "
                 f"dashboard: {cluster.client.dashboard_link}"
             )
-        return [run_one(config, options, name, cluster=cluster) for config, name in loaded]
+        return [
+            run_one(config, options, name, cluster=cluster) for config, name in loaded
+        ]
 
 
 def run_one(
@@ -290,7 +349,9 @@ def run_one(
     if isinstance(config, Study):
         show_study(config, console, in_one_piece=options.dry_run)
     if options.dry_run:
-        return show_work(config, of_session, console, datasets=datasets, cluster=cluster)
+        return show_work(
+            config, of_session, console, datasets=datasets, cluster=cluster
+        )
     printer = Printer(of_session, console, quiet=options.quiet, verbose=options.verbose)
     results = run_config(
         config,
@@ -305,10 +366,13 @@ def run_one(
 
 
 def _start_workers(config: Experiment | Study, options: RunOptions) -> None:
-    # Start the worker processes early, while data are read, if trials are likely to run: processes
-    # warm up (imports, a first small fit of perceptron-avg), which takes more than a second.
+    # Start the worker processes early, while data are read, if trials are likely to
+    # run: processes warm up (imports, a first small fit of perceptron-avg), which takes
+    # more than a second.
     folder = options.of_session(config).folder(config.name)
     has_results = (folder / "results.csv").exists()
-    if isinstance(config, Experiment) and (options.force or options.rerun or not has_results):
+    if isinstance(config, Experiment) and (
+        options.force or options.rerun or not has_results
+    ):
         n_workers = 1 if options.timing else options.jobs
         processes.begin(n_workers, "precbench.runner.worker:warm_up", "perceptron-avg")

@@ -20,64 +20,89 @@ from precbench.core.kinds import LIST_SUFFIXES
 
 @takes(FileLayout)
 def score(
-    model: Annotated[Path, typer.Argument(help="Model file that fit or compare has saved.")],
+    model: Annotated[
+        Path, typer.Argument(help="Model file that fit or compare has saved.")
+    ],
     file: Annotated[
         Path,
         typer.Argument(
-            help="File of rows to rank, with the same features as the fitted file; - means CSV "
-            "from standard input."
+            help=(
+                "File of rows to rank, with the same features as the fitted file; -"
+                " means CSV "
+                "from standard input."
+            )
         ),
     ],
     top: Annotated[
         int | None, typer.Option(min=1, help="Number of rows to list [default: all].")
     ] = None,
     row_id: Annotated[
-        str | None, typer.Option("--id", help="Column that identifies the rows (tables only).")
+        str | None,
+        typer.Option("--id", help="Column that identifies the rows (tables only)."),
     ] = None,
     keep: Annotated[
         list[str] | None,
         typer.Option(
-            help="Columns to list beside the scores, such as name,phone, or the word all for every "
-            "column (tables only)."
+            help=(
+                "Columns to list beside the scores, such as name,phone, or the word all"
+                " for every "
+                "column (tables only)."
+            )
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="File to write: .csv, .xlsx or .parquet; an existing file is replaced."),
+        typer.Option(
+            help="File to write: .csv, .xlsx or .parquet; an existing file is replaced."
+        ),
     ] = None,
     probability: Annotated[
-        bool, typer.Option("--probability", help="Add a column with the probability of a hit.")
+        bool,
+        typer.Option(
+            "--probability", help="Add a column with the probability of a hit."
+        ),
     ] = False,
     drift: Annotated[
         Path | None,
         typer.Option(
-            help="JSON file to write: how far the rows are from the training rows of the model."
+            help=(
+                "JSON file to write: how far the rows are from the training rows of the"
+                " model."
+            )
         ),
     ] = None,
     strict: Annotated[
         bool,
         typer.Option(
-            "--strict", help="Exit with code 5 if --drift finds drift; the list is still written."
+            "--strict",
+            help="Exit with code 5 if --drift finds drift; the list is still written.",
         ),
     ] = False,
     earlier: Annotated[
         Path | None,
         typer.Option(
             "--last",
-            help="Earlier list, .csv or .parquet, to count how many of its rows are listed again "
-            "(compared by --id, else by row number).",
+            help=(
+                "Earlier list, .csv or .parquet, to count how many of its rows are"
+                " listed again "
+                "(compared by --id, else by row number)."
+            ),
         ),
     ] = None,
     explain: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="For each listed row, name this number of columns that raise the score most, and "
-            "the column that lowers the score most; needs --top.",
+            help=(
+                "For each listed row, name this number of columns that raise the score"
+                " most, and "
+                "the column that lowers the score most; needs --top."
+            ),
         ),
     ] = None,
     refuse_gaps: Annotated[
-        bool, typer.Option("--refuse-gaps", help="Stop with an error if a value is missing.")
+        bool,
+        typer.Option("--refuse-gaps", help="Stop with an error if a value is missing."),
     ] = False,
     as_json: Json = False,
     *,
@@ -85,23 +110,26 @@ def score(
 ) -> int:
     """Rank the rows of a file and list the top, highest score first.
 
-    The output is CSV, or the format of the suffix of --out. Its columns are rank, row, the columns
-    of --id and --keep, score, and with --probability the probability of a hit, calibrated on
-    held-out rows. Ranks and row numbers start at 1; blank rows count, the header line does not.
-    Rows with equal scores keep their order.
+    The output is CSV, or the format of the suffix of --out. Its columns are rank, row,
+    the columns of --id and --keep, score, and with --probability the probability of a
+    hit, calibrated on held-out rows. Ranks and row numbers start at 1; blank rows
+    count, the header line does not. Rows with equal scores keep their order.
 
-    With --explain N, the columns raises_1 to raises_N and lowers_1 name the values with the largest
-    contributions to the score, such as "amount = 250" or "city = Oslo". A contribution is a Shapley
-    value, relative to the training rows. A cell is empty if no further column contributes. JSON has
-    the lists raises and lowers, with the contributions.
+    With --explain N, the columns raises_1 to raises_N and lowers_1 name the values with
+    the largest contributions to the score, such as "amount = 250" or "city = Oslo". A
+    contribution is a Shapley value, relative to the training rows. A cell is empty if
+    no further column contributes. JSON has the lists raises and lowers, with the
+    contributions.
 
-    A label column is not needed, and columns unknown to the model are ignored. An svmlight row
-    needs any number in place of its label. Tables are read in chunks, so they may be larger than
-    memory. Messages on stderr count imputed values and unseen categories.
+    A label column is not needed, and columns unknown to the model are ignored. An
+    svmlight row needs any number in place of its label. Tables are read in chunks, so
+    they may be larger than memory. Messages on stderr count imputed values and unseen
+    categories.
 
-    There is drift if the population stability index (PSI) of a column or of the scores is above
-    0.25 and above what chance explains, or if rows are outside the range of a column. With --drift
-    or --last, --json prints an object with list, hits, drift and last, otherwise the list.
+    There is drift if the population stability index (PSI) of a column or of the scores
+    is above 0.25 and above what chance explains, or if rows are outside the range of a
+    column. With --drift or --last, --json prints an object with list, hits, drift and
+    last, otherwise the list.
 
     Exit code 5: with --strict, there is drift.
 
@@ -113,8 +141,11 @@ def score(
       precbench score top.npz new.csv --top 100 --id customer --out top.csv \\
           --last top.csv --drift drift.json --strict
     """
-    _refuse_contradictions(model, file, out, drift, earlier, explain, top, strict, as_json)
-    from precbench.model.scored_list import score as score_rows  # which takes long to import
+    _refuse_contradictions(
+        model, file, out, drift, earlier, explain, top, strict, as_json
+    )
+    # which takes long to import
+    from precbench.model.scored_list import score as score_rows
 
     with _on_disk(file) as path:
         result = score_rows(
@@ -159,7 +190,9 @@ def _refuse_contradictions(
 ) -> None:
     """Refuse options that exclude each other, and a file to write that is also read."""
     if explain is not None and top is None:
-        raise InputError("the option --explain needs --top; give the number of rows to list")
+        raise InputError(
+            "the option --explain needs --top; give the number of rows to list"
+        )
     if strict and drift is None:
         raise InputError("the option --strict needs --drift; give a JSON file to write")
     inputs = {"the model": model, "the file of the rows": file}
@@ -178,7 +211,10 @@ def _refuse_contradictions(
 
 @contextmanager
 def _on_disk(file: Path) -> Iterator[Path]:
-    """Yield the path of the rows: `file`, or for "-" a temporary copy of standard input."""
+    """Yield the path of the rows.
+
+    `file`, or for "-" a temporary copy of standard input.
+    """
     if str(file) != "-":
         yield file
         return

@@ -28,13 +28,18 @@ class Screen(Console):
 
     def render(self, *args: Any, **kwargs: Any) -> Iterator[Segment]:
         for segment in super().render(*args, **kwargs):
-            yield segment if segment.control else segment._replace(text=visible(segment.text))
+            yield (
+                segment
+                if segment.control
+                else segment._replace(text=visible(segment.text))
+            )
 
 
 def screen(*, quiet: bool = False, stderr: bool = False, **options: Any) -> Screen:
     """Return a console for standard output or error, which breaks lines on a terminal only."""
     stream = sys.stderr if stderr else sys.stdout
-    # `Screen` escapes text itself, and writes past a stream that would also escape rich's colours.
+    # `Screen` escapes text itself, and writes past a stream that would also escape
+    # rich's colours.
     stream = getattr(stream, "rich_proxied_file", stream)
     console = Screen(file=stream, highlight=False, markup=False, quiet=quiet, **options)
     if not console.is_terminal:
@@ -52,9 +57,9 @@ def progress(
 ) -> Iterator[Callable[[str, Record], None]]:
     """Show on standard error how many trials are done, and the remaining time.
 
-    A bar on a terminal; in a pipe a line for each tenth, or each minute. Trials that are not ok
-    always have a line; `verbose` prints one for each trial. Yield the function to call with the
-    title and the record of each finished trial.
+    A bar on a terminal; in a pipe a line for each tenth, or each minute. Trials that
+    are not ok always have a line; `verbose` prints one for each trial. Yield the
+    function to call with the title and the record of each finished trial.
     """
     console = screen(stderr=True)
     has_bar = console.is_terminal and n_trials > 0 and not quiet
@@ -62,7 +67,8 @@ def progress(
     started = shown = time.monotonic()  # shown: when a line was printed last
 
     def finished(title: str, record: Record) -> None:
-        # Advance the bar (`task` of `bars`, made below) by a trial; print a line if due.
+        # Advance the bar (`task` of `bars`, made below) by a trial; print a line if
+        # due.
         nonlocal n_done, n_failed, shown
         now, n_done = time.monotonic(), n_done + 1
         n_failed += record.status not in ("ok", "skipped")
@@ -72,9 +78,11 @@ def progress(
         outcome = f"{record.seconds or 0:.3g} s" if ok else one_line(record.reason)
         line = f"{title}: {record.status}: {outcome}"
         tenths, tenths_before = (10 * n // n_trials for n in (n_done, n_done - 1))
-        tenth_or_minute = tenths > tenths_before or now > shown + 60  # whether a line is due
+        # whether a line is due
+        tenth_or_minute = tenths > tenths_before or now > shown + 60
         if not has_bar:
-            seconds = (now - started) / n_done * (n_trials - n_done)  # at the pace so far
+            # at the pace so far
+            seconds = (now - started) / n_done * (n_trials - n_done)
             remaining = f"about {duration(seconds)} left" if seconds > 1 else ""
             state = ", ".join(filter(None, (f"{n_done}/{n_trials}", failed, remaining)))
             line = f"[{state}] {line}"
@@ -83,7 +91,12 @@ def progress(
             shown = now
 
     note = TextColumn("{task.description}", markup=False)
-    columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Bars(note, *columns, console=console, disable=not has_bar) as bars:
         task = bars.add_task("all trials", total=n_trials)
         yield finished

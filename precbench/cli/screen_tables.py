@@ -34,8 +34,8 @@ def show_length(length: "Length", *, quiet: bool = False) -> None:
 def print_table(table: Table, console: Console | None = None) -> None:
     """Print a table as wide as the screen, without empty columns.
 
-    Columns that find no room follow below, with the names of the rows again. Where bold cannot be
-    shown, as in a pipe, an asterisk marks bold text.
+    Columns that find no room follow below, with the names of the rows again. Where bold
+    cannot be shown, as in a pipe, an asterisk marks bold text.
     """
     console = console or screen()
     asterisks = console.color_system is None  # whether an asterisk stands for bold
@@ -66,7 +66,8 @@ class _Column:
         self.cells = cells
         self.has_sentences = any(cell.cell_len > _SENTENCE for cell in cells)
         texts = [cell.plain for cell in cells]
-        # A header may be broken between words; in a column with a long cell, all cells may.
+        # A header may be broken between words; in a column with a long cell, all cells
+        # may.
         words = " ".join([header, *(texts if self.has_sentences else ())]).split()
         cell_widths = [_NARROWEST] if self.has_sentences else map(cell_len, texts)
         self.least = max([1, *cell_widths, *map(cell_len, words)])
@@ -74,20 +75,33 @@ class _Column:
 
 
 def _n_names(table: Table) -> int:
-    """Return the least number of first columns that tell all rows apart; 1 if no number does."""
+    """Return the least number of first columns that tell all rows apart.
+
+    1 if no number does.
+    """
     texts = [[cell.text for cell in row] for row in table.rows]
     some = range(1, len(table.header))  # the last column is not a name
-    return next((n for n in some if len({tuple(row[:n]) for row in texts}) == len(texts)), 1)
+    return next(
+        (n for n in some if len({tuple(row[:n]) for row in texts}) == len(texts)), 1
+    )
 
 
-def _text(cell: Cell, asterisks: bool) -> Text:  # bold text, with an asterisk if `asterisks`
+def _text(cell: Cell, asterisks: bool) -> Text:
+    # bold text, with an asterisk if `asterisks`
     text = one_line(cell.text)
-    return Text(f"{text} *" if asterisks else text, style="bold") if cell.bold else Text(text)
+    return (
+        Text(f"{text} *" if asterisks else text, style="bold")
+        if cell.bold
+        else Text(text)
+    )
 
 
-def _blocks(names: list[_Column], others: list[_Column], width: int) -> list[list[_Column]]:
+def _blocks(
+    names: list[_Column], others: list[_Column], width: int
+) -> list[list[_Column]]:
     """Divide the columns `others` into blocks that fit into `width` beside the columns `names`."""
-    block_width = width - 1 - sum(column.least + _GAP for column in names)  # 1 place is kept free
+    # 1 place is kept free
+    block_width = width - 1 - sum(column.least + _GAP for column in names)
     blocks: list[list[_Column]] = [[]]
     room = block_width
     for column in others:
@@ -102,13 +116,15 @@ def _blocks(names: list[_Column], others: list[_Column], width: int) -> list[lis
 def _grid(names: list[_Column], others: list[_Column], width: int) -> Grid:
     """Lay out the columns of names and of a block, without rows that are empty in the block."""
     columns = [*names, *others]
-    least = sum(column.least + _GAP for column in columns) - 1  # with one free place at the end
+    # with one free place at the end
+    least = sum(column.least + _GAP for column in columns) - 1
     grid = Grid(
         box=SIMPLE_HEAD,
         show_edge=False,
         pad_edge=False,
         padding=(0, 0, 0, _GAP - 1),  # top, right, bottom, left
-        width=least if least > width else None,  # wider than the screen, if words would break
+        # wider than the screen, if words would break
+        width=least if least > width else None,
     )
     for i, column in enumerate(columns):
         justify: Any = "left" if i < len(names) or column.has_sentences else "right"

@@ -29,7 +29,8 @@ _MOST_SHOWN = 10  # columns, categories and features, each
 
 
 class _Provenance(Fields):
-    # The rows that a model was fitted to, and the versions of the programs that fitted it
+    # The rows that a model was fitted to, and the versions of the programs that fitted
+    # it
     rows: Count | None = None
     features: Count | None = None
     positives: Count | None = None
@@ -43,23 +44,30 @@ def show(
         str,
         typer.Argument(
             metavar="WHAT",
-            help="Model file, or a trial: a key, the beginning of a key, or DATASET/SOLVER/SPLIT.",
+            help=(
+                "Model file, or a trial: a key, the beginning of a key, or"
+                " DATASET/SOLVER/SPLIT."
+            ),
         ),
     ],
     results: Annotated[
-        Path, typer.Option(help="Folder of results, or of one experiment, that has the trial.")
+        Path,
+        typer.Option(
+            help="Folder of results, or of one experiment, that has the trial."
+        ),
     ] = Path("results"),
     as_json: Json = False,
 ) -> None:
     """Describe a saved model, or a trial behind a number of a table.
 
-    For a model: its solver, rows, columns, measured quality, and the importance of each column (the
-    drop in average precision on held-out rows when the column is shuffled). Weights are for scaled
-    features. --json lists all columns.
+    For a model: its solver, rows, columns, measured quality, and the importance of each
+    column (the drop in average precision on held-out rows when the column is shuffled).
+    Weights are for scaled features. --json lists all columns.
 
-    For a trial: its record, with solver, data, chosen parameters, times and warnings; its metrics
-    and machine; which of solver and tuning have new versions, so that the trial would run again;
-    and the command that repeats the trial. Keys are in the `key` column of results.csv.
+    For a trial: its record, with solver, data, chosen parameters, times and warnings;
+    its metrics and machine; which of solver and tuning have new versions, so that the
+    trial would run again; and the command that repeats the trial. Keys are in the `key`
+    column of results.csv.
 
     \b
     Examples:
@@ -70,7 +78,9 @@ def show(
     if Path(what).exists():
         _show_model(what, as_json)
     elif Path(what).suffix == ".npz":
-        raise InputError(f"there is no model {what}; precbench fit FILE --save {what} creates one")
+        raise InputError(
+            f"there is no model {what}; precbench fit FILE --save {what} creates one"
+        )
     else:
         show_trial(what, results, as_json)
 
@@ -86,11 +96,15 @@ def _show_model(path: str, as_json: bool) -> None:
     try:
         provenance = checked(model.about, _Provenance)
     except ValueError as error:
-        raise InputError(f"{path}: damaged ({error}); fit and save the model again") from error
+        raise InputError(
+            f"{path}: damaged ({error}); fit and save the model again"
+        ) from error
     if as_json:
         print(json.dumps(_facts(path, model, provenance, quality)))
         return
-    params = (f"{name}={value}" for name, value in model.params.items() if value is not None)
+    params = (
+        f"{name}={value}" for name, value in model.params.items() if value is not None
+    )
     sections: dict[str, list[str]] = {  # lines by title
         "fitted": [_provenance_in_words(provenance)],
         "label": [quality.label or ""] if quality else [],
@@ -102,13 +116,18 @@ def _show_model(path: str, as_json: bool) -> None:
         "members": [f"{m.name}: {m.weight:.2f}" for m in _by_weight(model)],
         "most weight" if model.trees is None else "most splits": [_most_used(model)],
         "versions": [
-            ", ".join(f"{library} {version}" for library, version in provenance.versions.items())
+            ", ".join(
+                f"{library} {version}"
+                for library, version in provenance.versions.items()
+            )
         ],
     }
     print(f"{path}: {one_line(model.solver)}, {_kind(model)}")
     for name, lines in sections.items():
-        for i, line in enumerate(filter(None, lines)):  # a section of empty lines prints nothing
-            text = one_line(line if i else f"{name}: {line}")  # the first line has the name
+        # a section of empty lines prints nothing
+        for i, line in enumerate(filter(None, lines)):
+            # the first line has the name
+            text = one_line(line if i else f"{name}: {line}")
             indent = "    " if i else "  "
             print(fill(text, _WIDTH, initial_indent=indent, subsequent_indent="      "))
     if quality and quality.importance:
@@ -121,17 +140,22 @@ def _kind(model: "Model") -> str:
     """Describe a model by its kind and size, such as "20 trees with 900 nodes on 8 features"."""
     features = count(model.n_features, "feature")
     if model.random_features is not None:
-        features = f"{len(model.random_features.offset):,} random Fourier features of {features}"
+        features = (
+            f"{len(model.random_features.offset):,} random Fourier features of"
+            f" {features}"
+        )
     if model.members:
         return f"{count(len(model.members), 'member')} on {features}"
     if model.trees is None:
         return f"weights of {features}"
-    n_trees, n_nodes = len(model.trees.root), len(model.trees.feature)  # by tree, by node
+    # by tree, by node
+    n_trees, n_nodes = len(model.trees.root), len(model.trees.feature)
     return f"{count(n_trees, 'tree')} with {n_nodes:,} nodes on {features}"
 
 
 def _provenance_in_words(provenance: _Provenance) -> str:
-    # Describe when a model was fitted, to how many rows, and by which column rows are weighted.
+    # Describe when a model was fitted, to how many rows, and by which column rows are
+    # weighted.
     parts = [f"on {provenance.fitted}"] if provenance.fitted else []
     if provenance.rows is not None and provenance.positives is not None:
         parts.append(f"to {provenance.rows:,} rows, {provenance.positives:,} positive")
@@ -140,7 +164,8 @@ def _provenance_in_words(provenance: _Provenance) -> str:
 
 
 def _columns(model: "Model") -> list[str]:
-    # Describe the first columns of the file that a model was fitted to, a column in each line.
+    # Describe the first columns of the file that a model was fitted to, a column in
+    # each line.
     if model.encoding is None:
         return ["unnamed, of arrays in Python"]
     columns = model.encoding.columns
@@ -172,10 +197,14 @@ def _most_used(model: "Model") -> str:
     For trees, the features with the most splits.
     """
     names = model.encoding and model.encoding.feature_names
-    if not names or model.members or model.random_features is not None:  # no weights of columns
+    # no weights of columns
+    if not names or model.members or model.random_features is not None:
         return ""
-    values: Any = model.coef if model.trees is None else model.trees.to_arrays()["splits"]
-    order = np.argsort(-np.abs(values), kind="stable")[:_MOST_SHOWN]  # the largest first
+    values: Any = (
+        model.coef if model.trees is None else model.trees.to_arrays()["splits"]
+    )
+    # the largest first
+    order = np.argsort(-np.abs(values), kind="stable")[:_MOST_SHOWN]
     form = ".3g" if model.trees is None else ","  # of a weight, or of a count of splits
     return ", ".join(f"{names[j]} {values[j]:{form}}" for j in order if values[j])
 
@@ -194,7 +223,11 @@ def _facts(
         "trees": None if trees is None else len(trees.root),
         "members": [{"name": m.name, "weight": m.weight} for m in _by_weight(model)],
         "format": model.encoding and model.encoding.format,
-        "columns": [asdict(column) for column in model.encoding.columns] if model.encoding else [],
+        "columns": (
+            [asdict(column) for column in model.encoding.columns]
+            if model.encoding
+            else []
+        ),
         **provenance.model_dump(),
         "quality": quality and quality.model_dump(),
     }

@@ -28,8 +28,8 @@ def show_status(
 ) -> None:
     """Show which trials are done, running, failed or pending, also during a run.
 
-    Counts the trials requested by the last run of each experiment. The remaining time is estimated
-    from the trials that this run has finished.
+    Counts the trials requested by the last run of each experiment. The remaining time
+    is estimated from the trials that this run has finished.
 
     \b
     Examples:
@@ -46,9 +46,13 @@ def show_status(
         if state["process"] is not None:
             seconds = state["seconds_left"]
             left = "" if seconds is None else f", about {duration(seconds)} left"
-            console.print(f"{state['experiment']} is running (process {state['process']}){left}")
+            console.print(
+                f"{state['experiment']} is running (process {state['process']}){left}"
+            )
         for running in state["running"]:
-            console.print(f"running: {running['trial']}, for {duration(running['seconds'])}")
+            console.print(
+                f"running: {running['trial']}, for {duration(running['seconds'])}"
+            )
 
 
 def _status(store: Store) -> dict[str, Any]:
@@ -62,7 +66,9 @@ def _status(store: Store) -> dict[str, Any]:
     records = (store.read(key) for key in request.keys)
     outcomes = Counter(str(record.status) for record in records if record is not None)
     process = store.running_process()
-    pending = len(request.keys) - sum(n for status, n in outcomes.items() if status in _DONE)
+    pending = len(request.keys) - sum(
+        n for status, n in outcomes.items() if status in _DONE
+    )
     return {
         "experiment": store.folder.resolve().name,
         "shards": request.shards,
@@ -72,13 +78,16 @@ def _status(store: Store) -> dict[str, Any]:
         "left": pending,
         "outcomes": dict(outcomes),
         "running": [] if process is None else [*_running(store)],
-        "seconds_left": None if process is None else _seconds_left(store, request, pending),
+        "seconds_left": (
+            None if process is None else _seconds_left(store, request, pending)
+        ),
     }
 
 
 def _running(store: Store) -> Iterator[dict[str, Any]]:
     """Yield the title and the seconds so far of each trial that runs now."""
-    for mark in sorted(store.running.glob("[0-9a-f]*")):  # a file per running trial, named by key
+    # a file per running trial, named by key
+    for mark in sorted(store.running.glob("[0-9a-f]*")):
         with suppress(OSError):  # the trial has just ended
             seconds = max(0.0, time.time() - mark.stat().st_mtime)
             yield {"trial": mark.read_text("utf-8", "replace"), "seconds": seconds}
@@ -86,18 +95,28 @@ def _running(store: Store) -> Iterator[dict[str, Any]]:
 
 def _seconds_left(store: Store, request: Request, pending: int) -> float | None:
     # The pace of the run so far is assumed for the pending trials; None without a pace.
-    n_finished = sum(moment >= request.started for moment in store.write_times(request.keys))
+    n_finished = sum(
+        moment >= request.started for moment in store.write_times(request.keys)
+    )
     elapsed = time.time() - request.started  # negative if the clock was set back
     return elapsed / n_finished * pending if n_finished and elapsed > 0 else None
 
 
 def _table(results: Path, states: list[dict[str, Any]]) -> Table:
-    """Lay out a row for each experiment; if a single shard was run, the row names the shard."""
+    """Lay out a row for each experiment.
+
+    If a single shard was run, the row names the shard.
+    """
     rows = []
     for state in states:
-        failed = [f"{n} {status}" for status, n in state["outcomes"].items() if status != "ok"]
+        failed = [
+            f"{n} {status}" for status, n in state["outcomes"].items() if status != "ok"
+        ]
         pending = f"{state['left']:,}" if state["left"] else ""
         done = f"{state['done']:,} of {state['asked']:,}"
-        shards = state["shards"] if len(state["shards"]) == 1 else []  # of several, none is named
-        rows.append([" ".join([state["experiment"], *shards]), done, pending, ", ".join(failed)])
+        # of several, none is named
+        shards = state["shards"] if len(state["shards"]) == 1 else []
+        rows.append(
+            [" ".join([state["experiment"], *shards]), done, pending, ", ".join(failed)]
+        )
     return text_table(str(results), ["experiment", "done", "pending", "not ok"], rows)

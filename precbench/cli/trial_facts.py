@@ -42,27 +42,36 @@ def find_trial(what: str, results: Path) -> tuple[Store, Record]:
     matches = list(_matching(what, results))
     if not matches:
         raise InputError(
-            f"{results} holds no trial {what}; give a key (the column key of results.csv), "
-            "DATASET/SOLVER/SPLIT, or another folder (--results)"
+            f"{results} holds no trial {what}; give a key (the column key of"
+            " results.csv), DATASET/SOLVER/SPLIT, or another folder (--results)"
         )
     if len(matches) > 1:
-        listed = [f"{store.folder}: {record.key[:12]}" for store, record in matches[:_MOST_LISTED]]
+        listed = [
+            f"{store.folder}: {record.key[:12]}"
+            for store, record in matches[:_MOST_LISTED]
+        ]
         raise InputError(
-            f"{len(matches)} trials match {what} ({', '.join(listed)}); give a longer key, or the "
-            "folder of one experiment (--results)"
+            f"{len(matches)} trials match {what} ({', '.join(listed)}); give a longer"
+            " key, or the folder of one experiment (--results)"
         )
     return matches[0]  # the only match
 
 
 def _matching(what: str, results: Path) -> Iterator[tuple[Store, Record]]:
-    """Yield store and record of each match: `what` begins the key, or is DATASET/SOLVER/SPLIT."""
+    """Yield store and record of each match.
+
+    `what` begins the key, or is DATASET/SOLVER/SPLIT.
+    """
     place, is_key = _PLACE.fullmatch(what), _KEY.fullmatch(what)  # one is None
     for store in map(Store, find_result_folders(results, "trials")):
         keys = store.keys()  # of all records: any record may have the place
-        for key in keys if place else [key for key in keys if is_key and key.startswith(what)]:
+        for key in (
+            keys if place else [key for key in keys if is_key and key.startswith(what)]
+        ):
             record = store.read(key)
             if record is not None and (
-                place is None or place.groups() == (record.dataset, record.label, str(record.split))
+                place is None
+                or place.groups() == (record.dataset, record.label, str(record.split))
             ):
                 yield store, record
 
@@ -76,8 +85,11 @@ def _metrics(run: Run, trial: Record) -> list[dict[str, Any]]:
     }  # fmt: skip
     for column, value in place.items():
         rows = rows[rows[column] == value]
-    # Rows of versions without keys are matched by data set, solver, split and sweep alone.
-    rows = rows[rows["final"] & rows["value"].notna() & rows["key"].isin(["", trial.key])]
+    # Rows of versions without keys are matched by data set, solver, split and sweep
+    # alone.
+    rows = rows[
+        rows["final"] & rows["value"].notna() & rows["key"].isin(["", trial.key])
+    ]
     records: list[dict[Any, Any]] = rows[["metric", "part", "value"]].to_dict("records")
     return records
 
@@ -87,14 +99,22 @@ def _changed(trial: Record) -> list[str]:
     recorded = trial.description.get("algorithm_version", {})
     if trial.solver not in SOLVERS or not recorded:  # no version now, or none then
         return []
-    current = algorithm_version(trial.solver, trial.description.get("tuning") is not None)
-    return [part for part in {**recorded, **current} if recorded.get(part) != current.get(part)]
+    current = algorithm_version(
+        trial.solver, trial.description.get("tuning") is not None
+    )
+    return [
+        part
+        for part in {**recorded, **current}
+        if recorded.get(part) != current.get(part)
+    ]
 
 
 def _command(store: Store, trial: Record, config: str | None) -> str:
     """Return the command that repeats a trial into the same folder, or "" without a config."""
     smoke = store.folder.name.endswith("-smoke")
-    parts = repeat_command(trial.experiment, trial.label, trial.dataset, config=config, smoke=smoke)
+    parts = repeat_command(
+        trial.experiment, trial.label, trial.dataset, config=config, smoke=smoke
+    )
     if parts is None:
         return ""
     before, after = parts  # of the command, before and after the number of the split

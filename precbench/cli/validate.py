@@ -45,9 +45,13 @@ def _checked(name: str) -> dict[str, Any]:  # either what the file says, or the 
 
 
 def _content(name: str) -> str:
-    """Describe a file, such as "30 trials (3 solvers)" or "7 claims"; raise for an invalid file."""
+    """Describe a file, such as "30 trials (3 solvers)" or "7 claims".
+
+    Raise for an invalid file.
+    """
     if name.endswith(SUFFIX):
-        is_claims = Path(name).name != DEVIATIONS  # DEVIATIONS holds deviations, not claims
+        # DEVIATIONS holds deviations, not claims
+        is_claims = Path(name).name != DEVIATIONS
         n = len(read_claims(Path(name)) if is_claims else load_deviations(Path(name)))
         return count(n, "claim" if is_claims else "deviation")
     config = load_config(name)
@@ -57,7 +61,8 @@ def _content(name: str) -> str:
         "data set": len(config.datasets),
         "solver": len(config.solvers),
         "split": len(config.protocol.indices),
-        "point": len(config.sweep_points()),  # values of the swept parameter; 1 without a sweep
+        # values of the swept parameter; 1 without a sweep
+        "point": len(config.sweep_points()),
     }
     counted = ", ".join(count(n, what) for what, n in sizes.items() if n > 1)
     return count(len(config.trials()), "trial") + (f" ({counted})" if counted else "")

@@ -32,13 +32,15 @@ class Progress(Observer):
         self.quiet = quiet
         self.verbose = verbose
 
-    def training(self, n_trials: int) -> AbstractContextManager[Callable[[str, Record], None]]:
+    def training(
+        self, n_trials: int
+    ) -> AbstractContextManager[Callable[[str, Record], None]]:
         return progress(n_trials, quiet=self.quiet, verbose=self.verbose)
 
     def on_interrupt(self, n_done: int, n_trials: int, folder: Path) -> None:
         print(
-            f"stopped: {n_done} of {n_trials} trials are finished and kept in {folder}; the same "
-            "command resumes from there",
+            f"stopped: {n_done} of {n_trials} trials are finished and kept in {folder};"
+            " the same command resumes from there",
             file=sys.stderr,
         )
 
@@ -55,7 +57,8 @@ class Printer(Progress):
         announce(work.plan, self.console)
         if self.options.shard is not None:
             self.console.print(
-                f"shard {self.options.shard}: {len(work.keys):,} of {work.n_in_all_shards:,} trials"
+                f"shard {self.options.shard}: {len(work.keys):,} of"
+                f" {work.n_in_all_shards:,} trials"
             )
 
     def on_trials(self, work: Work, trials: Mapping[str, Trial]) -> None:
@@ -67,8 +70,8 @@ class Printer(Progress):
             self.console.print(f"{n_asked} trials, {len(done)} of them done already")
         if n_other := len(keys_of_other_code(work.plan, work.store, done)):
             self.console.print(
-                f"{count(n_other, 'finished trial')} kept, although other code of the same "
-                "versions trained them; --rerun changed-code trains them again"
+                f"{count(n_other, 'finished trial')} kept, although other code of the"
+                " same versions trained them; --rerun changed-code trains them again"
             )
 
     def measuring(self) -> AbstractContextManager[Any]:
@@ -78,7 +81,8 @@ class Printer(Progress):
         """Print the tables, and where the files are."""
         if self.options.shard is not None:
             self.console.print(
-                f"records: {results.folder}; precbench merge makes the tables of all shards"
+                f"records: {results.folder}; precbench merge makes the tables of all"
+                " shards"
             )
             return
         for table in results.tables:
@@ -98,13 +102,17 @@ def announce(plan: "Plan", console: Screen) -> None:
     for dataset in plan.datasets.values():
         n, d = dataset.X.shape
         share = dataset.n_pos / n
-        text = f"{one_line(dataset.title)}: {n:,} x {d}, {dataset.n_pos:,} positive ({share:.2%})"
+        text = (
+            f"{one_line(dataset.title)}: {n:,} x {d}, {dataset.n_pos:,} positive"
+            f" ({share:.2%})"
+        )
         console.print(text, style="bold" if dataset.stand_in else None)
         if dataset.stand_in:
             card = find_card(getattr(entries[dataset.name], "card", dataset.name))
             console.print(
-                f"{dataset.name} is not available: SYNTHETIC data stand in for it, and the results "
-                f"below say nothing about the real data, which {card.fetch_command} gets",
+                f"{dataset.name} is not available: SYNTHETIC data stand in for it, and"
+                " the results below say nothing about the real data, which"
+                f" {card.fetch_command} gets",
                 style="bold red",
             )
     for name, why in plan.absent.items():
@@ -128,7 +136,9 @@ def show_work(
 ) -> dict[str, Any]:
     """Print what would run, for how long, and the data to fetch; return a summary."""
     if isinstance(config, Study):
-        return summary_of(Results(config.name, options.folder(config.name)), config, options)
+        return summary_of(
+            Results(config.name, options.folder(config.name)), config, options
+        )
     part = selected(config, options)
     folder = options.folder(config.name)
     if datasets is None and (sizes := to_fetch(part)):  # downloads nothing
@@ -154,7 +164,9 @@ def show_work(
     return summary_of(results, config, options) | {"expected_seconds": seconds}
 
 
-def summary_of(results: Results, config: Experiment | Study, options: Options) -> dict[str, Any]:
+def summary_of(
+    results: Results, config: Experiment | Study, options: Options
+) -> dict[str, Any]:
     """Return a run as --json prints it."""
     summary: dict[str, Any] = {
         "experiment": results.name,

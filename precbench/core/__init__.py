@@ -1,1 +1,4 @@
-"""What every other room stands on: errors, text, files, seeds, registries and processes."""
+"""What every other room stands on.
+
+Errors, text, files, seeds, registries and processes.
+"""

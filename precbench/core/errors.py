@@ -35,14 +35,21 @@ def did_you_mean(name: object, valid: Iterable[str]) -> str:
     spellings = {other.lower(): other for other in valid}  # valid names by lower case
     lower = str(name).lower()
     one_off = [other for other in spellings if _is_one_letter_off(lower, other)]
-    # Names one letter off go first, however short (cutoff 0); without them, similar names count.
-    near = difflib.get_close_matches(lower, one_off or spellings, n=1, cutoff=0 if one_off else 0.6)
+    # Names one letter off go first, however short (cutoff 0); without them, similar
+    # names count.
+    near = difflib.get_close_matches(
+        lower, one_off or spellings, n=1, cutoff=0 if one_off else 0.6
+    )
     return f" (did you mean {spellings[near[0]]!r}?)" if near else ""
 
 
 def nearest_or_all(name: object, valid: Collection[str], listed: str = "") -> str:
-    """Return the end of a message about an unknown name: the nearest valid name, else all names."""
-    # `listed` is the word after ``precbench list`` that shows all names, such as "solvers".
+    """Return the end of a message about an unknown name.
+
+    The nearest valid name, else all names.
+    """
+    # `listed` is the word after ``precbench list`` that shows all names, such as
+    # "solvers".
     near = did_you_mean(name, valid)
     if not near:
         return f"; choose from {', '.join(valid)}"
@@ -57,5 +64,6 @@ def _is_one_letter_off(given: str, valid: str) -> bool:
         rest[1:] == valid_rest  # a letter too many
         or rest == valid_rest[1:]  # a missing letter
         or rest[1:] == valid_rest[1:]  # a wrong letter, or no difference
-        or (rest[1::-1] == valid_rest[:2] and rest[2:] == valid_rest[2:])  # two swapped letters
+        # two swapped letters
+        or (rest[1::-1] == valid_rest[:2] and rest[2:] == valid_rest[2:])
     )

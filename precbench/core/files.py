@@ -14,7 +14,10 @@ from precbench.core.text import visible
 
 @contextmanager
 def temporary(target: Path) -> Iterator[Path]:
-    """Yield the path ``.<name>.<random>.tmp`` beside `target`; at the end remove what is there."""
+    """Yield the path ``.<name>.<random>.tmp`` beside `target`.
+
+    At the end remove what is there.
+    """
     path = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
         yield path
@@ -27,7 +30,8 @@ def temporary(target: Path) -> Iterator[Path]:
 
 def write_whole(contents: Mapping[Path, bytes | str]) -> None:
     """Write files of one folder, each whole or not at all; text is made `visible`."""
-    # The last file is removed first and put in place last: if present, all files are of one call.
+    # The last file is removed first and put in place last: if present, all files are of
+    # one call.
     *others, last_file = contents
     with ExitStack() as stack:
         # All files are written under temporary names before the first is put in place.
@@ -47,7 +51,8 @@ def writing(
     place: Path | str, advice: str = "", refused: type[PrecbenchError] = PrecbenchError
 ) -> Iterator[None]:
     """Turn an `OSError` while writing to `place` into a one-line error that ends with `advice`."""
-    # The error has the type `refused`, unless the disk is full or the name of the file is too long.
+    # The error has the type `refused`, unless the disk is full or the name of the file
+    # is too long.
     try:
         yield
     except OSError as error:
@@ -56,17 +61,26 @@ def writing(
         reason = error.strerror or str(error)
         kind = InputError if error.errno == errno.ENAMETOOLONG else refused
         raise kind(
-            f"cannot write to {place}: {reason}; {advice or 'check the path and its permissions'}"
+            f"cannot write to {place}: {reason};"
+            f" {advice or 'check the path and its permissions'}"
         ) from error
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path; what is written there then replaces `path`, whole or not at all."""
+    """Yield a temporary path.
+
+    What is written there then replaces `path`, whole or not at all.
+    """
     target = Path(os.path.realpath(path))  # a link stays, its file is replaced
-    with writing(path, "choose another place", refused=InputError), temporary(target) as unfinished:
+    with (
+        writing(path, "choose another place", refused=InputError),
+        temporary(target) as unfinished,
+    ):
         if target.exists() and not target.is_file():  # `writing` reports the error
-            raise OSError("it is a folder" if target.is_dir() else "it is not a regular file")
+            raise OSError(
+                "it is a folder" if target.is_dir() else "it is not a regular file"
+            )
         yield unfinished
         unfinished.replace(target)
 
@@ -79,6 +93,6 @@ def is_full(error: OSError) -> bool:
 def disk_full(place: Path | str, advice: str = "") -> str:
     """Return the message for a disk without room, or without inodes."""
     return (
-        f"disk full while writing to {place}; what is finished is kept; free space or remove files"
-        f"{advice and f', or {advice}'}, then run the same command again"
+        f"disk full while writing to {place}; what is finished is kept; free space or"
+        f" remove files{advice and f', or {advice}'}, then run the same command again"
     )

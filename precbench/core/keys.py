@@ -13,4 +13,6 @@ def key_of(description: Mapping[str, Any]) -> str:
 
 def canonical_json(value: Any) -> bytes:
     """Return equal bytes for equal values."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), allow_nan=False
+    ).encode()

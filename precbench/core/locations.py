@@ -15,7 +15,9 @@ def shipped(folder: str) -> Path:
 
 def config_names() -> list[str]:  # such as "rudin2009/table-3-magic"
     folder = shipped("configs")
-    names = (p.relative_to(folder).with_suffix("").as_posix() for p in folder.rglob("*.yaml"))
+    names = (
+        p.relative_to(folder).with_suffix("").as_posix() for p in folder.rglob("*.yaml")
+    )
     return sorted(name for name in names if not name.endswith(".published"))  # claims
 
 
@@ -27,8 +29,8 @@ def cache_folder() -> Path:
     if folder is None:
         folder = Path("precbench-cache").absolute()
         warnings.warn(
-            f"this user has no home folder, so the cache is {folder}; set PRECBENCH_CACHE to a "
-            "folder of your choice",
+            f"this user has no home folder, so the cache is {folder}; set"
+            " PRECBENCH_CACHE to a folder of your choice",
             stacklevel=2,
         )
     return folder
@@ -42,4 +44,5 @@ def _user_cache_folder() -> Path | None:
         folder = user_cache_path("precbench")
     except RuntimeError:  # of new versions of platformdirs
         return None
-    return folder if folder.is_absolute() else None  # old versions return "~/.cache/precbench"
+    # old versions return "~/.cache/precbench"
+    return folder if folder.is_absolute() else None

@@ -21,23 +21,33 @@ def pack(arrays: Mapping[str, Any]) -> bytes:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:  # may exceed 2 GiB
+            # may exceed 2 GiB
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
     return content.getvalue()
 
 
 def unpack(
-    path: Path, names: Iterable[str] | None = None, *, kinds: str = "fiu", packed: bool = False
+    path: Path,
+    names: Iterable[str] | None = None,
+    *,
+    kinds: str = "fiu",
+    packed: bool = False,
 ) -> dict[str, NDArray[Any]]:
-    """Return arrays of an npz file by name, by default all; `DamagedError` if any is unacceptable.
+    """Return arrays of an npz file by name, by default all.
 
-    `kinds` are the accepted kinds of ``numpy.dtype``. Compressed arrays are accepted only with
-    `packed`, because they may take far more memory than the file.
+    `DamagedError` if any is unacceptable.
+
+    `kinds` are the accepted kinds of ``numpy.dtype``. Compressed arrays are accepted
+    only with `packed`, because they may take far more memory than the file.
     """
     arrays: dict[str, NDArray[Any]] = {}
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-            members = {member.filename.removesuffix(".npy"): member for member in archive.filelist}
+            members = {
+                member.filename.removesuffix(".npy"): member
+                for member in archive.filelist
+            }
             for name in members if names is None else names:
                 if name not in members:
                     raise DamagedError(f"the array {name} is missing; {_AGAIN}")

@@ -20,7 +20,13 @@ _Result = TypeVar("_Result")
 
 _SAFE_PATH = "PYTHONSAFEPATH"
 _ENVIRONMENT = {_SAFE_PATH: "1"} | dict.fromkeys(
-    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+    (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "VECLIB_MAXIMUM_THREADS",
+    ),
+    "1",
 )
 _PR_SET_PDEATHSIG = 1  # of Linux: asks for a signal when the parent process dies
 _LOOK_SECONDS = 1.0  # between looks at whether all workers live
@@ -46,7 +52,8 @@ def no_interrupt() -> Iterator[None]:
     from joblib.externals.loky.backend import resource_tracker
 
     with safe_path():
-        resource_tracker.ensure_running()  # first, as its start by joblib 1.5 unblocks Ctrl-C
+        # first, as its start by joblib 1.5 unblocks Ctrl-C
+        resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -55,22 +62,33 @@ def no_interrupt() -> Iterator[None]:
 
 
 def begin(n_workers: int, function: str = "builtins:int", *arguments: Any) -> Any:
-    """Start workers, or keep running ones if they are `n_workers`; return the executor at once."""
+    """Start workers, or keep running ones if they are `n_workers`.
+
+    Return the executor at once.
+    """
     # Each worker first calls `function` (``module:name``); the default does nothing.
     global _executor  # for `end`
     from joblib.executor import get_memmapping_executor
 
-    settings = {name: value for name, value in os.environ.items() if name.startswith("PRECBENCH_")}
+    settings = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith("PRECBENCH_")
+    }
     with safe_path(), no_interrupt(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # joblib warns when other workers than before are wanted
+        # joblib warns when other workers than before are wanted
+        warnings.simplefilter("ignore")
         _executor = get_memmapping_executor(
             n_workers,
             initializer=_prepare,
-            # `_prepare` uses the parent's id; if any argument changes, joblib starts new workers.
+            # `_prepare` uses the parent's id; if any argument changes, joblib starts
+            # new workers.
             initargs=(os.getpid(), str(Path.cwd()), *sys.path),
-            env=_ENVIRONMENT | settings,  # one BLAS thread; the settings of this process
+            # one BLAS thread; the settings of this process
+            env=_ENVIRONMENT | settings,
             max_nbytes=None,  # arrays are sent whole, or are memory maps already
-            temp_folder=os.devnull,  # never used, see max_nbytes; joblib would create a folder
+            # never used, see max_nbytes; joblib would create a folder
+            temp_folder=os.devnull,
         )
         for _ in range(n_workers):  # a call for each worker; the first call starts all
             _executor.submit(_call, function, *arguments)
@@ -95,32 +113,39 @@ def _prepare(parent: int, *_unused: str) -> None:
 
 def _all_live(executor: Any) -> bool:
     """Return whether all workers are alive, and the thread of joblib that watches the workers."""
-    # The thread notices a closed pipe, but a child of a dead worker may hold the pipe open. The
-    # workers are copied to a list, since the thread removes dead workers meanwhile.
-    is_dead = any(process.exitcode for process in [*executor._processes.values()])  # None: alive
+    # The thread notices a closed pipe, but a child of a dead worker may hold the pipe
+    # open. The workers are copied to a list, since the thread removes dead workers
+    # meanwhile. None: alive
+    is_dead = any(process.exitcode for process in [*executor._processes.values()])
     return not is_dead and executor._executor_manager_thread.is_alive()
 
 
 def end() -> None:
-    """Kill the workers, if any; idle workers would end by themselves only after minutes."""
+    """Kill the workers, if any.
+
+    Idle workers would end by themselves only after minutes.
+    """
     global _executor
     executor, _executor = _executor, None
-    if executor is None or executor._executor_manager_thread is None:  # none was started
+    # none was started
+    if executor is None or executor._executor_manager_thread is None:
         return
-    # The thread that feeds the workers may be in the middle of a job that nobody reads any more.
+    # The thread that feeds the workers may be in the middle of a job that nobody reads
+    # any more.
     queue = executor._call_queue
     queue.cancel_join_thread()
     feeding = queue._thread
     for process in [*executor._processes.values()]:
         if process.is_alive():
             _kill_with_descendants(process.pid)
-    # The thread of joblib that watches the workers sees that they are dead, and ends. If it were
-    # told first (`shutdown`), it would fail with a traceback where a job has not been sent yet.
+    # The thread of joblib that watches the workers sees that they are dead, and ends.
+    # If it were told first (`shutdown`), it would fail with a traceback where a job has
+    # not been sent yet.
     watching = executor._executor_manager_thread
     watching.join(_END_SECONDS)
     executor.shutdown(wait=not watching.is_alive(), kill_workers=True)
-    # The last thread with the queue removes its semaphores. If the process ended meanwhile, the
-    # tracker of joblib would warn of one that it cannot remove.
+    # The last thread with the queue removes its semaphores. If the process ended
+    # meanwhile, the tracker of joblib would warn of one that it cannot remove.
     del executor, queue
     if feeding is not None:
         feeding.join(_FEEDING_SECONDS)
@@ -140,9 +165,13 @@ def _kill_with_descendants(pid: int) -> None:
 def run(
     function: Callable[..., _Result], calls: Iterable[Sequence[Any]], n_workers: int
 ) -> Generator[_Result]:
-    """Call a function in worker processes; yield the results in the order in which calls end."""
-    # When a worker is free, the next arguments are taken from `calls`; memory maps are passed by
-    # reference. If a worker dies, `BrokenProcessPool` is raised and all other workers are killed.
+    """Call a function in worker processes.
+
+    Yield the results in the order in which calls end.
+    """
+    # When a worker is free, the next arguments are taken from `calls`; memory maps are
+    # passed by reference. If a worker dies, `BrokenProcessPool` is raised and all other
+    # workers are killed.
     executor, waiting = begin(n_workers), iter(calls)  # waiting: arguments not yet sent
     running: set[Future[_Result]] = set()
     try:
@@ -151,13 +180,15 @@ def run(
                 running.add(executor.submit(function, *arguments))
             if not running:
                 return
-            done, running = wait(running, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
+            done, running = wait(
+                running, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED
+            )
             for future in done:
                 yield future.result()
             if not (done or _all_live(executor)):
                 raise BrokenProcessPool(
-                    "a worker process, or the thread that watches the workers, has died; repeat "
-                    "the calls that have yielded no result"
+                    "a worker process, or the thread that watches the workers, has"
+                    " died; repeat the calls that have yielded no result"
                 )
     finally:
         if running:  # after an error, or if the caller stops early

@@ -5,8 +5,8 @@ A package lists what it adds in its metadata, for example in its ``pyproject.tom
     [project.entry-points."precbench.solvers"]
     rocchio = "precbench_rocchio:Rocchio"
 
-Every process, workers included, reads the metadata when it needs a name that is not built in, or
-all names. A package is imported when its member is first used.
+Every process, workers included, reads the metadata when it needs a name that is not
+built in, or all names. A package is imported when its member is first used.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -32,19 +32,24 @@ def package_of(entry: EntryPoint) -> str:
 
 
 def refusal(entry: EntryPoint, reason: str) -> InputError:
-    """Return the error for an entry point that cannot be used; `reason` begins with a verb."""
+    """Return the error for an entry point that cannot be used.
+
+    `reason` begins with a verb.
+    """
     return InputError(
-        f"entry point {entry.name!r} ({entry.group}) of the package {package_of(entry)} "
-        f"{reason}; repair or uninstall the package"
+        f"entry point {entry.name!r} ({entry.group}) of the package {package_of(entry)}"
+        f" {reason}; repair or uninstall the package"
     )
 
 
 class Registry(Mapping[str, _Member]):
-    """A read-only mapping from names to members: the built-in ones, then those of packages.
+    """A read-only mapping from names to members.
 
-    `check` takes the object that an entry point refers to, and returns the member or raises. `load`
-    takes the name of a built-in member and returns the member on first use; without `load`,
-    `built_in` maps to the members themselves.
+    The built-in ones, then those of packages.
+
+    `check` takes the object that an entry point refers to, and returns the member or
+    raises. `load` takes the name of a built-in member and returns the member on first
+    use; without `load`, `built_in` maps to the members themselves.
     """
 
     def __init__(
@@ -55,21 +60,28 @@ class Registry(Mapping[str, _Member]):
         load: Callable[[str], _Member] | None = None,
     ):
         self._group = group  # of entry points, such as "precbench.solvers"
-        self._built_in = built_in  # by name: the member itself, or where `load` finds it
-        self._check = check  # takes the object of an entry point, returns the member or raises
+        # by name: the member itself, or where `load` finds it
+        self._built_in = built_in
+        # takes the object of an entry point, returns the member or raises
+        self._check = check
         self._load = load or built_in.__getitem__  # returns a built-in member by name
         self._loaded: dict[str, _Member] = {}  # members used so far, by name
 
     @cached_property
     def _added(self) -> dict[str, EntryPoint]:
-        """The entry points of packages, by name; raises if two members would share a name."""
+        """The entry points of packages, by name.
+
+        Raises if two members would share a name.
+        """
         added: dict[str, EntryPoint] = {}
         for entry in find_entry_points(self._group):
             if entry.name in self._built_in:
                 raise refusal(entry, "has the name of a built-in member")
             if entry.name in added:
                 other = package_of(added[entry.name])
-                raise refusal(entry, f"has the same name as an entry point of the package {other}")
+                raise refusal(
+                    entry, f"has the same name as an entry point of the package {other}"
+                )
             added[entry.name] = entry
         return added
 
@@ -79,7 +91,10 @@ class Registry(Mapping[str, _Member]):
         return list(self._built_in)
 
     def package(self, name: str) -> str:
-        """Return name and version of the package that adds a member; "" for a built-in member."""
+        """Return name and version of the package that adds a member.
+
+        "" for a built-in member.
+        """
         return "" if name in self._built_in else package_of(self._added[name])
 
     def __getitem__(self, name: str) -> _Member:
@@ -94,8 +109,12 @@ class Registry(Mapping[str, _Member]):
             try:
                 self._loaded[name] = self._check(entry.load())
             except Exception as error:
-                prefix = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
-                raise refusal(entry, f"cannot be used: {prefix}{one_line(str(error))}") from error
+                prefix = (
+                    "" if isinstance(error, InputError) else f"{type(error).__name__}: "
+                )
+                raise refusal(
+                    entry, f"cannot be used: {prefix}{one_line(str(error))}"
+                ) from error
         return self._loaded[name]
 
     def __contains__(self, name: object) -> bool:
@@ -109,8 +128,9 @@ class Registry(Mapping[str, _Member]):
 
     def __setitem__(self, name: str, member: Any) -> NoReturn:
         raise InputError(
-            f"cannot assign {name!r} in {self._group}, because worker processes would not find it; "
-            f"install a package with an entry point in the group {self._group}"
+            f"cannot assign {name!r} in {self._group}, because worker processes would"
+            " not find it; install a package with an entry point in the group"
+            f" {self._group}"
         )
 
     def __repr__(self) -> str:

@@ -19,12 +19,18 @@ _Fields = TypeVar("_Fields", bound=Fields)
 
 
 def parse(content: bytes, kind: type[_Fields]) -> _Fields:
-    """Return the fields of a JSON object; `ValueError` names missing fields or the first fault."""
+    """Return the fields of a JSON object.
+
+    `ValueError` names missing fields or the first fault.
+    """
     return _validated(kind.model_validate_json, content)
 
 
 def checked(data: Any, kind: type[_Fields]) -> _Fields:
-    """Return the fields of an object that was parsed before; errors are as in `parse`."""
+    """Return the fields of an object that was parsed before.
+
+    Errors are as in `parse`.
+    """
     return _validated(kind.model_validate, data)
 
 
@@ -34,8 +40,13 @@ def _validated(validate: Callable[[Any], _Fields], data: Any) -> _Fields:
         return validate(data)
     except ValidationError as error:
         first, *others = problems = error.errors(include_url=False, include_input=False)
-    places = [".".join(map(str, problem["loc"])) for problem in problems]  # "" for the whole object
-    missing = [place for place, e in zip(places, problems, strict=True) if e["type"] == "missing"]
+    # "" for the whole object
+    places = [".".join(map(str, problem["loc"])) for problem in problems]
+    missing = [
+        place
+        for place, e in zip(places, problems, strict=True)
+        if e["type"] == "missing"
+    ]
     if missing:
         raise ValueError(f"fields are missing: {', '.join(missing)}")
     if first["type"] == "json_invalid":

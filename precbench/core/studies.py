@@ -1,9 +1,12 @@
-"""Studies: tables of computed numbers (figures, lemmas and theorems of papers), without training.
+"""Studies.
 
-A study is a function that returns a tidy table with one number per row, in the last column
-``value``; the other columns say which number it is. Equal arguments give equal tables, except for
-times. A config gives the arguments, which are checked against the annotations of the function.
-Packages add studies through entry points of the group ``precbench.core.studies``.
+Tables of computed numbers (figures, lemmas and theorems of papers), without training.
+
+A study is a function that returns a tidy table with one number per row, in the last
+column ``value``; the other columns say which number it is. Equal arguments give equal
+tables, except for times. A config gives the arguments, which are checked against the
+annotations of the function. Packages add studies through entry points of the group
+``precbench.core.studies``.
 """
 
 import time
@@ -32,13 +35,17 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 DatasetNames = Annotated[list[str], Field(min_length=1)]
 Sizes = Annotated[list[AtLeastTwo], Field(min_length=2)]
 
-# Metrics by label, functions of labels and scores; written as in the config of an experiment
+# Metrics by label, functions of labels and scores; written as in the config of an
+# experiment
 Measures = Mapping[str, Callable[[ArrayLike, ArrayLike], float]]
 
-SubFigure: TypeAlias = "matplotlib.figure.SubFigure"  # text: importing matplotlib takes long
+# text: importing matplotlib takes long
+SubFigure: TypeAlias = "matplotlib.figure.SubFigure"
 
 
-def table_of(*columns: str) -> "Callable[[Callable[..., Any]], Callable[..., pd.DataFrame]]":
+def table_of(
+    *columns: str,
+) -> "Callable[[Callable[..., Any]], Callable[..., pd.DataFrame]]":
     """Return a decorator that makes a study of a function which yields the rows of its table."""
 
     def decorate(function: Callable[..., Any]) -> Any:
@@ -46,15 +53,22 @@ def table_of(*columns: str) -> "Callable[[Callable[..., Any]], Callable[..., pd.
         def compute(*arguments: Any, **parameters: Any) -> "pd.DataFrame":
             import pandas as pd  # takes long: a study is shown without it
 
-            return pd.DataFrame([*function(*arguments, **parameters)], columns=[*columns])
+            return pd.DataFrame(
+                [*function(*arguments, **parameters)], columns=[*columns]
+            )
 
         return compute
 
     return decorate
 
 
-def rows_of(values: Mapping[str, float], *labels: str | float) -> Iterator[tuple[Any, ...]]:
-    """Yield a row of a table for each of the named values: the labels, the name and the value."""
+def rows_of(
+    values: Mapping[str, float], *labels: str | float
+) -> Iterator[tuple[Any, ...]]:
+    """Yield a row of a table for each of the named values.
+
+    The labels, the name and the value.
+    """
     return ((*labels, name, value) for name, value in values.items())
 
 
@@ -83,22 +97,27 @@ class Result(Fields):
 
 @dataclass(frozen=True)
 class StudyKind:
-    """A kind of study: what it computes, how ``values.csv`` is read, tabulated and drawn.
+    """A kind of study.
+
+    What it computes, how ``values.csv`` is read, tabulated and drawn.
 
     Attributes
     ----------
     compute : callable or str
-        The function, or ``module:function``: showing a study then imports no solver and no data.
+        The function, or ``module:function``: showing a study then imports no solver and
+        no data.
     text, numbers : tuple of str
         The columns besides ``value``, with strings and with numbers.
     tables, draw : callable
-        ``tables(result)`` returns tables of a report, ``draw(figure, result)`` fills a subfigure.
+        ``tables(result)`` returns tables of a report, ``draw(figure, result)`` fills a
+        subfigure.
     size : tuple of float
         Width and height of the figure in inches, without its caption.
     caption : str
         Text below the figure; names of parameters in braces stand for their values.
     quick : bool
-        Whether computing needs no data and a few seconds at most: then every check computes again.
+        Whether computing needs no data and a few seconds at most: then every check
+        computes again.
     """
 
     compute: "Callable[..., pd.DataFrame] | str"

@@ -9,7 +9,8 @@ import re
 
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters except tab and newline
-    "\u2028-\u202e\u2066-\u2069"  # separators of lines; what reverses the direction of text
+    # separators of lines; what reverses the direction of text
+    "\u2028-\u202e\u2066-\u2069"
     "\ud800-\udfff]"  # bytes of a file name that are not UTF-8
 )
 
@@ -17,7 +18,11 @@ _UNSEEN = re.compile(
 def visible(text: str) -> str:
     """Return text with escapes for characters that control a terminal, or cannot be written."""
     # `ascii` returns an escape sequence in quotes, which [1:-1] removes.
-    return text if text.isprintable() else _UNSEEN.sub(lambda match: ascii(match[0])[1:-1], text)
+    return (
+        text
+        if text.isprintable()
+        else _UNSEEN.sub(lambda match: ascii(match[0])[1:-1], text)
+    )
 
 
 def one_line(text: str) -> str:

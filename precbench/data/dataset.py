@@ -18,14 +18,17 @@ Matrix: TypeAlias = "NDArray[np.floating] | csr_matrix"
 
 
 def to_dtype(X: Matrix, dtype: Dtype, name: str) -> Matrix:
-    """Return X as `dtype`, without a copy if X has that type; refuse values out of its range."""
+    """Return X as `dtype`, without a copy if X has that type.
+
+    Refuse values out of its range.
+    """
     try:
         with np.errstate(over="raise"):  # else large values would become infinite
             return X.astype(dtype, copy=False)
     except FloatingPointError as error:
         raise InputError(
-            f"{name}: X has absolute values above {np.finfo(dtype).max:.3g}, the largest {dtype} "
-            "number; use dtype float64"
+            f"{name}: X has absolute values above {np.finfo(dtype).max:.3g}, the"
+            f" largest {dtype} number; use dtype float64"
         ) from error
 
 
@@ -48,32 +51,43 @@ class Imputed:
     """Which values of X were missing and have been filled in."""
 
     how: str  # "mean", "median" or "most-frequent"
-    # For each column with gaps: its first feature, the feature after its last (a column of
-    # categories has several), and the rows without a value.
+    # For each column with gaps: its first feature, the feature after its last (a column
+    # of categories has several), and the rows without a value.
     columns: tuple[tuple[int, int, NDArray[np.int64]], ...]
 
     def select(self, rows: NDArray[np.intp]) -> Self:
         """Return the gaps in `rows` (ascending), each at its place in `rows`."""
         columns = []
-        for start, stop, missing in self.columns:  # features of a column, its rows with gaps
+        # features of a column, its rows with gaps
+        for start, stop, missing in self.columns:
             still_missing = missing[np.isin(missing, rows, assume_unique=True)]
-            columns.append((start, stop, np.searchsorted(rows, still_missing)))  # places in `rows`
+            # places in `rows`
+            columns.append((start, stop, np.searchsorted(rows, still_missing)))
         return replace(self, columns=tuple(columns))
 
 
 def fill_value(numbers: NDArray[np.floating], how: str) -> float:
-    """Return the mean, median or most frequent number (the least of a tie); NaN is ignored."""
+    """Return the mean, median or most frequent number (the least of a tie).
+
+    NaN is ignored.
+    """
     if how == "most-frequent":
         distinct, counts = np.unique(numbers[~np.isnan(numbers)], return_counts=True)
         return float(distinct[counts.argmax()])
-    return float(np.nanmedian(numbers) if how == "median" else np.nanmean(numbers, dtype=float))
+    return float(
+        np.nanmedian(numbers) if how == "median" else np.nanmean(numbers, dtype=float)
+    )
 
 
 def _filling(known: NDArray[np.floating], how: str) -> NDArray[np.floating] | float:
-    """Return what fills gaps of a column; `known`: its features in training rows without a gap."""
+    """Return what fills gaps of a column.
+
+    `known`: its features in training rows without a gap.
+    """
     if not len(known):
         return 0.0  # in each feature: nothing to learn from
-    if known.shape[1] > 1:  # one-hot: 1 for the most frequent category alone, whatever `how` is
+    # one-hot: 1 for the most frequent category alone, whatever `how` is
+    if known.shape[1] > 1:
         return np.eye(known.shape[1])[known.sum(axis=0).argmax()]
     return fill_value(known, how)
 
@@ -85,14 +99,15 @@ class Dataset:
     Attributes
     ----------
     name, title : str
-        Tables and plots show the title; that of a stand-in ends with ``(stand-in, synthetic)``.
+        Tables and plots show the title; that of a stand-in ends with ``(stand-in,
+        synthetic)``.
     X : ndarray of shape (n_samples, n_features), C-contiguous, or csr_matrix with int32 indices
         Of float64 or float32.
     y : ndarray of shape (n_samples,), float64
         -1 or +1.
     sha256 : str
-        Identity of the content: hash of the files and how they are read, or of the generator's
-        parameters.
+        Identity of the content: hash of the files and how they are read, or of the
+        generator's parameters.
     stand_in : bool
         Whether the rows are synthetic because the data set could not be obtained.
     groups : ndarray of shape (n_samples,), int64, or None
@@ -107,7 +122,8 @@ class Dataset:
     time : ndarray of shape (n_samples,), int64 or float64, or None
         Time of each row: numbers, or for dates microseconds since 1970 (UTC).
     imputed : Imputed or None
-        Missing values of X, filled in from all rows; `gathered` fills them from the training rows.
+        Missing values of X, filled in from all rows; `gathered` fills them from the
+        training rows.
 
     Examples
     --------
@@ -140,7 +156,8 @@ class Dataset:
         is_missing = np.zeros(self.X.shape[0], dtype=bool)
         for start, stop, missing in self.imputed.columns:
             is_missing[missing] = True
-            gaps = np.flatnonzero(is_missing[rows])  # places in `rows`, thus rows of the copy
+            # places in `rows`, thus rows of the copy
+            gaps = np.flatnonzero(is_missing[rows])
             if len(gaps):
                 known = np.asarray(self.X[train[~is_missing[train]], start:stop])
                 X[gaps, start:stop] = _filling(known, self.imputed.how)

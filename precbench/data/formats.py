@@ -45,19 +45,27 @@ def find_format(path: Path, name: str | None) -> str:
         if path.is_fifo() or path.is_char_device() or path.is_socket():
             kind = "pipe" if path.is_fifo() else "device"
             raise InputError(
-                f"{path} is a {kind}, and rows are read more than once; save them, and give the "
-                "path of the file"
+                f"{path} is a {kind}, and rows are read more than once; save them, and"
+                " give the path of the file"
             )
         fault = "a folder, not a file" if path.is_dir() else "no such file"
         raise InputError(f"{path}: {fault}; give the path of a file")
-    suffixes = [suffix for suffix in map(str.lower, path.suffixes) if suffix not in _PACKED]
-    return name or SUFFIXES.get(suffixes[-1] if suffixes else "", path.suffix)  # unknown
+    suffixes = [
+        suffix for suffix in map(str.lower, path.suffixes) if suffix not in _PACKED
+    ]
+    # unknown
+    return name or SUFFIXES.get(suffixes[-1] if suffixes else "", path.suffix)
 
 
 def opener(file: Any) -> Callable[..., Any] | None:
-    """Return the function that opens compressed text in `file`; None if the text is plain."""
+    """Return the function that opens compressed text in `file`.
+
+    None if the text is plain.
+    """
     head = file.peek(10)[:10].decode("latin-1")
-    return next((opens for magic, opens in _OPENERS.items() if re.match(magic, head)), None)
+    return next(
+        (opens for magic, opens in _OPENERS.items() if re.match(magic, head)), None
+    )
 
 
 @contextmanager
@@ -71,12 +79,15 @@ def opened(source: Source) -> Iterator[IO[bytes]]:
                 file = stack.enter_context(Path(source).open("rb"))
             elif not hasattr(source, "peek"):  # `opener` needs `peek`
                 file = io.BufferedReader(cast("Any", source))
-                stack.callback(file.detach)  # or the buffer would close the caller's file
+                # or the buffer would close the caller's file
+                stack.callback(file.detach)
             opens = opener(file)
             yield file if opens is None else stack.enter_context(opens(file))
     except _DAMAGED as error:
         reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{name}: cannot be read: {reason}; give a readable copy") from error
+        raise InputError(
+            f"{name}: cannot be read: {reason}; give a readable copy"
+        ) from error
 
 
 def name_of(source: Source) -> str:

@@ -20,10 +20,11 @@ _FEATURE_SCALING = {"unit-norm": "none", "standardise-unit-norm": "standardise"}
 class Scaler:
     """Map every feature x to (x - shift) / scale, then for ``unit-norm`` every row to norm 1.
 
-    ``standardise``: mean 0 and standard deviation 1. ``unit``: to [0, 1] by minimum and maximum, or
-    for a sparse matrix to [-1, 1] by the largest absolute value, so that zeros stay. A constant
-    feature (if sparse, one of zeros) keeps its scale. ``unit-norm``: each row divided by its
-    Euclidean norm; a zero row stays. ``standardise-unit-norm``: features, then rows.
+    ``standardise``: mean 0 and standard deviation 1. ``unit``: to [0, 1] by minimum and
+    maximum, or for a sparse matrix to [-1, 1] by the largest absolute value, so that
+    zeros stay. A constant feature (if sparse, one of zeros) keeps its scale.
+    ``unit-norm``: each row divided by its Euclidean norm; a zero row stays.
+    ``standardise-unit-norm``: features, then rows.
     """
 
     shift: NDArray[np.float64] | None
@@ -35,9 +36,12 @@ class Scaler:
         `fit` learns the shift and scale.
         """
         if kind not in _KINDS:
-            raise InputError(f"scaling must be one of {', '.join(_KINDS)}, found {kind!r}")
+            raise InputError(
+                f"scaling must be one of {', '.join(_KINDS)}, found {kind!r}"
+            )
         self.kind = kind
-        self._feature_scaling = _FEATURE_SCALING.get(kind, kind)  # without the scaling of rows
+        # without the scaling of rows
+        self._feature_scaling = _FEATURE_SCALING.get(kind, kind)
         self.shift = self.scale = None  # until learnt
 
     @property
@@ -53,7 +57,10 @@ class Scaler:
         return self.fit_blocks(X[rows] for rows in _slices(X.shape[0]))
 
     def fit_blocks(self, blocks: Iterable[Matrix]) -> Self:
-        """Learn shift and scale from blocks, all dense or all sparse; return the scaler."""
+        """Learn shift and scale from blocks, all dense or all sparse.
+
+        Return the scaler.
+        """
         if not self.learns:
             return self
         from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
@@ -64,12 +71,13 @@ class Scaler:
             if not isinstance(block, np.ndarray):
                 if standardises:
                     raise InputError(
-                        "sparse data cannot be standardised: the shift would fill the zeros; use "
-                        "scaling 'unit', 'unit-norm' or 'none'"
+                        "sparse data cannot be standardised: the shift would fill the"
+                        " zeros; use scaling 'unit', 'unit-norm' or 'none'"
                     )
                 if not isinstance(learner, MaxAbsScaler):
                     learner = MaxAbsScaler()  # without a shift: zeros stay zeros
-            with np.errstate(over="ignore", invalid="ignore"):  # overflows are refused below
+            # overflows are refused below
+            with np.errstate(over="ignore", invalid="ignore"):
                 learner.partial_fit(block.astype(np.float64, copy=False))
         if standardises:
             self.shift, self.scale = learner.mean_, learner.scale_
@@ -78,15 +86,20 @@ class Scaler:
         else:
             spread = learner.data_range_
             # A constant feature keeps its scale.
-            self.shift, self.scale = learner.data_min_, np.where(spread > 0, spread, 1.0)
-        # A sum is finite only if both terms are. The variance is checked in place of the scale,
-        # which scikit-learn sets to 1 for an infinite variance.
-        too_large = ~np.isfinite(self.shift + (learner.var_ if standardises else self.scale))
+            self.shift, self.scale = (
+                learner.data_min_,
+                np.where(spread > 0, spread, 1.0),
+            )
+        # A sum is finite only if both terms are. The variance is checked in place of
+        # the scale, which scikit-learn sets to 1 for an infinite variance.
+        too_large = ~np.isfinite(
+            self.shift + (learner.var_ if standardises else self.scale)
+        )
         if too_large.any():
             raise InputError(
-                f"feature {np.argmax(too_large) + 1} of {len(too_large)} cannot be scaled, as its "
-                "values are too large for double precision; divide the feature by a constant, or "
-                "leave out the feature"
+                f"feature {np.argmax(too_large) + 1} of {len(too_large)} cannot be"
+                " scaled, as its values are too large for double precision; divide the"
+                " feature by a constant, or leave out the feature"
             )
         return self
 
@@ -111,28 +124,33 @@ class Scaler:
             return  # nothing was learnt
         if X.shape[1] != len(self.shift):
             raise InputError(
-                f"X has {X.shape[1]} features, but the scaling was fitted to {len(self.shift)}; "
-                "give rows with the same features"
+                f"X has {X.shape[1]} features, but the scaling was fitted to"
+                f" {len(self.shift)}; give rows with the same features"
             )
         if isinstance(X, np.ndarray):
             for rows in _slices(X.shape[0]):
                 np.divide(X[rows] - self.shift, self.scale, out=X[rows])
         elif self.shift.any():
             raise InputError(
-                "X is sparse, but the scaling was fitted to dense rows, and its shift would fill "
-                "the zeros of X; make X dense"
+                "X is sparse, but the scaling was fitted to dense rows, and its shift"
+                " would fill the zeros of X; make X dense"
             )
         else:
             for entries in _slices(X.nnz):
                 X.data[entries] /= self.scale[X.indices[entries]]
 
     def to_arrays(self) -> dict[str, NDArray[np.float64]]:
-        """Return the fitted arrays by name, for a saved model; empty if nothing was learnt."""
+        """Return the fitted arrays by name, for a saved model.
+
+        Empty if nothing was learnt.
+        """
         arrays = {"shift": self.shift, "scale": self.scale}
         return {name: array for name, array in arrays.items() if array is not None}
 
     @classmethod
-    def from_arrays(cls, kind: Scaling, arrays: Mapping[str, NDArray[np.float64]]) -> Self:
+    def from_arrays(
+        cls, kind: Scaling, arrays: Mapping[str, NDArray[np.float64]]
+    ) -> Self:
         """Rebuild a fitted scaler from the result of `to_arrays`."""
         scaler = cls(kind)
         scaler.shift, scaler.scale = arrays.get("shift"), arrays.get("scale")

@@ -1,6 +1,7 @@
 """Rows read from disk block by block, in stored or random order, for data larger than memory.
 
-A stream is read again at every pass; rows, features and positives are counted at the opening.
+A stream is read again at every pass; rows, features and positives are counted at the
+opening.
 """
 
 from abc import ABC, abstractmethod
@@ -22,15 +23,18 @@ BLOCK_BYTES = 2**20  # 1 MiB
 BUFFER_BYTES = 2**26  # 64 MiB
 
 Piece: TypeAlias = "tuple[Matrix, NDArray[np.float64]]"  # X, y
-Visit: TypeAlias = "tuple[Matrix, NDArray[np.float64 | np.int8], NDArray[np.int32]]"  # see `visits`
+# see `visits`
+Visit: TypeAlias = "tuple[Matrix, NDArray[np.float64 | np.int8], NDArray[np.int32]]"
 # A function that returns for each row number whether the row belongs to a part
 Keep = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
 # Neighbouring rows: the number of the first, and that of the row behind the last
 Span = tuple[int, int]
-# A function that maps all rows of a file; spans of rows that are about to be visited are prefetched
+# A function that maps all rows of a file; spans of rows that are about to be visited
+# are prefetched
 Mapped = Callable[[Iterable[Span]], AbstractContextManager[NDArray[np.floating]]]
 
-_ROWS_AT_ONCE = 2**16  # when only numbers and labels are read; a multiple of 8, for whole bytes
+# when only numbers and labels are read; a multiple of 8, for whole bytes
+_ROWS_AT_ONCE = 2**16
 _MOST_MAPPED = 2**12  # blocks of a buffer: a process may have some 2**16 separate maps
 
 
@@ -43,16 +47,22 @@ class Source(ABC):
     starts: NDArray[np.int64]  # the first row of each block, then the number of rows
     positives: NDArray[np.uint8]  # one bit a row, set for positive rows
     block_bytes: int  # on disk
-    blocks_per_run: int = 8  # neighbouring blocks that are read at a time in stored order
+    # neighbouring blocks that are read at a time in stored order
+    blocks_per_run: int = 8
     dtype: Dtype = "float64"
 
     @abstractmethod
-    def read(self, runs: Iterable[range]) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
+    def read(
+        self, runs: Iterable[range]
+    ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
         """Yield first row number, X, and y (-1 or +1) of each run, a range of block numbers."""
 
     @property
     def mapped(self) -> Mapped | None:
-        """Function that maps the rows into memory; None unless a file holds the rows unchanged."""
+        """Function that maps the rows into memory.
+
+        None unless a file holds the rows unchanged.
+        """
         return None
 
 
@@ -64,12 +74,13 @@ class RowStream:
 
         5 * buffer_bytes + 32 * block_bytes + n_rows / 2 + 64 * n_blocks
 
-    bytes: the buffer, which dense rows need once, sparse rows several times while it is filled;
-    blocks in flight (text takes the most); a bit a row for the label and for each part; and the
-    starts of the blocks. A row longer than a block is a block of its own. Rows of a data set with a
-    card come from the memory map in the cache, whose pages the system reclaims at any time. Rows of
-    an npy file that need no change are mapped from the file: in random order they are visited in
-    the map, not copied. The buffer of other dense rows is kept for the next pass, one per part.
+    bytes: the buffer, which dense rows need once, sparse rows several times while it is
+    filled; blocks in flight (text takes the most); a bit a row for the label and for
+    each part; and the starts of the blocks. A row longer than a block is a block of its
+    own. Rows of a data set with a card come from the memory map in the cache, whose
+    pages the system reclaims at any time. Rows of an npy file that need no change are
+    mapped from the file: in random order they are visited in the map, not copied. The
+    buffer of other dense rows is kept for the next pass, one per part.
 
     Parameters
     ----------
@@ -128,15 +139,18 @@ class RowStream:
         """Yield copies of X and y in stored order, a few blocks at a time."""
         return starmap(_gathered, self._visit_blocks(self._runs_in_order()))
 
-    def batches(self, batch_size: int, rng: np.random.Generator | None = None) -> Iterator[Piece]:
+    def batches(
+        self, batch_size: int, rng: np.random.Generator | None = None
+    ) -> Iterator[Piece]:
         """Yield the rows in pieces whose lengths, except the last, are multiples of `batch_size`.
 
-        Batches of `partial_fit` never span two calls, so such pieces give the same path as one call
-        with all rows.
+        Batches of `partial_fit` never span two calls, so such pieces give the same path
+        as one call with all rows.
 
-        For a random order, the blocks are read in random order. When the buffer is full, its rows
-        are permuted and yielded, and further blocks are read. If the buffer holds all rows, every
-        order is equally likely; if it holds one block, rows change places within their block only.
+        For a random order, the blocks are read in random order. When the buffer is
+        full, its rows are permuted and yielded, and further blocks are read. If the
+        buffer holds all rows, every order is equally likely; if it holds one block,
+        rows change places within their block only.
 
         Parameters
         ----------
@@ -152,7 +166,9 @@ class RowStream:
         """
         return starmap(_gathered, self.visits(batch_size, rng))
 
-    def visits(self, batch_size: int, rng: np.random.Generator | None = None) -> Iterator[Visit]:
+    def visits(
+        self, batch_size: int, rng: np.random.Generator | None = None
+    ) -> Iterator[Visit]:
         """Yield the pieces of `batches` without copies: X, y, and which rows to visit.
 
         Parameters
@@ -170,12 +186,16 @@ class RowStream:
             The rows of X to visit, in this order.
         """
         blocks = (
-            self._visit_blocks(self._runs_in_order()) if rng is None else self._visit_buffers(rng)
+            self._visit_blocks(self._runs_in_order())
+            if rng is None
+            else self._visit_buffers(rng)
         )
-        rest: list[Piece] = []  # fewer rows than a batch; the next block completes the batch
+        # fewer rows than a batch; the next block completes the batch
+        rest: list[Piece] = []
         n_rest = 0
         for X, y, order in blocks:
-            n_missing = batch_size - n_rest if n_rest else 0  # rows that complete the batch
+            # rows that complete the batch
+            n_missing = batch_size - n_rest if n_rest else 0
             if n_missing:
                 rest.append(_gathered(X, y, order[:n_missing]))
                 n_rest += min(n_missing, len(order))
@@ -203,22 +223,35 @@ class RowStream:
         return replace(self, scaler=Scaler(kind).fit_blocks(X for X, _ in fitted_on))
 
     def __getstate__(self) -> dict[str, Any]:  # for other processes: without buffers
-        return {name: value for name, value in self.__dict__.items() if name != "_spare_buffers"}
+        return {
+            name: value
+            for name, value in self.__dict__.items()
+            if name != "_spare_buffers"
+        }
 
     @cached_property
     def _spare_buffers(self) -> list[NDArray[np.floating]]:
-        """The shuffle buffer of the last pass in a list; empty while a pass uses the buffer."""
+        """The shuffle buffer of the last pass in a list.
+
+        Empty while a pass uses the buffer.
+        """
         return []
 
     def _runs_in_order(self) -> Iterator[range]:
         # Return ranges of `blocks_per_run` neighbouring block numbers, in stored order.
-        bounds = block_starts(len(self.source.starts) - 1, self.source.blocks_per_run)  # of runs
+        # of runs
+        bounds = block_starts(len(self.source.starts) - 1, self.source.blocks_per_run)
         return starmap(range, pairwise(bounds.tolist()))
 
     def _visit_blocks(self, runs: Iterable[range]) -> Iterator[Visit]:
-        """Yield X, y and the order as `visits` does, for each run; scaled rows are copies."""
+        """Yield X, y and the order as `visits` does, for each run.
+
+        Scaled rows are copies.
+        """
         for first, X, y in self.source.read(runs):
-            order = np.flatnonzero(self._is_kept(first, first + len(y))).astype(np.int32)
+            order = np.flatnonzero(self._is_kept(first, first + len(y))).astype(
+                np.int32
+            )
             if len(order) and self.scaler is not None:
                 X, y = _gathered(X, y, order)
                 yield _visit_all(self.scaler.transform_in_place(X), y)
@@ -232,14 +265,23 @@ class RowStream:
         may_be_mapped = (  # whether rows in a map are as good as copies in a buffer
             self.scaler is None
             and n_rows <= np.iinfo(np.int32).max  # row numbers are int32
-            and n_rows <= 2 * self.shape[0]  # else a map would hold mostly rows that are left out
-            and self.buffer_bytes <= _MOST_MAPPED * self.source.block_bytes  # one map a block
+            # else a map would hold mostly rows that are left out
+            and n_rows <= 2 * self.shape[0]
+            # one map a block
+            and self.buffer_bytes <= _MOST_MAPPED * self.source.block_bytes
         )
         mapped = self.source.mapped if may_be_mapped else None
         runs = (range(block, block + 1) for block in blocks)
-        # Nothing is copied yet: a generator begins when it is used; mapped rows need no copies.
-        copies = self._dense_buffers(runs) if self.source.dense else self._csr_buffers(runs)
-        buffers = self._visit_in_map(blocks, mapped) if mapped else starmap(_visit_all, copies)
+        # Nothing is copied yet: a generator begins when it is used; mapped rows need no
+        # copies.
+        copies = (
+            self._dense_buffers(runs) if self.source.dense else self._csr_buffers(runs)
+        )
+        buffers = (
+            self._visit_in_map(blocks, mapped)
+            if mapped
+            else starmap(_visit_all, copies)
+        )
         for X, y, rows in buffers:
             yield X, y, rng.permutation(rows)
 
@@ -249,12 +291,17 @@ class RowStream:
         return max(1, self.buffer_bytes // row_bytes)
 
     def _visit_in_map(self, blocks: list[int], mapped: Mapped) -> Iterator[Visit]:
-        """Yield full buffers as `visits` does, in a map: copies would take as long as the pass."""
+        """Yield full buffers as `visits` does, in a map.
+
+        Copies would take as long as the pass.
+        """
         for spans, rows in self._blocks_that_fill_a_buffer(blocks):
             # New zeros take memory only in pages that are written to.
             labels = np.zeros(int(self.source.starts[-1]), dtype=np.int8)
             for start, stop in spans:
-                labels[start:stop] = np.where(_unpacked(self.source.positives, start, stop), 1, -1)
+                labels[start:stop] = np.where(
+                    _unpacked(self.source.positives, start, stop), 1, -1
+                )
             with mapped(spans) as X:
                 yield X, labels, rows
 
@@ -268,7 +315,9 @@ class RowStream:
         for block in blocks:
             start, stop = map(int, self.source.starts[block : block + 2])
             spans.append((start, stop))
-            kept_rows.append(np.arange(start, stop, dtype=np.int32)[self._is_kept(start, stop)])
+            kept_rows.append(
+                np.arange(start, stop, dtype=np.int32)[self._is_kept(start, stop)]
+            )
             n_kept += len(kept_rows[-1])
             if n_kept >= self._rows_per_buffer:
                 yield spans, np.concatenate(kept_rows)
@@ -277,14 +326,19 @@ class RowStream:
             yield spans, np.concatenate(kept_rows)
 
     def _dense_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
-        """Yield X and y of full buffers, views of one array: each is valid until the next one.
+        """Yield X and y of full buffers, views of one array.
 
-        `runs`: ranges of block numbers. To reuse the array is fast; unfilled pages take no memory.
+        Each is valid until the next one.
+
+        `runs`: ranges of block numbers. To reuse the array is fast; unfilled pages take
+        no memory.
         """
         n_rows, full = int(self.source.starts[-1]), self._rows_per_buffer
         longest_block = int(np.diff(self.source.starts).max())
-        shape = (min(n_rows, full + longest_block), self.source.n_features)  # a block may run over
-        spare = self._spare_buffers  # taken out, so that a second pass at the same time has its own
+        # a block may run over
+        shape = (min(n_rows, full + longest_block), self.source.n_features)
+        # taken out, so that a second pass at the same time has its own
+        spare = self._spare_buffers
         buffer = spare.pop() if spare else np.empty(shape, self.source.dtype)
         labels = np.empty(len(buffer))
         n = 0  # rows in the buffer
@@ -322,18 +376,26 @@ class RowStream:
             yield y[self._is_kept(start, stop)]
 
     def _spans(self) -> Iterator[Span]:  # all rows, whole bytes of bits at a time
-        return pairwise(block_starts(int(self.source.starts[-1]), _ROWS_AT_ONCE).tolist())
+        return pairwise(
+            block_starts(int(self.source.starts[-1]), _ROWS_AT_ONCE).tolist()
+        )
 
-    def _is_kept(self, start: int, stop: int) -> NDArray[np.bool_]:  # for each row in the range
+    def _is_kept(self, start: int, stop: int) -> NDArray[np.bool_]:
+        # for each row in the range
         if not self.keeps:
             return np.ones(stop - start, bool)  # the stream has all rows
         return _unpacked(self._bits_of_part, start, stop)
 
     @cached_property
     def _bits_of_part(self) -> NDArray[np.uint8]:
-        """One bit a row, set for the rows of this part: those that all of `keeps` accept."""
+        """One bit a row, set for the rows of this part.
+
+        Those that all of `keeps` accept.
+        """
         pieces = [
-            np.packbits(np.logical_and.reduce([keep(np.arange(*span)) for keep in self.keeps]))
+            np.packbits(
+                np.logical_and.reduce([keep(np.arange(*span)) for keep in self.keeps])
+            )
             for span in self._spans()
         ]
         return np.concatenate(pieces)
@@ -369,7 +431,10 @@ class StreamedDataset(Dataset):
 
 
 def stream_dataset(
-    dataset: Dataset, *, block_bytes: int = BLOCK_BYTES, buffer_bytes: int = BUFFER_BYTES
+    dataset: Dataset,
+    *,
+    block_bytes: int = BLOCK_BYTES,
+    buffer_bytes: int = BUFFER_BYTES,
 ) -> StreamedDataset:
     """Stream the rows of a data set, for example from the memory map of `load_dataset`.
 
@@ -421,7 +486,9 @@ class _ArrayBlocks(Source):  # of the arrays of a data set
     X: Matrix
     y: NDArray[np.float64]
 
-    def read(self, runs: Iterable[range]) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
+    def read(
+        self, runs: Iterable[range]
+    ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
         for run in runs:
             start, stop = int(self.starts[run.start]), int(self.starts[run.stop])
             yield start, self.X[start:stop], self.y[start:stop]
@@ -432,9 +499,13 @@ def block_starts(n_rows: int, per_block: int) -> NDArray[np.int64]:
 
 
 def _unpacked(bits: NDArray[np.uint8], start: int, stop: int) -> NDArray[np.bool_]:
-    """Return the bits from `start` to `stop` as Booleans; unpack only bytes with these bits."""
+    """Return the bits from `start` to `stop` as Booleans.
+
+    Unpack only bytes with these bits.
+    """
     first = start // 8
-    flags = np.unpackbits(bits[first : -(-stop // 8)])  # rounded up: to the byte with the last bit
+    # rounded up: to the byte with the last bit
+    flags = np.unpackbits(bits[first : -(-stop // 8)])
     return flags[start - 8 * first : stop - 8 * first].view(np.bool_)
 
 
@@ -455,7 +526,10 @@ def _gathered(X: Matrix, y: NDArray[Any], order: NDArray[np.int32]) -> Piece:
 
 
 def _stacked(pieces: list[Piece]) -> Piece:
-    """Return the pieces joined into one piece; empty the list `pieces`, to free memory."""
+    """Return the pieces joined into one piece.
+
+    Empty the list `pieces`, to free memory.
+    """
     if len(pieces) == 1:
         return pieces.pop()
     matrices, labels = zip(*pieces, strict=True)

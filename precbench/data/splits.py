@@ -1,6 +1,7 @@
 """Splits into training and test rows.
 
-Random splits are keyed by seed, data set and index (`precbench.core.seeds`), whatever else is run.
+Random splits are keyed by seed, data set and index (`precbench.core.seeds`), whatever
+else is run.
 """
 
 from collections.abc import Hashable, Sequence
@@ -22,7 +23,10 @@ Kind = Literal["random", "kfold", "time", "provided", "none"]
 
 
 class RowSplit(NamedTuple):
-    """The row numbers of both parts: training rows in random order, test rows ascending."""
+    """The row numbers of both parts.
+
+    Training rows in random order, test rows ascending.
+    """
 
     train: NDArray[np.intp]
     test: NDArray[np.intp]
@@ -41,13 +45,14 @@ def split_rows(
 ) -> RowSplit:
     """Return one split of a data set; rows of one group stay together.
 
-    ``random``: the test set is a fraction `test_size` of the rows (of the groups), another draw for
-    each index; `train_size` sets the number of training rows instead. ``kfold``: the test sets of
-    the `n_splits` indices partition the rows. ``time``: the test set is the latest fraction
-    `test_size` of the rows; for index 1 the fraction before that of index 0, and so on. All earlier
-    rows are used for training, except rows of groups in the test set. Rows of equal time stay
-    together, so the size of a set may differ slightly. ``provided``: the first ``dataset.n_train``
-    rows are the training set. ``none``: all rows are both training and test rows.
+    ``random``: the test set is a fraction `test_size` of the rows (of the groups),
+    another draw for each index; `train_size` sets the number of training rows instead.
+    ``kfold``: the test sets of the `n_splits` indices partition the rows. ``time``: the
+    test set is the latest fraction `test_size` of the rows; for index 1 the fraction
+    before that of index 0, and so on. All earlier rows are used for training, except
+    rows of groups in the test set. Rows of equal time stay together, so the size of a
+    set may differ slightly. ``provided``: the first ``dataset.n_train`` rows are the
+    training set. ``none``: all rows are both training and test rows.
     """
     # The size of the test set: a fraction of the rows, or a number of rows
     size = test_size if train_size is None else _test_size_for(train_size, dataset)
@@ -63,10 +68,14 @@ def split_rows(
     for part, rows in (("training", train), ("test", test)):
         n_pos = int(np.count_nonzero(dataset.y[rows] > 0))
         if n_pos in (0, len(rows)):
-            remedy = "another test_size or n_splits" if kind == "time" else "a stratified split"
+            remedy = (
+                "another test_size or n_splits"
+                if kind == "time"
+                else "a stratified split"
+            )
             raise InputError(
-                f"split {index} of {dataset.name}: the {part} set has {n_pos} positives in "
-                f"{len(rows)} rows, but both classes are needed; use {remedy}"
+                f"split {index} of {dataset.name}: the {part} set has {n_pos} positives"
+                f" in {len(rows)} rows, but both classes are needed; use {remedy}"
             )
     rng = generator(seed, dataset.split_key or dataset.name, index, "order")
     return RowSplit(rng.permutation(train), np.sort(test))
@@ -83,9 +92,10 @@ class Rule(NamedTuple):
 def rule_for_new_lists(dataset: Dataset, n_splits: int) -> Rule:
     """Return how to divide a list so that intervals over its splits hold for new lists.
 
-    With times: the latest rows, up to half of them. Otherwise 30 % at random, stratified only if
-    a part might lack positives: all stratified splits have one number of positives, new lists
-    have different numbers, so the intervals would be too narrow.
+    With times: the latest rows, up to half of them. Otherwise 30 % at random,
+    stratified only if a part might lack positives: all stratified splits have one
+    number of positives, new lists have different numbers, so the intervals would be too
+    narrow.
     """
     if dataset.time is not None:
         return Rule("time", test_size=min(0.3, 0.5 / n_splits), stratified=False)
@@ -101,7 +111,8 @@ def validation_split(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the places of the rows to fit, and of the rows to validate (a `share`), ascending.
 
-    With `time` the latest rows are validated, else the parts are stratified and groups stay whole.
+    With `time` the latest rows are validated, else the parts are stratified and groups
+    stay whole.
     """
     from sklearn.model_selection import StratifiedShuffleSplit
 
@@ -110,7 +121,9 @@ def validation_split(
         if time is not None:
             fit_rows, validation_rows = _split_at_window(time, share, index=0)
         elif groups is None:
-            splitter = StratifiedShuffleSplit(1, test_size=share, random_state=random_state)
+            splitter = StratifiedShuffleSplit(
+                1, test_size=share, random_state=random_state
+            )
             rows = np.empty((len(y_train), 0))  # only the number of rows matters
             fit_rows, validation_rows = next(splitter.split(rows, y_train))
         else:
@@ -119,14 +132,19 @@ def validation_split(
             )
     except ValueError as error:
         raise InputError(
-            f"{len(y_train)} training rows with {np.count_nonzero(y_train > 0)} positives cannot "
-            f"be split with a validation_size of {share:g}: {error}; give another validation_size"
+            f"{len(y_train)} training rows with {np.count_nonzero(y_train > 0)}"
+            f" positives cannot be split with a validation_size of {share:g}: {error};"
+            " give another validation_size"
         ) from error
     fit_rows, validation_rows = np.sort(fit_rows), np.sort(validation_rows)
-    if min(len(set(y_train[rows].tolist())) for rows in (fit_rows, validation_rows)) < 2:
+    if (
+        min(len(set(y_train[rows].tolist())) for rows in (fit_rows, validation_rows))
+        < 2
+    ):
         raise InputError(
-            f"{len(y_train)} training rows with {np.count_nonzero(y_train > 0)} positives: with a "
-            f"validation_size of {share:g} a part has a single class; give another validation_size"
+            f"{len(y_train)} training rows with {np.count_nonzero(y_train > 0)}"
+            f" positives: with a validation_size of {share:g} a part has a single"
+            " class; give another validation_size"
         )
     return fit_rows, validation_rows
 
@@ -135,14 +153,14 @@ def _test_size_for(train_size: int, dataset: Dataset) -> int:
     """Return the number of test rows that leaves `train_size` rows for training."""
     if dataset.groups is not None:
         raise InputError(
-            f"train_size is a number of rows, but groups of {dataset.name} stay whole; give "
-            "test_size, or leave out the groups"
+            f"train_size is a number of rows, but groups of {dataset.name} stay whole;"
+            " give test_size, or leave out the groups"
         )
     n_rows = len(dataset.y)
     if not 0 < train_size < n_rows:
         raise InputError(
-            f"train_size is {train_size:,}, and {dataset.name} has {n_rows:,} rows; give 1 to "
-            f"{n_rows - 1:,}, so that rows remain for the test set"
+            f"train_size is {train_size:,}, and {dataset.name} has {n_rows:,} rows;"
+            f" give 1 to {n_rows - 1:,}, so that rows remain for the test set"
         )
     return n_rows - train_size
 
@@ -162,23 +180,29 @@ def _draw(
     y, groups, is_random = dataset.y, dataset.groups, kind == "random"
     if stratified and min(dataset.n_pos, len(y) - dataset.n_pos) < 2:
         raise InputError(
-            f"{dataset.name} has {count(dataset.n_pos, 'positive')} in {len(y):,} rows; a "
-            "stratified split needs at least 2 rows of each class; do not stratify, or add rows"
+            f"{dataset.name} has {count(dataset.n_pos, 'positive')} in {len(y):,} rows;"
+            " a stratified split needs at least 2 rows of each class; do not stratify,"
+            " or add rows"
         )
     # Each random split is a draw of its own; all folds belong to one partition.
     key = (index, "random") if is_random else ("kfold",)
     random_state = legacy_generator(seed, dataset.split_key or dataset.name, *key)
     try:
-        # Groups that stay whole are stratified by our own folds, all else by scikit-learn.
+        # Groups that stay whole are stratified by our own folds, all else by
+        # scikit-learn.
         if groups is not None and stratified:
             if is_random:
                 return _random_stratified_groups(y > 0, groups, test_size, random_state)
             n_groups = len(np.unique(groups))
-            if not 2 <= n_splits <= n_groups:  # becomes InputError below, as those of scikit-learn
-                raise ValueError(f"n_splits is {n_splits}, not 2 to {n_groups} (number of groups)")
+            # becomes InputError below, as those of scikit-learn
+            if not 2 <= n_splits <= n_groups:
+                raise ValueError(
+                    f"n_splits is {n_splits}, not 2 to {n_groups} (number of groups)"
+                )
             fold = stratified_group_folds(y > 0, groups, n_splits, random_state)
             return np.flatnonzero(fold != index), np.flatnonzero(fold == index)
-        # `prefix` begins the name of the splitter: GroupShuffleSplit, StratifiedKFold and so on.
+        # `prefix` begins the name of the splitter: GroupShuffleSplit, StratifiedKFold
+        # and so on.
         prefix = "Group" if groups is not None else "Stratified" if stratified else ""
         if is_random:
             shuffle = getattr(ms, f"{prefix}ShuffleSplit")
@@ -190,9 +214,9 @@ def _draw(
         return list(splitter.split(np.empty((len(y), 0)), y, groups))[index]
     except ValueError as error:
         raise InputError(
-            f"{dataset.name}: no {kind} split is possible: {str(error).rstrip('.')}; change "
-            f"{'test_size' if is_random else 'n_splits'}, or "
-            f"{'add rows of each class' if groups is None else 'the column of groups'}"
+            f"{dataset.name}: no {kind} split is possible: {str(error).rstrip('.')};"
+            f" change {'test_size' if is_random else 'n_splits'}, or"
+            f" {'add rows of each class' if groups is None else 'the column of groups'}"
         ) from error
 
 
@@ -207,8 +231,8 @@ def _split_as_provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.i
         in_both = np.intersect1d(dataset.groups[train], dataset.groups[test])
         if len(in_both):
             raise InputError(
-                f"the provided split of {dataset.name} has rows of {len(in_both)} groups in both "
-                "parts; use a split of kind 'random' or 'kfold'"
+                f"the provided split of {dataset.name} has rows of {len(in_both)}"
+                " groups in both parts; use a split of kind 'random' or 'kfold'"
             )
     return train, test
 
@@ -216,7 +240,9 @@ def _split_as_provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.i
 def _split_by_time(
     dataset: Dataset, index: int, test_size: float
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the training rows, and the test rows: window `index` of the times (0: the latest).
+    """Return the training rows, and the test rows: window `index` of the times (0.
+
+    The latest).
 
     The training rows are all earlier rows, except rows of groups in the window.
     """
@@ -225,16 +251,18 @@ def _split_by_time(
         train, test = _split_at_window(dataset.time, test_size, index)
     except ValueError as error:
         raise InputError(
-            f"split {index} of {dataset.name} by time: {error}; give another test_size or n_splits"
+            f"split {index} of {dataset.name} by time: {error}; give another test_size"
+            " or n_splits"
         ) from error
     if dataset.groups is None:
         return train, test
     of_other_groups = train[~np.isin(dataset.groups[train], dataset.groups[test])]
     if len(of_other_groups) < len(train) / 2:  # too few to train on; half is a choice
         raise InputError(
-            f"split {index} of {dataset.name}: {len(train) - len(of_other_groups):,} of "
-            f"{len(train):,} earlier rows belong to groups in the test set and cannot be trained "
-            "on; leave out the groups: a split by time never trains on later rows anyway"
+            f"split {index} of {dataset.name}: {len(train) - len(of_other_groups):,} of"
+            f" {len(train):,} earlier rows belong to groups in the test set and cannot"
+            " be trained on; leave out the groups: a split by time never trains on"
+            " later rows anyway"
         )
     return of_other_groups, test
 
@@ -242,8 +270,12 @@ def _split_by_time(
 def _split_at_window(
     time: NDArray[np.int64] | NDArray[np.float64], share: float, index: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows before and in window `index` (0: the latest); refuse if either is empty."""
-    # Each window is a fraction of the rows, and begins and ends at the nearest change of time.
+    """Return the rows before and in window `index` (0: the latest).
+
+    Refuse if either is empty.
+    """
+    # Each window is a fraction of the rows, and begins and ends at the nearest change
+    # of time.
     order = np.argsort(time, kind="stable")
     sorted_time = time[order]
     size = max(1, round(share * len(time)))
@@ -251,9 +283,9 @@ def _split_at_window(
     start, stop = (_nearest_change(sorted_time, end) for end in ends)
     if start in (0, stop):
         raise ValueError(
-            f"{'no earlier row is left' if start == 0 else 'the window is empty'}, as a window of "
-            f"{share:g} of the rows begins and ends where the time changes, and the times have "
-            f"{count(len(np.unique(time)), 'different value')}"
+            f"{'no earlier row is left' if start == 0 else 'the window is empty'}, as a"
+            f" window of {share:g} of the rows begins and ends where the time changes,"
+            f" and the times have {count(len(np.unique(time)), 'different value')}"
         )
     return order[:start], order[start:stop]
 
@@ -275,7 +307,10 @@ def _random_stratified_groups(
     share: float,
     random_state: np.random.RandomState,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows to keep, and the rows to hold out: whole folds, about a `share`."""
+    """Return the rows to keep, and the rows to hold out.
+
+    Whole folds, about a `share`.
+    """
     most = min(MOST_FOLDS, len(np.unique(groups)))
     if most < 2:
         raise ValueError("all rows are of one group, which cannot be split")
@@ -283,7 +318,8 @@ def _random_stratified_groups(
     nearest = Fraction(share).limit_denominator(most) or Fraction(1, most)  # not 0
     n_folds = max(nearest.denominator, 2)
     fold = stratified_group_folds(is_positive, groups, n_folds, random_state)
-    is_held_out = fold < min(nearest.numerator, n_folds - 1)  # at least one fold is kept
+    # at least one fold is kept
+    is_held_out = fold < min(nearest.numerator, n_folds - 1)
     return np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
 
 
@@ -296,39 +332,47 @@ def stratified_group_folds(
     n_folds: int,
     random_state: np.random.RandomState,
 ) -> NDArray[np.intp]:
-    """Return the fold of each row: whole groups, and in each fold about its share of both classes.
+    """Return the fold of each row.
 
-    Groups with equal numbers of positives and of negatives are assigned together, to the folds that
-    hold the least of their classes, large groups first. In n rows there are at most about n^(2/3)
-    such kinds of groups. Every group is in every fold with the same probability. A fold may be
-    empty if a few groups hold most of the rows.
+    Whole groups, and in each fold about its share of both classes.
+
+    Groups with equal numbers of positives and of negatives are assigned together, to
+    the folds that hold the least of their classes, large groups first. In n rows there
+    are at most about n^(2/3) such kinds of groups. Every group is in every fold with
+    the same probability. A fold may be empty if a few groups hold most of the rows.
     """
     _, group = np.unique(groups, return_inverse=True)
     group_sizes = np.bincount(group)
     group_positives = np.bincount(group, weights=is_positive).astype(np.int64)
     # The kind of a group is its number of positives and its size, in one code.
     base = group_sizes.max() + 1
-    codes, kind, n_groups = np.unique(  # codes of the kinds, kind of each group, groups a kind
+    # codes of the kinds, kind of each group, groups a kind
+    codes, kind, n_groups = np.unique(
         group_positives * base + group_sizes, return_inverse=True, return_counts=True
     )
     n_pos, size = np.divmod(codes, base)
-    class_sizes = np.column_stack([n_pos, size - n_pos])  # [kind, class]: rows of one group
-    # A fold with r_c of the t_c rows of each class c costs the sum of (r_c / t_c)^2. A group with
-    # s_c rows adds two sums to that cost, of 2 r_c s_c / t_c^2 and of s_c^2 / t_c^2. The second sum
-    # is the group's `weight`; the first, divided by twice the weight, is the fold's `load`.
+    # [kind, class]: rows of one group
+    class_sizes = np.column_stack([n_pos, size - n_pos])
+    # A fold with r_c of the t_c rows of each class c costs the sum of (r_c / t_c)^2. A
+    # group with s_c rows adds two sums to that cost, of 2 r_c s_c / t_c^2 and of s_c^2
+    # / t_c^2. The second sum is the group's `weight`; the first, divided by twice the
+    # weight, is the fold's `load`.
     cost = class_sizes / class_sizes.T.dot(n_groups) ** 2  # s_c / t_c^2
     weight = (cost * class_sizes).sum(axis=1)
-    # Kinds of large weight first; within one power of two in random order, to vary the folds.
+    # Kinds of large weight first; within one power of two in random order, to vary the
+    # folds.
     order = np.lexsort([random_state.permutation(len(codes)), -np.frexp(weight)[1]])
 
     fold_rows = np.zeros((n_folds, 2), dtype=np.int64)  # by class, so far
-    dealt = np.empty((len(codes), n_folds), dtype=np.int64)  # groups of each kind to each fold
+    # groups of each kind to each fold
+    dealt = np.empty((len(codes), n_folds), dtype=np.int64)
     for i in order:
         load = (fold_rows * cost[i]).sum(axis=1) / weight[i]
         dealt[i] = _deal_to_lowest(load, fold_rows.sum(axis=1), n_groups[i])
         fold_rows += dealt[i][:, None] * class_sizes[i]
 
-    # Which group of a kind goes to which fold, and the numbers of the folds, are random.
+    # Which group of a kind goes to which fold, and the numbers of the folds, are
+    # random.
     shuffled = random_state.permutation(len(group_sizes))
     by_kind = shuffled[np.argsort(kind[shuffled], kind="stable")]
     fold_numbers = np.tile(random_state.permutation(n_folds), len(codes))
@@ -344,7 +388,8 @@ def _deal_to_lowest(
     # A unit adds 1 to the load; of equal loads the fold with fewer rows comes first.
     order = np.lexsort([rows, load])
     ascending = load[order]
-    # The equal load of the 1, 2, ... lowest folds if all units are shared among these alone.
+    # The equal load of the 1, 2, ... lowest folds if all units are shared among these
+    # alone.
     levels = (n_units + np.cumsum(ascending)) / np.arange(1, len(load) + 1)
     n_filled = np.count_nonzero(levels > ascending)  # folds below the level get units
     units = np.zeros(len(load), dtype=np.int64)

@@ -26,19 +26,22 @@ BLOCK_BYTES = 1 << 18  # read at a time
 LONGEST_LINE = 1 << 28  # bytes
 MOST_ENTRIES = 2**31 - 1  # what the int32 of a csr_matrix can count
 LARGEST_INDEX = 2**31 - 1
-DENSE_ABOVE = 0.5  # fraction of non-zero values above which a sparse format comes out dense
+# fraction of non-zero values above which a sparse format comes out dense
+DENSE_ABOVE = 0.5
 
 _MOST_TIMES = 64.0  # the filled length: reserve no more, as later blocks may differ
 
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _MISTAKES = {
-    Status.BAD_LABEL: "a line must begin with its label, a finite number, found {token}",
+    Status.BAD_LABEL: (
+        "a line must begin with its label, a finite number, found {token}"
+    ),
     Status.BAD_INDEX: "expected index:value, found {token}",
     Status.ZERO_INDEX: "feature indices count from 1, found {token}",
     Status.LARGE_INDEX: "the feature index must be at most {limit}, found {token}",
     Status.UNSORTED_INDEX: (
-        "feature indices must ascend strictly within a line, found {token} after a larger "
-        "or equal index"
+        "feature indices must ascend strictly within a line, found {token} after a"
+        " larger or equal index"
     ),
     Status.NO_COLON: "expected index:value, found {token}",
     Status.BAD_VALUE: "the value of a feature must be a finite number, found {token}",
@@ -79,8 +82,8 @@ def read_svmlight(
     Raises
     ------
     InputError
-        A malformed line or an index above `n_features` (with file, line and column), an empty
-        or unreadable file, more than 2**31 - 1 entries.
+        A malformed line or an index above `n_features` (with file, line and column), an
+        empty or unreadable file, more than 2**31 - 1 entries.
 
     Examples
     --------
@@ -99,11 +102,12 @@ def read_svmlight(
         for text, rows in parsed(stream, name, n_features, BLOCK_BYTES):
             if n_entries + len(rows.data) > MOST_ENTRIES:
                 raise InputError(
-                    f"{name}: the file has more than 2**31 - 1 entries; read the file in "
-                    "pieces with open_stream"
+                    f"{name}: the file has more than 2**31 - 1 entries; read the file"
+                    " in pieces with open_stream"
                 )
             n_bytes += len(text)
-            # Growth: file size / bytes read plus 2 %; 2 past the size: unknown (0), or compressed
+            # Growth: file size / bytes read plus 2 %; 2 past the size: unknown (0), or
+            # compressed
             times = min(_MOST_TIMES, 1.02 * size / n_bytes) if n_bytes <= size else 2.0
             data.add(to_dtype(rows.data, dtype, name), times)
             indices.add(rows.indices, times)
@@ -124,7 +128,10 @@ class _Growing:
         self._n = 0  # values that are filled, the first of the reserved
 
     def add(self, part: NDArray[Any], times: float) -> None:
-        """Append values; if capacity is lacking, first grow to `times` the filled length."""
+        """Append values.
+
+        If capacity is lacking, first grow to `times` the filled length.
+        """
         end = self._n + len(part)
         if end > len(self._reserved):
             larger = np.empty(max(end, int(times * end)), self._reserved.dtype)
@@ -134,12 +141,16 @@ class _Growing:
         self._n = end
 
     def filled(self) -> NDArray[Any]:
-        self._reserved.resize(self._n, refcheck=False)  # in place: frees the spare capacity
+        # in place: frees the spare capacity
+        self._reserved.resize(self._n, refcheck=False)
         return self._reserved
 
 
 def _size_of(stream: Any) -> int:
-    """Return the size on disk in bytes, compressed as the file is; 0 if the stream has none."""
+    """Return the size on disk in bytes, compressed as the file is.
+
+    0 if the stream has none.
+    """
     try:
         return os.fstat(stream.fileno()).st_size
     except (AttributeError, OSError):
@@ -169,7 +180,8 @@ def parsed(
         text += stream.readline(LONGEST_LINE)  # the rest of the last line
         if n_lines == 0 and text.startswith(_BYTE_ORDER_MARKS):
             raise InputError(
-                f"{name}:1:1: the file begins with a byte order mark; save as UTF-8 without a mark"
+                f"{name}:1:1: the file begins with a byte order mark; save as UTF-8"
+                " without a mark"
             )
         rows = parse_rows(text, name, n_features, n_lines)
         yield text, rows
@@ -179,24 +191,34 @@ def parsed(
         raise InputError(f"{name}: no line has a label; begin each row with its label")
 
 
-def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0) -> Rows:
-    """Return the rows of whole lines; `n_lines` lines are before `text`, for messages."""
+def parse_rows(
+    text: bytes, name: str, n_features: int | None, n_lines: int = 0
+) -> Rows:
+    """Return the rows of whole lines.
+
+    `n_lines` lines are before `text`, for messages.
+    """
     if len(text) - text.rfind(b"\n") > LONGEST_LINE:
         line = n_lines + text.count(b"\n") + 1
-        raise InputError(f"{name}:{line}: over {LONGEST_LINE:,} bytes; end each row by a newline")
+        raise InputError(
+            f"{name}:{line}: over {LONGEST_LINE:,} bytes; end each row by a newline"
+        )
     if not text.endswith(b"\n"):
         text += b"\n"
     limit = LARGEST_INDEX if n_features is None else min(n_features, LARGEST_INDEX)
-    # An entry takes at least 4 bytes, as in " 1:1", a row 2 or more; unfilled pages take no memory.
+    # An entry takes at least 4 bytes, as in " 1:1", a row 2 or more; unfilled pages
+    # take no memory.
     most_entries, most_rows = len(text) // 4 + 1, len(text) // 2 + 1
     data, indices = np.empty(most_entries), np.empty(most_entries, dtype=np.int32)
     row_ends, labels = np.empty(most_rows, dtype=np.intp), np.empty(most_rows)
-    inexact = np.empty((most_entries, 3), dtype=np.intp)  # the kernel fills these five arrays
+    # the kernel fills these five arrays
+    inexact = np.empty((most_entries, 3), dtype=np.intp)
     n_rows, n_lines_read, n_entries, n_inexact, largest, status, position = parse_block(
         text, len(text), limit, data, indices, row_ends, labels, inexact
     )
-    # For numbers that the kernel cannot round to the nearest double, `inexact` has the start and
-    # stop of their text, and their place i in `data`, or -1 - i for place i in `labels`.
+    # For numbers that the kernel cannot round to the nearest double, `inexact` has the
+    # start and stop of their text, and their place i in `data`, or -1 - i for place i
+    # in `labels`.
     for start, stop, place in inexact[:n_inexact].tolist():
         value = float(text[start:stop])
         if value in (np.inf, -np.inf):  # too large for a double
@@ -211,15 +233,22 @@ def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0)
         line = n_lines + 1 + text.count(b"\n", 0, position)
         column = position - text.rfind(b"\n", 0, position)
         mistake = _mistake(Status(status), text, position, limit)
-        raise InputError(f"{name}:{line}:{column}: the line is not in svmlight format: {mistake}")
+        raise InputError(
+            f"{name}:{line}:{column}: the line is not in svmlight format: {mistake}"
+        )
     arrays = data[:n_entries], indices[:n_entries], row_ends[:n_rows], labels[:n_rows]
     return Rows(*arrays, largest_index=largest, n_lines=n_lines_read)
 
 
 def _mistake(status: Status, text: bytes, position: int, limit: int) -> str:
-    """Describe the mistake in the word at a position; `limit` is the largest index allowed."""
-    words, token = text[position : position + 40].split(maxsplit=1), "nothing"  # 40 bytes suffice
-    if words and not text[position : position + 1].isspace():  # else the word is missing
+    """Describe the mistake in the word at a position.
+
+    `limit` is the largest index allowed.
+    """
+    # 40 bytes suffice
+    words, token = text[position : position + 40].split(maxsplit=1), "nothing"
+    # else the word is missing
+    if words and not text[position : position + 1].isspace():
         token = repr(words[0].decode("ascii", "backslashreplace"))
     if token.startswith("'qid:"):
         return f"query ids are not supported, found {token}; remove the ids"

@@ -1,6 +1,7 @@
 """Config files as typed, frozen objects, and their expansion into trials.
 
-Mistakes in a config are reported before anything runs, with file, line and the nearest valid name.
+Mistakes in a config are reported before anything runs, with file, line and the nearest
+valid name.
 """
 
 from precbench.core.locations import config_names as list_configs

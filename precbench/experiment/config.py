@@ -1,4 +1,7 @@
-"""A config file as one frozen object: an experiment, expanded into trials, or a study."""
+"""A config file as one frozen object.
+
+An experiment, expanded into trials, or a study.
+"""
 
 import inspect
 import itertools
@@ -95,7 +98,8 @@ class Experiment(Section):
     datasets: Items[DataEntry]
     scaling: Scaling | None = None
     scaling_fitted_on: FittedOn = "train"
-    # Type in which the rows are kept: "float32" takes half the memory. Sums are of float64.
+    # Type in which the rows are kept: "float32" takes half the memory. Sums are of
+    # float64.
     dtype: Dtype = "float64"
     rows: PositiveInt | None = None
     protocol: Protocol = Protocol()
@@ -118,7 +122,11 @@ class Experiment(Section):
         if not isinstance(solvers, dict):
             return solvers
         return {  # by default a label is the name of its solver
-            label: {"solver": label, **(entry or {})} if isinstance(entry, dict | None) else entry
+            label: (
+                {"solver": label, **(entry or {})}
+                if isinstance(entry, dict | None)
+                else entry
+            )
             for label, entry in solvers.items()
         }
 
@@ -126,7 +134,9 @@ class Experiment(Section):
     @classmethod
     def _common_to_some(cls, common: dict[str, Any], info: ValidationInfo) -> Any:
         if "solvers" in info.data:
-            refuse(  # shared parameters that no solver has, or with a value that a solver refuses
+            # shared parameters that no solver has, or with a value that a solver
+            # refuses
+            refuse(
                 problem
                 for name, value in common.items()
                 for problem in _shared_problems(
@@ -140,22 +150,34 @@ class Experiment(Section):
     def _inherit_from_common(
         cls, metrics: Any, read: ValidatorFunctionWrapHandler, info: ValidationInfo
     ) -> Any:
-        return read(metrics) if "common" in info.data else ()  # `_metric` needs a valid `common`
+        # `_metric` needs a valid `common`
+        return read(metrics) if "common" in info.data else ()
 
     @field_validator("plots")
     @classmethod
     def _choose_plots(cls, plots: tuple[Plot, ...] | None, info: ValidationInfo) -> Any:
-        """Return the given plots; by default plots that suit the sweep and the metrics."""
+        """Return the given plots.
+
+        By default plots that suit the sweep and the metrics.
+        """
         if plots is not None:
             return plots
         if info.data.get("sweep"):
             return ("accuracy-time", "accuracy-sweep")
-        at_k = any(metric.name == "precision_at_k" for metric in info.data.get("metrics", ()))
+        at_k = any(
+            metric.name == "precision_at_k" for metric in info.data.get("metrics", ())
+        )
         return ("accuracy-time", "precision-k") if at_k else ("accuracy-time",)
 
     @model_validator(mode="after")
     def _fit_together(self) -> "Experiment":  # refuse keys that do not fit
-        refuse([*self._repeated(), *self._sweep_and_smoke_problems(), *self._inapplicable_keys()])
+        refuse(
+            [
+                *self._repeated(),
+                *self._sweep_and_smoke_problems(),
+                *self._inapplicable_keys(),
+            ]
+        )
         return self
 
     def _repeated(self) -> Iterator[Problem]:  # names that stand twice in a list
@@ -173,68 +195,129 @@ class Experiment(Section):
         smoke, plots = self.smoke, self.plots or ()
         if self.sweep is None:
             if smoke.sweep:
-                yield ("smoke", "sweep"), "has no meaning without sweep: add sweep, or remove this"
+                yield (
+                    (
+                        "smoke",
+                        "sweep",
+                    ),
+                    "has no meaning without sweep: add sweep, or remove this",
+                )
             if "accuracy-sweep" in plots:
                 yield (
                     ("plots", plots.index("accuracy-sweep")),
-                    "accuracy-sweep needs a sweep, and there is none: add sweep, or remove this",
+                    (
+                        "accuracy-sweep needs a sweep, and there is none: add sweep, or"
+                        " remove this"
+                    ),
                 )
         elif len(self.sweep) != 1:
-            yield ("sweep",), f"should name one parameter, found {', '.join(self.sweep) or 'none'}"
+            yield (
+                ("sweep",),
+                f"should name one parameter, found {', '.join(self.sweep) or 'none'}",
+            )
         else:
             [(name, values)] = self.sweep.items()
             yield from self._swept_value_problems(("sweep", name), name, values)
             if smoke.sweep:
-                yield from self._swept_value_problems(("smoke", "sweep"), name, smoke.sweep)
+                yield from self._swept_value_problems(
+                    ("smoke", "sweep"), name, smoke.sweep
+                )
         names = [entry.name for entry in self.datasets]
         for i, name in enumerate(smoke.datasets or ()):
-            yield from at(("smoke", "datasets", i), unknown("data set of this config", name, names))
+            yield from at(
+                ("smoke", "datasets", i),
+                unknown("data set of this config", name, names),
+            )
 
-    def _swept_value_problems(self, path: Keys, name: str, values: Sequence[Any]) -> list[Problem]:
-        """Return the problems of swept values: invalid, repeated, or making two metrics equal."""
-        by_place = {(*path, i): value for i, value in enumerate(values)}  # places in the file
-        if problems := _shared_problems(path, name, by_place, self.solvers, self.metrics):
+    def _swept_value_problems(
+        self, path: Keys, name: str, values: Sequence[Any]
+    ) -> list[Problem]:
+        """Return the problems of swept values.
+
+        Invalid, repeated, or making two metrics equal.
+        """
+        # places in the file
+        by_place = {(*path, i): value for i, value in enumerate(values)}
+        if problems := _shared_problems(
+            path, name, by_place, self.solvers, self.metrics
+        ):
             return problems
-        problems = [((*path, i), f"{values[i]} is repeated") for i in repeats(map(repr, values))]
-        # Metrics that differ in the swept parameter alone become equal at each swept value, so that
-        # the first value is enough to find such metrics.
+        problems = [
+            ((*path, i), f"{values[i]} is repeated") for i in repeats(map(repr, values))
+        ]
+        # Metrics that differ in the swept parameter alone become equal at each swept
+        # value, so that the first value is enough to find such metrics.
         labels = [metric.replace(**{name: values[0]}).label for metric in self.metrics]
         return problems + at(
-            path, [f"makes metrics equal: {labels[i]}; remove a metric" for i in repeats(labels)]
+            path,
+            [
+                f"makes metrics equal: {labels[i]}; remove a metric"
+                for i in repeats(labels)
+            ],
         )
 
     def _inapplicable_keys(self) -> Iterator[Problem]:
         """Yield the problems of keys that mean nothing beside another key, or for a stream."""
         tuning = self.tuning
         if tuning.folds and tuning.rows:
-            yield ("tuning", "rows"), "has no meaning with folds, which take all rows; remove this"
-        given: list[Keys] = [("tuning", key) for key in ("folds", "rows") if getattr(tuning, key)]
+            yield (
+                (
+                    "tuning",
+                    "rows",
+                ),
+                "has no meaning with folds, which take all rows; remove this",
+            )
+        given: list[Keys] = [
+            ("tuning", key) for key in ("folds", "rows") if getattr(tuning, key)
+        ]
         if self.protocol.split == "time":
-            why = "has no meaning with split: time, which validates on the latest rows; remove this"
+            why = (
+                "has no meaning with split: time, which validates on the latest rows;"
+                " remove this"
+            )
             yield from ((place, why) for place in given)
-        streams = [e.name for e in self.datasets if isinstance(e, StreamedCard | StreamedFile)]
-        if streams:  # messages name the first stream: for others only the name would differ
+        streams = [
+            e.name for e in self.datasets if isinstance(e, StreamedCard | StreamedFile)
+        ]
+        # messages name the first stream: for others only the name would differ
+        if streams:
             yield from self._stream_problems(streams[0], given)
 
-    def _stream_problems(self, name: str, of_tuning: Sequence[Keys]) -> Iterator[Problem]:
+    def _stream_problems(
+        self, name: str, of_tuning: Sequence[Keys]
+    ) -> Iterator[Problem]:
         """Yield the problems of keys and solvers that do not suit the streamed data set `name`."""
         from precbench.solvers import SOLVERS
 
-        of_solvers = [("solvers", n, "fourier") for n, e in self.solvers.items() if e.fourier]
-        why = f"has no meaning for {name}, which is streamed; remove this, or stream: true"
+        of_solvers = [
+            ("solvers", n, "fourier") for n, e in self.solvers.items() if e.fourier
+        ]
+        why = (
+            f"has no meaning for {name}, which is streamed; remove this, or stream:"
+            " true"
+        )
         yield from ((place, why) for place in (*of_tuning, *of_solvers))
         of_protocol = {  # whether each key of `protocol` is set
             "stratified": self.protocol.stratified,
             "train_size": self.protocol.train_size,
             "split": self.protocol.split == "time",
         }
-        why = f"has no meaning for {name}, a stream divided by row; remove this, or stream: true"
-        yield from ((("protocol", key), why) for key, value in of_protocol.items() if value)
-        why = f"needs all rows at once, and {name} is streamed; remove this, or stream: true"
+        why = (
+            f"has no meaning for {name}, a stream divided by row; remove this, or"
+            " stream: true"
+        )
+        yield from (
+            (("protocol", key), why) for key, value in of_protocol.items() if value
+        )
+        why = (
+            f"needs all rows at once, and {name} is streamed; remove this, or stream:"
+            " true"
+        )
         yield from (
             (("solvers", label), f"{entry.solver} {why}")
             for label, entry in self.solvers.items()
-            # Only some solvers learn from pieces, and some only with suitable parameters.
+            # Only some solvers learn from pieces, and some only with suitable
+            # parameters.
             if not hasattr(SOLVERS[entry.solver](**entry.params), "fit_pieces")
         )
 
@@ -244,7 +327,10 @@ class Experiment(Section):
         datasets: Sequence[str] | None = None,
         seeds: Sequence[int] | None = None,
     ) -> "Experiment":
-        """Return the experiment with these solvers, data sets and splits (`seeds`); None: all."""
+        """Return the experiment with these solvers, data sets and splits (`seeds`).
+
+        None: all.
+        """
         names = [entry.name for entry in self.datasets]
         choices = (("solver", solvers, self.solvers), ("data set", datasets, names))
         complaints = [
@@ -261,28 +347,39 @@ class Experiment(Section):
         chosen_splits = set(indices if seeds is None else seeds)
         splits = tuple(index for index in indices if index in chosen_splits)
         changes = {
-            "solvers": {n: e for n, e in self.solvers.items() if solvers is None or n in solvers},
-            "datasets": tuple(e for e in self.datasets if datasets is None or e.name in datasets),
+            "solvers": {
+                n: e for n, e in self.solvers.items() if solvers is None or n in solvers
+            },
+            "datasets": tuple(
+                e for e in self.datasets if datasets is None or e.name in datasets
+            ),
             "protocol": self.protocol.model_copy(update={"splits": splits}),
         }
         return self.model_copy(update=changes)
 
     def smoke_size(self) -> "Experiment":
-        """Return the experiment at its smoke size, without some data sets: call `select` before."""
+        """Return the experiment at its smoke size, without some data sets.
+
+        Call `select` before.
+        """
         smoke = self.smoke
         lengths = smoke.model_dump(include={"epochs", "max_iter", "n_estimators"})
         chosen = tuple(e for e in self.datasets if e.name in (smoke.datasets or ()))
         changes: dict[str, Any] = {
             "rows": smoke.rows,
-            "datasets": chosen or self.datasets,  # all, if `select` has left no chosen data set
+            # all, if `select` has left no chosen data set
+            "datasets": chosen or self.datasets,
             "protocol": self.protocol.model_copy(
                 update={"splits": self.protocol.indices[: smoke.n_splits]}
             ),
             # `replace` ignores parameters in `lengths` that the solver does not have.
-            "solvers": {n: entry.replace(**lengths) for n, entry in self.solvers.items()},
+            "solvers": {
+                n: entry.replace(**lengths) for n, entry in self.solvers.items()
+            },
             "checkpoints": smoke.checkpoints,
         }
-        if self.sweep is not None:  # by default the first and last value, or the only value
+        # by default the first and last value, or the only value
+        if self.sweep is not None:
             changes["sweep"] = {
                 name: smoke.sweep or (values[0], values[-1])[: len(values)]
                 for name, values in self.sweep.items()
@@ -290,10 +387,15 @@ class Experiment(Section):
         return self.model_copy(update=changes)
 
     def sweep_points(self) -> list[tuple[str, Any] | None]:
-        """Return (parameter, value) for each value of the sweep; ``[None]`` without a sweep."""
+        """Return (parameter, value) for each value of the sweep.
+
+        ``[None]`` without a sweep.
+        """
         if self.sweep is None:
             return [None]
-        return [(name, value) for name, values in self.sweep.items() for value in values]
+        return [
+            (name, value) for name, values in self.sweep.items() for value in values
+        ]
 
     def metrics_at(self, sweep: tuple[str, Any] | None) -> tuple[Metric, ...]:
         swept = dict([sweep] if sweep else [])  # {parameter: value}, or {}
@@ -302,8 +404,8 @@ class Experiment(Section):
     def trials(self) -> list[Trial]:
         """Return all trials, ordered by split, data set, sweep value and solver.
 
-        Solvers to compare follow each other, so that a slow drift of the machine affects all these
-        solvers. Trials with equal keys share one record.
+        Solvers to compare follow each other, so that a slow drift of the machine
+        affects all these solvers. Trials with equal keys share one record.
         """
         return [
             self._trial(index, dataset, sweep, label)
@@ -312,20 +414,26 @@ class Experiment(Section):
             )
         ]
 
-    def _trial(self, index: int, dataset: Data, sweep: tuple[str, Any] | None, label: str) -> Trial:
+    def _trial(
+        self, index: int, dataset: Data, sweep: tuple[str, Any] | None, label: str
+    ) -> Trial:
         """Return the trial of the solver with this label on split `index` of a data set."""
         protocol, entry = self.protocol, self.solvers[label]
         seed = trial_seed(protocol.seed, dataset.name, index)
         split_seed = seed
-        if protocol.split == "kfold":  # one division of the rows makes all folds of a repetition
+        # one division of the rows makes all folds of a repetition
+        if protocol.split == "kfold":
             repetition = index // protocol.folds
-            # Repetition 0 has the seed, and so the folds, of a config without repetitions.
+            # Repetition 0 has the seed, and so the folds, of a config without
+            # repetitions.
             purpose = ("folds", repetition) if repetition else ("folds",)
             split_seed = trial_seed(protocol.seed, dataset.name, *purpose)
         swept = dict([sweep] if sweep else [])
         given = {**self.common, **entry.params, **swept}  # of equal names the last wins
-        defaults = solver_defaults(entry.solver)  # of `given`, only names in `defaults` are used
-        own_scaling = getattr(dataset, "scaling", None)  # goes before the scaling of the config
+        # of `given`, only names in `defaults` are used
+        defaults = solver_defaults(entry.solver)
+        # goes before the scaling of the config
+        own_scaling = getattr(dataset, "scaling", None)
         return Trial(
             experiment=self.name,
             dataset=dataset,
@@ -346,7 +454,9 @@ class Experiment(Section):
             label=label,
             params={name: given.get(name, value) for name, value in defaults.items()},
             sweep=sweep,
-            metric=(entry.tuned_by or self.tuning.by or self.metrics[0]).replace(**swept),
+            metric=(entry.tuned_by or self.tuning.by or self.metrics[0]).replace(
+                **swept
+            ),
             folds=self.tuning.folds,
             tuning_rows=self.tuning.rows,
             draw=self.tuning.draw,
@@ -376,24 +486,33 @@ class Study(Section):
 
     @field_validator("parameters")
     @classmethod
-    def _match_the_function(cls, parameters: dict[str, Any], info: ValidationInfo) -> Any:
+    def _match_the_function(
+        cls, parameters: dict[str, Any], info: ValidationInfo
+    ) -> Any:
         if "kind" in info.data:
             _arguments(info.data["kind"], parameters)  # raises if some are invalid
         return parameters
 
     @field_validator("smoke")
     @classmethod
-    def _replaces_parameters(cls, smoke: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    def _replaces_parameters(
+        cls, smoke: dict[str, Any], info: ValidationInfo
+    ) -> dict[str, Any]:
         """Check the parameters at the smoke size, which replace parameters of the full size."""
-        if {"kind", "parameters"} <= set(info.data):  # kind and parameters were found valid
+        # kind and parameters were found valid
+        if {"kind", "parameters"} <= set(info.data):
             parameters = info.data["parameters"]
-            _arguments(info.data["kind"], {**parameters, **smoke})  # raises if some are invalid
-            refuse(  # new keys in a mapping of the full size; a new mapping may have any keys
+            # raises if some are invalid
+            _arguments(info.data["kind"], {**parameters, **smoke})
+            # new keys in a mapping of the full size; a new mapping may have any keys
+            refuse(
                 problem
                 for name, value in smoke.items()
                 if isinstance(value, dict)
                 for key in value
-                for problem in at((name, key), unknown("entry", key, parameters.get(name, value)))
+                for problem in at(
+                    (name, key), unknown("entry", key, parameters.get(name, value))
+                )
             )
         return smoke
 
@@ -414,7 +533,8 @@ class Study(Section):
     def compute(self) -> "pd.DataFrame":  # the values of the study
         return STUDIES[self.kind].function(**self.arguments())
 
-    def arguments(self) -> dict[str, Any]:  # checked parameters, for the function of the study
+    def arguments(self) -> dict[str, Any]:
+        # checked parameters, for the function of the study
         return _arguments(self.kind, self.parameters)
 
     def smoke_size(self) -> "Study":  # the study with the parameters under ``smoke``
@@ -422,7 +542,10 @@ class Study(Section):
 
 
 def _arguments(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Check the parameters of a study; return the parameters as the study's function takes them."""
+    """Check the parameters of a study.
+
+    Return the parameters as the study's function takes them.
+    """
     return dict(_parameters_of(kind).model_validate(parameters))
 
 
@@ -430,15 +553,18 @@ def _arguments(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
 def _parameters_of(kind: str) -> type[Section]:
     """Return a model of the parameters of a kind of study, from its function's signature."""
     function = STUDIES[kind].function
-    # A config lists metrics, where the function takes `Measures`: a mapping from labels to metrics.
+    # A config lists metrics, where the function takes `Measures`: a mapping from labels
+    # to metrics.
     as_configured: dict[Any, Any] = {
         Measures: Annotated[
-            Items[MetricEntry], AfterValidator(lambda metrics: {m.label: m for m in metrics})
+            Items[MetricEntry],
+            AfterValidator(lambda metrics: {m.label: m for m in metrics}),
         ]
     }
     types = get_type_hints(function, include_extras=True)
     fields: dict[str, Any] = {
-        name: (as_configured.get(types[name], types[name]), ...)  # pydantic: ... for required
+        # pydantic: ... for required
+        name: (as_configured.get(types[name], types[name]), ...)
         for name in inspect.signature(function).parameters
     }
     return create_model(kind, __base__=Section, **fields)
@@ -455,25 +581,37 @@ def load_config(config: str | Path) -> Experiment | Study:
         path = shipped("configs") / f"{name}.yaml"
     if not path.is_file():
         remedy = nearest_or_all(config, names, "configs")
-        raise InputError(f"no file and no shipped config is named {str(config)!r}{remedy}")
+        raise InputError(
+            f"no file and no shipped config is named {str(config)!r}{remedy}"
+        )
     return from_document(load(path), path.parent)
 
 
 def from_document(document: Document, folder: Path) -> Experiment | Study:
-    """Return the content of a config file, checked; relative paths in it start at `folder`."""
-    document = extended(document, folder)  # with the contents of the config that is extended
-    # A study has the key `study`; if this key is misspelt, the key `parameters` shows a study.
+    """Return the content of a config file, checked.
+
+    Relative paths in it start at `folder`.
+    """
+    # with the contents of the config that is extended
+    document = extended(document, folder)
+    # A study has the key `study`; if this key is misspelt, the key `parameters` shows a
+    # study.
     keys = set(document.data) if isinstance(document.data, dict) else set()
     if keys.isdisjoint({"study", "parameters"}):
         return validated(document, Experiment, folder)
     return validated(document, Study, folder)
 
 
-def _recommended_scaling(dataset: Data) -> Scaling:  # by the card; "none" for a file of the user
+def _recommended_scaling(dataset: Data) -> Scaling:
+    # by the card; "none" for a file of the user
     from precbench.data import DATASETS
 
     card = dataset.card if isinstance(dataset, StreamedCard) else dataset.name
-    return DATASETS[card].scaling if isinstance(dataset, NamedData | StreamedCard) else "none"
+    return (
+        DATASETS[card].scaling
+        if isinstance(dataset, NamedData | StreamedCard)
+        else "none"
+    )
 
 
 def _shared_problems(
@@ -484,20 +622,32 @@ def _shared_problems(
     metrics: Iterable[Metric] = (),
 ) -> list[Problem]:
     """Return the problems that solvers and metrics have with a shared parameter."""
-    # `path` is the place of `name` in the file; `values` are keyed by their places in the file.
+    # `path` is the place of `name` in the file; `values` are keyed by their places in
+    # the file.
     if name == "random_state":  # refused, whatever the solver and the value
         return at(path, parameter_problems("", name, None))
-    solvers_with_it = sorted({e.solver for e in solvers.values() if e.has_parameter(name)})
-    metrics_with_it = [metric for metric in metrics if name in METRICS[metric.name].parameters]
+    solvers_with_it = sorted(
+        {e.solver for e in solvers.values() if e.has_parameter(name)}
+    )
+    metrics_with_it = [
+        metric for metric in metrics if name in METRICS[metric.name].parameters
+    ]
     if not solvers_with_it and not metrics_with_it:
-        available = {n for entry in solvers.values() for n in solver_defaults(entry.solver)}
+        available = {
+            n for entry in solvers.values() for n in solver_defaults(entry.solver)
+        }
         hint = did_you_mean(name, sorted(available))
         return at(path, [f"none of the solvers has this parameter{hint}"])
     problems = []
     for place, value in values.items():
-        texts = [text for s in solvers_with_it for text in parameter_problems(s, name, value)]
+        texts = [
+            text for s in solvers_with_it for text in parameter_problems(s, name, value)
+        ]
         for metric in metrics_with_it:
             replaced = metric.replace(**{name: value})
-            texts += [text for _, text in metric_problems(replaced.name, replaced.params)]
-        problems += at(place, texts[:1])  # one text is enough: most solvers have equal constraints
+            texts += [
+                text for _, text in metric_problems(replaced.name, replaced.params)
+            ]
+        # one text is enough: most solvers have equal constraints
+        problems += at(place, texts[:1])
     return problems

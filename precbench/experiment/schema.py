@@ -16,9 +16,11 @@ _LABELLED = {"$ref": "#/$defs/LabelledSolver"}
 def config_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a config file, with the members of all registries.
 
-    It accepts what `load_config` accepts, which alone checks what depends on several keys, or data.
+    It accepts what `load_config` accepts, which alone checks what depends on several
+    keys, or data.
     """
-    # Pydantic's schemas know types only. Below, other forms and the registries' names are added.
+    # Pydantic's schemas know types only. Below, other forms and the registries' names
+    # are added.
     experiment, study = Experiment.model_json_schema(), Study.model_json_schema()
     definitions = experiment.pop("$defs")
     definitions["Metric"] = _metric()
@@ -26,22 +28,30 @@ def config_schema() -> dict[str, Any]:
     definitions["StreamedCard"]["properties"]["name"] = {"enum": list(DATASETS)}
     for name in ("FileData", "StreamedFile"):
         definitions[name]["required"].remove("name")  # by default the name of the file
-    definitions["Protocol"]["properties"]["splits"] = {"type": ["array", "null"]}  # of any items
+    # of any items
+    definitions["Protocol"]["properties"]["splits"] = {"type": ["array", "null"]}
     entry = definitions.pop("SolverEntry")
-    shared = {name: schema for name, schema in entry["properties"].items() if name != "params"}
+    shared = {
+        name: schema for name, schema in entry["properties"].items() if name != "params"
+    }
     definitions["LabelledSolver"] = _labelled(shared)  # a label with the key `solver`
     properties = experiment["properties"]
-    kinds = properties["datasets"]["items"]["anyOf"]  # mappings; below, names are accepted as well
+    # mappings; below, names are accepted as well
+    kinds = properties["datasets"]["items"]["anyOf"]
     properties["datasets"] = _listed({"anyOf": [{"enum": list(DATASETS)}, *kinds]})
     properties["metrics"] = _listed({"$ref": "#/$defs/Metric"})
     properties["solvers"] = {
         "type": "object",
         "minProperties": 1,
-        "description": "Labels, with the solver (by default the label) and its parameters.",
+        "description": (
+            "Labels, with the solver (by default the label) and its parameters."
+        ),
         "properties": {name: _solver(name, shared) for name in SOLVERS},
         "additionalProperties": _LABELLED,  # a label that is no name of a solver
     }
-    properties["extends"] = _TEXT | {"description": "A file beside this one, whose keys hold here."}
+    properties["extends"] = _TEXT | {
+        "description": "A file beside this one, whose keys hold here."
+    }
     experiment["required"] = []  # keys may be in the file that this file extends
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -61,44 +71,71 @@ def _metric() -> dict[str, Any]:  # the schema of a name, or of {name: {paramete
     named = {
         name: {
             "type": "object",
-            "properties": {key: _default(value) for key, value in spec.parameters.items()},
+            "properties": {
+                key: _default(value) for key, value in spec.parameters.items()
+            },
             "additionalProperties": False,
             "description": first_line(spec.function),
         }
         for name, spec in METRICS.items()
     }
     one_key = {"minProperties": 1, "maxProperties": 1, "additionalProperties": False}
-    return {"anyOf": [{"enum": list(METRICS)}, {"type": "object", "properties": named, **one_key}]}
+    return {
+        "anyOf": [
+            {"enum": list(METRICS)},
+            {"type": "object", "properties": named, **one_key},
+        ]
+    }
 
 
 def _solver(name: str, shared: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema below a label that is a solver's name; `solver` may name another solver."""
+    """Return the schema below a label that is a solver's name.
+
+    `solver` may name another solver.
+    """
     return {
         "description": first_line(type(SOLVERS[name]())),
         "if": {"type": "object", "required": ["solver"]},
         "then": _LABELLED,
         "else": {
             "type": ["object", "null"],
-            "properties": shared
-            | {param: _default(value) for param, value in solver_defaults(name).items()},
+            "properties": (
+                shared
+                | {
+                    param: _default(value)
+                    for param, value in solver_defaults(name).items()
+                }
+            ),
             "additionalProperties": False,
         },
     }
 
 
 def _labelled(shared: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema below any label: `solver`, `shared` keys, and parameters of the solver."""
+    """Return the schema below any label.
+
+    `solver`, `shared` keys, and parameters of the solver.
+    """
     cases = [
         {
             "if": {"properties": {"solver": {"const": name}}, "required": ["solver"]},
-            "then": {"properties": {key: {} for key in (*shared, *solver_defaults(name))}}
-            | {"additionalProperties": False},
+            "then": (
+                {"properties": {key: {} for key in (*shared, *solver_defaults(name))}}
+                | {"additionalProperties": False}
+            ),
         }
         for name in SOLVERS
     ]
     known = shared | {"solver": {"enum": list(SOLVERS)}}
-    return {"type": "object", "properties": known, "required": ["solver"], "allOf": cases}
+    return {
+        "type": "object",
+        "properties": known,
+        "required": ["solver"],
+        "allOf": cases,
+    }
 
 
 def _default(value: Any) -> dict[str, Any]:  # {} for a default that is no plain value
-    return {"default": value} if isinstance(value, str | int | float | bool | None) else {}
+    return (
+        {"default": value} if isinstance(value, str | int | float | bool | None) else {}
+    )

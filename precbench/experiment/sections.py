@@ -1,7 +1,8 @@
 """The sections of a config: frozen pydantic models that refuse unknown keys.
 
-Names and values are checked field by field, so that a mistake is reported with its own place in the
-file. Registries of solvers and data sets are imported in checks: to import this module is cheap.
+Names and values are checked field by field, so that a mistake is reported with its own
+place in the file. Registries of solvers and data sets are imported in checks: to import
+this module is cheap.
 """
 
 import inspect
@@ -55,7 +56,8 @@ Plot = Literal[
 ]
 Part = Literal["test", "training"]
 Share = Annotated[float, Field(gt=0, lt=1)]
-# If a data set cannot be obtained: raise an error, use synthetic data, or leave the data set out
+# If a data set cannot be obtained: raise an error, use synthetic data, or leave the
+# data set out
 OnMissing = Literal["error", "stand-in", "skip"]
 
 # Keys of a solver's section that are not parameters
@@ -65,12 +67,20 @@ _LARGEST_TRY = 100_000  # rows on which a metric is tried, to check its paramete
 
 
 def _checkpoints(value: Any) -> Any:
-    """Return a count, "every", or a list of passes over the rows; refuse anything else."""
+    """Return a count, "every", or a list of passes over the rows.
+
+    Refuse anything else.
+    """
     if isinstance(value, list):
-        are_numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in value)
-        # They are distinct, ascending and above 0 if sorting, with 0 in front, changes nothing.
+        are_numbers = all(
+            isinstance(v, int | float) and not isinstance(v, bool) for v in value
+        )
+        # They are distinct, ascending and above 0 if sorting, with 0 in front, changes
+        # nothing.
         if not value or not are_numbers or sorted({0.0, *value}) != [0.0, *value]:
-            refuse(at((), ["should list passes over the rows: ascending numbers above 0"]))
+            refuse(
+                at((), ["should list passes over the rows: ascending numbers above 0"])
+            )
         return tuple(map(float, value))
     is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
     if not is_count and value != "every":
@@ -79,8 +89,8 @@ def _checkpoints(value: Any) -> Any:
     return value
 
 
-# The approximate number of checkpoints, at growing distances; "every": after each batch or
-# iteration; or their places, in passes over the training rows
+# The approximate number of checkpoints, at growing distances; "every": after each batch
+# or iteration; or their places, in passes over the training rows
 Checkpoints = Annotated[int | str | tuple[float, ...], PlainValidator(_checkpoints)]
 
 
@@ -90,7 +100,8 @@ CardName = Annotated[str, known("data set", "precbench.data:DATASETS")]
 class NamedData(Section):
     """A data set with a card."""
 
-    more_keys: ClassVar = ("file", "stream")  # either key makes the entry another kind of data
+    # either key makes the entry another kind of data
+    more_keys: ClassVar = ("file", "stream")
 
     name: CardName
     on_missing: OnMissing = "error"
@@ -124,13 +135,17 @@ class FileData(Section):
     name: Name
     format: Literal["svmlight", "csv", "tsv", "parquet", "xlsx", "npz"] | None = None
     label: str | int | None = None
-    positive: str | int | float | bool | Annotated[tuple[Any, ...], Strict(False)] | None = None
+    positive: (
+        str | int | float | bool | Annotated[tuple[Any, ...], Strict(False)] | None
+    ) = None
     groups: str | int | None = None
     # Column of the order of the rows, for ``split: time``: numbers, or dates
     time: str | int | None = None
     drop: Annotated[tuple[str | int, ...], Strict(False)] = ()
     id: Annotated[tuple[str, ...], Strict(False)] = ()
-    categorical: Literal["one-hot"] | Annotated[tuple[str, ...], Strict(False)] | None = None
+    categorical: (
+        Literal["one-hot"] | Annotated[tuple[str, ...], Strict(False)] | None
+    ) = None
     numeric: Annotated[tuple[str, ...], Strict(False)] = ()
     missing: Literal["mean", "median", "most-frequent"] | None = None
     separator: str | None = None
@@ -152,7 +167,10 @@ class StreamedCard(Section):
 
     @property
     def name(self) -> str:
-        """The name in tables, with a suffix: the same data in memory have the name of the card."""
+        """The name in tables, with a suffix.
+
+        The same data in memory have the name of the card.
+        """
         return f"{self.card}-streamed"
 
 
@@ -171,7 +189,10 @@ class StreamedFile(Section):
 
 
 def _dataset(entry: Any, info: ValidationInfo) -> Any:
-    """Return an entry as the kind of data that its keys show; mistakes of this kind are refused."""
+    """Return an entry as the kind of data that its keys show.
+
+    Mistakes of this kind are refused.
+    """
     if isinstance(entry, str):
         entry = {"name": entry}
     if isinstance(entry, dict) and "file" in entry:
@@ -196,12 +217,14 @@ class Protocol(Section):
     """How the rows are divided."""
 
     split: SplitKind = "random"
-    # Fraction of the rows in the test set; with ``split: time`` split 0 has the latest rows
+    # Fraction of the rows in the test set; with ``split: time`` split 0 has the latest
+    # rows
     test_size: Share = 0.3
     # Number of training rows, in place of `test_size`; all other rows are test rows
     train_size: PositiveInt | None = None
     n_splits: Annotated[int, Field(ge=1, le=MOST_SPLITS)] = 5
-    # Number of repetitions of a ``kfold``, each with another partition into `n_splits` folds
+    # Number of repetitions of a ``kfold``, each with another partition into `n_splits`
+    # folds
     repetitions: Annotated[int, Field(ge=1, le=MOST_SPLITS)] = 1
     stratified: bool = False
     # Whether rows of one group, if the data have groups, stay in one part
@@ -215,7 +238,11 @@ class Protocol(Section):
     @classmethod
     def _repeat_only_chance(cls, value: Any) -> Any:
         """Default to one split if the division is not random."""
-        if isinstance(value, dict) and value.get("split") in ("time", "provided", "none"):
+        if isinstance(value, dict) and value.get("split") in (
+            "time",
+            "provided",
+            "none",
+        ):
             return {"n_splits": 1, **value}
         return value
 
@@ -246,21 +273,34 @@ class Protocol(Section):
                 {"test_size", "train_size"} <= given,
                 "cannot be combined with test_size: give one of the two",
             ),
-            ("n_splits", self.split == "kfold" and self.n_splits < 2, "kfold needs 2 or more"),
+            (
+                "n_splits",
+                self.split == "kfold" and self.n_splits < 2,
+                "kfold needs 2 or more",
+            ),
             (
                 "test_size",
                 self.split == "time" and self.n_splits * self.test_size >= 1,
-                f"{self.n_splits} test sets of {self.test_size:g} leave no rows to train on: give "
-                f"less than {1 / self.n_splits:.3g}",
+                (
+                    f"{self.n_splits} test sets of {self.test_size:g} leave no rows to"
+                    f" train on: give less than {1 / self.n_splits:.3g}"
+                ),
             ),
             (
                 "repetitions",
                 n_all > MOST_SPLITS,
-                f"{n_all:,} splits in all, but {MOST_SPLITS:,} are the most: give fewer",
+                (
+                    f"{n_all:,} splits in all, but {MOST_SPLITS:,} are the most: give"
+                    " fewer"
+                ),
             ),
         ]
-        problems: list[Problem] = [((name,), text) for name, is_wrong, text in cases if is_wrong]
-        problems += [(("splits", i), f"{splits[i]} is repeated") for i in repeats(splits)]
+        problems: list[Problem] = [
+            ((name,), text) for name, is_wrong, text in cases if is_wrong
+        ]
+        problems += [
+            (("splits", i), f"{splits[i]} is repeated") for i in repeats(splits)
+        ]
         problems += [
             (("splits", i), no_splits([index], self._all))
             for i, index in enumerate(splits)
@@ -284,18 +324,31 @@ class Protocol(Section):
 
 
 def _metric(entry: Any, info: ValidationInfo) -> Metric:
-    """Return the metric of an entry, a name or ``{name: parameters}``; else refuse the entry."""
+    """Return the metric of an entry, a name or ``{name: parameters}``.
+
+    Else refuse the entry.
+    """
     if isinstance(entry, str):
         entry = {entry: {}}
     if not isinstance(entry, dict) or len(entry) != 1:
-        problem = f"should be a name, or {{name: {{parameters}}}}, found {reprlib.repr(entry)}"
+        problem = (
+            "should be a name, or {name: {parameters}}, found"
+            f" {reprlib.repr(entry)}"
+        )
         refuse(at((), [problem]))  # raises
     [(name, params)] = entry.items()
-    refuse(at((name,), unknown("metric", name, METRICS)))  # raises if the name is unknown
+    # raises if the name is unknown
+    refuse(at((name,), unknown("metric", name, METRICS)))
     if not isinstance(params, dict):
-        refuse(at((name,), [f"should be a mapping of parameters, found {reprlib.repr(params)}"]))
+        refuse(
+            at(
+                (name,),
+                [f"should be a mapping of parameters, found {reprlib.repr(params)}"],
+            )
+        )
     common = {n: v for n, v in info.data.get("common", {}).items() if not is_tuned(v)}
-    # `replace` takes the parameters of the metric from `common`; parameters in the entry win.
+    # `replace` takes the parameters of the metric from `common`; parameters in the
+    # entry win.
     params = {**Metric(name, {}).replace(**common).params, **params}
     refuse(((name, *path), text) for path, text in metric_problems(name, params))
     return Metric(name, params)
@@ -307,41 +360,51 @@ MetricEntry = Annotated[Metric, BeforeValidator(_metric)]
 class Tuning(Section):
     """How the values of tuned parameters are chosen."""
 
-    # The metric that compares candidates, if a solver has no `tuned_by`; default: the first metric
+    # The metric that compares candidates, if a solver has no `tuned_by`; default: the
+    # first metric
     by: MetricEntry | None = None
-    # The number of folds of the training rows: each candidate is trained on all folds but one and
-    # measured on the fold left out, and the means are compared. By default a candidate is measured
-    # once, on ``protocol.validation_size`` of the rows. Folds are stratified, and keep groups.
+    # The number of folds of the training rows: each candidate is trained on all folds
+    # but one and measured on the fold left out, and the means are compared. By default
+    # a candidate is measured once, on ``protocol.validation_size`` of the rows. Folds
+    # are stratified, and keep groups.
     folds: Annotated[int, Field(ge=2, le=MOST_SPLITS)] | None = None
-    # Number of training rows for tuning; what tuning chooses is trained on all training rows
+    # Number of training rows for tuning; what tuning chooses is trained on all training
+    # rows
     rows: Annotated[int, Field(ge=2)] | None = None
-    # Most candidates of a solver: of more combinations of the lists, so many are drawn at random,
-    # the same for all data sets and splits. By default all combinations are tried.
+    # Most candidates of a solver: of more combinations of the lists, so many are drawn
+    # at random, the same for all data sets and splits. By default all combinations are
+    # tried.
     draw: Annotated[int, Field(ge=2)] | None = None
 
 
 class Limit(Section):
     """When a solver is stopped, with its last iterate as the result."""
 
-    # After about so many times the time of the solver with most epochs. A visit to a row counts as
-    # the time `LinearRanker.row_cost` of the solver, so that no number depends on a clock.
+    # After about so many times the time of the solver with most epochs. A visit to a
+    # row counts as the time `LinearRanker.row_cost` of the solver, so that no number
+    # depends on a clock.
     times_slowest: PositiveFloat
     # Whether tuning has a limit, too: all candidates together that of one training
     tuning: bool = True
 
 
 def _tunable(kind: Any) -> PlainValidator:
-    """Return a validator that accepts values of a type, and ``{tune: [values of the type]}``."""
+    """Return a validator that accepts values of a type, and ``{tune.
+
+    [values of the type]}``.
+    """
     adapter = TypeAdapter(kind)
 
     def check(value: Any) -> Any:
-        # Return `value` if `value`, or each of the values to tune in it, is of the type; or refuse.
+        # Return `value` if `value`, or each of the values to tune in it, is of the
+        # type; or refuse.
         refuse(at((), choice_problems(value)))
         try:
             for candidate in value["tune"] if is_tuned(value) else [value]:
                 adapter.validate_python(candidate, strict=True)
         except ValidationError as error:
-            refuse(at((), [in_plain_words(error.errors()[0])]))  # the first error is enough
+            # the first error is enough
+            refuse(at((), [in_plain_words(error.errors()[0])]))
         return value
 
     return PlainValidator(check)
@@ -350,32 +413,43 @@ def _tunable(kind: Any) -> PlainValidator:
 class Fourier(Section):
     """Random Fourier features, whose linear scores approximate the scores of a Gaussian kernel.
 
-    They replace the scaled features x, see `sklearn.kernel_approximation.RBFSampler`. Each value
-    may be tuned: ``{tune: [two or more values]}``.
+    They replace the scaled features x, see `sklearn.kernel_approximation.RBFSampler`.
+    Each value may be tuned: ``{tune: [two or more values]}``.
     """
 
     n_components: Annotated[Any, _tunable(Annotated[int, Field(ge=1, le=1_000_000)])]
-    # For the kernel ``exp(-gamma ||x - x'||^2)``; default 1 / (n_features * variance of x)
+    # For the kernel ``exp(-gamma ||x - x'||^2)``; default 1 / (n_features * variance of
+    # x)
     gamma: Annotated[Any, _tunable(PositiveFloat | None)] = None
     # Width of the kernel, as a multiple of the width that `gamma` gives
     bandwidth: Annotated[Any, _tunable(PositiveFloat)] = 1.0
 
     @property
-    def candidates(self) -> dict[str, list[Any]]:  # values to try of each tuned field, by name
-        return {n: value["tune"] for n, value in self.model_dump().items() if is_tuned(value)}
+    def candidates(self) -> dict[str, list[Any]]:
+        # values to try of each tuned field, by name
+        return {
+            n: value["tune"]
+            for n, value in self.model_dump().items()
+            if is_tuned(value)
+        }
 
     @property
     def phrase(self) -> str:
         """Words such as ``100, 200 or 500 random Fourier features``, with each number to try."""
-        *most, last = (f"{n:,}" for n in self.candidates.get("n_components", [self.n_components]))
-        return f"{', '.join(most)}{' or ' if most else ''}{last} random Fourier features"
+        *most, last = (
+            f"{n:,}" for n in self.candidates.get("n_components", [self.n_components])
+        )
+        return (
+            f"{', '.join(most)}{' or ' if most else ''}{last} random Fourier features"
+        )
 
 
 class SolverEntry(Section):
     """A solver with the parameters under its label.
 
-    In the file the parameters stand beside ``solver``, ``limit``, ``tuned_by`` and ``fourier``. A
-    tuned parameter is ``{"tune": [candidates]}``; the metric `tuned_by` chooses its value.
+    In the file the parameters stand beside ``solver``, ``limit``, ``tuned_by`` and
+    ``fourier``. A tuned parameter is ``{"tune": [candidates]}``; the metric `tuned_by`
+    chooses its value.
     """
 
     solver: Annotated[str, known("solver", "precbench.solvers:SOLVERS")]
@@ -399,17 +473,24 @@ class SolverEntry(Section):
 
     @field_validator("params")
     @classmethod
-    def _refuse_unsuited(cls, params: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        # Refuse parameters that the solver, which is validated before, does not have or accept.
+    def _refuse_unsuited(
+        cls, params: dict[str, Any], info: ValidationInfo
+    ) -> dict[str, Any]:
+        # Refuse parameters that the solver, which is validated before, does not have or
+        # accept.
         if "solver" in info.data:  # the fields that have passed
             refuse(
                 problem
                 for name, value in params.items()
-                for problem in at((name,), parameter_problems(info.data["solver"], name, value))
+                for problem in at(
+                    (name,), parameter_problems(info.data["solver"], name, value)
+                )
             )
         else:  # cannot be checked: perhaps the key `solver` is misspelt
             near = {name: did_you_mean(name, SOLVER_KEYS) for name in params}
-            refuse(((name,), f"unknown key{hint}") for name, hint in near.items() if hint)
+            refuse(
+                ((name,), f"unknown key{hint}") for name, hint in near.items() if hint
+            )
         return params
 
     def has_parameter(self, name: str) -> bool:
@@ -417,12 +498,17 @@ class SolverEntry(Section):
 
     def replace(self, **params: Any) -> "SolverEntry":
         """Return a copy with `params`, without parameters that the solver lacks."""
-        own = {name: value for name, value in params.items() if self.has_parameter(name)}
+        own = {
+            name: value for name, value in params.items() if self.has_parameter(name)
+        }
         return self.model_copy(update={"params": {**self.params, **own}})
 
 
 class Smoke(Section):
-    """The size for trying a config out: limits on rows and iterations, never on time."""
+    """The size for trying a config out.
+
+    Limits on rows and iterations, never on time.
+    """
 
     rows: PositiveInt = 2000
     n_splits: PositiveInt = 1
@@ -437,7 +523,9 @@ class Smoke(Section):
 def no_splits(missing: Sequence[int], known: Sequence[int]) -> str:
     """Return the message about splits that do not exist."""
     named = ", ".join(map(str, missing[:5])) + ", ..." * (len(missing) > 5)
-    listed = f"{known[0]} to {known[-1]}" if len(known) > 10 else ", ".join(map(str, known))
+    listed = (
+        f"{known[0]} to {known[-1]}" if len(known) > 10 else ", ".join(map(str, known))
+    )
     return f"there is no split {named}: the splits are {listed}"
 
 
@@ -457,13 +545,17 @@ def is_tuned(value: Any) -> bool:  # whether a value is {"tune": candidates}
 
 
 def choice_problems(value: Any) -> list[str]:
-    """Return the problems of a value, which may be ``{tune: [two or more different values]}``."""
+    """Return the problems of a value, which may be ``{tune.
+
+    [two or more different values]}``.
+    """
     if not isinstance(value, dict):  # a plain value
         return []
     candidates = value["tune"] if is_tuned(value) else None
     if isinstance(candidates, list) and len(candidates) > 1:
         return [
-            f"{candidates[i]} is repeated among the values to tune; give each value once"
+            f"{candidates[i]} is repeated among the values to tune; give each value"
+            " once"
             for i in repeats(map(repr, candidates))  # by text: 1 is not 1.0
         ]
     return [  # with a hint if the first key is ``tune`` misspelt
@@ -473,15 +565,23 @@ def choice_problems(value: Any) -> list[str]:
 
 
 def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
-    """Return the problems of a solver's parameter: its name, or values that the solver refuses."""
+    """Return the problems of a solver's parameter.
+
+    Its name, or values that the solver refuses.
+    """
     from precbench.solvers import SOLVERS
     from precbench.solvers.common.parameters import K
 
     if name == "random_state":
-        return ["cannot be set: seeds follow from protocol.seed; set protocol.seed instead"]
+        return [
+            "cannot be set: seeds follow from protocol.seed; set protocol.seed instead"
+        ]
     defaults = solver_defaults(solver)
     if name not in defaults:
-        return [f"unknown parameter of {solver}{did_you_mean(name, [*defaults, *SOLVER_KEYS])}"]
+        return [
+            "unknown parameter of"
+            f" {solver}{did_you_mean(name, [*defaults, *SOLVER_KEYS])}"
+        ]
     if problems := choice_problems(value):
         return problems
     for candidate in value["tune"] if is_tuned(value) else [value]:
@@ -489,17 +589,26 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
             problems.append(f"should not be true or false, found {candidate}")
         try:
             estimator = SOLVERS[solver](**{name: candidate})
-            # `K` is the constraint of a parameter that is a count, a share, or text such as "1 %".
-            if isinstance(candidate, str) and estimator._parameter_constraints[name] is K:
-                check_k(candidate)  # raises an error, with a better message than the next line
-            estimator._validate_params()  # scikit-learn's: raises if a constraint does not hold
+            # `K` is the constraint of a parameter that is a count, a share, or text
+            # such as "1 %".
+            if (
+                isinstance(candidate, str)
+                and estimator._parameter_constraints[name] is K
+            ):
+                # raises an error, with a better message than the next line
+                check_k(candidate)
+            # scikit-learn's: raises if a constraint does not hold
+            estimator._validate_params()
         except (TypeError, ValueError) as error:
             problems.append(str(error))
     return problems
 
 
 def metric_problems(metric: str, params: Mapping[str, Any]) -> list[Problem]:
-    """Return the problems of a metric's parameters: a name, a type, or a value that is refused."""
+    """Return the problems of a metric's parameters.
+
+    A name, a type, or a value that is refused.
+    """
     spec = METRICS[metric]
     defaults, types = spec.parameters, get_type_hints(spec.function)
     problems: list[Problem] = [
@@ -516,7 +625,8 @@ def metric_problems(metric: str, params: Mapping[str, Any]) -> list[Problem]:
             TypeAdapter(types.get(name, Any)).validate_python(value, strict=True)
         except ValidationError as error:
             problems.append(((name,), in_plain_words(error.errors()[0])))
-    # Measure a perfect ranking: labels as scores, so many that no count such as k exceeds them.
+    # Measure a perfect ranking: labels as scores, so many that no count such as k
+    # exceeds them.
     n_pos = max([2, *(value for value in params.values() if isinstance(value, int))])
     if not problems and n_pos <= _LARGEST_TRY:  # a larger ranking would take long
         labels = [1] * n_pos + [0] * 2

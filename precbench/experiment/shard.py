@@ -24,11 +24,12 @@ class Shard:
     def parse(cls, text: str) -> "Shard":
         """Read text such as "3/10": shard 3 of 10."""
         match = re.fullmatch(SHARD, text)
-        shard = cls(*map(int, match.groups())) if match else cls(0, 0)  # 0: refused below
+        # 0: refused below
+        shard = cls(*map(int, match.groups())) if match else cls(0, 0)
         if not 1 <= shard.number <= shard.total:
             raise InputError(
-                f"the shard {text!r} (--shard) is not NUMBER/TOTAL with NUMBER from 1 to TOTAL; "
-                "for ten shards give 1/10, 2/10 ... 10/10"
+                f"the shard {text!r} (--shard) is not NUMBER/TOTAL with NUMBER from 1"
+                " to TOTAL; for ten shards give 1/10, 2/10 ... 10/10"
             )
         return shard
 
@@ -37,26 +38,41 @@ class Shard:
 
     def folder(self, results: Path) -> Path:
         """Return the shard's folder in a folder of results, such as ``shards/03-of-10``."""
-        return results / SHARDS / f"{self.number:0{len(str(self.total))}}-of-{self.total}"
+        return (
+            results / SHARDS / f"{self.number:0{len(str(self.total))}}-of-{self.total}"
+        )
 
-    def keys(self, plan: "Plan", wanted: Collection[str], *, by_split: bool = False) -> set[str]:
-        """Return the keys of the trials in this shard; all shards together hold the keys `wanted`.
+    def keys(
+        self, plan: "Plan", wanted: Collection[str], *, by_split: bool = False
+    ) -> set[str]:
+        """Return the keys of the trials in this shard.
 
-        Trials are sorted by data set, solver and key, and dealt one by one: shards differ by at
-        most one trial, in all and of each solver, which a choice by hash would not ensure. With
-        `by_split`, all trials on a split are dealt together, the largest groups first, so that
-        their times are of one machine. Neither the order of the config nor what has run matters.
+        All shards together hold the keys `wanted`.
+
+        Trials are sorted by data set, solver and key, and dealt one by one: shards
+        differ by at most one trial, in all and of each solver, which a choice by hash
+        would not ensure. With `by_split`, all trials on a split are dealt together, the
+        largest groups first, so that their times are of one machine. Neither the order
+        of the config nor what has run matters.
         """
         places: dict[str, tuple[str, str]] = {}  # data set, and split or label, by key
         for trial, key in plan.trials:
             if key in wanted:
-                split = f"{trial.split.index:06}"  # with zeros in front, to sort it as text
+                # with zeros in front, to sort it as text
+                split = f"{trial.split.index:06}"
                 place = trial.dataset.name, split if by_split else trial.label
-                # Labels with equal solver and parameters share a key: the first by alphabet counts.
+                # Labels with equal solver and parameters share a key: the first by
+                # alphabet counts.
                 places[key] = min(places.get(key, place), place)
-        groups: dict[tuple[str, ...], list[str]] = {}  # keys dealt together: of a split, or one
+        # keys dealt together: of a split, or one
+        groups: dict[tuple[str, ...], list[str]] = {}
         for key, place in places.items():
             groups.setdefault(place if by_split else (*place, key), []).append(key)
-        # Largest first, then by data set and split; groups of one key by data set, label and key.
+        # Largest first, then by data set and split; groups of one key by data set,
+        # label and key.
         order = sorted(groups, key=lambda group: (-len(groups[group]), group))
-        return {key for group in order[self.number - 1 :: self.total] for key in groups[group]}
+        return {
+            key
+            for group in order[self.number - 1 :: self.total]
+            for key in groups[group]
+        }

@@ -71,11 +71,13 @@ class Split:  # a division of the rows into training and test rows
     def description(self) -> dict[str, Any]:
         """Return what determines the split; the number of repetitions does not."""
         size = "test_size" if self.train_size is None else "train_size"
-        drawn = {"seed": self.seed, "stratified": self.stratified}  # for "random" and "kfold"
+        # for "random" and "kfold"
+        drawn = {"seed": self.seed, "stratified": self.stratified}
         fields: dict[str, dict[str, Any]] = {
             "random": drawn | {size: getattr(self, size)},  # the seed differs by index
             "kfold": drawn | {"n_splits": self.n_splits, "index": self.fold},
-            "time": {"test_size": self.test_size, "index": self.index},  # 0 is the latest
+            # 0 is the latest
+            "time": {"test_size": self.test_size, "index": self.index},
         }
         return {"kind": self.kind, "groups": self.groups, **fields.get(self.kind, {})}
 
@@ -117,52 +119,83 @@ class Trial:  # a solver on a split of a data set, with all settings
 
     @property
     def candidates(self) -> dict[str, list[Any]]:
-        """The tuned parameters with their candidates; parameters of random features come first."""
+        """The tuned parameters with their candidates.
+
+        Parameters of random features come first.
+        """
         features = {} if self.fourier is None else self.fourier.candidates
         prefixed = {f"{_FOURIER}{name}": values for name, values in features.items()}
-        own = {name: value["tune"] for name, value in self.params.items() if is_tuned(value)}
+        own = {
+            name: value["tune"]
+            for name, value in self.params.items()
+            if is_tuned(value)
+        }
         return prefixed | own
 
     def combinations(self) -> list[dict[str, Any]]:
         """Return the values of the tuned parameters to try, in the order of their product."""
-        # Of more than `draw` combinations, `draw` are drawn, without replacement. The draw depends
-        # on names and lists alone, and so is equal for all data sets and splits.
+        # Of more than `draw` combinations, `draw` are drawn, without replacement. The
+        # draw depends on names and lists alone, and so is equal for all data sets and
+        # splits.
         lists = self.candidates
         if not self._draws:
-            return [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
-        # A place in each list is drawn in the order of the sorted names, so that the order of the
-        # config changes nothing; `to_config` then brings the places into the order of the config.
+            return [
+                dict(zip(lists, values, strict=True))
+                for values in product(*lists.values())
+            ]
+        # A place in each list is drawn in the order of the sorted names, so that the
+        # order of the config changes nothing; `to_config` then brings the places into
+        # the order of the config.
         names = sorted(lists)
-        sizes, to_config = [len(lists[n]) for n in names], [names.index(n) for n in lists]
+        sizes, to_config = (
+            [len(lists[n]) for n in names],
+            [names.index(n) for n in lists],
+        )
         rng = generator("candidates", json.dumps(lists, sort_keys=True))
         drawn: set[tuple[int, ...]] = set()  # combinations, each as places in the lists
         while len(drawn) < (self.draw or 0):
             drawn.add(tuple(rng.integers(sizes)[to_config].tolist()))
         return [
-            {name: lists[name][place] for name, place in zip(lists, places, strict=True)}
+            {
+                name: lists[name][place]
+                for name, place in zip(lists, places, strict=True)
+            }
             for places in sorted(drawn)
         ]
 
     @property
     def _draws(self) -> bool:  # whether there are more combinations than `draw`
-        return self.draw is not None and prod(map(len, self.candidates.values())) > self.draw
+        return (
+            self.draw is not None
+            and prod(map(len, self.candidates.values())) > self.draw
+        )
 
     def with_features(self, chosen: Mapping[str, Any]) -> "Trial":
         """Return the trial with its random features set to the chosen candidates."""
-        # In `chosen`, keys of random features begin with "fourier."; other keys are of the solver.
+        # In `chosen`, keys of random features begin with "fourier."; other keys are of
+        # the solver.
         if self.fourier is None:
             return self
-        own = {n.removeprefix(_FOURIER): v for n, v in chosen.items() if n.startswith(_FOURIER)}
+        own = {
+            n.removeprefix(_FOURIER): v
+            for n, v in chosen.items()
+            if n.startswith(_FOURIER)
+        }
         return replace(self, fourier=self.fourier.model_copy(update=own))
 
-    def params_of(self, chosen: Mapping[str, Any]) -> dict[str, Any]:  # of the solver, as chosen
+    def params_of(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
+        # of the solver, as chosen
         own = {name: v for name, v in chosen.items() if not name.startswith(_FOURIER)}
         return {**self.params, **own}
 
     @property
     def code(self) -> str:
-        """A hash of the code that the trial runs, for the trial's record; not part of the key."""
-        # Modules that no number depends on are left out; a solver's other package adds a hash.
+        """A hash of the code that the trial runs, for the trial's record.
+
+        Not part of the key.
+        """
+        # Modules that no number depends on are left out; a solver's other package adds
+        # a hash.
         from precbench.solvers import SOLVERS
 
         package = type(SOLVERS[self.solver]()).__module__.partition(".")[0]
@@ -170,23 +203,31 @@ class Trial:  # a solver on a split of a data set, with all settings
         return own if package == "precbench" else f"{own} {code_of(package)}"
 
     def description(self, data_sha256: str) -> dict[str, Any]:
-        """Return everything that the numbers of the trial depend on; its hash is the trial's key.
+        """Return everything that the numbers of the trial depend on.
 
-        Code counts by versions: tests/test_versions.py fails if a number moves without a new one.
+        Its hash is the trial's key.
+
+        Code counts by versions: tests/test_versions.py fails if a number moves without
+        a new one.
         """
         from precbench.solvers import SOLVERS, LinearRanker
 
         preprocessing: dict[str, Any] = {"scaling": self.scaling, "dtype": self.dtype}
-        # The scalings "none" and "unit-norm" fit nothing, so that `fitted_on` does not matter.
+        # The scalings "none" and "unit-norm" fit nothing, so that `fitted_on` does not
+        # matter.
         if self.scaling not in ("none", "unit-norm"):
             preprocessing["fitted_on"] = self.scaling_fitted_on
-        if not isinstance(self.dataset, NamedData):  # options that are not in the hash of the data
+        # options that are not in the hash of the data
+        if not isinstance(self.dataset, NamedData):
             preprocessing |= self.dataset.model_dump(mode="json", exclude=_SOURCE)
         if self.fourier is not None:
             preprocessing["fourier"] = self.fourier.model_dump(mode="json")
         tuning: dict[str, Any] = {
             "candidates": self.candidates,
-            "metric": {**asdict(self.metric), "package": METRICS.package(self.metric.name)},
+            "metric": {
+                **asdict(self.metric),
+                "package": METRICS.package(self.metric.name),
+            },
             "folds": self.folds,
             "rows": self.tuning_rows,
             "draw": self.draw if self._draws else None,
@@ -197,21 +238,30 @@ class Trial:  # a solver on a split of a data set, with all settings
             "data_sha256": data_sha256,
             "rows": self.rows,
             "preprocessing": preprocessing,
-            "split": {**self.split.description(), "validation_size": self.validation_size},
+            "split": {
+                **self.split.description(),
+                "validation_size": self.validation_size,
+            },
             "solver": self.solver,
             "algorithm_version": algorithm_version(self.solver, bool(self.candidates)),
-            "params": {name: value for name, value in self.params.items() if not is_tuned(value)},
+            "params": {
+                name: value
+                for name, value in self.params.items()
+                if not is_tuned(value)
+            },
             "tuning": tuning if self.candidates else None,
             "checkpoints": self.checkpoints,
             "seed": self.seed,
         }
-        # Without weights, which give scores of any part, only the scores of these parts are stored.
+        # Without weights, which give scores of any part, only the scores of these parts
+        # are stored.
         if not isinstance(SOLVERS[self.solver](), LinearRanker):
             fields["parts"] = list(self.parts)
         return fields
 
 
-def algorithm_version(solver: str, with_tuning: bool) -> dict[str, int | str]:  # by part
+def algorithm_version(solver: str, with_tuning: bool) -> dict[str, int | str]:
+    # by part
     from precbench.solvers import solver_version
 
     own = {"solver": solver_version(solver), "preparation": PREPARATION_VERSION}

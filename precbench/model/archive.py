@@ -58,21 +58,27 @@ def write(model: "Model", path: str | os.PathLike[str]) -> None:
             for m in model.members
         ],
     }
-    text = np.array(json.dumps(described, default=methodcaller("tolist")))  # for numbers of NumPy
+    # for numbers of NumPy
+    text = np.array(json.dumps(described, default=methodcaller("tolist")))
     with replacing(Path(path)) as unfinished:
         unfinished.write_bytes(pack({**_arrays(model), "description": text}))
 
 
-def _arrays(model: Any) -> dict[str, NDArray[Any]]:  # of a `Model`; in `read` of its attributes
-    # Return the arrays of a model by names in the file, such as ``coef`` or ``member0_coef``.
-    own = Member("", model.coef, model.trees, model.random_features)  # empty if there are members
+def _arrays(model: Any) -> dict[str, NDArray[Any]]:
+    # of a `Model`; in `read` of its attributes Return the arrays of a model by names in
+    # the file, such as ``coef`` or ``member0_coef``. empty if there are members
+    own = Member("", model.coef, model.trees, model.random_features)
     parts: dict[str, dict[str, Any]] = {"scaler": model.scaler.to_arrays()}
-    parts |= {f"member{i}": member.to_arrays() for i, member in enumerate(model.members)}
+    parts |= {
+        f"member{i}": member.to_arrays() for i, member in enumerate(model.members)
+    }
     parts |= {"calibration": model.calibration.to_arrays()} if model.calibration else {}
     parts |= {"rows": model.training_rows.to_arrays()} if model.training_rows else {}
     arrays = own.to_arrays() | ({} if model.mean is None else {"mean": model.mean})
     return arrays | {
-        f"{part}_{name}": array for part, named in parts.items() for name, array in named.items()
+        f"{part}_{name}": array
+        for part, named in parts.items()
+        for name, array in named.items()
     }
 
 
@@ -80,30 +86,37 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the attributes of the model in an untrusted file; see `Model.load`."""
     try:
         arrays = unpack(Path(path), kinds="fiU")
-        described = json.loads(str(arrays.pop("description")).encode())  # must be Unicode
-        schema, attributes = described["schema"], None  # None: a newer schema, refused below
+        # must be Unicode
+        described = json.loads(str(arrays.pop("description")).encode())
+        # None: a newer schema, refused below
+        schema, attributes = described["schema"], None
         if schema <= _SCHEMA:
             attributes = _attributes(checked(described, _Description), arrays)
-            if odd := arrays.keys() ^ _arrays(SimpleNamespace(**attributes)).keys():  # in only one
-                raise ValueError(f"the array {min(odd)} does not fit; fit and save the model again")
+            # in only one
+            if odd := arrays.keys() ^ _arrays(SimpleNamespace(**attributes)).keys():
+                raise ValueError(
+                    f"the array {min(odd)} does not fit; fit and save the model again"
+                )
     except FileNotFoundError:
         raise InputError(
-            f"there is no model {path}; run precbench fit FILE --save {path} to make the model"
+            f"there is no model {path}; run precbench fit FILE --save {path} to make"
+            " the model"
         ) from None
     except Exception as error:  # a damaged file has many ways to fail
         cause = error.__cause__  # what `unpack` has met
         if isinstance(cause, (IsADirectoryError, PermissionError)):
             raise InputError(
-                f"{path} cannot be read: {cause.strerror}; name a file that precbench fit has saved"
+                f"{path} cannot be read: {cause.strerror}; name a file that precbench"
+                " fit has saved"
             ) from error
         raise InputError(
-            f"{path} cannot be read as a model; name a file that precbench fit has saved, or fit "
-            "and save the model again"
+            f"{path} cannot be read as a model; name a file that precbench fit has"
+            " saved, or fit and save the model again"
         ) from error
     if attributes is None:
         raise InputError(
-            f"{path} was saved by a newer precbench (schema {schema}, where this precbench knows "
-            f"{_SCHEMA}); update precbench"
+            f"{path} was saved by a newer precbench (schema {schema}, where this"
+            f" precbench knows {_SCHEMA}); update precbench"
         )
     return attributes
 
@@ -119,15 +132,20 @@ def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str
     for full, array in arrays.items():
         part, _, name = full.partition("_")
         is_own = part not in _PARTS and not part.startswith("member")
-        parts.setdefault("own" if is_own else part, {})[full if is_own else name] = array
+        parts.setdefault("own" if is_own else part, {})[full if is_own else name] = (
+            array
+        )
     members = tuple(
         Member.from_arrays(parts[f"member{i}"], **member)
         for i, member in enumerate(described.members)
     )
     own = (
-        Member("") if members else Member.from_arrays(parts["own"], name="", trees=described.trees)
+        Member("")
+        if members
+        else Member.from_arrays(parts["own"], name="", trees=described.trees)
     )
-    [n_features] = {member.n_features for member in members or (own,)}  # refuses several numbers
+    # refuses several numbers
+    [n_features] = {member.n_features for member in members or (own,)}
     scaler = Scaler.from_arrays(described.scaling, parts["scaler"])
     curves, rows = parts.get("calibration"), parts.get("rows")
     encoding = Encoding.from_dict(described.encoding) if described.encoding else None
@@ -136,16 +154,20 @@ def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str
     is_whole = (
         n_features > 0
         and not (members and described.trees)  # trees beside members would be unused
-        and not (own.trees and described.intercept)  # an intercept beside trees would be unused
+        # an intercept beside trees would be unused
+        and not (own.trees and described.intercept)
         and all(is_vector(a) and len(a) == n_features for a in vectors)
         and (scaler.scale is None or (scaler.scale > 0).all())
         # No mean is stored where it is 0 (standardised) or unused (trees).
         and (mean is None) == (scaler.kind == "standardise" or own.trees is not None)
         and (encoding is None or encoding.n_features == n_features)
-        and scaler.learns == (scaler.shift is not None) == (scaler.scale is not None)  # all or none
+        # all or none
+        and scaler.learns == (scaler.shift is not None) == (scaler.scale is not None)
     )
     if not is_whole:
-        raise ValueError("the description does not fit the arrays; fit and save the model again")
+        raise ValueError(
+            "the description does not fit the arrays; fit and save the model again"
+        )
     if described.profile is not None:
         described.profile.check(encoding)
     return {

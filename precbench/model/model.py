@@ -44,25 +44,29 @@ _ENOUGH = 10  # training rows per weight, with which their scores are hardly too
 def make_solver(name: str, params: Mapping[str, Any]) -> Ranker:
     """Return an unfitted solver whose weights, trees or members a model can keep.
 
-    Raise an `InputError` for any other solver or an unknown parameter; `fit` checks the values.
+    Raise an `InputError` for any other solver or an unknown parameter; `fit` checks the
+    values.
     """
     if name not in SOLVERS:
-        raise InputError(f"unknown solver {name!r}{nearest_or_all(name, SOLVERS, 'solvers')}")
+        raise InputError(
+            f"unknown solver {name!r}{nearest_or_all(name, SOLVERS, 'solvers')}"
+        )
     solver = SOLVERS[name]()
     if not _can_be_kept(solver):
         others = ", ".join(n for n in SOLVERS if _can_be_kept(SOLVERS[n]()))
         raise InputError(
-            f"solver {name} has neither weights nor trees to save; compare {name} in a config of "
-            f"precbench run, or choose from {others}"
+            f"solver {name} has neither weights nor trees to save; compare {name} in a"
+            f" config of precbench run, or choose from {others}"
         )
     known = solver.get_params()
     for param, value in params.items():
         if param not in known:
             raise InputError(
-                f"{name} has no parameter {param!r}{did_you_mean(param, known)}; choose from "
-                f"{', '.join(known)}"
+                f"{name} has no parameter {param!r}{did_you_mean(param, known)}; choose"
+                f" from {', '.join(known)}"
             )
-        if isinstance(value, bool) and not isinstance(known[param], bool):  # True would count as 1
+        # True would count as 1
+        if isinstance(value, bool) and not isinstance(known[param], bool):
             raise InputError(f"{name}: {param} must be a number or text, found {value}")
     return solver.set_params(**params)
 
@@ -75,7 +79,9 @@ def _can_be_kept(solver: Ranker) -> bool:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Model:
-    """A fitted ranking that scores new rows: weights, trees or members, scaling and encoding.
+    """A fitted ranking that scores new rows.
+
+    Weights, trees or members, scaling and encoding.
 
     Attributes
     ----------
@@ -89,10 +95,11 @@ class Model:
     encoding : Encoding or None
         How rows of a file become features; None for a model of bare arrays.
     about : dict
-        Further facts, as values of JSON: of `fit` the numbers of rows, features and positives, the
-        day, and the versions of the software.
+        Further facts, as values of JSON: of `fit` the numbers of rows, features and
+        positives, the day, and the versions of the software.
     intercept : float
-        Added to all scores: of ensembles, and of solvers fitted to the objective "f1"; else 0.
+        Added to all scores: of ensembles, and of solvers fitted to the objective "f1";
+        else 0.
     trees : Trees or None
         The trees, in place of weights.
     random_features : RandomFeatures or None
@@ -106,7 +113,8 @@ class Model:
     training_rows : TrainingRows or None
         Hashes by which training rows are recognised in a list, see `profiled`.
     mean : ndarray of shape (n_features,) or None
-        Mean of the scaled training rows, for `explain`; None if it is 0 by scaling, and for trees.
+        Mean of the scaled training rows, for `explain`; None if it is 0 by scaling, and
+        for trees.
 
     Examples
     --------
@@ -161,11 +169,12 @@ class Model:
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            Not changed. From a frame with named columns the model learns the encoding, as
-            ``precbench fit`` does from a file: dates are converted to days, and the model scores
-            frames and files by the names of their columns.
+            Not changed. From a frame with named columns the model learns the encoding,
+            as ``precbench fit`` does from a file: dates are converted to days, and the
+            model scores frames and files by the names of their columns.
         y : array-like of shape (n_samples,)
-            0 and 1, -1 and 1, truth values, or other labels of which `positive` names the hits.
+            0 and 1, -1 and 1, truth values, or other labels of which `positive` names
+            the hits.
         solver : str, default="sgd-avg"
             Name in the registry.
         positive : str or number, or a list of these, optional
@@ -175,15 +184,18 @@ class Model:
         encoding : Encoding, optional
             How X was made of the rows of a file.
         categorical : {"error", "one-hot"} or sequence of str
-            Treatment of text in a frame, or the columns of categories, whether text or numbers.
+            Treatment of text in a frame, or the columns of categories, whether text or
+            numbers.
         missing : {"error", "mean", "median", "most-frequent"}
             Treatment of missing values in a frame.
         fourier : int or mapping, optional
-            Number of random Fourier features to take in place of the scaled features, or a mapping
-            with this ``n_components`` and, as in configs, ``gamma`` or ``bandwidth``. They are
-            drawn with the ``random_state`` of the mapping or else of the solver, if there is one.
+            Number of random Fourier features to take in place of the scaled features,
+            or a mapping with this ``n_components`` and, as in configs, ``gamma`` or
+            ``bandwidth``. They are drawn with the ``random_state`` of the mapping or
+            else of the solver, if there is one.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows, for solvers that take weights; scaling and random features do not.
+            Weights of the rows, for solvers that take weights; scaling and random
+            features do not.
         **params
             Parameters of the solver.
 
@@ -200,15 +212,22 @@ class Model:
             encoding = Encoding.learn(table, categorical=categorical, missing=missing)
             X = encoding.encode(table.frame, "X")
         X = _matrix(X)
-        unfitted.require_memory(X.shape[1])  # before the scaler, which also holds vectors
+        # before the scaler, which also holds vectors
+        unfitted.require_memory(X.shape[1])
         scaler = Scaler(scaling).fit(X)
         scaled = X if scaling == "none" else scaler.transform_in_place(X.copy())
-        random_features = mean = None  # mean: of scaled rows, for `explain`; None: 0 or unused
+        # mean: of scaled rows, for `explain`; None: 0 or unused
+        random_features = mean = None
         if not (scaler.kind == "standardise" or hasattr(unfitted, "to_trees")):
             mean = np.asarray(scaled.mean(axis=0), dtype=np.float64).ravel()
         if fourier is not None:
-            options = dict(fourier) if isinstance(fourier, Mapping) else {"n_components": fourier}
-            seed = options.pop("random_state", params.get("random_state"))  # or the solver's
+            options = (
+                dict(fourier)
+                if isinstance(fourier, Mapping)
+                else {"n_components": fourier}
+            )
+            # or the solver's
+            seed = options.pop("random_state", params.get("random_state"))
             random_features = _random_features(scaled, options, seed)
             scaled = random_features.transform(scaled)
         try:
@@ -218,12 +237,14 @@ class Model:
             raise  # also a `ValueError`, but says what to do
         except ValueError as error:  # of scikit-learn's checks
             raise InputError(
-                f"{solver} cannot be fitted: {str(error).rstrip('.')}; change the rows, the labels "
-                "or a parameter"
+                f"{solver} cannot be fitted: {str(error).rstrip('.')}; change the rows,"
+                " the labels or a parameter"
             ) from error
         return cls(
             solver=solver,
-            params={n: v for n, v in fitted.get_params().items() if n != "random_state"},
+            params={
+                n: v for n, v in fitted.get_params().items() if n != "random_state"
+            },
             coef=getattr(fitted, "coef_", None),
             scaler=scaler,
             encoding=encoding,
@@ -241,15 +262,20 @@ class Model:
         return self._parts[0].n_features  # all parts have as many
 
     @property
-    def _parts(self) -> tuple[Member, ...]:  # the members, or the model itself as one member
-        return self.members or (Member("", self.coef, self.trees, self.random_features),)
+    def _parts(self) -> tuple[Member, ...]:
+        # the members, or the model itself as one member
+        return self.members or (
+            Member("", self.coef, self.trees, self.random_features),
+        )
 
     @property
     def spans(self) -> list[tuple[Column, slice]]:
         """The columns and their features; of bare arrays each feature is a column."""
         return (self.encoding or Encoding("npz", self.n_features, dense=True)).spans()
 
-    def decision_function(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def decision_function(
+        self, X: Any, *, n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
         """Score rows; larger is more likely positive.
 
         Parameters
@@ -257,8 +283,9 @@ class Model:
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
             Unscaled; not changed. A frame may have further columns, in any order.
         n_jobs : int, optional
-            Number of threads for trees and random features, as in scikit-learn: None for 1, -1 for
-            one per core. Weights of the features themselves always take one thread.
+            Number of threads for trees and random features, as in scikit-learn: None
+            for 1, -1 for one per core. Weights of the features themselves always take
+            one thread.
 
         Returns
         -------
@@ -268,7 +295,8 @@ class Model:
         Raises
         ------
         InputError
-            If X has another number of features or a value that is not finite, or a score overflows.
+            If X has another number of features or a value that is not finite, or a
+            score overflows.
 
         Warns
         -----
@@ -291,8 +319,8 @@ class Model:
         X = _matrix(X)
         if X.shape[1] != self.n_features:
             raise InputError(
-                f"X has {X.shape[1]} features, and the model {self.n_features}; give rows with the "
-                "features that the model was fitted to"
+                f"X has {X.shape[1]} features, and the model {self.n_features}; give"
+                " rows with the features that the model was fitted to"
             )
         return X
 
@@ -303,7 +331,11 @@ class Model:
         linear in x; all other models score scaled copies of blocks.
         """
         weights, constant = self.coef, self.intercept
-        if weights is not None and self.random_features is None and not self.scaler.scales_rows:
+        if (
+            weights is not None
+            and self.random_features is None
+            and not self.scaler.scales_rows
+        ):
             if self.scaler.shift is not None and self.scaler.scale is not None:
                 weights = weights / self.scaler.scale
                 constant -= float(self.scaler.shift @ weights)
@@ -344,13 +376,15 @@ class Model:
     def explain(self, X: Any, *, n_jobs: int | None = None) -> pd.DataFrame:
         """Say what each column of a row adds to its score, against the training rows.
 
-        The contribution of a column is its Shapley value: by how much the score changes when the
-        column becomes known, as the mean over all orders of columns. For weights this is exactly
-        the weight times the difference of the scaled value to its mean over the training rows, also
-        where a scaling divides rows by their norms. At the splits of trees an unknown column takes
-        the mean of both sides, by their shares of the training rows; for random features it takes
-        its mean. In an ensemble the log odds of a forest are divided among columns in proportion to
-        what these add to the probability. The features of a column of categories count as one.
+        The contribution of a column is its Shapley value: by how much the score changes
+        when the column becomes known, as the mean over all orders of columns. For
+        weights this is exactly the weight times the difference of the scaled value to
+        its mean over the training rows, also where a scaling divides rows by their
+        norms. At the splits of trees an unknown column takes the mean of both sides, by
+        their shares of the training rows; for random features it takes its mean. In an
+        ensemble the log odds of a forest are divided among columns in proportion to
+        what these add to the probability. The features of a column of categories count
+        as one.
 
         Parameters
         ----------
@@ -362,9 +396,10 @@ class Model:
         Returns
         -------
         pandas.DataFrame
-            A row for each row of X, a column for each column of the model, named ``feature 1`` and
-            so on if the model knows no names. A row and ``attrs["base"]``, the score of a row of
-            which nothing is known, add up to the score.
+            A row for each row of X, a column for each column of the model, named
+            ``feature 1`` and so on if the model knows no names. A row and
+            ``attrs["base"]``, the score of a row of which nothing is known, add up to
+            the score.
 
         Raises
         ------
@@ -374,9 +409,14 @@ class Model:
         spans = self.spans
         mean = np.zeros(self.n_features) if self.mean is None else self.mean
         widths = [features.stop - features.start for _, features in spans]
-        columns = np.repeat(np.arange(len(spans), dtype=np.int32), widths)  # column of a feature
+        # column of a feature
+        columns = np.repeat(np.arange(len(spans), dtype=np.int32), widths)
         explain_rows = partial(
-            Contributions.of, self._parts, mean=mean, column=columns, is_stacked=bool(self.members)
+            Contributions.of,
+            self._parts,
+            mean=mean,
+            column=columns,
+            is_stacked=bool(self.members),
         )
         with np.errstate(over="ignore", invalid="ignore"):
             rows = self._scaled(self._encoded(X))
@@ -387,23 +427,28 @@ class Model:
         values = np.concatenate([part.values for part in parts])
         _check_finite(values)
         explained = pd.DataFrame(values, columns=[column.name for column, _ in spans])
-        explained.attrs["base"] = parts[0].base + self.intercept  # the same base in all parts
+        # the same base in all parts
+        explained.attrs["base"] = parts[0].base + self.intercept
         return explained
 
-    def calibrated(self, lists: Sequence[HeldOut], test_share: float, X: Any = None) -> Self:
+    def calibrated(
+        self, lists: Sequence[HeldOut], test_share: float, X: Any = None
+    ) -> Self:
         """Return the model with probabilities, learnt from rows that the model was not fitted to.
 
         Parameters
         ----------
         lists : sequence of HeldOut
-            Labels, and scores of models fitted like this model to other rows, as ``precbench fit``
-            and ``precbench compare --save`` make them; each list with both classes.
+            Labels, and scores of models fitted like this model to other rows, as
+            ``precbench fit`` and ``precbench compare --save`` make them; each list with
+            both classes.
         test_share : float
             Share of all rows that each list holds out, in (0, 1).
         X : {array-like, sparse matrix} of shape (n_samples, n_features), optional
-            The training rows. If they are ten times as many as the weights, the curves are moved
-            from the quartiles of the lists' scores to the quartiles of the training rows' scores:
-            the scale of some solvers depends on how many rows they have seen.
+            The training rows. If they are ten times as many as the weights, the curves
+            are moved from the quartiles of the lists' scores to the quartiles of the
+            training rows' scores: the scale of some solvers depends on how many rows
+            they have seen.
         """
         calibration = Calibration.fit(lists, test_share)
         training_scores = None if X is None else self._training_scores(X)
@@ -413,12 +458,17 @@ class Model:
         return replace(self, calibration=calibration)
 
     def _training_scores(self, X: Any) -> NDArray[np.float64] | None:
-        """Return scores of the training rows X; None if too extreme: no weights, or few rows."""
+        """Return scores of the training rows X.
+
+        None if too extreme: no weights, or few rows.
+        """
         if self.coef is None or X.shape[0] < _ENOUGH * len(self.coef):
             return None
         return self.decision_function(X)
 
-    def profiled(self, X: Any, lists: Sequence[HeldOut], imputed: Imputed | None = None) -> Self:
+    def profiled(
+        self, X: Any, lists: Sequence[HeldOut], imputed: Imputed | None = None
+    ) -> Self:
         """Return the model with the distribution of its training rows, and hashes of these rows.
 
         Parameters
@@ -426,14 +476,19 @@ class Model:
         X : {ndarray, sparse matrix} of shape (n_samples, n_features)
             The training rows, as the model's `encoding` encodes them.
         lists : sequence of HeldOut
-            See `calibrated`. The scores of the lists are used, as scores of training rows are too
-            extreme; but the latter, if training rows are ten times as many as the model's weights.
+            See `calibrated`. The scores of the lists are used, as scores of training
+            rows are too extreme; but the latter, if training rows are ten times as many
+            as the model's weights.
         imputed : Imputed, optional
             Which values of X are filled in.
         """
         assert self.encoding is not None
         training_scores = self._training_scores(X)
-        scores = [held.scores for held in lists] if training_scores is None else [training_scores]
+        scores = (
+            [held.scores for held in lists]
+            if training_scores is None
+            else [training_scores]
+        )
         profile = Profile.learn(X, self.encoding, imputed, scores)
         return replace(self, profile=profile, training_rows=TrainingRows.learn(X))
 
@@ -447,12 +502,14 @@ class Model:
         """
         if self.profile is None or self.encoding is None:
             raise InputError(
-                "the model has no profile of its training rows; fit the model again, with "
-                "`precbench fit` or `precbench compare --save`, or to a DataFrame"
+                "the model has no profile of its training rows; fit the model again,"
+                " with `precbench fit` or `precbench compare --save`, or to a DataFrame"
             )
         return Drift(self.profile, self.encoding)
 
-    def predict_proba(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def predict_proba(
+        self, X: Any, *, n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
         """Return calibrated probabilities, which add up to the expected hits of a list.
 
         Parameters
@@ -483,12 +540,14 @@ class Model:
         """
         if self.calibration is None:
             raise InputError(
-                "the model has no probabilities; fit the model again, with `precbench fit` or "
-                "`precbench compare --save`, or use Model.calibrated"
+                "the model has no probabilities; fit the model again, with `precbench"
+                " fit` or `precbench compare --save`, or use Model.calibrated"
             )
         return self.calibration.probabilities(np.asarray(scores, dtype=np.float64))
 
-    def rank(self, X: Any, top: int | None = None, *, n_jobs: int | None = None) -> pd.DataFrame:
+    def rank(
+        self, X: Any, top: int | None = None, *, n_jobs: int | None = None
+    ) -> pd.DataFrame:
         """List rows from the highest score down.
 
         Parameters
@@ -502,10 +561,11 @@ class Model:
         Returns
         -------
         pandas.DataFrame
-            Columns ``rank`` (from 1), ``row`` (from 1, in the order of X) and ``score``. Of equal
-            scores the earlier row comes first.
+            Columns ``rank`` (from 1), ``row`` (from 1, in the order of X) and
+            ``score``. Of equal scores the earlier row comes first.
         """
-        return self.rank_blocks([(X, pd.DataFrame())], top, n_jobs=n_jobs)[0]  # without n_rows
+        # without n_rows
+        return self.rank_blocks([(X, pd.DataFrame())], top, n_jobs=n_jobs)[0]
 
     def rank_blocks(
         self,
@@ -529,7 +589,8 @@ class Model:
         watch : callable, optional
             Called with each X and its scores.
         listed : dict, optional
-            Changed in place: after each block, the encoded rows in the top so far, by row number.
+            Changed in place: after each block, the encoded rows in the top so far, by
+            row number.
 
         Returns
         -------
@@ -542,7 +603,8 @@ class Model:
             raise InputError(f"top must be at least 1, found {top}")
         ranked, n_rows = list[pd.DataFrame](), 0  # n_rows: of the blocks so far
         for X, other_columns in blocks:
-            X = X if listed is None else self._encoded(X)  # to keep rows as `explain` takes them
+            # to keep rows as `explain` takes them
+            X = X if listed is None else self._encoded(X)
             scores = self.decision_function(X, n_jobs=n_jobs)
             if watch is not None:
                 watch(X, scores)
@@ -550,8 +612,8 @@ class Model:
             columns = {name: texts.to_numpy() for name, texts in other_columns.items()}
             if clashes := {"rank", "row", "score", "probability"} & columns.keys():
                 raise InputError(
-                    f"the ranking has a column {min(clashes)!r} of its own; rename the column of "
-                    "the file, or keep other columns"
+                    f"the ranking has a column {min(clashes)!r} of its own; rename the"
+                    " column of the file, or keep other columns"
                 )
             ranked.append(pd.DataFrame({"row": rows, **columns, "score": scores}))
             if top is not None:
@@ -560,7 +622,9 @@ class Model:
                 in_top = {int(row) for block in ranked for row in block["row"]}
                 for row in listed.keys() - in_top:
                     del listed[row]
-                listed |= {row: X[row - n_rows - 1].copy() for row in in_top if row > n_rows}
+                listed |= {
+                    row: X[row - n_rows - 1].copy() for row in in_top if row > n_rows
+                }
             n_rows += len(scores)
         ranking = _best(ranked, top)
         ranking.insert(0, "rank", np.arange(1, len(ranking) + 1))
@@ -572,10 +636,12 @@ class Model:
         Parameters
         ----------
         path : path-like
-            An existing file is replaced; through a symbolic link, the file that it leads to.
+            An existing file is replaced; through a symbolic link, the file that it
+            leads to.
         row_hashes : bool, default=True
-            Whether to write hashes of training rows, by which ``precbench score`` recognises them
-            in a list. Whoever has the file can test whether a row was among them.
+            Whether to write hashes of training rows, by which ``precbench score``
+            recognises them in a list. Whoever has the file can test whether a row was
+            among them.
 
         Raises
         ------
@@ -593,13 +659,17 @@ class Model:
         Raises
         ------
         InputError
-            If the file does not exist, cannot be read, is not a model or is from a newer precbench.
+            If the file does not exist, cannot be read, is not a model or is from a
+            newer precbench.
         """
         return cls(**archive.read(path))
 
 
 def _best(blocks: Sequence[pd.DataFrame], top: int | None) -> pd.DataFrame:
-    """Return the `top` rows with the highest scores, or all; of equal scores the earlier first."""
+    """Return the `top` rows with the highest scores, or all.
+
+    Of equal scores the earlier first.
+    """
     rows = pd.concat(blocks)
     order = np.argsort(-rows["score"].to_numpy(), kind="stable")[:top]
     return rows.iloc[order].reset_index(drop=True)
@@ -613,15 +683,20 @@ def _threads(n: int) -> ThreadPoolExecutor:
 def _check_finite(scores: NDArray[np.float64]) -> None:
     if not np.isfinite(scores).all():
         raise InputError(
-            "scores overflow: products of features and weights of the model are too large; scale "
-            "the features"
+            "scores overflow: products of features and weights of the model are too"
+            " large; scale the features"
         )
 
 
 def _matrix(X: Any) -> Any:
-    """Return rows as a float64 array in C order or a CSR matrix; require finite values."""
+    """Return rows as a float64 array in C order or a CSR matrix.
+
+    Require finite values.
+    """
     try:
-        return check_array(X, accept_sparse="csr", dtype=np.float64, order="C", input_name="X")
+        return check_array(
+            X, accept_sparse="csr", dtype=np.float64, order="C", input_name="X"
+        )
     except ValueError as error:
         raise InputError(f"{error}".partition("\n")[0]) from error
 
@@ -630,8 +705,11 @@ def _circumstances(fitted: Ranker, X: Any, y: Any) -> dict[str, Any]:
     """Return sizes, day and versions for `Model.about`, nothing about user, machine or folder."""
     from precbench import __version__
 
-    # `algorithm_version` is such as "1, lightgbm 4.6" if a solver wraps a library, else a number.
-    library, _, version = str(fitted.algorithm_version).partition(", ")[2].rpartition(" ")
+    # `algorithm_version` is such as "1, lightgbm 4.6" if a solver wraps a library, else
+    # a number.
+    library, _, version = (
+        str(fitted.algorithm_version).partition(", ")[2].rpartition(" ")
+    )
     return {
         "rows": X.shape[0],
         "features": X.shape[1],
@@ -655,5 +733,7 @@ def _random_features(X: Any, options: dict[str, Any], seed: Any) -> RandomFeatur
             f"{', '.join(sorted(known))}"
         )
     if "n_components" not in options:
-        raise InputError("fourier lacks n_components; give the number of random features")
+        raise InputError(
+            "fourier lacks n_components; give the number of random features"
+        )
     return RandomFeatures.fit(X, **options, seed=seed)

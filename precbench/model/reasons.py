@@ -22,19 +22,28 @@ class ReasonsOfList:
         model.explain(np.zeros((1, model.n_features)))  # raises before a file is read
         self._model = model
         self.n = min(n, len(model.spans))  # columns to name
-        self.rows: dict[int, Any] = {}  # by number from 1; filled by `Model.rank_blocks`
-        self._missing: dict[int, frozenset[str]] = {}  # by number: columns without a value
+        # by number from 1; filled by `Model.rank_blocks`
+        self.rows: dict[int, Any] = {}
+        # by number: columns without a value
+        self._missing: dict[int, frozenset[str]] = {}
 
-    def noting(self, blocks: Iterable[tuple[Any, Any]], gaps: Gaps) -> Iterator[tuple[Any, Any]]:
-        """Yield blocks unchanged to `Model.rank_blocks`; note which values the listed rows lack."""
+    def noting(
+        self, blocks: Iterable[tuple[Any, Any]], gaps: Gaps
+    ) -> Iterator[tuple[Any, Any]]:
+        """Yield blocks unchanged to `Model.rank_blocks`.
+
+        Note which values the listed rows lack.
+        """
         n_before = 0  # rows of the earlier blocks
         for X, names in blocks:
             yield X, names
-            # When resumed: `rank_blocks` has put its listed rows of this block into `rows`, and
-            # `gaps.missing` is still of this block.
+            # When resumed: `rank_blocks` has put its listed rows of this block into
+            # `rows`, and `gaps.missing` is still of this block.
             for row in self.rows.keys() - self._missing.keys():
                 self._missing[row] = frozenset(
-                    name for name, is_gap in gaps.missing.items() if is_gap[row - n_before - 1]
+                    name
+                    for name, is_gap in gaps.missing.items()
+                    if is_gap[row - n_before - 1]
                 )
             n_before += X.shape[0]
 
@@ -46,12 +55,15 @@ class ReasonsOfList:
 
 
 def reason_columns(row_reasons: Sequence[Reasons], n: int) -> dict[str, list[str]]:
-    """Return columns of text for a table: ``raises_1`` to ``raises_n``, and ``lowers_1``.
+    """Return columns of text for a table.
+
+    ``raises_1`` to ``raises_n``, and ``lowers_1``.
 
     A cell is empty if fewer columns raise or lower the score of its row.
     """
     columns = {
-        f"raises_{i + 1}": [_in_words(row["raises"], i) for row in row_reasons] for i in range(n)
+        f"raises_{i + 1}": [_in_words(row["raises"], i) for row in row_reasons]
+        for i in range(n)
     }
     return columns | {"lowers_1": [_in_words(row["lowers"], 0) for row in row_reasons]}
 
@@ -61,17 +73,23 @@ def _in_words(chosen: Sequence[dict[str, Any]], i: int) -> str:
 
 
 def reasons(
-    model: Model, X: Sequence[Any], n: int, missing: Sequence[Collection[str]] | None = None
+    model: Model,
+    X: Sequence[Any],
+    n: int,
+    missing: Sequence[Collection[str]] | None = None,
 ) -> Iterator[Reasons]:
     """Yield for each row of X the columns that raise and that lower its score most.
 
-    ``raises`` lists at most `n` columns, ``lowers`` at most one column, as dicts of ``column``,
-    ``value`` as text and ``contribution``. `missing` names the filled-in columns of each row.
+    ``raises`` lists at most `n` columns, ``lowers`` at most one column, as dicts of
+    ``column``, ``value`` as text and ``contribution``. `missing` names the filled-in
+    columns of each row.
     """
-    spans, length = model.spans, max(1, _VALUES_AT_ONCE // model.n_features)  # rows of a block
+    # rows of a block
+    spans, length = model.spans, max(1, _VALUES_AT_ONCE // model.n_features)
 
     def reason(i: int, features: Any, j: int, contribution: float) -> dict[str, Any]:
-        # Return the name of column j, its value in row i, and the contribution of this value.
+        # Return the name of column j, its value in row i, and the contribution of this
+        # value.
         column, span = spans[j]
         is_missing = missing is not None and column.name in missing[i]
         value = "(missing)" if is_missing else column.value_of(features[span])
@@ -79,7 +97,11 @@ def reasons(
 
     for start in range(0, len(X), length):
         block = X[start : start + length]
-        rows = np.stack(block) if isinstance(block[0], np.ndarray) else sparse.vstack(block).tocsr()
+        rows = (
+            np.stack(block)
+            if isinstance(block[0], np.ndarray)
+            else sparse.vstack(block).tocsr()
+        )
         values = model.explain(rows, n_jobs=-1).to_numpy()
         for i, (row, contributions) in enumerate(zip(rows, values, strict=True), start):
             negligible = _ROUNDING * np.abs(contributions).sum()
@@ -87,7 +109,8 @@ def reasons(
             features = row if isinstance(row, np.ndarray) else row.toarray()[0]
             chosen = {
                 "raises": [j for j in order[:n] if contributions[j] > negligible],
-                "lowers": [j for j in order[-1:] if contributions[j] < -negligible],  # one at most
+                # one at most
+                "lowers": [j for j in order[-1:] if contributions[j] < -negligible],
             }
             yield {
                 kind: [reason(i, features, j, float(contributions[j])) for j in columns]

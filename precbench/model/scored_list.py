@@ -51,12 +51,14 @@ class ScoredList:
     Attributes
     ----------
     ranking : DataFrame
-        The columns ``rank``, ``row`` (its number in the file; both from 1), those of `id` and
-        `keep` as text, ``score``, and with `probability` the ``probability`` of a hit.
+        The columns ``rank``, ``row`` (its number in the file; both from 1), those of
+        `id` and `keep` as text, ``score``, and with `probability` the ``probability``
+        of a hit.
     n_rows : int
         Number of ranked rows, listed or not.
     hits : Interval or None
-        Expected hits on the list, with a 95 % interval; None if the model is not calibrated.
+        Expected hits on the list, with a 95 % interval; None if the model is not
+        calibrated.
     drift : dict or None
         With `drift`: how far the rows are from the training rows, see `Drift.summary`.
     last : Overlap or None
@@ -64,8 +66,9 @@ class ScoredList:
     training_rows : str or None
         A warning if more training rows are among the rows than chance explains.
     reasons : list of dict, or None
-        With `explain`: for each listed row the columns that raise (``raises``) and that lower
-        (``lowers``) its score most, with ``column``, ``value`` and ``contribution``.
+        With `explain`: for each listed row the columns that raise (``raises``) and that
+        lower (``lowers``) its score most, with ``column``, ``value`` and
+        ``contribution``.
     n_reasons : int
         Number of columns ``raises_1`` ... of `rows`.
     """
@@ -81,14 +84,20 @@ class ScoredList:
 
     @property
     def rows(self) -> pd.DataFrame:
-        """The list as a table: `ranking`, with the columns ``raises_1`` ... and ``lowers_1``."""
+        """The list as a table.
+
+        `ranking`, with the columns ``raises_1`` ... and ``lowers_1``.
+        """
         if self.reasons is None:
             return self.ranking
         return self.ranking.assign(**reason_columns(self.reasons, self.n_reasons))
 
     @property
     def has_drifted(self) -> bool:
-        """Whether a column or the scores have drifted; False if this was not asked for."""
+        """Whether a column or the scores have drifted.
+
+        False if this was not asked for.
+        """
         return self.drift is not None and self.drift["drift"]
 
     def records(self) -> list[dict[str, Any]]:
@@ -123,8 +132,9 @@ class ScoredList:
             sentences.append(describe_drift(self.drift))
         if self.last is not None:
             sentences.append(
-                f"{self.last.again:,} of the {self.last.listed:,} listed rows were on the "
-                f"last list of {self.last.before:,} (Jaccard {self.last.jaccard:.2f})"
+                f"{self.last.again:,} of the {self.last.listed:,} listed rows were on"
+                f" the last list of {self.last.before:,} (Jaccard"
+                f" {self.last.jaccard:.2f})"
             )
         return sentences
 
@@ -160,7 +170,8 @@ def score(
     model : Model or path
         Fitted to a table or a file, by `fit`, `compare` or `Model.fit`.
     rows : path or DataFrame
-        Rows with the columns of the model; further columns are ignored. No label is needed.
+        Rows with the columns of the model; further columns are ignored. No label is
+        needed.
     top : int, optional
         Number of rows to list; by default all.
     id : str, optional
@@ -172,10 +183,11 @@ def score(
     drift : bool, default=False
         Whether to measure how far the rows are from the training rows of the model.
     last : path or DataFrame, optional
-        An earlier list, of which the rows that are listed again are counted. They are compared by
-        `id`, or else by the number of the row.
+        An earlier list, of which the rows that are listed again are counted. They are
+        compared by `id`, or else by the number of the row.
     explain : int, optional
-        Number of columns to name, for each listed row, that raise its score most; needs `top`.
+        Number of columns to name, for each listed row, that raise its score most; needs
+        `top`.
     refuse_gaps : bool, default=False
         Whether a missing value is an error.
     **layout
@@ -189,8 +201,9 @@ def score(
     Raises
     ------
     InputError
-        If the rows lack a column of the model, or have a value that the model cannot take; if the
-        model lacks what an option needs: probabilities, a profile of its training rows.
+        If the rows lack a column of the model, or have a value that the model cannot
+        take; if the model lacks what an option needs: probabilities, a profile of its
+        training rows.
 
     Examples
     --------
@@ -209,7 +222,8 @@ def score(
     names_before = None if last is None else _names_of_list(last, id or "row")
     fitted, encoding = model_of_table(model)
     if probability:
-        fitted.probabilities([])  # raises before the rows are read, if the model has none
+        # raises before the rows are read, if the model has none
+        fitted.probabilities([])
     monitor = fitted.drift() if drift else None
     gaps = Gaps() if monitor is None else monitor.gaps
     gaps.refuse = refuse_gaps
@@ -231,13 +245,18 @@ def score(
         reasons = None
     else:
         ranking, n_rows = fitted.rank_blocks(
-            explainer.noting(blocks, gaps), top, n_jobs=-1, watch=watch, listed=explainer.rows
+            explainer.noting(blocks, gaps),
+            top,
+            n_jobs=-1,
+            watch=watch,
+            listed=explainer.rows,
         )
         reasons = explainer.reasons(ranking["row"].tolist())
     scores = ranking["score"].to_numpy()
     if probability:
         ranking["probability"] = fitted.probabilities(scores)
-    ranking["row"] = gaps.places_of(ranking["row"])  # numbers in the file, blank rows included
+    # numbers in the file, blank rows included
+    ranking["row"] = gaps.places_of(ranking["row"])
     hits = None
     if fitted.calibration is not None and len(scores):
         hits = fitted.calibration.expected(scores, n_rows)
@@ -260,24 +279,31 @@ def score(
 
 
 def model_of_table(model: Model | str | os.PathLike[str]) -> tuple[Model, Encoding]:
-    """Return a model and the encoding of its columns; refuse a model fitted to arrays."""
+    """Return a model and the encoding of its columns.
+
+    Refuse a model fitted to arrays.
+    """
     fitted = model if isinstance(model, Model) else Model.load(model)
     if fitted.encoding is None:
         name = "the model" if isinstance(model, Model) else os.fspath(model)
         raise InputError(
-            f"{name} was fitted to arrays, not to a table; in Python, rank arrays with Model.rank"
+            f"{name} was fitted to arrays, not to a table; in Python, rank arrays with"
+            " Model.rank"
         )
     return fitted, fitted.encoding
 
 
-def _names_of_list(earlier: str | os.PathLike[str] | pd.DataFrame, column: str) -> set[str]:
+def _names_of_list(
+    earlier: str | os.PathLike[str] | pd.DataFrame, column: str
+) -> set[str]:
     """Return the ids of an earlier list, or the numbers of its rows, as text."""
     if isinstance(earlier, pd.DataFrame):
         return set(column_of(earlier, column, "last").astype(str))
     kind = format_of(Path(earlier))
     if kind not in TABLES:
         raise InputError(
-            f"{earlier} is {kind}; as the earlier list, give a CSV or Parquet list that score wrote"
+            f"{earlier} is {kind}; as the earlier list, give a CSV or Parquet list that"
+            " score wrote"
         )
     no_features = Encoding("csv", 0, dense=True)
     blocks = read_new_blocks(earlier, no_features, keep=[column])

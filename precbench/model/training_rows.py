@@ -23,7 +23,8 @@ def _hashes(X: NDArray[Any]) -> NDArray[np.uint64]:
     bits = np.add(X, 0.0, dtype=np.float64).view(np.uint64)  # -0 becomes 0
     # The low bits of whole numbers are 0, and would stay 0 in products modulo 2**64.
     bits ^= bits >> np.uint64(32)  # mixes high bits into the low ones
-    odd = np.full(X.shape[1], 0x9E3779B97F4A7C15, np.uint64)  # 2**64 over the golden ratio
+    # 2**64 over the golden ratio
+    odd = np.full(X.shape[1], 0x9E3779B97F4A7C15, np.uint64)
     return bits @ np.cumprod(odd, dtype=np.uint64)
 
 
@@ -47,29 +48,40 @@ class TrainingRows:
 
     @classmethod
     def learn(cls, X: Any) -> Self | None:
-        """Return the smallest hashes of encoded rows, a random sample; None for sparse rows."""
+        """Return the smallest hashes of encoded rows, a random sample.
+
+        None for sparse rows.
+        """
         if not isinstance(X, np.ndarray):
             return None
         distinct, counts = np.unique(_hashes(X), return_counts=True)  # ascending
         smallest, repeated = distinct[:_MOST].copy(), counts[counts > 1].sum()
-        return cls(smallest, len(smallest) / len(distinct), repeated=float(repeated / len(X)))
+        return cls(
+            smallest, len(smallest) / len(distinct), repeated=float(repeated / len(X))
+        )
 
     def count(self, X: NDArray[Any]) -> int:
         """Count the encoded rows whose hash is among those of training rows."""
         hashes = _hashes(X)
-        places = np.searchsorted(self.hashes, hashes)  # len(self.hashes) if above all of them
-        return int((self.hashes[np.minimum(places, len(self.hashes) - 1)] == hashes).sum())
+        # len(self.hashes) if above all of them
+        places = np.searchsorted(self.hashes, hashes)
+        return int(
+            (self.hashes[np.minimum(places, len(self.hashes) - 1)] == hashes).sum()
+        )
 
     def sentence(self, n_equal: int, n_rows: int) -> str | None:
         """Return a warning if `n_equal`, from `count`, exceeds what chance explains, else None."""
-        by_chance = self.repeated * self.share * n_rows  # equal rows to expect among new rows
-        if n_equal <= by_chance + _SIGMAS * by_chance**0.5:  # deviation of a Poisson number
+        # equal rows to expect among new rows
+        by_chance = self.repeated * self.share * n_rows
+        # deviation of a Poisson number
+        if n_equal <= by_chance + _SIGMAS * by_chance**0.5:
             return None
-        n = min(n_rows, round(n_equal / self.share))  # only a share of the hashes was kept
+        # only a share of the hashes was kept
+        n = min(n_rows, round(n_equal / self.share))
         roughly = "about " if self.share < 1 else ""
         return (
-            f"{roughly}{count(n, 'training row')} of this model among {n_rows:,} rows: expect "
-            "fewer hits among new rows"
+            f"{roughly}{count(n, 'training row')} of this model among {n_rows:,} rows:"
+            " expect fewer hits among new rows"
         )
 
     def to_arrays(self) -> dict[str, NDArray]:
@@ -80,8 +92,12 @@ class TrainingRows:
     def from_arrays(cls, arrays: dict[str, NDArray]) -> Self:
         """Rebuild from the arrays of an untrusted file."""
         hashes, (share, repeated) = arrays["hashes"], arrays["numbers"].tolist()
-        is_whole = (hashes.dtype, hashes.ndim) == (np.int64, 1) and 0 < len(hashes) <= _MOST
+        is_whole = (hashes.dtype, hashes.ndim) == (np.int64, 1) and 0 < len(
+            hashes
+        ) <= _MOST
         if not (is_whole and 0 < share <= 1 and 0 <= repeated <= 1):
             bad = "shares" if is_whole else "hashes"
-            raise ValueError(f"rows: the {bad} are invalid; fit and save the model again")
+            raise ValueError(
+                f"rows: the {bad} are invalid; fit and save the model again"
+            )
         return cls(hashes.view(np.uint64), share, repeated)  # saved as signed integers

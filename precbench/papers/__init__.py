@@ -1,1 +1,4 @@
-"""The papers: their studies, drawings and own kinds of claims, found by entry points only."""
+"""The papers.
+
+Their studies, drawings and own kinds of claims, found by entry points only.
+"""

@@ -1,10 +1,11 @@
 r"""Losses of a whole ranked list, as value and subgradient with respect to the scores.
 
-Given scores s and labels y in {0, 1} of n rows, n₊ of them positive and n₋ negative, write
-:math:`\Delta(y, \hat y) = \sum_i (1 - y_i) \hat y_i` for the false positives and
-:math:`K(y, \hat y) = \sum_i y_i \hat y_i` for the true positives of a candidate labelling
-:math:`\hat y` with exactly k <= n₊ ones. The loss prec@k is the number of negatives among the k
-highest scores (1). `SURROGATES` are maxima over all such candidates:
+Given scores s and labels y in {0, 1} of n rows, n₊ of them positive and n₋ negative,
+write :math:`\Delta(y, \hat y) = \sum_i (1 - y_i) \hat y_i` for the false positives and
+:math:`K(y, \hat y) = \sum_i y_i \hat y_i` for the true positives of a candidate
+labelling :math:`\hat y` with exactly k <= n₊ ones. The loss prec@k is the number of
+negatives among the k highest scores (1). `SURROGATES` are maxima over all such
+candidates:
 
 .. math::
 
@@ -14,36 +15,40 @@ highest scores (1). `SURROGATES` are maxima over all such candidates:
            - (\text{sum of the k highest positive scores})                                \; (4)
 
    max &= \max_{\hat y} \{\Delta(y, \hat y) + \sum_i (\hat y_i - y_i) s_i
-          + \text{sum of the n₊ - k highest false negative scores}\}                      \; (6)
+          + \text{sum of the n₊ - k highest false negative scores}\}
+          \; (6)
 
    avg &= \max_{\hat y} \{\Delta(y, \hat y) + \sum_i (\hat y_i - y_i) s_i
-          + \frac{n_+ - k}{n_+ - K(y, \hat y)} \sum_i (1 - \hat y_i) y_i s_i\}            \; (7)
+          + \frac{n_+ - k}{n_+ - K(y, \hat y)} \sum_i (1 - \hat y_i) y_i s_i\}
+          \; (7)
 
-where 0/0 = 0. Always prec@k <= ramp <= avg <= max, and ramp, avg, max are 0 exactly
-if the weak (k, 1)-, the (k, 1)-, the strong 1-margin holds (`margins`). For k = n₊ all four
-surrogates are equal. For k < n₊ struct may fall below the loss and even below 0, and adding c
-to all scores adds (k - n₊)c to struct; the other surrogates do not change.
+where 0/0 = 0. Always prec@k <= ramp <= avg <= max, and ramp, avg, max are 0 exactly if
+the weak (k, 1)-, the (k, 1)-, the strong 1-margin holds (`margins`). For k = n₊ all
+four surrogates are equal. For k < n₊ struct may fall below the loss and even below 0,
+and adding c to all scores adds (k - n₊)c to struct; the other surrogates do not change.
 
-Sorting replaces the maximum over candidates: with s⁺ and s⁻ the descending scores of the
-two classes, the best candidate with k' true positives takes the k' highest positives and the k - k'
-highest negatives.
+Sorting replaces the maximum over candidates: with s⁺ and s⁻ the descending scores of
+the two classes, the best candidate with k' true positives takes the k' highest
+positives and the k - k' highest negatives.
 
 `OBJECTIVES` are the convex losses that solvers minimise:
 
 ``prec@k``
-    struct; k = n₊, the break-even point (PRBEP), is the only case in which it is an upper bound
-    on the loss.
+    struct; k = n₊, the break-even point (PRBEP), is the only case in which it is an
+    upper bound on the loss.
 ``pauc``
-    The mean hinge over the pairs of a positive and one of the :math:`m = \lceil\beta n_-\rceil`
-    highest negatives,
-    :math:`\frac{1}{n_+ m} \sum_i \sum_{j \le m} [1 - (s^+_i - s^-_j)]_+`.
+    The mean hinge over the pairs of a positive and one of the :math:`m = \lceil\beta
+    n_-\rceil` highest negatives, :math:`\frac{1}{n_+ m} \sum_i \sum_{j \le m} [1 -
+    (s^+_i - s^-_j)]_+`.
 ``auc``
     The mean hinge over all pairs, that is, pauc with β = 1.
 ``f1``
-    :math:`\max_{\hat y \in \{0,1\}^n} \{1 - F_1(y, \hat y) + \frac{1}{n_+} \sum_i (\hat y_i -
-    y_i) s_i\}`. A score above 0 means "positive", so the linear model needs an intercept.
+    :math:`\max_{\hat y \in \{0,1\}^n} \{1 - F_1(y, \hat y) + \frac{1}{n_+} \sum_i (\hat
+    y_i - y_i) s_i\}`. A score above 0 means "positive", so the linear model needs an
+    intercept.
 
-All are piecewise linear. Of rows with equal scores, the one with the lower index comes first.
+All are piecewise linear. Of rows with equal scores, the one with the lower index comes
+first.
 
 References
 ----------
@@ -101,7 +106,8 @@ class Loss(ABC):
     is_convex : bool
         Whether the loss is convex in the scores.
     has_threshold : bool
-        Whether the score 0 divides the classes, so that a linear model needs an intercept.
+        Whether the score 0 divides the classes, so that a linear model needs an
+        intercept.
 
     Examples
     --------
@@ -114,16 +120,20 @@ class Loss(ABC):
     is_convex: ClassVar[bool] = True
     has_threshold: ClassVar[bool] = False
 
-    def value(self, scores: ArrayLike, y: ArrayLike, k: float | int | None = None) -> float:
+    def value(
+        self, scores: ArrayLike, y: ArrayLike, k: float | int | None = None
+    ) -> float:
         """Return the loss at these scores.
 
         Parameters
         ----------
         scores, y : array-like of shape (n_samples,)
-            Finite scores, and labels with two distinct values, the greater the positive class.
+            Finite scores, and labels with two distinct values, the greater the positive
+            class.
         k : float or int, optional
-            For a surrogate: fraction of the positives (float in (0, 1], rounded up) or count
-            (int >= 1). By default the `k` of the instance, which is None in `SURROGATES`.
+            For a surrogate: fraction of the positives (float in (0, 1], rounded up) or
+            count (int >= 1). By default the `k` of the instance, which is None in
+            `SURROGATES`.
 
         Returns
         -------
@@ -133,26 +143,35 @@ class Loss(ABC):
         Raises
         ------
         InputError
-            If scores, labels or a parameter are invalid, such as a k above the number of positives.
+            If scores, labels or a parameter are invalid, such as a k above the number
+            of positives.
         """
         return self._evaluation(scores, y, k)[0]  # of (value, subgradient)
 
     def subgradient(
         self, scores: ArrayLike, y: ArrayLike, k: float | int | None = None
     ) -> NDArray[np.float64]:
-        """Return a subgradient with respect to the scores, of shape (n_samples,); see `value`.
+        """Return a subgradient with respect to the scores, of shape (n_samples,).
 
-        If several candidates attain the maximum, the first one in the order of the class counts.
+        See `value`.
+
+        If several candidates attain the maximum, the first one in the order of the
+        class counts.
         """
         return self._evaluation(scores, y, k)[1]  # of (value, subgradient)
 
-    def _evaluation(self, scores: ArrayLike, y: ArrayLike, k: float | int | None) -> Evaluation:
+    def _evaluation(
+        self, scores: ArrayLike, y: ArrayLike, k: float | int | None
+    ) -> Evaluation:
         positive, checked = check_ranking(y, scores)
-        fields: dict[str, Any] = {} if k is None else {"k": k}  # in place of the k of the instance
+        # in place of the k of the instance
+        fields: dict[str, Any] = {} if k is None else {"k": k}
         return replace(self, **fields).evaluate(np.ascontiguousarray(checked), positive)
 
     @abstractmethod
-    def evaluate(self, scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> Evaluation:
+    def evaluate(
+        self, scores: NDArray[np.float64], positive: NDArray[np.bool_]
+    ) -> Evaluation:
         """Return value and subgradient for finite scores and a mask of the positives."""
 
 
@@ -194,7 +213,8 @@ def _augmented_top_less(
 ) -> Evaluation:
     # Return (sum of the k highest ``s_i + 1[y_i = 0]``) - (sum of s_i over the rows
     # `subtracted`), and its subgradient with respect to the scores s.
-    top = top_rows(scores + ~positive, rows=None, count=k)  # each negative is raised by 1
+    # each negative is raised by 1
+    top = top_rows(scores + ~positive, rows=None, count=k)
     gradient = np.zeros_like(scores)
     gradient[top] = 1
     gradient[subtracted] -= 1
@@ -202,7 +222,9 @@ def _augmented_top_less(
     return np.count_nonzero(~positive[top]) + dot(gradient, scores), gradient
 
 
-def struct(scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int) -> Evaluation:
+def struct(
+    scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int
+) -> Evaluation:
     """Return value and subgradient of `StructSurrogate` for 0 <= k <= n, also for one class only.
 
     Examples
@@ -220,8 +242,9 @@ def struct(scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int) -> 
 class StructSurrogate(Surrogate):
     """The structural surrogate of Joachims (2005), kar2015 (3).
 
-    With A the rows of the k highest v_i = s_i + 1[y_i = 0]: the sum of v_i over A minus all
-    positive scores. Subgradient: 1[A] - 1[positives]. An upper bound on the loss only for k = n₊.
+    With A the rows of the k highest v_i = s_i + 1[y_i = 0]: the sum of v_i over A minus
+    all positive scores. Subgradient: 1[A] - 1[positives]. An upper bound on the loss
+    only for k = n₊.
 
     Examples
     --------
@@ -241,8 +264,8 @@ class StructSurrogate(Surrogate):
 class RampSurrogate(Surrogate):
     """The ramp surrogate, kar2015 (4): tight, but not convex.
 
-    With A the rows of the k highest v_i = s_i + 1[y_i = 0]: the sum of v_i over A minus the k
-    highest positive scores. Subgradient: 1[A] - 1[k highest positives].
+    With A the rows of the k highest v_i = s_i + 1[y_i = 0]: the sum of v_i over A minus
+    the k highest positive scores. Subgradient: 1[A] - 1[k highest positives].
 
     Examples
     --------
@@ -257,15 +280,18 @@ class RampSurrogate(Surrogate):
 
     def evaluate(self, scores, positive):
         k = self.count(positive)
-        return _augmented_top_less(scores, positive, k, subtracted=top_rows(scores, positive, k))
+        return _augmented_top_less(
+            scores, positive, k, subtracted=top_rows(scores, positive, k)
+        )
 
 
 @dataclass(frozen=True)
 class MaxSurrogate(Surrogate):
     """The max surrogate, kar2015 (6).
 
-    The sum over j = 1..min(k, n₋) of the hinges [1 + s⁻_j - (j-th lowest positive score)]_+, which
-    never increase in j. Subgradient: +1, -1 on negative and positive of each pair with a hinge > 0.
+    The sum over j = 1..min(k, n₋) of the hinges [1 + s⁻_j - (j-th lowest positive
+    score)]_+, which never increase in j. Subgradient: +1, -1 on negative and positive
+    of each pair with a hinge > 0.
 
     Examples
     --------
@@ -283,7 +309,8 @@ class MaxSurrogate(Surrogate):
         The highest negative j with the lowest positive i, the second highest with the
         second lowest, and so on.
         """
-        neg = _rank(scores, ~positive)[: self.count(positive)]  # the k highest, descending
+        # the k highest, descending
+        neg = _rank(scores, ~positive)[: self.count(positive)]
         pos = _rank(scores, positive)[::-1][: neg.size]  # the lowest, ascending
         hinges = 1 + scores[neg] - scores[pos]
         active = hinges > 0
@@ -297,10 +324,10 @@ class MaxSurrogate(Surrogate):
 class AvgSurrogate(Surrogate):
     """The avg surrogate, kar2015 (7) and Algorithm 4.
 
-    The maximum over the number k' of true positives, max(0, k - n₋) <= k' <= k, of
-    (k - k') + (k - k' highest negative scores) - D (positive scores except the k' highest), with
-    D = (k - k') / (n₊ - k'). Subgradient: +1 on the negatives, -D on the positives of these
-    sums, for the first k' that attains the maximum.
+    The maximum over the number k' of true positives, max(0, k - n₋) <= k' <= k, of (k -
+    k') + (k - k' highest negative scores) - D (positive scores except the k' highest),
+    with D = (k - k') / (n₊ - k'). Subgradient: +1 on the negatives, -D on the positives
+    of these sums, for the first k' that attains the maximum.
 
     Examples
     --------
@@ -313,16 +340,19 @@ class AvgSurrogate(Surrogate):
     name = "avg"
 
     def evaluate(self, scores, positive):
-        # Of labellings with a (above: k') true and b = k - a false positives, the best takes the
-        # highest s⁺_i and s⁻_j. Its value, by prefix sums for all a, is b + sum_{j <= b} s⁻_j -
-        # D sum_{i > a} s⁺_i with D = b / (n₊ - a), or 0 for b = 0.
+        # Of labellings with a (above: k') true and b = k - a false positives, the best
+        # takes the highest s⁺_i and s⁻_j. Its value, by prefix sums for all a, is b +
+        # sum_{j <= b} s⁻_j - D sum_{i > a} s⁺_i with D = b / (n₊ - a), or 0 for b = 0.
         k = self.count(positive)
         pos, neg = _rank(scores, positive), _rank(scores, ~positive)
         pos_sums, neg_sums = _sums_of_first(scores[pos]), _sums_of_first(scores[neg])
         n_true = np.arange(max(0, k - neg.size), k + 1)  # all a
         n_false = k - n_true  # b for each a
-        weights = n_false / np.maximum(pos.size - n_true, 1)  # D for each a; if a = n₊, b is 0
-        values = n_false + neg_sums[n_false] - weights * (pos_sums[-1] - pos_sums[n_true])
+        # D for each a; if a = n₊, b is 0
+        weights = n_false / np.maximum(pos.size - n_true, 1)
+        values = (
+            n_false + neg_sums[n_false] - weights * (pos_sums[-1] - pos_sums[n_true])
+        )
         best = int(np.argmax(values))  # of equal values the first
         gradient = np.zeros_like(scores)
         gradient[neg[: n_false[best]]] += 1
@@ -364,8 +394,9 @@ class PartialAUC(Loss):
 
     Notes
     -----
-    Never below 1 - pAUC, whatever the weight of a tied pair. Convex, because the highest negatives
-    maximise the sum of hinges over all sets of this size; subgradient as in kar2014, appendix H.
+    Never below 1 - pAUC, whatever the weight of a tied pair. Convex, because the
+    highest negatives maximise the sum of hinges over all sets of this size; subgradient
+    as in kar2014, appendix H.
 
     Examples
     --------
@@ -383,7 +414,9 @@ class PartialAUC(Loss):
 
     def evaluate(self, scores, positive):
         pos = np.flatnonzero(positive)
-        neg = top_rows(scores, ~positive, count=ceil_share(self.beta, positive.size - pos.size))
+        neg = top_rows(
+            scores, ~positive, count=ceil_share(self.beta, positive.size - pos.size)
+        )
         value, gradient = pair_hinges(scores, pos, neg)
         return value / (pos.size * neg.size), gradient / (pos.size * neg.size)
 
@@ -411,7 +444,8 @@ def pair_hinges(
 ) -> Evaluation:
     """Return the sum of ``[1 - (s_i - s_j)]_+`` over pairs of rows i and j, and a subgradient.
 
-    The subgradient counts the active pairs of each row (hinge above 0), negatively for rows i.
+    The subgradient counts the active pairs of each row (hinge above 0), negatively for
+    rows i.
 
     Parameters
     ----------
@@ -426,11 +460,14 @@ def pair_hinges(
     >>> pair_hinges(np.array([2.0, 0.5, 0.0]), np.array([0, 1]), np.array([2]))  # 0 and 1 - 0.5
     (0.5, array([-0., -1.,  1.]))
     """
-    values, thresholds = scores[pos], 1 + scores[neg]  # a pair is active if value < threshold
+    # a pair is active if value < threshold
+    values, thresholds = scores[pos], 1 + scores[neg]
     if pos.size <= neg.size:  # counting is faster if the first array is the shorter
-        per_pos, per_neg = _count_pairs(values, thresholds)  # active pairs of each i, of each j
+        # active pairs of each i, of each j
+        per_pos, per_neg = _count_pairs(values, thresholds)
     else:
-        per_neg, per_pos = _count_pairs(-thresholds, -values)  # values negated and swapped
+        # values negated and swapped
+        per_neg, per_pos = _count_pairs(-thresholds, -values)
     value = dot(per_neg, thresholds) - dot(per_pos, values)  # sum of the active hinges
     gradient = np.zeros_like(scores)
     gradient[neg] = per_neg
@@ -448,7 +485,8 @@ def _count_pairs(
     n_few = few.size
     few_counts, many_counts = np.zeros(n_few), np.zeros(many.size)
     if n_few:  # the kernel needs one value or more, and fills both counts
-        starts, heads = np.empty(n_few + 1, dtype=np.int32), np.empty(n_few + 1)  # scratch
+        # scratch
+        starts, heads = np.empty(n_few + 1, dtype=np.int32), np.empty(n_few + 1)
         count_pairs(few, np.sort(few), many, starts, few_counts, many_counts, heads)
     return few_counts, many_counts
 
@@ -457,10 +495,11 @@ def _count_pairs(
 class F1(Loss):
     """The struct surrogate of Joachims (2005) for the loss 1 - F1.
 
-    Never below 1 - F1 for predictions positive where the score is above 0, nor below 0. Joachims'
-    surrogate takes n₊ times the scores; dividing by n₊ makes the scale of scores independent
-    of the number of rows. O(n log n), in place of Joachims' O(n₊ n₋). Of equally good numbers
-    of true and false positives, the smallest number of true, then of false positives counts.
+    Never below 1 - F1 for predictions positive where the score is above 0, nor below 0.
+    Joachims' surrogate takes n₊ times the scores; dividing by n₊ makes the scale of
+    scores independent of the number of rows. O(n log n), in place of Joachims' O(n₊
+    n₋). Of equally good numbers of true and false positives, the smallest number of
+    true, then of false positives counts.
 
     Examples
     --------
@@ -486,17 +525,23 @@ class F1(Loss):
         """
         pos, neg = _rank(scores, positive), _rank(scores, ~positive & (scores > -0.5))
         n_pos, n_true = pos.size, np.arange(pos.size + 1)  # n₊, all a
-        padded = np.append(scores[neg], -np.inf)  # after the last negative, no other pays
+        # after the last negative, no other pays
+        padded = np.append(scores[neg], -np.inf)
         n_false, bound = np.zeros_like(n_true), np.full_like(n_true, neg.size)
         while np.any(n_false < bound):  # n_false <= best b <= bound
             middle = (n_false + bound) // 2
             size = n_pos + n_true + middle
             # One more false positive pays if it adds a value above 0.
             pays = 2 * n_true * n_pos / (size * (size + 1)) + padded[middle] > 0
-            n_false, bound = np.where(pays, middle + 1, n_false), np.where(pays, bound, middle)
+            n_false, bound = (
+                np.where(pays, middle + 1, n_false),
+                np.where(pays, bound, middle),
+            )
         lost = _sums_of_first(scores[pos][::-1])[::-1]  # sum_{i > a} s⁺_i
         gained = _sums_of_first(scores[neg])[n_false]  # sum_{j <= b} s⁻_j
-        values = n_pos * (n_pos - n_true + n_false) / (n_pos + n_true + n_false) + (gained - lost)
+        values = n_pos * (n_pos - n_true + n_false) / (n_pos + n_true + n_false) + (
+            gained - lost
+        )
         best = int(np.argmax(values))  # the best a, as n_true[a] is a
         gradient = np.zeros_like(scores)
         gradient[pos[best:]] = -1 / n_pos
@@ -506,7 +551,12 @@ class F1(Loss):
 
 SURROGATES: dict[str, Surrogate] = {
     surrogate.name: surrogate
-    for surrogate in (RampSurrogate(), MaxSurrogate(), AvgSurrogate(), StructSurrogate())
+    for surrogate in (
+        RampSurrogate(),
+        MaxSurrogate(),
+        AvgSurrogate(),
+        StructSurrogate(),
+    )
 }
 
 OBJECTIVES: dict[str, type[Loss]] = {
@@ -515,7 +565,9 @@ OBJECTIVES: dict[str, type[Loss]] = {
 
 
 def prec_loss(scores: ArrayLike, y: ArrayLike, k: float | int) -> int:
-    """Return the loss prec@k, kar2015 (1): the number of negatives among the k highest scores.
+    """Return the loss prec@k, kar2015 (1).
+
+    The number of negatives among the k highest scores.
 
     Among equal scores the lower row index comes first.
 
@@ -538,14 +590,17 @@ def prec_loss(scores: ArrayLike, y: ArrayLike, k: float | int) -> int:
 
 @dataclass(frozen=True)
 class Margins:
-    """The greatest margins that scores realise, in units of the scores; weak >= average >= strong.
+    """The greatest margins that scores realise, in units of the scores.
+
+    Weak >= average >= strong.
 
     Each is a mean less the highest negative score.
 
     Attributes
     ----------
     weak : float
-        Of the weak (k, γ)-margin, kar2015 Definition 2: of the k-th highest positive score.
+        Of the weak (k, γ)-margin, kar2015 Definition 2: of the k-th highest positive
+        score.
     average : float
         Of the (k, γ)-margin, Definition 5: of the n₊ - k + 1 lowest positive scores.
     strong : float
@@ -564,7 +619,9 @@ class Margins:
 
 
 def margins(scores: ArrayLike, y: ArrayLike, k: float | int) -> Margins:
-    """Return the `Margins` that these scores realise; a margin is negative where classes overlap.
+    """Return the `Margins` that these scores realise.
+
+    A margin is negative where classes overlap.
 
     Parameters
     ----------
@@ -579,7 +636,8 @@ def margins(scores: ArrayLike, y: ArrayLike, k: float | int) -> Margins:
     """
     positive, checked = check_ranking(y, scores)
     count = resolve_k(k, int(np.count_nonzero(positive)))
-    lowest = -np.sort(-checked[positive])[count - 1 :]  # from the k-th highest positive down
+    # from the k-th highest positive down
+    lowest = -np.sort(-checked[positive])[count - 1 :]
     top_negative = checked[~positive].max()
     return Margins(
         weak=float(lowest[0] - top_negative),  # of the k-th highest

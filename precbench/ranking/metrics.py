@@ -1,9 +1,10 @@
 """Metrics of a ranked list with two classes; `METRICS` maps names to them.
 
-Every function takes ``(y_true, y_score)`` in the order of scikit-learn: two distinct labels, the
-greater of which is the positive class, and finite real scores, larger for more positive. The order
-of the rows does not matter; each docstring says how tied scores are treated. All raise `InputError`
-for malformed labels or scores (see `check_ranking`) and for invalid parameters.
+Every function takes ``(y_true, y_score)`` in the order of scikit-learn: two distinct
+labels, the greater of which is the positive class, and finite real scores, larger for
+more positive. The order of the rows does not matter; each docstring says how tied
+scores are treated. All raise `InputError` for malformed labels or scores (see
+`check_ranking`) and for invalid parameters.
 
 References
 ----------
@@ -67,7 +68,9 @@ _BLOCK_PAIRS = 2**20  # of positives and negatives at once: 8 MiB
 _SMALL = -36.0  # for z below this number, ln(1 + e^z) is e^z in double precision
 
 
-def check_ranking(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray[np.bool_], NDArray]:
+def check_ranking(
+    y_true: ArrayLike, y_score: ArrayLike
+) -> tuple[NDArray[np.bool_], NDArray]:
     """Validate labels and scores, and return them as arrays.
 
     Parameters
@@ -83,8 +86,8 @@ def check_ranking(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray[np.boo
     Raises
     ------
     InputError
-        If an array is empty or not one-dimensional, the lengths differ, there are not exactly two
-        labels, or a score is not finite or loses digits as float64.
+        If an array is empty or not one-dimensional, the lengths differ, there are not
+        exactly two labels, or a score is not finite or loses digits as float64.
 
     Examples
     --------
@@ -94,30 +97,47 @@ def check_ranking(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray[np.boo
     """
     labels = np.asarray(y_true)
     if labels.ndim != 1:
-        raise InputError(f"the labels have shape {labels.shape}; give a one-dimensional array")
+        raise InputError(
+            f"the labels have shape {labels.shape}; give a one-dimensional array"
+        )
     scores = as_scores(y_score, labels.size)
     if labels.size == 0:
-        raise InputError("the labels and scores are empty; give at least one row of each class")
+        raise InputError(
+            "the labels and scores are empty; give at least one row of each class"
+        )
     if not (math.isfinite(scores.min()) and math.isfinite(scores.max())):
         index = int(np.argmin(np.isfinite(scores)))  # the first that is not finite
-        raise InputError(f"the score at index {index} is {scores[index]}; give finite scores")
+        raise InputError(
+            f"the score at index {index} is {scores[index]}; give finite scores"
+        )
     return _is_positive(labels), scores
 
 
 def as_scores(values: ArrayLike, n_rows: int) -> NDArray[np.float64]:
-    """Return one float64 score for each row, finite or not; refuse other shapes and lost digits."""
+    """Return one float64 score for each row, finite or not.
+
+    Refuse other shapes and lost digits.
+    """
     array = np.asarray(values)
     if array.ndim != 1:
-        raise InputError(f"the scores have shape {array.shape}; give a one-dimensional array")
+        raise InputError(
+            f"the scores have shape {array.shape}; give a one-dimensional array"
+        )
     if array.size != n_rows:
-        raise InputError(f"there are {array.size} scores for {n_rows} rows; give a score per row")
+        raise InputError(
+            f"there are {array.size} scores for {n_rows} rows; give a score per row"
+        )
     if array.dtype.kind not in "biuf":  # booleans, integers and floats
         raise InputError(f"the scores have the type {array.dtype}; give real numbers")
     scores = array.astype(np.float64, copy=False)
     with np.errstate(invalid="ignore"):  # a large integer may overflow on the way back
-        exact = array is scores or np.array_equal(scores.astype(array.dtype), array, equal_nan=True)
+        exact = array is scores or np.array_equal(
+            scores.astype(array.dtype), array, equal_nan=True
+        )
     if not exact:
-        raise InputError("scores lose digits as float64 and may tie; give ranks (largest: best)")
+        raise InputError(
+            "scores lose digits as float64 and may tie; give ranks (largest: best)"
+        )
     return scores
 
 
@@ -129,28 +149,35 @@ def _is_positive(labels: NDArray) -> NDArray[np.bool_]:
     if labels.dtype == object:
         values = labels.tolist()
         if None in values:
-            raise InputError(f"the label of row {values.index(None) + 1} is missing; leave it out")
+            raise InputError(
+                f"the label of row {values.index(None) + 1} is missing; leave it out"
+            )
         labels = np.array(values)  # NumPy infers a common type
     if labels.dtype.kind not in "biufSU":  # S: bytes, U: text
         raise InputError(
-            f"the labels have the type {labels.dtype}; give numbers, booleans or strings"
+            f"the labels have the type {labels.dtype}; give numbers, booleans or"
+            " strings"
         )
     # Comparing with two values takes linear time, np.unique would sort.
     first = labels[0]
     is_first = labels == first
     place = np.argmin(is_first)  # of the first row with another label
     if is_first[place]:  # there is no such row: `argmin` then returns 0
-        raise InputError(f"all {labels.size} labels are {first}; give rows of both classes")
+        raise InputError(
+            f"all {labels.size} labels are {first}; give rows of both classes"
+        )
     second = labels[place]
     is_second = labels == second
     if np.count_nonzero(is_first) + np.count_nonzero(is_second) < labels.size:
         missing = labels != labels  # true for NaN only, and defined for strings
         if missing.any():
-            raise InputError(f"the label at index {int(np.argmax(missing))} is nan; drop this row")
+            raise InputError(
+                f"the label at index {int(np.argmax(missing))} is nan; drop this row"
+            )
         other = labels[np.argmin(is_first | is_second)]
         raise InputError(
-            f"the labels have more than two values, among them {first}, {second} and {other}; "
-            "map the positive class to 1 and all other labels to 0"
+            f"the labels have more than two values, among them {first}, {second} and"
+            f" {other}; map the positive class to 1 and all other labels to 0"
         )
     return is_second if second > first else is_first
 
@@ -164,11 +191,12 @@ def precision_at_k(
     ----------
     y_true, y_score : array-like of shape (n_samples,)
     k : float, int or str
-        Fraction of the positives (float in (0, 1], rounded up), count of rows (int >= 1), or
-        fraction of the rows (a string such as ``"1 %"``, rounded up); at most the number of rows.
+        Fraction of the positives (float in (0, 1], rounded up), count of rows (int >=
+        1), or fraction of the rows (a string such as ``"1 %"``, rounded up); at most
+        the number of rows.
     ties : {"expected", "best", "worst"}, default="expected"
-        How ties with the `k`-th highest score are broken: the mean over all orders of the tied
-        rows, or the order with the largest or the smallest value.
+        How ties with the `k`-th highest score are broken: the mean over all orders of
+        the tied rows, or the order with the largest or the smallest value.
 
     Returns
     -------
@@ -189,8 +217,12 @@ def precision_at_k(
     return _hits(positive, scores, count, ties) / count
 
 
-def recall_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "expected") -> float:
-    """Fraction of the positives that are among the `k` highest scores; takes linear time.
+def recall_at_k(
+    y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "expected"
+) -> float:
+    """Fraction of the positives that are among the `k` highest scores.
+
+    Takes linear time.
 
     Parameters
     ----------
@@ -212,11 +244,17 @@ def recall_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "ex
     0.333
     """
     positive, scores = check_ranking(y_true, y_score)
-    return _hits(positive, scores, _count_at_k(k, positive), ties) / int(np.count_nonzero(positive))
+    return _hits(positive, scores, _count_at_k(k, positive), ties) / int(
+        np.count_nonzero(positive)
+    )
 
 
-def lift_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "expected") -> float:
-    """Precision at `k` as a multiple of the fraction of positives in all rows; takes linear time.
+def lift_at_k(
+    y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "expected"
+) -> float:
+    """Precision at `k` as a multiple of the fraction of positives in all rows.
+
+    Takes linear time.
 
     1 is chance. In drug discovery the lift is called enrichment factor.
 
@@ -230,7 +268,8 @@ def lift_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "expe
     Returns
     -------
     float
-        At least 0; at most n_samples divided by the greater of k and the number of positives.
+        At least 0; at most n_samples divided by the greater of k and the number of
+        positives.
 
     Examples
     --------
@@ -296,25 +335,35 @@ def interval_at_k(
     (0.23, 0.97)
     """
     positive, scores = check_ranking(y_true, y_score)
-    if not isinstance(level, numbers.Real) or not 0 < level / 2 < 0.5:  # a half may round to 0
-        raise InputError(f"level = {level} is invalid; give a significance level in (0, 1)")
+    # a half may round to 0
+    if not isinstance(level, numbers.Real) or not 0 < level / 2 < 0.5:
+        raise InputError(
+            f"level = {level} is invalid; give a significance level in (0, 1)"
+        )
     count, n = _count_at_k(k, positive), positive.size
     hits = _hits(positive, scores, count)
-    # Ranks near k estimate L: 5 on either side for k = 10, 73 for k = 500, a falling share of k.
+    # Ranks near k estimate L: 5 on either side for k = 10, 73 for k = 500, a falling
+    # share of k.
     half = max(5, math.ceil(0.5 * count**0.8))
-    start, stop = max(0, count - half), min(n, count + half)  # the ranks start + 1 to stop
-    near = _hits(positive, scores, stop) - (_hits(positive, scores, start) if start else 0)
+    # the ranks start + 1 to stop
+    start, stop = max(0, count - half), min(n, count + half)
+    near = _hits(positive, scores, stop) - (
+        _hits(positive, scores, start) if start else 0
+    )
     local = (near + 0.5) / (stop - start + 1)  # L, but never 0 or 1
     others = 1 - count / n  # fraction of rows below the top
     share = (hits + 0.5) / (count + 1)  # P in the variance, but never 0 or 1
-    excess = 1 + (share - local) ** 2 * others / (share * (1 - share))  # variance / (P (1 - P) / k)
-    return _wilson(hits / count, count / excess, level)  # as of count / excess independent rows
+    # variance / (P (1 - P) / k)
+    excess = 1 + (share - local) ** 2 * others / (share * (1 - share))
+    # as of count / excess independent rows
+    return _wilson(hits / count, count / excess, level)
 
 
 def _wilson(share: float, size: float, level: float) -> tuple[float, float]:
-    # Return the ends of Wilson's (1927) confidence interval for a share of hits among `size` draws,
-    # which need not be a whole number; the confidence is 1 - level.
-    z = -NormalDist().inv_cdf(level / 2)  # upper quantile; the form 1 - level / 2 would round
+    # Return the ends of Wilson's (1927) confidence interval for a share of hits among
+    # `size` draws, which need not be a whole number; the confidence is 1 - level. upper
+    # quantile; the form 1 - level / 2 would round
+    z = -NormalDist().inv_cdf(level / 2)
     centre = share + z**2 / (2 * size)
     half = z * math.sqrt(share * (1 - share) / size + (z / (2 * size)) ** 2)
     divisor = 1 + z**2 / size
@@ -343,7 +392,9 @@ def _hits(
         case "worst":  # tied negatives come first
             hits = max(0, free - (n_tied - tied_pos))
         case _:
-            raise InputError(f"ties = {ties!r} is unknown; give 'expected', 'best' or 'worst'")
+            raise InputError(
+                f"ties = {ties!r} is unknown; give 'expected', 'best' or 'worst'"
+            )
     return int(positive[above].sum()) + hits
 
 
@@ -376,8 +427,8 @@ def partial_auc(
 ) -> float:
     """Partial area under the ROC curve for false positive rates in [0, `beta`].
 
-    The fraction of correctly ordered pairs of a positive and one of the ``ceil(beta * n_neg)``
-    highest negatives: kar2014 (4), divided by the number of its pairs.
+    The fraction of correctly ordered pairs of a positive and one of the ``ceil(beta *
+    n_neg)`` highest negatives: kar2014 (4), divided by the number of its pairs.
 
     Parameters
     ----------
@@ -406,8 +457,8 @@ def partial_auc(
         )
     n_pos = int(np.count_nonzero(positive))
     n_top = ceil_share(check_beta(beta), scores.size - n_pos)
-    # Thresholds descend. Negatives that enter at a threshold are below the positives that entered
-    # before, and tied with the positives that enter at the same threshold.
+    # Thresholds descend. Negatives that enter at a threshold are below the positives
+    # that entered before, and tied with the positives that enter at the same threshold.
     tp, fp, _thresholds = _cumulative_counts(positive, scores)
     steps = np.diff(np.minimum(fp, n_top), prepend=0)  # new negatives of each threshold
     won = int(steps[1:] @ tp[:-1])  # pairs in the right order
@@ -416,7 +467,9 @@ def partial_auc(
 
 
 def auc(y_true: ArrayLike, y_score: ArrayLike, tied_pairs: TiedPairs = "half") -> float:
-    """Area under the ROC curve: the fraction of correctly ordered pairs of the two classes.
+    """Area under the ROC curve.
+
+    The fraction of correctly ordered pairs of the two classes.
 
     Parameters
     ----------
@@ -452,9 +505,9 @@ def partial_auc_mcclish(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> f
     Returns
     -------
     float
-        ``(1 + (area - chance) / (beta - chance)) / 2`` with ``chance = beta**2 / 2``, as
-        ``sklearn.metrics.roc_auc_score(max_fpr=beta)``. McClish, "Analyzing a portion of the ROC
-        curve", Medical Decision Making 9(3), 1989.
+        ``(1 + (area - chance) / (beta - chance)) / 2`` with ``chance = beta**2 / 2``,
+        as ``sklearn.metrics.roc_auc_score(max_fpr=beta)``. McClish, "Analyzing a
+        portion of the ROC curve", Medical Decision Making 9(3), 1989.
 
     Examples
     --------
@@ -472,25 +525,29 @@ def partial_auc_mcclish(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> f
     return float(1 + (np.trapezoid(y, x) - chance) / (beta - chance)) / 2
 
 
-def partial_pr_auc(y_true: ArrayLike, y_score: ArrayLike, recall: float = 0.95) -> float:
+def partial_pr_auc(
+    y_true: ArrayLike, y_score: ArrayLike, recall: float = 0.95
+) -> float:
     """Area under the precision-recall curve from `recall` to 1, divided by the width 1 - `recall`.
 
-    The result is the mean precision at these recalls. The precision at a recall is taken at the
-    highest threshold with this recall or more: the curve is a step function, not interpolated.
+    The result is the mean precision at these recalls. The precision at a recall is
+    taken at the highest threshold with this recall or more: the curve is a step
+    function, not interpolated.
 
     Parameters
     ----------
     y_true, y_score : array-like of shape (n_samples,)
         Rows with equal scores are above a threshold together.
     recall : float, default=0.95
-        Where the area begins, in [0, 1); 0 gives ``sklearn.metrics.average_precision_score``.
+        Where the area begins, in [0, 1); 0 gives
+        ``sklearn.metrics.average_precision_score``.
 
     Returns
     -------
     float
-        In (0, 1]; chance is the fraction of positives. Kumar, Narasimhan, Cotter, "Implicit
-        rate-constrained optimization of non-decomposable objectives", ICML 2021, section 5.3, which
-        leaves the interpolation open.
+        In (0, 1]; chance is the fraction of positives. Kumar, Narasimhan, Cotter,
+        "Implicit rate-constrained optimization of non-decomposable objectives", ICML
+        2021, section 5.3, which leaves the interpolation open.
 
     Examples
     --------
@@ -499,7 +556,11 @@ def partial_pr_auc(y_true: ArrayLike, y_score: ArrayLike, recall: float = 0.95) 
     >>> round(partial_pr_auc(y, scores, recall=0.5), 3)  # precision 2/3 up to recall 2/3, then 3/4
     0.722
     """
-    if isinstance(recall, bool) or not isinstance(recall, numbers.Real) or not 0 <= recall < 1:
+    if (
+        isinstance(recall, bool)
+        or not isinstance(recall, numbers.Real)
+        or not 0 <= recall < 1
+    ):
         raise InputError(f"recall = {recall} is invalid; give a number in [0, 1)")
     positive, scores = check_ranking(y_true, y_score)
     tp, fp, _thresholds = _cumulative_counts(positive, scores)
@@ -531,19 +592,23 @@ def recall_at_fpr(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> float:
     1.0
     """
     fpr, tpr, _thresholds = roc_curve(y_true, y_score)
-    return float(tpr[fpr <= check_beta(beta) * (1 + 1e-12)].max())  # 1e-12: rounding of fpr
+    # 1e-12: rounding of fpr
+    return float(tpr[fpr <= check_beta(beta) * (1 + 1e-12)].max())
 
 
 def _cumulative_counts(
     positive: NDArray[np.bool_], scores: NDArray
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray]:
-    # Return the numbers of true and of false positives at each threshold, and the thresholds: the
-    # distinct scores, descending. A row is predicted positive if its score is >= the threshold.
+    # Return the numbers of true and of false positives at each threshold, and the
+    # thresholds: the distinct scores, descending. A row is predicted positive if its
+    # score is >= the threshold.
     ascending = np.sort(scores)
     is_first = np.append(True, ascending[1:] != ascending[:-1])  # of equal scores
     thresholds = ascending[is_first][::-1] + 0.0  # turns -0.0 into 0.0
     # The true positives are all positives, less those below the threshold.
-    tp = np.count_nonzero(positive) - np.searchsorted(np.sort(scores[positive]), thresholds)
+    tp = np.count_nonzero(positive) - np.searchsorted(
+        np.sort(scores[positive]), thresholds
+    )
     n_predicted = scores.size - np.flatnonzero(is_first)[::-1]  # tp + fp
     return tp, n_predicted - tp, thresholds
 
@@ -591,7 +656,8 @@ def f1_max(y_true: ArrayLike, y_score: ArrayLike) -> float:
     >>> round(f1_max(y, scores), 3)  # all but the last: 2 * 3 / (2 * 3 + 1)
     0.857
     """
-    tp, fp, _ = _cumulative_counts(*check_ranking(y_true, y_score))  # tp[-1]: all positives
+    # tp[-1]: all positives
+    tp, fp, _ = _cumulative_counts(*check_ranking(y_true, y_score))
     return float(np.max(2 * tp / (tp[-1] + tp + fp)))
 
 
@@ -605,8 +671,8 @@ def average_precision(y_true: ArrayLike, y_score: ArrayLike) -> float:
     Returns
     -------
     float
-        In (0, 1]: the mean over the positives of the precision among the rows that are scored no
-        lower, so that tied rows share the last place among them.
+        In (0, 1]: the mean over the positives of the precision among the rows that are
+        scored no lower, so that tied rows share the last place among them.
 
     Examples
     --------
@@ -615,7 +681,8 @@ def average_precision(y_true: ArrayLike, y_score: ArrayLike) -> float:
     >>> round(average_precision(y, scores), 3)  # (1 + 2/3 + 3/4) / 3
     0.806
     """
-    tp, fp, _ = _cumulative_counts(*check_ranking(y_true, y_score))  # tp[-1]: all positives
+    # tp[-1]: all positives
+    tp, fp, _ = _cumulative_counts(*check_ranking(y_true, y_score))
     return float(np.diff(tp, prepend=0) @ (tp / (tp + fp)) / tp[-1])
 
 
@@ -629,18 +696,21 @@ def pnorm_risk(
 ) -> float:
     """Risk R_{p,loss} of the P-Norm Push; smaller is better.
 
-    The sum over the negatives of ``h**p``, where h is the sum over the positives of a loss of the
-    difference r of scores, positive minus negative (rudin2009, section 2). With the zero-one loss h
-    is the Height of the negative, the number of positives with at most its score.
+    The sum over the negatives of ``h**p``, where h is the sum over the positives of a
+    loss of the difference r of scores, positive minus negative (rudin2009, section 2).
+    With the zero-one loss h is the Height of the negative, the number of positives with
+    at most its score.
 
     Parameters
     ----------
     y_true, y_score : array-like of shape (n_samples,)
     p : float
-        Power, finite and above 0; with the zero-one loss, p = 1 counts misordered pairs.
+        Power, finite and above 0; with the zero-one loss, p = 1 counts misordered
+        pairs.
     loss : {"zero-one", "exponential", "logistic"}, default="zero-one"
-        1 for r <= 0 (else 0), ``exp(-r)``, or ``ln(1 + exp(-r))``. The logistic loss takes time
-        linear in the number of pairs; divided by ln 2 it would bound the zero-one loss from above.
+        1 for r <= 0 (else 0), ``exp(-r)``, or ``ln(1 + exp(-r))``. The logistic loss
+        takes time linear in the number of pairs; divided by ln 2 it would bound the
+        zero-one loss from above.
     log : bool, default=False
         Return the natural logarithm, which does not overflow.
 
@@ -669,13 +739,15 @@ def pnorm_risk(
                     return float(np.sum(heights**p))
             with np.errstate(divide="ignore"):  # log 0 is -inf
                 log_risk = _log_sum_exp(p * np.log(heights))
-        case "exponential":  # (sum_i exp(-s_i))**p sum_k exp(s_k)**p, positives i, negatives k
+        case "exponential":
+            # (sum_i exp(-s_i))**p sum_k exp(s_k)**p, positives i, negatives k
             log_risk = p * _log_sum_exp(-pos) + _log_sum_exp(p * neg)
         case "logistic":
             log_risk = _log_sum_exp(p * _log_logistic_heights(pos, neg))
         case _:
             raise InputError(
-                f"loss = {loss!r} is unknown; give 'zero-one', 'exponential' or 'logistic'"
+                f"loss = {loss!r} is unknown; give 'zero-one', 'exponential' or"
+                " 'logistic'"
             )
     if log:
         return log_risk
@@ -697,12 +769,15 @@ def _heights(pos: NDArray, neg: NDArray) -> NDArray[np.intp]:
 
 
 def _log_logistic_heights(pos: NDArray, neg: NDArray) -> NDArray[np.float64]:
-    # Return ``ln sum_i ln(1 + exp(neg[k] - pos[i]))`` for each negative k, without overflow.
+    # Return ``ln sum_i ln(1 + exp(neg[k] - pos[i]))`` for each negative k, without
+    # overflow.
     logs = np.empty(neg.size)
-    length = max(1, _BLOCK_PAIRS // pos.size)  # negatives in a block, which limits the memory
+    # negatives in a block, which limits the memory
+    length = max(1, _BLOCK_PAIRS // pos.size)
     for start in range(0, neg.size, length):
         z = neg[start : start + length, None] - pos  # a row for each negative
-        # Below _SMALL ln(1 + e^z) is e^z in double precision. Its logarithm is z, even if e^z is 0.
+        # Below _SMALL ln(1 + e^z) is e^z in double precision. Its logarithm is z, even
+        # if e^z is 0.
         log_losses = np.log(np.logaddexp(0, np.maximum(z, _SMALL)))
         log_losses[z < _SMALL] = z[z < _SMALL]
         peaks = log_losses.max(axis=1)
@@ -712,7 +787,9 @@ def _log_logistic_heights(pos: NDArray, neg: NDArray) -> NDArray[np.float64]:
 
 
 def r_max(y_true: ArrayLike, y_score: ArrayLike) -> float:
-    """R_max, the number of positives that do not outrank the highest negative; smaller is better.
+    """R_max, the number of positives that do not outrank the highest negative.
+
+    Smaller is better.
 
     Parameters
     ----------
@@ -721,9 +798,9 @@ def r_max(y_true: ArrayLike, y_score: ArrayLike) -> float:
     Returns
     -------
     float
-        Between 0 and the number of positives: the greatest Height of a negative. A positive tied
-        with the highest negative counts. rudin2009, section 2; ``pnorm_risk ** (1/p)`` tends to
-        R_max as p grows.
+        Between 0 and the number of positives: the greatest Height of a negative. A
+        positive tied with the highest negative counts. rudin2009, section 2;
+        ``pnorm_risk ** (1/p)`` tends to R_max as p grows.
 
     Examples
     --------
@@ -737,9 +814,14 @@ def r_max(y_true: ArrayLike, y_score: ArrayLike) -> float:
 
 
 def _ranks_of_positives(y_true: ArrayLike, y_score: ArrayLike) -> NDArray[np.intp]:
-    """Return the Rank of each positive: the number of rows, itself included, scored no lower."""
+    """Return the Rank of each positive.
+
+    The number of rows, itself included, scored no lower.
+    """
     positive, scores = check_ranking(y_true, y_score)
-    return scores.size - np.searchsorted(np.sort(scores), np.sort(scores[positive]), "left")
+    return scores.size - np.searchsorted(
+        np.sort(scores), np.sort(scores[positive]), "left"
+    )
 
 
 def dcg(y_true: ArrayLike, y_score: ArrayLike) -> float:
@@ -752,8 +834,9 @@ def dcg(y_true: ArrayLike, y_score: ArrayLike) -> float:
     Returns
     -------
     float
-        Above 0, not normalised. The Rank of a row is the number of rows, itself included, with at
-        least its score, so tied rows share the worst rank among them. rudin2009, section 7.
+        Above 0, not normalised. The Rank of a row is the number of rows, itself
+        included, with at least its score, so tied rows share the worst rank among them.
+        rudin2009, section 7.
 
     Examples
     --------
@@ -787,7 +870,9 @@ def average_reciprocal_rank(y_true: ArrayLike, y_score: ArrayLike) -> float:
     return float(np.sum(1 / _ranks_of_positives(y_true, y_score)))
 
 
-def roc_curve(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
+def roc_curve(
+    y_true: ArrayLike, y_score: ArrayLike
+) -> tuple[NDArray, NDArray, NDArray]:
     """Vertices of the ROC curve, one for each distinct score.
 
     Parameters
@@ -848,19 +933,28 @@ class MetricSpec:
     @functools.cached_property
     def parameters(self) -> dict[str, Any]:
         """Parameter names and defaults, `inspect.Parameter.empty` for a required parameter."""
-        _labels, _scores, *parameters = inspect.signature(self.function).parameters.values()
+        _labels, _scores, *parameters = inspect.signature(
+            self.function
+        ).parameters.values()
         return {parameter.name: parameter.default for parameter in parameters}
 
 
 def check_metric(member: Any) -> MetricSpec:
     """Return the metric that a package adds; a function is made into a `MetricSpec`."""
     if not callable(member) or isinstance(member, type):
-        raise InputError(f"the metric is a {type(member).__name__}; name a function or MetricSpec")
+        raise InputError(
+            f"the metric is a {type(member).__name__}; name a function or MetricSpec"
+        )
     if len(inspect.signature(member).parameters) < 2:
         raise InputError(
-            "the metric takes fewer than two arguments; let the function take labels and scores"
+            "the metric takes fewer than two arguments; let the function take labels"
+            " and scores"
         )
-    return member if isinstance(member, MetricSpec) else MetricSpec(member, member.__name__)
+    return (
+        member
+        if isinstance(member, MetricSpec)
+        else MetricSpec(member, member.__name__)
+    )
 
 
 _BUILT_IN: dict[str, MetricSpec] = {
@@ -925,15 +1019,23 @@ class Metric:
     def written(self) -> str:
         """The notation in text and figures, for example ``prec@0.25`` or ``prec@5.56 %``."""
         pattern = self._spec.written
-        # The pattern shows the parameters `fields`; all others follow the text in parentheses.
+        # The pattern shows the parameters `fields`; all others follow the text in
+        # parentheses.
         fields = {name for _text, name, *_ in string.Formatter().parse(pattern) if name}
         known = self._spec.parameters.items()
-        defaults = {name: value for name, value in known if value is not inspect.Parameter.empty}
-        # A field shows the given value, else the default, else the name of the parameter.
-        text = pattern.format(**{name: name for name in fields} | defaults | self.params)
+        defaults = {
+            name: value for name, value in known if value is not inspect.Parameter.empty
+        }
+        # A field shows the given value, else the default, else the name of the
+        # parameter.
+        text = pattern.format(
+            **{name: name for name in fields} | defaults | self.params
+        )
         # At most three digits before a %: 5.5556 % becomes 5.56 %.
         text = re.sub(r"[\d.]+(?= %)", lambda share: f"{float(share[0]):.3g}", text)
-        others = {name: value for name, value in self.params.items() if name not in fields}
+        others = {
+            name: value for name, value in self.params.items() if name not in fields
+        }
         return f"{text} ({_assignments(others)})" if others else text
 
     @property
@@ -946,7 +1048,11 @@ class Metric:
             resolve_k(self.params["k"], n_pos, n_rows)
 
     def replace(self, **params: Any) -> "Metric":  # unknown names are ignored
-        changed = {name: value for name, value in params.items() if name in self._spec.parameters}
+        changed = {
+            name: value
+            for name, value in params.items()
+            if name in self._spec.parameters
+        }
         return Metric(self.name, {**self.params, **changed})
 
 

@@ -45,4 +45,6 @@ def precision_at_k_scorer(k: TopK, ties: Ties = "expected") -> Callable[..., flo
     from sklearn.metrics import make_scorer
 
     responses = ("decision_function", "predict_proba")
-    return make_scorer(precision_at_k, response_method=responses, k=check_k(k), ties=ties)
+    return make_scorer(
+        precision_at_k, response_method=responses, k=check_k(k), ties=ties
+    )

@@ -45,7 +45,10 @@ _EQUAL = 1e-12  # of the largest value: smaller differences are due to rounding
 
 
 class Interval(NamedTuple):
-    """A mean over splits and its confidence interval; for one split the ends are NaN."""
+    """A mean over splits and its confidence interval.
+
+    For one split the ends are NaN.
+    """
 
     mean: float
     low: float
@@ -67,8 +70,9 @@ class PairedTest(NamedTuple):
 def resampled_interval(values: ArrayLike, test_share: float) -> Interval:
     """Return the mean over splits with its corrected confidence interval.
 
-    The variance of the mean of J values with variance s^2 is (1 / J + n_test / n_train) s^2, and
-    Student's t has J - 1 degrees of freedom (nadeau2003, bouckaert2004). One split has no interval.
+    The variance of the mean of J values with variance s^2 is (1 / J + n_test / n_train)
+    s^2, and Student's t has J - 1 degrees of freedom (nadeau2003, bouckaert2004). One
+    split has no interval.
 
     Parameters
     ----------
@@ -78,7 +82,8 @@ def resampled_interval(values: ArrayLike, test_share: float) -> Interval:
         n_test / (n_test + n_train), in [0, 1); 0 for draws that share no rows.
     """
     checked = _splits(values)
-    with np.errstate(over="ignore", invalid="ignore"):  # some risks are near the largest float
+    # some risks are near the largest float
+    with np.errstate(over="ignore", invalid="ignore"):
         mean, error = _mean_and_error(checked, test_share)
         half = error * _quantile(len(checked))  # half the width
         return Interval(mean, mean - half, mean + half)
@@ -87,23 +92,26 @@ def resampled_interval(values: ArrayLike, test_share: float) -> Interval:
 def share_interval(values: ArrayLike, test_share: float) -> Interval:
     """Return the mean of shares in [0, 1] over splits with an interval within 0 and 1.
 
-    The interval is `resampled_interval`, carried over to the log odds of the mean by the delta
-    method. For a mean of 0 or 1, `resampled_interval` is cut off at 0 and 1.
+    The interval is `resampled_interval`, carried over to the log odds of the mean by
+    the delta method. For a mean of 0 or 1, `resampled_interval` is cut off at 0 and 1.
     """
     mean, low, high = resampled_interval(values, test_share)
     if not 0 < mean < 1:
         return Interval(mean, max(low, 0.0), min(high, 1.0))
     half = (high - mean) / (mean * (1 - mean))  # of the log odds, by their derivative
     low, high = expit(logit(mean) + np.array([-half, half])).tolist()
-    return Interval(mean, min(low, mean), max(high, mean))  # by rounding, an end may pass the mean
+    # by rounding, an end may pass the mean
+    return Interval(mean, min(low, mean), max(high, mean))
 
 
-def auc_interval(values: ArrayLike, test_share: float, n_pos: int, n_neg: int) -> Interval:
+def auc_interval(
+    values: ArrayLike, test_share: float, n_pos: int, n_neg: int
+) -> Interval:
     """Return the mean AUC over splits with an interval within 0 and 1.
 
-    The interval is `share_interval`, and at least that of one AUC of all rows of the file, since
-    no splits of a file know more than its rows. So values that agree by chance, or values of 1,
-    do not look certain.
+    The interval is `share_interval`, and at least that of one AUC of all rows of the
+    file, since no splits of a file know more than its rows. So values that agree by
+    chance, or values of 1, do not look certain.
 
     Parameters
     ----------
@@ -115,7 +123,8 @@ def auc_interval(values: ArrayLike, test_share: float, n_pos: int, n_neg: int) -
         Rows of each class in the file.
     """
     mean, low, high = share_interval(values, test_share)
-    # An AUC of 0 or 1 has no variance: as if half a row of the rarer class were misplaced.
+    # An AUC of 0 or 1 has no variance: as if half a row of the rarer class were
+    # misplaced.
     least = 0.5 / min(n_pos, n_neg)
     auc = min(max(mean, least), 1 - least)
     # Variance of one AUC (hanley1982, equation 1 with the shares of equation 2)
@@ -132,7 +141,9 @@ def auc_interval(values: ArrayLike, test_share: float, n_pos: int, n_neg: int) -
     return Interval(mean, min(float(low), mean), max(float(high), mean))
 
 
-def resampled_test(first: ArrayLike, second: ArrayLike, test_share: float) -> PairedTest:
+def resampled_test(
+    first: ArrayLike, second: ArrayLike, test_share: float
+) -> PairedTest:
     """Test whether two methods differ over the same splits, by the corrected resampled t-test.
 
     Parameters
@@ -145,17 +156,19 @@ def resampled_test(first: ArrayLike, second: ArrayLike, test_share: float) -> Pa
     Returns
     -------
     PairedTest
-        Of ``first - second``. Equal differences have no variance: p = 1 if 0, else a sign test.
+        Of ``first - second``. Equal differences have no variance: p = 1 if 0, else a
+        sign test.
     """
     one, other = _splits(first), _splits(second)
     if len(one) != len(other):
         raise InputError(
-            f"the first method has {len(one)} values and the second {len(other)}; give each "
-            "method a value for each split"
+            f"the first method has {len(one)} values and the second {len(other)}; give"
+            " each method a value for each split"
         )
     # Differences up to `rounding` count as equal.
     n, rounding = len(one), _EQUAL * max(np.abs(one).max(), np.abs(other).max())
-    with np.errstate(over="ignore", invalid="ignore"):  # some risks are near the largest float
+    # some risks are near the largest float
+    with np.errstate(over="ignore", invalid="ignore"):
         differences = one - other
         mean, error = _mean_and_error(differences, test_share)
         half = error * _quantile(n)
@@ -180,23 +193,34 @@ def binomial_interval(share: float, n: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _mean_and_error(values: NDArray[np.float64], test_share: float) -> tuple[float, float]:
-    """Return mean and standard error, corrected for overlapping splits; one split: error NaN."""
+def _mean_and_error(
+    values: NDArray[np.float64], test_share: float
+) -> tuple[float, float]:
+    """Return mean and standard error, corrected for overlapping splits.
+
+    One split: error NaN.
+    """
     n, share = len(values), _checked_share(test_share)
     if n == 1:
         return float(values[0]), np.nan
-    inflation = 1 / n + share / (1 - share)  # 1/J + n_test/n_train, see `resampled_interval`
+    # 1/J + n_test/n_train, see `resampled_interval`
+    inflation = 1 / n + share / (1 - share)
     return float(values.mean()), float(np.sqrt(inflation) * values.std(ddof=1))
 
 
 def _checked_share(test_share: float) -> float:
     if not 0 <= test_share < 1:
-        raise InputError(f"test_share = {test_share} is outside [0, 1); give a share of the rows")
+        raise InputError(
+            f"test_share = {test_share} is outside [0, 1); give a share of the rows"
+        )
     return test_share
 
 
 def _quantile(n: int) -> float:
-    """Return the quantile of Student's t for the 95 % interval of n values; NaN for one value."""
+    """Return the quantile of Student's t for the 95 % interval of n values.
+
+    NaN for one value.
+    """
     return float(stdtrit(n - 1, 1 - LEVEL / 2)) if n > 1 else np.nan
 
 
@@ -210,8 +234,8 @@ def expected_hits(
 ) -> Interval:
     """Predict the hits among the first `k` rows of a new list, with a prediction interval.
 
-    The precision of the new list is a beta variable with the mean of `precisions`. Its variance is
-    the sum of three:
+    The precision of the new list is a beta variable with the mean of `precisions`. Its
+    variance is the sum of three:
 
     - of the mean over splits (see `resampled_interval`; few splits widen it as in Student's
       interval), but at least of a mean over the distinct rows at the top of all splits;
@@ -226,19 +250,22 @@ def expected_hits(
     precisions : array-like of shape (n_splits,)
         Of the first `tested` rows of the held-out list of each split.
     tested : float
-        Rows at the top of a held-out list; the same share of this list as `k` is of the new list.
+        Rows at the top of a held-out list; the same share of this list as `k` is of the
+        new list.
     test_share : float
         As for `resampled_interval`.
     k : int
     share_of_lists : float
-        How much of the variance between lists the new list has: 0 if its scores are known, and
-        tell what kind of list it is; else the rows of a held-out list divided by its rows, since
-        a longer list has more groups, whose differences average out.
+        How much of the variance between lists the new list has: 0 if its scores are
+        known, and tell what kind of list it is; else the rows of a held-out list
+        divided by its rows, since a longer list has more groups, whose differences
+        average out.
     """
     values = _splits(precisions)
     n_rows = distinct_rows(len(values), tested, test_share, k)
     mean = float(values.mean())
-    # One row more, half a hit: precisions that are all 0 or all 1 would have no variance.
+    # One row more, half a hit: precisions that are all 0 or all 1 would have no
+    # variance.
     shrunk = (n_rows * mean + 0.5) / (n_rows + 1)
     spread = shrunk * (1 - shrunk)  # variance of a row, a hit or not
     variance = _variance_of_list(values, spread, n_rows, test_share, k)
@@ -246,7 +273,8 @@ def expected_hits(
         between = max(0.0, float(values.var(ddof=1)) - spread / tested)
         variance += share_of_lists * between * _widening(len(values))
     variance = min(variance, spread / 1.001)  # a beta variable has less than `spread`
-    size = spread / variance - 1  # a + b of the beta distribution with this mean and variance
+    # a + b of the beta distribution with this mean and variance
+    size = spread / variance - 1
     a, b = shrunk * size, (1 - shrunk) * size  # the parameters a, b
     low, high = betaincinv(a, b, LEVEL / 2), betaincinv(a, b, 1 - LEVEL / 2)
     return Interval(k * mean, float(np.floor(k * low)), float(np.ceil(k * high)))
@@ -268,34 +296,49 @@ def expected_total(
     """
     values = _splits(means)
     n_rows = distinct_rows(len(values), tested, test_share, k)
-    # As in `expected_hits`, but amounts have no bounds: a normal interval, which is not rounded.
-    half = np.sqrt(_variance_of_list(values, spread, n_rows, test_share, k)) * ndtri(1 - LEVEL / 2)
+    # As in `expected_hits`, but amounts have no bounds: a normal interval, which is not
+    # rounded.
+    half = np.sqrt(_variance_of_list(values, spread, n_rows, test_share, k)) * ndtri(
+        1 - LEVEL / 2
+    )
     # The total is `factor` times the mean; without k, the mean itself is predicted.
     mean, factor = values.mean(), 1 if k is None else k
     return Interval(*(float(factor * end) for end in (mean, mean - half, mean + half)))
 
 
-def distinct_rows(n_splits: int, tested: float, test_share: float, k: int | None = None) -> float:
+def distinct_rows(
+    n_splits: int, tested: float, test_share: float, k: int | None = None
+) -> float:
     """Return the expected number of different rows in `n_splits` samples of `tested` rows.
 
-    Each sample is the fraction `test_share` of one set of rows; for 0, no two samples share a row.
+    Each sample is the fraction `test_share` of one set of rows; for 0, no two samples
+    share a row.
     """
-    for name, number in {"tested": tested, "k": 1 if k is None else k}.items():  # k: check only
+    # k: check only
+    for name, number in {"tested": tested, "k": 1 if k is None else k}.items():
         if not number > 0:
-            raise InputError(f"{name} = {number} is not above 0; give a positive number")
+            raise InputError(
+                f"{name} = {number} is not above 0; give a positive number"
+            )
     share = _checked_share(test_share)
-    # Each of tested / share rows is in any of the samples with chance 1 - (1 - share)**n_splits.
+    # Each of tested / share rows is in any of the samples with chance 1 - (1 -
+    # share)**n_splits.
     chance = -np.expm1(n_splits * np.log1p(-share))
     return tested * (n_splits if share == 0 else float(chance / share))
 
 
 def _variance_of_list(
-    values: NDArray[np.float64], spread: float, n_rows: float, test_share: float, k: int | None
+    values: NDArray[np.float64],
+    spread: float,
+    n_rows: float,
+    test_share: float,
+    k: int | None,
 ) -> float:
     """Return the variance of the mean over splits plus `spread` / k, of the mean over k rows."""
     _mean, error = _mean_and_error(values, test_share)
     of_splits = 0.0 if np.isnan(error) else error**2 * _widening(len(values))
-    # At least the variance over `n_rows` independent rows, since few splits may agree by chance.
+    # At least the variance over `n_rows` independent rows, since few splits may agree
+    # by chance.
     variance_of_mean = max(of_splits, spread / n_rows)
     return variance_of_mean + (0.0 if k is None else spread / k)
 
@@ -315,37 +358,48 @@ def _numbers(values: ArrayLike) -> NDArray[np.float64]:  # of any shape; NaN is 
 
 
 def _splits(values: ArrayLike) -> NDArray[np.float64]:
-    """Return the values of splits as a vector of float64; require one or more, all finite."""
+    """Return the values of splits as a vector of float64.
+
+    Require one or more, all finite.
+    """
     checked = _vector(values, "values of the splits", "split")
     if not len(checked):
-        raise InputError("no values of splits were given; give one value for each split")
+        raise InputError(
+            "no values of splits were given; give one value for each split"
+        )
     if not np.isfinite(checked).all():
         raise InputError(
-            f"the value of split {int(np.argmin(np.isfinite(checked)))}, counted from 0, is not "
-            "finite; leave this split out for all methods"
+            f"the value of split {int(np.argmin(np.isfinite(checked)))}, counted from"
+            " 0, is not finite; leave this split out for all methods"
         )
     return checked
 
 
-def _vector(values: ArrayLike, name: str, each: str) -> NDArray[np.float64]:  # NaN is allowed
+def _vector(values: ArrayLike, name: str, each: str) -> NDArray[np.float64]:
+    # NaN is allowed
     numbers = _numbers(values)
     if numbers.ndim != 1:
         raise InputError(
-            f"found {name} of the shape {numbers.shape}; give one number for each {each}"
+            f"found {name} of the shape {numbers.shape}; give one number for each"
+            f" {each}"
         )
     return numbers
 
 
 def levels(values: ArrayLike) -> NDArray[np.float64]:
-    """Return the place of each value in ascending order, from 0; equal values share a place.
+    """Return the place of each value in ascending order, from 0.
 
-    NaN stays NaN. Differences by rounding do not count: a mean depends on the order of summation.
+    Equal values share a place.
+
+    NaN stays NaN. Differences by rounding do not count: a mean depends on the order of
+    summation.
     """
     numbers = _vector(values, "values", "item")
     order = np.argsort(numbers)  # NaN come last
     finite = np.abs(numbers[np.isfinite(numbers)])
     with np.errstate(invalid="ignore"):  # of equal infinities
-        steps = np.diff(numbers[order]) > _EQUAL * finite.max(initial=0)  # True: a new place begins
+        # True: a new place begins
+        steps = np.diff(numbers[order]) > _EQUAL * finite.max(initial=0)
     places = np.empty(len(numbers))
     places[order] = np.cumsum([0, *steps])[: len(numbers)]  # [:0] for no numbers
     places[np.isnan(numbers)] = np.nan
@@ -368,18 +422,21 @@ def mean_ranks(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _table(values: ArrayLike) -> NDArray[np.float64]:
-    """Return values as a float64 array (n_datasets, n_methods); require two methods or more."""
+    """Return values as a float64 array (n_datasets, n_methods).
+
+    Require two methods or more.
+    """
     table = _numbers(values)
     if table.ndim != 2 or len(table) < 1 or table.shape[1] < 2:
         raise InputError(
-            f"the values have the shape {table.shape}; give a row for each data set and a column "
-            "for each of two or more methods"
+            f"the values have the shape {table.shape}; give a row for each data set and"
+            " a column for each of two or more methods"
         )
     if not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]
         raise InputError(
-            f"method {column} has the value {table[row, column]} on data set {row} (both counted "
-            "from 0); leave out the method or the data set"
+            f"method {column} has the value {table[row, column]} on data set {row}"
+            " (both counted from 0); leave out the method or the data set"
         )
     return table
 
@@ -388,8 +445,8 @@ def _pairs(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
     """Return the values of two methods on the same data sets as two columns."""
     if np.shape(first) != np.shape(second):
         raise InputError(
-            f"the two methods have values of shapes {np.shape(first)} and {np.shape(second)}; give "
-            "a pair of values for each data set"
+            f"the two methods have values of shapes {np.shape(first)} and"
+            f" {np.shape(second)}; give a pair of values for each data set"
         )
     return _table(np.column_stack([_numbers(first), _numbers(second)]))
 
@@ -405,8 +462,8 @@ class Posterior(NamedTuple):
 def bayesian_signed_rank(first: ArrayLike, second: ArrayLike, rope: float) -> Posterior:
     """Compare two methods over data sets by the Bayesian signed-rank test.
 
-    The probabilities are means of the posterior, a Dirichlet process on the differences (Benavoli
-    et al., JMLR 18, 2017, Section 4), in closed form.
+    The probabilities are means of the posterior, a Dirichlet process on the differences
+    (Benavoli et al., JMLR 18, 2017, Section 4), in closed form.
 
     Parameters
     ----------
@@ -419,7 +476,10 @@ def bayesian_signed_rank(first: ArrayLike, second: ArrayLike, rope: float) -> Po
     sums = differences[:, None] + differences  # twice the mean of each pair
     strength = np.append(0.5, np.ones(len(table)))  # of the prior, and of each data set
     total = strength.sum()
-    # Expected product of the probabilities of each pair of differences, by the Dirichlet posterior.
+    # Expected product of the probabilities of each pair of differences, by the
+    # Dirichlet posterior.
     joint = (np.outer(strength, strength) + np.diag(strength)) / (total * (total + 1))
-    above, below = (float(joint[beyond].sum()) for beyond in (sums > 2 * rope, sums < -2 * rope))
+    above, below = (
+        float(joint[beyond].sum()) for beyond in (sums > 2 * rope, sums < -2 * rope)
+    )
     return Posterior(above, 1 - above - below, below)

@@ -1,7 +1,10 @@
-"""The top of a ranked list: `k` and `beta` as counts of rows, and where the list is cut.
+"""The top of a ranked list.
 
-An int `k` is a count of rows, a float a fraction of the positives, and a string ending in % such as
-``"1 %"`` a fraction of the rows. `beta` is a fraction of the negatives. Scores are finite.
+`k` and `beta` as counts of rows, and where the list is cut.
+
+An int `k` is a count of rows, a float a fraction of the positives, and a string ending
+in % such as ``"1 %"`` a fraction of the rows. `beta` is a fraction of the negatives.
+Scores are finite.
 """
 
 import functools
@@ -17,11 +20,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from precbench.core.errors import InputError
 
-# 100: a count of rows; 0.25: a fraction of the positives; "1 %": a fraction of the rows.
+# 100: a count of rows; 0.25: a fraction of the positives; "1 %": a fraction of the
+# rows.
 TopK = float | int | str
 
 _PERCENT = re.compile(r"(\d{1,15}(?:\.\d{0,15})?|\.\d{1,15}) ?%", re.ASCII)
-_NEARLY_PERCENT = re.compile(r"\s*([\d.,]{1,31})\s*(?:%|percent|per cent|pct)\s*", re.IGNORECASE)
+_NEARLY_PERCENT = re.compile(
+    r"\s*([\d.,]{1,31})\s*(?:%|percent|per cent|pct)\s*", re.IGNORECASE
+)
 
 
 class HeldOut(NamedTuple):
@@ -41,9 +47,9 @@ def check_k(k: TopK) -> TopK:
         return k
     text = repr(str(k)) if isinstance(k, str) else k
     raise InputError(
-        f"k = {text} is neither a fraction of the positives (a float in (0, 1]), nor a number of "
-        "rows (an int of at least 1), nor a fraction of the rows (such as '1 %')"
-        f"{_suggestion(k)}; give one of the three"
+        f"k = {text} is neither a fraction of the positives (a float in (0, 1]), nor a"
+        " number of rows (an int of at least 1), nor a fraction of the rows (such as"
+        f" '1 %'){_suggestion(k)}; give one of the three"
     )
 
 
@@ -52,8 +58,11 @@ def several_k(k: TopK | Sequence[TopK]) -> list[TopK]:
     values: list[Any] = [*k] if isinstance(k, list | tuple) else [k]
     if not values:
         raise InputError("k is an empty list; give at least one length of the top")
-    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
-    return [*{repr(v): check_k(v) for v in plain}.values()]  # by text: 1 (a row) == 1.0 (all)
+    plain = [
+        value.item() if isinstance(value, np.generic) else value for value in values
+    ]
+    # by text: 1 (a row) == 1.0 (all)
+    return [*{repr(v): check_k(v) for v in plain}.values()]
 
 
 def _is_count(k: Any) -> bool:
@@ -64,7 +73,8 @@ def _is_share(k: Any) -> bool:  # of the positives
     return isinstance(k, Real) and not isinstance(k, Integral) and 0 < float(k) <= 1
 
 
-def _share_of_rows(k: object) -> float | None:  # of text such as "1 %"; None for all else
+def _share_of_rows(k: object) -> float | None:
+    # of text such as "1 %"; None for all else
     match = _PERCENT.fullmatch(k) if isinstance(k, str) else None
     share = float(match[1]) / 100 if match else 0.0
     return share if 0 < share <= 1 else None
@@ -89,16 +99,20 @@ def _suggestion(k: object) -> str:
 
 
 def resolve_k(k: TopK, n_pos: int, n_rows: int | None = None) -> int:
-    """Return `k` as a number of rows, fractions rounded up; refuse more than the list has.
+    """Return `k` as a number of rows, fractions rounded up.
 
-    Without `n_rows`, `k` must not exceed the number of positives, nor be a fraction of the rows.
+    Refuse more than the list has.
+
+    Without `n_rows`, `k` must not exceed the number of positives, nor be a fraction of
+    the rows.
     """
     if n_rows is None and _share_of_rows(k) is not None:
         raise InputError(
-            f"k = {k} is a fraction of the rows, whose number is not known here; give a fraction "
-            "of the positives such as 0.25, or a count"
+            f"k = {k} is a fraction of the rows, whose number is not known here; give a"
+            " fraction of the positives such as 0.25, or a count"
         )
-    count = _count(k, n_pos, n_rows or 0)  # a share of the rows has been refused without n_rows
+    # a share of the rows has been refused without n_rows
+    count = _count(k, n_pos, n_rows or 0)
     most, what = (n_pos, "positives") if n_rows is None else (n_rows, "rows")
     if count > most:
         raise InputError(
@@ -110,8 +124,9 @@ def resolve_k(k: TopK, n_pos: int, n_rows: int | None = None) -> int:
 
 def training_k(k: TopK, n_pos: int, n_rows: int) -> tuple[int, int]:
     """Return the k to train for, at most `n_pos`, and `k` as a number of rows."""
-    # A top of more than `n_pos` rows is perfect if the positives come first, so training needs no
-    # greater k. A count may exceed `n_rows`, since more rows may be ranked later.
+    # A top of more than `n_pos` rows is perfect if the positives come first, so
+    # training needs no greater k. A count may exceed `n_rows`, since more rows may be
+    # ranked later.
     count = _count(k, n_pos, n_rows)
     return min(count, n_pos), count
 
@@ -126,14 +141,21 @@ def _count(k: TopK, n_pos: int, n_rows: int) -> int:
 
 @functools.lru_cache(maxsize=32, typed=True)  # typed: 1 and 1.0 are two values of k
 def k_by_size(k: TopK, length: int) -> NDArray[np.int32]:
-    """Return an array: entry n is the k to train for with n positives among `length` rows."""
+    """Return an array.
+
+    Entry n is the k to train for with n positives among `length` rows.
+    """
     # The array is cached: callers must not change its entries.
-    counts = (training_k(k, n, length)[0] for n in range(1, length + 1))  # [0]: the k to train for
+    # [0]: the k to train for
+    counts = (training_k(k, n, length)[0] for n in range(1, length + 1))
     return np.array([0, *counts], dtype=np.int32)
 
 
 def ceil_share(share: float, n: int) -> int:
-    """Return `share` times `n` as a count of at least 1, rounded up; `share` may exceed 1."""
+    """Return `share` times `n` as a count of at least 1, rounded up.
+
+    `share` may exceed 1.
+    """
     # 0.07 * 100 is 7.000000000000001 in floating point, and must not become 8.
     return max(1, math.ceil(float(share) * n * (1 - 1e-12)))
 
@@ -146,9 +168,11 @@ def check_beta(beta: float) -> float:
     return float(beta)
 
 
-def split_at(scores: NDArray, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
-    # Return the rows above the `count`-th highest score, the rows tied with it, and how many of the
-    # tied rows are needed for a top of `count` rows. Takes linear time.
+def split_at(
+    scores: NDArray, count: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
+    # Return the rows above the `count`-th highest score, the rows tied with it, and how
+    # many of the tied rows are needed for a top of `count` rows. Takes linear time.
     place = scores.size - count
     lowest = np.partition(scores, place)[place]  # the lowest score in the top
     top = np.flatnonzero(scores >= lowest)
@@ -160,43 +184,65 @@ def split_at(scores: NDArray, count: int) -> tuple[NDArray[np.intp], NDArray[np.
 def top_rows(
     scores: NDArray[np.float64], rows: NDArray[Any] | None, count: int
 ) -> NDArray[np.intp]:
-    """Return the `count` highest scored of `rows` (indices, a mask, or None: all) as indices."""
-    # Of equal scores the lower index comes first; ``np.argpartition`` breaks ties differently on
-    # other processors. Not sorted by score, but rows with the lowest score of the top come last.
+    """Return the `count` highest scored of `rows` (indices, a mask, or None.
+
+    All) as indices.
+    """
+    # Of equal scores the lower index comes first; ``np.argpartition`` breaks ties
+    # differently on other processors. Not sorted by score, but rows with the lowest
+    # score of the top come last.
     if not count:
         return np.empty(0, dtype=np.intp)
     if rows is not None and rows.dtype == np.bool_:
-        scores, rows = np.where(rows, scores, -np.inf), None  # a mask: other rows come last
-    above, tied, n_tied_in_top = split_at(scores if rows is None else scores[rows], count)
+        # a mask: other rows come last
+        scores, rows = np.where(rows, scores, -np.inf), None
+    above, tied, n_tied_in_top = split_at(
+        scores if rows is None else scores[rows], count
+    )
     first = np.concatenate([above, tied[:n_tied_in_top]])  # positions in `rows`
     return first if rows is None else rows[first]
 
 
 def first_rows(scores: NDArray, count: int) -> NDArray[np.intp]:
-    """Return the indices of the `count` highest scores, ascending; of equal scores the first."""
+    """Return the indices of the `count` highest scores, ascending.
+
+    Of equal scores the first.
+    """
     return np.sort(top_rows(scores, rows=None, count=count))
 
 
 def sums_at(values: NDArray, scores: NDArray, counts: ArrayLike) -> NDArray[np.float64]:
     """Return the sums of `values` over the rows with the highest scores, for each of `counts`."""
-    # Ties at the end of the top count by the mean over their orders, which is linear in the length.
+    # Ties at the end of the top count by the mean over their orders, which is linear in
+    # the length.
     order = np.argsort(-scores, kind="stable")
-    ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))  # last row of each score
-    return np.interp(np.asarray(counts), [0, *(ends + 1)], [0.0, *np.cumsum(values[order])[ends]])
+    # last row of each score
+    ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))
+    return np.interp(
+        np.asarray(counts), [0, *(ends + 1)], [0.0, *np.cumsum(values[order])[ends]]
+    )
 
 
 def cut_below(scores: NDArray, count: int) -> float:
-    """Return a number that only the `count` highest scores exceed; those tied at the end do not."""
-    # Cut midway between the last score of the top and the highest below, so that the last bit
-    # of a score, which may differ between processors, does not decide. If scores of the top are
-    # tied, up to noise, with the highest score below, cut above the ties; if the top has all rows,
-    # cut below all. The noise is far above rounding errors, and far below differences of scores.
-    noise = max(2.0**-33 * float(np.abs(scores).max()), float(np.finfo(np.float64).tiny))
+    """Return a number that only the `count` highest scores exceed.
+
+    Those tied at the end do not.
+    """
+    # Cut midway between the last score of the top and the highest below, so that the
+    # last bit of a score, which may differ between processors, does not decide. If
+    # scores of the top are tied, up to noise, with the highest score below, cut above
+    # the ties; if the top has all rows, cut below all. The noise is far above rounding
+    # errors, and far below differences of scores.
+    noise = max(
+        2.0**-33 * float(np.abs(scores).max()), float(np.finfo(np.float64).tiny)
+    )
     if count >= scores.size:
         return float(scores.min()) - noise
-    ascending = np.sort(scores[top_rows(scores, rows=None, count=count + 1)])  # top and next score
+    # top and next score
+    ascending = np.sort(scores[top_rows(scores, rows=None, count=count + 1)])
     gaps = np.flatnonzero(np.diff(ascending) > noise)
     if not gaps.size:  # all these scores are tied
         return float(ascending[-1]) + noise
-    below, above = ascending[gaps[0] : gaps[0] + 2]  # lowest gap: below the top or above its ties
+    # lowest gap: below the top or above its ties
+    below, above = ascending[gaps[0] : gaps[0] + 2]
     return float(below / 2 + above / 2)  # halved before the sum, which might overflow

@@ -9,7 +9,13 @@ from precbench.claims import Evidence, LedgerRow
 from precbench.claims.evidence import Outcomes
 from precbench.core.files import write_whole
 from precbench.report.figures import write_figures
-from precbench.report.html import Advised, Page, experiment_page, ledger_about, study_page
+from precbench.report.html import (
+    Advised,
+    Page,
+    experiment_page,
+    ledger_about,
+    study_page,
+)
 from precbench.report.study_tables import draw_study, read_study, study_tables
 from precbench.report.summary_tables import make_tables, markdown_page, write_tables
 from precbench.report.table import Table
@@ -44,14 +50,16 @@ def write_report(
 ) -> Report:
     """Write all tables and figures of a results folder, and a page with the tables and figures.
 
-    `figures` are "all", "changed" (figures older than the results) or "none", which also means no
-    page. `ledger` has the verdicts by name of the experiment; by default verdicts come from the
-    folder alone. `advise` returns what the page says beside the results, and draws figures that are
-    older than the files of the second argument. Equal results give equal bytes.
+    `figures` are "all", "changed" (figures older than the results) or "none", which
+    also means no page. `ledger` has the verdicts by name of the experiment; by default
+    verdicts come from the folder alone. `advise` returns what the page says beside the
+    results, and draws figures that are older than the files of the second argument.
+    Equal results give equal bytes.
     """
     folder = Path(folder)
     inputs = [folder / name for name in _INPUTS if (folder / name).is_file()]
-    sources = inputs if figures == "changed" else []  # without sources all figures are drawn
+    # without sources all figures are drawn
+    sources = inputs if figures == "changed" else []
     if (folder / "illustration.json").is_file():  # a study
         measured = read_values(folder)
         study = read_study(measured)
@@ -82,7 +90,10 @@ def write_report(
 
 
 def _verdicts(
-    name: str, ledger: Mapping[str, Sequence[LedgerRow]] | None, evidence: Evidence, smoke: bool
+    name: str,
+    ledger: Mapping[str, Sequence[LedgerRow]] | None,
+    evidence: Evidence,
+    smoke: bool,
 ) -> Sequence[LedgerRow]:
     """Return the verdicts about one experiment or study; a smoke size has none."""
     if smoke:

@@ -9,7 +9,10 @@ from precbench.claims.verdicts import Verdict
 from precbench.report.summary_tables import markdown_table
 from precbench.report.table import Table, text_table
 
-_NOTE = "Here: the median of our repetitions, if there are several; spread: their quartiles."
+_NOTE = (
+    "Here: the median of our repetitions, if there are several; spread: their"
+    " quartiles."
+)
 _HEADER = ["id", "printed", "here", "spread", "runs", "verdict", "because"]
 
 
@@ -18,7 +21,11 @@ def counts_table(ledger: Sequence[LedgerRow]) -> Table:
     places = sorted({(row.paper, row.place) for row in ledger}, key=_in_reading_order)
     counts = Counter((row.paper, row.place, row.verdict) for row in ledger)
     rows = [
-        [paper, place, *(str(counts[paper, place, verdict] or "") for verdict in Verdict)]
+        [
+            paper,
+            place,
+            *(str(counts[paper, place, verdict] or "") for verdict in Verdict),
+        ]
         for paper, place in places
     ]
     total = Counter(row.verdict for row in ledger)
@@ -44,17 +51,23 @@ def missing_table(ledger: Iterable[LedgerRow]) -> Table:
         for row in ledger
         if row.verdict in (Verdict.NO_DATA, Verdict.NO_CONFIG)
     )
-    rows = [(paper, verdict, why, str(n)) for (paper, verdict, why), n in counts.items()]
+    rows = [
+        (paper, verdict, why, str(n)) for (paper, verdict, why), n in counts.items()
+    ]
     return text_table("Not measured", ["paper", "verdict", "because", "claims"], rows)
 
 
 def change_table(changes: Iterable[Change]) -> Table:  # of verdicts, since a reference
     rows = [[c.id, c.before, c.after, "worse" if c.worse else ""] for c in changes]
-    return text_table("Changed against the reference", ["id", "reference", "now", ""], rows)
+    return text_table(
+        "Changed against the reference", ["id", "reference", "now", ""], rows
+    )
 
 
 def claims_table(ledger: Iterable[LedgerRow], title: str) -> Table:
-    return text_table(title, _HEADER, [[row.id, *_outcome(row)] for row in ledger], _NOTE)
+    return text_table(
+        title, _HEADER, [[row.id, *_outcome(row)] for row in ledger], _NOTE
+    )
 
 
 def full_table(ledger: Iterable[LedgerRow], title: str) -> Table:
@@ -71,7 +84,10 @@ def ledger_markdown(ledger: Sequence[LedgerRow]) -> str:
 
 
 def _in_reading_order(place: tuple[str, str]) -> list[str]:
-    """Return a sort key: "table-10" comes after "table-2", since 0010 comes after 0002."""
+    """Return a sort key.
+
+    "table-10" comes after "table-2", since 0010 comes after 0002.
+    """
     return [part.zfill(4) for text in place for part in re.split(r"[-.]", text)]
 
 

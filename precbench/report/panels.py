@@ -23,10 +23,11 @@ def draw_panels(
 ) -> list[Axes]:
     """Draw the column ``value`` against the column `x`, and return the axes of the panels.
 
-    Each entry of the column `panel` has a panel, each entry of `curve` a colour, each entry of
-    ``quantity`` that is a key of `dashes` a line style; other rows are left out. `log` names the
-    logarithmic axes, `labels` are ``xlabel`` and ``ylabel``; one legend names all curves.
-    Text in `x` or ``value`` is shown in the order of the table.
+    Each entry of the column `panel` has a panel, each entry of `curve` a colour, each
+    entry of ``quantity`` that is a key of `dashes` a line style; other rows are left
+    out. `log` names the logarithmic axes, `labels` are ``xlabel`` and ``ylabel``; one
+    legend names all curves. Text in `x` or ``value`` is shown in the order of the
+    table.
     """
     table = table[table["quantity"].isin(dashes)]
     if "y" in log:
@@ -34,7 +35,9 @@ def draw_panels(
     names = list(dict.fromkeys(table[panel]))
     n_columns = max(1, min(n_columns, len(names)))
     # -(-a // b) is a / b, rounded up.
-    grid = figure.subplots(-(-len(names) // n_columns) or 1, n_columns, squeeze=False).ravel()
+    grid = figure.subplots(
+        -(-len(names) // n_columns) or 1, n_columns, squeeze=False
+    ).ravel()
     looks = solver_styles(list(dict.fromkeys(table[curve])))
     lines: dict[str, Any] = {}  # the first line of each curve, by label, for the legend
     for axes, name in zip(grid, names, strict=False):
@@ -46,7 +49,8 @@ def draw_panels(
                 points["value"],
                 color=look.color,
                 linestyle=style,
-                marker=look.marker if style in ("", "-") else "",  # dashed lines have none
+                # dashed lines have none
+                marker=look.marker if style in ("", "-") else "",
                 markevery=-(-len(points) // 20),  # about 20 markers
             )
             lines.setdefault(label, line)
@@ -64,6 +68,7 @@ def in_panels(
 ) -> Callable[[SubFigure, Result], Any]:
     """Return the ``draw`` of a kind of study whose figure is made by `draw_panels` alone.
 
-    The figure shows what `rows` makes of the values of the study, by default all values.
+    The figure shows what `rows` makes of the values of the study, by default all
+    values.
     """
     return lambda figure, result: draw_panels(figure, rows(result.values), **options)

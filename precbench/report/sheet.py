@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 MARGIN = 0.08  # in inches, as all lengths
 _TITLE_LINE, _LINE = 0.2, 0.15  # heights of a line of the title and of small print
-_LETTERS = {"normal": 0.0079, "bold": 0.0093}  # mean width of a letter of 1 point, by weight
+# mean width of a letter of 1 point, by weight
+_LETTERS = {"normal": 0.0079, "bold": 0.0093}
 _MOST_LINES = 20  # of a text
 _RC_PARAMS: dict[str, Any] = {
     "font.size": 9,
@@ -53,7 +54,10 @@ _METADATA: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Sheet:
-    """Title, small print, drawing and caption below each other; lengths are in inches."""
+    """Title, small print, drawing and caption below each other.
+
+    Lengths are in inches.
+    """
 
     title: str
     draw: Callable[["SubFigure"], Any]  # into the part of the figure for the drawing
@@ -63,7 +67,10 @@ class Sheet:
     caption: Sequence[str] = ()  # paragraphs below the drawing
 
     def figure(self) -> "Figure":
-        """Return the figure, of three parts: title and small print, drawing, and caption."""
+        """Return the figure, of three parts.
+
+        Title and small print, drawing, and caption.
+        """
         from matplotlib.figure import Figure
 
         inside = self.width - 2 * MARGIN
@@ -71,31 +78,49 @@ class Sheet:
         above = wrapped(self.above, inside)
         caption = [line for text in self.caption for line in wrapped(text, inside)]
         below_title = MARGIN + _TITLE_LINE * len(title)
-        heights = [below_title + _LINE * len(above), self.height, MARGIN + _LINE * len(caption)]
+        heights = [
+            below_title + _LINE * len(above),
+            self.height,
+            MARGIN + _LINE * len(caption),
+        ]
         figure = Figure(figsize=(self.width, sum(heights)), layout="constrained")
-        # No frames: whether their edges are at 0 or at -0 differs between equal figures.
-        parts: Any = figure.subfigures(3, 1, height_ratios=heights, hspace=0, frameon=False)
+        # No frames: whether their edges are at 0 or at -0 differs between equal
+        # figures.
+        parts: Any = figure.subfigures(
+            3, 1, height_ratios=heights, hspace=0, frameon=False
+        )
         self.draw(parts[1])  # parts: 0 title and small print, 1 drawing, 2 caption
         bold: dict[str, Any] = {"fontsize": 10, "fontweight": "bold"}
         small: dict[str, Any] = {"fontsize": 8}
-        for part, lines, start, step, look in (  # start, step: inches to the first line, between
+        # start, step: inches to the first line, between
+        for part, lines, start, step, look in (
             (0, title, MARGIN, _TITLE_LINE, bold),
             (0, above, below_title, _LINE, small),
             (2, caption, 0, _LINE, small),
         ):
-            for i, line in enumerate(lines):  # one by one, so that all are `step` inches apart
-                x, y = MARGIN / self.width, 1 - (start + i * step) / heights[part]  # as shares
+            # one by one, so that all are `step` inches apart
+            for i, line in enumerate(lines):
+                # as shares
+                x, y = MARGIN / self.width, 1 - (start + i * step) / heights[part]
                 parts[part].text(x, y, line, va="top", parse_math=False, **look)
         return figure
 
     def save(
-        self, stem: Path, table: pd.DataFrame | None = None, sources: Sequence[Path] = ()
+        self,
+        stem: Path,
+        table: pd.DataFrame | None = None,
+        sources: Sequence[Path] = (),
     ) -> list[Path]:
-        """Write the drawing as PDF, PNG and SVG, and the numbers of `table` as CSV; return paths.
+        """Write the drawing as PDF, PNG and SVG, and the numbers of `table` as CSV.
 
-        `stem` is the path without suffix. Files are kept if all are newer than the given `sources`.
+        Return paths.
+
+        `stem` is the path without suffix. Files are kept if all are newer than the
+        given `sources`.
         """
-        suffixes = ("pdf", "png", "svg") if table is None else ("csv", "pdf", "png", "svg")
+        suffixes = (
+            ("pdf", "png", "svg") if table is None else ("csv", "pdf", "png", "svg")
+        )
         paths = [stem.with_name(f"{stem.name}.{suffix}") for suffix in suffixes]
         newest = max((path.stat().st_mtime_ns for path in sources), default=np.inf)
         # Without sources nothing is newer than `newest`, so all files are written.
@@ -108,14 +133,20 @@ class Sheet:
         return paths
 
 
-def wrapped(text: str, inches: float, size: float = 8, weight: str = "normal") -> list[str]:
+def wrapped(
+    text: str, inches: float, size: float = 8, weight: str = "normal"
+) -> list[str]:
     """Return a text in lines of at most `inches`, cut with " …" after `_MOST_LINES` lines."""
-    n_letters = max(int(inches / (size * _LETTERS[weight])), 8)  # of a line, at the least 8
+    # of a line, at the least 8
+    n_letters = max(int(inches / (size * _LETTERS[weight])), 8)
     return textwrap.wrap(text, n_letters, max_lines=_MOST_LINES, placeholder=" …")
 
 
 def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
-    """Draw a figure to files in the formats of their suffixes; equal figures give equal bytes."""
+    """Draw a figure to files in the formats of their suffixes.
+
+    Equal figures give equal bytes.
+    """
     from matplotlib import style
     from matplotlib.text import Text
 
@@ -127,7 +158,8 @@ def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
         _lay_out(figure)
         for path in paths:
             content = _rendered(figure, path)
-            # Drawing has rewritten the ticks, so `write_whole` escapes text (SVG) once more.
+            # Drawing has rewritten the ticks, so `write_whole` escapes text (SVG) once
+            # more.
             contents[path] = content.decode() if path.suffix == ".svg" else content
     write_whole(contents)
 
@@ -142,7 +174,8 @@ def _lay_out(figure: "Figure") -> None:
     """Fix the places of the parts, rounded, since their last bits differ between equal figures."""
     from matplotlib.transforms import Bbox
 
-    # To 2**-30: text is measured in 1/64 pixel, and in decimals last bits would push exact halves.
+    # To 2**-30: text is measured in 1/64 pixel, and in decimals last bits would push
+    # exact halves.
     def rounded(place: Any) -> Any:
         return np.round(place.get_points() * 2**30) / 2**30
 

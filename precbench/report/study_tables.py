@@ -23,11 +23,13 @@ def read_study(measured: Result) -> Result:
     where = measured.folder / "illustration.json"
     if measured.kind not in STUDIES:
         raise InputError(
-            f"{where}: the kind of study {measured.kind!r} is not installed; update precbench, or "
-            "install the package that adds this kind"
+            f"{where}: the kind of study {measured.kind!r} is not installed; update"
+            " precbench, or install the package that adds this kind"
         )
     kind = STUDIES[measured.kind]
-    columns = dict.fromkeys(kind.text, str) | dict.fromkeys((*kind.numbers, "value"), float)
+    columns = dict.fromkeys(kind.text, str) | dict.fromkeys(
+        (*kind.numbers, "value"), float
+    )
     values = read_csv(measured.folder / "values.csv", columns)
     title = f"{measured.title}, smoke size" if measured.smoke else measured.title
     return measured.model_copy(update={"values": values, "title": title})
@@ -39,7 +41,10 @@ def study_tables(study: Result) -> list[Table]:
 
 
 def draw_study(study: Result, sources: Sequence[Path] = ()) -> list[Path]:
-    """Write ``figures/<kind>`` as PDF, PNG, SVG, unless newer than `sources`; return the paths."""
+    """Write ``figures/<kind>`` as PDF, PNG, SVG, unless newer than `sources`.
+
+    Return the paths.
+    """
     kind = STUDIES[study.kind]
     width, height = kind.size
     with _reporting_bad_values(study):
@@ -54,20 +59,30 @@ def draw_study(study: Result, sources: Sequence[Path] = ()) -> list[Path]:
 
 
 def value_table(
-    result: Result, rows: pd.DataFrame, columns: list[str], note: str = "", across: str = ""
+    result: Result,
+    rows: pd.DataFrame,
+    columns: list[str],
+    note: str = "",
+    across: str = "",
 ) -> Table:
     """Lay out the column ``value`` of `rows`, with a line for each combination of `columns`.
 
-    With `across`, a line has a value for each entry of this column. The first column has no name.
+    With `across`, a line has a value for each entry of this column. The first column
+    has no name.
     """
     heads = rows[across].map(_entry) if across else pd.Series("value", rows.index)
     names = list(dict.fromkeys(heads))  # of the columns of values
-    lines: dict[tuple[str, ...], dict[str, str]] = {}  # by entries of `columns`, then of `across`
+    # by entries of `columns`, then of `across`
+    lines: dict[tuple[str, ...], dict[str, str]] = {}
     keys = zip(*(rows[column].map(_entry) for column in columns), strict=True)
     for key, name, value in zip(keys, heads, rows["value"], strict=True):
         lines.setdefault(key, {})[name] = "" if np.isnan(value) else three_digits(value)
-    cells = [(*key, *(line.get(name, "") for name in names)) for key, line in lines.items()]
-    return text_table(result.title, ["", *columns[1:], *names], cells, *([note] if note else []))
+    cells = [
+        (*key, *(line.get(name, "") for name in names)) for key, line in lines.items()
+    ]
+    return text_table(
+        result.title, ["", *columns[1:], *names], cells, *([note] if note else [])
+    )
 
 
 def tabulate(
@@ -80,7 +95,9 @@ def tabulate(
 
     The table shows what `rows` makes of the values of the study, by default all values.
     """
-    return lambda result: [value_table(result, rows(result.values), columns, note, across)]
+    return lambda result: [
+        value_table(result, rows(result.values), columns, note, across)
+    ]
 
 
 def _entry(key: str | float) -> str:
@@ -95,9 +112,15 @@ def _reporting_bad_values(study: Result) -> Iterator[None]:
     """Raise `InputError` if the body fails because of the study's numbers or parameters."""
     try:
         yield
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        ArithmeticError,
+        AttributeError,
+    ) as error:
         raise InputError(
-            f"{study.folder / 'values.csv'} and illustration.json do not hold what a study of the "
-            f"kind {study.kind} shows ({type(error).__name__}: {one_line(str(error))}); run the "
-            "study again"
+            f"{study.folder / 'values.csv'} and illustration.json do not hold what a"
+            f" study of the kind {study.kind} shows ({type(error).__name__}:"
+            f" {one_line(str(error))}); run the study again"
         ) from error

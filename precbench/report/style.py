@@ -11,14 +11,51 @@ if TYPE_CHECKING:
 
 Axes: TypeAlias = "matplotlib.axes.Axes"  # text: importing matplotlib takes long
 
-# Okabe and Ito's palette without yellow, which is too faint on paper, and grey, the colour of
-# chance. Each further colour is as far as possible (in OKLab) from all colours before, from grey
-# and from white, among colours that are neither nearly black nor paler than 2.2 : 1 on white.
+# Okabe and Ito's palette without yellow, which is too faint on paper, and grey, the
+# colour of chance. Each further colour is as far as possible (in OKLab) from all
+# colours before, from grey and from white, among colours that are neither nearly black
+# nor paler than 2.2 : 1 on white.
 _COLOURS = (
-    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#8700D2"),
-    *("#87004B", "#5A4B00", "#001ED2", "#F05AFF", "#FF0069", "#8778FF", "#00C300", "#5A3C87"),
-    *("#C30096", "#878700", "#005A5A", "#965A5A", "#006900", "#B4000F", "#0F69FF", "#A55AC3"),
-    *("#FF8778", "#8787C3", "#96B478", "#FF5AB4", "#B4875A", "#5A3CE1", "#870087", "#782D0F"),
+    *(
+        "#0072B2",
+        "#D55E00",
+        "#009E73",
+        "#CC79A7",
+        "#56B4E9",
+        "#E69F00",
+        "#000000",
+        "#8700D2",
+    ),
+    *(
+        "#87004B",
+        "#5A4B00",
+        "#001ED2",
+        "#F05AFF",
+        "#FF0069",
+        "#8778FF",
+        "#00C300",
+        "#5A3C87",
+    ),
+    *(
+        "#C30096",
+        "#878700",
+        "#005A5A",
+        "#965A5A",
+        "#006900",
+        "#B4000F",
+        "#0F69FF",
+        "#A55AC3",
+    ),
+    *(
+        "#FF8778",
+        "#8787C3",
+        "#96B478",
+        "#FF5AB4",
+        "#B4875A",
+        "#5A3CE1",
+        "#870087",
+        "#782D0F",
+    ),
     *("#C396FF", "#C33C69", "#2D9600", "#FF2D0F"),
 )
 _PLACE_OF = {colour: place for place, colour in enumerate(_COLOURS)}  # in the palette
@@ -39,11 +76,16 @@ _STYLES = [
 ]
 
 
-def solver_styles(labels: Sequence[str], built_in: Sequence[str] = ()) -> dict[str, Style]:
-    """Return a style for each label; a label in `built_in` has the style of its position there.
+def solver_styles(
+    labels: Sequence[str], built_in: Sequence[str] = ()
+) -> dict[str, Style]:
+    """Return a style for each label.
 
-    Other labels, one after the other, take a free style: of the colour, then of the marker, used
-    least so far. So no two labels share a style, and no two of the first 36 share a colour.
+    A label in `built_in` has the style of its position there.
+
+    Other labels, one after the other, take a free style: of the colour, then of the
+    marker, used least so far. So no two labels share a style, and no two of the first
+    36 share a colour.
     """
     reserved = dict(zip(built_in, _STYLES, strict=False))  # `_STYLES` is longer
     styles = {label: reserved[label] for label in labels if label in reserved}
@@ -53,7 +95,8 @@ def solver_styles(labels: Sequence[str], built_in: Sequence[str] = ()) -> dict[s
             colours = Counter(style.color for style in styles.values())
             markers = Counter(style.marker for style in styles.values())
             styles[label] = min(  # of equally used colours the first in the palette
-                [style for style in _STYLES if style not in taken] or _STYLES,  # if none is free
+                # if none is free
+                [style for style in _STYLES if style not in taken] or _STYLES,
                 key=lambda s: (colours[s.color], _PLACE_OF[s.color], markers[s.marker]),
             )
     return styles
@@ -69,7 +112,8 @@ def name_curves(
     handles = [Line2D([], [], **looks[name]) for name in order]
     numbers = [str(number) for number in range(len(order))]
     legend = axes.legend(handles, numbers, loc="upper left", bbox_to_anchor=(1, 1))
-    # Names replace the numbers only now: a legend leaves out labels that begin with an underscore.
+    # Names replace the numbers only now: a legend leaves out labels that begin with an
+    # underscore.
     for text, name in zip(legend.get_texts(), order, strict=True):
         text.set(text=name, parse_math=False, gid="name")
 
@@ -82,7 +126,8 @@ def log_scale(axes: Axes, which: Literal["x", "y"]) -> None:
     axis = axes.xaxis if which == "x" else axes.yaxis
     low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
     decades = np.log10(high / low)
-    if decades < 2.5:  # powers of ten are too few labels; fewer decades need more multiples
+    # powers of ten are too few labels; fewer decades need more multiples
+    if decades < 2.5:
         axis.set_major_locator(
             LogLocator(subs=(1, 2, 5) if decades > 0.7 else (1, 1.5, 2, 3, 5, 7))
         )

@@ -21,14 +21,21 @@ _EMPTY = "–"
 _TIMES = ("seconds", "relative_time", "seconds_to_99")
 _SECONDS = "Times are medians of wall seconds."
 _TIES = (
-    f"≈: not significantly different from the best (paired t test at {100 * LEVEL:g} %, with the "
-    "variance corrected for rows shared between splits)."
+    f"≈: not significantly different from the best (paired t test at {100 * LEVEL:g} %,"
+    " with the variance corrected for rows shared between splits)."
 )
-STAND_IN = "synthetic data stand in; precbench data info {} says how to get the real files"
+STAND_IN = (
+    "synthetic data stand in; precbench data info {} says how to get the real files"
+)
 
 
-def write_tables(run: Run, summary: pd.DataFrame, tables: Sequence[Table]) -> list[Path]:
-    """Write the summary as CSV and the tables as Markdown and LaTeX; return the paths."""
+def write_tables(
+    run: Run, summary: pd.DataFrame, tables: Sequence[Table]
+) -> list[Path]:
+    """Write the summary as CSV and the tables as Markdown and LaTeX.
+
+    Return the paths.
+    """
     rows = summary.copy()
     rows.insert(0, "experiment", run.name)
     contents = {
@@ -36,7 +43,8 @@ def write_tables(run: Run, summary: pd.DataFrame, tables: Sequence[Table]) -> li
         run.folder / "summary.md": markdown_page(run.title, run.source, tables),
         run.folder / "summary.tex": _latex(run, tables),
     }
-    for path, content in contents.items():  # one by one, since no file depends on another
+    # one by one, since no file depends on another
+    for path, content in contents.items():
         write_whole({path: content})
     return [*contents]
 
@@ -44,8 +52,9 @@ def write_tables(run: Run, summary: pd.DataFrame, tables: Sequence[Table]) -> li
 def make_tables(run: Run, summary: pd.DataFrame) -> list[Table]:
     """Lay out the tables of an experiment.
 
-    Without a sweep, a table for each data set: solvers by metrics and times. With a sweep, tables
-    of solvers by swept values: for each data set and metric, and for the times on each data set.
+    Without a sweep, a table for each data set: solvers by metrics and times. With a
+    sweep, tables of solvers by swept values: for each data set and metric, and for the
+    times on each data set.
     """
     make = _metric_table if run.sweep is None else _sweep_tables
     return [
@@ -67,14 +76,17 @@ def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
     ]
     sentences = [
         *_means_over(run, dataset, summary),
-        f"{_SECONDS} To 99 %: to the first checkpoint within 1 % of the best "
-        f"{run.metric_name(run.metrics[0])} of a trial's own curve; relative: as a multiple of the "
-        "fastest solver's time to final.",
+        (
+            f"{_SECONDS} To 99 %: to the first checkpoint within 1 % of the best"
+            f" {run.metric_name(run.metrics[0])} of a trial's own curve; relative: as a"
+            " multiple of the fastest solver's time to final."
+        ),
         *tuned(summary),
         *_edges(run, dataset),
         *notes(summary),
     ]
-    return [_assemble(run, dataset, summary, "", header, cells, sentences)]  # "": several
+    # "": several
+    return [_assemble(run, dataset, summary, "", header, cells, sentences)]
 
 
 def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
@@ -83,23 +95,40 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
     tables: list[Table] = []
     times: list[list[Cell]] = []  # filled at the first metric only
     for metric in run.metrics:
-        # The label of a metric differs between points if the parameter of the metric is swept.
+        # The label of a metric differs between points if the parameter of the metric is
+        # swept.
         points = [(run.metric_at(metric, sweep), sweep) for sweep in run.sweep_points]
-        columns = {point: _at(summary, *point, run.solvers) for point in points}  # (label, sweep)
-        cells = [_means(rows, label in run.losses) for (label, _), rows in columns.items()]
-        times = times or [_times(rows, "seconds", mixed=mixed) for rows in columns.values()]
+        # (label, sweep)
+        columns = {point: _at(summary, *point, run.solvers) for point in points}
+        cells = [
+            _means(rows, label in run.losses) for (label, _), rows in columns.items()
+        ]
+        times = times or [
+            _times(rows, "seconds", mixed=mixed) for rows in columns.values()
+        ]
         at_points = summary[summary["metric"].isin(label for label, _ in points)]
-        sentences = [*_means_over(run, dataset, at_points), *tuned(summary), *_edges(run, dataset)]
+        sentences = [
+            *_means_over(run, dataset, at_points),
+            *tuned(summary),
+            *_edges(run, dataset),
+        ]
         sentences += notes(summary, times=False)
         quantity = run.metric_name(metric)
-        tables.append(_assemble(run, dataset, at_points, quantity, header, cells, sentences))
+        tables.append(
+            _assemble(run, dataset, at_points, quantity, header, cells, sentences)
+        )
     sentences = [_SECONDS, *notes(summary)]
-    timed = _assemble(run, dataset, summary, "time to final (s)", header, times, sentences)
+    timed = _assemble(
+        run, dataset, summary, "time to final (s)", header, times, sentences
+    )
     return [*tables, timed]
 
 
-def _at(summary: pd.DataFrame, metric: str, sweep: str, solvers: list[str]) -> pd.DataFrame:
-    # Return the rows of a metric at a point, in the order of `solvers`, NaN without trials.
+def _at(
+    summary: pd.DataFrame, metric: str, sweep: str, solvers: list[str]
+) -> pd.DataFrame:
+    # Return the rows of a metric at a point, in the order of `solvers`, NaN without
+    # trials.
     rows = summary[(summary["metric"] == metric) & (summary["sweep"] == sweep)]
     return rows.set_index("solver").reindex(solvers)
 
@@ -120,7 +149,9 @@ def _assemble(
         title=f"{title}: {quantity}" if quantity else title,
         warning=STAND_IN.format(dataset) if run.is_stand_in(dataset) else "",
         header=header,
-        rows=[[Cell(name), *cells] for name, *cells in zip(names, *columns, strict=True)],
+        rows=[
+            [Cell(name), *cells] for name, *cells in zip(names, *columns, strict=True)
+        ],
         notes=[run.protocol_sentence, *sentences],
         dataset=dataset,
     )
@@ -141,10 +172,15 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
     counts = summary["stopped"].astype(str) + " of " + summary["trials"].astype(str)
     stopped = _by_solver(summary, counts.where(summary["stopped"] > 0))
     failed = _by_solver(summary, summary["outcomes"].where(summary["failed"] > 0))
-    machines = sorted({name for names in summary["machines"] for name in names.split("; ")} - {""})
+    machines = sorted(
+        {name for names in summary["machines"] for name in names.split("; ")} - {""}
+    )
     how = "each split on one" if summary["same_machine"].all() else "so not comparable"
-    sentences = {  # each with a condition to show the sentence; a text but "" counts as true
-        f"‡ Training or tuning stopped by a limit; the last iterate counts: {stopped}.": stopped,
+    # each with a condition to show the sentence; a text but "" counts as true
+    sentences = {
+        f"‡ Training or tuning stopped by a limit; the last iterate counts: {stopped}.": (
+            stopped
+        ),
         f"Without a result: {failed}.": failed,
         "† Timed beside other trials: not comparable with the other times.": (
             parallel and is_mixed(summary)
@@ -152,12 +188,15 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
         "Trials were timed beside each other: not comparable with those that run alone.": (
             parallel and not is_mixed(summary)
         ),
-        f"Timed on different machines, {how}: {'; '.join(machines)}.": times and len(machines) > 1,
+        f"Timed on different machines, {how}: {'; '.join(machines)}.": (
+            times and len(machines) > 1
+        ),
     }
     return [sentence for sentence, holds in sentences.items() if holds]
 
 
-def is_mixed(summary: pd.DataFrame) -> bool:  # some trials ran alone, others beside each other
+def is_mixed(summary: pd.DataFrame) -> bool:
+    # some trials ran alone, others beside each other
     return summary["timing"][summary["timing"] != ""].nunique() > 1
 
 
@@ -170,8 +209,8 @@ def tuned(summary: pd.DataFrame) -> list[str]:
     if trials["sweep"].nunique() > 1:
         solvers = ", ".join(trials[is_tuned]["solver"].unique())
         return [
-            f"Chosen on a validation set of the training rows: parameters of {solvers}, see the "
-            "columns chosen and tuning_seconds of summary.csv."
+            f"Chosen on a validation set of the training rows: parameters of {solvers},"
+            " see the columns chosen and tuning_seconds of summary.csv."
         ]
     chosen = _by_solver(trials, trials["chosen"].where(is_tuned))
     tuning_times = trials["tuning_seconds"].where(is_tuned).dropna()
@@ -184,7 +223,9 @@ def tuned(summary: pd.DataFrame) -> list[str]:
 
 def _edges(run: Run, dataset: str) -> list[str]:
     """Return a sentence on grids of which most trials chose the least or largest value, if any."""
-    rows = run.results[(run.results["dataset"] == dataset) & (run.results["chosen"] != "")]
+    rows = run.results[
+        (run.results["dataset"] == dataset) & (run.results["chosen"] != "")
+    ]
     trials = rows.drop_duplicates(["solver", "sweep", *TRIAL])
     at_edges = []
     for (solver, sweep), group in trials.groupby(["solver", "sweep"], sort=False):
@@ -192,24 +233,40 @@ def _edges(run: Run, dataset: str) -> list[str]:
             for edge, n in _edge_counts(group["chosen"], name, values).items():
                 if 2 * n > len(group):  # most trials
                     where = f" at {sweep}" if sweep else ""
-                    at_edges.append(f"{solver}{where} ({name}={edge:g} in {n} of {len(group)})")
-    sentence = f"At the edge of the grid, beyond which the best may lie: {'; '.join(at_edges)}."
+                    at_edges.append(
+                        f"{solver}{where} ({name}={edge:g} in {n} of {len(group)})"
+                    )
+    sentence = (
+        "At the edge of the grid, beyond which the best may lie:"
+        f" {'; '.join(at_edges)}."
+    )
     return [sentence] if at_edges else []
 
 
-def _edge_counts(texts: pd.Series, name: str, values: Sequence[object]) -> dict[float, int]:
+def _edge_counts(
+    texts: pd.Series, name: str, values: Sequence[object]
+) -> dict[float, int]:
     """Return how many texts, such as "C=0.1 k=10", give `name` the least or largest of `values`."""
-    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
-    if len(numbers) < max(3, len(values)):  # not all are numbers, or fewer than 3: no edge
+    numbers = [
+        v for v in values if isinstance(v, int | float) and not isinstance(v, bool)
+    ]
+    # not all are numbers, or fewer than 3: no edge
+    if len(numbers) < max(3, len(values)):
         return {}
     chosen = texts.str.extract(rf"(?:^| ){re.escape(name)}=(\S+)", expand=False)
-    return {edge: int((chosen == f"{edge:g}").sum()) for edge in (min(numbers), max(numbers))}
+    return {
+        edge: int((chosen == f"{edge:g}").sum())
+        for edge in (min(numbers), max(numbers))
+    }
 
 
 def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:
-    """Return solvers with their texts, such as ``sgd-avg at k=10 (2 of 5)``; "" without texts."""
-    # `texts` belong to the rows of the summary, and are missing where there is nothing to say. The
-    # points of the sweep are named unless a text holds at all points.
+    """Return solvers with their texts, such as ``sgd-avg at k=10 (2 of 5)``.
+
+    "" without texts.
+    """
+    # `texts` belong to the rows of the summary, and are missing where there is nothing
+    # to say. The points of the sweep are named unless a text holds at all points.
     if texts.isna().all():
         return ""
     present = summary.assign(text=texts).dropna(subset="text")
@@ -219,18 +276,26 @@ def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:
         holds_at_all = len(points) == summary["sweep"].nunique()
         where = "" if holds_at_all else f" at {', '.join(points)}"
         names.setdefault(str(text), []).append(f"{solver}{where}")
-    return "; ".join(f"{', '.join(solvers)} ({text})" for text, solvers in names.items())
+    return "; ".join(
+        f"{', '.join(solvers)} ({text})" for text, solvers in names.items()
+    )
 
 
 def _means(rows: pd.DataFrame, smaller_is_better: bool) -> Iterator[Cell]:
-    """Yield a column of means, the best in bold; only means over the most trials compete."""
+    """Yield a column of means, the best in bold.
+
+    Only means over the most trials compete.
+    """
     competing = rows["mean"].where(rows["n"] == rows["n"].max())
     places = levels(competing)  # in order, equal for means that differ by rounding only
-    contested = len(set(places[~np.isnan(places)])) > 1  # if all are equal, none is the best
-    best = np.fmin.reduce(places) if smaller_is_better else np.fmax.reduce(places)  # without NaN
+    # if all are equal, none is the best
+    contested = len(set(places[~np.isnan(places)])) > 1
+    # without NaN
+    best = np.fmin.reduce(places) if smaller_is_better else np.fmax.reduce(places)
     for (_, row), place in zip(rows.iterrows(), places, strict=True):
         bold = bool(contested and place == best)
-        tied = bool(contested and not bold and row["p_best"] > LEVEL)  # false without a p-value
+        # false without a p-value
+        tied = bool(contested and not bold and row["p_best"] > LEVEL)
         yield Cell(f"{_mean(row)} ≈" if tied else _mean(row), bold)
 
 
@@ -243,12 +308,17 @@ def _mean(row: pd.Series) -> str:
     decimals = 4 - int(np.log10(max(abs(row["mean"]), 1))) if fixed else 4
     form = f".{max(decimals, 0)}{'f' if fixed else 'e'}"
     spread = "" if np.isnan(row["std"]) else f" ± {row['std']:{form}}"
-    some = f" ({row['n']:.0f} of {row['trials']:.0f})" if row["n"] < row["trials"] else ""
+    some = (
+        f" ({row['n']:.0f} of {row['trials']:.0f})" if row["n"] < row["trials"] else ""
+    )
     return f"{row['mean']:{form}}{spread}{some}"
 
 
 def _gap(row: pd.Series) -> str:
-    """Return what stands in place of a mean: the status that all trials share, or a dash."""
+    """Return what stands in place of a mean.
+
+    The status that all trials share, or a dash.
+    """
     if not row["trials"] > 0:  # NaN without trials
         return _EMPTY
     counted, _colon, _reasons = row["outcomes"].partition(":")  # as in "3 timeout: why"
@@ -257,10 +327,16 @@ def _gap(row: pd.Series) -> str:
 
 
 def _times(rows: pd.DataFrame, column: str, *, mixed: bool) -> list[Cell]:
-    """Return a column of times; if `mixed`, times of trials that ran in parallel have a mark."""
+    """Return a column of times.
+
+    If `mixed`, times of trials that ran in parallel have a mark.
+    """
     marks = np.where(mixed & (rows["timing"] == "parallel"), " †", "")
     times = [_EMPTY if np.isnan(time) else three_digits(time) for time in rows[column]]
-    return [Cell(t if t == _EMPTY else t + mark) for t, mark in zip(times, marks, strict=True)]
+    return [
+        Cell(t if t == _EMPTY else t + mark)
+        for t, mark in zip(times, marks, strict=True)
+    ]
 
 
 def three_digits(value: float) -> str:
@@ -314,9 +390,13 @@ def _latex(run: Run, tables: Iterable[Table]) -> str:
     """Return the tables in LaTeX, each with its warning and notes in the caption."""
     lines = [f"% {_escaped_latex(run.title)}; needs \\usepackage{{booktabs}}"]
     for table in tables:
-        warning = f"\\textbf{{{_escaped_latex(table.warning)}.}} " if table.warning else ""
+        warning = (
+            f"\\textbf{{{_escaped_latex(table.warning)}.}} " if table.warning else ""
+        )
         notes = _escaped_latex(" ".join(table.notes))
-        header, *rows = (" & ".join(row) for row in _cells(table, _escaped_latex, r"\textbf{{{}}}"))
+        header, *rows = (
+            " & ".join(row) for row in _cells(table, _escaped_latex, r"\textbf{{{}}}")
+        )
         lines += [
             "",
             "\\begin{table}",
@@ -344,6 +424,19 @@ _escaped_markdown = _escaper({mark: f"\\{mark}" for mark in "\\`*_[]<>|$&~"})
 _escaped_latex = _escaper(
     {mark: f"\\{mark}" for mark in "&%$#_{}"}
     | {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"}
-    | {"<": "$<$", ">": "$>$", "≥": "$\\geq$", "≤": "$\\leq$", "±": "$\\pm$", "×": "$\\times$"}
-    | {"–": "--", "≈": "$\\approx$", "†": "$\\dagger$", "‡": "$\\ddagger$", "κ": "$\\kappa$"}
+    | {
+        "<": "$<$",
+        ">": "$>$",
+        "≥": "$\\geq$",
+        "≤": "$\\leq$",
+        "±": "$\\pm$",
+        "×": "$\\times$",
+    }
+    | {
+        "–": "--",
+        "≈": "$\\approx$",
+        "†": "$\\dagger$",
+        "‡": "$\\ddagger$",
+        "κ": "$\\kappa$",
+    }
 )

@@ -14,14 +14,18 @@ def find_stores(results: Path) -> list[Store]:
     for shard in sorted(results.glob(f"{SHARDS}/*/")):
         folders += find_result_folders(shard, *entries)
     if not folders:
-        raise InputError(f"{results} has no results of trials; make some with precbench run CONFIG")
+        raise InputError(
+            f"{results} has no results of trials; make some with precbench run CONFIG"
+        )
     return [Store(folder) for folder in folders]
 
 
 def find_result_folders(results: Path, *entries: str) -> list[Path]:
     """Return `results` alone if it has an entry of `entries`, else its subfolders with an entry."""
     if not results.is_dir():
-        raise InputError(f"there is no folder {results}; give a folder that precbench run wrote")
+        raise InputError(
+            f"there is no folder {results}; give a folder that precbench run wrote"
+        )
     for pattern in ("", "*/"):  # `results`, its subfolders
         paths = (path for entry in entries for path in results.glob(pattern + entry))
         if folders := {path.parent for path in paths}:

@@ -49,8 +49,8 @@ class Machine(Fields):  # what `environment` returns; other keys are kept
     def kind(self) -> str:
         """What times depend on, in words; times are comparable within one kind."""
         return one_line(
-            f"{self.cores or 'unknown'} cores of {self.cpu} with {self.memory_gib:g} GiB under "
-            f"{self.os} {self.machine}"
+            f"{self.cores or 'unknown'} cores of {self.cpu} with {self.memory_gib:g}"
+            f" GiB under {self.os} {self.machine}"
         )
 
 
@@ -60,17 +60,26 @@ def environment() -> dict[str, Any]:
     from threadpoolctl import threadpool_info
 
     blas = [
-        {name: value for name, value in library.items() if name not in ("filepath", "prefix")}
+        {
+            name: value
+            for name, value in library.items()
+            if name not in ("filepath", "prefix")
+        }
         for library in threadpool_info()
     ]
     commit = _git("rev-parse", "HEAD")
-    changes = _git("status", "--porcelain", "--untracked-files=no") if commit else None  # "": none
+    # "": none
+    changes = _git("status", "--porcelain", "--untracked-files=no") if commit else None
     return {
         "os": f"{platform.system()} {platform.release()}",
         "machine": platform.machine(),
         "cpu": _cpu_model(),
-        "cores": len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count(),
-        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "cores": (
+            len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
+        ),
+        "memory_gib": round(
+            os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1
+        ),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "packages": package_versions(),
         "blas": sorted(blas, key=canonical_json),
@@ -85,11 +94,16 @@ def package_versions() -> dict[str, str | None]:
 
 
 def _cpu_model() -> str:
-    # Return the name of the processor on macOS and Linux, only its kind on other systems.
+    # Return the name of the processor on macOS and Linux, only its kind on other
+    # systems.
     if sys.platform == "darwin":
         return _output("sysctl", "-n", "machdep.cpu.brand_string") or platform.machine()
     with suppress(OSError), Path("/proc/cpuinfo").open() as lines:
-        models = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+        models = (
+            line.split(":", 1)[1].strip()
+            for line in lines
+            if line.startswith("model name")
+        )
         return next(models, platform.machine())
     return platform.machine()
 
@@ -103,15 +117,22 @@ def _version(package: str) -> str | None:
 
 
 @cache  # a later commit does not change the code that runs
-def _git(*arguments: str) -> str | None:  # what git prints in our repository, None without one
+def _git(*arguments: str) -> str | None:
+    # what git prints in our repository, None without one
     root = Path(__file__).parents[2]
-    return _output("git", "-C", str(root), *arguments) if (root / ".git").exists() else None
+    return (
+        _output("git", "-C", str(root), *arguments)
+        if (root / ".git").exists()
+        else None
+    )
 
 
 def _output(*command: str) -> str | None:
     """Return what a command prints, None if the command fails."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=10, check=True
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()

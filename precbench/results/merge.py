@@ -9,17 +9,21 @@ from precbench.results.records import HAVE_NUMBERS, Record
 from precbench.results.store import Store
 
 _TIMES = ("cpu_seconds", "wall_seconds")  # arrays that differ from machine to machine
-_COMPARED = {"status", "chosen", "stopped", "n_train", "stand_in"}  # fields that should be equal
+# fields that should be equal
+_COMPARED = {"status", "chosen", "stopped", "n_train", "stand_in"}
 
 
 def compare_records(
     target: Store, sources: Sequence[Store], preferred: Sequence[Store] = ()
 ) -> tuple[dict[str, Store], list[str]]:
-    """Choose the records to copy into the target: return their stores by key, and the conflicts.
+    """Choose the records to copy into the target.
 
-    Nothing is written. Of the records of a key with the best `_rank`, the first is chosen; the
-    target comes before `sources`. If numbers differ, the first record of a store in `preferred` is
-    chosen; if there is none, no record is chosen, and a line about the trial is a conflict.
+    Return their stores by key, and the conflicts.
+
+    Nothing is written. Of the records of a key with the best `_rank`, the first is
+    chosen; the target comes before `sources`. If numbers differ, the first record of a
+    store in `preferred` is chosen; if there is none, no record is chosen, and a line
+    about the trial is a conflict.
     """
     holders: dict[str, list[tuple[Store, Record]]] = {}
     for store in (target, *sources):
@@ -32,9 +36,16 @@ def compare_records(
         rank = max(_rank(record) for _, record in copies)
         best = [(store, record) for store, record in copies if _rank(record) == rank]
         is_in_source = any(store is not target for store, _ in copies)
-        # A failed trial (rank 0) has no numbers. Numbers differ if they have more than one hash.
-        if rank and is_in_source and len({_hash_of_numbers(*copy) for copy in best}) > 1:
-            best_preferred = [(store, record) for store, record in best if store in preferred]
+        # A failed trial (rank 0) has no numbers. Numbers differ if they have more than
+        # one hash.
+        if (
+            rank
+            and is_in_source
+            and len({_hash_of_numbers(*copy) for copy in best}) > 1
+        ):
+            best_preferred = [
+                (store, record) for store, record in best if store in preferred
+            ]
             if not best_preferred:
                 conflicts.append(_conflict(best))
                 continue
@@ -46,8 +57,12 @@ def compare_records(
 
 
 def take_records(target: Store, choice: dict[str, Store]) -> None:
-    """Copy the records of `choice` (key: store) into the target, with their arrays and machines."""
-    # machines[store][id] is the machine on which records were made; read once for each store.
+    """Copy the records of `choice` (key.
+
+    Store) into the target, with their arrays and machines.
+    """
+    # machines[store][id] is the machine on which records were made; read once for each
+    # store.
     machines = {store: store.machines() for store in dict.fromkeys(choice.values())}
     for key, store in choice.items():
         record = store.read(key)
@@ -55,7 +70,8 @@ def take_records(target: Store, choice: dict[str, Store]) -> None:
             continue
         content, machine = record.to_dict(), machines[store].get(record.environment)
         if machine is not None:
-            content["environment"] = target.add_environment(machine.model_dump())  # a new id
+            # a new id
+            content["environment"] = target.add_environment(machine.model_dump())
         target.write(content, store.arrays(key))
 
 
@@ -65,11 +81,19 @@ def _rank(record: Record) -> int:
 
 
 def _hash_of_numbers(store: Store, record: Record) -> str:
-    """Return a hash of what machines should agree on: fields `_COMPARED`, all arrays but times."""
+    """Return a hash of what machines should agree on.
+
+    Fields `_COMPARED`, all arrays but times.
+    """
     arrays = store.arrays(record.key)
-    content = pack({name: arrays[name] for name in sorted(arrays) if name not in _TIMES})
+    content = pack(
+        {name: arrays[name] for name in sorted(arrays) if name not in _TIMES}
+    )
     return key_of(
-        {**record.model_dump(include=_COMPARED), "arrays": hashlib.sha256(content).hexdigest()}
+        {
+            **record.model_dump(include=_COMPARED),
+            "arrays": hashlib.sha256(content).hexdigest(),
+        }
     )
 
 
@@ -78,6 +102,9 @@ def _conflict(copies: Sequence[tuple[Store, Record]]) -> str:
     places = []
     for store, record in copies:
         machine = store.machines().get(record.environment)
-        places.append(f"{store.folder} on {machine.kind if machine else 'an unknown machine'}")
-    trial = f"{record.dataset}/{record.label}/{record.split}"  # equal in all copies: of the last
+        places.append(
+            f"{store.folder} on {machine.kind if machine else 'an unknown machine'}"
+        )
+    # equal in all copies: of the last
+    trial = f"{record.dataset}/{record.label}/{record.split}"
     return f"{trial} ({record.key[:12]}): {', '.join(places)}"

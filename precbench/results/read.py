@@ -48,7 +48,9 @@ COLUMNS: dict[str, type] = {
 }
 
 _ADDED = {"converged"}  # columns that the first files did not have
-_RUN_AGAIN = "write the file again with precbench run CONFIG, which keeps finished trials"
+_RUN_AGAIN = (
+    "write the file again with precbench run CONFIG, which keeps finished trials"
+)
 
 _Labels = Annotated[list[str], Field(min_length=1)]
 _Positive = Annotated[Count, Field(ge=1)]
@@ -98,7 +100,8 @@ class Run(Fields):
     solvers: _Labels  # in the order of the tables
     built_in_solvers: list[str]  # the place of a name determines its style in figures
     forms: dict[str, Literal["linear", "random features", "nonlinear", "ensemble"]]
-    grids: dict[str, dict[str, list[bool | Count | Number | str | None]]]  # tuned parameters
+    # tuned parameters
+    grids: dict[str, dict[str, list[bool | Count | Number | str | None]]]
     datasets: _Labels
     sweep: Sweep | None
     protocol: str  # protocol and scaling are phrases, or ""
@@ -114,12 +117,17 @@ class Run(Fields):
         labels, sweep = {*self.metrics}, self.sweep
         if sweep is not None:
             labels.update(*sweep.metrics)
-            # One list of labels for each value, then `written`; each with one entry for each metric
+            # One list of labels for each value, then `written`; each with one entry for
+            # each metric
             expected = [len(self.metrics)] * (len(sweep.values) + 1)
             if [*map(len, sweep.metrics), len(sweep.written)] != expected:
-                raise ValueError("sweep: written, and each list in metrics, must name each metric")
+                raise ValueError(
+                    "sweep: written, and each list in metrics, must name each metric"
+                )
         if missing := labels - self.measures.keys():
-            raise ValueError(f"the key 'measures' lacks the metric {', '.join(sorted(missing))}")
+            raise ValueError(
+                f"the key 'measures' lacks the metric {', '.join(sorted(missing))}"
+            )
         return self
 
     @property
@@ -133,7 +141,9 @@ class Run(Fields):
         """Return a metric's label at a point of the sweep, which may set a metric parameter."""
         if self.sweep is None:
             return metric
-        return self.sweep.metrics[self.sweep_points.index(sweep)][self.metrics.index(metric)]
+        return self.sweep.metrics[self.sweep_points.index(sweep)][
+            self.metrics.index(metric)
+        ]
 
     def metric_name(self, metric: str) -> str:
         """Return the notation of a metric, ``prec@k`` where a sweep sets its ``k``."""
@@ -143,7 +153,11 @@ class Run(Fields):
 
     @property
     def losses(self) -> set[str]:  # labels of the metrics that are better when smaller
-        return {label for label, measure in self.measures.items() if measure.smaller_is_better}
+        return {
+            label
+            for label, measure in self.measures.items()
+            if measure.smaller_is_better
+        }
 
     @property
     def test_shares(self) -> dict[str, float]:
@@ -172,23 +186,31 @@ class Run(Fields):
 
     def is_stand_in(self, dataset: str) -> bool:
         """Return whether a trial used synthetic data in place of a data set."""
-        return bool(self.results.loc[self.results["dataset"] == dataset, "stand_in"].any())
+        return bool(
+            self.results.loc[self.results["dataset"] == dataset, "stand_in"].any()
+        )
 
 
 def read_run(folder: str | os.PathLike[str]) -> Run:
-    """Return the contents of ``results/<experiment>``: ``experiment.json`` and ``results.csv``."""
+    """Return the contents of ``results/<experiment>``.
+
+    ``experiment.json`` and ``results.csv``.
+    """
     folder = Path(folder)
     path = folder / "results.csv"
     results = read_csv(path, COLUMNS)
     if results.empty:
-        raise InputError(f"{path} has no rows: no trial has ended; run the experiment again")
+        raise InputError(
+            f"{path} has no rows: no trial has ended; run the experiment again"
+        )
     split = results["split"]  # a float, NaN if missing; exact for integers up to 2**53
     is_valid = split.between(0, 2**53) & (split % 1 == 0) & results["seed"].notna()
     if not is_valid.all():
         row = is_valid.argmin()  # the first that is not valid, from 0
         column = "seed" if np.isnan(results["seed"][row]) else "split"
         raise InputError(
-            f"{path}: row {row + 1} below the header has no whole number as {column}; {_RUN_AGAIN}"
+            f"{path}: row {row + 1} below the header has no whole number as {column};"
+            f" {_RUN_AGAIN}"
         )
     run = _read_json(folder / "experiment.json", Run, folder=folder, results=results)
     _check_rows(run, path)
@@ -203,38 +225,64 @@ def _check_rows(run: Run, path: Path) -> None:
     """
     tested = run.results[run.results["part"] == "test"]
     if tested.empty:
-        raise InputError(f"{path} has no row with 'test' in the column 'part'; {_RUN_AGAIN}")
-    labels = {point: [run.metric_at(m, point) for m in run.metrics] for point in run.sweep_points}
+        raise InputError(
+            f"{path} has no row with 'test' in the column 'part'; {_RUN_AGAIN}"
+        )
+    labels = {
+        point: [run.metric_at(m, point) for m in run.metrics]
+        for point in run.sweep_points
+    }
     measures = [(point, label) for point in labels for label in labels[point]]
-    # All combinations that may occur of a data set, a solver, a point of the sweep and a metric
-    known = {(d, s, *measure) for d in run.datasets for s in run.solvers for measure in measures}
+    # All combinations that may occur of a data set, a solver, a point of the sweep and
+    # a metric
+    known = {
+        (d, s, *measure)
+        for d in run.datasets
+        for s in run.solvers
+        for measure in measures
+    }
     columns = ["dataset", "solver", "sweep", "metric"]
     if unknown := {*run.results[columns].itertuples(index=False, name=None)} - known:
-        named = ", ".join(f"{n} {v}" for n, v in zip(columns, min(unknown), strict=True) if v)
-        raise InputError(
-            f"{path} has a row of {named}; {path.with_name('experiment.json')} does not list this "
-            "combination; write both files again with precbench run CONFIG"
+        named = ", ".join(
+            f"{n} {v}" for n, v in zip(columns, min(unknown), strict=True) if v
         )
-    measured = {*tested[["dataset", "sweep", "metric"]].itertuples(index=False, name=None)}
+        raise InputError(
+            f"{path} has a row of {named}; {path.with_name('experiment.json')} does not"
+            " list this combination; write both files again with precbench run CONFIG"
+        )
+    measured = {
+        *tested[["dataset", "sweep", "metric"]].itertuples(index=False, name=None)
+    }
     for dataset, point in {(dataset, point) for dataset, point, _ in measured}:
         if missing := [m for m in labels[point] if (dataset, point, m) not in measured]:
             raise InputError(
-                f"{path} has no test row of the metric {missing[0]} on {dataset}; {_RUN_AGAIN}"
+                f"{path} has no test row of the metric {missing[0]} on {dataset};"
+                f" {_RUN_AGAIN}"
             )
 
 
 def read_values(folder: str | os.PathLike[str]) -> Result:
-    """Return the contents of ``results/<study>``: ``illustration.json`` and ``values.csv``."""
+    """Return the contents of ``results/<study>``.
+
+    ``illustration.json`` and ``values.csv``.
+    """
     folder = Path(folder)
     path = folder / "values.csv"
     values = _read_table(path, na_values=[""])  # an empty cell is NaN
     if "value" not in values or values["value"].dtype.kind not in "fi":
-        raise InputError(f"{path}: the column 'value' is missing or holds text; {_RUN_AGAIN}")
-    return _read_json(folder / "illustration.json", Result, folder=folder, values=values)
+        raise InputError(
+            f"{path}: the column 'value' is missing or holds text; {_RUN_AGAIN}"
+        )
+    return _read_json(
+        folder / "illustration.json", Result, folder=folder, values=values
+    )
 
 
 def read_csv(path: Path, columns: Mapping[str, type]) -> pd.DataFrame:
-    """Return the `columns` of a table, each as its type; an empty cell is "", False or NaN."""
+    """Return the `columns` of a table, each as its type.
+
+    An empty cell is "", False or NaN.
+    """
     table = _read_table(path, dtype=str, usecols=lambda column: column in columns)
     for column in _ADDED.intersection(columns).difference(table):
         table[column] = ""
@@ -248,9 +296,14 @@ def read_csv(path: Path, columns: Mapping[str, type]) -> pd.DataFrame:
         try:
             table[column] = table[column].replace("", "nan").astype(float)
         except ValueError as error:
-            raise InputError(f"{path}, column {column}: {error}; {_RUN_AGAIN}") from None
-        if column != "value" and np.isinf(table[column]).any():  # the value of a risk may overflow
-            raise InputError(f"{path}, column {column}: a number is not finite; {_RUN_AGAIN}")
+            raise InputError(
+                f"{path}, column {column}: {error}; {_RUN_AGAIN}"
+            ) from None
+        # the value of a risk may overflow
+        if column != "value" and np.isinf(table[column]).any():
+            raise InputError(
+                f"{path}, column {column}: a number is not finite; {_RUN_AGAIN}"
+            )
     return table
 
 
@@ -258,7 +311,8 @@ _Kind = TypeVar("_Kind", bound=Fields)
 
 
 def _read_json(path: Path, kind: type[_Kind], **more: Any) -> _Kind:
-    # Return a `kind` made of the fields of a JSON file and those in `more`, all checked.
+    # Return a `kind` made of the fields of a JSON file and those in `more`, all
+    # checked.
     content = _existing_file(path).read_bytes()
     try:
         described = json.loads(content)
@@ -269,7 +323,8 @@ def _read_json(path: Path, kind: type[_Kind], **more: Any) -> _Kind:
         raise InputError(f"{path}: {error}; {_RUN_AGAIN}") from None
 
 
-def _read_table(path: Path, **options: Any) -> pd.DataFrame:  # "NA" is text, not missing
+def _read_table(path: Path, **options: Any) -> pd.DataFrame:
+    # "NA" is text, not missing
     try:
         return pd.read_csv(_existing_file(path), keep_default_na=False, **options)
     except ValueError as error:  # of pandas, for an empty or ragged file
@@ -279,6 +334,7 @@ def _read_table(path: Path, **options: Any) -> pd.DataFrame:  # "NA" is text, no
 def _existing_file(path: Path) -> Path:
     if not path.is_file():
         raise InputError(
-            f"there is no file {path}; give a results folder that `precbench run` has written"
+            f"there is no file {path}; give a results folder that `precbench run` has"
+            " written"
         )
     return path

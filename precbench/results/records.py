@@ -9,12 +9,14 @@ from precbench.core.strict_json import Count, Fields, Number
 
 SCHEMA = 1
 SHARDS = "shards"  # folder of the shards in a folder of results
-# Names that no experiment may have: in a folder of results they would be taken for the folder of
-# the shards, or for the records of one experiment
+# Names that no experiment may have: in a folder of results they would be taken for the
+# folder of the shards, or for the records of one experiment
 RESERVED = (SHARDS, "trials")
 # How a shard is written, as a regular expression: its number, and how many there are
 SHARD = r"^([1-9]\d{0,3})/([1-9]\d{0,3})$"
-Status = Literal["ok", "skipped", "failed", "timeout", "crashed", "diverged", "interrupted"]
+Status = Literal[
+    "ok", "skipped", "failed", "timeout", "crashed", "diverged", "interrupted"
+]
 STATUSES: tuple[str, ...] = get_args(Status)
 HAVE_NUMBERS = ("ok", "diverged")
 # Trials that ended like this run again in the next run
@@ -27,7 +29,10 @@ _Value = _Scalar | str
 
 
 class Record(Fields):
-    """The record of a trial; a trial without numbers has no description and no arrays."""
+    """The record of a trial.
+
+    A trial without numbers has no description and no arrays.
+    """
 
     model_config = ConfigDict(extra="allow")
 
@@ -63,11 +68,14 @@ class Record(Fields):
 
     @model_validator(mode="after")
     def _require_complete(self) -> Self:
-        # Require the key that is the hash of the description, and arrays if the trial has numbers.
+        # Require the key that is the hash of the description, and arrays if the trial
+        # has numbers.
         if self.description and key_of(self.description) != self.key:
             raise ValueError("key is not the hash of description")
         if self.status in HAVE_NUMBERS and not (self.description and self.arrays):
-            raise ValueError(f"status is {self.status}, but description or arrays are empty")
+            raise ValueError(
+                f"status is {self.status}, but description or arrays are empty"
+            )
         return self
 
     @property

@@ -1,6 +1,7 @@
 """Records of trials on disk, each written whole or not at all.
 
-``<folder>/trials/<key>.json`` is a record, ``<key>.npz`` its arrays, which do not count without it.
+``<folder>/trials/<key>.json`` is a record, ``<key>.npz`` its arrays, which do not count
+without it.
 """
 
 import fcntl
@@ -30,7 +31,8 @@ class Store:
         self.folder = Path(folder)
         self._trials = self.folder / "trials"
         self._lock = -1  # descriptor of the file ``.lock`` while `lock` is held
-        # By key: (inode, time, size) of the file when the record was read, and the record.
+        # By key: (inode, time, size) of the file when the record was read, and the
+        # record.
         self._cache: dict[str, tuple[tuple[int, int, int], Record]] = {}
 
     @contextmanager
@@ -49,8 +51,9 @@ class Store:
             except BlockingIOError:
                 stream.seek(0)
                 raise InputError(
-                    f"{self.folder} is in use by process {stream.read().strip() or 'unknown'}; "
-                    "wait until it is done, or write elsewhere with --out"
+                    f"{self.folder} is in use by process"
+                    f" {stream.read().strip() or 'unknown'}; wait until it is done, or"
+                    " write elsewhere with --out"
                 ) from None
             with writing(self.folder):
                 stream.truncate(0)
@@ -61,15 +64,19 @@ class Store:
             yield
 
     def require_lock(self) -> None:
-        """Raise an error if the locked folder is no longer there: moved, removed or replaced."""
+        """Raise an error if the locked folder is no longer there.
+
+        Moved, removed or replaced.
+        """
         held = os.fstat(self._lock)  # the file that `lock` has opened
         with suppress(OSError):  # no such file
             present = (self.folder / ".lock").stat()  # the file that is there now
             if (present.st_dev, present.st_ino) == (held.st_dev, held.st_ino):
                 return
         raise PrecbenchError(
-            f"{self.folder} was moved or removed during the run, and later results are in a new "
-            "folder of this name; join both with precbench merge, then run the same command again"
+            f"{self.folder} was moved or removed during the run, and later results are"
+            " in a new folder of this name; join both with precbench merge, then run"
+            " the same command again"
         )
 
     @property
@@ -82,9 +89,16 @@ class Store:
         self.write_text("asked.json", json.dumps(request) + "\n")
 
     def request(self) -> Request:
-        """Return what the last run was asked to run; without a note, the keys of stored records."""
+        """Return what the last run was asked to run.
+
+        Without a note, the keys of stored records.
+        """
         path = self.folder / "asked.json"
-        return _read(path, Request) if path.exists() else Request.model_construct(keys=self.keys())
+        return (
+            _read(path, Request)
+            if path.exists()
+            else Request.model_construct(keys=self.keys())
+        )
 
     def running_process(self) -> int | None:
         """Return the process id of the run in the folder, 0 if unknown, None without a run."""
@@ -98,22 +112,30 @@ class Store:
                 fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 text = stream.read(20)  # more bytes than any id has
-                return int(text) if text.isdigit() else 0  # 0: a run has not yet written its id
+                # 0: a run has not yet written its id
+                return int(text) if text.isdigit() else 0
         return None
 
     def write_times(self, keys: Iterable[str]) -> Iterator[float]:
-        """Yield when each record was written, in seconds since 1970; skip missing records."""
+        """Yield when each record was written, in seconds since 1970.
+
+        Skip missing records.
+        """
         for key in keys:
             with suppress(OSError):
                 yield self._file(key).stat().st_mtime
 
     def last_change(self) -> int:
         """Return when a record or its arrays were last written, in nanoseconds since 1970."""
-        return max((path.stat().st_mtime_ns for path in self._trials.glob("*")), default=0)
+        return max(
+            (path.stat().st_mtime_ns for path in self._trials.glob("*")), default=0
+        )
 
     def machines(self) -> dict[str, Machine]:  # by id, see `add_environment`
         folder = self.folder / "environments"
-        return {path.stem: _read(path, Machine) for path in sorted(folder.glob("*.json"))}
+        return {
+            path.stem: _read(path, Machine) for path in sorted(folder.glob("*.json"))
+        }
 
     def write_text(self, name: str, content: str) -> None:
         """Write a file that is made from the records, whole or not at all."""
@@ -122,22 +144,31 @@ class Store:
     def write(
         self, record: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None
     ) -> None:
-        """Write a record and its arrays, or replace them; numbers not finite become null."""
+        """Write a record and its arrays, or replace them.
+
+        Numbers not finite become null.
+        """
         json_file = self._file(record["key"])
         npz_file = json_file.with_suffix(".npz")
         contents = {npz_file: pack(arrays)} if arrays else {}
         # The JSON is written last: without it, the arrays do not count.
-        contents[json_file] = _json({**record, "schema": SCHEMA, "arrays": sorted(arrays or ())})
+        contents[json_file] = _json(
+            {**record, "schema": SCHEMA, "arrays": sorted(arrays or ())}
+        )
         _write(contents)
         if not arrays:
             npz_file.unlink(missing_ok=True)  # of a former record
 
     def read(self, key: str) -> Record | None:
-        """Return a checked record, None without one; parse the file again only after a change."""
+        """Return a checked record, None without one.
+
+        Parse the file again only after a change.
+        """
         path = self._file(key)
         try:
             status = path.stat()
-            state = status.st_ino, status.st_mtime_ns, status.st_size  # equal if not changed
+            # equal if not changed
+            state = status.st_ino, status.st_mtime_ns, status.st_size
             if key not in self._cache or self._cache[key][0] != state:
                 self._cache[key] = state, _read_record(path)
         except FileNotFoundError:
@@ -153,7 +184,9 @@ class Store:
         try:
             return unpack(path, record.arrays, kinds="fiuU")  # numbers and text
         except (FileNotFoundError, DamagedError) as error:
-            raise _damaged(path, "unreadable" if path.exists() else "missing") from error
+            raise _damaged(
+                path, "unreadable" if path.exists() else "missing"
+            ) from error
 
     def damaged(self, key: str, why: str) -> InputError:
         """Return the error to raise for a record that this program cannot have written."""
@@ -173,10 +206,13 @@ class Store:
             _write({path: _json(description)})
         return name
 
-    def _remove_leftovers(self) -> None:  # of killed runs: unfinished writes, marks of trials
+    def _remove_leftovers(self) -> None:
+        # of killed runs: unfinished writes, marks of trials
         stray = [*self.folder.glob("**/.*.tmp"), *self.running.glob("*")]
         # Arrays without their JSON, which is written last, are of an unfinished write.
-        stray += [p for p in self._trials.glob("*.npz") if not p.with_suffix(".json").exists()]
+        stray += [
+            p for p in self._trials.glob("*.npz") if not p.with_suffix(".json").exists()
+        ]
         for path in stray:
             path.unlink()
 
@@ -192,7 +228,9 @@ def _read(path: Path, kind: type[_Kind]) -> _Kind:
     try:
         return parse(path.read_bytes(), kind)
     except ValueError as error:
-        raise InputError(f"{path} is damaged ({error}); remove the file and run again") from None
+        raise InputError(
+            f"{path} is damaged ({error}); remove the file and run again"
+        ) from None
 
 
 def _read_record(path: Path) -> Record:
@@ -210,14 +248,16 @@ def _read_record(path: Path) -> Record:
         raise _damaged(path, str(error)) from error
     if record is None:
         raise InputError(
-            f"{path} was written by a newer precbench (schema {schema}, this one knows {SCHEMA}); "
-            "update precbench, or write elsewhere with --out"
+            f"{path} was written by a newer precbench (schema {schema}, this one knows"
+            f" {SCHEMA}); update precbench, or write elsewhere with --out"
         )
     return record
 
 
 def _json(value: Mapping[str, Any]) -> bytes:
-    return (json.dumps(_plain(value), indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
+    return (
+        json.dumps(_plain(value), indent=1, sort_keys=True, allow_nan=False) + "\n"
+    ).encode()
 
 
 def _plain(value: Any) -> Any:
@@ -238,5 +278,8 @@ def _write(contents: Mapping[Path, bytes | str]) -> None:
 
 
 def _damaged(path: Path, why: str) -> InputError:
-    # The error names the JSON, also for damaged arrays: without the JSON, the trial runs again.
-    return InputError(f"{path} is damaged ({why}); remove {path.stem}.json and run again")
+    # The error names the JSON, also for damaged arrays: without the JSON, the trial
+    # runs again.
+    return InputError(
+        f"{path} is damaged ({why}); remove {path.stem}.json and run again"
+    )

@@ -29,8 +29,9 @@ def to_do(
     changed_code: bool = False,
 ) -> dict[str, Trial]:
     """Return by key, in the order of the plan, the trials to run, which lack a usable record."""
-    # Keys outside `wanted` are left out. With `force` every record is unusable, with `timing` a
-    # record of a trial that ran in parallel, with `changed_code` a record that other code made.
+    # Keys outside `wanted` are left out. With `force` every record is unusable, with
+    # `timing` a record of a trial that ran in parallel, with `changed_code` a record
+    # that other code made.
     to_run: dict[str, Trial] = {}
     for trial, key in plan.trials:
         if key in to_run or (wanted is not None and key not in wanted):
@@ -53,7 +54,9 @@ def to_do(
 def keys_of_other_code(plan: Plan, store: Store, keys: Collection[str]) -> list[str]:
     """Return which of `keys` have a record that other code, of equal versions, has made."""
     records = [(trial, store.read(key)) for trial, key in plan.trials if key in keys]
-    return [record.key for trial, record in records if record and record.code != trial.code]
+    return [
+        record.key for trial, record in records if record and record.code != trial.code
+    ]
 
 
 def _limit_has_changed(plan: Plan, trial: Trial, record: Record) -> bool:
@@ -76,10 +79,13 @@ def run_plan(
     n_workers: int = 1,
     elsewhere: "RunJobs | None" = None,
 ) -> "Generator[tuple[Job, str]]":
-    """Run trials and yield each job and its status as it ends; the caller holds the store's lock.
+    """Run trials and yield each job and its status as it ends.
+
+    The caller holds the store's lock.
 
     With more than one worker, times are marked as not comparable. `elsewhere`, such as
-    `precbench.runner.cluster.Cluster.run`, runs jobs instead, and puts machines in their records.
+    `precbench.runner.cluster.Cluster.run`, runs jobs instead, and puts machines in
+    their records.
     """
     from precbench.runner.dispatch import dispatch, run_here
     from precbench.runner.worker import Job, base_record
@@ -88,7 +94,8 @@ def run_plan(
     run = secrets.token_hex(8)  # an id that earlier records lack
     jobs = []
     for key, trial in trials.items():
-        earlier = store.read(key)  # a record or None; `before` keeps its "status: reason"
+        # a record or None; `before` keeps its "status: reason"
+        earlier = store.read(key)
         jobs.append(
             Job(
                 trial=trial,
@@ -99,7 +106,11 @@ def run_plan(
                 timing="sequential" if n_workers == 1 else "parallel",
                 environment=machine_id,
                 run=run,
-                before=": ".join(filter(None, (earlier.status, earlier.reason))) if earlier else "",
+                before=(
+                    ": ".join(filter(None, (earlier.status, earlier.reason)))
+                    if earlier
+                    else ""
+                ),
             )
         )
     try:
@@ -109,7 +120,10 @@ def run_plan(
             if job.mark.exists():  # the trial was running
                 record = store.read(job.key)
                 if record is None or record.status in RETRIED:  # no result to keep
-                    outcome = {"status": "interrupted", "reason": "interrupted while it ran"}
+                    outcome = {
+                        "status": "interrupted",
+                        "reason": "interrupted while it ran",
+                    }
                     store.write(base_record(job) | outcome)
             job.mark.unlink(missing_ok=True)
         raise
@@ -120,5 +134,6 @@ def _most_passes(plan: Plan, trial: Trial) -> float:
     if trial.limit is None:
         return inf
     epochs = plan.most_epochs.get((trial.dataset.name, trial.sweep), inf)
-    # A row costs 1 in a pass that `epochs` counts, and `row_cost` in a pass of this solver.
+    # A row costs 1 in a pass that `epochs` counts, and `row_cost` in a pass of this
+    # solver.
     return trial.limit.times_slowest * epochs / SOLVERS[trial.solver]().row_cost

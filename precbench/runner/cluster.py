@@ -41,16 +41,22 @@ except ImportError:
 _SENT_AHEAD = 100  # jobs for each worker
 _LOOK_SECONDS = 1.0  # between looks at whether the workers are at work
 _MOST_COUNTED = 2.0  # seconds that a look counts, see `Heartbeats`
-_LEAST_ANSWER_SECONDS = 5.0  # to wait for an answer of the scheduler, if --cluster-wait is less
-_IMPORT_SECONDS = 60.0  # to wait for a worker that imports precbench, which answers nothing else
+# to wait for an answer of the scheduler, if --cluster-wait is less
+_LEAST_ANSWER_SECONDS = 5.0
+# to wait for a worker that imports precbench, which answers nothing else
+_IMPORT_SECONDS = 60.0
 _SAMPLE_SECONDS = 2.0  # in which a nanny measures whether its worker computes
 _LEAST_SHARE = 0.025  # of a core, which a worker takes that computes
-_RESTART_SECONDS = 10.0  # for a nanny to kill its worker; the scheduler then leaves the worker out
+# for a nanny to kill its worker; the scheduler then leaves the worker out
+_RESTART_SECONDS = 10.0
 _CLOSE_SECONDS = 2.0  # for the end of a connection
-_FETCH_SECONDS = 60.0  # for a result; if the worker has died, Dask runs the job again meanwhile
+# for a result; if the worker has died, Dask runs the job again meanwhile
+_FETCH_SECONDS = 60.0
 _SETTINGS = {
-    "distributed.admin.large-graph-warning-threshold": "1TB",  # the rows are meant to be sent
-    # A local worker starts again after its death, unless the start takes longer than this.
+    # the rows are meant to be sent
+    "distributed.admin.large-graph-warning-threshold": "1TB",
+    # A local worker starts again after its death, unless the start takes longer than
+    # this.
     "distributed.deploy.lost-worker-timeout": "1h",
     # Dask does these 10 to 100 times a second, which takes 5 % of a core.
     "distributed.admin.tick.interval": "1s",
@@ -76,23 +82,27 @@ class Cluster:
     def run(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, str | None]]:
         """Run jobs on the workers and yield each with its status as it ends.
 
-        The status is None for a job whose workers died. A worker that is stuck is ended with a
-        warning, and Dask gives its jobs to others. An error is raised if no worker is at work for
-        `wait` seconds: the workers are gone, or Dask keeps the jobs back from them.
+        The status is None for a job whose workers died. A worker that is stuck is ended
+        with a warning, and Dask gives its jobs to others. An error is raised if no
+        worker is at work for `wait` seconds: the workers are gone, or Dask keeps the
+        jobs back from them.
         """
         if any(job.timing == "sequential" for job in jobs):
             raise InputError(
-                "--timing cannot be combined with --cluster, since the workers of a machine slow "
-                "each other down; use --shard to time shards, each on a machine of its own"
+                "--timing cannot be combined with --cluster, since the workers of a"
+                " machine slow each other down; use --shard to time shards, each on a"
+                " machine of its own"
             )
         sent: dict[distributed.Future, Job] = {}  # the jobs that have not ended yet
-        rows: dict[int, distributed.Future] = {}  # tasks that hold rows, by the id of the data set
+        # tasks that hold rows, by the id of the data set
+        rows: dict[int, distributed.Future] = {}
         ended = queue.SimpleQueue[distributed.Future]()  # filled by threads of Dask
         watch = _Watch(self, sent)
         with _errors_of_dask(self.where):
             waiting, most_sent = iter(jobs), _SENT_AHEAD * max(1, self.n_workers)
             while True:
-                for job in islice(waiting, most_sent - len(sent)):  # as many as may still be sent
+                # as many as may still be sent
+                for job in islice(waiting, most_sent - len(sent)):
                     future = self._submit(job, rows)
                     sent[future] = job
                     future.add_done_callback(ended.put)
@@ -108,18 +118,27 @@ class Cluster:
                 watch.see_work()
                 yield job, status
 
-    def _write_record(self, job: Job, future: distributed.Future, watch: "_Watch") -> str | None:
-        """Write the record of a job that has ended; return its status, None if its workers died."""
+    def _write_record(
+        self, job: Job, future: distributed.Future, watch: "_Watch"
+    ) -> str | None:
+        """Write the record of a job that has ended.
+
+        Return its status, None if its workers died.
+        """
         try:
             record, arrays, machine = self._fetch(future, watch)
-        except (distributed.KilledWorker, TimeoutError):  # TimeoutError: the result was lost
+        except (distributed.KilledWorker, TimeoutError):
+            # TimeoutError: the result was lost
             return None
         store = Store(job.folder)
         store.write(record | {"environment": store.add_environment(machine)}, arrays)
         return str(record["status"])
 
     def _fetch(self, future: distributed.Future, watch: "_Watch") -> Any:
-        """Return the result of a job; its worker is watched meanwhile, as the worker may stop."""
+        """Return the result of a job.
+
+        Its worker is watched meanwhile, as the worker may stop.
+        """
         loop: Any = self.client.loop  # runs in a thread of the client
         fetching = asyncio.run_coroutine_threadsafe(_result(future), loop.asyncio_loop)
         last_moment = time.monotonic() + _FETCH_SECONDS
@@ -136,7 +155,10 @@ class Cluster:
             fetching.cancel()
 
     def _ask(
-        self, question: Callable[..., Awaitable[Any]], *arguments: Any, more_seconds: float = 0.0
+        self,
+        question: Callable[..., Awaitable[Any]],
+        *arguments: Any,
+        more_seconds: float = 0.0,
     ) -> Any:
         """Await a question to the scheduler; raise if no answer comes in time."""
         seconds = max(self.wait, _LEAST_ANSWER_SECONDS) + more_seconds
@@ -145,14 +167,24 @@ class Cluster:
         except TimeoutError:
             raise _no_answer(self.where, seconds) from None
 
-    def _submit(self, job: Job, rows: dict[int, distributed.Future]) -> distributed.Future:
-        """Send a job and return its future; rows sent for the first time are added to `rows`."""
+    def _submit(
+        self, job: Job, rows: dict[int, distributed.Future]
+    ) -> distributed.Future:
+        """Send a job and return its future.
+
+        Rows sent for the first time are added to `rows`.
+        """
         dataset_id = id(job.dataset)
-        if dataset_id not in rows:  # sent as the result of a task, so that Dask restores lost rows
-            rows[dataset_id] = self.client.submit(lambda rows: rows, job.dataset, pure=False)
-        # `_run` gets a job without rows, and the rows, which Dask puts in place of their future.
+        # sent as the result of a task, so that Dask restores lost rows
+        if dataset_id not in rows:
+            rows[dataset_id] = self.client.submit(
+                lambda rows: rows, job.dataset, pure=False
+            )
+        # `_run` gets a job without rows, and the rows, which Dask puts in place of
+        # their future.
         without_rows = replace(job, dataset=cast(Dataset, None))
-        return self.client.submit(_run, without_rows, rows[dataset_id], pure=False)  # never cached
+        # never cached
+        return self.client.submit(_run, without_rows, rows[dataset_id], pure=False)
 
 
 @dataclass
@@ -171,13 +203,18 @@ class _Watch:
         self._last_work = time.monotonic()
 
     def look_if_due(self) -> None:
-        """Look at the workers; raise an error if none is at work for the wait of the cluster."""
+        """Look at the workers.
+
+        Raise an error if none is at work for the wait of the cluster.
+        """
         seconds = time.monotonic() - self._last_look
         if seconds < _LOOK_SECONDS:
             return
         self._last_look += seconds
         workers, jobs = self.cluster._ask(_workers_and_jobs, self.cluster.client)
-        timeouts = {str(future.key): job.trial.timeout for future, job in self.sent.items()}
+        timeouts = {
+            str(future.key): job.trial.timeout for future, job in self.sent.items()
+        }
         wait, where = self.cluster.wait, self.cluster.where
         longest_silence = max(wait, 10 * heartbeat_interval(len(workers)))
         stuck = self._heartbeats.look(seconds, workers, jobs, timeouts, longest_silence)
@@ -187,8 +224,8 @@ class _Watch:
             self.see_work()
         elif time.monotonic() > self._last_work + wait:
             raise PrecbenchError(
-                f"no worker of the cluster {where} has been at work for {wait:g} s; check the "
-                "workers and repeat the command: it resumes"
+                f"no worker of the cluster {where} has been at work for {wait:g} s;"
+                " check the workers and repeat the command: it resumes"
             )
 
     def _is_computing(self, worker: Stuck) -> bool:
@@ -207,15 +244,20 @@ class _Watch:
         return share >= _LEAST_SHARE
 
     def _end(self, stuck: Sequence[Stuck]) -> None:
-        """End stuck workers; Dask gives their jobs to others, and nannies start new workers."""
+        """End stuck workers.
+
+        Dask gives their jobs to others, and nannies start new workers.
+        """
         for worker in stuck:
             warnings.warn(
-                f"the worker {worker.address} {worker.reason}: it is ended, and its trials are "
-                "given to other workers",
+                f"the worker {worker.address} {worker.reason}: it is ended, and its"
+                " trials are given to other workers",
                 stacklevel=2,
             )
         addresses = [worker.address for worker in stuck]
-        self.cluster._ask(_restart, self.cluster.client, addresses, more_seconds=_RESTART_SECONDS)
+        self.cluster._ask(
+            _restart, self.cluster.client, addresses, more_seconds=_RESTART_SECONDS
+        )
 
 
 async def _result(future: distributed.Future) -> Any:
@@ -231,7 +273,8 @@ async def _workers_and_jobs(client: Any) -> tuple[dict[str, Any], dict[str, Any]
 async def _share_of_core(client: Any, address: str) -> float:
     """Return the share of a core that a worker takes, which its nanny measures."""
 
-    async def share(dask_worker: Any) -> float:  # in the nanny; sent as code, which needs imports
+    async def share(dask_worker: Any) -> float:
+        # in the nanny; sent as code, which needs imports
         import asyncio
 
         import psutil
@@ -248,7 +291,10 @@ async def _share_of_core(client: Any, address: str) -> float:
 
 
 async def _restart(client: Any, addresses: list[str]) -> None:
-    """Let nannies kill workers and start new ones; workers without a nanny leave the cluster."""
+    """Let nannies kill workers and start new ones.
+
+    Workers without a nanny leave the cluster.
+    """
     await client.scheduler.restart_workers(
         workers=addresses,
         timeout=_RESTART_SECONDS,
@@ -260,17 +306,21 @@ async def _restart(client: Any, addresses: list[str]) -> None:
 
 @contextmanager
 def connect(where: str, wait: float = 30.0) -> Iterator[Cluster]:
-    """Yield a connection to a cluster; raise if a worker has other versions than this process.
+    """Yield a connection to a cluster.
 
-    `where` is the address of a scheduler (``tcp://host:8786``, ``tls://…``), its file, or
-    ``local:N`` for N processes of this machine, which end with the connection. After `wait` seconds
-    without scheduler, or without workers, an error is raised.
+    Raise if a worker has other versions than this process.
+
+    `where` is the address of a scheduler (``tcp://host:8786``, ``tls://…``), its file,
+    or ``local:N`` for N processes of this machine, which end with the connection. After
+    `wait` seconds without scheduler, or without workers, an error is raised.
     """
-    for name in logging.root.manager.loggerDict:  # Dask would log at length what is raised anyway
+    # Dask would log at length what is raised anyway
+    for name in logging.root.manager.loggerDict:
         if name.partition(".")[0] in ("distributed", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
     with ExitStack() as opened:
-        opened.enter_context(safe_path())  # also workers that start later import no local files
+        # also workers that start later import no local files
+        opened.enter_context(safe_path())
         opened.enter_context(dask.config.set(_SETTINGS))
         with _errors_of_dask(where):
             client = _client(where, _scheduler(where, opened), wait)
@@ -282,13 +332,20 @@ def connect(where: str, wait: float = 30.0) -> Iterator[Cluster]:
 
 
 def _scheduler(where: str, opened: ExitStack) -> dict[str, Any]:
-    """Return the arguments of a client for its scheduler; a local scheduler ends with `opened`."""
+    """Return the arguments of a client for its scheduler.
+
+    A local scheduler ends with `opened`.
+    """
     kind, _, number = where.partition(":")
     if kind == "local" and number.isdigit() and int(number):
         # Pages of the dashboards are for this machine only.
-        pages = dict.fromkeys(("dashboard_address", "worker_dashboard_address"), "127.0.0.1:0")
+        pages = dict.fromkeys(
+            ("dashboard_address", "worker_dashboard_address"), "127.0.0.1:0"
+        )
         with no_interrupt():  # Ctrl-C ends no process that starts here
-            local = distributed.LocalCluster(n_workers=int(number), threads_per_worker=1, **pages)
+            local = distributed.LocalCluster(
+                n_workers=int(number), threads_per_worker=1, **pages
+            )
         opened.callback(_close_local, local)
         return {"address": local}
     if "://" in where:
@@ -296,22 +353,25 @@ def _scheduler(where: str, opened: ExitStack) -> dict[str, Any]:
     if Path(where).is_file():
         return {"scheduler_file": where}
     raise InputError(
-        f"--cluster {where} is neither an address nor a file; give the address of a scheduler "
-        "(tcp://host:8786), the file of a scheduler, or local:N for N processes of this machine"
+        f"--cluster {where} is neither an address nor a file; give the address of a"
+        " scheduler (tcp://host:8786), the file of a scheduler, or local:N for N"
+        " processes of this machine"
     )
 
 
 def _client(where: str, scheduler: dict[str, Any], wait: float) -> distributed.Client:
     """Return a client of a scheduler.
 
-    Dask itself waits for ever for a scheduler that takes a connection and then does not answer, so
-    that the client is made in a thread, which is abandoned in this case.
+    Dask itself waits for ever for a scheduler that takes a connection and then does not
+    answer, so that the client is made in a thread, which is abandoned in this case.
     """
     made = Future[distributed.Client]()
 
     def make() -> None:
         try:
-            made.set_result(distributed.Client(**scheduler, timeout=wait, set_as_default=False))
+            made.set_result(
+                distributed.Client(**scheduler, timeout=wait, set_as_default=False)
+            )
         except Exception as error:
             made.set_exception(error)
 
@@ -328,8 +388,8 @@ def _client(where: str, scheduler: dict[str, Any], wait: float) -> distributed.C
 def _no_answer(where: str, seconds: float) -> PrecbenchError:
     """Return the error of a scheduler that does not answer."""
     return PrecbenchError(
-        f"the scheduler of the cluster {where} has not answered for {seconds:g} s; check the "
-        "scheduler and repeat the command: it resumes"
+        f"the scheduler of the cluster {where} has not answered for {seconds:g} s;"
+        " check the scheduler and repeat the command: it resumes"
     )
 
 
@@ -367,25 +427,31 @@ def _refuse_other_versions(cluster: Cluster) -> None:
     """Raise if a worker has other versions than this process, or does not answer."""
     here = versions()
     seconds = max(cluster.wait, _IMPORT_SECONDS)
-    answers = cluster._ask(_versions_of_workers, cluster.client, seconds, more_seconds=seconds)
+    answers = cluster._ask(
+        _versions_of_workers, cluster.client, seconds, more_seconds=seconds
+    )
     for worker, there in answers.items():
         if there is None:
             raise PrecbenchError(
-                f"the worker {worker} has not answered for {seconds:g} s; end the worker or start "
-                "it anew, and repeat the command"
+                f"the worker {worker} has not answered for {seconds:g} s; end the"
+                " worker or start it anew, and repeat the command"
             )
         for name, version in here.items():
             if there.get(name) != version:
                 raise PrecbenchError(
-                    f"the worker {worker} has {name} {there.get(name) or '(none)'}, but this "
-                    f"machine has {version or '(none)'}; install the same version on all machines"
+                    f"the worker {worker} has {name} {there.get(name) or '(none)'}, but"
+                    f" this machine has {version or '(none)'}; install the same version"
+                    " on all machines"
                 )
 
 
 async def _versions_of_workers(
     client: Any, seconds: float
 ) -> dict[str, dict[str, str | None] | None]:
-    """Return the versions of each worker by its address; None if there is no answer in time."""
+    """Return the versions of each worker by its address.
+
+    None if there is no answer in time.
+    """
 
     async def versions_of(address: str) -> dict[str, str | None] | None:
         answering = client.run(versions, workers=[address])
@@ -424,11 +490,15 @@ def versions() -> dict[str, str | None]:
     return {
         "Python": platform.python_version(),
         "the source of precbench": code_of("precbench"),
-    } | {n: v for n, v in package_versions().items() if n != "matplotlib"}  # draws figures only
+        # draws figures only
+    } | {n: v for n, v in package_versions().items() if n != "matplotlib"}
 
 
 def _run(job: Job, dataset: Dataset) -> tuple[dict[str, Any], Any, dict[str, Any]]:
-    """Run a trial; return its record, its arrays, and the description of this machine."""
+    """Run a trial.
+
+    Return its record, its arrays, and the description of this machine.
+    """
     with _one_at_a_time, threadpool_limits(1):
         record, arrays = outcome(replace(job, dataset=dataset))
         return record, arrays, environment()

@@ -1,4 +1,7 @@
-"""Which workers of a Dask cluster are stuck: without heartbeats, or on a trial for too long."""
+"""Which workers of a Dask cluster are stuck.
+
+Without heartbeats, or on a trial for too long.
+"""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -13,7 +16,8 @@ class Stuck:
 
     address: str
     reason: str  # the rest of a sentence about the worker
-    is_silent: bool  # perhaps only because compiled code keeps its other threads waiting
+    # perhaps only because compiled code keeps its other threads waiting
+    is_silent: bool
     has_nanny: bool  # a process beside the worker, which watches the worker
 
 
@@ -28,11 +32,13 @@ class _Worker:
 
 
 class Heartbeats:
-    """The workers of a cluster: their heartbeats, and how long a trial has kept each busy.
+    """The workers of a cluster.
 
-    Seconds are counted look by look, and each look counts at most `most_counted`. While this
-    process, the scheduler or the whole machine sleeps there are no looks, so that no worker is
-    blamed for a time in which nobody listened.
+    Their heartbeats, and how long a trial has kept each busy.
+
+    Seconds are counted look by look, and each look counts at most `most_counted`. While
+    this process, the scheduler or the whole machine sleeps there are no looks, so that
+    no worker is blamed for a time in which nobody listened.
     """
 
     def __init__(self, most_counted: float) -> None:
@@ -47,10 +53,13 @@ class Heartbeats:
         timeouts: Mapping[str, float],
         longest_silence: float,
     ) -> list[Stuck]:
-        """Note what the scheduler knows, `seconds` after the last look; return stuck workers.
+        """Note what the scheduler knows, `seconds` after the last look.
 
-        `descriptions` of the workers and the keys of the `jobs` that they hold are by address;
-        `timeouts` are the seconds that a trial may take, by the key of its job.
+        Return stuck workers.
+
+        `descriptions` of the workers and the keys of the `jobs` that they hold are by
+        address; `timeouts` are the seconds that a trial may take, by the key of its
+        job.
         """
         known, self._workers = self._workers, {}
         stuck = []
@@ -68,9 +77,12 @@ class Heartbeats:
                 worker.silent_seconds += counted
             else:
                 worker.silent_seconds = 0.0
-            # A worker runs one trial at a time: if all its jobs are still there, none has ended.
-            # Nothing executes while rows are sent to the worker; this time is not counted.
-            executes = description["metrics"].get("task_counts", {}).get("executing", 0) > 0
+            # A worker runs one trial at a time: if all its jobs are still there, none
+            # has ended. Nothing executes while rows are sent to the worker; this time
+            # is not counted.
+            executes = (
+                description["metrics"].get("task_counts", {}).get("executing", 0) > 0
+            )
             if executes and held and worker.jobs <= held:
                 worker.busy_seconds += counted
             else:
@@ -86,7 +98,8 @@ class Heartbeats:
                 reason = f"has sent no heartbeat for {worker.silent_seconds:.0f} s"
             else:
                 continue
-            del self._workers[address]  # if it stays all the same, its seconds count from 0 again
+            # if it stays all the same, its seconds count from 0 again
+            del self._workers[address]
             has_nanny = description.get("nanny") is not None
             stuck.append(Stuck(address, reason, is_silent, has_nanny))
         return stuck

@@ -39,7 +39,8 @@ class Options:
     out : Path
         Folder of results folders.
     own_folder : Path or None
-        The results folder itself, in place of one in `out` that is named after the config.
+        The results folder itself, in place of one in `out` that is named after the
+        config.
     mirror : str or None
         Folder or address with copies of the data.
     stand_ins : bool
@@ -66,7 +67,10 @@ class Options:
     figures: bool = True
 
     def folder(self, name: str) -> Path:
-        """Return the folder of the results of a config; a shard has a folder of its own."""
+        """Return the folder of the results of a config.
+
+        A shard has a folder of its own.
+        """
         if self.own_folder is not None:
             return self.own_folder
         out = self.out if self.shard is None else self.shard.folder(self.out)
@@ -76,5 +80,6 @@ class Options:
         """Return how many trials run at a time."""
         if self.timing:
             return 1
-        # On a cluster at least 2, so that records say "parallel", and no times are compared.
+        # On a cluster at least 2, so that records say "parallel", and no times are
+        # compared.
         return self.jobs if cluster is None else max(2, cluster.n_workers)

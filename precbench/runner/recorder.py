@@ -1,4 +1,7 @@
-"""The trace of a trial: states and times at checkpoints, recorded with the clocks stopped."""
+"""The trace of a trial.
+
+States and times at checkpoints, recorded with the clocks stopped.
+"""
 
 import sys
 import time
@@ -15,10 +18,11 @@ from precbench.solvers import LinearRanker, Ranker
 class Recorder:
     """Records weights of linear solvers, and numbers of iterations of others, at checkpoints.
 
-    The first call, which a solver makes once its input is checked, starts the wall and CPU clocks
-    and is checkpoint 0. Checkpoint 1 is at `first_rows`; row counts then grow by `factor`, or all
-    are those of `places`. If `first_rows` is None, there is no checkpoint 0, and without `places`
-    only the final state. The solver is stopped after `most_rows` rows, and calls at `next_rows`.
+    The first call, which a solver makes once its input is checked, starts the wall and
+    CPU clocks and is checkpoint 0. Checkpoint 1 is at `first_rows`; row counts then
+    grow by `factor`, or all are those of `places`. If `first_rows` is None, there is no
+    checkpoint 0, and without `places` only the final state. The solver is stopped after
+    `most_rows` rows, and calls at `next_rows`.
     """
 
     def __init__(
@@ -30,15 +34,18 @@ class Recorder:
     ):
         self._places = places
         self._factor = factor
-        self.next_rows = sys.maxsize if first_rows is None else first_rows  # at the next checkpoint
+        # at the next checkpoint
+        self.next_rows = sys.maxsize if first_rows is None else first_rows
         if places:  # which override `first_rows`
             self.next_rows = self._next_place(0)
         self.seconds = 0.0  # of the wall clock, while the solver learnt
         self.stopped = ""  # "limit" once `most_rows` are reached
         self._most_rows = most_rows
         self._cpu_seconds = 0.0
-        self._states: dict[str, list[Any]] = defaultdict(list)  # by field, a value per checkpoint
-        self._wall = self._cpu = 0.0  # readings of the clocks at the end of the last call
+        # by field, a value per checkpoint
+        self._states: dict[str, list[Any]] = defaultdict(list)
+        # readings of the clocks at the end of the last call
+        self._wall = self._cpu = 0.0
         self._started = False  # whether the solver has called before
         self._is_start_due = first_rows is not None  # the first call is checkpoint 0
 
@@ -47,11 +54,16 @@ class Recorder:
         if self._started:  # add the time since the last call
             self._cpu_seconds += time.process_time() - self._cpu
             self.seconds += time.perf_counter() - self._wall
-        is_due = solver.n_rows_seen_ >= self.next_rows if self._started else self._is_start_due
+        is_due = (
+            solver.n_rows_seen_ >= self.next_rows
+            if self._started
+            else self._is_start_due
+        )
         self._started = True
         if is_due:
             self._record_state(solver)
-            if solver.n_rows_seen_:  # else this is the start, and `next_rows` is still ahead
+            # else this is the start, and `next_rows` is still ahead
+            if solver.n_rows_seen_:
                 self.next_rows = self._next_place(solver.n_rows_seen_)
         if solver.n_rows_seen_ >= self._most_rows:
             self.stopped = "limit"
@@ -63,21 +75,27 @@ class Recorder:
     def _next_place(self, n_rows: int) -> int:
         """Return the row count of the checkpoint after `n_rows`."""
         if self._places:
-            return next((place for place in self._places if place > n_rows), sys.maxsize)
+            return next(
+                (place for place in self._places if place > n_rows), sys.maxsize
+            )
         return max(n_rows + 1, int(n_rows * self._factor))
 
     def finish(self, solver: Ranker) -> dict[str, NDArray]:
         """Add the final state as the last checkpoint and return all checkpoints as arrays.
 
-        ``rows_seen, wall_seconds, cpu_seconds, mistakes`` (-1 if not counted); ``coef`` and perhaps
-        ``intercept`` of a linear solver, ``n_iter`` of others.
+        ``rows_seen, wall_seconds, cpu_seconds, mistakes`` (-1 if not counted); ``coef``
+        and perhaps ``intercept`` of a linear solver, ``n_iter`` of others.
         """
-        if self._states["rows_seen"][-1:] != [solver.n_rows_seen_]:  # not yet recorded; [] at first
+        # not yet recorded; [] at first
+        if self._states["rows_seen"][-1:] != [solver.n_rows_seen_]:
             self._record_state(solver)
         return {name: np.array(values) for name, values in self._states.items()}
 
     def _record_state(self, solver: Ranker) -> None:
-        """Append a checkpoint: times, counts, and weights, or without weights the iterations."""
+        """Append a checkpoint.
+
+        Times, counts, and weights, or without weights the iterations.
+        """
         solver.catch_up()  # some solvers set their weights only when asked
         state = {
             "rows_seen": solver.n_rows_seen_,

@@ -35,7 +35,10 @@ Config = Experiment | Study
 
 
 class Observer:
-    """Gets the events of a session, and does nothing with them; the command line prints them."""
+    """Gets the events of a session, and does nothing with them.
+
+    The command line prints them.
+    """
 
     def on_plan(self, work: Work) -> None:
         """Take the work, once the data are read."""
@@ -43,7 +46,9 @@ class Observer:
     def on_trials(self, work: Work, trials: Mapping[str, Trial]) -> None:
         """Take the trials that are to run, by key."""
 
-    def training(self, n_trials: int) -> AbstractContextManager[Callable[[str, Record], None]]:
+    def training(
+        self, n_trials: int
+    ) -> AbstractContextManager[Callable[[str, Record], None]]:
         """Return a context in which its function takes title and record of each finished trial."""
         return nullcontext(lambda title, record: None)
 
@@ -97,7 +102,9 @@ class Results:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """The rows of ``results.csv``: one for each solver, split, checkpoint and metric.
+        """The rows of ``results.csv``.
+
+        One for each solver, split, checkpoint and metric.
 
         Of a study, the rows of ``values.csv``.
         """
@@ -140,8 +147,8 @@ class Results:
         Returns
         -------
         DataFrame
-            A row for each claim, with its verdict; without rows for a config without claims, or at
-            smoke size.
+            A row for each claim, with its verdict; without rows for a config without
+            claims, or at smoke size.
         """
         import pandas as pd
 
@@ -152,11 +159,15 @@ class Results:
         if self.name in {**evidence.outcomes, **evidence.values}:
             claims = [claim for claim in load_claims() if claim.experiment == self.name]
         rows = make_ledger(claims, evidence)
-        return pd.DataFrame([vars(row) for row in rows], columns=[*LedgerRow.__annotations__])
+        return pd.DataFrame(
+            [vars(row) for row in rows], columns=[*LedgerRow.__annotations__]
+        )
 
     def __repr__(self) -> str:
         """Return name, trials and folder."""
-        return f"Results({self.name!r}, {self.trials} trials, folder={str(self.folder)!r})"
+        return (
+            f"Results({self.name!r}, {self.trials} trials, folder={str(self.folder)!r})"
+        )
 
     def _repr_html_(self) -> str:  # what a notebook shows
         from precbench.report.html import render
@@ -208,7 +219,10 @@ class Work:
 
 
 def read_config(config: str | os.PathLike[str] | Mapping[str, Any] | Config) -> Config:
-    """Return a config: a path, the name of a shipped config, the content of a config, or itself."""
+    """Return a config.
+
+    A path, the name of a shipped config, the content of a config, or itself.
+    """
     if isinstance(config, Experiment | Study):
         return config
     if isinstance(config, Mapping):
@@ -225,7 +239,9 @@ def selected(experiment: Experiment, options: Options) -> Experiment:
 
 
 def plan_work(
-    experiment: Experiment, options: Options, datasets: Mapping[str, Dataset] | None = None
+    experiment: Experiment,
+    options: Options,
+    datasets: Mapping[str, Dataset] | None = None,
 ) -> Work:
     """Read the data of an experiment, but for those given, and find the trials asked for."""
     from precbench.experiment.plan import make_plan
@@ -254,7 +270,9 @@ def run_config(
     cluster: Cluster | None = None,
     observer: Observer = Observer(),  # noqa: B008 (without a state)
 ) -> Results:
-    """Run a config: read its data, train the missing trials, measure them, write the report.
+    """Run a config.
+
+    Read its data, train the missing trials, measure them, write the report.
 
     Parameters
     ----------
@@ -324,7 +342,8 @@ def _train(
     )
     with observer.training(len(trials)) as show, closing(outcomes) as finished:
         try:
-            for job, _ in finished:  # as trials end; _: the status, which is also in the record
+            # as trials end; _: the status, which is also in the record
+            for job, _ in finished:
                 store.require_lock()
                 record = store.read(job.key)
                 assert record is not None
@@ -338,7 +357,9 @@ def _train(
 
 def _not_ok_of_records(work: Work) -> dict[str, int]:
     """Count by status the records of trials that are not ok."""
-    statuses = (record.status for record in work.store.records() if record.key in work.keys)
+    statuses = (
+        record.status for record in work.store.records() if record.key in work.keys
+    )
     return dict(Counter(status for status in statuses if status != "ok"))
 
 
@@ -348,7 +369,9 @@ def _compute_study(study: Study, options: Options) -> Results:
     with store.lock():
         run_study(study, store, smoke=options.smoke, mirror=options.mirror)
         report = _write_report(store.folder, options)
-    return Results(name=study.name, folder=store.folder, tables=report.tables, files=report.files)
+    return Results(
+        name=study.name, folder=store.folder, tables=report.tables, files=report.files
+    )
 
 
 def _write_report(folder: Path, options: Options) -> Report:
@@ -370,15 +393,18 @@ def run(
     cluster: str | None = None,
     progress: bool = False,
 ) -> Results:
-    """Run an experiment: train the missing trials, then write tables, figures and a report.
+    """Run an experiment.
 
-    As ``precbench run`` does: a run that was stopped resumes, and after a change to a config only
-    the affected trials run again.
+    Train the missing trials, then write tables, figures and a report.
+
+    As ``precbench run`` does: a run that was stopped resumes, and after a change to a
+    config only the affected trials run again.
 
     Parameters
     ----------
     config : path, str, mapping, Experiment or Study
-        A file, the name of a shipped config such as "letter", or the content of a config.
+        A file, the name of a shipped config such as "letter", or the content of a
+        config.
     solvers, datasets : sequence of str, optional
         Labels of the solvers and names of the data sets to run; by default all.
     splits : sequence of int, optional
@@ -416,9 +442,15 @@ def run(
     """
     if isinstance(jobs, bool) or not isinstance(jobs, Integral) or jobs < 1:
         raise InputError(f"jobs must be an integer of at least 1, found {jobs!r}")
-    for option, names in {"solvers": solvers, "datasets": datasets, "splits": splits}.items():
+    for option, names in {
+        "solvers": solvers,
+        "datasets": datasets,
+        "splits": splits,
+    }.items():
         if isinstance(names, str):
-            raise InputError(f"{option} must be a list, found {names!r}; give [{names!r}]")
+            raise InputError(
+                f"{option} must be a list, found {names!r}; give [{names!r}]"
+            )
     known = read_config(config)
     options = Options(
         solvers=solvers,
@@ -443,7 +475,9 @@ def run(
         raise
 
 
-def connected(cluster: str | None, wait: float = 30.0) -> AbstractContextManager[Cluster | None]:
+def connected(
+    cluster: str | None, wait: float = 30.0
+) -> AbstractContextManager[Cluster | None]:
     """Return a context with a connection to a cluster; None without an address."""
     if cluster is None:
         return nullcontext()

@@ -17,5 +17,7 @@ def run_study(
         load_dataset(name, mirror=mirror)  # into the cache, from which the study reads
     facts = sized.model_dump(include={"name", "title", "source", "kind", "parameters"})
     description = {"schema": SCHEMA, **facts, "smoke": smoke}
-    store.write_text("values.csv", sized.compute().to_csv(index=False, lineterminator="\n"))
+    store.write_text(
+        "values.csv", sized.compute().to_csv(index=False, lineterminator="\n")
+    )
     store.write_text("illustration.json", json.dumps(description, indent=1) + "\n")

@@ -32,7 +32,8 @@ from precbench.runner.recorder import Recorder
 from precbench.solvers import SOLVERS, NonlinearRanker, Ranker
 
 _GRACE_SECONDS = 5.0  # for compiled code to return after the timeout
-# Growth of the rows between checkpoints of a solver whose number of passes is not known in advance
+# Growth of the rows between checkpoints of a solver whose number of passes is not known
+# in advance
 _UNKNOWN_LENGTH_FACTOR = 1.3
 _MOST_SCORES = 2**25  # stored scores of a trial, over all its checkpoints; 256 MiB
 _MOST_KEPT = 2**23  # values of rows that wait for another trial, 64 MiB
@@ -50,7 +51,8 @@ class Job:
     timing: str  # "sequential" or "parallel"
     environment: str  # id of the machine record
     run: str  # id of the run; earlier records of the key have another id
-    before: str = ""  # "status: reason" of the earlier record; "" if the trial has not run
+    # "status: reason" of the earlier record; "" if the trial has not run
+    before: str = ""
 
     @property
     def mark(self) -> Path:
@@ -86,12 +88,14 @@ def base_record(job: Job) -> dict[str, Any]:
 def run_job(job: Job) -> str:
     """Run a trial, write its record whatever the outcome, and return its status."""
     # The mark is a file that exists while the trial runs, see `Job.mark`.
-    with contextlib.suppress(OSError):  # a full disk is reported when the record is written
+    # a full disk is reported when the record is written
+    with contextlib.suppress(OSError):
         job.mark.parent.mkdir(parents=True, exist_ok=True)
         job.mark.write_text(job.trial.title, "utf-8")
     record, arrays = outcome(job)
     Store(job.folder).write(record, arrays)
-    # The record comes first: a mark without record tells the parent which trial killed the process.
+    # The record comes first: a mark without record tells the parent which trial killed
+    # the process.
     job.mark.unlink(missing_ok=True)
     return str(record["status"])
 
@@ -107,7 +111,8 @@ def outcome(job: Job) -> tuple[dict[str, Any], dict[str, NDArray] | None]:
         record |= {"status": "skipped", "reason": str(error)}
     except TrialTimeoutError:
         record |= {"status": "timeout", "reason": f"more than {job.trial.timeout:g} s"}
-    except BaseException as error:  # a package may raise KeyboardInterrupt or SystemExit
+    except BaseException as error:
+        # a package may raise KeyboardInterrupt or SystemExit
         record |= {"status": "failed", "reason": _reason(error)}
     if any(prod(rows.training.X.shape) > _MOST_KEPT for _, rows in _prepared):
         _prepared.clear()  # too many values to keep for the next trial
@@ -117,7 +122,8 @@ def outcome(job: Job) -> tuple[dict[str, Any], dict[str, NDArray] | None]:
 def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     """Tune and train; return the remaining fields of the record, and the arrays."""
     warm_up(job.trial.solver)
-    chosen, tuning_seconds, tuning_stopped = _tune(job)  # `chosen`: values of tuned parameters
+    # `chosen`: values of tuned parameters
+    chosen, tuning_seconds, tuning_stopped = _tune(job)
     trial, params = job.trial.with_features(chosen), job.trial.params_of(chosen)
     rows = _prepared_rows(job, trial.fourier)
     training = rows.training
@@ -135,7 +141,8 @@ def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     finally:
         gc.enable()
     arrays = recorder.finish(solver)
-    if isinstance(solver, NonlinearRanker):  # scores, as there are no weights to score rows by
+    # scores, as there are no weights to score rows by
+    if isinstance(solver, NonlinearRanker):
         measured = {part: cast(InMemory, rows.part(part)) for part in trial.parts}
         arrays = _with_scores(arrays, solver, measured)
     finite = all(np.isfinite(array).all() for array in arrays.values())
@@ -157,17 +164,24 @@ def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
 
 
 def _with_scores(
-    arrays: dict[str, NDArray], solver: NonlinearRanker, measured: Mapping[Any, InMemory]
+    arrays: dict[str, NDArray],
+    solver: NonlinearRanker,
+    measured: Mapping[Any, InMemory],
 ) -> dict[str, NDArray]:
     """Return the arrays with scores added, at as many checkpoints as `_MOST_SCORES` allows."""
-    n_checkpoints, n_rows = len(arrays["n_iter"]), sum(rows.n_rows for rows in measured.values())
+    n_checkpoints, n_rows = (
+        len(arrays["n_iter"]),
+        sum(rows.n_rows for rows in measured.values()),
+    )
     n_kept = min(n_checkpoints, max(1, _MOST_SCORES // n_rows))
-    # Evenly spaced from the end, so that the last checkpoint, which is the result, is kept.
+    # Evenly spaced from the end, so that the last checkpoint, which is the result, is
+    # kept.
     checkpoints = np.linspace(n_checkpoints - 1, 0, n_kept).round().astype(int)[::-1]
     arrays = {name: array[checkpoints] for name, array in arrays.items()}
     for part, rows in measured.items():
         scores = arrays[f"scores_{part}"] = np.empty((n_kept, rows.n_rows))
-        for row, n_iter in zip(scores, arrays["n_iter"], strict=True):  # rows are filled in place
+        # rows are filled in place
+        for row, n_iter in zip(scores, arrays["n_iter"], strict=True):
             row[:] = as_scores(solver.scores_after(rows.X, int(n_iter)), rows.n_rows)
     return arrays
 
@@ -189,29 +203,40 @@ def warm_up(solver: str) -> None:
     X = np.random.default_rng(0).standard_normal((64, 2))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings of too few iterations
-        for name in ("perceptron-avg", "sgd-avg", solver):  # the first two load shared code
+        # the first two load shared code
+        for name in ("perceptron-avg", "sgd-avg", solver):
             small = SOLVERS[name]()
             if name in SOLVERS.built_in:  # small: two trees, iterations and so on
-                sizes = [param for param in _SIZE_PARAMETERS if param in small.get_params()]
+                sizes = [
+                    param for param in _SIZE_PARAMETERS if param in small.get_params()
+                ]
                 small.set_params(**dict.fromkeys(sizes, 2))
-            small.fit(X, np.sign(X[:, 0]), trace=Recorder(first_rows=1))  # also warms `Recorder` up
+            # also warms `Recorder` up
+            small.fit(X, np.sign(X[:, 0]), trace=Recorder(first_rows=1))
     gc.collect()
-    gc.freeze()  # later collections, for which a trial waits, skip the objects loaded by now
+    # later collections, for which a trial waits, skip the objects loaded by now
+    gc.freeze()
 
 
 _ROW_FIELDS = ("dataset", "data_sha256", "rows", "preprocessing", "split", "seed")
-# At most one pair: what prepared rows depend on, and the rows, perhaps of an earlier trial
+# At most one pair: what prepared rows depend on, and the rows, perhaps of an earlier
+# trial
 _prepared: list[tuple[dict[str, Any], Rows]] = []
 
 
 def _prepared_rows(job: Job, fourier: Fourier | None) -> Rows:
-    """Return prepared rows of a trial with these features: the kept rows if they suit, else new."""
+    """Return prepared rows of a trial with these features.
+
+    The kept rows if they suit, else new.
+    """
     trial = replace(job.trial, fourier=fourier)
     description = trial.description(job.dataset.sha256)
     key = {name: description[name] for name in _ROW_FIELDS}
-    # `folds` and `tuning_rows` say how tuning divides the training rows, if there are candidates.
+    # `folds` and `tuning_rows` say how tuning divides the training rows, if there are
+    # candidates.
     key["tuned"] = (trial.folds or 1, trial.tuning_rows) if trial.candidates else False
-    if [kept_key for kept_key, _ in _prepared] != [key]:  # no rows are kept, or unsuitable rows
+    # no rows are kept, or unsuitable rows
+    if [kept_key for kept_key, _ in _prepared] != [key]:
         _prepared.clear()  # before the new rows need the memory
         rows = Rows(trial, job.dataset)
         _ = rows.training  # prepares the rows now, before a clock starts
@@ -222,27 +247,38 @@ def _prepared_rows(job: Job, fourier: Fourier | None) -> Rows:
 
 def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
     """Return chosen values, seconds of tuning, and "tuning limit", or "" if none was reached."""
-    # All candidates together have the limit of one training, unless the limit leaves tuning out.
+    # All candidates together have the limit of one training, unless the limit leaves
+    # tuning out.
     trial = job.trial
     if not trial.candidates:
         return {}, 0.0, ""
-    # Prepare the rows of the first candidate before the clock starts; they are kept for the fit.
+    # Prepare the rows of the first candidate before the clock starts; they are kept for
+    # the fit.
     _prepared_rows(job, trial.with_features(trial.combinations()[0]).fourier)
     passes = job.passes if trial.limit is None or trial.limit.tuning else np.inf
     start, stopped = time.perf_counter(), ""
 
-    def train_candidates(candidates: list[dict[str, Any]]) -> Iterator[tuple[int, Ranker, Sample]]:
+    def train_candidates(
+        candidates: list[dict[str, Any]],
+    ) -> Iterator[tuple[int, Ranker, Sample]]:
         """Yield the number of each candidate, its solver, and the rows to measure the solver on."""
         nonlocal stopped  # set below, and returned by `_tune`
         for fourier, numbers in _groups_of_shared_visits(trial, candidates):
             rows = _prepared_rows(job, fourier)
-            for fitting_rows, validation_rows in rows.divisions:  # a single pair, or a pair by fold
+            # a single pair, or a pair by fold
+            for fitting_rows, validation_rows in rows.divisions:
                 fitting = rows.training.part(fitting_rows)
-                share = len(numbers) / (len(candidates) * len(rows.divisions))  # of the whole limit
-                most_rows = passes * fitting.n_rows * share / len(numbers)  # for each solver
-                solvers = [_solver(trial, trial.params_of(candidates[n])) for n in numbers]
+                # of the whole limit
+                share = len(numbers) / (len(candidates) * len(rows.divisions))
+                # for each solver
+                most_rows = passes * fitting.n_rows * share / len(numbers)
+                solvers = [
+                    _solver(trial, trial.params_of(candidates[n])) for n in numbers
+                ]
                 # Traces that record no checkpoint, and end a fit after `most_rows`
-                limits = [Recorder(first_rows=None, most_rows=most_rows) for _ in solvers]
+                limits = [
+                    Recorder(first_rows=None, most_rows=most_rows) for _ in solvers
+                ]
                 fitting.train(solvers, limits)
                 if any(limit.stopped for limit in limits):
                     stopped = "tuning limit"
@@ -259,8 +295,12 @@ def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
 def _groups_of_shared_visits(
     trial: Trial, candidates: list[dict[str, Any]]
 ) -> list[tuple[Fourier | None, list[int]]]:
-    """Return groups of candidates that can learn together: random features, candidate numbers."""
-    # Solvers with equal `visits` take equal rows in equal order; without `visits` each is alone.
+    """Return groups of candidates that can learn together.
+
+    Random features, candidate numbers.
+    """
+    # Solvers with equal `visits` take equal rows in equal order; without `visits` each
+    # is alone.
     groups: dict[tuple[Fourier | None, Hashable], list[int]] = {}
     for number, candidate in enumerate(candidates):
         visits = getattr(_solver(trial, trial.params_of(candidate)), "visits", None)
@@ -269,38 +309,53 @@ def _groups_of_shared_visits(
     return [(fourier, numbers) for (fourier, _), numbers in groups.items()]
 
 
-def _checkpoint_schedule(trial: Trial, params: dict[str, Any], n_train: int) -> dict[str, Any]:
+def _checkpoint_schedule(
+    trial: Trial, params: dict[str, Any], n_train: int
+) -> dict[str, Any]:
     """Return the arguments of `Recorder` that say at which row counts the checkpoints are."""
     checkpoints = trial.checkpoints
     if isinstance(checkpoints, tuple):  # passes over the training rows
-        return {"first_rows": 1, "places": [ceil_share(share, n_train) for share in checkpoints]}
+        return {
+            "first_rows": 1,
+            "places": [ceil_share(share, n_train) for share in checkpoints],
+        }
     if checkpoints == 1:  # a number: only the final state
         return {"first_rows": None}
     if isinstance(checkpoints, str):  # "every": a checkpoint at each call
         return {"first_rows": 1, "factor": 1.0}
-    if "epochs" not in params:  # a number, but how many rows the solver will visit is unknown
+    # a number, but how many rows the solver will visit is unknown
+    if "epochs" not in params:
         return {"first_rows": 1, "factor": _UNKNOWN_LENGTH_FACTOR}
     first = min(params.get("batch_size", 1), n_train)
-    # Row counts first * growth**i, i = 0, ..., checkpoints - 1, end with all rows of all epochs.
+    # Row counts first * growth**i, i = 0, ..., checkpoints - 1, end with all rows of
+    # all epochs.
     growth = (params["epochs"] * n_train / first) ** (1 / max(1, checkpoints - 1))
-    return {"first_rows": first, "factor": max(1.001, growth)}  # a factor of 1 means every call
+    # a factor of 1 means every call
+    return {"first_rows": first, "factor": max(1.001, growth)}
 
 
 def _scalars(solver: Ranker) -> dict[str, Any]:
     """Return the fitted attributes that are numbers, such as ``n_iter_`` and ``gap_``."""
-    attributes = object.__dir__(solver)  # dir(solver) would call every property (scikit-learn)
-    names = [name for name in attributes if name.endswith("_") and not name.startswith("_")]
+    # dir(solver) would call every property (scikit-learn)
+    attributes = object.__dir__(solver)
+    names = [
+        name for name in attributes if name.endswith("_") and not name.startswith("_")
+    ]
     values = {name: getattr(solver, name, None) for name in names}
-    return {n: v for n, v in values.items() if isinstance(v, (bool, int, float, np.number))}
+    return {
+        n: v for n, v in values.items() if isinstance(v, (bool, int, float, np.number))
+    }
 
 
 @contextlib.contextmanager
 def _hard_limit(seconds: float) -> Iterator[None]:
     """Raise `TrialTimeoutError` after a number of seconds."""
-    # The exception waits for compiled code to return. If the code needs `_GRACE_SECONDS` more, the
-    # process ends, and the parent process finds a mark without a record.
+    # The exception waits for compiled code to return. If the code needs
+    # `_GRACE_SECONDS` more, the process ends, and the parent process finds a mark
+    # without a record.
     started = time.monotonic()
-    # Unlike a signal, this also reaches a trial in another thread, as on a worker of Dask.
+    # Unlike a signal, this also reaches a trial in another thread, as on a worker of
+    # Dask.
     timer = threading.Timer(
         seconds,
         ctypes.pythonapi.PyThreadState_SetAsyncExc,
@@ -308,7 +363,8 @@ def _hard_limit(seconds: float) -> Iterator[None]:
     )
     silent = open(os.devnull, "w")  # noqa: PTH123, SIM115 (faulthandler needs an open file)
     timer.start()
-    # faulthandler ends the process from a thread of its own, which does not wait for compiled code.
+    # faulthandler ends the process from a thread of its own, which does not wait for
+    # compiled code.
     faulthandler.dump_traceback_later(seconds + _GRACE_SECONDS, exit=True, file=silent)
     try:
         yield
@@ -324,11 +380,15 @@ def _hard_limit(seconds: float) -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
-    """Return why a trial failed: the message, with type and place if the error is unexpected."""
+    """Return why a trial failed.
+
+    The message, with type and place if the error is unexpected.
+    """
     if isinstance(error, PrecbenchError):
         return str(error)
     if isinstance(error, MemoryError):
         return f"out of memory: {error}" if str(error) else "out of memory"
-    frames = traceback.extract_tb(error.__traceback__)  # the last frame raised the error
+    # the last frame raised the error
+    frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}{place}"

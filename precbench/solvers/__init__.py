@@ -1,7 +1,8 @@
 """All solvers, as scikit-learn-compatible estimators; `SOLVERS` maps names to them.
 
-``SOLVERS[name](**params)`` gives an unfitted solver. Two names may stand for one class: `_PRESETS`
-has the defaults that differ. Packages add solvers by the entry point group ``precbench.solvers``.
+``SOLVERS[name](**params)`` gives an unfitted solver. Two names may stand for one class:
+`_PRESETS` has the defaults that differ. Packages add solvers by the entry point group
+``precbench.solvers``.
 """
 
 import functools
@@ -19,14 +20,22 @@ if TYPE_CHECKING:
     from precbench.solvers.common.base import LinearRanker, NonlinearRanker, Ranker
     from precbench.solvers.cutting_plane.estimator import CuttingPlane
     from precbench.solvers.ftrl.estimator import FTRL
-    from precbench.solvers.minibatch.estimator import OnePMB, PerceptronAtK, SGDAtK, TwoPMB
+    from precbench.solvers.minibatch.estimator import (
+        OnePMB,
+        PerceptronAtK,
+        SGDAtK,
+        TwoPMB,
+    )
     from precbench.solvers.online_auc.estimator import OAM, PGD, SPAM, AdaOAM
     from precbench.solvers.others.catboost import CatBoost
     from precbench.solvers.others.ensemble import Ensemble
     from precbench.solvers.others.forests import ExtraTrees, RandomForest
     from precbench.solvers.others.hist_gradient_boosting import HistGradientBoosting
     from precbench.solvers.others.lightgbm import LambdaRank, LightGBM
-    from precbench.solvers.others.linear import LinearSVMRanker, LogisticRegressionRanker
+    from precbench.solvers.others.linear import (
+        LinearSVMRanker,
+        LogisticRegressionRanker,
+    )
     from precbench.solvers.others.mlp import MLP
     from precbench.solvers.others.no_skill import NoSkill
     from precbench.solvers.others.wrapper import ScoringClassifier
@@ -79,12 +88,15 @@ __all__ = [
 
 
 def check_solver(factory: Any) -> "Callable[..., Ranker]":
-    """Return a factory of solvers after checks; a scikit-learn classifier is wrapped first.
+    """Return a factory of solvers after checks.
+
+    A scikit-learn classifier is wrapped first.
 
     Parameters
     ----------
     factory : callable
-        Gives a solver when called without arguments, or is a scikit-learn-compatible classifier.
+        Gives a solver when called without arguments, or is a scikit-learn-compatible
+        classifier.
 
     Returns
     -------
@@ -93,8 +105,8 @@ def check_solver(factory: Any) -> "Callable[..., Ranker]":
     Raises
     ------
     InputError
-        If `factory` gives neither a `LinearRanker` nor a `NonlinearRanker` and is no classifier,
-        or if the `allowed` of the solver lacks a parameter.
+        If `factory` gives neither a `LinearRanker` nor a `NonlinearRanker` and is no
+        classifier, or if the `allowed` of the solver lacks a parameter.
     TypeError, ValueError
         If a default is not a plain value.
 
@@ -116,22 +128,25 @@ def check_solver(factory: Any) -> "Callable[..., Ranker]":
     solver = factory() if callable(factory) else factory
     if not isinstance(solver, LinearRanker | NonlinearRanker):
         raise InputError(
-            "a solver must be a subclass of LinearRanker or NonlinearRanker, a function that "
-            f"returns an instance, or a scikit-learn classifier, not {factory!r}"
+            "a solver must be a subclass of LinearRanker or NonlinearRanker, a"
+            " function that returns an instance, or a scikit-learn classifier, not"
+            f" {factory!r}"
         )
     defaults = solver.get_params(deep=False)
     json.dumps(defaults, allow_nan=False)  # raises if a default is no plain value
     unchecked = sorted(defaults.keys() - solver._parameter_constraints.keys())
     if unchecked:
         raise InputError(
-            f"{type(solver).__name__} does not say which values of {', '.join(unchecked)} are "
-            f"allowed; add an entry for each to `allowed`, such as Allowed({unchecked[0]}=[float])"
+            f"{type(solver).__name__} does not say which values of"
+            f" {', '.join(unchecked)} are allowed; add an entry for each to `allowed`,"
+            f" such as Allowed({unchecked[0]}=[float])"
         )
     return factory
 
 
 def _is_foreign_classifier(factory: Any) -> bool:
-    # Return whether `factory` is a class of scikit-learn-compatible classifiers, not a solver.
+    # Return whether `factory` is a class of scikit-learn-compatible classifiers, not a
+    # solver.
     from sklearn.base import BaseEstimator, is_classifier
 
     from precbench.solvers.common.base import Ranker
@@ -192,7 +207,8 @@ _BASES = (
     "others.wrapper:ScoringClassifier",
 )
 _CLASSES = {  # module by class
-    place.partition(":")[2]: place.partition(":")[0] for place in (*_BASES, *_BUILT_IN.values())
+    place.partition(":")[2]: place.partition(":")[0]
+    for place in (*_BASES, *_BUILT_IN.values())
 }
 
 
@@ -204,7 +220,8 @@ def __getattr__(name: str) -> Any:  # imports the module of a class on first use
 
 def _built_in(name: str) -> "Callable[..., Ranker]":
     """Import and return the class of a solver, or a function that calls the class with presets."""
-    solver = __getattr__(_BUILT_IN[name].partition(":")[2])  # SGDAtK of "….estimator:SGDAtK"
+    # SGDAtK of "….estimator:SGDAtK"
+    solver = __getattr__(_BUILT_IN[name].partition(":")[2])
     if name not in _PRESETS:  # the solver has the defaults of its class
         return solver
     preset = functools.partial(solver, **_PRESETS[name])
@@ -212,7 +229,8 @@ def _built_in(name: str) -> "Callable[..., Ranker]":
     return preset
 
 
-class _Solvers(Registry["Callable[..., Ranker]"]):  # also takes names of scikit-learn classes
+class _Solvers(Registry["Callable[..., Ranker]"]):
+    # also takes names of scikit-learn classes
     def __getitem__(self, name: str) -> "Callable[..., Ranker]":
         if name not in self._loaded and (classifier := _scikit_learn_class(name)):
             self._loaded[name] = check_solver(classifier)  # where `super` looks first
@@ -229,12 +247,14 @@ def _scikit_learn_class(name: object) -> type | None:
     """Return the class of a name such as "sklearn.ensemble.AdaBoostClassifier", else None."""
     package, _, path = str(name).partition(".")
     module, _, class_name = path.partition(".")
-    if package != "sklearn" or module not in import_module(package).__all__:  # not public
+    # not public
+    if package != "sklearn" or module not in import_module(package).__all__:
         return None
     try:
         classifier = getattr(import_module(f"{package}.{module}"), class_name, None)
         return classifier if _is_foreign_classifier(classifier) else None
-    except (AttributeError, ImportError, TypeError):  # no module, or a class that needs arguments
+    except (AttributeError, ImportError, TypeError):
+        # no module, or a class that needs arguments
         return None
 
 
@@ -244,7 +264,8 @@ SOLVERS = _Solvers("precbench.solvers", _BUILT_IN, check_solver, _built_in)
 def solver_version(name: str) -> int | str:
     """Return the ``algorithm_version`` of a solver, part of the keys of its trials.
 
-    After the version of a solver that is not built in come the name and version of its package.
+    After the version of a solver that is not built in come the name and version of its
+    package.
 
     Examples
     --------

@@ -1,1 +1,4 @@
-"""The survey: its tasks, and the values among which ``precbench rank`` places a method."""
+"""The survey.
+
+Its tasks, and the values among which ``precbench rank`` places a method.
+"""

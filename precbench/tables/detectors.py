@@ -1,7 +1,7 @@
 """Detection of what a column holds: numbers and dates in any common notation, or text.
 
-What a function here returns of a column is a copy, or a view that cannot be written: the memory of
-a column is the caller's.
+What a function here returns of a column is a copy, or a view that cannot be written:
+the memory of a column is the caller's.
 """
 
 import re
@@ -18,12 +18,22 @@ from precbench.tables.problems import TableError
 Decimal = Literal[".", ","]
 _ISO = r"\d{4}-\d{2}-\d{2}(?!\d)"
 _MONTH = "(?i:(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*)"
-OTHER_DATE = (  # begins like 31.5.2024, 2024/5/31, 5/31/24, 31.05.24, 31-May-24 or May 31, 2024
+# begins like 31.5.2024, 2024/5/31, 5/31/24, 31.05.24, 31-May-24 or May 31, 2024
+OTHER_DATE = (
     r"(\d{1,2}([./-])\d{1,2}\2\d{4}|\d{4}([./])\d{1,2}\3\d{1,2}|"
     r"\d{1,2}/\d{1,2}/\d{2}|\d{2}\.\d{2}\.\d{2}|"
-    rf"\d{{1,2}}[- .]{{1,2}}{_MONTH}[- .]\d{{2}}(\d{{2}})?|{_MONTH} \d{{1,2}},? \d{{4}})(?!\d)"
+    rf"\d{{1,2}}[- .]{{1,2}}{_MONTH}[- .]\d{{2}}(\d{{2}})?|{_MONTH} \d{{1,2}},?"
+    r" \d{4})(?!\d)"
 )
-_FORMATS = ("%m/%d/%Y", "%d/%m/%Y", "%m-%d-%Y", "%d-%m-%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y.%m.%d")
+_FORMATS = (
+    "%m/%d/%Y",
+    "%d/%m/%Y",
+    "%m-%d-%Y",
+    "%d-%m-%Y",
+    "%d.%m.%Y",
+    "%Y/%m/%d",
+    "%Y.%m.%d",
+)
 _TIMES = ("", " %H:%M", " %H:%M:%S")
 GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")  # such as 1.234
 CURRENCY = r"(?:[$€£¥₹]|AUD|CAD|CHF|CNY|CZK|DKK|EUR|GBP|INR|JPY|NOK|PLN|SEK|USD)"
@@ -34,8 +44,8 @@ _NUMBER = re.compile(
     r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)\s*", re.ASCII | re.IGNORECASE
 )
 EXAMPLE = datetime(2024, 5, 31)  # of a date, in messages
-# Programs write the largest number of single or double precision, 3.4e38 or 1.8e308, for "no
-# value", often with fewer digits. No quantity is that large.
+# Programs write the largest number of single or double precision, 3.4e38 or 1.8e308,
+# for "no value", often with fewer digits. No quantity is that large.
 LARGEST_QUANTITY = 3.4e38
 
 
@@ -46,7 +56,8 @@ class Content(NamedTuple):
     numbers: NDArray[np.float64]  # NaN for what is missing, a date or text
     # The decimal mark of amounts, or the format of dates that are not in ISO 8601.
     notation: str | None = None
-    others: tuple[str, ...] = ()  # notations in which all values can be read differently
+    # notations in which all values can be read differently
+    others: tuple[str, ...] = ()
 
 
 def content_of(
@@ -60,33 +71,40 @@ def content_of(
 ) -> Content:
     """Detect what a column holds, from all its values, whatever their order.
 
-    With `declares_text`, as for Parquet, digits in a column of type text are text. `decimal` is the
-    decimal mark of all numbers in text, `date_format` the format of dates that are not in ISO 8601,
-    as for `datetime.strptime`; both are detected by default. Digits are dates if all are days in
-    `date_format`, or with `is_time` if most fit the format.
+    With `declares_text`, as for Parquet, digits in a column of type text are text.
+    `decimal` is the decimal mark of all numbers in text, `date_format` the format of
+    dates that are not in ISO 8601, as for `datetime.strptime`; both are detected by
+    default. Digits are dates if all are days in `date_format`, or with `is_time` if
+    most fit the format.
     """
     present = values.notna().to_numpy()
     is_text = is_declared_text(values)
     numbers = np.full(len(values), np.nan)
-    if not (is_text and (declares_text or decimal == ",")):  # else 1.234 stays text, or is 1234
+    # else 1.234 stays text, or is 1234
+    if not (is_text and (declares_text or decimal == ",")):
         numbers = as_numbers(values)
     if not present.any():
         return Content("nothing", numbers)
     are_numbers = not (np.isnan(numbers) & present).any()
     # A text such as 1.234 may be 1234, also beside numbers, in a workbook.
     grouped = (isinstance(value, str) and GROUPED.fullmatch(value) for value in values)
-    if are_numbers and (is_time or decimal == "." or values.dtype.kind != "O" or not any(grouped)):
+    if are_numbers and (
+        is_time or decimal == "." or values.dtype.kind != "O" or not any(grouped)
+    ):
         if date_format:
             fit = moments_of(values[present], where, date_format).notna().mean()
-            # A format of days, unlike one of years, gives back a whole date; one such as %m.%Y
-            # fits no number by chance.
+            # A format of days, unlike one of years, gives back a whole date; one such
+            # as %m.%Y fits no number by chance.
             example = EXAMPLE.strftime(date_format)
             is_day = datetime.strptime(example, date_format) == EXAMPLE
-            if (fit == 1 and (is_day or not example.isdigit())) or (fit > 0.5 and is_time):
+            if (fit == 1 and (is_day or not example.isdigit())) or (
+                fit > 0.5 and is_time
+            ):
                 return Content("dates", np.full(len(values), np.nan), date_format)
         return Content("numbers", numbers)
     if is_date(values):
-        return Content("text" if values.dtype.kind == "m" else "dates", numbers)  # m: durations
+        # m: durations
+        return Content("text" if values.dtype.kind == "m" else "dates", numbers)
     texts = texts_of(values[present], where)
     if mostly(texts, _ISO):  # such as 2024-05-31
         return Content("dates", numbers)
@@ -95,11 +113,17 @@ def content_of(
     if not (is_text and declares_text):  # amounts, with the marks that fit all of them
         marks: tuple[Decimal, ...] = (decimal,) if decimal else (".", ",")
         parsed = {mark: as_numbers(values, mark) for mark in marks}
-        amounts = {mark: x for mark, x in parsed.items() if not (np.isnan(x) & present).any()}
+        amounts = {
+            mark: x for mark, x in parsed.items() if not (np.isnan(x) & present).any()
+        }
         if amounts:
             (mark, numbers), *others = amounts.items()
             # Another mark matters only if some text becomes another number.
-            differ = [mark for mark, x in others if not np.array_equal(x, numbers, equal_nan=True)]
+            differ = [
+                mark
+                for mark, x in others
+                if not np.array_equal(x, numbers, equal_nan=True)
+            ]
             return Content("numbers", numbers, mark, tuple(differ))
     return Content("text", numbers)
 
@@ -112,7 +136,11 @@ def is_declared_text(values: pd.Series) -> bool:
 
 def is_date(values: pd.Series) -> bool:
     """Return whether the type is dates, times or periods, of which pandas would make numbers."""
-    typed = values.dtype.categories if isinstance(values.dtype, pd.CategoricalDtype) else values
+    typed = (
+        values.dtype.categories
+        if isinstance(values.dtype, pd.CategoricalDtype)
+        else values
+    )
     return typed.dtype.kind in "mM" or isinstance(typed.dtype, pd.PeriodDtype)
 
 
@@ -128,7 +156,9 @@ def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.floa
     if decimal is not None:
         codes, distinct = pd.factorize(values.astype(object))
         # The code of a missing value, -1, takes the NaN at the end.
-        return np.array([*(_amount(value, decimal) for value in distinct), np.nan])[codes]
+        return np.array([*(_amount(value, decimal) for value in distinct), np.nan])[
+            codes
+        ]
     if not PANDAS_IS_EXACT and not pd.api.types.is_numeric_dtype(values.dtype):
         codes, distinct = pd.factorize(values.astype(object))
         return np.array([*map(_nearest_number, distinct), np.nan])[codes]
@@ -140,7 +170,10 @@ def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.floa
 
 
 def _nearest_number(value: object) -> float:
-    """Return the double that is nearest to a number or to its text; NaN for other text."""
+    """Return the double that is nearest to a number or to its text.
+
+    NaN for other text.
+    """
     if isinstance(value, int | float):
         return float(value)
     return float(str(value)) if _NUMBER.fullmatch(str(value)) else np.nan
@@ -160,11 +193,13 @@ def _amount(value: object, decimal: str) -> float:
     """
     if isinstance(value, int | float):  # beside text, in a workbook
         return float(value)
-    thousands = f"[{',' if decimal == '.' else '.'}'’{_BLANKS}]"  # any of these separators
+    # any of these separators
+    thousands = f"[{',' if decimal == '.' else '.'}'’{_BLANKS}]"
     signed = str(value).strip().replace("\u2212", "-")  # with an ASCII minus sign
     # (8.14) and 8.14- are -8.14; 2- may be a mark at school
     signed = re.sub(r"^\((.+)\)$|^(.+[.,]\d+)-$", r"-\1\2", signed)
-    # Drop a currency before or behind the number, and keep the sign, which may precede it.
+    # Drop a currency before or behind the number, and keep the sign, which may precede
+    # it.
     bare = re.sub(rf"^([+-]?)\s*({CURRENCY}\s*)?|\s*{CURRENCY}$", r"\1", signed)
     whole = f"([1-9][0-9]{{0,2}}({thousands}[0-9]{{3}})+|[0-9]+)"  # as in 1,234 or 1234
     fraction = f"([{decimal}][0-9]*)?"
@@ -172,7 +207,9 @@ def _amount(value: object, decimal: str) -> float:
     if not re.fullmatch(rf"[+-]?({whole}{fraction}(\s*%)?|{scientific})", bare):
         return np.nan
     # 9.75 % is 0.0975
-    return float(re.sub(rf"{thousands}|\s", "", bare).replace(",", ".").replace("%", "e-2"))
+    return float(
+        re.sub(rf"{thousands}|\s", "", bare).replace(",", ".").replace("%", "e-2")
+    )
 
 
 def texts_of(values: pd.Series, where: str) -> NDArray[np.object_]:
@@ -182,7 +219,9 @@ def texts_of(values: pd.Series, where: str) -> NDArray[np.object_]:
     """
     try:
         if values.dtype.kind == "f":
-            codes, distinct = pd.factorize(values.to_numpy(np.float64), use_na_sentinel=False)
+            codes, distinct = pd.factorize(
+                values.to_numpy(np.float64), use_na_sentinel=False
+            )
             texts = [str(int(v) if v.is_integer() else v) for v in distinct.tolist()]
             return np.array(texts, dtype=object)[codes]
         # Without a copy, the array may be the memory of the caller's frame.
@@ -197,33 +236,48 @@ def texts_of(values: pd.Series, where: str) -> NDArray[np.object_]:
         ) from error
 
 
-def moments_of(values: pd.Series, where: str, date_format: str | None = None) -> pd.Series:
-    """Return dates, by default in ISO 8601, as timestamps in UTC; anything else as NaT."""
+def moments_of(
+    values: pd.Series, where: str, date_format: str | None = None
+) -> pd.Series:
+    """Return dates, by default in ISO 8601, as timestamps in UTC.
+
+    Anything else as NaT.
+    """
     if isinstance(values.dtype, pd.PeriodDtype):
         values = values.dt.to_timestamp()  # when the period begins
     elif values.dtype.kind != "M":  # not dates by type
         values = pd.Series(texts_of(values, where), dtype=object, index=values.index)
         example = EXAMPLE.strftime(date_format or "")
-        if example.isdigit():  # 03112024 may have become 3112024 or, beside gaps, 3112024.0
+        # 03112024 may have become 3112024 or, beside gaps, 3112024.0
+        if example.isdigit():
             values = values.str.removesuffix(".0").str.zfill(len(example))
-    moments = pd.to_datetime(values, format=date_format or "ISO8601", errors="coerce", utc=True)
+    moments = pd.to_datetime(
+        values, format=date_format or "ISO8601", errors="coerce", utc=True
+    )
     return moments.dt.as_unit("us")  # microseconds, whatever unit pandas chose
 
 
 def check_date_format(text: str | None) -> None:
-    """Refuse a format in which no date can be written and read again; None is accepted."""
+    """Refuse a format in which no date can be written and read again.
+
+    None is accepted.
+    """
     try:
         if text is not None and "%" not in text:
-            raise ValueError("the format has no % code for a part of a date")  # caught below
+            # caught below
+            raise ValueError("the format has no % code for a part of a date")
         datetime.strptime(EXAMPLE.strftime(text or ""), text or "")
     except ValueError as error:
-        raise InputError(f"date_format {text!r} is invalid; give one such as %d.%m.%Y") from error
+        raise InputError(
+            f"date_format {text!r} is invalid; give one such as %d.%m.%Y"
+        ) from error
 
 
 def _formats(texts: NDArray[np.object_], date_format: str | None) -> list[str]:
     # Return the formats (only `date_format`, if given) in which all texts are dates.
     if date_format is None and not re.match(OTHER_DATE, texts[0]):
-        return []  # the first text does not look like a date, so no format fits all of them
+        # the first text does not look like a date, so no format fits all of them
+        return []
     formats = [f"{day}{time}" for day in _FORMATS for time in _TIMES]
     distinct = pd.Series(texts).drop_duplicates()
     return [

@@ -21,12 +21,16 @@ class DottedDate(NamedTuple):
 
 
 def dotted_date(
-    numbers: NDArray[np.float64], texts: Callable[[], pd.Series] | None, *, is_time: bool = False
+    numbers: NDArray[np.float64],
+    texts: Callable[[], pd.Series] | None,
+    *,
+    is_time: bool = False,
 ) -> DottedDate | None:
     """Return the notation of dates that all numbers of a column fit, or None.
 
-    `texts` returns the numbers as they are written, gaps aside; without it, zeros at the ends are
-    unknown. Of 02.01 a zero in front is the sign, of 01.2023 and 2023.01 the year.
+    `texts` returns the numbers as they are written, gaps aside; without it, zeros at
+    the ends are unknown. Of 02.01 a zero in front is the sign, of 01.2023 and 2023.01
+    the year.
     """
     known = numbers[~np.isnan(numbers)]
     if len(known) < 2 or known.min() < 1 or known.max() > _LAST_YEAR + 1:
@@ -91,7 +95,10 @@ def _year_and_month(texts: pd.Series, is_time: bool) -> DottedDate | None:
 
 
 def _day_and_month(texts: pd.Series, is_time: bool) -> DottedDate | None:
-    """Recognise 02.01 by a zero in front; of times also 2.01 and 15.11, if there are many."""
+    """Recognise 02.01 by a zero in front.
+
+    Of times also 2.01 and 15.11, if there are many.
+    """
     parts = _parts(texts, r"(\d{1,2})\.(\d{2})")
     if parts is None:
         return None

@@ -1,4 +1,7 @@
-"""Encoding of table columns as features: numbers, days, and one feature for each category."""
+"""Encoding of table columns as features.
+
+Numbers, days, and one feature for each category.
+"""
 
 from __future__ import annotations
 
@@ -46,28 +49,38 @@ if TYPE_CHECKING:
     from precbench.tables.own_table import OwnTable
 
 MOST_CATEGORIES = 1000
-_FEW_CATEGORIES = 100  # the limit if more than half of the values are distinct, as of identifiers
+# the limit if more than half of the values are distinct, as of identifiers
+_FEW_CATEGORIES = 100
 _MIXED_SHARE = 0.1  # above this share of text, a column of numbers may be categorical
 
 
 @dataclass(frozen=True)
 class Column:  # how a column of a table becomes features
     name: str
-    # None for numbers and dates; else a feature for each. Other values of new rows give zeros.
+    # None for numbers and dates; else a feature for each. Other values of new rows give
+    # zeros.
     categories: tuple[str, ...] | None = None
     fill: float | str | None = None  # replaces a missing value; None refuses it
-    origin: str | None = None  # of dates, which become days since the first one in training
+    # of dates, which become days since the first one in training
+    origin: str | None = None
     notation: str | None = None  # see `Content`
     words: bool = False  # whether NA, None and the like are values, not gaps
     unit: str = ""  # % or a currency, if amounts of the training rows have a unit
-    indicator: bool = False  # whether there is a last feature: 1 where the value is missing
-    has_thousands: bool | None = None  # see `_have_thousands`, in training; None: not known
+    # whether there is a last feature: 1 where the value is missing
+    indicator: bool = False
+    # see `_have_thousands`, in training; None: not known
+    has_thousands: bool | None = None
 
     @property
     def features(self) -> list[str]:
-        """Names: ``column`` or each ``column=category``; with indicator ``column is missing``."""
+        """Names: ``column`` or each ``column=category``.
+
+        With indicator ``column is missing``.
+        """
         texts = self.categories
-        names = [self.name] if texts is None else [f"{self.name}={text}" for text in texts]
+        names = (
+            [self.name] if texts is None else [f"{self.name}={text}" for text in texts]
+        )
         return [*names, f"{self.name} is missing"] if self.indicator else names
 
     def value_of(self, features: NDArray[np.float64]) -> str:
@@ -78,12 +91,18 @@ class Column:  # how a column of a table becomes features
         if self.indicator and features[-1]:  # the last feature is the indicator
             return "(missing)"
         if self.categories is not None:
-            return self.categories[int(features.argmax())] if features.any() else "(unknown)"
+            return (
+                self.categories[int(features.argmax())]
+                if features.any()
+                else "(unknown)"
+            )
         number = float(features[0])
         if self.origin is None:
-            n_before = len(f"{abs(number):.0f}")  # digits before the point: 4 to 15 are shown
+            # digits before the point: 4 to 15 are shown
+            n_before = len(f"{abs(number):.0f}")
             return f"{number:.{min(15, max(4, n_before))}g}"
-        moment = np.datetime64(self.origin, "m") + round(number * 1440)  # days to minutes
+        # days to minutes
+        moment = np.datetime64(self.origin, "m") + round(number * 1440)
         return str(moment).removesuffix("T00:00")
 
 
@@ -91,36 +110,66 @@ class Column:  # how a column of a table becomes features
 class Gaps:
     """Missing values and unseen categories of new rows, counted block by block."""
 
-    refuse: bool = False  # whether a missing value is an error, although the encoding could fill it
+    # whether a missing value is an error, although the encoding could fill it
+    refuse: bool = False
     n_rows: int = 0  # of all blocks
-    # By column: number of values filled in, up to 1,001 unseen categories, rows with one of these.
+    # By column: number of values filled in, up to 1,001 unseen categories, rows with
+    # one of these.
     filled: Counter[str] = field(default_factory=Counter)
     unseen: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     uncategorised: Counter[str] = field(default_factory=Counter)
-    missing: dict[str, NDArray[np.bool_]] = field(default_factory=dict)  # of the last block
-    places: list[Any] = field(default_factory=list)  # index of each block in its file, from 0
+    # of the last block
+    missing: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    # index of each block in its file, from 0
+    places: list[Any] = field(default_factory=list)
 
     def places_of(self, rows: Any) -> NDArray[np.intp]:
-        """Return the numbers in the file, which count blank rows, of encoded rows; both from 1."""
+        """Return the numbers in the file, which count blank rows, of encoded rows.
+
+        Both from 1.
+        """
         rows = np.asarray(rows)
         return np.concatenate(self.places)[rows - 1] + 1 if self.places else rows
 
     def sentences(self) -> list[str]:
-        """Return warnings: columns without any known value, then counts of the other columns."""
-        empty = [name for name, n in self.filled.items() if n == self.n_rows]  # no row has a value
-        unknown = [name for name, n in self.uncategorised.items() if n == self.n_rows]  # none known
-        n_unseen = {name: len(texts) for name, texts in self.unseen.items() if name not in unknown}
+        """Return warnings.
+
+        Columns without any known value, then counts of the other columns.
+        """
+        # no row has a value
+        empty = [name for name, n in self.filled.items() if n == self.n_rows]
+        # none known
+        unknown = [name for name, n in self.uncategorised.items() if n == self.n_rows]
+        n_unseen = {
+            name: len(texts)
+            for name, texts in self.unseen.items()
+            if name not in unknown
+        }
         counts = [  # `encode` keeps at most MOST_CATEGORIES + 1 of a column
-            f"{'more than ' if n > MOST_CATEGORIES else ''}{min(n, MOST_CATEGORIES):,} unseen "
-            f"{'category' if n == 1 else 'categories'} in {name} "
-            f"({listed(sorted(self.unseen[name]), 3)})"
+            f"{'more than ' if n > MOST_CATEGORIES else ''}{min(n, MOST_CATEGORIES):,}"
+            f" unseen {'category' if n == 1 else 'categories'} in {name}"
+            f" ({listed(sorted(self.unseen[name]), 3)})"
             for name, n in n_unseen.items()
         ]
         n_filled = {name: n for name, n in self.filled.items() if name not in empty}
-        counts += [f"{count(n, 'value')} filled in {name}" for name, n in n_filled.items()]
+        counts += [
+            f"{count(n, 'value')} filled in {name}" for name, n in n_filled.items()
+        ]
         sentences = (  # said if the list on the left is not empty
-            (empty, f"no row has a value of {listed(empty)}; the fill value of training is used"),
-            (unknown, f"no value of {listed(unknown)} was seen in training; all count as unknown"),
+            (
+                empty,
+                (
+                    f"no row has a value of {listed(empty)}; the fill value of training"
+                    " is used"
+                ),
+            ),
+            (
+                unknown,
+                (
+                    f"no value of {listed(unknown)} was seen in training; all count as"
+                    " unknown"
+                ),
+            ),
             (counts, listed(counts)),
         )
         return [sentence for reasons, sentence in sentences if reasons]
@@ -144,15 +193,18 @@ class Encoding:
         missing: Missing = "error",
         numeric: Sequence[str] = (),
     ) -> Self:
-        """Learn the encoding of the training rows; see `precbench.tables.own_file.read_own_file`.
+        """Learn the encoding of the training rows.
 
-        With ``missing="error"`` missing values are refused here; those of new rows become the
-        median. All problems are raised together, as one `TableError`.
+        See `precbench.tables.own_file.read_own_file`.
+
+        With ``missing="error"`` missing values are refused here; those of new rows
+        become the median. All problems are raised together, as one `TableError`.
         """
         names = list(table.frame.columns) if names is None else names
         columns = _learn_columns(table, names, categorical, missing, numeric)
         n_features = sum(len(column.features) for column in columns)
-        return cls(table.format, n_features, dense=True, columns=columns)  # dense, as by `encode`
+        # dense, as by `encode`
+        return cls(table.format, n_features, dense=True, columns=columns)
 
     def with_notation(self, decimal: str | None, date_format: str | None) -> Self:
         """Return the encoding for rows with another notation of numbers or dates."""
@@ -171,7 +223,8 @@ class Encoding:
     ) -> NDArray[np.float64]:
         """Return the features of a block of rows, and count its gaps and unseen texts in `gaps`.
 
-        A gap becomes the column's fill value, a number or a category; an unseen text becomes zeros.
+        A gap becomes the column's fill value, a number or a category; an unseen text
+        becomes zeros.
         """
         gaps = Gaps() if gaps is None else gaps
         gaps.missing = {}  # of this block alone
@@ -180,7 +233,8 @@ class Encoding:
             values = column_of(table, column.name, name)
             is_missing = values.isna().to_numpy()
             if n_missing := int(np.count_nonzero(is_missing)):
-                if gaps.refuse or column.fill is None:  # the caller, or the model, allows no gap
+                # the caller, or the model, allows no gap
+                if gaps.refuse or column.fill is None:
                     _refuse_gap(values, name)
                 gaps.filled[column.name] += n_missing
                 gaps.missing[column.name] = is_missing
@@ -203,31 +257,45 @@ class Encoding:
                 gaps.uncategorised[column.name] += len(table) - len(known)
                 unseen = gaps.unseen[column.name]  # a set, updated in place
                 new = set(texts[codes < 0]) - unseen
-                # One above MOST_CATEGORIES is enough for `sentences` to say "more than".
+                # One above MOST_CATEGORIES is enough for `sentences` to say "more
+                # than".
                 unseen |= set(sorted(new)[: MOST_CATEGORIES + 1 - len(unseen)])
         gaps.n_rows += len(table)
         return X
 
     def imputed(self, table: pd.DataFrame, how: Missing) -> Imputed | None:
-        """Return which values of the training rows `encode` fills in; None if none is missing."""
+        """Return which values of the training rows `encode` fills in.
+
+        None if none is missing.
+        """
         columns = []
         for column, features in self.spans():
             missing = np.flatnonzero(table[column.name].isna())
             if len(missing):
-                # All features of the column but the indicator, the last one, which has no gaps.
-                columns.append((features.start, features.stop - column.indicator, missing))
+                # All features of the column but the indicator, the last one, which has
+                # no gaps.
+                columns.append(
+                    (features.start, features.stop - column.indicator, missing)
+                )
         return Imputed(how, tuple(columns)) if columns else None
 
     def spans(self) -> list[tuple[Column, slice]]:
-        """Return each column and the slice of its features in X; without a table, of 1 feature."""
-        columns = self.columns or [Column(f"feature {j + 1}") for j in range(self.n_features)]
+        """Return each column and the slice of its features in X.
+
+        Without a table, of 1 feature.
+        """
+        columns = self.columns or [
+            Column(f"feature {j + 1}") for j in range(self.n_features)
+        ]
         ends = np.cumsum([0, *(len(column.features) for column in columns)]).tolist()
         return [*zip(columns, map(slice, ends[:-1], ends[1:]), strict=True)]
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
         """Names of the columns of X; None without a table."""
-        return tuple(name for column in self.columns for name in column.features) or None
+        return (
+            tuple(name for column in self.columns for name in column.features) or None
+        )
 
     def to_dict(self) -> dict[str, Any]:  # values of JSON: tuples become lists
         return json.loads(json.dumps(asdict(self)))
@@ -238,16 +306,25 @@ class Encoding:
         from pydantic import TypeAdapter
 
         encoding = TypeAdapter(cls).validate_json(json.dumps(description), strict=True)
-        if encoding.columns and (n := len(encoding.feature_names or ())) != encoding.n_features:
-            raise ValueError(f"its columns make {n} features, n_features is {encoding.n_features}")
+        if (
+            encoding.columns
+            and (n := len(encoding.feature_names or ())) != encoding.n_features
+        ):
+            raise ValueError(
+                f"its columns make {n} features, n_features is {encoding.n_features}"
+            )
         for column in encoding.columns:
-            date.fromisoformat(column.origin or "1970-01-01")  # raises for an invalid date
+            # raises for an invalid date
+            date.fromisoformat(column.origin or "1970-01-01")
             check_date_format(column.notation if column.origin else None)
-            # With an origin, `notation` is a date format (checked above), else a decimal mark.
+            # With an origin, `notation` is a date format (checked above), else a
+            # decimal mark.
             is_notation = column.origin or column.notation in (None, ".", ",")
             # `fill` is text for categories, else a finite number; None refuses gaps.
             fits = isinstance(column.fill, str) == (column.categories is not None)
-            can_fill = column.fill is None or (fits and column.fill not in (np.inf, -np.inf))
+            can_fill = column.fill is None or (
+                fits and column.fill not in (np.inf, -np.inf)
+            )
             if not (is_notation and can_fill):
                 wrong = "fill value" if is_notation else "notation"
                 raise ValueError(f"column {column.name!r} has a wrong {wrong}")
@@ -273,9 +350,13 @@ def _learn_columns(
     options: dict[str, str] = {}  # by column: the option that names it
     for option, texts in (("categorical", categorical), ("numeric", numeric)):
         with problems.collected():
-            for name in named_columns(texts, names, f"{where}: {option}", OPTION_WORDS[option]):
+            for name in named_columns(
+                texts, names, f"{where}: {option}", OPTION_WORDS[option]
+            ):
                 if options.setdefault(name, option) != option:
-                    raise InputError(f"{where}: {name!r} is in categorical and numeric; choose one")
+                    raise InputError(
+                        f"{where}: {name!r} is in categorical and numeric; choose one"
+                    )
     problems.raise_if_any()
     takes_text = "one-hot" in (*options, str(categorical))
     columns: dict[str, Column] = {}
@@ -283,14 +364,16 @@ def _learn_columns(
         values = frame[name]
         with problems.collected():  # a column with a problem is not added
             columns[name] = _learn_column(table, name, options.get(name), takes_text)
-        if values.isna().any() and not values.isna().all():  # empty columns are refused above
+        # empty columns are refused above
+        if values.isna().any() and not values.isna().all():
             with problems.collected():
                 if missing == "error":
                     _refuse_gap(values, where, table.gap(name))
                 if name in columns:
                     columns[name] = replace(columns[name], indicator=True)
     problems.raise_if_any()
-    # With missing="error" the training rows have no gaps, and gaps of new rows get the median.
+    # With missing="error" the training rows have no gaps, and gaps of new rows get the
+    # median.
     how = "median" if missing == "error" else missing
     for name, column in columns.items():
         if column.categories is None:
@@ -303,29 +386,44 @@ def _learn_columns(
     return tuple(columns.values())
 
 
-def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bool) -> Column:
-    # Return a column with its categories, its first day, or the notation of its numbers. `option`
-    # names the column: "categorical", "numeric" or none; with `takes_text` a column of text is
-    # categorical without being named.
+def _learn_column(
+    table: OwnTable, name: str, option: str | None, takes_text: bool
+) -> Column:
+    # Return a column with its categories, its first day, or the notation of its
+    # numbers. `option` names the column: "categorical", "numeric" or none; with
+    # `takes_text` a column of text is categorical without being named.
     values, where, content = table.frame[name], table.where, table.content(name)
     present = values.notna().to_numpy()
     is_dated = content.holds == "dates"
     if content.holds == "nothing":
-        how = ", or, if it has formulas, save it with Excel" if table.format == "xlsx" else ""
+        how = (
+            ", or, if it has formulas, save it with Excel"
+            if table.format == "xlsx"
+            else ""
+        )
         text = f"column {name!r} has no values; drop it{how}"
         remedy = None if option == "numeric" else ("drop", name)
         raise TableError(where, text, column=name, remedy=remedy)
     if option == "categorical":
         if is_dated:
-            raise TableError(where, f"column {name!r} holds dates; remove it from categorical")
-        return _learn_categories(values, MOST_CATEGORIES, where, words=name in table.words)
+            raise TableError(
+                where, f"column {name!r} holds dates; remove it from categorical"
+            )
+        return _learn_categories(
+            values, MOST_CATEGORIES, where, words=name in table.words
+        )
     if option is None and not is_dated:
         date = table.dotted_date(name)
         if date is not None:
             raise dotted_error(values, date, table.written(name), where)
     if content.holds == "text" and (option == "numeric" or not takes_text):
-        as_numeric = table.content(name, ignore_type=True)  # digits of type text are numbers
-        if as_numeric.holds == "numbers" and option != "numeric" and not as_numeric.others:
+        # digits of type text are numbers
+        as_numeric = table.content(name, ignore_type=True)
+        if (
+            as_numeric.holds == "numbers"
+            and option != "numeric"
+            and not as_numeric.others
+        ):
             raise TableError(
                 where,
                 f"column {name!r} holds numbers stored as text, such as "
@@ -348,7 +446,9 @@ def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bo
         moments = moments_of(values, where, content.notation)
         what = "is not a date, unlike most values; correct it or drop the column"
         refuse(values, moments.isna().to_numpy() & present, what, where, drop=True)
-        return Column(name, origin=moments.min().date().isoformat(), notation=content.notation)
+        return Column(
+            name, origin=moments.min().date().isoformat(), notation=content.notation
+        )
     return _learn_text(values, is_no_number, takes_text, where)
 
 
@@ -369,15 +469,20 @@ def _learn_text(
     most = MOST_CATEGORIES if len(texts) > 2 * n_distinct else _FEW_CATEGORIES
     text_share = is_text.sum() / present.sum()
     is_mostly_text = text_share > 0.5
-    are_signs = values[is_text].map(str).str.fullmatch(r"\\N|\W+").all()  # such as - and ?
+    # such as - and ?
+    are_signs = values[is_text].map(str).str.fullmatch(r"\\N|\W+").all()
     if are_signs and text_share < (0.5 if takes_text else 1):
         advice, option = "leave the cell empty if the value is missing", None
     elif is_mostly_text:
         column = _learn_categories(values, most, where)  # raises if there are too many
         if takes_text:
             return column
-        advice, option = "drop the column, or encode text with categorical: one-hot", "categorical"
-    elif (  # numbers and a few different texts, each twice on average, as with "none" or "10+"
+        advice, option = (
+            "drop the column, or encode text with categorical: one-hot",
+            "categorical",
+        )
+    # numbers and a few different texts, each twice on average, as with "none" or "10+"
+    elif (
         text_share >= _MIXED_SHARE
         and n_distinct <= _FEW_CATEGORIES
         and is_text.sum() >= 2 * values[is_text].nunique()
@@ -390,7 +495,9 @@ def _learn_text(
     raise misfit(values, is_text, f"is not a number; {advice}", where, option, kind)
 
 
-def _learn_categories(values: pd.Series, most: int, where: str, *, words: bool = False) -> Column:
+def _learn_categories(
+    values: pd.Series, most: int, where: str, *, words: bool = False
+) -> Column:
     """Return a column with its categories, at most `most`.
 
     The most frequent category fills gaps.
@@ -437,17 +544,29 @@ def _places(texts: NDArray[np.object_], categories: Sequence[str]) -> NDArray[np
 
 
 def _too_many(values: pd.Series, n_distinct: int, where: str) -> TableError:
-    # Return the error for too many categories, or for a column that looks like an identifier.
-    name, n_rows, example = str(values.name), len(values), f"such as {values.dropna().iloc[0]!r}"
-    option, kind = ("id", "identifier") if n_distinct == n_rows > _FEW_CATEGORIES else ("drop", "")
-    text = (
-        f"column {name!r} looks like an identifier (a different value in every row, {example}): "
-        f"add --id {name} or --drop {name}"
-        if option == "id"
-        else f"column {name!r} has too many categories: {n_distinct:,} in {n_rows:,} rows, "
-        f"{example}; drop it (--drop {name}, or drop in a config), or correct the values"
+    # Return the error for too many categories, or for a column that looks like an
+    # identifier.
+    name, n_rows, example = (
+        str(values.name),
+        len(values),
+        f"such as {values.dropna().iloc[0]!r}",
     )
-    return TableError(where, text, kind=kind, column=name, place=example, remedy=(option, name))
+    option, kind = (
+        ("id", "identifier") if n_distinct == n_rows > _FEW_CATEGORIES else ("drop", "")
+    )
+    text = (
+        f"column {name!r} looks like an identifier (a different value in every row,"
+        f" {example}): add --id {name} or --drop {name}"
+        if option == "id"
+        else (
+            f"column {name!r} has too many categories: {n_distinct:,} in {n_rows:,}"
+            f" rows, {example}; drop it (--drop {name}, or drop in a config), or"
+            " correct the values"
+        )
+    )
+    return TableError(
+        where, text, kind=kind, column=name, place=example, remedy=(option, name)
+    )
 
 
 def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
@@ -455,8 +574,13 @@ def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float6
 
     NaN only for gaps.
     """
-    is_dated = column.origin is not None  # then `notation` is a date format, else a decimal mark
-    numbers = _days(values, column, where) if is_dated else as_numbers(values, column.notation)
+    # then `notation` is a date format, else a decimal mark
+    is_dated = column.origin is not None
+    numbers = (
+        _days(values, column, where)
+        if is_dated
+        else as_numbers(values, column.notation)
+    )
     date_text = f"date such as {EXAMPLE.strftime(column.notation or '%Y-%m-%d')}"
     what = f"is not a {date_text if is_dated else 'number'}; correct it"
     refuse(values, np.isnan(numbers) & values.notna().to_numpy(), what, where)
@@ -471,8 +595,8 @@ def _refuse_no_quantity(
 ) -> None:
     """Refuse infinity, and numbers that are too large for a quantity."""
     what = (
-        "is too large for a quantity; if it stands for a missing value, leave the cell empty, "
-        "else correct it"
+        "is too large for a quantity; if it stands for a missing value, leave the cell"
+        " empty, else correct it"
     )
     refuse(values, np.abs(numbers) >= LARGEST_QUANTITY, what, where, drop=drop)
 
@@ -499,7 +623,9 @@ def _unit(
         unit, units = "none" if unit == "" else unit, units.fillna("none")
     unit = unit or next(iter(units.value_counts().index), "")
     wrong = (units.notna() & (units != unit)).to_numpy()
-    refuse(values, wrong, f"has another unit than other values ({unit}); convert it", where)
+    refuse(
+        values, wrong, f"has another unit than other values ({unit}); convert it", where
+    )
     return unit
 
 
@@ -512,7 +638,8 @@ def _days(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
         return np.full(len(values), np.nan)  # numbers are no dates
     moments = moments_of(values, where, None if is_date(values) else column.notation)
     since = moments.to_numpy("datetime64[us]") - np.datetime64(str(column.origin), "us")
-    return np.where(moments.isna(), np.nan, since.astype(np.int64) / 86_400e6)  # microseconds a day
+    # microseconds a day
+    return np.where(moments.isna(), np.nan, since.astype(np.int64) / 86_400e6)
 
 
 def _refuse_gap(values: pd.Series, where: str, word: str = "") -> None:
@@ -521,13 +648,16 @@ def _refuse_gap(values: pd.Series, where: str, word: str = "") -> None:
     `word` is its text in the file, such as NA, or "".
     """
     name, row = str(values.name), values.index[values.isna()][0] + 1
-    as_word = f"{word!r} counts as missing; name the column in categorical if it is a word"
+    as_word = (
+        f"{word!r} counts as missing; name the column in categorical if it is a word"
+    )
     fault = as_word if word else "the value is missing; fill it, drop the column"
     raise TableError(
         where,
         f"column {name!r}, row {row}: {fault}, or impute with missing: mean, median or "
         "most-frequent",
-        kind="" if word else "missing",  # such columns share a line, which shows each place
+        # such columns share a line, which shows each place
+        kind="" if word else "missing",
         column=name, place=f"row {row}",
         remedy=("categorical", name) if word else ("missing", "median"),
     )  # fmt: skip

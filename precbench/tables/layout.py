@@ -37,7 +37,9 @@ class Layout:
         if self.decimal not in (None, ".", ","):
             raise InputError(f"decimal must be '.' or ',', found {self.decimal!r}")
         if self.separator is not None and len(self.separator) != 1:
-            raise InputError(f"separator must be one character, found {self.separator!r}")
+            raise InputError(
+                f"separator must be one character, found {self.separator!r}"
+            )
         if self.date_format is not None:
             check_date_format(self.date_format)
 
@@ -50,7 +52,8 @@ def with_exact_integers(
 ) -> pd.DataFrame:
     """Return a frame with integers in place of floats that cannot tell neighbours apart.
 
-    A gap turns a column of integers into floats. `read` returns columns as they are in the file.
+    A gap turns a column of integers into floats. `read` returns columns as they are in
+    the file.
     """
     rounded = []
     for name, values in frame.items():
@@ -66,7 +69,8 @@ def with_exact_integers(
     return frame.assign(**integers)
 
 
-def empty_error(path: Path, layout: Layout, text: str) -> InputError:  # `text`: if none skipped
+def empty_error(path: Path, layout: Layout, text: str) -> InputError:
+    # `text`: if none skipped
     skipped = f"skip_rows {layout.skip_rows:,} leaves no rows; skip fewer lines"
     return InputError(f"{path}: {skipped if layout.skip_rows else text}")
 
@@ -76,43 +80,58 @@ def with_text_names(frame: pd.DataFrame, where: object) -> pd.DataFrame:
 
     Refuse equal names.
     """
-    names = frame.columns.map(lambda n: str((*map(str, n),) if isinstance(n, tuple) else n))
+    names = frame.columns.map(
+        lambda n: str((*map(str, n),) if isinstance(n, tuple) else n)
+    )
     if not names.is_unique:
-        raise InputError(f"{where}: two columns named {names[names.duplicated()][0]!r}; rename one")
+        raise InputError(
+            f"{where}: two columns named {names[names.duplicated()][0]!r}; rename one"
+        )
     return frame.set_axis(names, axis=1)
 
 
-def columns_to_keep(keep: Sequence[str], header: Sequence[str], path: Path) -> list[str]:
+def columns_to_keep(
+    keep: Sequence[str], header: Sequence[str], path: Path
+) -> list[str]:
     """Return the columns that `keep` names.
 
     "all" means all columns, unless a column has this name.
     """
     names = named_columns(keep, header, f"{path}: columns to list", ("all",))
-    return [*header] if "all" in names and "all" not in header else [*dict.fromkeys(names)]
+    return (
+        [*header] if "all" in names and "all" not in header else [*dict.fromkeys(names)]
+    )
 
 
-def as_text(columns: Mapping[str, list[Any]]) -> pd.DataFrame:  # "" for None and NaN (v != v)
+def as_text(columns: Mapping[str, list[Any]]) -> pd.DataFrame:
+    # "" for None and NaN (v != v)
     return pd.DataFrame(
-        {n: ["" if v is None or v != v else str(v) for v in vs] for n, vs in columns.items()},
+        {
+            n: ["" if v is None or v != v else str(v) for v in vs]
+            for n, vs in columns.items()
+        },
         dtype="str",
     )
 
 
 @contextmanager
 def pandas_errors_as_input_errors(path: Path) -> Iterator[None]:
-    # Report any error of pandas, and of the readers that pandas calls, as an `InputError`.
+    # Report any error of pandas, and of the readers that pandas calls, as an
+    # `InputError`.
     try:
         yield
     except pd.errors.ParserWarning as error:
         raise InputError(
-            f"{path}: the rows have more values than there are column names; if other lines "
-            "precede the names, skip them (skip_rows)"
+            f"{path}: the rows have more values than there are column names; if other"
+            " lines precede the names, skip them (skip_rows)"
         ) from error
     except InputError:
         raise
     except UnicodeDecodeError as error:
         encoding = {"charmap": "Windows-1252"}.get(error.encoding, error.encoding)
-        raise InputError(f"{path}: the text is not {encoding}; name the right encoding") from error
+        raise InputError(
+            f"{path}: the text is not {encoding}; name the right encoding"
+        ) from error
     except ImportError as error:
         if path.suffix.lower() == ".parquet":
             needed = "pyarrow is needed; install precbench[parquet]"
@@ -123,10 +142,20 @@ def pandas_errors_as_input_errors(path: Path) -> Iterator[None]:
         reason = " ".join(str(error).split()) or type(error).__name__
         if wide := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", reason):
             n_names, line, n_values = wide.groups()  # pandas counts the names as line 1
-            reason = f"row {int(line) - 1} has {n_values} values, and {n_names} columns have names"
-        # Python raises a plain LookupError for the name of an encoding, and for nothing else.
-        advice = "name another (encoding)" if type(error) is LookupError else "correct the file"
-        raise InputError(f"{path}: the file cannot be read: {reason}; {advice}") from error
+            reason = (
+                f"row {int(line) - 1} has {n_values} values, and {n_names} columns have"
+                " names"
+            )
+        # Python raises a plain LookupError for the name of an encoding, and for nothing
+        # else.
+        advice = (
+            "name another (encoding)"
+            if type(error) is LookupError
+            else "correct the file"
+        )
+        raise InputError(
+            f"{path}: the file cannot be read: {reason}; {advice}"
+        ) from error
 
 
 def named(header: Sequence[str]) -> list[str]:
@@ -149,15 +178,17 @@ def named(header: Sequence[str]) -> list[str]:
 
 
 def check_header(path: Path, names: list[str]) -> None:
-    # Refuse column names that pandas would repair silently, and more names than memory can hold.
+    # Refuse column names that pandas would repair silently, and more names than memory
+    # can hold.
     if len(names) > MOST_COLUMNS:
         raise InputError(
-            f"{path}: {len(names):,} columns exceed the limit of {MOST_COLUMNS:,}; save the rows "
-            "as svmlight or npz"
+            f"{path}: {len(names):,} columns exceed the limit of {MOST_COLUMNS:,}; save"
+            " the rows as svmlight or npz"
         )
-    if names and not pd.to_numeric(pd.Series(names), errors="coerce").isna().any():  # all numbers
+    # all numbers
+    if names and not pd.to_numeric(pd.Series(names), errors="coerce").isna().any():
         raise InputError(
-            f"{path}: the first line must hold the column names, found {listed(names)}; add a line "
-            "with names"
+            f"{path}: the first line must hold the column names, found {listed(names)};"
+            " add a line with names"
         )
     with_text_names(pd.DataFrame(columns=names), path)

@@ -37,12 +37,15 @@ def require_sheet(ranking: pd.DataFrame, path: Path) -> None:
     n_rows, n_columns = ranking.shape
     if n_rows > _MOST_ROWS or n_columns > _MOST_COLUMNS:
         raise InputError(
-            f"{path}: {n_rows:,} rows and {n_columns:,} columns are too many for a sheet; write CSV"
+            f"{path}: {n_rows:,} rows and {n_columns:,} columns are too many for a"
+            " sheet; write CSV"
         )
     for name, values in ranking.select_dtypes(exclude="number").items():
         texts = [str(text) for text in (name, *values)]
         if any(ILLEGAL_CHARACTERS_RE.search(text) for text in texts):
-            raise InputError(f"{path}: column {name!r} has control characters; write CSV")
+            raise InputError(
+                f"{path}: column {name!r} has control characters; write CSV"
+            )
         if max(len(text) for text in texts) > _LONGEST:
             raise InputError(
                 f"{path}: column {name!r} has a text of more than {_LONGEST:,} "

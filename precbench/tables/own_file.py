@@ -21,7 +21,12 @@ from precbench.core.kinds import Dtype, Format
 from precbench.core.npz import unpack
 from precbench.core.text import count
 from precbench.data.dataset import Dataset, Imputed, Matrix, to_dtype
-from precbench.data.svmlight import LARGEST_INDEX, MOST_ENTRIES, dense_if_full, read_svmlight
+from precbench.data.svmlight import (
+    LARGEST_INDEX,
+    MOST_ENTRIES,
+    dense_if_full,
+    read_svmlight,
+)
 from precbench.tables.detectors import LARGEST_QUANTITY, content_of
 from precbench.tables.encoding import Encoding, Gaps
 from precbench.tables.layout import Layout, as_text, columns_to_keep
@@ -35,7 +40,13 @@ from precbench.tables.own_table import (
     several,
     table_of,
 )
-from precbench.tables.problems import Problems, TableError, column_of, listed, named_columns
+from precbench.tables.problems import (
+    Problems,
+    TableError,
+    column_of,
+    listed,
+    named_columns,
+)
 from precbench.tables.reading import Categorical, Label, Missing
 from precbench.tables.roles import (
     dotted_error,
@@ -76,39 +87,42 @@ def read_own_file(
     Parameters
     ----------
     path : path, DataFrame or OwnTable
-        An OwnTable comes from `precbench.tables.own_table.open_table` with the same options.
+        An OwnTable comes from `precbench.tables.own_table.open_table` with the same
+        options.
     format : {"svmlight", "csv", "tsv", "parquet", "xlsx", "npz"}, optional
-        By default known from the suffix. An npz file holds ``X`` (or the parts ``data``,
-        ``indices``, ``indptr``, ``shape`` of a CSR matrix) and ``y``.
+        By default known from the suffix. An npz file holds ``X`` (or the parts
+        ``data``, ``indices``, ``indptr``, ``shape`` of a CSR matrix) and ``y``.
     label : str
         Column of the labels, for a table.
     positive : str or number, or a list of these, optional
         The labels of the positive class; not needed for 0 and 1, or -1 and 1.
     groups : str, optional
-        Column (or array of an npz file) whose equal values keep rows together in a split; not a
-        feature.
+        Column (or array of an npz file) whose equal values keep rows together in a
+        split; not a feature.
     time : str, optional
-        Column (or array of an npz file) of the order of the rows, for splits by time: numbers, or
-        dates, in UTC without a zone; not a feature.
+        Column (or array of an npz file) of the order of the rows, for splits by time:
+        numbers, or dates, in UTC without a zone; not a feature.
     drop : sequence of str
         Columns to leave out of the features; ``["zip,doors"]`` are two.
     id : sequence of str
         Columns with a different value in each row, to leave out of the features.
     categorical : {"error", "one-hot"} or sequence of str
-        Treatment of text, or the columns whose text or numbers are categories (``["zip", "doors"]``
-        or ``["zip,doors"]``); ``"one-hot"`` in a list stands for all columns of text. In named
-        columns, NA and None are words. Dates are converted to days since the first date, amounts
-        such as $ 7,200.00 or 9.75 % to numbers.
+        Treatment of text, or the columns whose text or numbers are categories
+        (``["zip", "doors"]`` or ``["zip,doors"]``); ``"one-hot"`` in a list stands for
+        all columns of text. In named columns, NA and None are words. Dates are
+        converted to days since the first date, amounts such as $ 7,200.00 or 9.75 % to
+        numbers.
     numeric : sequence of str
         Columns in which only numbers are allowed.
     missing : {"error", "mean", "median", "most-frequent"}
-        Treatment of missing values in a table; in text the most frequent value replaces them. A
-        further feature, ``column is missing``, marks the rows.
+        Treatment of missing values in a table; in text the most frequent value replaces
+        them. A further feature, ``column is missing``, marks the rows.
     allow : sequence of str, optional
-        If given, columns that look like a leak (an AUC above 0.99 alone), an identifier (another
-        value in each row), a code (whole numbers of one length, with leading zeros or like 5E3) or
-        a count of rows (a column without a name, as of the index of a frame) are refused, except
-        these; and so are rows of which no feature varies.
+        If given, columns that look like a leak (an AUC above 0.99 alone), an identifier
+        (another value in each row), a code (whole numbers of one length, with leading
+        zeros or like 5E3) or a count of rows (a column without a name, as of the index
+        of a frame) are refused, except these; and so are rows of which no feature
+        varies.
     dtype : {"float64", "float32"}
         Type of the values of X. A table is encoded in float64 first.
     **layout
@@ -117,28 +131,37 @@ def read_own_file(
     Returns
     -------
     dataset : Dataset
-        Its random splits follow the labels, not the name of the file: the same rows in another
-        file or format are split alike.
+        Its random splits follow the labels, not the name of the file: the same rows in
+        another file or format are split alike.
     encoding : Encoding
         For `read_new_blocks`.
 
     Raises
     ------
     InputError
-        An unknown format, a malformed or empty file; for a table a `TableError` with all
-        problems, with column and row.
+        An unknown format, a malformed or empty file; for a table a `TableError` with
+        all problems, with column and row.
     """
-    reading = {"format": format, "label": label, "groups": groups, "categorical": categorical}
+    reading = {
+        "format": format,
+        "label": label,
+        "groups": groups,
+        "categorical": categorical,
+    }
     reading["id"] = id
     own = open_table(path, reading | asdict(Layout(**layout)))
     where, kind = own.where, own.format
     if missing not in get_args(Missing):
-        raise InputError(f"missing must be one of {listed(get_args(Missing))}, found {missing!r}")
+        raise InputError(
+            f"missing must be one of {listed(get_args(Missing))}, found {missing!r}"
+        )
     X: Matrix
     imputed: Imputed | None = None
     if own.frame is not None:
         problems = Problems(where)  # raised together below
-        roles, features = _assign_roles(problems, own, label, positive, groups, time, drop, id)
+        roles, features = _assign_roles(
+            problems, own, label, positive, groups, time, drop, id
+        )
         with problems.collected():
             encoding = Encoding.learn(own, features, categorical, missing, numeric)
         if allow is not None:
@@ -146,7 +169,10 @@ def read_own_file(
             with problems.collected():
                 allowed = named_columns(allow, columns, f"{where}: allow")
                 unclear = [name for name in features if name not in allowed]
-                named = {"categorical": several(categorical), "numeric": several(numeric)}
+                named = {
+                    "categorical": several(categorical),
+                    "numeric": several(numeric),
+                }
                 look_for_suspects(own, unclear, roles.y, problems, **named)
         problems.raise_if_any()
         for name in named_columns(id, own.frame.columns, f"{where}: id"):
@@ -165,11 +191,13 @@ def read_own_file(
         }  # fmt: skip
         if wrong := [option for option, is_given in only_tables.items() if is_given]:
             raise InputError(
-                f"{where}: {kind} files have no named columns; leave out {listed(wrong)}"
+                f"{where}: {kind} files have no named columns; leave out"
+                f" {listed(wrong)}"
                 f"{', or, if the file is a table, add --format tsv' if kind == 'svmlight' else ''}"
             )
         X, arrays = _matrix(own.path, kind, dtype)
-        column = partial(_vector, own.path, arrays, X.shape[0])  # takes the name of an array
+        # takes the name of an array
+        column = partial(_vector, own.path, arrays, X.shape[0])
         roles = _Roles(
             signs(column("y"), where, positive),
             None if groups is None else number_groups(column(groups), where),
@@ -178,8 +206,8 @@ def read_own_file(
         encoding = Encoding(kind, X.shape[1], isinstance(X, np.ndarray))
     if allow is not None and not _varies(X):
         raise InputError(
-            f"{where}: no column varies: each feature has one value in all rows, so no method can "
-            "rank them; add columns in which rows differ"
+            f"{where}: no column varies: each feature has one value in all rows, so no"
+            " method can rank them; add columns in which rows differ"
         )
     # How the file is read is part of the identity of the data set.
     options = {
@@ -211,15 +239,20 @@ def _varies(X: Matrix) -> bool:
 
 
 def _warn_of_copies(own: OwnTable, names: Sequence[str]) -> None:
-    # Warn of many copies, if the values of a sample differ too much for rows to be equal by chance.
-    if own.frame.iloc[:, :4].duplicated().mean() < 0.1:  # copies are equal in these columns as well
+    # Warn of many copies, if the values of a sample differ too much for rows to be
+    # equal by chance. copies are equal in these columns as well
+    if own.frame.iloc[:, :4].duplicated().mean() < 0.1:
         return  # without the time of looking at all columns
     is_copy = own.frame.duplicated()
     some = own.frame[is_copy].drop_duplicates().sample(frac=1, random_state=0).head(200)
-    if is_copy.mean() >= 0.1 and some[[*names]].nunique().gt(max(20, 0.9 * len(some))).any():
+    if (
+        is_copy.mean() >= 0.1
+        and some[[*names]].nunique().gt(max(20, 0.9 * len(some))).any()
+    ):
         warnings.warn(
-            f"{own.where}: {is_copy.sum():,} of {len(is_copy):,} rows are copies of others, so "
-            "results on held-out rows are too good; remove them, or keep them together with groups",
+            f"{own.where}: {is_copy.sum():,} of {len(is_copy):,} rows are copies of"
+            " others, so results on held-out rows are too good; remove them, or keep"
+            " them together with groups",
             stacklevel=3,
         )
 
@@ -233,10 +266,16 @@ def _identity(own: OwnTable, options: dict[str, Any]) -> str:
 
 
 def read_amounts(table: OwnTable, column: str, option: str) -> NDArray[np.float64]:
-    """Return the numbers of the column that an option names; refuse gaps and numbers below 0."""
+    """Return the numbers of the column that an option names.
+
+    Refuse gaps and numbers below 0.
+    """
     if table.frame is None:
-        raise InputError(f"{table.path}: the file has no named columns; leave out {option}")
-    is_missing = table.column(column).isna().to_numpy()  # raises if there is no such column
+        raise InputError(
+            f"{table.path}: the file has no named columns; leave out {option}"
+        )
+    # raises if there is no such column
+    is_missing = table.column(column).isna().to_numpy()
     encoding = Encoding.learn(table, [column], missing="median", numeric=[column])
     numbers = encoding.encode(table.frame, table.where)[:, 0]
     wrong = is_missing | (numbers < 0)
@@ -244,13 +283,15 @@ def read_amounts(table: OwnTable, column: str, option: str) -> NDArray[np.float6
         i = int(np.argmax(wrong))
         raise TableError(
             table.where,
-            f"column {column!r}, row {table.frame.index[i] + 1}: {option} takes numbers of at "
-            f"least 0, found {'no value' if is_missing[i] else f'{numbers[i]:g}'}; correct it",
+            f"column {column!r}, row {table.frame.index[i] + 1}: {option} takes numbers"
+            " of at least 0, found"
+            f" {'no value' if is_missing[i] else f'{numbers[i]:g}'}; correct it",
         )
     return numbers
 
 
-class _Roles(NamedTuple):  # the columns that are no features; None where a table has none
+class _Roles(NamedTuple):
+    # the columns that are no features; None where a table has none
     y: Any
     groups: NDArray[np.int64] | None = None
     time: NDArray[np.int64] | NDArray[np.float64] | None = None
@@ -266,8 +307,8 @@ def _assign_roles(
     drop: Sequence[str],
     ids: Sequence[str],
 ) -> tuple[_Roles, list[str]]:
-    # Return labels (None if there is a problem), groups and times, and the names of the features;
-    # add errors to `problems`.
+    # Return labels (None if there is a problem), groups and times, and the names of the
+    # features; add errors to `problems`.
     where, frame = table.where, table.frame
     if label is None or label not in frame.columns:
         likely = _likely_label(frame, label)
@@ -276,7 +317,9 @@ def _assign_roles(
             if label is not None:
                 column_of(frame, label, where, remedy)  # raises, with the nearest name
             raise TableError(
-                where, f"name the label column, one of {listed(frame.columns)}", remedy=remedy
+                where,
+                f"name the label column, one of {listed(frame.columns)}",
+                remedy=remedy,
             )
         label = likely  # go on with a guess, to find further problems
     roles = _Roles(None)
@@ -301,7 +344,9 @@ def _assign_roles(
                 require_unique(table.column(name), where)
     features = [name for name in frame.columns if name not in others]
     if not features:
-        problems.add(InputError(f"{where}: no column is left as a feature; drop fewer columns"))
+        problems.add(
+            InputError(f"{where}: no column is left as a feature; drop fewer columns")
+        )
     return roles, features
 
 
@@ -316,13 +361,17 @@ def _refuse_dotted_time(table: OwnTable, time: str) -> None:
 
 
 def _likely_label(frame: pd.DataFrame, label: str | None) -> str | None:
-    # Return the column of two values named like `label` or, without `label`, the most likely label;
-    # None if there is no such column.
-    binary = [str(name) for name in frame.columns if frame[name].map(str).nunique() == 2]
+    # Return the column of two values named like `label` or, without `label`, the most
+    # likely label; None if there is no such column.
+    binary = [
+        str(name) for name in frame.columns if frame[name].map(str).nunique() == 2
+    ]
     if label is not None:
         return next(iter(get_close_matches(str(label).lower(), binary, 1)), None)
     # A column with a usual name, else the last column
-    return next((name for name in binary if _LABEL.search(name)), binary[-1] if binary else None)
+    return next(
+        (name for name in binary if _LABEL.search(name)), binary[-1] if binary else None
+    )
 
 
 def read_new_blocks(
@@ -334,11 +383,14 @@ def read_new_blocks(
     gaps: Gaps | None = None,
     **layout: Any,
 ) -> Iterator[tuple[Matrix, pd.DataFrame]]:
-    """Yield rows to be scored, encoded as the training rows were; a table comes block by block.
+    """Yield rows to be scored, encoded as the training rows were.
 
-    Beside the features come the columns of `keep` ("all" for all) as they stand in the file:
-    ``007`` stays ``007``, a missing value is ``""``. No label column is needed. Filled and unseen
-    values are counted in `gaps`, and warned of at the end. A frame is one block.
+    A table comes block by block.
+
+    Beside the features come the columns of `keep` ("all" for all) as they stand in the
+    file: ``007`` stays ``007``, a missing value is ``""``. No label column is needed.
+    Filled and unseen values are counted in `gaps`, and warned of at the end. A frame is
+    one block.
     """
     gaps = Gaps() if gaps is None else gaps
     file_layout = Layout(**layout)
@@ -349,24 +401,37 @@ def read_new_blocks(
     path = Path(path)
     kind = format_of(path, format, file_layout.sheet)
     if kind != encoding.format and not {kind, encoding.format} <= set(TABLES):
-        raise InputError(f"{path}: the model takes {encoding.format}, not {kind}; convert the file")
+        raise InputError(
+            f"{path}: the model takes {encoding.format}, not {kind}; convert the file"
+        )
     if kind not in TABLES:
         if keep:
-            raise InputError(f"{path}: {kind} files have no named columns; do not keep {keep[0]!r}")
+            raise InputError(
+                f"{path}: {kind} files have no named columns; do not keep {keep[0]!r}"
+            )
         X, _ = _matrix(path, kind, "float64", encoding.n_features)
         if X.shape[1] != encoding.n_features:
             raise InputError(
-                f"{path}: found {X.shape[1]} features; give {encoding.n_features}, as in training"
+                f"{path}: found {X.shape[1]} features; give {encoding.n_features}, as"
+                " in training"
             )
-        yield X.toarray() if encoding.dense and not isinstance(X, np.ndarray) else X, pd.DataFrame()
+        yield (
+            (X.toarray() if encoding.dense and not isinstance(X, np.ndarray) else X),
+            pd.DataFrame(),
+        )
         return
     encoding = encoding.with_notation(file_layout.decimal, file_layout.date_format)
     blocks = read_blocks(
         path,
         kind,
         file_layout,
-        # Read as text: categories such as 007, what has a notation, and 1.234, which may be 1234.
-        texts=[c.name for c in encoding.columns if c.categories or c.notation or c.has_thousands],
+        # Read as text: categories such as 007, what has a notation, and 1.234, which
+        # may be 1234.
+        texts=[
+            c.name
+            for c in encoding.columns
+            if c.categories or c.notation or c.has_thousands
+        ],
         words=[column.name for column in encoding.columns if column.words],
         # As many rows as have 2**22 values, but within bounds
         rows_at_once=max(
@@ -386,8 +451,8 @@ def _encoded_frame(
     """Return the features of a frame, and its columns to keep as text."""
     if not encoding.columns:
         raise InputError(
-            f"the model takes {encoding.format}, which has no named columns; give a file, or the "
-            "rows as a matrix to Model.rank"
+            f"the model takes {encoding.format}, which has no named columns; give a"
+            " file, or the rows as a matrix to Model.rank"
         )
     table = table_of(frame, FRAME).frame
     names = columns_to_keep(keep, [*table.columns], Path(FRAME))
@@ -407,16 +472,27 @@ def read_labels(
     format: Format | None = None,  # noqa: A002
     **layout: Any,
 ) -> NDArray[np.float64]:
-    """Read -1 or +1 for each row as `read_own_file` does; all rows may be of one class."""
-    own = open_table(path, {"format": format, "label": label} | asdict(Layout(**layout)))
+    """Read -1 or +1 for each row as `read_own_file` does.
+
+    All rows may be of one class.
+    """
+    own = open_table(
+        path, {"format": format, "label": label} | asdict(Layout(**layout))
+    )
     if own.frame is not None:
         if label is None:
-            raise InputError(f"{own.path}: name the label column among {listed(own.frame.columns)}")
+            raise InputError(
+                f"{own.path}: name the label column among {listed(own.frame.columns)}"
+            )
         return signs(own.column(label), own.where, positive, one_class=True)
     if label is not None:
-        raise InputError(f"{path}: {own.format} files have no named columns; leave out label")
+        raise InputError(
+            f"{path}: {own.format} files have no named columns; leave out label"
+        )
     X, arrays = _matrix(own.path, own.format, "float64")
-    return signs(_vector(own.path, arrays, X.shape[0], "y"), own.where, positive, one_class=True)
+    return signs(
+        _vector(own.path, arrays, X.shape[0], "y"), own.where, positive, one_class=True
+    )
 
 
 # --- files without named columns ---
@@ -425,27 +501,35 @@ def read_labels(
 def _matrix(
     path: Path, kind: Format, dtype: Dtype, n_features: int | None = None
 ) -> tuple[Matrix, dict[str, NDArray]]:
-    # Return X of an svmlight or npz file, and the other arrays by name (the labels as y).
+    # Return X of an svmlight or npz file, and the other arrays by name (the labels as
+    # y).
     if kind == "npz":
         return read_npz(path, dtype)
     X, y = read_svmlight(path, dtype=dtype)
     _refuse_no_quantities(path, X)
-    if n_features is not None:  # new rows stay sparse: the caller converts them if needed
+    # new rows stay sparse: the caller converts them if needed
+    if n_features is not None:
         return _without_unseen(X, n_features, path), {"y": y}
     if X.shape[1] == 0:
-        raise InputError(f"{path}: no row has a feature; give at least one as index:value")
+        raise InputError(
+            f"{path}: no row has a feature; give at least one as index:value"
+        )
     return dense_if_full(X), {"y": y}
 
 
 def _without_unseen(X: Any, n_features: int, path: Path) -> Matrix:
-    """Return new rows of svmlight with the features of training; warn of others, such as words."""
+    """Return new rows of svmlight with the features of training.
+
+    Warn of others, such as words.
+    """
     unseen = np.unique(X.indices[X.indices >= n_features]) + 1
     if len(unseen):
         are_rows = np.diff(X[:, n_features:].indptr) > 0
         features = count(len(unseen), "feature")
         warnings.warn(
-            f"{path}: {features} above {n_features:,}, the last one in training, will be ignored "
-            f"({listed(unseen, 3)}), in {count(int(are_rows.sum()), 'row')}",
+            f"{path}: {features} above {n_features:,}, the last one in training, will"
+            f" be ignored ({listed(unseen, 3)}), in"
+            f" {count(int(are_rows.sum()), 'row')}",
             stacklevel=4,
         )
     X.resize(X.shape[0], n_features)
@@ -453,9 +537,13 @@ def _without_unseen(X: Any, n_features: int, path: Path) -> Matrix:
 
 
 def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, NDArray]]:
-    """Return X, dense or joined from its sparse parts, and all arrays of an npz file; check X."""
+    """Return X, dense or joined from its sparse parts, and all arrays of an npz file.
+
+    Check X.
+    """
     try:
-        arrays = unpack(path, kinds="fiubUS", packed=True)  # numbers and text, also compressed
+        # numbers and text, also compressed
+        arrays = unpack(path, kinds="fiubUS", packed=True)
         for name in arrays.keys() & {"X", *_SPARSE_PARTS}:
             if arrays[name].dtype.kind in "US":  # NumPy would read 1_1 as 11
                 raise InputError(f"{path}: the array {name} holds text; save numbers")
@@ -465,21 +553,26 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
             X = _sparse_matrix(path, arrays, dtype)
         else:
             raise InputError(
-                f"{path}: found the arrays {listed(arrays)}; give X, or the four parts of a sparse "
-                "matrix: data, indices, indptr and shape"
+                f"{path}: found the arrays {listed(arrays)}; give X, or the four parts"
+                " of a sparse matrix: data, indices, indptr and shape"
             )
     except InputError:
         raise
     except (ValueError, TypeError, AttributeError, OverflowError) as error:
         raise InputError(
-            f"{path}: not an npz file of plain arrays: {error}; save arrays of numbers or "
-            "text with numpy.savez"
+            f"{path}: not an npz file of plain arrays: {error}; save arrays of numbers"
+            " or text with numpy.savez"
         ) from error
     if X.ndim != 2 or 0 in X.shape:
-        raise InputError(f"{path}: X has the shape {X.shape}; save a matrix of at least 1 x 1")
-    if not isinstance(X, np.ndarray) and X.indptr.dtype != np.int32:  # a `Dataset` has int32
+        raise InputError(
+            f"{path}: X has the shape {X.shape}; save a matrix of at least 1 x 1"
+        )
+    # a `Dataset` has int32
+    if not isinstance(X, np.ndarray) and X.indptr.dtype != np.int32:
         if X.nnz > MOST_ENTRIES:
-            raise InputError(f"{path}: X has more than 2**31 - 1 entries; save fewer rows")
+            raise InputError(
+                f"{path}: X has more than 2**31 - 1 entries; save fewer rows"
+            )
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     _refuse_no_quantities(path, X)
     return X, arrays
@@ -505,32 +598,41 @@ def _refuse_no_quantities(path: Path, X: Matrix) -> None:
 
 
 def _sparse_matrix(path: Path, arrays: dict[str, NDArray], dtype: Dtype) -> Matrix:
-    # Return a CSR matrix from the arrays that `scipy.sparse.save_npz` writes for CSR or CSC.
+    # Return a CSR matrix from the arrays that `scipy.sparse.save_npz` writes for CSR or
+    # CSC.
     from scipy.sparse import csc_matrix, csr_matrix
 
     data, indices, indptr, shape = (arrays[part] for part in _SPARSE_PARTS)
     if max(shape, default=0) > LARGEST_INDEX:
-        raise InputError(f"{path}: X has more than {LARGEST_INDEX:,} rows or columns; save fewer")
+        raise InputError(
+            f"{path}: X has more than {LARGEST_INDEX:,} rows or columns; save fewer"
+        )
     is_csc = "format" in arrays and str(arrays["format"].astype(str)) == "csc"
     make = csc_matrix if is_csc else csr_matrix
-    matrix = make((to_dtype(data, dtype, str(path)), indices, indptr), shape=tuple(shape))
+    matrix = make(
+        (to_dtype(data, dtype, str(path)), indices, indptr), shape=tuple(shape)
+    )
     matrix.check_format(full_check=True)  # raises for indices out of range
     X = matrix.tocsr()
     X.sum_duplicates()
     return X
 
 
-def _vector(path: Path, arrays: dict[str, NDArray], length: int, name: str) -> pd.Series:
+def _vector(
+    path: Path, arrays: dict[str, NDArray], length: int, name: str
+) -> pd.Series:
     """Return an array with a value for each row as a column of a table.
 
     Refuse other shapes.
     """
     if name not in arrays:
-        raise InputError(f"{path}: no array {name!r}, only {listed(arrays)}; save one of that name")
+        raise InputError(
+            f"{path}: no array {name!r}, only {listed(arrays)}; save one of that name"
+        )
     if arrays[name].shape != (length,):
         raise InputError(
-            f"{path}: {name} must have a value for each row and so the shape ({length},), found "
-            f"{arrays[name].shape}"
+            f"{path}: {name} must have a value for each row and so the shape"
+            f" ({length},), found {arrays[name].shape}"
         )
     # From a list, so that pandas chooses a type of column that a table may have.
     return pd.Series(arrays[name].tolist(), name=name)

@@ -56,12 +56,15 @@ class OwnTable:
 
     path: Path  # or the name of a frame
     format: Format
-    frame: Any  # None without named columns; the index counts rows from 0, blank ones too
+    # None without named columns; the index counts rows from 0, blank ones too
+    frame: Any
     is_file: bool = True
     layout: Layout = DETECTED
-    words: frozenset[str] = frozenset()  # columns in which NA, None and the like are words
+    # columns in which NA, None and the like are words
+    words: frozenset[str] = frozenset()
     is_whole: bool = True  # whether it has all rows of the file
-    _contents: dict[tuple[str, bool], Content] = field(default_factory=dict)  # see `content`
+    # see `content`
+    _contents: dict[tuple[str, bool], Content] = field(default_factory=dict)
 
     @property
     def where(self) -> str:  # as messages name the table
@@ -94,7 +97,9 @@ class OwnTable:
         """Return the values of a column as they stand in a file of text, gaps aside."""
         values = self.column(name)
         if self.is_file and self.format in SEPARATORS:
-            values = raw_texts(self, [name])[name].loc[values.index].where(values.notna())
+            values = (
+                raw_texts(self, [name])[name].loc[values.index].where(values.notna())
+            )
         return values.dropna().astype(str)
 
     def written(self, name: str) -> str:
@@ -110,13 +115,19 @@ class OwnTable:
             numbers = as_numbers(values, decimal)
         if np.isnan(numbers[values.notna().to_numpy()]).any():
             return None
-        has_texts = is_declared_text(values) or (self.is_file and self.format in SEPARATORS)
+        has_texts = is_declared_text(values) or (
+            self.is_file and self.format in SEPARATORS
+        )
         texts = partial(self._as_written, name) if has_texts else None
         return dotted_date(numbers, texts, is_time=is_time)
 
     def content(self, name: str, *, ignore_type: bool = False) -> Content:
-        """Return what a column holds, kept; with `ignore_type` digits of type text are numbers."""
-        declares_text = not ignore_type and self.format not in SEPARATORS  # CSV has no types
+        """Return what a column holds, kept.
+
+        With `ignore_type` digits of type text are numbers.
+        """
+        # CSV has no types
+        declares_text = not ignore_type and self.format not in SEPARATORS
         key = name, declares_text
         if key not in self._contents:
             self._contents[key] = content_of(
@@ -129,50 +140,69 @@ class OwnTable:
 
 def is_frame(X: Any) -> bool:
     """Return whether X is a data frame with named columns, not only columns numbered from 0."""
-    return isinstance(X, pd.DataFrame) and not X.columns.equals(pd.RangeIndex(X.shape[1]))
+    return isinstance(X, pd.DataFrame) and not X.columns.equals(
+        pd.RangeIndex(X.shape[1])
+    )
 
 
 def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
     """Return a source as a table; `options` are those of `read_own_file`.
 
-    An svmlight or npz file, which has no named columns, is not read; its `frame` is None.
+    An svmlight or npz file, which has no named columns, is not read; its `frame` is
+    None.
     """
     if isinstance(source, OwnTable):
         return source
     given = {name: options.get(name) for name in Layout.__dataclass_fields__}
-    layout = Layout(**{name: value for name, value in given.items() if value is not None})
+    layout = Layout(
+        **{name: value for name, value in given.items() if value is not None}
+    )
     if is_frame(source):
         return table_of(cast("pd.DataFrame", source), layout=layout)
     if not isinstance(source, str | os.PathLike):
         raise InputError(
-            f"a table must be a path or a frame with named columns, found {type(source).__name__}"
+            "a table must be a path or a frame with named columns, found"
+            f" {type(source).__name__}"
         )
     path = Path(source)
     kind = format_of(path, options.get("format"), layout.sheet)
     if kind not in TABLES:
         return OwnTable(path, kind, None)
     # In these columns NA and None are words, not missing values.
-    columns = [*map(options.get, ("label", "groups")), *several(options.get("categorical") or ())]
+    columns = [
+        *map(options.get, ("label", "groups")),
+        *several(options.get("categorical") or ()),
+    ]
     words = frozenset(str(name) for name in columns if name is not None)
     ids = several(options.get("id") or ())
     table = _read_whole(path, kind, layout, words, ids)
     if kind in SEPARATORS and layout.decimal is None:
         layout = replace(layout, decimal=_decimal_of(table))
-        if layout.decimal == ",":  # then 1.234 is 1234, and pandas has read it as a fraction
+        # then 1.234 is 1234, and pandas has read it as a fraction
+        if layout.decimal == ",":
             return _read_whole(path, kind, layout, words, ids)
-        table = replace(table, layout=layout, _contents={})  # detect again, with this decimal mark
+        # detect again, with this decimal mark
+        table = replace(table, layout=layout, _contents={})
     return table
 
 
-def table_of(frame: pd.DataFrame, name: str = "table", layout: Layout = DETECTED) -> OwnTable:
+def table_of(
+    frame: pd.DataFrame, name: str = "table", layout: Layout = DETECTED
+) -> OwnTable:
     """Return a frame, whose columns have declared types, as a table."""
     frame = with_text_names(frame, name).set_axis(pd.RangeIndex(len(frame)))
-    return OwnTable(Path(name), "parquet", _nested_as_text(frame), is_file=False, layout=layout)
+    return OwnTable(
+        Path(name), "parquet", _nested_as_text(frame), is_file=False, layout=layout
+    )
 
 
 def several(names: str | Sequence[str]) -> list[str]:
     """Return the texts of an option, but no treatment, and the parts between commas of each."""
-    texts = {names}.difference(OPTION_WORDS["categorical"]) if isinstance(names, str) else names
+    texts = (
+        {names}.difference(OPTION_WORDS["categorical"])
+        if isinstance(names, str)
+        else names
+    )
     return [*texts, *(part.strip() for text in texts for part in text.split(","))]
 
 
@@ -186,21 +216,29 @@ def format_of(path: Path, name: str | None = None, sheet: str | None = None) -> 
     with pandas_errors_as_input_errors(path), path.open("rb") as file:
         head = file.read(8)
     content = next(what for first, what in _CONTENTS.items() if head.startswith(first))
-    if kind in TABLES and not content.startswith("text" if kind in SEPARATORS else kind):
+    if kind in TABLES and not content.startswith(
+        "text" if kind in SEPARATORS else kind
+    ):
         raise InputError(
-            f"{path}: the file holds {content}, not {kind}; give the file the suffix of its "
-            f"content, or save the rows as {kind}"
+            f"{path}: the file holds {content}, not {kind}; give the file the suffix of"
+            f" its content, or save the rows as {kind}"
         )
     if kind in get_args(Format):
         if sheet is not None and kind != "xlsx":
-            raise InputError(f"{path}: {kind} files have no sheets; leave out sheet {sheet!r}")
+            raise InputError(
+                f"{path}: {kind} files have no sheets; leave out sheet {sheet!r}"
+            )
         return cast("Format", kind)
     if kind.lower() in _WORKBOOKS:
-        raise InputError(f"{path}: unknown format {kind!r}; save the sheet as XLSX or CSV")
-    suffixes = [suffix for suffix, known in SUFFIXES.items() if known in get_args(Format)]
+        raise InputError(
+            f"{path}: unknown format {kind!r}; save the sheet as XLSX or CSV"
+        )
+    suffixes = [
+        suffix for suffix, known in SUFFIXES.items() if known in get_args(Format)
+    ]
     raise InputError(
-        f"{path}: unknown format {kind!r}; name one of {listed(get_args(Format))}, or use one of "
-        f"the suffixes {listed(suffixes)}"
+        f"{path}: unknown format {kind!r}; name one of {listed(get_args(Format))}, or"
+        f" use one of the suffixes {listed(suffixes)}"
     )
 
 
@@ -214,12 +252,15 @@ def read_blocks(
     rows_at_once: int | None = None,
     keep: Sequence[str] = (),
 ) -> Iterator[Block]:
-    """Yield a table in blocks of `rows_at_once` rows (None: all), each beside its columns `keep`.
+    """Yield a table in blocks of `rows_at_once` rows (None.
 
-    `keep` gives text as it stands in the file: ``007`` stays ``007``, a missing value is ``""``.
-    `texts` are columns of CSV (None for all) that stay text although all values may be numbers; in
-    the columns `words` only an empty cell is missing, not NA or None. Blank rows are left out, but
-    the index of both frames, which starts from 0, counts blank rows.
+    All), each beside its columns `keep`.
+
+    `keep` gives text as it stands in the file: ``007`` stays ``007``, a missing value
+    is ``""``. `texts` are columns of CSV (None for all) that stay text although all
+    values may be numbers; in the columns `words` only an empty cell is missing, not NA
+    or None. Blank rows are left out, but the index of both frames, which starts from 0,
+    counts blank rows.
     """
     if kind == "parquet":
         blocks = read_parquet(path, rows_at_once, keep)
@@ -228,7 +269,8 @@ def read_blocks(
     else:
         blocks = read_csv(path, kind, layout, texts, words, rows_at_once, keep)
     is_empty = True
-    while True:  # errors of reading a block become InputErrors, those of the caller do not
+    # errors of reading a block become InputErrors, those of the caller do not
+    while True:
         with pandas_errors_as_input_errors(path), warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             block = next(blocks, None)
@@ -239,7 +281,9 @@ def read_blocks(
             is_empty = False
             yield rows, kept_texts.set_axis(rows.index) if keep else kept_texts
     if is_empty:
-        raise empty_error(path, layout, "the file has no rows; add some below the names")
+        raise empty_error(
+            path, layout, "the file has no rows; add some below the names"
+        )
 
 
 def _read_whole(
@@ -249,11 +293,15 @@ def _read_whole(
     # None: all; or 1.234 is a fraction. The ids 7 and 007 are two.
     texts = None if layout.decimal == "," else words.union(ids)
     frame, _ = next(read_blocks(path, kind, layout, texts=texts, words=words))
-    empty = [name for name in frame if str(name).startswith(NAMELESS) and frame[name].isna().all()]
+    empty = [
+        name
+        for name in frame
+        if str(name).startswith(NAMELESS) and frame[name].isna().all()
+    ]
     if empty:
         warnings.warn(
-            f"{path}: {count(len(empty), 'column')} with neither a name nor values will not be "
-            "used; remove them",
+            f"{path}: {count(len(empty), 'column')} with neither a name nor values will"
+            " not be used; remove them",
             stacklevel=4,
         )
     frame = _nested_as_text(frame.drop(columns=empty))
@@ -261,13 +309,20 @@ def _read_whole(
     if kind in SEPARATORS:
         table.frame = with_exact_integers(frame, partial(_integers_of_texts, table))
         if layout.date_format is not None:
-            table.frame = table.frame.assign(**_dates_as_written(table, layout.date_format))
+            table.frame = table.frame.assign(
+                **_dates_as_written(table, layout.date_format)
+            )
     return table
 
 
 def _dates_as_written(table: OwnTable, date_format: str) -> dict[str, pd.Series]:
-    """Return as text the columns of decimals that are dates: 10.2020 has become 10.202."""
-    decimals = [str(name) for name, values in table.frame.items() if values.dtype.kind == "f"]
+    """Return as text the columns of decimals that are dates.
+
+    10.2020 has become 10.202.
+    """
+    decimals = [
+        str(name) for name, values in table.frame.items() if values.dtype.kind == "f"
+    ]
     columns = {}
     for name, texts in raw_texts(table, decimals).items():
         written = texts.set_axis(table.frame.index).where(table.frame[name].notna())
@@ -293,48 +348,76 @@ def _integers_of_texts(table: OwnTable, names: list[str]) -> Mapping[str, Any]:
 def _nested_as_text(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame with text in place of lists and records, which have no hash."""
     objects = [name for name, values in frame.items() if values.dtype == object]
-    nested = [n for n in objects if frame[n].map(lambda value: value.__hash__ is None).any()]
-    return frame.assign(**{str(name): frame[name].map(str, na_action="ignore") for name in nested})
+    nested = [
+        n for n in objects if frame[n].map(lambda value: value.__hash__ is None).any()
+    ]
+    return frame.assign(
+        **{str(name): frame[name].map(str, na_action="ignore") for name in nested}
+    )
 
 
 def _decimal_of(table: OwnTable) -> str | None:
     """Return the decimal mark if all columns of a file agree on one mark, else None."""
-    kinds = {str(n): values.dtype.kind for n, values in table.frame.items()}  # biuf: numbers
-    contents = [table.content(name) for name, kind in kinds.items() if kind not in "biuf"]
+    # biuf: numbers
+    kinds = {str(n): values.dtype.kind for n, values in table.frame.items()}
+    contents = [
+        table.content(name) for name, kind in kinds.items() if kind not in "biuf"
+    ]
     # Marks of amounts such as $ 7,200.00 that only one mark fits
-    marks = {c.notation for c in contents if c.holds == "numbers" and c.notation and not c.others}
-    # In floats pandas took the point for the decimal mark. The point may separate thousands where
-    # other columns have commas or, if no value is like 0.125 or 1.5, in a file with semicolons or
-    # beside whole numbers below 1,000 alone.
+    marks = {
+        c.notation
+        for c in contents
+        if c.holds == "numbers" and c.notation and not c.others
+    }
+    # In floats pandas took the point for the decimal mark. The point may separate
+    # thousands where other columns have commas or, if no value is like 0.125 or 1.5, in
+    # a file with semicolons or beside whole numbers below 1,000 alone.
     floats = [name for name, kind in kinds.items() if kind == "f"]
     for n_rows in (1000, None):  # the first rows mostly show the mark
         texts = raw_texts(table, floats, n_rows)
-        dotted = {str(n): text[text.str.contains(".", regex=False)] for n, text in texts.items()}
-        clear = [n for n, text in dotted.items() if not text.str.fullmatch(GROUPED.pattern).all()]
+        dotted = {
+            str(n): text[text.str.contains(".", regex=False)]
+            for n, text in texts.items()
+        }
+        clear = [
+            n
+            for n, text in dotted.items()
+            if not text.str.fullmatch(GROUPED.pattern).all()
+        ]
         if clear and "," not in marks:
             break
     unclear = [name for name, text in dotted.items() if len(text) and name not in clear]
     is_likely = unclear and (
         table.dialect[-1]["sep"] == ";"
-        or any(texts[n].str.extract(r"^[+-]?(\d+)$")[0].str.len().max() <= 3 for n in unclear)
+        or any(
+            texts[n].str.extract(r"^[+-]?(\d+)$")[0].str.len().max() <= 3
+            for n in unclear
+        )
     )
     if unclear and ("," in marks or (is_likely and not marks and not clear)):
         raise TableError(
             table.where,
-            f"column {unclear[0]!r}: the point in {dotted[unclear[0]].iloc[0]!r} may be decimal or "
-            "separate thousands; set the decimal mark (decimal) to . or ,",
+            f"column {unclear[0]!r}: the point in {dotted[unclear[0]].iloc[0]!r} may be"
+            " decimal or separate thousands; set the decimal mark (decimal) to . or ,",
             column=unclear[0],
         )
     marks |= {"." for text in dotted.values() if len(text)}
     return marks.pop() if len(marks) == 1 else None
 
 
-def raw_texts(table: OwnTable, names: Collection[str], n_rows: int | None = None) -> pd.DataFrame:
+def raw_texts(
+    table: OwnTable, names: Collection[str], n_rows: int | None = None
+) -> pd.DataFrame:
     """Read columns of a CSV or TSV file as text (007, NA), of the first `n_rows` rows if given."""
     if not names:
         return pd.DataFrame()
     _, opened_text, places, dialect = table.dialect
-    options = dialect | {"usecols": [*names], "dtype": "str", "na_filter": False, "nrows": n_rows}
+    options = dialect | {
+        "usecols": [*names],
+        "dtype": "str",
+        "na_filter": False,
+        "nrows": n_rows,
+    }
     with opened_text() as text:
         frame = pd.read_csv(text, **options)
     return frame if places is None else frame.set_axis(places[frame.index])

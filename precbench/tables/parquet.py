@@ -23,35 +23,47 @@ def _columns_of_parquet(path: Path, names: list[str]) -> dict[str, Any]:
     return {str(name): values for name, values in frame.items()}
 
 
-def read_parquet(path: Path, rows_at_once: int | None, keep: Sequence[str]) -> Iterator[Block]:
+def read_parquet(
+    path: Path, rows_at_once: int | None, keep: Sequence[str]
+) -> Iterator[Block]:
     """Yield blocks as `read_blocks` does.
 
     Without `rows_at_once` one block of all rows, and no text.
     """
     if rows_at_once is None:
         frame = _with_index(pd.read_parquet(path), 0, path)
-        yield with_exact_integers(frame, partial(_columns_of_parquet, path)), pd.DataFrame()
+        yield (
+            with_exact_integers(frame, partial(_columns_of_parquet, path)),
+            pd.DataFrame(),
+        )
         return
     from pyarrow.parquet import ParquetFile
 
     n_rows = 0
     with ParquetFile(path) as file:
-        for group in range(file.num_row_groups):  # one pass over all would keep their buffers
+        # one pass over all would keep their buffers
+        for group in range(file.num_row_groups):
             for batch in file.iter_batches(rows_at_once, [group]):
                 frame = _with_index(batch.to_pandas(), n_rows, path)
                 n_rows += len(frame)
                 frame = with_exact_integers(frame, partial(_lists_of, batch))
                 names = columns_to_keep(keep, [*frame.columns], path)
-                yield frame, as_text({name: batch.column(name).to_pylist() for name in names})
+                yield (
+                    frame,
+                    as_text({name: batch.column(name).to_pylist() for name in names}),
+                )
 
 
 def _lists_of(batch: Any, names: list[str]) -> Mapping[str, Any]:
     """Return columns of a batch of Parquet as arrays of Python's numbers."""
-    return {name: np.array(batch.column(name).to_pylist(), dtype=object) for name in names}
+    return {
+        name: np.array(batch.column(name).to_pylist(), dtype=object) for name in names
+    }
 
 
 def _with_index(frame: pd.DataFrame, n_before: int, path: Path) -> pd.DataFrame:
-    # Return a frame with named levels of its index as columns, and rows numbered from `n_before`.
+    # Return a frame with named levels of its index as columns, and rows numbered from
+    # `n_before`.
     frame = with_text_names(frame, path)
     if named := [name for name in frame.index.names if name is not None]:
         frame = frame.reset_index(level=named, names=[*map(str, named)])

@@ -13,23 +13,36 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # What an option may name beside columns
-OPTION_WORDS: dict[str, tuple[str, ...]] = {"categorical": ("error", "one-hot"), "numeric": ()}
+OPTION_WORDS: dict[str, tuple[str, ...]] = {
+    "categorical": ("error", "one-hot"),
+    "numeric": (),
+}
 _SHOWN = 20  # lines of a message
 _FEW_ROWS = 9  # at most so many wrong rows may be repeated names, units or totals
 _LEAVES_OUT = ("drop", "id")  # options that leave a column out of the features
 # What is said of several columns with the same problem
 _TOGETHER = {
     "text": "hold text: encode it (categorical one-hot), or drop the columns",
-    "missing": "have missing values: fill them (missing: mean, median or most-frequent), or drop "
-    "the columns",
+    "missing": (
+        "have missing values: fill them (missing: mean, median or most-frequent), or"
+        " drop the columns"
+    ),
     "codes": "may hold codes, not numbers: name them in categorical or in numeric",
-    "identifier": "look like identifiers (a different value in every row, gaps or few aside): "
-    "add them to --id or --drop, or to --allow to use them",
-    "count": "have no name of their own and count rows, as the index of a data frame does: add "
-    "them to --drop, or to --allow to use them",
-    "leak": "look like leaks of the label: add them to --drop, or to --allow to use them",
-    "rows": "are wrong in the same few rows only: remove these from the file if they hold names, "
-    "units or totals, else correct them",
+    "identifier": (
+        "look like identifiers (a different value in every row, gaps or few aside): "
+        "add them to --id or --drop, or to --allow to use them"
+    ),
+    "count": (
+        "have no name of their own and count rows, as the index of a data frame does:"
+        " add them to --drop, or to --allow to use them"
+    ),
+    "leak": (
+        "look like leaks of the label: add them to --drop, or to --allow to use them"
+    ),
+    "rows": (
+        "are wrong in the same few rows only: remove these from the file if they hold"
+        " names, units or totals, else correct them"
+    ),
 }
 
 
@@ -44,8 +57,9 @@ class TableError(InputError):
     """One problem of a table, or several problems.
 
     Problems of one `kind` are reported together. A remedy is an option of
-    `precbench.tables.own_file.read_own_file`, and the value, or the entry of a list, that solves
-    the problem (of drop and id a column); `is_enough` says whether the remedies leave no problem.
+    `precbench.tables.own_file.read_own_file`, and the value, or the entry of a list,
+    that solves the problem (of drop and id a column); `is_enough` says whether the
+    remedies leave no problem.
     """
 
     def __init__(
@@ -61,8 +75,10 @@ class TableError(InputError):
     ) -> None:
         super().__init__(f"{where}: {text}")
         self.kind, self.column = kind, column
-        self.rows = tuple(rows) if len(rows) <= _FEW_ROWS else ()  # (): too many to be names
-        self.named = f"{column!r} ({place})" if place else repr(column)  # in a shared line
+        # (): too many to be names
+        self.rows = tuple(rows) if len(rows) <= _FEW_ROWS else ()
+        # in a shared line
+        self.named = f"{column!r} ({place})" if place else repr(column)
         self.remedies = [] if remedy is None else [remedy]
         self.is_enough = remedy is not None  # the remedy leaves no problem
 
@@ -75,25 +91,39 @@ def column_of(
         return table[name]
     near = did_you_mean(name, map(str, table.columns))
     raise TableError(
-        where, f"no column {name!r}{near}; name one of {listed(table.columns)}", remedy=remedy
+        where,
+        f"no column {name!r}{near}; name one of {listed(table.columns)}",
+        remedy=remedy,
     )
 
 
 def named_columns(
-    texts: Collection[str], names: Collection[str], option: str, words: Sequence[str] = ()
+    texts: Collection[str],
+    names: Collection[str],
+    option: str,
+    words: Sequence[str] = (),
 ) -> list[str]:
-    """Return the columns that an option names; a text may name several, separated by commas.
+    """Return the columns that an option names.
 
-    `words` are valid in place of a column; a word that is given alone, not in a list, is left out.
+    A text may name several, separated by commas.
+
+    `words` are valid in place of a column; a word that is given alone, not in a list,
+    is left out.
     """
     texts = {texts}.difference(words) if isinstance(texts, str) else texts
     named: list[str] = []
     for text in texts:  # the name of a column may have a comma
-        named += [text] if text in names or "," not in text else map(str.strip, text.split(","))
+        named += (
+            [text]
+            if text in names or "," not in text
+            else map(str.strip, text.split(","))
+        )
     for name in named:
         if name not in names and name not in words:
             near = did_you_mean(name, [*words, *map(str, names)])
-            raise InputError(f"{option}: no column {name!r}{near}; name one of {listed(names)}")
+            raise InputError(
+                f"{option}: no column {name!r}{near}; name one of {listed(names)}"
+            )
     return named
 
 
@@ -126,18 +156,26 @@ class _SeveralError(TableError):
     # All problems of a table as one error, with the remedies that are needed for all.
     def __init__(self, where: str, parts: Sequence[InputError]) -> None:
         self.parts = list(parts)
-        of_table = [part for part in parts if isinstance(part, TableError)]  # others have no remedy
-        n_columns = Counter(part.rows for part in of_table)  # columns wrong in just these rows
+        # others have no remedy
+        of_table = [part for part in parts if isinstance(part, TableError)]
+        # columns wrong in just these rows
+        n_columns = Counter(part.rows for part in of_table)
         for part in of_table:
             if part.rows and n_columns[part.rows] > 1:  # in place: no option drops rows
                 part.kind, part.remedies, part.is_enough = "rows", [], False
         lines = _lines(where, self.parts)  # fewer than parts, if some share a line
-        shown = [f"{len(self.parts):,} problems", *(f"  {line}" for line in lines[:_SHOWN])]
+        shown = [
+            f"{len(self.parts):,} problems",
+            *(f"  {line}" for line in lines[:_SHOWN]),
+        ]
         if len(lines) > _SHOWN:
             shown.append(f"  and {len(lines) - _SHOWN:,} more")
         super().__init__(where, "\n".join(shown) if len(lines) > 1 else lines[0])
-        remedies = [(part.column, remedy) for part in of_table for remedy in part.remedies]
-        # A column that is left out needs no other remedy (of drop and id the value is a column).
+        remedies = [
+            (part.column, remedy) for part in of_table for remedy in part.remedies
+        ]
+        # A column that is left out needs no other remedy (of drop and id the value is a
+        # column).
         left_out = {value for _, (option, value) in remedies if option in _LEAVES_OUT}
         self.remedies = [
             (option, value)
@@ -148,8 +186,9 @@ class _SeveralError(TableError):
 
 
 def _lines(where: str, parts: Sequence[InputError]) -> list[str]:
-    # Return a line for each problem, but a single line for all columns with one kind of problem.
-    lines: dict[object, str] = {}  # by the kind that shares a line, else by `id` of the problem
+    # Return a line for each problem, but a single line for all columns with one kind of
+    # problem. by the kind that shares a line, else by `id` of the problem
+    lines: dict[object, str] = {}
     for part in parts:
         kind = getattr(part, "kind", "")  # only a TableError has one
         names = [p.named for p in parts if isinstance(p, TableError) and p.kind == kind]

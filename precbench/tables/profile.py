@@ -125,7 +125,9 @@ def profile_table(
     )
 
 
-def profile_columns(own: OwnTable, reading: Mapping[str, Any]) -> tuple[ColumnProfile, ...]:
+def profile_columns(
+    own: OwnTable, reading: Mapping[str, Any]
+) -> tuple[ColumnProfile, ...]:
     """Describe each column of a table but the label."""
     frame = _require_frame(own)
     y = _labels(own, reading)
@@ -135,7 +137,9 @@ def profile_columns(own: OwnTable, reading: Mapping[str, Any]) -> tuple[ColumnPr
 
 def _require_frame(own: OwnTable) -> pd.DataFrame:
     if own.frame is None:
-        raise InputError(f"{own.path}: {own.format} is no table; give CSV, TSV, Parquet or XLSX")
+        raise InputError(
+            f"{own.path}: {own.format} is no table; give CSV, TSV, Parquet or XLSX"
+        )
     return own.frame
 
 
@@ -143,7 +147,8 @@ def _labels(own: OwnTable, reading: Mapping[str, Any]) -> NDArray[np.float64] | 
     """Return -1 or +1 for each row; None if the labels cannot be read."""
     label = reading.get("label")
     if label in own.frame:
-        with suppress(InputError):  # `profile_table` returns the error of reading the table
+        # `profile_table` returns the error of reading the table
+        with suppress(InputError):
             return signs(own.column(str(label)), own.where, reading.get("positive"))
     return None
 
@@ -154,10 +159,13 @@ def _count_groups(own: OwnTable, column: str | None) -> int | None:
     return len(np.unique(number_groups(own.column(column), own.where)))
 
 
-def _profile_column(own: OwnTable, name: str, y: NDArray[np.float64] | None) -> ColumnProfile:
+def _profile_column(
+    own: OwnTable, name: str, y: NDArray[np.float64] | None
+) -> ColumnProfile:
     values, content = own.column(name), own.content(name)
     texts = values.map(str, na_action="ignore")
-    comparable = values if content.holds == "numbers" else texts  # 1 and 1.0 are one number
+    # 1 and 1.0 are one number
+    comparable = values if content.holds == "numbers" else texts
     distinct = int(comparable.nunique())
     auc = None
     if y is not None and distinct > 1:
@@ -176,8 +184,13 @@ def _profile_column(own: OwnTable, name: str, y: NDArray[np.float64] | None) -> 
     )
 
 
-def _ends(own: OwnTable, name: str, content: Content, texts: pd.Series) -> tuple[str, str]:
-    """Return the smallest and the largest value; for text the most frequent one and ""."""
+def _ends(
+    own: OwnTable, name: str, content: Content, texts: pd.Series
+) -> tuple[str, str]:
+    """Return the smallest and the largest value.
+
+    For text the most frequent one and "".
+    """
     if content.holds == "numbers":
         return f"{np.nanmin(content.numbers):g}", f"{np.nanmax(content.numbers):g}"
     if content.holds == "dates":

@@ -31,7 +31,8 @@ from precbench.data.svmlight import DENSE_ABOVE, matrix_of, parse_rows, parsed
 from precbench.tables.encoding import MOST_CATEGORIES
 from precbench.tables.roles import canonical, check_labels
 
-VERSION = 1  # part of a stream's identity: raise VERSION when an equal file gives other rows
+# part of a stream's identity: raise VERSION when an equal file gives other rows
+VERSION = 1
 
 _MAP_FLAGS = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)  # Linux reads all pages
 
@@ -49,29 +50,33 @@ def open_stream(
 ) -> StreamedDataset:
     """Open a file that may be larger than memory.
 
-    The file is read once from start to end: every row is checked, rows and positives are counted.
-    A later pass raises an error if size or modification time of the file have changed. Never write
-    over an npy file that is being read: its rows are mapped into memory, and the system kills a
-    process that accesses rows which are gone. Replace the file instead.
+    The file is read once from start to end: every row is checked, rows and positives
+    are counted. A later pass raises an error if size or modification time of the file
+    have changed. Never write over an npy file that is being read: its rows are mapped
+    into memory, and the system kills a process that accesses rows which are gone.
+    Replace the file instead.
 
     Parameters
     ----------
     path : path
         svmlight text, or an npy file of numbers with two dimensions in C order.
     format : {"svmlight", "npy"}, optional
-        By default known from the suffix: ``.svm``, ``.libsvm``, ``.svmlight``, ``.txt``; ``.npy``.
+        By default known from the suffix: ``.svm``, ``.libsvm``, ``.svmlight``,
+        ``.txt``; ``.npy``.
     labels : path, optional
         For an npy file: the npy file with the labels of its rows.
     positive : number, optional
         The label of the positive class; not needed for 0 and 1, or -1 and 1.
     n_features : int, optional
-        Number of features of an svmlight file; by default the largest index in the file.
+        Number of features of an svmlight file; by default the largest index in the
+        file.
     block_bytes : int
         Size of a block on disk; only the shuffle buffer separates rows of a block.
     buffer_bytes : int
         Size of the shuffle buffer in memory.
     dtype : {"float64", "float32"}
-        Type of the values as read; with float32 a buffer of twice the rows: another random order.
+        Type of the values as read; with float32 a buffer of twice the rows: another
+        random order.
 
     Returns
     -------
@@ -81,8 +86,8 @@ def open_stream(
     Raises
     ------
     InputError
-        A file that cannot be streamed (compressed, npz, a table) or is malformed (with line or row
-        and column), one class only, an unknown positive label.
+        A file that cannot be streamed (compressed, npz, a table) or is malformed (with
+        line or row and column), one class only, an unknown positive label.
 
     Examples
     --------
@@ -98,52 +103,79 @@ def open_stream(
     (2, 2) 1 [([[0.5, 2.0], [0.0, 3.0]], [1.0, -1.0])]
     """
     path = Path(path)
-    for option, n_bytes in (("block_bytes", block_bytes), ("buffer_bytes", buffer_bytes)):
+    for option, n_bytes in (
+        ("block_bytes", block_bytes),
+        ("buffer_bytes", buffer_bytes),
+    ):
         if n_bytes < 1:
             raise InputError(f"{option} must be at least 1, found {n_bytes}")
     target = canonical(1 if positive is None else positive)  # the positive label
     kind = find_format(path, format)
     if kind == "npz":
         raise InputError(
-            f"{path}: an npz file is an archive and cannot be read in pieces; save X and y as two "
-            "npy files"
+            f"{path}: an npz file is an archive and cannot be read in pieces; save X"
+            " and y as two npy files"
         )
     if kind not in get_args(StreamFormat):
-        suffixes = ", ".join(suffix for suffix, name in SUFFIXES.items() if name == "svmlight")
-        raise InputError(f"{path}: only svmlight ({suffixes}) and .npy can be streamed; convert it")
-    options = [VERSION, kind, None, positive, n_features]  # None: an option removed; keeps hashes
+        suffixes = ", ".join(
+            suffix for suffix, name in SUFFIXES.items() if name == "svmlight"
+        )
+        raise InputError(
+            f"{path}: only svmlight ({suffixes}) and .npy can be streamed; convert it"
+        )
+    # None: an option removed; keeps hashes
+    options = [VERSION, kind, None, positive, n_features]
     scan = _Scan(hashlib.sha256(json.dumps(options).encode()), target)
     if kind == "svmlight":
         if labels is not None:
-            raise InputError(f"{path}: an svmlight file holds its labels; leave out 'labels'")
+            raise InputError(
+                f"{path}: an svmlight file holds its labels; leave out 'labels'"
+            )
         source: Source = _scan_text(path, scan, n_features, block_bytes)
     else:
         if n_features is not None:
-            raise InputError(f"{path}: the shape of an npy file is fixed; leave out n_features")
+            raise InputError(
+                f"{path}: the shape of an npy file is fixed; leave out n_features"
+            )
         source = _scan_npy(path, labels, scan, block_bytes)
-    # The result is not used: the call refuses labels of one class, or without a known positive.
-    distinct, positives = sorted(scan.distinct), None if positive is None else [positive]
+    # The result is not used: the call refuses labels of one class, or without a known
+    # positive.
+    distinct, positives = (
+        sorted(scan.distinct),
+        (None if positive is None else [positive]),
+    )
     check_labels(distinct, str(path), positives, [1] * len(distinct))
     name = path.name.split(".")[0]
     stream = RowStream(replace(source, dtype=dtype), buffer_bytes)
-    return StreamedDataset(name, name, X=stream, y=np.empty(0), sha256=scan.digest.hexdigest())
+    return StreamedDataset(
+        name, name, X=stream, y=np.empty(0), sha256=scan.digest.hexdigest()
+    )
 
 
 class _Scan:
-    """What the first pass over a file collects: a digest, the labels, and the positive rows."""
+    """What the first pass over a file collects.
+
+    A digest, the labels, and the positive rows.
+    """
 
     def __init__(self, digest: Any, target: object) -> None:
         self.digest = digest  # hash of the options and of what has been read
         self.target = target  # the positive label
         self.distinct: set[float] = set()  # the labels that have occurred
-        self._packed: list[NDArray[np.uint8]] = []  # one bit a row, set for positive rows
+        # one bit a row, set for positive rows
+        self._packed: list[NDArray[np.uint8]] = []
         self._rest = np.empty(0, dtype=bool)  # the last rows, too few for a whole byte
 
     def see(self, labels: NDArray[Any], path: Path) -> None:
-        """Add the labels of the next rows: the distinct values, and which rows are positive."""
+        """Add the labels of the next rows.
+
+        The distinct values, and which rows are positive.
+        """
         self.distinct.update(np.unique(labels).tolist())
         if len(self.distinct) > MOST_CATEGORIES:
-            raise InputError(f"{path}: over {MOST_CATEGORIES:,} distinct labels; label rows 0 or 1")
+            raise InputError(
+                f"{path}: over {MOST_CATEGORIES:,} distinct labels; label rows 0 or 1"
+            )
         bits = np.concatenate([self._rest, labels == self.target])
         whole = len(bits) - len(bits) % 8  # how many bits fill whole bytes
         self._packed.append(np.packbits(bits[:whole]))
@@ -164,7 +196,10 @@ def _stamp(file: IO[bytes]) -> Stamp:
 
 @contextmanager
 def open_unchanged(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]]:
-    """Yield an open file; raise if its stamp is not `stamp` (if given), or changes meanwhile."""
+    """Yield an open file.
+
+    Raise if its stamp is not `stamp` (if given), or changes meanwhile.
+    """
     try:
         with path.open("rb") as file:
             stamp = stamp or _stamp(file)
@@ -172,7 +207,9 @@ def open_unchanged(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]
             yield file
             _refuse_changed(path, file, stamp)
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}; make it readable") from error
+        raise InputError(
+            f"{path}: cannot be read: {error.strerror}; make it readable"
+        ) from error
 
 
 def _refuse_changed(path: Path, file: IO[bytes], stamp: Stamp) -> None:
@@ -182,7 +219,8 @@ def _refuse_changed(path: Path, file: IO[bytes], stamp: Stamp) -> None:
 
 def _changed_error(path: Path) -> InputError:
     return InputError(
-        f"{path}: the file has changed since its rows were counted; start again when complete"
+        f"{path}: the file has changed since its rows were counted; start again when"
+        " complete"
     )
 
 
@@ -190,17 +228,22 @@ def _changed_error(path: Path) -> InputError:
 class _TextBlocks(Source):  # of an svmlight file
     path: Path
     stamp: Stamp
-    offsets: NDArray[np.int64]  # the first byte of each block, then the size of the file
+    # the first byte of each block, then the size of the file
+    offsets: NDArray[np.int64]
     target: object  # the canonical label of the positive class
 
-    def read(self, runs: Iterable[range]) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
+    def read(
+        self, runs: Iterable[range]
+    ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
         # As `Source.read`; the text of each run is parsed again.
         with open_unchanged(self.path, self.stamp) as file:
             for run in runs:
                 start, stop = self.offsets[run.start], self.offsets[run.stop]  # bytes
                 file.seek(start)
                 try:
-                    rows = parse_rows(file.read(stop - start), str(self.path), self.n_features)
+                    rows = parse_rows(
+                        file.read(stop - start), str(self.path), self.n_features
+                    )
                 except InputError:  # every line was right in the first pass
                     raise _changed_error(self.path) from None
                 X, labels = matrix_of(rows, self.n_features)
@@ -212,15 +255,19 @@ class _TextBlocks(Source):  # of an svmlight file
                 yield first, to_dtype(block, self.dtype, str(self.path)), y
 
 
-def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int) -> _TextBlocks:
+def _scan_text(
+    path: Path, scan: _Scan, n_features: int | None, block_bytes: int
+) -> _TextBlocks:
     """Parse an svmlight file once, fill `scan`, and return a source that reads its blocks."""
-    starts, offsets = [0], [0]  # first row and first byte of each block, then of the end
+    # first row and first byte of each block, then of the end
+    starts, offsets = [0], [0]
     largest = n_entries = 0
     with open_unchanged(path) as file:
         stamp = _stamp(file)
         if opener(file):  # compressed
             raise InputError(
-                f"{path}: a compressed file cannot be read in random order; decompress the file"
+                f"{path}: a compressed file cannot be read in random order; decompress"
+                " the file"
             )
         for text, rows in parsed(file, os.fspath(path), n_features, block_bytes):
             scan.digest.update(text)
@@ -240,7 +287,8 @@ def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int
         starts=np.array(starts),
         positives=scan.positives(),
         block_bytes=block_bytes,
-        blocks_per_run=1,  # one block at a time: parsing takes many times the memory of its text
+        # one block at a time: parsing takes many times the memory of its text
+        blocks_per_run=1,
         offsets=np.array(offsets),
         target=scan.target,
     )
@@ -258,43 +306,65 @@ class Npy:
 
     @classmethod
     def described(cls, path: Path, n_dimensions: int) -> Self:
-        """Return what the header says about the file; refuse all but numbers in C order."""
+        """Return what the header says about the file.
+
+        Refuse all but numbers in C order.
+        """
         with open_unchanged(path) as file:
             stamp = _stamp(file)
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except Exception as error:  # a damaged header has many ways to fail
             reason, _, _ = str(error).partition(".")  # without advice to unpickle
-            raise InputError(f"{path}: no array of numbers: {reason}; use numpy.save") from error
+            raise InputError(
+                f"{path}: no array of numbers: {reason}; use numpy.save"
+            ) from error
         if not isinstance(array, np.memmap) or array.dtype.kind not in "fiub":
-            content = f"dtype {array.dtype}" if hasattr(array, "dtype") else "an npz archive"
-            raise InputError(f"{path}: found {content}, not an array of numbers; use numpy.save")
+            content = (
+                f"dtype {array.dtype}" if hasattr(array, "dtype") else "an npz archive"
+            )
+            raise InputError(
+                f"{path}: found {content}, not an array of numbers; use numpy.save"
+            )
         if array.ndim != n_dimensions:
             raise InputError(
-                f"{path}: found the shape {array.shape}; save an array of {n_dimensions} dimensions"
+                f"{path}: found the shape {array.shape}; save an array of"
+                f" {n_dimensions} dimensions"
             )
         if not array.flags.c_contiguous:
             raise InputError(
-                f"{path}: the array is in Fortran order; save numpy.ascontiguousarray(array)"
+                f"{path}: the array is in Fortran order; save"
+                " numpy.ascontiguousarray(array)"
             )
         return cls(path, stamp, array.dtype, array.shape, array.offset)
 
     def rows(self, file: IO[bytes], start: int, stop: int) -> NDArray[Any]:
         """Return the rows from `start` to `stop` as a map of the file, freed with the array."""
-        _refuse_changed(self.path, file, self.stamp)  # access beyond the end would kill the process
+        # access beyond the end would kill the process
+        _refuse_changed(self.path, file, self.stamp)
         page_start, n_bytes, before = self._pages(start, stop)
-        pages = mmap.mmap(file.fileno(), n_bytes, _MAP_FLAGS, mmap.PROT_READ, offset=page_start)
-        values = np.ndarray((stop - start, *self.shape[1:]), self.dtype, pages, offset=before)
-        return np.require(values, requirements=["C", "A"])  # a copy if the values are not aligned
+        pages = mmap.mmap(
+            file.fileno(), n_bytes, _MAP_FLAGS, mmap.PROT_READ, offset=page_start
+        )
+        values = np.ndarray(
+            (stop - start, *self.shape[1:]), self.dtype, pages, offset=before
+        )
+        # a copy if the values are not aligned
+        return np.require(values, requirements=["C", "A"])
 
     @contextmanager
     def mapped(self, spans: Iterable[Span]) -> Iterator[NDArray[Any]]:
-        """Yield all rows as a map, with `spans` of rows prefetched; free its pages at the end."""
+        """Yield all rows as a map, with `spans` of rows prefetched.
+
+        Free its pages at the end.
+        """
         with open_unchanged(self.path, self.stamp) as file:
-            pages = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)  # 0: the whole file
+            # 0: the whole file
+            pages = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
             for start, stop in spans:
                 page_start, n_bytes, _ = self._pages(start, stop)
-                # The advice splits the map, so that access to the span maps no page outside.
+                # The advice splits the map, so that access to the span maps no page
+                # outside.
                 pages.madvise(mmap.MADV_SEQUENTIAL, page_start, n_bytes)
                 pages.madvise(mmap.MADV_WILLNEED, page_start, n_bytes)
             yield np.ndarray(self.shape, self.dtype, pages, self.offset)
@@ -303,8 +373,10 @@ class Npy:
     def _pages(self, start: int, stop: int) -> tuple[int, int, int]:
         """Return where the pages of some rows start, their size, and the bytes before the rows."""
         row_bytes = int(np.prod(self.shape[1:])) * self.dtype.itemsize
-        begin, end = self.offset + start * row_bytes, self.offset + stop * row_bytes  # in the file
-        before = begin % mmap.ALLOCATIONGRANULARITY  # a map begins at a multiple of this
+        # in the file
+        begin, end = self.offset + start * row_bytes, self.offset + stop * row_bytes
+        # a map begins at a multiple of this
+        before = begin % mmap.ALLOCATIONGRANULARITY
         return begin - before, end - begin + before, before
 
 
@@ -316,14 +388,23 @@ class _NpyBlocks(Source):  # of an npy file of rows and an npy file of their lab
 
     @property
     def mapped(self) -> Mapped | None:
-        is_aligned = self.features.offset % self.features.dtype.alignment == 0  # else copied
-        return self.features.mapped if self.features.dtype == self.dtype and is_aligned else None
+        # else copied
+        is_aligned = self.features.offset % self.features.dtype.alignment == 0
+        return (
+            self.features.mapped
+            if self.features.dtype == self.dtype and is_aligned
+            else None
+        )
 
-    def read(self, runs: Iterable[range]) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
+    def read(
+        self, runs: Iterable[range]
+    ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
         for first, X, labels in self.raw(runs):
             yield first, X, np.where(labels == self.target, 1.0, -1.0)
 
-    def raw(self, runs: Iterable[range]) -> Iterator[tuple[int, NDArray[np.floating], NDArray]]:
+    def raw(
+        self, runs: Iterable[range]
+    ) -> Iterator[tuple[int, NDArray[np.floating], NDArray]]:
         """Yield for each run of blocks the first row number, the rows, and the original labels."""
         with (
             open_unchanged(self.features.path, self.features.stamp) as file,
@@ -332,23 +413,31 @@ class _NpyBlocks(Source):  # of an npy file of rows and an npy file of their lab
             for run in runs:
                 start, stop = int(self.starts[run.start]), int(self.starts[run.stop])
                 X = to_dtype(
-                    self.features.rows(file, start, stop), self.dtype, str(self.features.path)
+                    self.features.rows(file, start, stop),
+                    self.dtype,
+                    str(self.features.path),
                 )
                 yield start, X, self.labels.rows(label_file, start, stop)
 
 
 def _scan_npy(
-    path: Path, labels_path: str | os.PathLike[str] | None, scan: _Scan, block_bytes: int
+    path: Path,
+    labels_path: str | os.PathLike[str] | None,
+    scan: _Scan,
+    block_bytes: int,
 ) -> _NpyBlocks:
     """Check an npy file and its labels once, fill `scan`, and return a source of its blocks."""
     if labels_path is None:
-        raise InputError(f"{path}: the labels are missing; name their npy file in 'labels'")
+        raise InputError(
+            f"{path}: the labels are missing; name their npy file in 'labels'"
+        )
     features = Npy.described(path, n_dimensions=2)
     n_rows, width = features.shape
     labels = Npy.described(Path(labels_path), n_dimensions=1)
     if labels.shape != (n_rows,):
         raise InputError(
-            f"{labels.path}: {labels.shape[0]:,} labels for {n_rows:,} rows; give one label a row"
+            f"{labels.path}: {labels.shape[0]:,} labels for {n_rows:,} rows; give one"
+            " label a row"
         )
     if width == 0:
         raise InputError(f"{path}: the array has no columns; give at least one feature")
@@ -357,21 +446,29 @@ def _scan_npy(
         dense=True,
         features=features,
         labels=labels,
-        starts=block_starts(n_rows, max(1, block_bytes // (width * features.dtype.itemsize))),
+        starts=block_starts(
+            n_rows, max(1, block_bytes // (width * features.dtype.itemsize))
+        ),
         positives=np.empty(0, dtype=np.uint8),  # set below, when all rows are read
         block_bytes=block_bytes,
         target=scan.target,
     )
-    for start, X, y in blocks.raw(range(i, i + 1) for i in range(len(blocks.starts) - 1)):
+    for start, X, y in blocks.raw(
+        range(i, i + 1) for i in range(len(blocks.starts) - 1)
+    ):
         scan.digest.update(X)
         scan.digest.update(np.ascontiguousarray(y))
         if not np.isfinite(X).all():
-            row, column = np.argwhere(~np.isfinite(X))[0] + [start + 1, 1]  # both count from 1
+            # both count from 1
+            row, column = np.argwhere(~np.isfinite(X))[0] + [start + 1, 1]
             raise InputError(
-                f"{path}: row {row}, feature {column} (from 1) is not finite; correct the value"
+                f"{path}: row {row}, feature {column} (from 1) is not finite; correct"
+                " the value"
             )
         if not np.isfinite(y).all():
             row = start + 1 + np.argmin(np.isfinite(y))
-            raise InputError(f"{labels.path}: row {row} (from 1) has no finite label; give one")
+            raise InputError(
+                f"{labels.path}: row {row} (from 1) has no finite label; give one"
+            )
         scan.see(y, labels.path)
     return replace(blocks, positives=scan.positives())

@@ -1,11 +1,12 @@
 """Write the tasks of the survey, take its results into the reference, or compare them with it.
 
 ``python -m scripts.survey tasks FOLDER [TASK ...]`` writes their files and configs for
-``precbench run`` (``--draw``: ten small ones, others each week); ``python -m scripts.survey collect
-RESULTS`` takes what was run into results/reference, in place of the same splits of the same
-contestants there; ``python -m scripts.survey again RESULTS`` ends with 1 where a value is not the
-one there, to its five digits. ``--panel rare`` does this for the rare panel, and ``--panel folds``
-for the part of it on which rivals choose by folds.
+``precbench run`` (``--draw``: ten small ones, others each week); ``python -m
+scripts.survey collect RESULTS`` takes what was run into results/reference, in place of
+the same splits of the same contestants there; ``python -m scripts.survey again
+RESULTS`` ends with 1 where a value is not the one there, to its five digits. ``--panel
+rare`` does this for the rare panel, and ``--panel folds`` for the part of it on which
+rivals choose by folds.
 """
 
 import argparse
@@ -35,7 +36,9 @@ DRAWN, MOST_ROWS = 10, 3200
 def drawn(tasks: Sequence[Any], week: tuple[int, int]) -> list[Any]:
     """Draw small tasks that have files, by the year and the week."""
     small = [task for task in tasks if task.rows <= MOST_ROWS]
-    chosen = np.random.default_rng(week).choice(len(small), min(DRAWN, len(small)), replace=False)
+    chosen = np.random.default_rng(week).choice(
+        len(small), min(DRAWN, len(small)), replace=False
+    )
     return [small[i] for i in sorted(chosen)]
 
 
@@ -49,24 +52,36 @@ def trained(folders: Iterable[Path]) -> pd.DataFrame:
     return pd.concat(runs).rename(columns=place)
 
 
-def replaced(known: pd.DataFrame, table: pd.DataFrame, ran: pd.DataFrame) -> pd.DataFrame:
+def replaced(
+    known: pd.DataFrame, table: pd.DataFrame, ran: pd.DataFrame
+) -> pd.DataFrame:
     """Put results of contestants on splits in the place of the same ones.
 
-    What is new comes behind the splits of the task, or the contestants of the split. What was run
-    and failed leaves nothing.
+    What is new comes behind the splits of the task, or the contestants of the split.
+    What was run and failed leaves nothing.
     """
     place = ["task", "split", "solver"]
-    old = pd.MultiIndex.from_frame(known[place]).isin(pd.MultiIndex.from_frame(ran[place]))
+    old = pd.MultiIndex.from_frame(known[place]).isin(
+        pd.MultiIndex.from_frame(ran[place])
+    )
     both = pd.concat([known[~old], table], ignore_index=True)
     order = {
-        column: {name: at for at, name in enumerate(pd.concat([known, table])[column].unique())}
+        column: {
+            name: at
+            for at, name in enumerate(pd.concat([known, table])[column].unique())
+        }
         for column in ("task", "solver")
     }
-    return both.sort_values(place, key=lambda c: c.map(order[c.name]) if c.name in order else c)
+    return both.sort_values(
+        place, key=lambda c: c.map(order[c.name]) if c.name in order else c
+    )
 
 
 def digest_of(reference: Path) -> Path:
-    """Return the file with the digest of the values as they were collected: an edit would show."""
+    """Return the file with the digest of the values as they were collected.
+
+    An edit would show.
+    """
     return reference.with_name(f"{reference.name.partition('.')[0]}.sha256")
 
 
@@ -83,7 +98,9 @@ def as_text(table: pd.DataFrame) -> str:
 def other_values(known: pd.DataFrame, table: pd.DataFrame) -> tuple[int, list[str]]:
     """Count the values that both tables have, and list those that are not the same."""
     place = ["task", "solver", "split"]
-    both = known.merge(pd.read_csv(io.StringIO(as_text(table))), on=place, suffixes=("", "_again"))
+    both = known.merge(
+        pd.read_csv(io.StringIO(as_text(table))), on=place, suffixes=("", "_again")
+    )
     n_values, found = 0, []
     for metric in MEASURES:
         old, new = both[metric], both[f"{metric}_again"]
@@ -99,25 +116,38 @@ def other_values(known: pd.DataFrame, table: pd.DataFrame) -> tuple[int, list[st
 
 def main() -> None:
     """Run the program."""
-    parser = argparse.ArgumentParser(prog="python -m scripts.survey", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m scripts.survey", description=__doc__
+    )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("do", choices=["tasks", "collect", "again"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("task", nargs="*")
     parser.add_argument("--draw", action="store_true")
-    parser.add_argument("--panel", choices=["survey", "rare", "folds"], default="survey")
+    parser.add_argument(
+        "--panel", choices=["survey", "rare", "folds"], default="survey"
+    )
     options = parser.parse_args()
     is_rare, folds = options.panel != "survey", options.panel == "folds"
-    reference = {"survey": REFERENCE, "rare": rare.REFERENCE, "folds": rare.FOLDED}[options.panel]
-    known = pd.read_csv(reference) if reference.exists() else pd.DataFrame(columns=COLUMNS)
-    folders = [options.folder / name for name in (rare.runs(folds) if is_rare else RUNS)]
+    reference = {"survey": REFERENCE, "rare": rare.REFERENCE, "folds": rare.FOLDED}[
+        options.panel
+    ]
+    known = (
+        pd.read_csv(reference) if reference.exists() else pd.DataFrame(columns=COLUMNS)
+    )
+    folders = [
+        options.folder / name for name in (rare.runs(folds) if is_rare else RUNS)
+    ]
     try:
         if options.do == "tasks":
             listed = rare.read_tasks(folds) if is_rare else read_tasks()
             tasks = {task.task: task for task in listed}
             if unknown := [name for name in options.task if name not in tasks]:
                 kind = "rare" if is_rare else "survey"
-                parser.error(f"unknown task {unknown[0]!r}; see results/reference/{kind}-tasks.csv")
+                parser.error(
+                    f"unknown task {unknown[0]!r}; see"
+                    f" results/reference/{kind}-tasks.csv"
+                )
             chosen = [tasks[name] for name in options.task] or list(tasks.values())
             if options.draw:
                 chosen = drawn(chosen, datetime.date.today().isocalendar()[:2])

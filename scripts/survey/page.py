@@ -1,7 +1,7 @@
 """What docs/which-method.md and the README say of the survey, made from its reference alone.
 
-``make docs`` puts it there. Every sentence with a number is made here, by a rule, so that other
-results make another page.
+``make docs`` puts it there. Every sentence with a number is made here, by a rule, so
+that other results make another page.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -75,10 +75,12 @@ def nearly_linear(survey: Survey) -> list[str]:
 
 
 class Choice(NamedTuple):
-    """What is recommended in a situation: the best mean rank, and what it loses, at most `where`.
+    """What is recommended in a situation.
 
-    `rival` is the best of another kind, against which it is "ahead", "practically equivalent",
-    "behind" or "undecided"; `linear` the best of the linear methods.
+    The best mean rank, and what it loses, at most `where`.
+
+    `rival` is the best of another kind, against which it is "ahead", "practically
+    equivalent", "behind" or "undecided"; `linear` the best of the linear methods.
     """
 
     solver: str
@@ -93,7 +95,10 @@ class Choice(NamedTuple):
 
 
 def choose(survey: Survey, values: pd.DataFrame) -> Choice | None:
-    """Choose for a situation: these tasks and contestants; none where the tasks are too few."""
+    """Choose for a situation: these tasks and contestants.
+
+    None where the tasks are too few.
+    """
     if len(values) < LEAST_TASKS:
         return None
     first, rival, *_ = survey.best(values)
@@ -123,7 +128,8 @@ def _lacking(survey: Survey) -> Iterator[str]:
     short = [
         f"{task.Index} {run.get(task.Index, 0)} of {wanted}"
         for task in survey.known.itertuples()
-        if run.get(task.Index, 0) < (wanted := N_SPLITS_SHORT if is_short(task) else N_SPLITS)
+        if run.get(task.Index, 0)
+        < (wanted := N_SPLITS_SHORT if is_short(task) else N_SPLITS)
     ]
     if short:
         yield f"*Not complete*: divisions that have been run of {', '.join(short)}."
@@ -145,29 +151,33 @@ def _answer(survey: Survey, metric: str) -> str:
     where = f"all {len(tasks)} real tasks"
     if len(tasks) < len(survey.real):
         where = (
-            f"the {len(tasks)} of {len(survey.real)} real tasks where it looks at {LEAST_ROWS} "
-            "rows of a test part or more"
+            f"the {len(tasks)} of {len(survey.real)} real tasks where it looks at"
+            f" {LEAST_ROWS} rows of a test part or more"
         )
     posterior = compared(values, first, second)
     against = (
-        f"Against the next, `{second}`, it is {in_words(posterior)}: better by more than {ROPE} on "
-        f"the next task with probability {posterior.first:.2f}"
+        f"Against the next, `{second}`, it is {in_words(posterior)}: better by more"
+        f" than {ROPE} on the next task with probability {posterior.first:.2f}"
     )
     if found.rival != second:
-        against += f"; against the best of another kind, `{found.rival}`, {found.standing}"
+        against += (
+            f"; against the best of another kind, `{found.rival}`, {found.standing}"
+        )
     return (
-        f"**{title[0].upper()}{title[1:]}: `{first}`.** On {where}, its mean rank among "
-        f"{len(survey.solvers)} methods is {_interval(table, first, 'rank', '{:.1f}')}, and it "
-        f"loses {lost[first]} to the best method of each task, at most {found.most:.0%} "
-        f"({found.where}). "
-        f"{against}. The best trees, `{trees}`, lose {lost[trees]}, the best linear method, "
-        f"`{found.linear}`, {lost[found.linear]}."
+        f"**{title[0].upper()}{title[1:]}: `{first}`.** On {where}, its mean rank among"
+        f" {len(survey.solvers)} methods is"
+        f" {_interval(table, first, 'rank', '{:.1f}')}, and it loses {lost[first]} to"
+        f" the best method of each task, at most {found.most:.0%} ({found.where})."
+        f" {against}. The best trees, `{trees}`, lose {lost[trees]}, the best linear"
+        f" method, `{found.linear}`, {lost[found.linear]}."
     )
 
 
 def _interval(table: Any, solver: str, name: str, form: str) -> str:
     """Return a value of `standings` with its 95 % interval."""
-    value, low, high = (form.format(table.at[solver, name + end]) for end in ("", "_low", "_high"))
+    value, low, high = (
+        form.format(table.at[solver, name + end]) for end in ("", "_low", "_high")
+    )
     return f"{value} ({low} to {high})"
 
 
@@ -209,8 +219,9 @@ def fits(survey: Survey) -> str:
     n_wanted = len(table[["task", "split"]].drop_duplicates()) * len(survey.solvers)
     failed = n_wanted - len(table)
     return (
-        f"To choose and to train took {table['seconds'].sum() / 3600:.1f} hours of a core; of "
-        f"{n_wanted:,} fits {failed} failed and {table['stopped'].sum()} were stopped by a limit.\n"
+        f"To choose and to train took {table['seconds'].sum() / 3600:.1f} hours of a"
+        f" core; of {n_wanted:,} fits {failed} failed and {table['stopped'].sum()} were"
+        " stopped by a limit.\n"
     )
 
 
@@ -260,13 +271,21 @@ def situations(survey: Survey) -> str:
     for name, here in parts:
         some = [task for task in values.index if here[task]]
         few = len(some) > 0 and (looked[some] < LEAST_ROWS).any()
-        rows.append(_row(f"{name} †" if few else name, choose(survey, values.loc[some])))
+        rows.append(
+            _row(f"{name} †" if few else name, choose(survey, values.loc[some]))
+        )
     seconds = median_seconds(survey, list(values.index))
     chance = values["no-skill"] if "no-skill" in values else 0 * values.iloc[:, 0]
     for budget in BUDGETS:
         fits = seconds <= budget
-        within = values.where(fits).apply(lambda column: column.fillna(chance)).loc[:, fits.any()]
-        rows.append(_row(f"at most {budget:g} s to choose and to train", choose(survey, within)))
+        within = (
+            values.where(fits)
+            .apply(lambda column: column.fillna(chance))
+            .loc[:, fits.any()]
+        )
+        rows.append(
+            _row(f"at most {budget:g} s to choose and to train", choose(survey, within))
+        )
     return laid_out(["situation", *_HEADER], filter(None, rows))
 
 
@@ -284,7 +303,9 @@ def _between(
 
 def contestants(survey: Survey) -> str:
     """Lay out where all contestants stand, by average precision first."""
-    table = {m: standings(survey.values(m, sound(survey, m) or survey.real)) for m in SHOWN}
+    table = {
+        m: standings(survey.values(m, sound(survey, m) or survey.real)) for m in SHOWN
+    }
     seconds = median_seconds(survey).median()
     rows = []
     for solver in map(str, table[AP].index):
@@ -324,11 +345,10 @@ def tests(survey: Survey, metric: str) -> str:
     if others:
         found += f", `{first}` from {', '.join(others)}"
     return (
-        f"By {MEASURES[metric].title}, on {len(values)} tasks, Friedman's test (in the form of "
-        f"Iman and Davenport) of all {len(survey.solvers)} contestants has p = "
-        f"{everyone.friedman:.1g}; of the best of each of {len(ranking.ranks)} kinds p = "
-        f"{ranking.friedman:.1g}. "
-        f"Wilcoxon's tests with Holm's correction {found}.\n"
+        f"By {MEASURES[metric].title}, on {len(values)} tasks, Friedman's test (in the"
+        f" form of Iman and Davenport) of all {len(survey.solvers)} contestants has p ="
+        f" {everyone.friedman:.1g}; of the best of each of {len(ranking.ranks)} kinds p"
+        f" = {ranking.friedman:.1g}. Wilcoxon's tests with Holm's correction {found}.\n"
     )
 
 
@@ -340,10 +360,11 @@ def cost(survey: Survey) -> str:
     median = seconds.median()
     slowest, worst = str(median.idxmax()), str(seconds.max(axis=1).idxmax())
     return (
-        f"To choose the parameters and to train takes `{first}` a median of "
-        f"{_seconds(median[first])} s of a task, `{linear}` {_seconds(median[linear])} s; the "
-        f"median ratio is {ratio:.2g}. The slowest is `{slowest}` with "
-        f"{_seconds(median[slowest])} s, on {worst} {_seconds(seconds[slowest][worst])} s.\n"
+        f"To choose the parameters and to train takes `{first}` a median of"
+        f" {_seconds(median[first])} s of a task, `{linear}` {_seconds(median[linear])}"
+        f" s; the median ratio is {ratio:.2g}. The slowest is `{slowest}` with"
+        f" {_seconds(median[slowest])} s, on {worst}"
+        f" {_seconds(seconds[slowest][worst])} s.\n"
     )
 
 
@@ -351,23 +372,33 @@ def papers(survey: Survey) -> str:
     """Lay out what the methods of each paper are best at, among the linear ones."""
     linear, all_of = survey.of(*LINEAR), standings(survey.values(AP, sound(survey, AP)))
     table = {
-        m: standings(survey.values(m, sound(survey, m) or survey.real)[linear]) for m in MEASURES
+        m: standings(survey.values(m, sound(survey, m) or survey.real)[linear])
+        for m in MEASURES
     }
     rows = []
     for kind, link in PAPERS.items():
-        found = pd.DataFrame({m: table[m].loc[survey.of(kind), "rank"] for m in MEASURES})
+        found = pd.DataFrame(
+            {m: table[m].loc[survey.of(kind), "rank"] for m in MEASURES}
+        )
         leader, at = str(found[AP].idxmin()), str(found.min().idxmin())
         best = str(found[at].idxmin())
         lost = _interval(all_of, leader, "lost", "{:.1%}")
         row = [link, f"`{leader}` ({found[AP][leader]:.1f})", lost]
         rows.append([*row, f"{MEASURES[at].title}: `{best}` ({found[at][best]:.1f})"])
-    header = ["paper", "best at average precision", "loses to the best of all", "best measure"]
+    header = [
+        "paper",
+        "best at average precision",
+        "loses to the best of all",
+        "best measure",
+    ]
     return laid_out(header, rows)
 
 
 def synthetic(survey: Survey) -> str:
     """Lay out the best of each kind on the synthetic sets."""
-    names = [name for name in survey.table["task"].unique() if name not in survey.known.index]
+    names = [
+        name for name in survey.table["task"].unique() if name not in survey.known.index
+    ]
     if not names:
         return "They have not been run.\n"
     values = survey.values(AP, names)
@@ -391,7 +422,9 @@ def draw(name: str, folder: Path) -> Path:
     survey = committed()
     values = survey.values(AP, sound(survey, AP))
     shown = survey.best(values)
-    about = f"The best contestant of each of {len(shown)} kinds, {len(values)} real tasks."
+    about = (
+        f"The best contestant of each of {len(shown)} kinds, {len(values)} real tasks."
+    )
     stem = folder / name
     if name == "ranks":
         made = write_ranks(values[shown], stem, "Average precision: mean ranks", about)

@@ -1,7 +1,9 @@
-"""The tasks of the rare panel: natural rare classes, and positives that are thinned at random.
+"""The tasks of the rare panel.
 
-The rules are those of docs/survey-rules.md; results/reference/rare-tasks.csv lists the tasks, with
-the share of positives to which a source is thinned.
+Natural rare classes, and positives that are thinned at random.
+
+The rules are those of docs/survey-rules.md; results/reference/rare-tasks.csv lists the
+tasks, with the share of positives to which a source is thinned.
 """
 
 import itertools
@@ -33,7 +35,9 @@ def read_tasks(folds: bool = False) -> list[Any]:
     tasks = pd.read_csv(TASKS, keep_default_na=False)
     if folds:
         tasks = tasks[tasks["rows"] <= MOST_ROWS]
-    return list(tasks.sort_values(["kind", "test_share", "rows"], kind="stable").itertuples())
+    return list(
+        tasks.sort_values(["kind", "test_share", "rows"], kind="stable").itertuples()
+    )
 
 
 def whole(task: Any) -> pd.DataFrame:
@@ -79,7 +83,10 @@ def joined(table: pd.DataFrame) -> pd.DataFrame:
 def in_bench(survey: Survey) -> list[bool]:
     """Whether the bench of advice has a task of the same source, for each task of the panel."""
     names = tuple(pd.read_csv(TASKS.with_name("advice-tasks.csv"))["task"])
-    return [any(name.startswith(source) for name in names) for source in survey.tasks["source"]]
+    return [
+        any(name.startswith(source) for name in names)
+        for source in survey.tasks["source"]
+    ]
 
 
 def write(folder: Path, tasks: Iterable[Any], folds: bool = False) -> list[Path]:

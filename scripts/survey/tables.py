@@ -1,4 +1,7 @@
-"""Tables of README and docs: means of the committed reference, and verdicts of its ledger."""
+"""Tables of README and docs.
+
+Means of the committed reference, and verdicts of its ledger.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -15,19 +18,25 @@ READING = "reproduced under a reading"
 METRIC = "precision_at_k(k=0.25)"
 
 
-def laid_out(header: Iterable[str], rows: Iterable[Iterable[object]], numbers: int = 0) -> str:
+def laid_out(
+    header: Iterable[str], rows: Iterable[Iterable[object]], numbers: int = 0
+) -> str:
     """Lay out a table as Markdown, its last columns as numbers."""
     header = list(header)
     rule = ["---"] * (len(header) - numbers) + ["---:"] * numbers
-    cells = [header, rule, *([str(cell).replace("|", r"\|") for cell in row] for row in rows)]
+    cells = [
+        header,
+        rule,
+        *([str(cell).replace("|", r"\|") for cell in row] for row in rows),
+    ]
     return "".join("| " + " | ".join(row) + " |\n" for row in cells)
 
 
 def means_table(reference: pd.DataFrame) -> str:
     """Lay out prec@0.25: solvers against data sets.
 
-    The best mean is in bold; those not significantly different from it are marked, and so are
-    those of which a limit stopped the training or tuning in any split.
+    The best mean is in bold; those not significantly different from it are marked, and
+    so are those of which a limit stopped the training or tuning in any split.
     """
     main = reference[reference["metric"] == METRIC]
     best = main.groupby("dataset")["mean"].max()
@@ -41,10 +50,13 @@ def means_table(reference: pd.DataFrame) -> str:
 def unit_norm_table(reference: pd.DataFrame, others: pd.DataFrame) -> str:
     """Lay out the means of prec@0.25 as the cards scale the rows, and with rows of norm 1."""
     unit = others[others["experiment"] == "kar2015-unit-norm"]
-    both = reference.merge(unit, on=["dataset", "solver", "metric"], suffixes=("", "_unit"))
+    both = reference.merge(
+        unit, on=["dataset", "solver", "metric"], suffixes=("", "_unit")
+    )
     main = both[both["metric"] == METRIC]
     sides = [
-        main["mean" + of].map("{:.3f}".format) + np.where(main["stopped" + of] > 0, " ‡", "")
+        main["mean" + of].map("{:.3f}".format)
+        + np.where(main["stopped" + of] > 0, " ‡", "")
         for of in ("", "_unit")
     ]
     text: pd.Series = sides[0] + " → " + sides[1]
@@ -53,7 +65,9 @@ def unit_norm_table(reference: pd.DataFrame, others: pd.DataFrame) -> str:
 
 def _of_datasets(cells: pd.DataFrame) -> str:
     datasets = list(cells["dataset"].unique())
-    wide = cells.pivot(index="solver", columns="dataset", values="cell")[datasets].fillna("–")
+    wide = cells.pivot(index="solver", columns="dataset", values="cell")[
+        datasets
+    ].fillna("–")
     rows = [[solver, *wide.loc[solver]] for solver in cells["solver"].unique()]
     return laid_out(["solver", *datasets], rows, numbers=len(datasets))
 
@@ -61,9 +75,9 @@ def _of_datasets(cells: pd.DataFrame) -> str:
 def ledger_table(ledger: Sequence[LedgerRow]) -> str:
     """Count the verdicts of each paper, our additional claims and second-hand ones separately.
 
-    A sentence counts once, however many rows it takes, by the worst of its decisions. What was
-    reproduced under readings of the text alone, where it allows several, is no departure and
-    counts apart.
+    A sentence counts once, however many rows it takes, by the worst of its decisions.
+    What was reproduced under readings of the text alone, where it allows several, is no
+    departure and counts apart.
     """
     readings = {name for name, about in load_deviations().items() if about.reading}
     claims = {claim.id: claim for claim in load_claims()}
@@ -74,9 +88,15 @@ def ledger_table(ledger: Sequence[LedgerRow]) -> str:
         given[row.paper + apart(claim), sentence].append(_counted(row, readings))
     verdicts = [str(verdict) for verdict in Verdict]
     verdicts.insert(1, READING)
-    ranks = {verdict: i for i, verdict in enumerate(verdicts[: verdicts.index(Verdict.NO_POWER)])}
+    ranks = {
+        verdict: i
+        for i, verdict in enumerate(verdicts[: verdicts.index(Verdict.NO_POWER)])
+    }
     counts = Counter(
-        (group, max(found, key=lambda v: (v in ranks, ranks.get(v, 0), -verdicts.index(v))))
+        (
+            group,
+            max(found, key=lambda v: (v in ranks, ranks.get(v, 0), -verdicts.index(v))),
+        )
         for (group, _), found in given.items()
     )
     rows = Counter(row.paper + apart(claims[row.id]) for row in ledger)
@@ -102,7 +122,15 @@ def _counted(row: LedgerRow, readings: set[str]) -> str:
 
 def optima_table(fits: pd.DataFrame, problems: Sequence[str]) -> str:
     """Lay out what the cutting plane finds, as `cutting_plane_minima` measures it."""
-    header = ["data", "problem", "C", "minimum", "bound", "norm, best w", "norm, last w"]
+    header = [
+        "data",
+        "problem",
+        "C",
+        "minimum",
+        "bound",
+        "norm, best w",
+        "norm, last w",
+    ]
     header += ["test: w = 0", "best w", "last w"]
     rows = [
         [

@@ -1,4 +1,6 @@
-"""Results written by hand, so that every verdict can be reached without training, and claims."""
+"""Results written by hand, so that every verdict can be reached without training, and
+claims.
+"""
 
 import importlib
 import json
@@ -21,19 +23,25 @@ TIMED = {"a": 1.0, "b": 3.0}
 @cache
 @plain_strings
 def quick_studies():
-    """Return the tables of all quick studies, which every check computes, to be read only."""
+    """Return the tables of all quick studies, which every check computes, to be read
+    only.
+    """
     return check_command._quick_studies(load_claims())
 
 
 def write_results(folder, cells, name="toy", seconds=None, **changes):
-    """Write what a run leaves: `cells` maps (data set, solver, metric, part) to values by split.
+    """Write what a run leaves.
 
-    `seconds` maps solvers to theirs; what else is given replaces columns (of a row, if the value
-    is a function of the cell's key) or keys of ``experiment.json``.
+    `cells` maps (data set, solver, metric, part) to values by split.
+
+    `seconds` maps solvers to theirs; what else is given replaces columns (of a row, if
+    the value is a function of the cell's key) or keys of ``experiment.json``.
     """
     folder = folder / name
     folder.mkdir(parents=True, exist_ok=True)
-    metrics, solvers, datasets = (list(dict.fromkeys(key[i] for key in cells)) for i in (2, 1, 0))
+    metrics, solvers, datasets = (
+        list(dict.fromkeys(key[i] for key in cells)) for i in (2, 1, 0)
+    )
     about = {
         "name": name, "title": "A toy", "metrics": metrics, "solvers": solvers,
         **dict.fromkeys(("source", "sweep")),
@@ -77,11 +85,20 @@ def write_results(folder, cells, name="toy", seconds=None, **changes):
 
 
 def write_sweep(folder, name, tables):
-    """Replace what `write_results` wrote by a sweep: `tables` are the rows at 0, 1, 2 and so on."""
-    of_point = [table.assign(sweep=f"{name}={value}") for value, table in enumerate(tables)]
+    """Replace what `write_results` wrote by a sweep.
+
+    `tables` are the rows at 0, 1, 2 and so on.
+    """
+    of_point = [
+        table.assign(sweep=f"{name}={value}") for value, table in enumerate(tables)
+    ]
     pd.concat(of_point).to_csv(folder / "results.csv", index=False)
     about = json.loads((folder / "experiment.json").read_text())
-    sweep = {"name": name, "values": list(range(len(tables))), "written": about["metrics"]}
+    sweep = {
+        "name": name,
+        "values": list(range(len(tables))),
+        "written": about["metrics"],
+    }
     about["sweep"] = sweep | {"metrics": [about["metrics"]] * len(tables)}
     (folder / "experiment.json").write_text(json.dumps(about))
 
@@ -95,8 +112,14 @@ def judged(claims, *folders, values=None):
 
 
 def expect(folder, *cases, values=None):
-    """Judge claims on the same results; compare the verdicts with those that stand beside them."""
-    claims = [c.model_copy(update={"id": f"toy/table-1/{i}"}) for i, (c, _) in enumerate(cases)]
+    """Judge claims on the same results.
+
+    Compare the verdicts with those that stand beside them.
+    """
+    claims = [
+        c.model_copy(update={"id": f"toy/table-1/{i}"})
+        for i, (c, _) in enumerate(cases)
+    ]
     rows = judged(claims, folder, values=values)
     assert [row.verdict for row in rows] == [verdict for _, verdict in cases]
     return rows
@@ -104,7 +127,12 @@ def expect(folder, *cases, values=None):
 
 def claim(kind, printed, **fields):
     number = fields.pop("number", 0)
-    about = {"id": f"toy/table-1/{number}", "where": "Table 1", "printed": printed, "kind": kind}
+    about = {
+        "id": f"toy/table-1/{number}",
+        "where": "Table 1",
+        "printed": printed,
+        "kind": kind,
+    }
     about |= {"experiment": "toy", "config": "letter"}
     if kind not in ("exact", "bound", "rate", "statement", "consistency"):
         about["dataset"] = "housing"
@@ -126,7 +154,9 @@ def normal(n, centre=0.8, spread=0.01, seed=0):
 
 
 def auc_of(**solvers):
-    return {("housing", solver, "auc", "test"): values for solver, values in solvers.items()}
+    return {
+        ("housing", solver, "auc", "test"): values for solver, values in solvers.items()
+    }
 
 
 def ratio(printed="3", **fields):
@@ -134,4 +164,6 @@ def ratio(printed="3", **fields):
 
 
 def row_of(name, verdict, kind="mean", **other):
-    return LedgerRow(f"toy/table-1/{name}", "toy", "Table 1", kind, "1", verdict=verdict, **other)
+    return LedgerRow(
+        f"toy/table-1/{name}", "toy", "Table 1", kind, "1", verdict=verdict, **other
+    )

@@ -13,7 +13,14 @@ from precbench.claims.kinds.mean import MeanClaim
 from precbench.claims.ledger import read_ledger, to_csv
 from precbench.claims.verdicts import MIN_REPETITIONS, Verdict, parse_printed
 from precbench.ranking.metrics import Metric
-from tests.claims.helpers import HOUSING, REPRODUCED, auc_of, check_command, normal, write_results
+from tests.claims.helpers import (
+    HOUSING,
+    REPRODUCED,
+    auc_of,
+    check_command,
+    normal,
+    write_results,
+)
 from tests.helpers import invoke, run, succeed
 from tests.sentences import naming, refused
 
@@ -27,11 +34,19 @@ def quick(monkeypatch, claims, computed):
 
 
 def housing(folder, claims, shift=None, n=MIN_REPETITIONS, **changes):
-    """Write repetitions that have printed values of Table 5 in their middle, of two measures."""
+    """Write repetitions that have printed values of Table 5 in their middle, of two
+    measures.
+    """
     cells = {}
     for i, c in enumerate(claims):
-        if c.experiment == HOUSING and isinstance(c, MeanClaim) and c.metric in MEASURES:
-            value = parse_printed(c.printed, c.power_of_ten).value * (shift or {}).get(c.id, 1)
+        if (
+            c.experiment == HOUSING
+            and isinstance(c, MeanClaim)
+            and c.metric in MEASURES
+        ):
+            value = parse_printed(c.printed, c.power_of_ten).value * (shift or {}).get(
+                c.id, 1
+            )
             draws = np.repeat(value * normal(n, 1, 0.003, seed=i), 3)
             cells[c.dataset, c.solver, c.metric, c.part] = draws
     return write_results(folder, cells, name=HOUSING, folds=3, **changes)
@@ -60,7 +75,9 @@ def checked(made, tmp_path, quick):
 
 
 def check(folder, *options, results="results"):
-    return invoke("check", folder / results, "--reference", folder / "reference.csv", *options)
+    return invoke(
+        "check", folder / results, "--reference", folder / "reference.csv", *options
+    )
 
 
 def verdicts(path):
@@ -68,7 +85,11 @@ def verdicts(path):
 
 
 def test_results_without_claims_say_so(tmp_path, quick):
-    write_results(tmp_path / "results", {("housing", "sgd-avg", "auc", "test"): [0.5]}, name="mine")
+    write_results(
+        tmp_path / "results",
+        {("housing", "sgd-avg", "auc", "test"): [0.5]},
+        name="mine",
+    )
     said = invoke("check", tmp_path / "results").stdout
     assert said.startswith("no published claim concerns these results")
     chosen = ["--paper", "rudin2009", "--verdict", "not testable"]
@@ -85,7 +106,9 @@ def test_check_passes_on_the_results_of_the_reference(checked, claims):
     found = verdicts(ledger)
     assert list(found) == [c.id for c in claims]
     assert found["rudin2009/table-3/p=4/auc"] is Verdict.NO_DATA
-    table_5 = [v for name, v in found.items() if re.match(r"rudin2009/table-5/(p=|IR)", name)]
+    table_5 = [
+        v for name, v in found.items() if re.match(r"rudin2009/table-5/(p=|IR)", name)
+    ]
     assert len(table_5) == 49 and set(table_5) <= REPRODUCED | {Verdict.NO_DATA}
     assert sum(verdict in REPRODUCED for verdict in table_5) == 14
     about = [claim for claim in claims if claim.experiment == HOUSING]
@@ -104,7 +127,9 @@ def test_files_of_the_check(checked):
     assert f"| {CELL} |" in before["ledger.md"].decode()
     result = check(checked, "--json", "--out", checked / "other" / "place")
     assert json.loads(result.stdout, parse_constant=pytest.fail) == rows
-    assert {p.name: p.read_bytes() for p in (checked / "other" / "place").iterdir()} == before
+    assert {
+        p.name: p.read_bytes() for p in (checked / "other" / "place").iterdir()
+    } == before
 
 
 @pytest.mark.promise("R21")
@@ -113,9 +138,13 @@ def test_worse_verdict_is_a_regression(checked, claims, monkeypatch):
     housing(checked / "worse", claims, {CELL: 1.1})
     result = check(checked, results="worse")
     assert result.exit_code == 4
-    assert re.search(f"{CELL} was reproduced.*, is (not reproduced|trend only)", result.stderr)
+    assert re.search(
+        f"{CELL} was reproduced.*, is (not reproduced|trend only)", result.stderr
+    )
     row = {row.id: row for row in read_ledger(checked / "worse" / "ledger.csv")}[CELL]
-    line = next(text for text in result.stdout.splitlines() if text.strip().startswith(CELL))
+    line = next(
+        text for text in result.stdout.splitlines() if text.strip().startswith(CELL)
+    )
     assert all(text in line for text in (row.printed, row.measured, row.spread))
     assert verdicts(checked / "reference.csv")[CELL] in REPRODUCED
 
@@ -131,7 +160,10 @@ def test_invalid_use_of_check(checked):
     reference = checked / "reference.csv"
     good = reference.read_text()
     refused(["check", checked / "none"], str(checked / "none"))
-    refused(["check", checked / "results", "--verdict", "trend onli"], "'trend onli' 'trend only'")
+    refused(
+        ["check", checked / "results", "--verdict", "trend onli"],
+        "'trend onli' 'trend only'",
+    )
     against = ["check", checked / "results", "--reference", reference]
     damaged = [good.replace("no data", "nothing"), good.replace(",1,", ",x,")]
     damaged += [good.replace("id,", "name,", 1), "", "id,verdict\na,b\n", 'id\n"']
@@ -170,9 +202,14 @@ def test_a_real_run_is_checked(tmp_path, quick, reference):
     fact = rows["kar2015/appendix-a/rows"]
     assert (fact.verdict, fact.measured) == (Verdict.REPRODUCED, "6")
     one = rows["kar2015/appendix-a/1pmb-suboptimal"]
-    assert one.verdict is Verdict.REPRODUCED and one.measured == "holds in 1 of 1, fails in 0"
+    assert (
+        one.verdict is Verdict.REPRODUCED
+        and one.measured == "holds in 1 of 1, fails in 0"
+    )
     assert one.reason == "nothing is left to chance"
-    assert invoke("check", tmp_path / "results" / "kar2015-counterexample").exit_code == 0
+    assert (
+        invoke("check", tmp_path / "results" / "kar2015-counterexample").exit_code == 0
+    )
 
 
 MEASURED = Metric.__call__
@@ -180,7 +217,10 @@ MEASURED = Metric.__call__
 
 def too_high(metric, labels, scores):
     """Add a positive below all rows to zero-one risks, which raises each height by 1."""
-    if metric.name == "pnorm_risk" and metric.params.get("loss", "zero-one") == "zero-one":
+    if (
+        metric.name == "pnorm_risk"
+        and metric.params.get("loss", "zero-one") == "zero-one"
+    ):
         labels, scores = [*labels, max(labels)], [*scores, min(scores) - 1]
     return MEASURED(metric, labels, scores)
 
@@ -191,7 +231,9 @@ def test_broken_height_is_detected(tmp_path, monkeypatch, claims, computed):
     compute = check_command._quick_studies
     of_tables = [c for c in claims if c.config == "rudin2009/tables-1-2"]
     monkeypatch.setattr(Metric, "__call__", too_high)
-    monkeypatch.setattr(check_command, "_quick_studies", lambda _: computed | compute(of_tables))
+    monkeypatch.setattr(
+        check_command, "_quick_studies", lambda _: computed | compute(of_tables)
+    )
     write_results(tmp_path / "results", auc_of(a=[0.5]))
     result = invoke("check", tmp_path / "results")
     assert result.exit_code == 4
@@ -200,5 +242,8 @@ def test_broken_height_is_detected(tmp_path, monkeypatch, claims, computed):
     names += [f"table-2/zero-one-{f}/p={p}" for f in ("f1", "f2") for p in range(2, 11)]
     for name in names:
         assert found[f"rudin2009/{name}"] is Verdict.NOT_REPRODUCED, name
-        naming(result.stderr, f"rudin2009/{name} {Verdict.REPRODUCED} {Verdict.NOT_REPRODUCED}")
+        naming(
+            result.stderr,
+            f"rudin2009/{name} {Verdict.REPRODUCED} {Verdict.NOT_REPRODUCED}",
+        )
     assert found["rudin2009/table-1/logistic/swap-top"] in REPRODUCED

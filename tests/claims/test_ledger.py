@@ -1,4 +1,7 @@
-"""The ledger: regressions, updates, files, tables and lists, and where results hold nothing."""
+"""The ledger.
+
+Regressions, updates, files, tables and lists, and where results hold nothing.
+"""
 
 import json
 import re
@@ -16,7 +19,12 @@ from precbench.claims.kinds.measured import FactClaim
 from precbench.claims.ledger import LedgerRow, changes, read_ledger, to_csv, updated
 from precbench.claims.verdicts import Verdict
 from precbench.core.errors import InputError
-from precbench.report.ledger_tables import counts_table, ledger_markdown, missing_table, open_table
+from precbench.report.ledger_tables import (
+    counts_table,
+    ledger_markdown,
+    missing_table,
+    open_table,
+)
 from tests.claims.helpers import (
     TIMED,
     auc_of,
@@ -37,7 +45,9 @@ from tests.sentences import raises, refused, tells
 def test_regressions():
     decided = [Verdict.REPRODUCED, Verdict.WITH_DEVIATION]
     decided += [Verdict.TREND_ONLY, Verdict.NOT_REPRODUCED]
-    for kind, before, after in product(("mean", "exact", "order", "rate"), Verdict, Verdict):
+    for kind, before, after in product(
+        ("mean", "exact", "order", "rate"), Verdict, Verdict
+    ):
         changed = [*changes([row_of("x", after, kind)], [row_of("x", before, kind)])]
         if before is Verdict.NO_POWER and after in decided:
             [change] = changed
@@ -47,10 +57,15 @@ def test_regressions():
         elif after in decided:
             [change] = changed
             assert change.worse == (decided.index(after) > decided.index(before))
-        else:  # an exact number can always be computed; results are no reason for the others
+        else:
+            # an exact number can always be computed; results are no reason for the
+            # others
             fixed = after in (Verdict.NO_POWER, Verdict.NO_CONFIG, Verdict.NOT_TESTABLE)
-            fixed |= kind == "rate" and after is Verdict.INCONCLUSIVE  # no run cuts a study short
-            assert [change.worse for change in changed] == [True] * (kind == "exact" or fixed)
+            # no run cuts a study short
+            fixed |= kind == "rate" and after is Verdict.INCONCLUSIVE
+            assert [change.worse for change in changed] == [True] * (
+                kind == "exact" or fixed
+            )
     new = [row_of("new", Verdict.NOT_REPRODUCED)]
     assert not [*changes(new, [row_of("x", Verdict.REPRODUCED)])]
 
@@ -83,13 +98,18 @@ UPDATES = [  # before, now, and which of them stays
 def test_what_an_update_keeps(before, now, stays):
     old, new = (row_of("a", verdict, **about) for verdict, about in (before, now))
     gone, added = row_of("gone", Verdict.REPRODUCED), row_of("new", Verdict.NO_CONFIG)
-    assert updated([new, added], [old, gone]) == [{"before": old, "now": new}[stays], added]
+    assert updated([new, added], [old, gone]) == [
+        {"before": old, "now": new}[stays],
+        added,
+    ]
 
 
 def test_a_row_that_is_kept_quotes_the_claim_as_it_is_now():
     """The verdict of other days stands under the deviations that the claim names today."""
     old = row_of("a", Verdict.REPRODUCED, runs=50, measured="1.01")
-    now = row_of("a", Verdict.NO_DATA, deviation="half-scores", reason="not in these results")
+    now = row_of(
+        "a", Verdict.NO_DATA, deviation="half-scores", reason="not in these results"
+    )
     [row] = updated([now], [old])
     assert (row.verdict, row.deviation) == (Verdict.WITH_DEVIATION, "half-scores")
     assert (row.measured, row.runs, row.reason) == ("1.01", 50, "")
@@ -97,7 +117,9 @@ def test_a_row_that_is_kept_quotes_the_claim_as_it_is_now():
     assert (row.verdict, row.deviation) == (Verdict.REPRODUCED, "")
     of_another_kind = replace(now, kind="order")
     assert updated([of_another_kind], [old]) == [of_another_kind]
-    exact = row_of("a", Verdict.WITH_DEVIATION, "exact", deviation="half-scores", runs=1)
+    exact = row_of(
+        "a", Verdict.WITH_DEVIATION, "exact", deviation="half-scores", runs=1
+    )
     assert updated([row_of("a", Verdict.NO_DATA, "exact")], [exact]) == [exact]
 
 
@@ -112,8 +134,15 @@ def test_ledger_round_trip(tmp_path_factory, printed, reason, verdict, number):
     path = tmp_path_factory.mktemp("ledger") / "ledger.csv"
     path.write_text(to_csv([row]), encoding="utf-8", newline="")
     [read] = read_ledger(path)
-    assert (read.printed, read.reason, read.verdict, read.runs) == (printed, reason, verdict, 3)
-    assert read.smallest_error == (None if number is None else pytest.approx(number, rel=1e-3))
+    assert (read.printed, read.reason, read.verdict, read.runs) == (
+        printed,
+        reason,
+        verdict,
+        3,
+    )
+    assert read.smallest_error == (
+        None if number is None else pytest.approx(number, rel=1e-3)
+    )
 
 
 def test_tables_of_the_ledger():
@@ -125,10 +154,14 @@ def test_tables_of_the_ledger():
     assert counts[0][2:] == [*"123456789"] and counts[-1][2:] == ["3", *"23456789"]
     shown = open_table(ledger).rows
     hidden = {"reproduced", "no data", "no config", "not testable"}
-    assert {row[0].text for row in shown} == {r.id for r in ledger if r.verdict not in hidden}
+    assert {row[0].text for row in shown} == {
+        r.id for r in ledger if r.verdict not in hidden
+    }
     assert [row[5].text for row in shown[:5]] == ["not reproduced"] * 4 + ["trend only"]
     missing = [row[-1].text for row in missing_table(ledger).rows]
-    assert missing == ["7", "8"] and ledger_markdown(ledger).count("\\| why") >= len(verdicts)
+    assert missing == ["7", "8"] and ledger_markdown(ledger).count("\\| why") >= len(
+        verdicts
+    )
 
 
 # --- ``precbench list`` of claims and deviations ---
@@ -144,12 +177,21 @@ def test_claims_are_listed_by_paper_place_and_verdict(claims, reference, monkeyp
     assert [member["name"] for member in everything] == [c.id for c in claims]
     for member in everything:
         assert member["verdict"] == reference[member["name"]].verdict
-        assert (member["paper"], member["place"]) == tuple(member["name"].split("/")[:2])
-        assert member["printed"] in member["about"] and member["where"] in member["about"]
+        assert (member["paper"], member["place"]) == tuple(
+            member["name"].split("/")[:2]
+        )
+        assert (
+            member["printed"] in member["about"] and member["where"] in member["about"]
+        )
     keys = ("paper", "place", "verdict")
-    for values in product((None, "kar2014"), (None, "table-2"), (None, "not reproduced")):
+    for values in product(
+        (None, "kar2014"), (None, "table-2"), (None, "not reproduced")
+    ):
         wanted = {key: value for key, value in zip(keys, values, strict=True) if value}
-        options = [(f"--{key}".replace("place", "table"), value) for key, value in wanted.items()]
+        options = [
+            (f"--{key}".replace("place", "table"), value)
+            for key, value in wanted.items()
+        ]
         expected = [member for member in everything if wanted.items() <= member.items()]
         assert listed("claims", *chain(*options)) == expected
 
@@ -160,7 +202,9 @@ def test_deviations_are_listed():
     assert set(members) == set(deviations)
     about = members["half-scores"]["about"]
     assert "rudin2009" in about and "precbench run rudin2009/tables-1-2" in about
-    of_paper = {member["name"] for member in listed("deviations", "--paper", "gultekin")}
+    of_paper = {
+        member["name"] for member in listed("deviations", "--paper", "gultekin")
+    }
     assert of_paper == {name for name, d in deviations.items() if d.paper == "gultekin"}
 
 
@@ -241,7 +285,10 @@ def test_folders_of_results(tmp_path):
     folder = write_results(tmp_path / "all", auc_of(a=[0.5]))
     for place in (tmp_path / "all", folder):
         assert set(read_evidence([place]).outcomes) == {"toy"}
-    assert read_evidence([folder]).has_results and not read_evidence([tmp_path]).has_results
+    assert (
+        read_evidence([folder]).has_results
+        and not read_evidence([tmp_path]).has_results
+    )
     other = write_results(tmp_path / "other", auc_of(a=[0.6]))
     with raises(InputError, f"{folder} {other} toy"):
         read_evidence([folder, other])

@@ -6,7 +6,12 @@ import pytest
 
 from precbench.claims.evidence import WALL_SECONDS
 from precbench.claims.kinds.kind import Minimum
-from precbench.claims.verdicts import MIN_REPETITIONS, MIN_SPLITS, MIN_TIMED_SPLITS, Verdict
+from precbench.claims.verdicts import (
+    MIN_REPETITIONS,
+    MIN_SPLITS,
+    MIN_TIMED_SPLITS,
+    Verdict,
+)
 from scripts.survey.tables import apart
 from tests.claims.helpers import (
     TIMED,
@@ -31,11 +36,24 @@ NO_DATA = Verdict.NO_DATA
 FEW_TIMED, ONE = [0.5] * (MIN_TIMED_SPLITS - 1), {"a": [1.0], "b": [0.0]}
 TIMED_SPLITS = {"a": [0.5] * MIN_SPLITS, "b": [0.5] * MIN_SPLITS}
 LATE, EARLY = ({"b": dict.fromkeys(range(*of), 0.5)} for of in ((9, 18), (9,)))
-PAIRED = {"a": {i: HARD[i] + 0.01 for i in range(30)}, "b": {i: HARD[i] for i in range(29, 0, -1)}}
+PAIRED = {
+    "a": {i: HARD[i] + 0.01 for i in range(30)},
+    "b": {i: HARD[i] for i in range(29, 0, -1)},
+}
 CASES = [  # values, claim, verdict, and what the row says
-    ({"a": normal(99, 0.9), "b": normal(99)}, order(one_draw=True), UNDECIDED, "100 splits"),
+    (
+        {"a": normal(99, 0.9), "b": normal(99)},
+        order(one_draw=True),
+        UNDECIDED,
+        "100 splits",
+    ),
     (PAIRED, order(), YES, "holds in 29 of 29, fails in 0"),
-    ({"a": EVEN - 0.009, "b": EVEN}, order(margin=0.01), YES, "holds in 20 of 20, fails in 0"),
+    (
+        {"a": EVEN - 0.009, "b": EVEN},
+        order(margin=0.01),
+        YES,
+        "holds in 20 of 20, fails in 0",
+    ),
     ({"a": EVEN - 0.009, "b": EVEN}, order(margin=0.008), NO, ""),
     (TIMED_SPLITS, order(metric=WALL_SECONDS), YES, ""),
     (TIMED_SPLITS, order("b", "a", metric=WALL_SECONDS), NO, ""),
@@ -62,7 +80,12 @@ def test_a_claim_may_look_at_a_checkpoint(tmp_path):
     table = pd.read_csv(folder / "results.csv")
     table.loc[(table["checkpoint"] == 0) & (table["solver"] == "a"), "value"] = 0.1
     table.to_csv(folder / "results.csv", index=False)
-    expect(folder, (order(), YES), (order(checkpoint=0), NO), (order(checkpoint=7), UNDECIDED))
+    expect(
+        folder,
+        (order(), YES),
+        (order(checkpoint=0), NO),
+        (order(checkpoint=7), UNDECIDED),
+    )
 
 
 @pytest.mark.parametrize(("wins", "losses", "ties", "verdict"), [
@@ -91,14 +114,21 @@ def test_orders(tmp_path, wins, losses, ties, verdict):
     (["c"], ["a", "b"], 10, {"one_draw": True}, IDLE),
     (["c"], ["a", "b"], 5, {"one_draw": True}, NO),
 ])  # fmt: skip
-def test_the_best_of_several_is_against_chance(tmp_path, better, worse, wins, fields, verdict):
+def test_the_best_of_several_is_against_chance(
+    tmp_path, better, worse, wins, fields, verdict
+):
     n = MIN_REPETITIONS if fields else MIN_SPLITS
     low, high = np.full(n, 0.4), np.full(n, 0.6)
     side = np.where(np.arange(n) < wins, high, low)
     values = {**dict.fromkeys(better, side), **dict.fromkeys(worse, low + 0.1)}
     folder = write_results(tmp_path, auc_of(**values))
-    [row] = judged([claim("order", "best", better=better, worse=worse, **fields)], folder)
-    assert (row.verdict, row.measured) == (verdict, f"holds in {wins} of {n}, fails in {n - wins}")
+    [row] = judged(
+        [claim("order", "best", better=better, worse=worse, **fields)], folder
+    )
+    assert (row.verdict, row.measured) == (
+        verdict,
+        f"holds in {wins} of {n}, fails in {n - wins}",
+    )
     chance = len(better) / 3 if len(better) > 1 or fields else 0.5
     assert (f"against {chance:.0%} by chance" in row.reason) == (chance != 0.5)
 
@@ -106,10 +136,19 @@ def test_the_best_of_several_is_against_chance(tmp_path, better, worse, wins, fi
 def test_compared_values_of_an_order(tmp_path):
     n = 30
     low, high = normal(n, 0.3), normal(n, 0.7, seed=1)
-    risk, risks = "pnorm_risk(p=4)", {"low": low, "high": high, "between": (low + high) / 2}
+    risk, risks = (
+        "pnorm_risk(p=4)",
+        {
+            "low": low,
+            "high": high,
+            "between": (low + high) / 2,
+        },
+    )
     cells = auc_of(low=low, high=high, other=low - 0.01)
     cells |= {("housing", solver, risk, "test"): v for solver, v in risks.items()}
-    for part, (first, second) in zip(("test", "training"), ((low, high), (high, low)), strict=True):
+    for part, (first, second) in zip(
+        ("test", "training"), ((low, high), (high, low)), strict=True
+    ):
         cells["housing", "low", "dcg", part] = first
         cells["housing", "high", "dcg", part] = second
     folder = write_results(tmp_path, cells)
@@ -127,11 +166,18 @@ def test_compared_values_of_an_order(tmp_path):
 
 def write_curves(folder, curves, n=MIN_SPLITS):
     """Write results whose splits all have these curves, of a checkpoint each second."""
-    path = write_results(folder, auc_of(**dict.fromkeys(curves, np.ones(n)))) / "results.csv"
+    path = (
+        write_results(folder, auc_of(**dict.fromkeys(curves, np.ones(n))))
+        / "results.csv"
+    )
     final = pd.read_csv(path)[lambda rows: rows["final"]]
     points = [
         final[final["solver"] == solver].assign(
-            checkpoint=i, rows_seen=i, wall_seconds=i * step, value=value, final=i == len(values)
+            checkpoint=i,
+            rows_seen=i,
+            wall_seconds=i * step,
+            value=value,
+            final=i == len(values),
         )
         for solver, (step, values) in curves.items()
         for i, value in enumerate([0.5, *values])
@@ -140,7 +186,10 @@ def write_curves(folder, curves, n=MIN_SPLITS):
     return path.parent
 
 
-CURVES_OF = {"smooth": (0.01, [0.6, 0.7, 0.8, 0.79]), "zig": (1.0, [0.8, 0.3, 0.785, 0.2, 0.78])}
+CURVES_OF = {
+    "smooth": (0.01, [0.6, 0.7, 0.8, 0.79]),
+    "zig": (1.0, [0.8, 0.3, 0.785, 0.2, 0.78]),
+}
 
 
 def test_whole_curves_are_compared(tmp_path):
@@ -153,7 +202,8 @@ def test_whole_curves_are_compared(tmp_path):
         (order("smooth", "zig", of="shortfall"), YES),  # 0.1 against 0.279
         (order("zig", "smooth", of="shortfall"), NO),
         (order("smooth", "zig", of="falls", fall_by=0.6), NO),  # no step of either
-        (order("smooth", "zig", checkpoint=2, worse_checkpoint=4), YES),  # 0.7 against 0.2
+        # 0.7 against 0.2
+        (order("smooth", "zig", checkpoint=2, worse_checkpoint=4), YES),
         (order("smooth", "zig", checkpoint=2, worse_checkpoint=3), NO),
     )
 
@@ -171,19 +221,28 @@ def test_whole_curves_are_compared(tmp_path):
 def test_times_to_an_accuracy(tmp_path, curves, fields, expected):
     fields = fields | {"metric": "auc", "slower": "zig", "faster": "smooth"}
     falls = order("smooth", "zig", of="falls", fall_by=0.15)
-    times, zigzag = judged([claim("ratio", "30", **fields), falls], write_curves(tmp_path, curves))
+    times, zigzag = judged(
+        [claim("ratio", "30", **fields), falls], write_curves(tmp_path, curves)
+    )
     assert float(times.measured) == pytest.approx(expected, rel=5e-3)
     # From 0.5, at w = 0, to 0.3 is no step.
-    assert (zigzag.measured == "holds in 0 of 20, fails in 0") == (curves is not CURVES_OF)
+    assert (zigzag.measured == "holds in 0 of 20, fails in 0") == (
+        curves is not CURVES_OF
+    )
 
 
 def test_small_spread(tmp_path):
     draws = normal(30, spread=0.02)
     error = draws.std(ddof=1) / 30**0.5
-    low, high = (claim("spread", "small", solver="a", at_most=f * error) for f in (0.99, 1.01))
+    low, high = (
+        claim("spread", "small", solver="a", at_most=f * error) for f in (0.99, 1.01)
+    )
     [row, _] = expect(write_results(tmp_path, auc_of(a=draws)), (high, YES), (low, NO))
     assert float(row.measured) == pytest.approx(error, rel=0.01)
-    expect(write_results(tmp_path / "few", auc_of(a=draws[: MIN_SPLITS - 1])), (high, UNDECIDED))
+    expect(
+        write_results(tmp_path / "few", auc_of(a=draws[: MIN_SPLITS - 1])),
+        (high, UNDECIDED),
+    )
 
 
 def falling_behind(tmp_path, n=20, **shares):
@@ -205,7 +264,10 @@ def test_consistency_is_the_largest_shortfall(tmp_path):
     assert falling_behind(tmp_path, a=(0.9, 0.8), b=(1.0, 0.5)) == [YES, YES]
     assert falling_behind(tmp_path, a=(0.5, 1.0), b=(1.0, 0.9)) == [NO, YES]
     assert falling_behind(tmp_path, a=(1.0, 0.99), b=(0.96, 1.0)) == [YES, NO]
-    assert falling_behind(tmp_path, a=(0.8, 0.8), b=(0.9, 0.9), c=(1.0, 1.0)) == [NO, YES]
+    assert falling_behind(tmp_path, a=(0.8, 0.8), b=(0.9, 0.9), c=(1.0, 1.0)) == [
+        NO,
+        YES,
+    ]
     assert falling_behind(tmp_path, n=19, a=(0.9, 0.8), b=(1.0, 0.5)) == [UNDECIDED] * 2
 
 
@@ -217,7 +279,10 @@ def test_consistency_is_the_largest_shortfall(tmp_path):
 def test_variation_over_a_sweep(tmp_path, means, spread, n, verdict):
     folder = write_results(tmp_path, auc_of(a=[0.5] * n))
     table = pd.read_csv(folder / "results.csv").query("final")
-    points = [table.assign(value=normal(n, mean, spread, seed=i)) for i, mean in enumerate(means)]
+    points = [
+        table.assign(value=normal(n, mean, spread, seed=i))
+        for i, mean in enumerate(means)
+    ]
     write_sweep(folder, "batch_size", points)
     fields = {"dataset": "housing", "solver": "a", "metric": "auc", "at_most": 0.05}
     [row] = judged([claim("variation", "5%", **fields)], folder)
@@ -230,7 +295,10 @@ def test_points_of_a_sweep_are_compared(tmp_path):
     means = [{"a": 0.8, "b": 0.5}, {"a": 0.79, "b": 0.49}, {"a": 0.4, "b": 0.48}]
     of_solver = {solver: table[table["solver"] == solver] for solver in ("a", "b")}
     points = [
-        pd.concat(of_solver[solver].assign(value=normal(20, at, 1e-4)) for solver, at in of.items())
+        pd.concat(
+            of_solver[solver].assign(value=normal(20, at, 1e-4))
+            for solver, at in of.items()
+        )
         for of in means
     ]
     write_sweep(folder, "batch_size", points)
@@ -255,14 +323,22 @@ def test_ratios_of_times(tmp_path):
         (ratio("3.1", at_least=True), TREND), (ratio("3", **DEVIATION), Verdict.WITH_DEVIATION),
         (claim("ratio", "3", slower="a", faster="b"), NO),
     )  # fmt: skip
-    assert (first.measured, turned.measured, first.runs) == ("3", "0.333", MIN_TIMED_SPLITS)
+    assert (first.measured, turned.measured, first.runs) == (
+        "3",
+        "0.333",
+        MIN_TIMED_SPLITS,
+    )
 
 
 def test_a_ratio_is_the_median_over_paired_splits(tmp_path):
-    folder = write_results(tmp_path, auc_of(a=[0.5] * 5, b=dict.fromkeys(range(4, -1, -1), 0.5)))
+    folder = write_results(
+        tmp_path, auc_of(a=[0.5] * 5, b=dict.fromkeys(range(4, -1, -1), 0.5))
+    )
     table = pd.read_csv(folder / "results.csv")
     slow = table["solver"] == "b"
-    table["wall_seconds"] = (table["split"] + 1.0) * np.where(slow, [2, 9, 3, 4, 1] * 4, 1)
+    table["wall_seconds"] = (table["split"] + 1.0) * np.where(
+        slow, [2, 9, 3, 4, 1] * 4, 1
+    )
     ratios = (
         table[slow & table["final"]].set_index("split")["wall_seconds"]
         / table[~slow & table["final"]].set_index("split")["wall_seconds"]
@@ -299,11 +375,17 @@ FACTS = [
 
 def test_facts(tmp_path):
     folder = write_results(tmp_path, auc_of(a=[0.5]), folds=3)
-    cases = [(claim("fact", n, of=of, **more), verdict) for of, n, more, verdict, _ in FACTS]
-    assert [row.measured for row in expect(folder, *cases)] == [fact[-1] for fact in FACTS]
+    cases = [
+        (claim("fact", n, of=of, **more), verdict) for of, n, more, verdict, _ in FACTS
+    ]
+    assert [row.measured for row in expect(folder, *cases)] == [
+        fact[-1] for fact in FACTS
+    ]
 
 
-MINIMA = pd.DataFrame({"dataset": ["housing", "letter"], "problem": "struct", "value": [1.0, 0.0]})
+MINIMA = pd.DataFrame(
+    {"dataset": ["housing", "letter"], "problem": "struct", "value": [1.0, 0.0]}
+)
 AT_ZERO = {"solver": "b", "study": "minima", "config": "kar2015/minima", "cell": {}}
 
 
@@ -331,8 +413,15 @@ def test_the_others_are_compared_without_it(tmp_path):
         "consistency", "steady", datasets=["housing"], metric="auc", among=["a", "b", "c"],
         steady=["a"], unsteady=["b", "c"], minimum=AT_ZERO,
     )  # fmt: skip
-    expect(folder, (both, NO), (consistent, NO), values={"minima": MINIMA.assign(value=0.0)})
-    for row in expect(folder, (both, YES), (consistent, YES), values={"minima": MINIMA}):
+    expect(
+        folder,
+        (both, NO),
+        (consistent, NO),
+        values={"minima": MINIMA.assign(value=0.0)},
+    )
+    for row in expect(
+        folder, (both, YES), (consistent, YES), values={"minima": MINIMA}
+    ):
         tells(row.reason, "b w = 0")
 
 
@@ -343,12 +432,18 @@ def test_no_value_of_fits_that_were_stopped_decides(tmp_path, cut, verdict):
     folder = write_results(tmp_path, cells)
     stop(folder, "b", cut)
     [row, others] = expect(folder, (order(), verdict), (order(worse="c"), YES))
-    assert row.measured == "holds in 20 of 20, fails in 0" and others.reason.startswith("sign")
+    assert row.measured == "holds in 20 of 20, fails in 0" and others.reason.startswith(
+        "sign"
+    )
     tells(row.reason, f"b {cut} {MIN_SPLITS} housing" if verdict is UNDECIDED else "")
-    [row] = expect(folder, (claim("order", "better", better=["a"], worse=["b", "c"]), YES))
+    [row] = expect(
+        folder, (claim("order", "better", better=["a"], worse=["b", "c"]), YES)
+    )
     assert ("left out" in row.reason) == (verdict is UNDECIDED)
     stop(folder, "c", cut)
-    [row] = expect(folder, (claim("order", "better", better=["a"], worse=["b", "c", "d"]), YES))
+    [row] = expect(
+        folder, (claim("order", "better", better=["a"], worse=["b", "c", "d"]), YES)
+    )
     assert row.reason.count("left out") == (2 if verdict is UNDECIDED else 0)  # b and c
     stop(folder, "b", cut, "tuning limit")
     for row in judged([order(), order(metric=WALL_SECONDS, number=1)], folder):
@@ -362,7 +457,9 @@ def test_a_minimum_that_was_not_reached_decides_nothing(tmp_path, n, verdict):
     """But the way to it may be judged."""
     values = [0.9] * MIN_SPLITS
     folder = write_results(tmp_path, auc_of(a=values, b=[0.5] * MIN_SPLITS))
-    table = pd.read_csv(folder / "results.csv", keep_default_na=False, dtype={"converged": str})
+    table = pd.read_csv(
+        folder / "results.csv", keep_default_na=False, dtype={"converged": str}
+    )
     table.loc[table["solver"] == "b", "converged"] = (table["split"] >= n).astype(str)
     table.to_csv(folder / "results.csv", index=False)
     cell = {"quantity": "w = 0 is a minimiser"}
@@ -374,7 +471,10 @@ def test_a_minimum_that_was_not_reached_decides_nothing(tmp_path, n, verdict):
 
 
 def test_a_time_that_was_cut_short_is_a_lower_bound(tmp_path):
-    """So it may be too long still, and else nothing is known; to an accuracy it is none."""
+    """So it may be too long still, and else nothing is known.
+
+    To an accuracy it is none.
+    """
     values = [0.5] * MIN_SPLITS
     folder = write_results(tmp_path, auc_of(a=values, b=values), seconds=TIMED)
     stop(folder, "b", MIN_SPLITS)
@@ -396,11 +496,16 @@ def stop(folder, solver, n, by="limit"):
 
 
 @pytest.mark.parametrize(("printed", "would"), [("0.5", YES), ("0.9", NO)])
-def test_what_another_source_says_was_printed_is_never_decided(tmp_path, printed, would):
+def test_what_another_source_says_was_printed_is_never_decided(
+    tmp_path, printed, would
+):
     folder = write_results(tmp_path, auc_of(a=normal(20, 0.5)))
     first, second = (mean(printed, runs=1, secondhand=heard) for heard in (False, True))
     read, heard = expect(folder, (first, would), (second, UNDECIDED))
-    assert heard.reason.startswith(f"would be {would}; ") and heard.measured == read.measured
+    assert (
+        heard.reason.startswith(f"would be {would}; ")
+        and heard.measured == read.measured
+    )
     assert (apart(first), apart(second)) == ("", ", second-hand")
 
 

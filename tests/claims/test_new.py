@@ -29,7 +29,9 @@ def new(*arguments):
 
 
 def test_a_number_keeps_its_digits(desk):
-    (desk / "letter.published.yaml").write_text(new("section-6/avg", *ONE, "--printed", "0.550"))
+    (desk / "letter.published.yaml").write_text(
+        new("section-6/avg", *ONE, "--printed", "0.550")
+    )
     [claim] = read_claims(desk / "letter.published.yaml")
     assert claim.id == "kar2015/section-6/avg" and claim.where == "Section 6"
     assert claim.printed == "0.550" and claim.runs == 5
@@ -37,7 +39,9 @@ def test_a_number_keeps_its_digits(desk):
     about = json.loads(new("section-6/avg", *ONE, "--printed", "0.550", "--json"))
     assert about["ids"] == [claim.id] and about["file"] is None
     assert about["entry"]["printed"] == "0.550"
-    assert new("section-6/avg", *ONE, "--printed", "0.550", "--to", "second.published.yaml")
+    assert new(
+        "section-6/avg", *ONE, "--printed", "0.550", "--to", "second.published.yaml"
+    )
     [claim] = read_claims(desk / "second.published.yaml")  # a file of another name
     assert claim.config == "letter"
 
@@ -88,8 +92,18 @@ def test_mistakes(desk, arguments, what):
 
 
 def test_an_entry_that_is_there_is_not_written_again(desk):
-    arguments = ["section-6/avg", *ONE, "--printed", "0.550", "--to", "x.published.yaml"]
+    arguments = [
+        "section-6/avg",
+        *ONE,
+        "--printed",
+        "0.550",
+        "--to",
+        "x.published.yaml",
+    ]
     new(*arguments)
     text = (desk / "x.published.yaml").read_text()
-    refused(["claims", "new", "kar2015", *arguments, "--config", "letter"], "kar2015/section-6/avg")
+    refused(
+        ["claims", "new", "kar2015", *arguments, "--config", "letter"],
+        "kar2015/section-6/avg",
+    )
     assert (desk / "x.published.yaml").read_text() == text

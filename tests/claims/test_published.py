@@ -112,7 +112,11 @@ claims:
     up, plain = found["toy/table-2/b/up"], found["toy/table-2/b"]
     assert (up.where, up.printed) == ("Table 2, b", "4")
     assert up.cell == {"scale": 2, "share": "1/2", "list": "b{2}"}  # a number stays one
-    assert plain.printed == "5" and plain.cell == {"scale": 2, "share": "1/2", "list": "f1"}
+    assert plain.printed == "5" and plain.cell == {
+        "scale": 2,
+        "share": "1/2",
+        "list": "f1",
+    }
 
 
 def test_example_of_the_page(tmp_path, monkeypatch):
@@ -126,25 +130,35 @@ def test_example_of_the_page(tmp_path, monkeypatch):
         "mean": 4, "fact": 1, "order": 4, "statement": 2,
     }  # fmt: skip
     deviating = found["kar2015/section-7/cod-rna-2/sgd-avg-above-max"]
-    assert deviating.better == ("sgd-avg",) and deviating.deviations == ("cod-rna-two-files",)
+    assert deviating.better == ("sgd-avg",) and deviating.deviations == (
+        "cod-rna-two-files",
+    )
     assert found["kar2015/table-7/max/auc"].printed == "94.8"
 
 
 def test_page_names_every_kind_and_verdict(claims):
     page = (ROOT / "docs" / "claims.md").read_text()
-    assert {c.kind for c in claims} == set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    assert {c.kind for c in claims} == set(
+        re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    )
     assert [v for v in Verdict if f"\n| {v} | " in page] == list(Verdict)
 
 
 def test_mistakes_in_other_files(with_mistake):
     line, message = with_mistake("    evidence:", "    evidnce:", "deviations")
     names(message, f"deviations.published.yaml:{line}:5 deviations.half-scores.evidnce")
-    _, message = with_mistake("deviation: half-scores", "deviation: x", "rudin2009/tables-1-2")
+    _, message = with_mistake(
+        "deviation: half-scores", "deviation: x", "rudin2009/tables-1-2"
+    )
     names(message, "tables[0].rows.swap-none 'x'")
     both = "  - id: figure-8/most-cases\n    where"
-    _, message = with_mistake(both, "  - id: figure-8/most-cases\n    whre", "rudin2009/fig-8")
+    _, message = with_mistake(
+        both, "  - id: figure-8/most-cases\n    whre", "rudin2009/fig-8"
+    )
     names(message, "claims[0].whre figure-8/most-cases 'where'")
     assert "is missing" not in message
     reason = '    reason: \'"relatively"'
-    _, message = with_mistake(reason, "    untested: x\n" + reason, "kar2015/fig3-batch")
+    _, message = with_mistake(
+        reason, "    untested: x\n" + reason, "kar2015/fig3-batch"
+    )
     names(message, "kdd08/stable")

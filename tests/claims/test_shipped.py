@@ -11,9 +11,19 @@ import pytest
 from precbench.claims import load_deviations, make_ledger, read_evidence
 from precbench.claims.evidence import WALL_SECONDS, Evidence
 from precbench.claims.kinds.mean import MeanClaim
-from precbench.claims.kinds.measured import FactClaim, OrderClaim, RatioClaim, VariationClaim
+from precbench.claims.kinds.measured import (
+    FactClaim,
+    OrderClaim,
+    RatioClaim,
+    VariationClaim,
+)
 from precbench.claims.kinds.stated import ExactClaim, StatementClaim
-from precbench.claims.verdicts import MIN_REPETITIONS, MIN_SPLITS, Verdict, parse_printed
+from precbench.claims.verdicts import (
+    MIN_REPETITIONS,
+    MIN_SPLITS,
+    Verdict,
+    parse_printed,
+)
 from precbench.data import DATASETS
 from precbench.experiment import Study, list_configs, load_config
 from precbench.solvers import SOLVERS
@@ -51,16 +61,24 @@ def obstacle(claim, configs):
         return ""
     if lacks := set(claim.labels) - set(config.solvers):
         return f"no solver {', '.join(sorted(lacks))}"
-    metrics = Counter(m.label for p in config.sweep_points() for m in config.metrics_at(p))
+    metrics = Counter(
+        m.label for p in config.sweep_points() for m in config.metrics_at(p)
+    )
     swept = [getattr(claim, name, "") for name in ("at", "worse_at")]
-    if isinstance(claim, VariationClaim) or getattr(claim, "of", "") == "variation" or any(swept):
+    if (
+        isinstance(claim, VariationClaim)
+        or getattr(claim, "of", "") == "variation"
+        or any(swept)
+    ):
         [(name, values)] = config.sweep.items()
         named = {*filter(None, swept), *getattr(claim, "points", ())}
         if lacks := named - {f"{name}={value}" for value in values}:
             return f"no point {', '.join(sorted(lacks))}"
     elif isinstance(claim, RatioClaim) or claim.metric == WALL_SECONDS:
         return "times of several points of a sweep" if config.sweep is not None else ""
-    elif metrics[claim.metric] != 1 or getattr(claim, "part", "test") not in config.parts:
+    elif (
+        metrics[claim.metric] != 1 or getattr(claim, "part", "test") not in config.parts
+    ):
         return f"{metrics[claim.metric]} times the metric {claim.metric} on that part"
     places = config.checkpoints if isinstance(config.checkpoints, tuple) else ()
     for name in ("checkpoint", "worse_checkpoint"):
@@ -84,14 +102,21 @@ def test_deviations_are_used_and_their_evidence_exists(claims):
     for name, deviation in deviations.items():
         assert (name, deviation.paper) in papers
         match shlex.split(deviation.evidence):
-            case ["precbench", "run", config] | ["precbench", "run", config, "--timing"]:
+            case ["precbench", "run", config] | [
+                "precbench",
+                "run",
+                config,
+                "--timing",
+            ]:
                 assert config in list_configs(), name
             case ["precbench", "data", "info", dataset]:
                 assert dataset in DATASETS, name
             case ["python", "-c", code]:
                 compile(code, name, "exec")
             case ["pytest", file, "-k", word]:
-                assert re.search(rf"def test_\w*{word}", (ROOT / file).read_text()), name
+                assert re.search(rf"def test_\w*{word}", (ROOT / file).read_text()), (
+                    name
+                )
             case other:
                 pytest.fail(f"{name}: {other}")
 
@@ -103,36 +128,57 @@ def test_reference_matches_the_claims(claims, reference):
         for name in ("paper", "where", "kind", "printed"):
             assert getattr(row, name) == getattr(c, name), c.id
         # Of the readings that a number allows at most the one counts that agreed.
-        names, more = set(row.deviation.split()), set(c.all_deviations()) - set(c.deviations)
+        names, more = (
+            set(row.deviation.split()),
+            set(c.all_deviations()) - set(c.deviations),
+        )
         assert set(c.deviations) <= names <= set(c.deviations) | more, c.id
         assert len(names - set(c.deviations)) <= isinstance(c, ExactClaim), c.id
-        assert row.verdict is not (Verdict.REPRODUCED if names else Verdict.WITH_DEVIATION), c.id
+        assert row.verdict is not (
+            Verdict.REPRODUCED if names else Verdict.WITH_DEVIATION
+        ), c.id
         assert row.verdict.rank is not None or row.reason, c.id
         statement = isinstance(c, StatementClaim) and not c.untested
         assert (row.verdict is Verdict.NOT_TESTABLE) == statement, c.id
         assert (row.verdict is Verdict.NO_CONFIG) == bool(c.untested), c.id
         if isinstance(c, MeanClaim) and row.verdict.rank is not None:
             assert row.runs >= (MIN_REPETITIONS if c.is_one_draw else MIN_SPLITS)
-        if isinstance(c, OrderClaim) and row.verdict.rank is not None and not c.deterministic:
+        if (
+            isinstance(c, OrderClaim)
+            and row.verdict.rank is not None
+            and not c.deterministic
+        ):
             assert row.runs >= MIN_SPLITS
         assert not (c.after_results and row.verdict.holds), c.id
 
 
 def test_a_quotient_of_printed_times_is_not_printed(claims):
-    """A ratio in words, or of two printed times, is our reading; a number has to be quoted."""
+    """A ratio in words, or of two printed times, is our reading.
+
+    A number has to be quoted.
+    """
     for c in claims:
         if isinstance(c, RatioClaim) and c.read_as is None:
-            assert re.search(rf"(?<![\d.]){re.escape(c.printed)}(?![\d.])", c.says), c.id
+            assert re.search(rf"(?<![\d.]){re.escape(c.printed)}(?![\d.])", c.says), (
+                c.id
+            )
 
 
 # The error that would be ours if the other reading were the right one.
-OTHER_READINGS = {"medv-is-a-feature": "without MEDV", "absolute-derivative": "signed derivative"}
+OTHER_READINGS = {
+    "medv-is-a-feature": "without MEDV",
+    "absolute-derivative": "signed derivative",
+}
 
 
 def test_no_reading_is_one_that_printed_tables_decide():
-    power = pd.read_csv(power_of_tables.REFERENCE).groupby("wrong")["rows_that_tell"].sum()
+    power = (
+        pd.read_csv(power_of_tables.REFERENCE).groupby("wrong")["rows_that_tell"].sum()
+    )
     for name, deviation in load_deviations().items():
-        undecided = power[OTHER_READINGS[name]] == 0 if name in OTHER_READINGS else False
+        undecided = (
+            power[OTHER_READINGS[name]] == 0 if name in OTHER_READINGS else False
+        )
         assert deviation.reading == undecided, name
 
 
@@ -144,7 +190,9 @@ def test_claims_about_other_programs_than_the_authors_say_so(claims):
     baselines = re.compile(r"(cutting-plane|psg)(-|$)")
     found = Counter()
     for c in claims:
-        ours = any(map(baselines.match, c.labels)) and not getattr(c, "deterministic", False)
+        ours = any(map(baselines.match, c.labels)) and not getattr(
+            c, "deterministic", False
+        )
         assert (PROGRAMS.get(c.paper) in c.deviations) == ours, c.id
         planes = {label for label in c.labels if label.startswith("cutting-plane")}
         if planes and ours:  # and where the minimum of its problem lies
@@ -157,7 +205,9 @@ def test_claims_about_other_programs_than_the_authors_say_so(claims):
     assert found["kar2014"] >= 60 and found["kar2015"] >= 100 and len(found) == 6
 
 
-def test_only_data_sets_that_are_not_at_hand_leave_claims_without_data(claims, reference):
+def test_only_data_sets_that_are_not_at_hand_leave_claims_without_data(
+    claims, reference
+):
     lacking = [c for c in claims if reference[c.id].verdict is Verdict.NO_DATA]
     assert lacking
     for c in lacking:
@@ -170,15 +220,22 @@ def test_deterministic_tables_are_measured_now(claims, computed, reference):
     assert len(rows) >= 110
     for row in rows:
         assert row.verdict is reference[row.id].verdict, row
-        assert (row.verdict in REPRODUCED) == (row.id != "kar2015/appendix-a/case-i"), row
+        assert (row.verdict in REPRODUCED) == (row.id != "kar2015/appendix-a/case-i"), (
+            row
+        )
 
 
 def test_powers_dropped_in_print_are_those_of_our_values(claims, reference):
-    """Else no distance between logarithms could be small: each is within a factor of 100."""
+    """Else no distance between logarithms could be small.
+
+    Each is within a factor of 100.
+    """
     for c in claims:
         row = reference[c.id]
         if isinstance(c, MeanClaim) and float(row.measured or 0):
-            quotient = parse_printed(c.printed, c.power_of_ten).value / float(row.measured)
+            quotient = parse_printed(c.printed, c.power_of_ten).value / float(
+                row.measured
+            )
             assert 0.01 < quotient < 100, c.id
 
 
@@ -196,11 +253,21 @@ def test_wrong_draws_are_detected(tmp_path, monkeypatch):
             value = np.exp(value) if claim.logarithm else value
             draws = value * level * (1 + 0.005 * rng.standard_normal(101))
             cells[claim.dataset, claim.solver, claim.metric, "test"] = draws
-    evidence = read_evidence([write_results(tmp_path, cells, name="rudin2009-table-5-housing")])
+    evidence = read_evidence(
+        [write_results(tmp_path, cells, name="rudin2009-table-5-housing")]
+    )
     monkeypatch.setattr(power, "PAPERS", 5)
-    names = ["none", "p has no effect", "columns p = 2 and 4 change places", "AUC 1 % too high"]
+    names = [
+        "none",
+        "p has no effect",
+        "columns p = 2 and 4 change places",
+        "AUC 1 % too high",
+    ]
     powers = power.collect(evidence, ("table-5",), names).set_index("wrong")
     assert list(powers.index) == names
     assert list(powers["rows_that_tell"] > 0) == [False, True, True, False]
-    assert powers.loc["none", "power"] < 0.5 and powers.loc["p has no effect", "power"] == 1
+    assert (
+        powers.loc["none", "power"] < 0.5
+        and powers.loc["p has no effect", "power"] == 1
+    )
     assert len(power.power_rows(powers.reset_index())) == 4

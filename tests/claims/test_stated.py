@@ -17,7 +17,11 @@ YES, NO, DEVIATING = "reproduced", "not reproduced", "reproduced with deviation"
 TREND, IDLE, UNDECIDED = "trend only", "no power", "inconclusive"
 
 TABLE = pd.DataFrame(
-    {"scale": [1.0, 0.5] * 2, "list": ["f1", "f1", "f2", "f2"], "value": [4.0, 1.25, 3.0, 7.0]}
+    {
+        "scale": [1.0, 0.5] * 2,
+        "list": ["f1", "f1", "f2", "f2"],
+        "value": [4.0, 1.25, 3.0, 7.0],
+    }
 )
 HALVED = Reading(cell={"scale": 0.5}, deviation="half-scores")
 F1 = {"cell": {"list": "f1"}, "readings": (Reading(cell={"scale": 1.0}), HALVED)}
@@ -39,7 +43,9 @@ EXACT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("printed", "fields", "verdict", "deviation", "measured"), EXACT)
+@pytest.mark.parametrize(
+    ("printed", "fields", "verdict", "deviation", "measured"), EXACT
+)
 def test_exact_numbers(printed, fields, verdict, deviation, measured):
     [row] = judged([claim("exact", printed, **fields)], values={"toy": TABLE})
     assert (row.verdict, row.deviation, row.measured) == (verdict, deviation, measured)
@@ -54,14 +60,19 @@ def quantities(**values):
     return pd.DataFrame({"horizon": places, "quantity": names, "value": flat})
 
 
-CURVES = quantities(regret=[0.2, 0.1], bound=[0.8, 0.3], lower=[0.15, 0.05], zero=[1.0, 0.2])
+CURVES = quantities(
+    regret=[0.2, 0.1], bound=[0.8, 0.3], lower=[0.15, 0.05], zero=[1.0, 0.2]
+)
 NOTHING = CURVES.assign(value=[0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0])
 # Of four bounds one or two can fail, however far the others lie above w = 0.
 FOUR = {"regret": [0.5] * 4, "bound": [2.0] * 4}
 ONE, TWO = (quantities(**FOUR, zero=[3.0] * n + [1.0] * (4 - n)) for n in (1, 2))
 REGRET = {"cell": {"quantity": "regret"}, "by": {"quantity": "bound"}}
 AT_ZERO, LOWER = ({"quantity": name} for name in ("zero", "lower"))
-BETWEEN = {"cell": REGRET["cell"] | {"horizon": 100}, "by": REGRET["cell"] | {"horizon": 10}}
+BETWEEN = {
+    "cell": REGRET["cell"] | {"horizon": 100},
+    "by": REGRET["cell"] | {"horizon": 10},
+}
 OPEN = {"open_constant": True}
 # more fields, table, verdict, and what was measured, or the reason
 BELOW = [
@@ -105,7 +116,11 @@ def falling(*powers, noise=0.02):
 
 
 def rate(exponent=-0.5, **fields):
-    fields = {"cell": {"quantity": "deviation"}, "against": "size", "exponent": exponent} | fields
+    fields = {
+        "cell": {"quantity": "deviation"},
+        "against": "size",
+        "exponent": exponent,
+    } | fields
     return claim("rate", "O(1 / sqrt(n))", **fields)
 
 
@@ -125,8 +140,10 @@ RATES = [
     (rate(), falling(-0.9, -0.5), TREND),  # an upper bound may be loose
     (rate(), falling(-0.4, noise=0.01), UNDECIDED),  # no size refutes an O
     (rate(), falling(-0.5, -0.5, -0.4, noise=0.01), UNDECIDED),
-    (rate(), falling(-0.42, -0.42, -0.42, noise=0.08), TREND),  # one would exclude it alone
-    (rate(), falling(-0.4, noise=1.0), IDLE),  # nor can it be told from one that does not fall
+    # one would exclude it alone
+    (rate(), falling(-0.42, -0.42, -0.42, noise=0.08), TREND),
+    # nor can it be told from one that does not fall
+    (rate(), falling(-0.4, noise=1.0), IDLE),
     (rate(trivial=-0.49), ROOT_RATE, IDLE), (rate(2), falling(2.0), TREND),
     (rate(2), falling(1.0), TREND), (rate(2), falling(2.2), UNDECIDED),
     (rate(0, trivial=0.5), falling(0.0), TREND), (rate(0, trivial=0.5), falling(0.3), UNDECIDED),
@@ -159,9 +176,13 @@ def test_a_rate_has_one_scale(fields, what):
 
 def test_the_interval_of_a_slope_covers_it():
     rng, x = np.random.default_rng(1), np.log(SIZES)
-    draws = (np.exp(1 - 0.5 * x + 0.2 * rng.standard_normal(len(x))) for _ in range(1000))
+    draws = (
+        np.exp(1 - 0.5 * x + 0.2 * rng.standard_normal(len(x))) for _ in range(1000)
+    )
     slopes = [fitted_slope(x, values) for values in draws]
-    assert 0.93 <= np.mean([slope.low <= -0.5 <= slope.high for slope in slopes]) <= 0.97
+    assert (
+        0.93 <= np.mean([slope.low <= -0.5 <= slope.high for slope in slopes]) <= 0.97
+    )
 
 
 @pytest.mark.parametrize(("about", "table", "what"), [
@@ -177,7 +198,13 @@ def test_values_that_cannot_be_compared(about, table, what):
 
 
 def test_a_study_of_smoke_size_decides_nothing(tmp_path):
-    about = {"schema": 1, "name": "toy", "title": "Toy", "source": None, "kind": "lemma-7"}
+    about = {
+        "schema": 1,
+        "name": "toy",
+        "title": "Toy",
+        "source": None,
+        "kind": "lemma-7",
+    }
     CURVES.to_csv(tmp_path / "values.csv", index=False)
     for smoke in (False, True):
         text = json.dumps({**about, "parameters": {}, "smoke": smoke})
@@ -193,7 +220,11 @@ FORMULA, UNTESTED = {"reason": "a formula"}, {"untested": "no experiment varies 
 
 @pytest.mark.parametrize(
     "fields",
-    [FORMULA, FORMULA | {"config": "kar2099/fig1", "deviations": ["half-scores"]}, UNTESTED],
+    [
+        FORMULA,
+        FORMULA | {"config": "kar2099/fig1", "deviations": ["half-scores"]},
+        UNTESTED,
+    ],
 )
 def test_statements_are_not_testable(fields):
     """Whatever was measured, and whether or not a config stands beside them."""

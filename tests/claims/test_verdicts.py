@@ -1,4 +1,6 @@
-"""The statistics behind the verdicts, from their definitions, and those on printed means."""
+"""The statistics behind the verdicts, from their definitions, and those on printed
+means.
+"""
 
 import math
 from fractions import Fraction
@@ -37,7 +39,20 @@ def test_printed_numbers(text, power, value, unit):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "f_1", "0.83.70", "10^", "1.5e3", ".5", "1 2", "0,55", "1234,5", "1,2345", "٣.٥"]
+    "text",
+    [
+        "",
+        "f_1",
+        "0.83.70",
+        "10^",
+        "1.5e3",
+        ".5",
+        "1 2",
+        "0,55",
+        "1234,5",
+        "1,2345",
+        "٣.٥",
+    ],
 )
 def test_invalid_printed_numbers(text):
     with raises(InputError, f"'{text}'"):
@@ -77,7 +92,13 @@ def mahalanobis(row, others):
 def literal(rows):
     """Return p, p of all rows, and the limit of the distance of each row."""
     scores = [
-        ([mahalanobis(row, np.delete(samples, i, axis=0)) for i, row in enumerate(samples)], here)
+        (
+            [
+                mahalanobis(row, np.delete(samples, i, axis=0))
+                for i, row in enumerate(samples)
+            ],
+            here,
+        )
         for printed, samples in rows
         for here in [mahalanobis(printed, samples)]
     ]
@@ -86,10 +107,14 @@ def literal(rows):
         middle, high = np.quantile(np.log(each), [0.5, 0.95])
         return (math.log(value) - middle) / (high - middle)
 
-    farthest = np.max([[scaled(value, each) for value in each] for each, _ in scores], axis=0)
+    farthest = np.max(
+        [[scaled(value, each) for value in each] for each, _ in scores], axis=0
+    )
     n = len(farthest)
     # What is above it has, with itself, at most 5 % of all n + 1 as far out.
-    threshold = min(f for f in farthest if 1 + sum(g > f for g in farthest) <= 0.05 * (n + 1))
+    threshold = min(
+        f for f in farthest if 1 + sum(g > f for g in farthest) <= 0.05 * (n + 1)
+    )
     for each, here in scores:
         middle, high = np.quantile(np.log(each), [0.5, 0.95])
         yield (
@@ -113,7 +138,9 @@ def test_placement_follows_its_definition(seed):
     ):
         assert (found.p, found.p_of_all) == pytest.approx((p, p_of_all))
         for error, unit in zip(found.smallest_error, np.eye(len(values)), strict=True):
-            assert mahalanobis(ours.mean(axis=0) + error * unit, ours) == pytest.approx(limit)
+            assert mahalanobis(ours.mean(axis=0) + error * unit, ours) == pytest.approx(
+                limit
+            )
 
 
 def test_the_power_is_what_it_says():
@@ -126,7 +153,11 @@ def test_the_power_is_what_it_says():
     for i, j, sign in product(range(3), range(5), (-1, 1)):
         for factor, is_found in ((0.999, False), (1.001, True)):
             error = sign * factor * placed[i].smallest_error[j] * np.eye(5)[j]
-            planted = [*centres[:i], (centres[i][0] + error, table[i]), *centres[i + 1 :]]
+            planted = [
+                *centres[:i],
+                (centres[i][0] + error, table[i]),
+                *centres[i + 1 :],
+            ]
             are_far = [row.p_of_all <= 0.05 for row in place(planted)]
             assert are_far == [is_found and row == i for row in range(3)]
 
@@ -135,7 +166,11 @@ def test_columns_that_are_always_alike():
     samples = normal(150)[:, None] * [1, 1, 2]
     [same] = place([(np.array([0.8, 0.8, 1.6]), samples)])
     [other] = place([(np.array([0.8, 0.8001, 1.6]), samples)])
-    assert same.p_of_all > 0.05 and other.p_of_all <= 0.05 and (same.smallest_error == 0).all()
+    assert (
+        same.p_of_all > 0.05
+        and other.p_of_all <= 0.05
+        and (same.smallest_error == 0).all()
+    )
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=40))
@@ -155,7 +190,9 @@ def share_of_coins(wins, n):
     return sum(sum(coins) >= wins for coins in product((0, 1), repeat=n)) / 2**n
 
 
-@pytest.mark.parametrize(("wins", "losses", "ties"), [(3, 0, 0), (5, 4, 2), (0, 6, 1), (9, 1, 5)])
+@pytest.mark.parametrize(
+    ("wins", "losses", "ties"), [(3, 0, 0), (5, 4, 2), (0, 6, 1), (9, 1, 5)]
+)
 def test_sign_test_counts_coins(wins, losses, ties):
     better = np.array([1.0] * wins + [0.0] * losses + [0.5] * ties)
     found = sign_test(better, np.full(better.size, 0.5))
@@ -168,7 +205,9 @@ def test_sign_test_is_one_sided(differences):
     wins, losses, p = sign_test(better, np.zeros(better.size))
     assert (wins, losses) == (sum(better > 0), sum(better < 0))
     n = wins + losses
-    assert p == pytest.approx(binomtest(wins, n, alternative="greater").pvalue if n else 1)
+    assert p == pytest.approx(
+        binomtest(wins, n, alternative="greater").pvalue if n else 1
+    )
 
 
 def test_t_tests_are_one_sided():
@@ -184,7 +223,10 @@ def test_t_tests_are_one_sided():
 
 
 FEW, UNDECIDED = MIN_REPETITIONS - 1, Verdict.INCONCLUSIVE
-NOT_FINITE, EQUAL = "a repetition has no finite value", "half of the repetitions are equal"
+NOT_FINITE, EQUAL = (
+    "a repetition has no finite value",
+    "half of the repetitions are equal",
+)
 TOO_FEW = f"needs {MIN_REPETITIONS} repetitions"
 NO_FIRST = {"first_solver": "b", "first_printed": "0.8"}
 DEVIATION = {"deviations": ["half-scores", "half-scores"]}
@@ -246,13 +288,16 @@ def test_a_mean_of_logarithms(tmp_path):
     assert row.verdict is Verdict.REPRODUCED
     assert float(row.measured) == pytest.approx(np.median(ours), rel=1e-4)
     middle = np.exp(np.log(ours).mean())
-    # Where the power of ten is ours, and another one passes as well, no digits could be wrong.
+    # Where the power of ten is ours, and another one passes as well, no digits could be
+    # wrong.
     for power, passes in ((0, Verdict.REPRODUCED), (8, Verdict.NO_POWER)):
         for factor, verdict in ((0.99, passes), (1.01, Verdict.NOT_REPRODUCED)):
             times = math.exp(math.log1p(row.smallest_error) * factor)
             for wrong in (middle * times, middle / times):
                 text = f"{wrong / 10**power:.9f}"
-                [planted] = judged([mean(text, logarithm=True, power_of_ten=power)], folder)
+                [planted] = judged(
+                    [mean(text, logarithm=True, power_of_ten=power)], folder
+                )
                 assert planted.verdict is verdict
     near = np.exp(normal(150, 20, 0.3))
     folder = write_results(tmp_path / "near", auc_of(a=near))
@@ -265,31 +310,50 @@ def test_a_mean_of_logarithms(tmp_path):
     ("power", "verdicts"),
     [(18, ["reproduced", "no power"]), (17, ["reproduced", "not reproduced"])],
 )
-def test_a_power_of_ten_that_is_ours_has_to_fit_those_that_were_printed(tmp_path, power, verdicts):
+def test_a_power_of_ten_that_is_ours_has_to_fit_those_that_were_printed(
+    tmp_path, power, verdicts
+):
     """Alone another one passes as well; with a row of the same draws only one does."""
-    common, own = normal(MIN_REPETITIONS, 0, 1.0), normal(MIN_REPETITIONS, 0, 0.2, seed=1)
+    common, own = (
+        normal(MIN_REPETITIONS, 0, 1.0),
+        normal(MIN_REPETITIONS, 0, 0.2, seed=1),
+    )
     logs = {"pnorm_risk(p=2)": 7 + common, "pnorm_risk(p=16)": 42 + 2 * common + own}
-    cells = {("housing", "a", metric, "test"): np.exp(values) for metric, values in logs.items()}
+    cells = {
+        ("housing", "a", metric, "test"): np.exp(values)
+        for metric, values in logs.items()
+    }
     folder = write_results(tmp_path, cells)
     risks = [{"metric": metric, "logarithm": True} for metric in logs]
     printed = mean("1096", **risks[0]), mean("1.739", power_of_ten=power, **risks[1])
     [_, row] = expect(folder, *zip(printed, verdicts, strict=True))
-    tells(row.reason, f"10^{power - 1} 10^{power + 1}" if power == 18 else "powers column")
+    tells(
+        row.reason, f"10^{power - 1} 10^{power + 1}" if power == 18 else "powers column"
+    )
 
 
 def test_a_repetition_without_a_fold_does_not_count(tmp_path):
     folds = dict(enumerate(normal(3 * MIN_REPETITIONS)))
     values = np.reshape(list(folds.values()), (-1, 3)).mean(axis=1)
     lacking = {split: value for split, value in folds.items() if split != 4}
-    for name, cell, runs in (("a", folds, 100), ("b", lacking, 99), ("c", [0.8, 0.7], 0)):
-        [row] = judged([mean("0.8")], write_results(tmp_path / name, auc_of(a=cell), folds=3))
+    for name, cell, runs in (
+        ("a", folds, 100),
+        ("b", lacking, 99),
+        ("c", [0.8, 0.7], 0),
+    ):
+        [row] = judged(
+            [mean("0.8")], write_results(tmp_path / name, auc_of(a=cell), folds=3)
+        )
         assert (row.verdict is Verdict.REPRODUCED, row.runs) == (cell is folds, runs)
         middle = f"{np.median(values):.6g}"
         assert (row.measured == middle) == (cell is folds)
 
 
 def test_cell_without_spread_leaves_the_threshold_alone(tmp_path):
-    """Its distances are infinite: were it judged, nothing would be farther than it allows."""
+    """Its distances are infinite.
+
+    Were it judged, nothing would be farther than it allows.
+    """
     hits = np.where(np.arange(200) % 10 == 0, 0.9, 1.0)
     folder = write_results(tmp_path, auc_of(a=normal(200), hits=hits))
     verdicts = ("reproduced", "not reproduced", "inconclusive")
@@ -299,7 +363,9 @@ def test_cell_without_spread_leaves_the_threshold_alone(tmp_path):
 
 def test_the_right_side_of_the_first_column_is_a_trend(tmp_path):
     first = {"first_solver": "a", "first_printed": "0.800"}
-    cells = auc_of(a=normal(120), b=normal(120, 0.85, seed=1), c=normal(120, 0.8, seed=2))
+    cells = auc_of(
+        a=normal(120), b=normal(120, 0.85, seed=1), c=normal(120, 0.8, seed=2)
+    )
     folder = write_results(tmp_path, cells)
     wrong = "not reproduced"
     rows = expect(
@@ -307,13 +373,20 @@ def test_the_right_side_of_the_first_column_is_a_trend(tmp_path):
         (mean("0.990", "c", **first), wrong), (mean("0.990", "a", **first), wrong),
         (mean("0.990", "b"), wrong),
     )  # fmt: skip
-    wins = sum(cells["housing", "b", "auc", "test"] > cells["housing", "a", "auc", "test"])
-    for row, places in zip(rows, (f"{wins} 120", f"{120 - wins} 120", "", "first"), strict=False):
+    wins = sum(
+        cells["housing", "b", "auc", "test"] > cells["housing", "a", "auc", "test"]
+    )
+    for row, places in zip(
+        rows, (f"{wins} 120", f"{120 - wins} 120", "", "first"), strict=False
+    ):
         tells(row.reason, places)
 
 
 def test_a_trend_is_paired_by_repetition(tmp_path):
-    """The other side lacks some repetitions: what lies in the same place is not the same split."""
+    """The other side lacks some repetitions.
+
+    What lies in the same place is not the same split.
+    """
     hard = np.tile([0.0, 0.5], 100)
     b = {i: hard[i] + 0.01 + normal(1, 0, 1e-4, i)[0] for i in range(200)}
     a = {i: hard[i] + normal(1, 0, 1e-4, 500 + i)[0] for i in range(200) if i != 0}
@@ -325,11 +398,19 @@ def test_a_trend_is_paired_by_repetition(tmp_path):
 
 def test_all_means_are_judged_by_repetitions_that_all_have(tmp_path):
     a = dict(enumerate(normal(220)))
-    folder = write_results(tmp_path, auc_of(a=a, b={i: a[i] ** 2 for i in range(60, 220)}))
+    folder = write_results(
+        tmp_path, auc_of(a=a, b={i: a[i] ** 2 for i in range(60, 220)})
+    )
     claims = [mean("0.8", number=1), mean("0.64", "b", number=2)]
-    assert {(row.runs, row.verdict) for row in judged(claims, folder)} == {(160, "reproduced")}
-    apart = auc_of(a={i: a[i] for i in range(110)}, b={i: a[i] for i in range(110, 220)})
-    reasons = {row.reason for row in judged(claims, write_results(tmp_path / "b", apart))}
+    assert {(row.runs, row.verdict) for row in judged(claims, folder)} == {
+        (160, "reproduced")
+    }
+    apart = auc_of(
+        a={i: a[i] for i in range(110)}, b={i: a[i] for i in range(110, 220)}
+    )
+    reasons = {
+        row.reason for row in judged(claims, write_results(tmp_path / "b", apart))
+    }
     assert reasons == {f"needs {MIN_REPETITIONS} repetitions that all cells have"}
 
 

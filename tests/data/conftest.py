@@ -13,7 +13,10 @@ def cache(cache):
 
 @pytest.fixture
 def server():
-    """A loopback server: ``serve(path, answer)``, a body, or status, headers and body."""
+    """A loopback server.
+
+    ``serve(path, answer)``, a body, or status, headers and body.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):

@@ -1,4 +1,7 @@
-"""Cards: valid, or rejected with the name of the field; stand-ins of the sizes of their card."""
+"""Cards: valid, or rejected with the name of the field.
+
+Stand-ins of the sizes of their card.
+"""
 
 import numpy as np
 import pytest
@@ -23,7 +26,9 @@ PUBLISHED = {
 
 
 def test_names_are_in_a_fixed_order():
-    assert list(DATASETS) == sorted(path.stem for path in shipped("datasets").glob("*.yaml"))
+    assert list(DATASETS) == sorted(
+        path.stem for path in shipped("datasets").glob("*.yaml")
+    )
     assert len(DATASETS) == len(list(DATASETS)) and "nope" not in DATASETS
 
 
@@ -96,20 +101,27 @@ def test_rows_features_positives_and_density(name):
     sparse = card.format == "svmlight" and card.stand_in.density <= 0.5
     assert issparse(X) == sparse
     n_nonzero = X.nnz if sparse else np.count_nonzero(X)
-    assert n_nonzero / (5000 * card.features) == pytest.approx(card.stand_in.density, rel=0.03)
+    assert n_nonzero / (5000 * card.features) == pytest.approx(
+        card.stand_in.density, rel=0.03
+    )
     if sparse:
         assert X.indices.dtype == X.indptr.dtype == np.int32 and set(X.data) == {1.0}
 
 
 def test_the_name_determines_the_seed():
-    one, same, other = (generate_stand_in(small(name)) for name in ("kdd08", "kdd08", "ppi"))
+    one, same, other = (
+        generate_stand_in(small(name)) for name in ("kdd08", "kdd08", "ppi")
+    )
     assert np.array_equal(one.X, same.X) and np.array_equal(one.y, same.y)
     assert not np.array_equal(one.X[:, :85], other.X)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "w8a"])  # 300 features: slow
+# 300 features: slow
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "w8a"])
 def test_the_noise_is_that_of_the_card(name):
-    """The signal has unit variance, and noise takes its share of the correlation with the label."""
+    """The signal has unit variance, and noise takes its share of the correlation with
+    the label.
+    """
     card, seen = DATASETS[name], {}
     for noise in (0.0, card.stand_in.noise):
         changes = {"rows": 20_000, "positives": 10_000}
@@ -124,7 +136,9 @@ def test_the_noise_is_that_of_the_card(name):
 
 def test_frequencies_of_binary_columns_fall_as_zipf_says():
     """They go with 1 / rank, but none is above 0.9."""
-    X = generate_stand_in(DATASETS["w8a"].model_copy(update={"rows": 40_000, "positives": 99})).X
+    X = generate_stand_in(
+        DATASETS["w8a"].model_copy(update={"rows": 40_000, "positives": 99})
+    ).X
     frequency = np.sort(np.asarray(X.mean(axis=0)).ravel())[::-1]
     assert frequency[0] == pytest.approx(0.9, abs=0.01)
     ranks = np.arange(4, 40)

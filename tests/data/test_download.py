@@ -1,4 +1,7 @@
-"""A failed download says which cause it had, in a sentence; local servers have each of them."""
+"""A failed download says which cause it had, in a sentence.
+
+Local servers have each of them.
+"""
 
 import shutil
 import socket
@@ -38,7 +41,10 @@ def plain_network(monkeypatch):
 
 @pytest.fixture
 def listen():
-    """Return a function that lets a port behave: ``behave(connection)``, after the request."""
+    """Return a function that lets a port behave.
+
+    ``behave(connection)``, after the request.
+    """
     sockets = []
 
     def start(behave, context=None):
@@ -46,7 +52,9 @@ def listen():
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         sockets.append(listener)
-        threading.Thread(target=answer, args=(listener, behave, context), daemon=True).start()
+        threading.Thread(
+            target=answer, args=(listener, behave, context), daemon=True
+        ).start()
         return listener.getsockname()[1]
 
     yield start
@@ -105,7 +113,9 @@ def stall(connection):
 
 
 def damage(connection):
-    connection.sendall(OK + b"Content-Encoding: gzip" + LINE + b"Content-Length: 9" + 2 * LINE)
+    connection.sendall(
+        OK + b"Content-Encoding: gzip" + LINE + b"Content-Length: 9" + 2 * LINE
+    )
     connection.sendall(b"no gzip..")
 
 
@@ -114,7 +124,9 @@ def too_many(connection):
 
 
 def in_chunks(connection):
-    connection.sendall(OK + b"Transfer-Encoding: chunked" + 2 * LINE + b"190\r\n" + b"x" * 400)
+    connection.sendall(
+        OK + b"Transfer-Encoding: chunked" + 2 * LINE + b"190\r\n" + b"x" * 400
+    )
 
 
 BEHAVIOURS = {
@@ -125,7 +137,9 @@ BEHAVIOURS = {
         lambda connection: connection.sendall(b"SSH-2.0-OpenSSH\r\n"), "web server"
     ),
     "ends half-way": Behaviour(
-        lambda connection: connection.sendall(OK + b"Content-Length: 1000" + 2 * LINE + b"x" * 400),
+        lambda connection: connection.sendall(
+            OK + b"Content-Length: 1000" + 2 * LINE + b"x" * 400
+        ),
         "ended after 400 of 1,000 bytes",
         InputError,
     ),
@@ -174,7 +188,9 @@ def test_a_server_that_never_accepts(tmp_path):
             caller.setblocking(False)
             caller.connect_ex(("127.0.0.1", port))
             waiting.append(caller)
-        fail(f"http://127.0.0.1:{port}/x", tmp_path / "x", says=f"127.0.0.1:{port} 0.5 s")
+        fail(
+            f"http://127.0.0.1:{port}/x", tmp_path / "x", says=f"127.0.0.1:{port} 0.5 s"
+        )
     for caller in waiting:
         caller.close()
 
@@ -208,7 +224,11 @@ def test_a_proxy_that_nobody_knows(tmp_path, monkeypatch):
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     monkeypatch.setenv("https_proxy", "http://proxy.invalid:3128")
-    fail("https://example.org/x", tmp_path / "x", says="proxy.invalid:3128 not known HTTPS_PROXY")
+    fail(
+        "https://example.org/x",
+        tmp_path / "x",
+        says="proxy.invalid:3128 not known HTTPS_PROXY",
+    )
 
 
 def test_a_proxy_that_asks_for_a_password(tmp_path, monkeypatch, listen):
@@ -231,7 +251,9 @@ def test_a_silent_proxy(tmp_path, monkeypatch, listen):
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    """Return a function that makes a certificate of this machine for a name, with its key."""
+    """Return a function that makes a certificate of this machine for a name, with its
+    key.
+    """
     if shutil.which("openssl") is None:
         pytest.skip("needs openssl, which makes certificates")
     folder = tmp_path_factory.mktemp("certificates")
@@ -241,7 +263,17 @@ def certificate(tmp_path_factory):
         options = ["-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}"]
         if not path.exists():
             key = ["-newkey", "rsa:2048", "-nodes", "-keyout", path.with_suffix(".key")]
-            command = ["openssl", "req", "-x509", "-days", "2", *key, "-out", path, *options]
+            command = [
+                "openssl",
+                "req",
+                "-x509",
+                "-days",
+                "2",
+                *key,
+                "-out",
+                path,
+                *options,
+            ]
             subprocess.run(command, check=True, capture_output=True)
         return path
 
@@ -262,7 +294,11 @@ def test_a_certificate_that_is_not_trusted(tmp_path, monkeypatch, listen, certif
     """The advice of the sentence helps."""
     port = listen(send_five_bytes, context_of(certificate("localhost")))
     address = f"https://localhost:{port}/x"
-    fail(address, tmp_path / "x", says=f"certificate localhost:{port} trusted REQUESTS_CA_BUNDLE")
+    fail(
+        address,
+        tmp_path / "x",
+        says=f"certificate localhost:{port} trusted REQUESTS_CA_BUNDLE",
+    )
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate("localhost")))
     download(address, tmp_path / "x", 5)
     assert (tmp_path / "x").read_bytes() == b"bytes"
@@ -272,7 +308,11 @@ def test_a_certificate_of_another_name(tmp_path, monkeypatch, listen, certificat
     other = certificate("example.org")
     port = listen(send_five_bytes, context_of(other))
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(other))
-    fail(f"https://localhost:{port}/x", tmp_path / "x", says=f"localhost:{port} certificate valid")
+    fail(
+        f"https://localhost:{port}/x",
+        tmp_path / "x",
+        says=f"localhost:{port} certificate valid",
+    )
 
 
 def test_a_bundle_of_certificates_that_is_missing(tmp_path, monkeypatch):
@@ -285,7 +325,12 @@ def test_a_bundle_without_certificates(tmp_path, monkeypatch, listen, certificat
     port = listen(send_five_bytes, context_of(certificate("localhost")))
     (tmp_path / "bundle.pem").write_text("no certificate")
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "bundle.pem"))
-    fail(f"https://localhost:{port}/x", tmp_path / "x", InputError, says="REQUESTS_CA_BUNDLE")
+    fail(
+        f"https://localhost:{port}/x",
+        tmp_path / "x",
+        InputError,
+        says="REQUESTS_CA_BUNDLE",
+    )
 
 
 def test_a_server_without_tls(tmp_path, listen):

@@ -42,7 +42,10 @@ DONE = {"toy.svm"}
 def test_from_a_folder_then_from_the_cache(cache, folder):
     (folder / "toy.svm").write_bytes(TEXT)
     (file,) = fetch(make_card(), folder.parent)
-    assert file.path == cache / "files" / "toys" / "toy.svm" and file.path.read_bytes() == TEXT
+    assert (
+        file.path == cache / "files" / "toys" / "toy.svm"
+        and file.path.read_bytes() == TEXT
+    )
     assert file.sha256 == hashlib.sha256(TEXT).hexdigest()
     shutil.rmtree(folder)
     assert fetch(make_card()) == (file,) and left_behind(cache) == DONE
@@ -50,7 +53,9 @@ def test_from_a_folder_then_from_the_cache(cache, folder):
 
 def test_compressed_with_bz2(cache, folder, monkeypatch):
     half = len(TEXT) // 2
-    (folder / "toy.svm.bz2").write_bytes(bz2.compress(TEXT[:half]) + bz2.compress(TEXT[half:]))
+    (folder / "toy.svm.bz2").write_bytes(
+        bz2.compress(TEXT[:half]) + bz2.compress(TEXT[half:])
+    )
     monkeypatch.setenv("PRECBENCH_MIRROR", str(folder.parent))
     (file,) = fetch(make_card())
     assert file.path.read_bytes() == TEXT and left_behind(cache) == DONE
@@ -84,7 +89,9 @@ def test_server_errors(cache, server, answer, what):
 
 
 def test_a_local_redirect_is_followed(cache, server):
-    server.serve("/m/toys/toy.svm", (302, {"Location": f"{server.address}/elsewhere"}, b""))
+    server.serve(
+        "/m/toys/toy.svm", (302, {"Location": f"{server.address}/elsewhere"}, b"")
+    )
     server.serve("/elsewhere", TEXT)
     assert fetch(make_card(), server.address + "/m/")[0].path.read_bytes() == TEXT
     assert left_behind(cache) == DONE and server.encoding == "identity"
@@ -140,7 +147,9 @@ def test_a_disk_that_cannot_be_written(folder, monkeypatch, code):
     def fail(*_, **__):
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr("shutil.copyfile" if code == errno.ENOSPC else "pathlib.Path.mkdir", fail)
+    monkeypatch.setattr(
+        "shutil.copyfile" if code == errno.ENOSPC else "pathlib.Path.mkdir", fail
+    )
     with raises(PrecbenchError, "PRECBENCH_CACHE") as caught:
         fetch(make_card(), folder.parent)
     assert caught.value.exit_code == 1
@@ -179,7 +188,9 @@ def write_pair(folder, rows=ROWS, positives=POSITIVES):
     info = np.zeros((rows, 11))
     info[:, 0] = np.where(np.arange(rows) < positives, 1, -1)
     info[:, 4] = 100 + np.arange(rows) // 4
-    np.savetxt(folder / "Features.txt", rng.standard_normal((rows, FEATURES)), fmt=" %.6e")
+    np.savetxt(
+        folder / "Features.txt", rng.standard_normal((rows, FEATURES)), fmt=" %.6e"
+    )
     np.savetxt(folder / "Info.txt", info, fmt="%g")
     return [folder / "Features.txt", folder / "Info.txt"]
 
@@ -190,7 +201,9 @@ def test_add_a_pair_without_checksums(tmp_path, add_card):
     assert [r.status for r in add_files("pair", [features])] == ["as added", "missing"]
     assert [r.status for r in add_files("pair", [labels])] == ["as added", "as added"]
     arrays = parse(card, [file.path for file in fetch(card)])
-    assert arrays.X.shape == (ROWS, FEATURES) and np.array_equal(arrays.X, np.loadtxt(features))
+    assert arrays.X.shape == (ROWS, FEATURES) and np.array_equal(
+        arrays.X, np.loadtxt(features)
+    )
     assert np.count_nonzero(arrays.y == 1) == POSITIVES
     assert np.array_equal(arrays.groups, np.arange(ROWS) // 4)
 
@@ -220,7 +233,9 @@ def test_contents_that_disagree_with_the_card_are_refused(tmp_path, cache, add_c
     with raises(InputError, "39 5 2 40"):
         add_files("pair", write_pair(tmp_path / "brought", rows=39, positives=2))
     assert left_behind(cache) == set()
-    assert [r.status for r in add_files("pair", write_pair(tmp_path / "right"))] == ["as added"] * 2
+    assert [r.status for r in add_files("pair", write_pair(tmp_path / "right"))] == [
+        "as added"
+    ] * 2
 
 
 # --- what `load_dataset` gives: the card's numbers, shared memory maps, announced stand-ins ---
@@ -247,7 +262,9 @@ def is_mapped(array):
 
 def check_law(dataset):
     card = DATASETS[dataset.name]
-    assert dataset.X.shape == (card.rows, card.features) and dataset.y.shape == (card.rows,)
+    assert dataset.X.shape == (card.rows, card.features) and dataset.y.shape == (
+        card.rows,
+    )
     assert set(np.unique(dataset.y)) == {-1.0, 1.0} and dataset.n_pos == card.positives
     assert dataset.n_train == card.train_rows and len(dataset.sha256) == 64
     assert dataset.X.dtype == dataset.y.dtype == np.float64
@@ -273,10 +290,18 @@ def test_real_data(mirror, name):
 
 
 def test_the_letter_datasets_differ(mirror):
-    n, q = load_dataset("letter", mirror=mirror), load_dataset("letter-q", mirror=mirror)
+    n, q = (
+        load_dataset("letter", mirror=mirror),
+        load_dataset("letter-q", mirror=mirror),
+    )
     assert n.sha256 != q.sha256 and np.array_equal(n.X, q.X)
     assert not np.any((n.y > 0) & (q.y > 0))
-    first = (mirror / "letter/letter-recognition.data").read_text().splitlines()[0].split(",")
+    first = (
+        (mirror / "letter/letter-recognition.data")
+        .read_text()
+        .splitlines()[0]
+        .split(",")
+    )
     assert first[0] == "T" and n.X[0].tolist() == [float(value) for value in first[1:]]
 
 
@@ -295,13 +320,25 @@ def test_the_margin_is_that_of_the_card(gamma, features):
     assert np.linalg.norm(arrays.optimum) == pytest.approx(1, abs=1e-12)
     assert np.linalg.norm(arrays.X, axis=1).max() <= 1 + 1e-12
     margin = scores[arrays.y > 0].min() - scores[arrays.y < 0].max()
-    assert margin == pytest.approx(gamma, abs=1e-12) and np.count_nonzero(arrays.y > 0) == 20
+    assert (
+        margin == pytest.approx(gamma, abs=1e-12)
+        and np.count_nonzero(arrays.y > 0) == 20
+    )
 
 
-@pytest.mark.parametrize(("non_linear", "correlation"), [(0.0, 0.71), (0.5, 0.5), (1.0, 0.0)])
+@pytest.mark.parametrize(
+    ("non_linear", "correlation"), [(0.0, 0.71), (0.5, 0.5), (1.0, 0.0)]
+)
 def test_a_linear_function_sees_its_share_of_the_signal(non_linear, correlation):
-    """With half the rows positive it correlates with the label at most as a threshold lets it."""
-    changes = {"non_linear": non_linear, "rows": 20_000, "positives": 10_000, "features": 5}
+    """With half the rows positive it correlates with the label at most as a threshold
+    lets it.
+    """
+    changes = {
+        "non_linear": non_linear,
+        "rows": 20_000,
+        "positives": 10_000,
+        "features": 5,
+    }
     card = DATASETS["synthetic-half-3-in-1000"].model_copy(update=changes)
     X, y = generate(card)[:2]
     best = X @ np.linalg.lstsq(X, y, rcond=None)[0]
@@ -367,13 +404,17 @@ def test_ppi(tmp_path):
     rng = np.random.default_rng(0)
     tables = []
     for name, label, rows in (("a", 1, 3), ("b", 0, 5)):
-        table = np.column_stack([rng.standard_normal((rows, 162)), np.full(rows, label)])
+        table = np.column_stack(
+            [rng.standard_normal((rows, 162)), np.full(rows, label)]
+        )
         np.savetxt(tmp_path / name, table, delimiter=",", fmt="%.17g")
         tables.append(table)
     card = DATASETS["ppi"].model_copy(update={"rows": 8, "positives": 3})
     arrays = parse(card, [tmp_path / "a", tmp_path / "b"])
     whole = np.concatenate(tables)
-    assert np.array_equal(arrays.X, np.concatenate([whole[:, :20], whole[:, 97:162]], axis=1))
+    assert np.array_equal(
+        arrays.X, np.concatenate([whole[:, :20], whole[:, 97:162]], axis=1)
+    )
     assert arrays.y.tolist() == [1] * 3 + [-1] * 5
 
     np.savetxt(tmp_path / "a", tables[0][:, 1:], delimiter=",")
@@ -382,11 +423,15 @@ def test_ppi(tmp_path):
 
 
 def test_kdd08(tmp_path):
-    """The patient is the fifth of the columns beside the label, which are all different here."""
+    """The patient is the fifth of the columns beside the label, which are all different
+    here.
+    """
     X = np.random.default_rng(0).standard_normal((6, 117))
     patients = [40, 7, 40, 12, 7, 7]
     labels = [-1, 1, -1, -1, 1, -1]
-    info = np.column_stack([labels, *np.arange(18).reshape(3, 6), patients, np.zeros((6, 2))])
+    info = np.column_stack(
+        [labels, *np.arange(18).reshape(3, 6), patients, np.zeros((6, 2))]
+    )
     np.savetxt(tmp_path / "Features.txt", X, fmt="%.17g")
     np.savetxt(tmp_path / "Info.txt", info, fmt="%d")
     card = DATASETS["kdd08"].model_copy(update={"rows": 6, "positives": 2})
@@ -407,6 +452,8 @@ def test_kdd08(tmp_path):
 def test_invalid_tables(tmp_path, text, what):
     path = tmp_path / "table"
     path.write_text(text)
-    card = DATASETS["letter"].model_copy(update={"rows": 2, "features": 2, "positives": 1})
+    card = DATASETS["letter"].model_copy(
+        update={"rows": 2, "features": 2, "positives": 1}
+    )
     with raises(InputError, what):
         parse(card, [path])

@@ -1,4 +1,7 @@
-"""A file is what it holds: it is taken out of any packing, whole and of bounded size."""
+"""A file is what it holds.
+
+It is taken out of any packing, whole and of bounded size.
+"""
 
 import bz2
 import gzip
@@ -46,7 +49,9 @@ PACKINGS = [*COMPRESS, *ARCHIVE]
 
 
 def packed(packing, content, member=MEMBER):
-    """Return the bytes of an archive with the content, beside another file if it holds several."""
+    """Return the bytes of an archive with the content, beside another file if it holds
+    several.
+    """
     if packing in COMPRESS:
         return COMPRESS[packing](content)
     return ARCHIVE[packing]({"README": b"read me", member: content})
@@ -71,7 +76,9 @@ def card_with(packing, **changes):
 
 
 def served_card(server, packing, content, **changes):
-    """Return a card whose archive is at an address without a suffix, and serve it there."""
+    """Return a card whose archive is at an address without a suffix, and serve it
+    there.
+    """
     server.serve("/files/5976039", content)
     card = card_with(packing, **changes)
     url = f"{server.address}/files/5976039"
@@ -164,10 +171,14 @@ FAULTS = {
         ("zip", "tar.gz"),
     ),
     "folder in place of the member": Fault(
-        lambda packing, _: packed(packing, b"", f"{MEMBER}/"), f"no member {MEMBER}", ("zip",)
+        lambda packing, _: packed(packing, b"", f"{MEMBER}/"),
+        f"no member {MEMBER}",
+        ("zip",),
     ),
     "bomb before the member": Fault(
-        lambda *_: tarred({"README": bytes(60_000_000), MEMBER: TEXT}), "50,000", ("tar.gz",)
+        lambda *_: tarred({"README": bytes(60_000_000), MEMBER: TEXT}),
+        "50,000",
+        ("tar.gz",),
     ),
 }
 CASES = [
@@ -220,7 +231,8 @@ def test_an_encrypted_member(tmp_path):
     """The flag of encryption is set by hand, as zipfile writes no such members."""
     content = bytearray(packed("zip", TEXT))
     for signature, offset in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
-        start = content.index(signature, content.index(signature) + 1)  # of the second member
+        # of the second member
+        start = content.index(signature, content.index(signature) + 1)
         content[start + offset] |= 1
     (tmp_path / "archive").write_bytes(content)
     with raises(InputError, "encrypted"):
@@ -253,4 +265,8 @@ def test_invalid_archives(packing, change, what):
 
 def test_covertype_in_the_packing_of_the_mirror(cache, mirror):
     (file,) = fetch(find_card("covtype"), mirror)
-    assert (file.status, file.name, file.bytes) == ("verified", "covtype.data", 75_169_317)
+    assert (file.status, file.name, file.bytes) == (
+        "verified",
+        "covtype.data",
+        75_169_317,
+    )

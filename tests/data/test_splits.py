@@ -38,14 +38,22 @@ def test_laws(kind, stratified, groups):
     dataset = make(groups=groups)
     tests = []
     for index in range(5):
-        split = split_rows(dataset, kind, index, n_splits=5, stratified=stratified, seed=3)
-        again = split_rows(dataset, kind, index, n_splits=5, stratified=stratified, seed=3)
+        split = split_rows(
+            dataset, kind, index, n_splits=5, stratified=stratified, seed=3
+        )
+        again = split_rows(
+            dataset, kind, index, n_splits=5, stratified=stratified, seed=3
+        )
         assert all(map(np.array_equal, split, again))
-        assert np.array_equal(np.sort(np.concatenate([split.train, split.test])), np.arange(N))
+        assert np.array_equal(
+            np.sort(np.concatenate([split.train, split.test])), np.arange(N)
+        )
         assert np.array_equal(split.test, np.sort(split.test))
         assert not np.array_equal(split.train, np.sort(split.train))
         expected = 0.3 if kind == "random" else 0.2
-        assert len(split.test) / N == pytest.approx(expected, abs=0.001 if groups is None else 0.1)
+        assert len(split.test) / N == pytest.approx(
+            expected, abs=0.001 if groups is None else 0.1
+        )
         if stratified:
             share = np.mean(dataset.y[split.test] > 0)
             assert share == pytest.approx(0.2, abs=0.01 if groups is None else 0.15)
@@ -59,8 +67,12 @@ def test_laws(kind, stratified, groups):
 
 
 def imbalance(fold, y, n_folds):
-    """Return by how much the shares of either class in the folds differ from equal ones."""
-    shares = [np.bincount(fold[y == c], minlength=n_folds) / np.sum(y == c) for c in (0, 1)]
+    """Return by how much the shares of either class in the folds differ from equal
+    ones.
+    """
+    shares = [
+        np.bincount(fold[y == c], minlength=n_folds) / np.sum(y == c) for c in (0, 1)
+    ]
     return np.sqrt(np.mean((np.array(shares) - 1 / n_folds) ** 2)) * n_folds
 
 
@@ -78,7 +90,9 @@ def test_groups_are_balanced_as_those_of_scikit_learn(sizes):
         }[sizes]
         groups = np.repeat(rng.permutation(40), size)
         y = (rng.random(len(groups)) < rng.gamma(0.5, 0.4, 40)[groups]).astype(int)
-        fold = stratified_group_folds(y == 1, groups, n_folds, np.random.RandomState(seed))
+        fold = stratified_group_folds(
+            y == 1, groups, n_folds, np.random.RandomState(seed)
+        )
         assert all(len(set(fold[groups == group])) == 1 for group in range(40))
         ours.append(imbalance(fold, y, n_folds))
         folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
@@ -104,18 +118,22 @@ def test_any_group_tests_with_the_same_probability():
          for seed in range(300)],
     )  # fmt: skip
     assert np.mean(folds == 0, axis=0) == pytest.approx(1 / 3, abs=0.09)
-    assert len({(fold[:, None] == fold).tobytes() for fold in folds}) > 1  # not only other names
+    # not only other names
+    assert len({(fold[:, None] == fold).tobytes() for fold in folds}) > 1
 
 
 def test_splits_are_keyed_by_identity():
     def train(**changes):
         options = {"name": "toy", "kind": "random", "index": 0, "seed": 0} | changes
         dataset = make(name=options.pop("name"))
-        return split_rows(dataset, options.pop("kind"), options.pop("index"), **options).train
+        return split_rows(
+            dataset, options.pop("kind"), options.pop("index"), **options
+        ).train
 
     base = train()
     assert np.array_equal(base, train(seed=np.int64(0)))
-    assert np.array_equal(base, train(n_splits=17))  # more splits move none of the first
+    # more splits move none of the first
+    assert np.array_equal(base, train(n_splits=17))
     for changes in ({"seed": 1}, {"name": "other"}, {"index": 1}):
         assert not np.array_equal(base, train(**changes))
 
@@ -129,11 +147,15 @@ def test_by_time_is_a_time_series_split_from_the_latest_part_back():
         assert np.array_equal(np.sort(split.train), np.sort(order[train]))
         assert np.array_equal(split.test, np.sort(order[test]))
         assert not np.array_equal(split.train, np.sort(split.train))
-        fewer = split_rows(make(time=time), "time", index, n_splits=index + 1, test_size=0.15)
+        fewer = split_rows(
+            make(time=time), "time", index, n_splits=index + 1, test_size=0.15
+        )
         assert np.array_equal(fewer.train, split.train)
 
 
-@given(seed=st.integers(0, 2**20), n_times=st.integers(1, 40), share=st.floats(0.05, 0.25))
+@given(
+    seed=st.integers(0, 2**20), n_times=st.integers(1, 40), share=st.floats(0.05, 0.25)
+)
 @pytest.mark.parametrize("groups", [None, GROUPS], ids=["rows", "groups"])
 def test_no_row_is_tested_with_knowledge_of_its_own_time(groups, seed, n_times, share):
     rng = np.random.default_rng(seed)
@@ -142,7 +164,11 @@ def test_no_row_is_tested_with_knowledge_of_its_own_time(groups, seed, n_times, 
     for index in range(3):
         try:
             train, test = split_rows(
-                make(100, groups=groups, time=time), "time", index, n_splits=3, test_size=share
+                make(100, groups=groups, time=time),
+                "time",
+                index,
+                n_splits=3,
+                test_size=share,
             )
         except InputError as error:
             largest = np.unique(time, return_counts=True)[1].max()
@@ -170,7 +196,9 @@ def test_a_number_of_training_rows():
     for stratified in (False, True):
         split = split_rows(make(), "random", 2, train_size=37, stratified=stratified)
         assert len(split.train) == 37 and len(split.test) == N - 37
-        assert np.array_equal(np.sort(np.concatenate([split.train, split.test])), np.arange(N))
+        assert np.array_equal(
+            np.sort(np.concatenate([split.train, split.test])), np.arange(N)
+        )
 
 
 def test_provided_and_none():
@@ -220,7 +248,10 @@ def test_validation_split_is_stratified(n_groups, slack):
     fit_rows, rows = validation_split(y, 0.2, ("toy", 0), groups)
     assert np.array_equal(np.sort(np.concatenate([fit_rows, rows])), np.arange(1000))
     assert n_groups is None or not set(groups[fit_rows]) & set(groups[rows])
-    assert abs(len(rows) - 200) <= slack and abs(np.count_nonzero(y[rows] > 0) - 20) <= slack / 2
+    assert (
+        abs(len(rows) - 200) <= slack
+        and abs(np.count_nonzero(y[rows] > 0) - 20) <= slack / 2
+    )
 
 
 # --- scaling: scikit-learn's numbers, in place, without a second copy of the matrix ---
@@ -229,7 +260,9 @@ def test_validation_split_is_stratified(n_groups, slack):
 RNG = np.random.default_rng(0)
 DENSE = RNG.standard_normal((9000, 7)) * 10.0 ** np.arange(-3, 4) + 5
 DENSE[:, 2] = 4.25
-SPARSE = csr_matrix(np.where(RNG.random((9000, 11)) < 0.2, RNG.standard_normal((9000, 11)), 0.0))
+SPARSE = csr_matrix(
+    np.where(RNG.random((9000, 11)) < 0.2, RNG.standard_normal((9000, 11)), 0.0)
+)
 
 
 def dense(X):
@@ -279,7 +312,9 @@ def test_float32_rows_become_the_nearest_of_those_scaled_in_float64(whole, kind)
     assert abs(scaled - expected.astype(np.float32)).max() <= 1e-7 * twice_rounded
 
 
-LARGE = np.insert(DENSE[:, 1:], 6, np.where(np.arange(len(DENSE)) % 2, 1e308, -1e308), axis=1)
+LARGE = np.insert(
+    DENSE[:, 1:], 6, np.where(np.arange(len(DENSE)) % 2, 1e308, -1e308), axis=1
+)
 
 
 @pytest.mark.parametrize(("call", "places"), [

@@ -43,7 +43,11 @@ def test_reads_the_grammar(ending):
     X, y = read(GOOD)
     assert X.toarray().tolist() == [[0.5, 0, -2e-3], [0, 7, 0], [0, 0, 0], [1, 2, 3]]
     assert y.tolist() == [1, -1, 0, 1]
-    assert (X.data.dtype, X.indices.dtype, X.indptr.dtype) == (np.float64, np.int32, np.int32)
+    assert (X.data.dtype, X.indices.dtype, X.indptr.dtype) == (
+        np.float64,
+        np.int32,
+        np.int32,
+    )
 
 
 @pytest.mark.parametrize("block_bytes", [8, 16, 64, 1 << 18])
@@ -55,11 +59,17 @@ def test_block_boundaries_do_not_matter(monkeypatch, block_bytes):
 
 
 @pytest.mark.parametrize(
-    "lengths", [range(60), range(60, 0, -1), [40] + 99 * [1]], ids=["longer", "shorter", "one long"]
+    "lengths",
+    [range(60), range(60, 0, -1), [40] + 99 * [1]],
+    ids=["longer", "shorter", "one long"],
 )
-def test_rows_that_are_longer_or_shorter_than_those_before(tmp_path, monkeypatch, lengths):
+def test_rows_that_are_longer_or_shorter_than_those_before(
+    tmp_path, monkeypatch, lengths
+):
     """So that less or more room is expected than is needed."""
-    text = "".join("1" + "".join(f" {j}:{j}" for j in range(1, n + 1)) + "\n" for n in lengths)
+    text = "".join(
+        "1" + "".join(f" {j}:{j}" for j in range(1, n + 1)) + "\n" for n in lengths
+    )
     path = tmp_path / "rows"
     path.write_text(text)
     whole = read(text.encode())
@@ -128,7 +138,9 @@ def test_ties_are_rounded_to_even(odd, fives):
 @given(data=st.data(), n_samples=st.integers(1, 20), n_features=st.integers(1, 30))
 def test_agrees_with_scikit_learn(data, n_samples, n_features):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-    X = rng.standard_normal((n_samples, n_features)) * 10.0 ** rng.integers(-300, 300, n_features)
+    X = rng.standard_normal((n_samples, n_features)) * 10.0 ** rng.integers(
+        -300, 300, n_features
+    )
     X *= rng.random(X.shape) < data.draw(st.floats(0, 1))
     stream = io.BytesIO()
     dump_svmlight_file(X, rng.integers(-1, 2, n_samples), stream, zero_based=False)
@@ -178,7 +190,9 @@ def test_malformed_files(tmp_path, monkeypatch, text, line, column, what, block_
     path.write_bytes(text)
     with raises(InputError, what) as caught:
         read_svmlight(path)
-    assert str(caught.value).startswith(f"{path}:" if line is None else f"{path}:{line}:{column}: ")
+    assert str(caught.value).startswith(
+        f"{path}:" if line is None else f"{path}:{line}:{column}: "
+    )
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
@@ -225,7 +239,10 @@ def test_any_bytes_give_a_matrix_or_an_input_error(text):
 @pytest.mark.promise("R15")
 @pytest.mark.alone
 def test_speed(mirror, tmp_path, figure):
-    """At least 8 times scikit-learn's speed is the aim; half of that is never acceptable."""
+    """At least 8 times scikit-learn's speed is the aim.
+
+    Half of that is never acceptable.
+    """
     path = tmp_path / "ijcnn1"
     path.write_bytes(bz2.decompress((mirror / "ijcnn1/ijcnn1.bz2").read_bytes()))
     ours, theirs = [], []
@@ -253,7 +270,9 @@ print((peak() - before) * 1024 / (X.data.nbytes + X.indices.nbytes + X.indptr.nb
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is of Linux only")
 def test_peak_memory_is_a_small_multiple_of_the_matrix(tmp_path, size, figure):
     path = tmp_path / "large"
-    line = b"1 " + b" ".join(b"%d:0.%06d" % (i, i * 7919) for i in range(1, 100)) + b"\n"
+    line = (
+        b"1 " + b" ".join(b"%d:0.%06d" % (i, i * 7919) for i in range(1, 100)) + b"\n"
+    )
     path.write_bytes(line * size(100_000, 300_000))
     [ratio] = printed_numbers(PEAK, path)
     figure(f"memory at most {ratio:.1f} times the matrix")

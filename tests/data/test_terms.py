@@ -1,7 +1,7 @@
 """Data with terms are downloaded by one command, and only by it.
 
-The files have the documented shape of KDD Cup 2008 and PPI, with fewer rows, and are made here; a
-local server has them.
+The files have the documented shape of KDD Cup 2008 and PPI, with fewer rows, and are
+made here; a local server has them.
 """
 
 import hashlib
@@ -29,7 +29,9 @@ def text_of(table, **options):
 
 
 def breast_cancer(positives=POSITIVES):
-    """Return the texts of Features.txt and Info.txt, in the columns of the organisers' read-me."""
+    """Return the texts of Features.txt and Info.txt, in the columns of the organisers'
+    read-me.
+    """
     rng = np.random.default_rng(0)
     info = np.column_stack(
         [
@@ -45,13 +47,18 @@ def breast_cancer(positives=POSITIVES):
 
 
 def training_data(features, info):
-    """Return the organisers' archive, in which the files are in a folder; always the same bytes."""
+    """Return the organisers' archive, in which the files are in a folder.
+
+    Always the same bytes.
+    """
     contents = {"": b"", "Features.txt": features, "Info.txt": info}
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in contents.items():
             # Without a date, that of the moment would be stored.
-            member = zipfile.ZipInfo(f"training_data/{name}", date_time=(2008, 1, 1, 0, 0, 0))
+            member = zipfile.ZipInfo(
+                f"training_data/{name}", date_time=(2008, 1, 1, 0, 0, 0)
+            )
             archive.writestr(member, content)
     return file.getvalue()
 
@@ -97,7 +104,9 @@ def test_the_cards_name_the_published_archive():
 @pytest.mark.parametrize("command", [
     ("data", "fetch", "kdd08"), ("run", "kdd08", "--no-stand-in"), ("reproduce", "kdd08"),
 ])  # fmt: skip
-def test_nothing_is_fetched_before_the_terms_are_accepted(cache, served, work_folder, command):
+def test_nothing_is_fetched_before_the_terms_are_accepted(
+    cache, served, work_folder, command
+):
     done = invoke(*command)
     assert done.exit_code == 3 and served.asked == [] and in_cache(cache) == set()
     (line,) = done.stderr.splitlines()
@@ -135,7 +144,9 @@ def test_the_option_changes_nothing_for_data_without_terms(cache):
 def test_a_mirror_of_ones_own_needs_no_terms(cache, served, tmp_path):
     (tmp_path / "kdd08").mkdir()
     features, info = breast_cancer()
-    (tmp_path / "kdd08" / "training_data.zip").write_bytes(training_data(features, info))
+    (tmp_path / "kdd08" / "training_data.zip").write_bytes(
+        training_data(features, info)
+    )
     succeed("data", "fetch", "kdd08", "--mirror", tmp_path)
     assert served.asked == [] and in_cache(cache) == {"Features.txt", "Info.txt"}
 
@@ -176,8 +187,12 @@ def test_a_dry_run_announces_no_download(cache, served, tmp_path):
 def test_protein_interactions(cache, server, add_card):
     rng = np.random.default_rng(0)
     card, files = DATASETS["ppi"], []
-    for file, label, rows in zip(card.files, (1, 0), (POSITIVES, ROWS - POSITIVES), strict=True):
-        table = np.column_stack([rng.standard_normal((rows, 162)), np.full(rows, label)])
+    for file, label, rows in zip(
+        card.files, (1, 0), (POSITIVES, ROWS - POSITIVES), strict=True
+    ):
+        table = np.column_stack(
+            [rng.standard_normal((rows, 162)), np.full(rows, label)]
+        )
         server.serve(f"/{file.name}", text_of(table, delimiter=",", fmt="%.6g"))
         urls = (f"{server.address}/{file.name}",)
         files.append(file.model_copy(update={"urls": urls}))

@@ -40,7 +40,10 @@ FIT = "fit rows.csv --label y --categorical one-hot --missing median --k 3 --spl
 COMMANDS = [
     f"{FIT} --save model.npz --solver perceptron-avg",
     f"{FIT} --save trees.npz --solver hist-gradient-boosting --param max_iter=3",
-    f"{FIT} --save forest.npz --solver random-forest --param n_estimators=3 --fourier 3",
+    (
+        f"{FIT} --save forest.npz --solver random-forest --param n_estimators=3"
+        " --fourier 3"
+    ),
     "run mine.yaml --no-plots",
 ]
 
@@ -73,7 +76,12 @@ def write_files(folder: Path) -> list[Kind]:
         f"{label} 1:{row[0]} 2:{row[1]}e-1 7:{row[2]:.17f} # comment\n"
         for label, row in zip(y, X, strict=True)
     ]
-    packs = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+    packs = {
+        "": bytes,
+        ".gz": gzip.compress,
+        ".bz2": bz2.compress,
+        ".xz": lzma.compress,
+    }
     for suffix, pack in packs.items():
         Path(f"rows.svm{suffix}").write_bytes(pack("".join(lines).encode()))
     Path("mine.yaml").write_text(CONFIG)

@@ -1,4 +1,6 @@
-"""Changes at random to files of every untrusted kind, as bytes or in the parts they consist of."""
+"""Changes at random to files of every untrusted kind, as bytes or in the parts they
+consist of.
+"""
 
 import contextlib
 import io
@@ -13,13 +15,72 @@ import numpy as np
 import pandas as pd
 
 TOKENS = [
-    *(b"", b"\0", b"-1", b"0", b"1", b"2147483647", b"2147483648", b"9223372036854775808"),
-    *(b"1e308", b"1e309", b"-1e-400", b"5e-324", b"nan", b"inf", b"0x10", b"1_0", b"9" * 400),
-    *(b"\n", b"\r\n", b"\r", b",", b"\t", b" ", b":", b"#", b'"', b'""', b"'", b"\xef\xbb\xbf"),
-    *(b"\xff\xfe", b"\xc3\x28", b"qid:1", b"true", b"2024-01-01", b"[", b"{", b"\\", b"\x1b[31m"),
+    *(
+        b"",
+        b"\0",
+        b"-1",
+        b"0",
+        b"1",
+        b"2147483647",
+        b"2147483648",
+        b"9223372036854775808",
+    ),
+    *(
+        b"1e308",
+        b"1e309",
+        b"-1e-400",
+        b"5e-324",
+        b"nan",
+        b"inf",
+        b"0x10",
+        b"1_0",
+        b"9" * 400,
+    ),
+    *(
+        b"\n",
+        b"\r\n",
+        b"\r",
+        b",",
+        b"\t",
+        b" ",
+        b":",
+        b"#",
+        b'"',
+        b'""',
+        b"'",
+        b"\xef\xbb\xbf",
+    ),
+    *(
+        b"\xff\xfe",
+        b"\xc3\x28",
+        b"qid:1",
+        b"true",
+        b"2024-01-01",
+        b"[",
+        b"{",
+        b"\\",
+        b"\x1b[31m",
+    ),
 ]
 VALUES = [
-    *(None, True, False, 0, 1, -1, 2**31, 2**63, 10**400, 0.5, 1e308, -1e-320, "", "a", "\0", "1"),
+    *(
+        None,
+        True,
+        False,
+        0,
+        1,
+        -1,
+        2**31,
+        2**63,
+        10**400,
+        0.5,
+        1e308,
+        -1e-320,
+        "",
+        "a",
+        "\0",
+        "1",
+    ),
     *([], [[]], [None], {}, {"a": 1}, [1, 2], "x" * 300, "../x", "ok", "nan", 1.5e300),
 ]
 WORDS = ["a", "b", "é", "", "1", "1e3", "nan", "-", "TRUE", " 2", "x" * 300, "\x1b[2J"]
@@ -32,9 +93,13 @@ def changed_bytes(rng: random.Random, content: bytes) -> bytes:
         at, other = rng.randrange(len(changed) + 1), rng.randrange(len(changed) + 1)
         length = rng.choice([0, 1, 1, 2, 8, 64])
         copied = bytes(changed[other : other + length])
-        new = rng.choice([b"", copied, rng.randbytes(1), *(rng.choice(TOKENS) for _ in range(2))])
+        new = rng.choice(
+            [b"", copied, rng.randbytes(1), *(rng.choice(TOKENS) for _ in range(2))]
+        )
         changed[at : at + length] = new
-    return bytes(changed[: rng.randrange(len(changed) + 1)] if rng.random() < 0.1 else changed)
+    return bytes(
+        changed[: rng.randrange(len(changed) + 1)] if rng.random() < 0.1 else changed
+    )
 
 
 def changed_json(rng: random.Random, value: Any) -> Any:
@@ -84,7 +149,9 @@ def changed_npz(rng: random.Random, content: bytes) -> bytes:
         arrays = dict(file)
     for name in rng.sample(list(arrays), min(rng.randint(1, 2), len(arrays))):
         if name == "description" and rng.random() < 0.9:
-            arrays[name] = np.array(json.dumps(changed_json(rng, json.loads(str(arrays[name])))))
+            arrays[name] = np.array(
+                json.dumps(changed_json(rng, json.loads(str(arrays[name]))))
+            )
         elif rng.random() < 0.1:
             arrays.pop(name)
         else:

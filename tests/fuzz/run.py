@@ -1,9 +1,12 @@
-"""Give mutated files to the readers: each must be read, or refused with an error message.
+"""Give mutated files to the readers.
 
-A file is changed at random, as bytes or in the parts that it consists of, and read as the commands
-read it. ``make sanitize`` runs this over kernels built with the address and undefined-behaviour
-sanitizers. The cases follow from ``--seed`` alone: ``--first`` repeats one. The file of a case with
-a finding, or that killed the process, lies in the folder.
+Each must be read, or refused with an error message.
+
+A file is changed at random, as bytes or in the parts that it consists of, and read as
+the commands read it. ``make sanitize`` runs this over kernels built with the address
+and undefined-behaviour sanitizers. The cases follow from ``--seed`` alone: ``--first``
+repeats one. The file of a case with a finding, or that killed the process, lies in the
+folder.
 """
 
 import argparse
@@ -43,14 +46,23 @@ def ring(*_: object) -> None:
 
 
 def limit_memory() -> None:
-    """Limit what a case may ask for; not under a sanitizer, whose shadow needs terabytes."""
+    """Limit what a case may ask for.
+
+    Not under a sanitizer, whose shadow needs terabytes.
+    """
     if "asan" not in os.environ.get("LD_PRELOAD", ""):
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        used = (
+            int(Path("/proc/self/statm").read_text().split()[0])
+            * resource.getpagesize()
+        )
         resource.setrlimit(resource.RLIMIT_AS, (used + GIBIBYTES * 2**30,) * 2)
 
 
 def read_changed(kind: Kind, rng: random.Random, content: bytes) -> tuple[str, str]:
-    """Read a changed file in the place of the valid one; return how that ended, and the error."""
+    """Read a changed file in the place of the valid one.
+
+    Return how that ended, and the error.
+    """
     path = Path(kind.path)
     valid = path.read_bytes()
     path.write_bytes(content)
@@ -82,14 +94,18 @@ def run(folder: Path, n_cases: int, seed: int, first: int) -> int:
         content = kind.change(rng, Path(kind.path).read_bytes())
         end, error = read_changed(kind, rng, content)
         ends[end] += 1
-        if end not in {"read", "refused"} and ends[end] == 1 and len(ends) <= MOST_SHOWN:
+        if (
+            end not in {"read", "refused"}
+            and ends[end] == 1
+            and len(ends) <= MOST_SHOWN
+        ):
             print(f"case {number}: {end}: {error}", file=sys.stderr)
             (folder / f"case-{number}-{Path(kind.path).name}").write_bytes(content)
     seconds = time.perf_counter() - started
     n_findings = n_cases - ends["read"] - ends["refused"]
     print(
-        f"fuzz: {n_cases:,} mutated files in {seconds:.0f} s, seed {seed}: {ends['read']:,} read, "
-        f"{ends['refused']:,} refused; {n_findings:,} findings"
+        f"fuzz: {n_cases:,} mutated files in {seconds:.0f} s, seed {seed}:"
+        f" {ends['read']:,} read, {ends['refused']:,} refused; {n_findings:,} findings"
     )
     return n_findings
 
@@ -110,7 +126,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--folder", type=Path, default=Path("build", "fuzz"))
-    parser.add_argument("--overflow", metavar="TEXT", help="see that a planted overflow is found")
+    parser.add_argument(
+        "--overflow", metavar="TEXT", help="see that a planted overflow is found"
+    )
     options = parser.parse_args()
     if options.overflow:
         return int(not overflow(options.overflow))

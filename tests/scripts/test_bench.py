@@ -26,7 +26,9 @@ def test_times_are_related_to_the_yardstick(capsys):
 TINY = Size(600, 20, 6, 0.2)
 
 
-def test_contestants_that_are_installed_run_and_a_missing_one_is_skipped(monkeypatch, capsys):
+def test_contestants_that_are_installed_run_and_a_missing_one_is_skipped(
+    monkeypatch, capsys
+):
     pytest.importorskip("vowpalwabbit")
     missing = CONTESTANTS[VW]._replace(module="no_such_module")
     few = {name: CONTESTANTS[name] for name in (OURS, VW)}

@@ -21,7 +21,8 @@ from scripts.survey.over_data_sets import (
 )
 from tests.sentences import raises
 
-# Demsar 2006, Table 6: AUC of C4.5, C4.5+m, C4.5+cf and C4.5+m+cf on 14 data sets. On "voting"
+# Demsar 2006, Table 6: AUC of C4.5, C4.5+m, C4.5+cf and C4.5+m+cf on 14 data sets. On
+# "voting"
 # 0.975 was printed twice, with the ranks 2 and 3.
 DEMSAR = np.array([
     [0.763, 0.768, 0.771, 0.798],  # adult (sample)
@@ -46,7 +47,9 @@ tables = shapes.flatmap(lambda shape: arrays(float, shape, elements=few))
 
 
 def test_the_example_of_demsar():
-    np.testing.assert_allclose(mean_ranks(DEMSAR), [3.143, 2.000, 2.893, 1.964], atol=5e-4)
+    np.testing.assert_allclose(
+        mean_ranks(DEMSAR), [3.143, 2.000, 2.893, 1.964], atol=5e-4
+    )
     assert friedman_test(DEMSAR) < 0.05
     assert signed_rank_test(DEMSAR[:, 1], DEMSAR[:, 0]) < 0.05  # his Table 2
 
@@ -84,7 +87,9 @@ def test_signed_ranks_and_holm_are_those_of_scipy_and_posthocs():
 
     values = np.random.default_rng(3).standard_normal((12, 5)) + np.linspace(0, 2, 5)
     expected = scipy.stats.wilcoxon(values[:, 0], values[:, 1], method="exact")
-    assert signed_rank_test(values[:, 0], values[:, 1]) == pytest.approx(expected.pvalue)
+    assert signed_rank_test(values[:, 0], values[:, 1]) == pytest.approx(
+        expected.pvalue
+    )
     p = pairwise_signed_rank(values)
     frame = scikit_posthocs.posthoc_wilcoxon(list(values.T), p_adjust="holm")
     np.testing.assert_allclose(p, frame.to_numpy())
@@ -116,7 +121,9 @@ def test_profile_of_values_and_times_by_hand():
     values = [[0.9, 0.8, 0.9], [1.0, 0.7, nan], [0.5, 0.55, 0.3], [nan, nan, nan]]
     tau, share = performance_profile(values, "value")
     np.testing.assert_allclose(tau, [0, 0.05, 0.1, 0.25, 0.3])
-    np.testing.assert_allclose(3 * share, [[2, 3, 3, 3, 3], [1, 1, 2, 2, 3], [1, 1, 1, 2, 2]])
+    np.testing.assert_allclose(
+        3 * share, [[2, 3, 3, 3, 3], [1, 1, 2, 2, 3], [1, 1, 1, 2, 2]]
+    )
     tau, share = performance_profile([[1, 2, 8], [nan, 3, 3]], "time")
     np.testing.assert_allclose(tau, [1, 2, 8])
     np.testing.assert_allclose(2 * share, [[1, 1, 1], [1, 2, 2], [1, 1, 2]])

@@ -45,7 +45,13 @@ def test_thinnings_are_the_splits_of_their_task():
     names = ["fars", "fars", "fars-1in100-0", "fars-1in100-2", "yeast4"]
     table = rare.joined(pd.DataFrame({"task": names, "split": [0, 1, 0, 0, 2]}))
     assert list(table.itertuples(index=False, name=None)) == [
-        *(("fars", 0), ("fars", 1), ("fars-1in100", 0), ("fars-1in100", 2), ("yeast4", 2))
+        *(
+            ("fars", 0),
+            ("fars", 1),
+            ("fars-1in100", 0),
+            ("fars-1in100", 2),
+            ("yeast4", 2),
+        )
     ]
 
 
@@ -70,8 +76,13 @@ def test_the_answer_of_the_rare_panel_by_hand(metric):
     rows = {}
     for path in (rare.REFERENCE, rare.FOLDED):  # folds take the place of the same fits
         with gzip.open(path, "rt") as file:
-            rows |= {(r["task"], r["solver"], r["split"]): r[metric] for r in csv.DictReader(file)}
-    tasks, solvers, splits = (list(dict.fromkeys(part)) for part in zip(*rows, strict=True))
+            rows |= {
+                (r["task"], r["solver"], r["split"]): r[metric]
+                for r in csv.DictReader(file)
+            }
+    tasks, solvers, splits = (
+        list(dict.fromkeys(part)) for part in zip(*rows, strict=True)
+    )
     means = [  # a fit that failed ranks as no skill
         [np.mean([float(rows.get((t, s, i), rows[t, "no-skill", i])) for i in splits])
          for s in solvers] for t in tasks
@@ -83,9 +94,12 @@ def test_the_answer_of_the_rare_panel_by_hand(metric):
     ranks = np.array([rankdata(-np.round(row, 12)) for row in means])[:, first]
     low, high = np.percentile(ranks[drawn].mean(axis=1), [2.5, 97.5])
     shown = re.search(
-        rf"`{solvers[first]}`.*is ([\d.]+) \(([\d.]+) to ([\d.]+)\).*loses ([\d.]+)%", text
+        rf"`{solvers[first]}`.*is ([\d.]+) \(([\d.]+) to ([\d.]+)\).*loses ([\d.]+)%",
+        text,
     )
-    assert np.allclose([float(x) for x in shown.groups()[:3]], [rank[first], low, high], atol=0.25)
+    assert np.allclose(
+        [float(x) for x in shown.groups()[:3]], [rank[first], low, high], atol=0.25
+    )
     assert float(shown[1]) == round(rank[first], 1)
     assert float(shown[4]) == round(100 * lost[first], 1)
 
@@ -106,8 +120,11 @@ def test_a_situation_of_few_tasks_has_no_recommendation():
 
 
 def broken(survey):
-    """Return contestants whose mean AUC on a task is significantly below that of no skill."""
-    # By three standard errors of the AUC of chance (Hanley and McNeil), since splits share rows.
+    """Return contestants whose mean AUC on a task is significantly below that of no
+    skill.
+    """
+    # By three standard errors of the AUC of chance (Hanley and McNeil), since splits
+    # share rows.
     auc = survey.values("auc")
     tasks = survey.tasks.loc[auc.index]
     n_pos = tasks.get("test_share", 0.3) * tasks["positives"]
@@ -115,21 +132,36 @@ def broken(survey):
     error = ((n_pos + n_neg + 1) / (12 * n_pos * n_neg)) ** 0.5
     below = auc.lt(0.5 - 3 * error, axis=0)
     names = [solver for solver in auc if solver != "no-skill"]
-    return [f"{solver} on {task}" for solver in names for task in auc.index[below[solver]]]
+    return [
+        f"{solver} on {task}" for solver in names for task in auc.index[below[solver]]
+    ]
 
 
 def test_no_contestant_is_broken():
-    """None but chance has an AUC significantly below 1/2 on a task; one that has is found."""
+    """None but chance has an AUC significantly below 1/2 on a task.
+
+    One that has is found.
+    """
     assert broken(page.committed()) == broken(page.rare_panel()) == []
     planted = split_table([[0.9, 0.9, 0.5]] * 3 + [[0.9, 0.39, 0.5]])
     assert broken(Survey(planted)) == ["sgd-avg on magic"]
 
 
 def test_what_is_reproduced_under_readings_alone_counts_apart():
-    about = {"kind": "mean", "where": "", "printed": "x", "verdict": Verdict.WITH_DEVIATION}
+    about = {
+        "kind": "mean",
+        "where": "",
+        "printed": "x",
+        "verdict": Verdict.WITH_DEVIATION,
+    }
     deviations = ["medv-is-a-feature", "medv-is-a-feature absolute-derivative"]
     rows = [
-        LedgerRow(id=f"rudin2009/table-5/p={p}/auc", paper="rudin2009", deviation=names, **about)
+        LedgerRow(
+            id=f"rudin2009/table-5/p={p}/auc",
+            paper="rudin2009",
+            deviation=names,
+            **about,
+        )
         for p, names in zip((4, 8), deviations, strict=True)
     ]
     header, _, line = tables.ledger_table(rows).splitlines()
@@ -147,12 +179,16 @@ def test_a_sentence_counts_once_and_additional_claims_separately():
         names[0]: Verdict.NOT_REPRODUCED, names[1]: Verdict.NO_DATA, names[35]: Verdict.NO_DATA,
     }  # fmt: skip
     rows = [
-        LedgerRow(id=n, paper=n[:7], verdict=verdicts.get(n, Verdict.REPRODUCED), **about)
+        LedgerRow(
+            id=n, paper=n[:7], verdict=verdicts.get(n, Verdict.REPRODUCED), **about
+        )
         for n in [*names, "rudin2009/table-5/p=4/auc", "rudin2009/table-5/p=8/auc"]
     ]
     header, _, *lines = tables.ledger_table(rows).splitlines()
     column = header.split(" | ").index
-    shown = {cells[0].strip("| "): cells for cells in (line.split(" | ") for line in lines)}
+    shown = {
+        cells[0].strip("| "): cells for cells in (line.split(" | ") for line in lines)
+    }
     assert list(shown) == ["kar2014, additional", "kar2015", "rudin20"]
     for name, verdict, n, of in (
         ("kar2015", "not reproduced", 1, 35),
@@ -166,7 +202,9 @@ def test_a_sentence_counts_once_and_additional_claims_separately():
 def test_the_bench_of_advice_end_to_end(in_this_process, tmp_path, monkeypatch):
     """On a list of ours in place of its tasks."""
     X = np.random.default_rng(0).standard_normal((200, 3))
-    rows = pd.DataFrame(X.round(3)).assign(label=(X[:, 0] + 0.3 * X[:, 1] > 0.8).astype(int))
+    rows = pd.DataFrame(X.round(3)).assign(
+        label=(X[:, 0] + 0.3 * X[:, 1] > 0.8).astype(int)
+    )
     monkeypatch.setattr(advice, "read_task", lambda _: rows)
     monkeypatch.setattr(advice, "RIVALS", {"logistic-regression": {"C": 0.1}})
     options = {"solvers": ["logistic-regression"], "n_splits": 2}

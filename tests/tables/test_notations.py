@@ -1,4 +1,7 @@
-"""Tables as people have them: the same rows in any notation, and nothing wrong without a word."""
+"""Tables as people have them.
+
+The same rows in any notation, and nothing wrong without a word.
+"""
 
 import gzip
 import io
@@ -62,7 +65,9 @@ def test_one_table_in_any_format_gives_one_model_and_one_list(rows):
     Path("titled.csv").write_text("A report\n,,\n" + rows.to_csv(index=False))
     rows.to_excel("mine.xlsx", index=False)
     rows.to_parquet("mine.parquet")
-    (numbered := rows.rename(columns={"spent": 1, "city": ("a", 2)})).to_parquet("odd.parquet")
+    (numbered := rows.rename(columns={"spent": 1, "city": ("a", 2)})).to_parquet(
+        "odd.parquet"
+    )
     sources = [
         (written(rows, "plain.csv"), {}),
         (written(german, "german.csv", sep=";", decimal=",", encoding="cp1252"), {}),
@@ -80,13 +85,18 @@ def test_one_table_in_any_format_gives_one_model_and_one_list(rows):
             lists.append(models[-1].decision_function(source))
         else:
             blocks = read_new_blocks(source, models[-1].encoding, **layout)
-            lists.append(np.concatenate([models[-1].decision_function(X) for X, _ in blocks]))
+            lists.append(
+                np.concatenate([models[-1].decision_function(X) for X, _ in blocks])
+            )
     for model, scores in zip(models, lists, strict=True):
         assert model.coef.tobytes() == models[0].coef.tobytes()
         assert scores.tobytes() == lists[0].tobytes()
 
     # A model of one notation takes rows in another, if it is named.
-    for (source, _), options in ((sources[1], (",", "%d.%m.%Y")), (sources[2], (".", "%m/%d/%Y"))):
+    for (source, _), options in (
+        (sources[1], (",", "%d.%m.%Y")),
+        (sources[2], (".", "%m/%d/%Y")),
+    ):
         layout = dict(zip(("decimal", "date_format"), options, strict=True))
         with pytest.raises(InputError):
             [*read_new_blocks(source, models[0].encoding)]
@@ -104,22 +114,49 @@ def test_one_table_in_any_format_gives_one_model_and_one_list(rows):
 ])  # fmt: skip
 def test_amounts_are_numbers(texts, numbers, notation):
     content = content_of(pd.Series(texts.split()), "t")
-    assert (content.holds, content.notation, content.others) == ("numbers", notation, ())
+    assert (content.holds, content.notation, content.others) == (
+        "numbers",
+        notation,
+        (),
+    )
     assert content.numbers.tolist() == numbers
 
 
 @pytest.mark.parametrize(
-    "text", ["1_1", "Nan", "١٢", "12-3", "1,23", "1,2345.0", "$", "5more", "1..2", "--1", "0x1F"]
+    "text",
+    [
+        "1_1",
+        "Nan",
+        "١٢",
+        "12-3",
+        "1,23",
+        "1,2345.0",
+        "$",
+        "5more",
+        "1..2",
+        "--1",
+        "0x1F",
+    ],
 )
 def test_what_no_person_writes_for_a_number_is_text(text):
     assert content_of(pd.Series(["1,000.5", text]), "t").holds == "text"
-    assert np.isnan(as_numbers(pd.Series([text, "1,000.5"]), "."))[0] and canonical(text) == text
+    assert (
+        np.isnan(as_numbers(pd.Series([text, "1,000.5"]), "."))[0]
+        and canonical(text) == text
+    )
 
 
-@pytest.mark.parametrize(("unit", "other"), [("{} %", "{}"), ("$ {}", "{} €"), ("{},0", "{} %")])
+@pytest.mark.parametrize(
+    ("unit", "other"), [("{} %", "{}"), ("$ {}", "{} €"), ("{},0", "{} %")]
+)
 def test_new_rows_have_the_unit_of_the_training_rows(rows, unit, other):
     for name, form in (("mine.csv", unit), ("new.csv", other)):  # a 0 may have any
-        written(rows.assign(cost=["0", *rows["visits"][1:].map(form.format)])[["cost", "y"]], name)
+        written(
+            rows.assign(cost=["0", *rows["visits"][1:].map(form.format)])[
+                ["cost", "y"]
+            ],
+            name,
+        )
     _, encoding = read_own_file("mine.csv", label="y")
     with raises(InputError, f"new.csv 'cost' 2 '{other.format(rows['visits'][1])}'"):
         read_new_rows("new.csv", encoding)
@@ -127,7 +164,9 @@ def test_new_rows_have_the_unit_of_the_training_rows(rows, unit, other):
 
 @pytest.mark.extras("pyarrow")
 def test_exponents_are_numbers_where_the_file_has_no_types(rows):
-    codes = rows.assign(code=np.where(rows["y"] > 0, "3E5", "2E1"))[["code", "visits", "y"]]
+    codes = rows.assign(code=np.where(rows["y"] > 0, "3E5", "2E1"))[
+        ["code", "visits", "y"]
+    ]
     assert read_own_file(written(codes, "mine.csv"), label="y")[0].X[:, 0].max() == 3e5
     codes.to_parquet("mine.parquet")
     unreadable("mine.parquet", "'code' '3E5' categorical", label="y")
@@ -143,8 +182,11 @@ def test_what_can_be_read_in_two_ways_is_refused_with_both(rows):
         dataset, encoding = read_own_file(path, label="y", decimal=mark)
         assert dataset.X[0, 1] == first
         assert read_new_rows(path, encoding).tobytes() == dataset.X.tobytes()
-    rows.assign(paid=[*range(N - 1), "1.000"])[["paid", "y"]].to_excel("mine.xlsx", index=False)
-    unreadable("mine.xlsx", f"'paid' {N} '1.000' 1 1000", label="y")  # a text beside numbers
+    rows.assign(paid=[*range(N - 1), "1.000"])[["paid", "y"]].to_excel(
+        "mine.xlsx", index=False
+    )
+    # a text beside numbers
+    unreadable("mine.xlsx", f"'paid' {N} '1.000' 1 1000", label="y")
     for mark, last in ((".", 1), (",", 1000)):
         dataset, encoding = read_own_file("mine.xlsx", label="y", decimal=mark)
         assert dataset.X[-1, 0] == read_new_rows("mine.xlsx", encoding)[-1, 0] == last
@@ -166,14 +208,23 @@ def test_what_can_be_read_in_two_ways_is_refused_with_both(rows):
         unreadable(path, "'visits' 1.000 thousands decimal", label="y")
         assert read_own_file(path, label="y", decimal=",")[0].X[3, -1] == 4000
     for columns, mark in ((["visits", "y"], ","), (["visits", "share", "y"], ";")):
-        written(german[columns], "point.csv", sep=mark)  # with a share, all points are decimal
+        # with a share, all points are decimal
+        written(german[columns], "point.csv", sep=mark)
         assert read_own_file("point.csv", label="y")[0].X[3, 0] == 4
     german.loc[N // 2 :, "visits"] = "824"  # beside 1.000
-    unreadable(written(german[["visits", "y"]], "few.csv", sep="\t"), "1.000", label="y")
+    unreadable(
+        written(german[["visits", "y"]], "few.csv", sep="\t"), "1.000", label="y"
+    )
 
 
 def test_a_format_of_dates_is_one(rows):
-    wrong = {"date_format": "%Q", "separator": ";;", "encoding": "é", "sheet": "s", "decimal": ";"}
+    wrong = {
+        "date_format": "%Q",
+        "separator": ";;",
+        "encoding": "é",
+        "sheet": "s",
+        "decimal": ";",
+    }
     for option, text in [*wrong.items(), ("date_format", "foo")]:
         unreadable(written(rows, "mine.csv"), text, label="y", **{option: text})
     with pytest.raises(TypeError, match="seperator"):
@@ -181,8 +232,13 @@ def test_a_format_of_dates_is_one(rows):
 
 
 def test_words_for_nothing_are_values_of_declared_columns(rows):
-    """NA may be Namibia and None a tariff: in columns named as categories, groups and labels."""
-    rows = rows.assign(country=rows["city"].map({"Bern": "NA", "Oslo": "None", "Zürich": "x"}))
+    """NA may be Namibia and None a tariff.
+
+    In columns named as categories, groups and labels.
+    """
+    rows = rows.assign(
+        country=rows["city"].map({"Bern": "NA", "Oslo": "None", "Zürich": "x"})
+    )
     path = written(rows[["visits", "country", "y"]], "mine.csv")
     unreadable(path, "'country' 1 'None' categorical", label="y", categorical="one-hot")
     dataset, encoding = read_own_file(path, label="y", categorical=["country"])
@@ -193,7 +249,9 @@ def test_words_for_nothing_are_values_of_declared_columns(rows):
         labels = read_own_file(path, label="country", positive="None", drop=["y"])[0]
     assert labels.n_pos == (rows["country"] == "None").sum()
     # A value that is missing in the training rows is missing in new ones, too.
-    _, encoding = read_own_file(path, label="y", categorical="one-hot", missing="most-frequent")
+    _, encoding = read_own_file(
+        path, label="y", categorical="one-hot", missing="most-frequent"
+    )
     assert encoding.columns[1].categories == ("x",)
 
 
@@ -222,7 +280,9 @@ def test_a_column_that_is_declared_text_is_no_number(rows, named):
         _, encoding = read_own_file(source, label="y", categorical="one-hot")
         assert encoding.columns[0].categories == ("0", "1", "2", "3", "4")
         unreadable(source, "'branch' categorical", label="y")
-        assert read_own_file(source, label="y", numeric=["branch"])[0].X[:, 0].max() == 4
+        assert (
+            read_own_file(source, label="y", numeric=["branch"])[0].X[:, 0].max() == 4
+        )
 
 
 @pytest.mark.extras("openpyxl", "python_calamine")
@@ -231,17 +291,26 @@ def test_what_a_table_may_hold_beside_numbers_and_words(rows):
     shares = [f"{i - 50}.5%" for i in range(N)]
     table = rows.drop(columns="city").assign(share=shares)
     table.to_excel("mine.xlsx", index=False)
-    dataset, _ = read_own_file("mine.xlsx", label="y", missing="median", numeric=["share"])
+    dataset, _ = read_own_file(
+        "mine.xlsx", label="y", missing="median", numeric=["share"]
+    )
     at = dataset.feature_names.index("share")
-    np.testing.assert_allclose(dataset.X[:, at], [float(text[:-1]) / 100 for text in shares])
+    np.testing.assert_allclose(
+        dataset.X[:, at], [float(text[:-1]) / 100 for text in shares]
+    )
     table = table.assign(share=[{"a": i % 2} for i in range(N)])
-    dataset, _ = read_own_file(table, label="y", missing="median", categorical=["share"])
+    dataset, _ = read_own_file(
+        table, label="y", missing="median", categorical=["share"]
+    )
     assert dataset.feature_names[-2:] == ("share={'a': 0}", "share={'a': 1}")
 
 
 @pytest.mark.parametrize("old", ["1{}", "{},5", "1,{}.00"])
 def test_new_rows_have_the_decimal_mark_of_the_training_rows(rows, old):
-    old, new = (rows[["y"]].assign(cost=[*map(f.format, range(101, 221))]) for f in (old, "1.{}"))
+    old, new = (
+        rows[["y"]].assign(cost=[*map(f.format, range(101, 221))])
+        for f in (old, "1.{}")
+    )
     _, encoding = read_own_file(written(old, "old.csv"), label="y")
     with raises(InputError, "'cost' 1 '1.101' 1101 (decimal ,)"):
         read_new_rows(written(new, "new.csv", sep="\t"), encoding)
@@ -252,29 +321,45 @@ def test_new_rows_have_the_decimal_mark_of_the_training_rows(rows, old):
 
 @pytest.mark.extras("openpyxl", "python_calamine")
 def test_row_numbers_are_those_of_the_file(rows):
-    """Blank rows count, in messages and in lists, and are no rows, also if they have cells."""
+    """Blank rows count, in messages and in lists, and are no rows, also if they have
+    cells.
+    """
     from openpyxl import Workbook
 
     rows = rows[["visits", "y"]].head(20).assign(id=[f"r{i}" for i in range(20)])
     lines = rows.to_csv(index=False).splitlines()
     lines[4:4] = [" \t"]
     lines[11:11] = ["", ',"",']
-    Path("mine.csv").write_text("\n".join([" ", *lines, "", "  "]))  # the last without an end
-    Path("mac.csv").write_text('"My\rbook",,\rsize: 3"\r\r,,\r' + "\r".join([*lines, ",,", ""]))
+    # the last without an end
+    Path("mine.csv").write_text("\n".join([" ", *lines, "", "  "]))
+    Path("mac.csv").write_text(
+        '"My\rbook",,\rsize: 3"\r\r,,\r' + "\r".join([*lines, ",,", ""])
+    )
     book = Workbook()
     for line in lines:
         cells = line.split(",") if len(line) > 4 else []
         book.active.append([int(t) if t.isdigit() else t for t in cells])
     book.save("mine.xlsx")
     expected = [i + 1 + (i >= 3) + 2 * (i >= 9) for i in range(20)]
-    arguments = ["--label", "y", "--id", "id", "--solver", "logistic-regression", "--splits", "1"]
+    arguments = [
+        "--label",
+        "y",
+        "--id",
+        "id",
+        "--solver",
+        "logistic-regression",
+        "--splits",
+        "1",
+    ]
     for name, *skip in (["mine.csv"], ["mine.xlsx"], ["mac.csv", "--skip-rows", "3"]):
         succeed("fit", name, *arguments, "--save", "m.npz", *skip)
         listed = pd.read_csv(
             io.StringIO(invoke("score", "m.npz", name, *skip, "--id", "id").stdout)
         )
         listed = listed.sort_values("row")
-        assert listed["row"].tolist() == expected and listed["id"].tolist() == [*rows["id"]]
+        assert listed["row"].tolist() == expected and listed["id"].tolist() == [
+            *rows["id"]
+        ]
     Path("mine.csv").write_text("\n".join([*lines, "", "", "?,1,r20"]))
     unreadable("mine.csv", f"'visits' {expected[-1] + 3} '?'", label="y", drop=["id"])
 
@@ -309,7 +394,12 @@ def test_sheets_as_excel_has_them(rows):
         ({"sheet": "new", "skip_rows": 1000}, "1,000 skip_rows"),
     ):  # fmt: skip
         unreadable("mine.xlsx", f"mine.xlsx {words}", label="y", **options)
-    options = {"label": "y", "missing": "median", "categorical": "one-hot", "sheet": "new"}
+    options = {
+        "label": "y",
+        "missing": "median",
+        "categorical": "one-hot",
+        "sheet": "new",
+    }
     assert len(read_own_file("mine.xlsx", **options)[0].y) == N
     book = Workbook()
     for line in [["branch", "sum", "y"], ["a", 1, 0], [None, 2, 1], ["b", 3, 1]]:
@@ -322,7 +412,11 @@ def test_sheets_as_excel_has_them(rows):
     book.active.merge_cells("A2:A3")
     book.save("merged.xlsx")
     unreadable("merged.xlsx", "merged.xlsx A2:A3 merged", label="y")
-    unreadable(Path(written(rows, "text.csv")).rename("text.xlsx"), "text xlsx suffix", label="y")
+    unreadable(
+        Path(written(rows, "text.csv")).rename("text.xlsx"),
+        "text xlsx suffix",
+        label="y",
+    )
 
 
 def test_several_labels_may_be_positive(rows):
@@ -332,14 +426,18 @@ def test_several_labels_may_be_positive(rows):
         dataset, _ = read_own_file(path, label="y", positive=["Charged Off", "Late"])
     assert dataset.n_pos == N / 2
     unreadable(path, "'late' Late", label="y", positive=["Charged Off", "late"])
-    unreadable(path, "one class", label="y", positive=["Charged Off", "Late", "Paid", "paid "])
+    unreadable(
+        path, "one class", label="y", positive=["Charged Off", "Late", "Paid", "paid "]
+    )
 
 
 def test_a_model_scores_gaps_that_it_never_saw(rows):
     """Filled with the median, counted and said; or refused, if that is asked for."""
     complete = rows.fillna({"spent": 1.0})[["spent", "visits", "y"]]
     dataset, encoding = read_own_file(written(complete, "mine.csv"), label="y")
-    holes = complete.assign(visits=np.where(np.arange(N) < 3, np.nan, complete["visits"]))
+    holes = complete.assign(
+        visits=np.where(np.arange(N) < 3, np.nan, complete["visits"])
+    )
     with warns(UserWarning, "3 filled visits"):
         X = read_new_rows(written(holes, "new.csv"), encoding)
     assert (X[:3, 1] == complete["visits"].median()).all()
@@ -354,12 +452,17 @@ def test_text_that_is_not_utf8_is_read_with_a_word(rows):
         _, encoding = read_own_file(path, label="y", categorical="one-hot")
     assert encoding.columns[1].categories == ("Bern", "Oslo", "Zürich")
     read_own_file(path, label="y", categorical="one-hot", encoding="cp1252")  # without
-    unreadable(path, "mine.csv utf-8", label="y", categorical="one-hot", encoding="utf-8")
+    unreadable(
+        path, "mine.csv utf-8", label="y", categorical="one-hot", encoding="utf-8"
+    )
 
 
 @pytest.mark.extras("openpyxl", "pyarrow", "python_calamine")
 def test_the_list_has_the_columns_that_are_asked_for(rows):
-    """Under their own names, in any format, with numbers as numbers; from a pipe, too."""
+    """Under their own names, in any format, with numbers as numbers.
+
+    From a pipe, too.
+    """
     rows = rows.fillna({"spent": 1.0})[["spent", "visits", "city", "y"]]
     rows = rows.assign(customer=[f"0{i}" for i in range(N)], phone=range(700, 700 + N))
     rows.to_excel("mine.xlsx", index=False)
@@ -370,14 +473,27 @@ def test_the_list_has_the_columns_that_are_asked_for(rows):
     wanted = ["--id", "customer", "--keep", "phone,city", "--top", "5"]
     text = succeed("score", "m.npz", "mine.csv", *wanted).stdout
     best = pd.read_csv(io.StringIO(text), dtype={"customer": str})
-    assert best.columns.tolist() == ["rank", "row", "customer", "phone", "city", "score"]
+    assert best.columns.tolist() == [
+        "rank",
+        "row",
+        "customer",
+        "phone",
+        "city",
+        "score",
+    ]
     assert best["phone"].tolist() == [699 + row for row in best["row"]]
-    for source, out in zip(("csv", "xlsx", "parquet"), ("xlsx", "parquet", "csv"), strict=True):
+    for source, out in zip(
+        ("csv", "xlsx", "parquet"), ("xlsx", "parquet", "csv"), strict=True
+    ):
         succeed("score", "m.npz", f"mine.{source}", *wanted, "--out", f"out.{out}")
     assert Path("out.csv").read_text() == text
-    pd.testing.assert_frame_equal(pd.read_excel("out.xlsx", dtype={"customer": str}), best)
+    pd.testing.assert_frame_equal(
+        pd.read_excel("out.xlsx", dtype={"customer": str}), best
+    )
     listed = pd.read_parquet("out.parquet")
-    pd.testing.assert_frame_equal(listed.astype({"phone": int}), best, check_dtype=False)
+    pd.testing.assert_frame_equal(
+        listed.astype({"phone": int}), best, check_dtype=False
+    )
     found = json.loads(succeed("score", "m.npz", "mine.xlsx", *wanted, "--json").stdout)
     assert found == best.to_dict("records")
     again = invoke("score", "m.npz", "-", *wanted, input=Path("mine.csv").read_bytes())
@@ -406,12 +522,18 @@ def _messy(rows):
             ticket=[None, None, *(f"K{i:03}" for i in range(2, N))],
         ),
         "codes": rows.assign(zip=codes),
-        "a slip": rows.assign(visits=rows["visits"].astype(str).mask(rows.index == 7, "1O")),
+        "a slip": rows.assign(
+            visits=rows["visits"].astype(str).mask(rows.index == 7, "1O")
+        ),
         "mixed": rows.assign(doors=np.resize(["2", "3", "4", "5more"], N)),
         "free text": rows.assign(note=[f"note {i} of {i % 90}" for i in range(N)]),
-        "amounts": rows.assign(total=amounts, share="9.75%", paid=amounts.str.replace(",", "")),
+        "amounts": rows.assign(
+            total=amounts, share="9.75%", paid=amounts.str.replace(",", "")
+        ),
         "a leak": rows.assign(closed=rows["y"] + np.arange(N) / 1e4),
-        "names": rows.rename(columns={"city": "city, or town", "spent": "spent (in $)"}),
+        "names": rows.rename(
+            columns={"city": "city, or town", "spent": "spent (in $)"}
+        ),
         "empty column": rows.assign(empty=np.nan),
         "a name like an option's word": rows.rename(columns={"city": "error"}),
     }
@@ -423,12 +545,25 @@ def test_every_command_that_is_proposed_works(rows, suffix):
     """And encodes no amounts as categories, and drops no column that could be read."""
     messy = _messy(rows)
     typed = ("text and gaps", "codes", "amounts")
-    for what, table in messy.items() if suffix == "csv" else ((of, messy[of]) for of in typed):
+    for what, table in (
+        messy.items() if suffix == "csv" else ((of, messy[of]) for of in typed)
+    ):
         name = f"mine.{suffix}"
-        write = {"csv": table.to_csv, "xlsx": table.to_excel, "parquet": table.to_parquet}[suffix]
+        write = {
+            "csv": table.to_csv,
+            "xlsx": table.to_excel,
+            "parquet": table.to_parquet,
+        }[suffix]
         write(name, index=False)
         label = [] if what == "label by another name" else ["--label", "y"]
-        options = ["--save", "m.npz", "--solver", "logistic-regression", "--splits", "1"]
+        options = [
+            "--save",
+            "m.npz",
+            "--solver",
+            "logistic-regression",
+            "--splits",
+            "1",
+        ]
         done = invoke("fit", name, *label, *options)
         if done.exit_code:
             assert "this would be accepted: " in done.stderr, (what, done.stderr)
@@ -437,13 +572,19 @@ def test_every_command_that_is_proposed_works(rows, suffix):
         assert done.exit_code == 0, (what, done.stderr)
         encoding = Model.load("m.npz").encoding
         columns = {column.name: len(column.features) for column in encoding.columns}
-        assert {"visits", "since"} <= {*columns, *(["visits"] if what == "a slip" else [])}
+        assert {"visits", "since"} <= {
+            *columns,
+            *(["visits"] if what == "a slip" else []),
+        }
         assert max(columns.values()) < 10, (what, columns)
 
 
 @pytest.mark.extras("openpyxl", "pyarrow", "python_calamine")
 def test_rows_without_a_label_are_the_list(rows, in_this_process, monkeypatch):
-    """With --open they are ranked by the same command; without it, a sentence says what to do."""
+    """With --open they are ranked by the same command.
+
+    Without it, a sentence says what to do.
+    """
     rows = rows.drop(columns=["since", "city"]).fillna({"spent": 1.0})
     ids = {
         "customer": [f"K{i}" for i in range(N - 4)] + ["#N/A", "=1+1", "1.50", "1e208"],
@@ -456,46 +597,82 @@ def test_rows_without_a_label_are_the_list(rows, in_this_process, monkeypatch):
     rows = rows.assign(y=rows["y"].map({0: "no", 1: "yes"}), **ids)
     known, open_rows = rows[:90], rows[90:].drop(columns="y")
     given = ["--label", "y", "--positive", "yes", "--id", ",".join(ids), "--k", "5"]
-    model, as_text = ["--solver", "logistic-regression"], {"dtype": "str", "keep_default_na": False}
+    model, as_text = (
+        ["--solver", "logistic-regression"],
+        {
+            "dtype": "str",
+            "keep_default_na": False,
+        },
+    )
     both = written(rows.assign(y=rows["y"].where(rows.index < 90)), "both.csv")
     fit = ["fit", both, *given, *model, "--save", "m.npz"]
-    message = refused(fit, "91 label 29 open both-ranked.csv").removeprefix("precbench: ")
+    message = refused(fit, "91 label 29 open both-ranked.csv").removeprefix(
+        "precbench: "
+    )
     succeed(*shlex.split(message.partition("this would be accepted: ")[2])[1:])
     assert Path("both-ranked.csv").is_file()
-    none = ["fit", written(rows.assign(y=None), "none.csv"), *fit[2:], "--open", "open.csv"]
+    none = [
+        "fit",
+        written(rows.assign(y=None), "none.csv"),
+        *fit[2:],
+        "--open",
+        "open.csv",
+    ]
     refused(none, "label missing")
     succeed("fit", written(known, "known.csv"), *given, *model, "--save", "alone.npz")
     alone = ["--id", ",".join(ids), "--probability"]
-    expected = succeed("score", "alone.npz", written(open_rows, "open.csv"), *alone).stdout
+    expected = succeed(
+        "score", "alone.npz", written(open_rows, "open.csv"), *alone
+    ).stdout
     expected = pd.read_csv(io.StringIO(expected), **as_text).assign(
         row=lambda table: (table["row"].astype(int) + 90).astype(str)
     )
     scored = succeed("score", "alone.npz", "open.csv", *alone, "--json")
     json.loads(scored.stdout, parse_constant=pytest.fail)  # Infinity is no JSON
-    for name, read, n in (("ranked.csv", pd.read_csv, 10), ("ranked.xlsx", pd.read_excel, 8)):
+    for name, read, n in (
+        ("ranked.csv", pd.read_csv, 10),
+        ("ranked.xlsx", pd.read_excel, 8),
+    ):
         text = succeed(*fit, "--open", name).stdout
-        assert "30 rows without a label, ranked" in text and "hits among the first 5 (" in text
-        pd.testing.assert_frame_equal(read(name, **as_text).iloc[:, :n], expected.iloc[:, :n])
+        assert (
+            "30 rows without a label, ranked" in text
+            and "hits among the first 5 (" in text
+        )
+        pd.testing.assert_frame_equal(
+            read(name, **as_text).iloc[:, :n], expected.iloc[:, :n]
+        )
     assert [  # numbers and texts, by column
         {cell.data_type for cell in cells if cell.value}
-        for cells in import_module("openpyxl")
-        .load_workbook("ranked.xlsx")
-        .active.iter_cols(min_row=2, max_col=8)
+        for cells in (
+            import_module("openpyxl")
+            .load_workbook("ranked.xlsx")
+            .active.iter_cols(min_row=2, max_col=8)
+        )
     ] == [{"n"}] * 2 + [{"s"}] * 5 + [{"n"}]
     compare = ["compare", both, *given, *model, "--out", "results", "--splits", "2"]
     assert "30 rows" in succeed(*compare, "--open", "compared.parquet").stdout and (
         len(pd.read_parquet("compared.parquet")) == 30
     )
-    refused([*compare, "--open", "compared.csv", "--config", "c.yaml"], "--open --config")
+    refused(
+        [*compare, "--open", "compared.csv", "--config", "c.yaml"], "--open --config"
+    )
     monkeypatch.setattr("precbench.tables.list_file._MOST_ROWS", 29)
     refused([*compare[:-4], "--out", "none", "--open", "list.xlsx"], "list.xlsx 30 CSV")
     for text in ("\a", "long" * 9999):
-        bell, to_sheet = written(known.assign(zeros=text), "bell.csv"), ["--out", "list.xlsx"]
+        bell, to_sheet = (
+            written(known.assign(zeros=text), "bell.csv"),
+            [
+                "--out",
+                "list.xlsx",
+            ],
+        )
         score = ["score", "m.npz", bell, "--id", "zeros", "--top", "9", *to_sheet]
         refused(score, "list.xlsx 'zeros'")
     refused([*fit, "--open", "list.txt"], "list.txt .csv .xlsx")
     refused([*fit, "--open", both], "both.csv the file of the rows")
-    assert "no list" in succeed("fit", "known.csv", *fit[2:], "--open", "none.csv").stdout
+    assert (
+        "no list" in succeed("fit", "known.csv", *fit[2:], "--open", "none.csv").stdout
+    )
     assert not (Path("none").exists() or Path("list.xlsx").exists())
 
 
@@ -505,7 +682,10 @@ def test_a_file_that_is_cut_off_is_refused(rows):
     succeed("fit", written(table, "mine.csv"), *given, "--save", "m.npz")
     whole = Path("mine.csv").read_text().rstrip("\n")
     Path("cut.csv").write_text(whole.rpartition(",")[0].rpartition(",")[0])
-    for command in (["score", "m.npz", "cut.csv"], ["fit", "cut.csv", *given, "--save", "n.npz"]):
+    for command in (
+        ["score", "m.npz", "cut.csv"],
+        ["fit", "cut.csv", *given, "--save", "n.npz"],
+    ):
         refused(command, "cut.csv last 1 3 cut")
     Path("whole.csv").write_text(whole)  # without an end of its last line
     succeed("score", "m.npz", "whole.csv", "--top", "1")
@@ -518,7 +698,12 @@ def test_what_is_missing_among_lists_is_missing(rows):
     dataset, encoding = read_own_file(
         table, label="y", categorical=["tags"], missing="most-frequent", dtype="float32"
     )
-    assert dataset.feature_names == ("visits", "tags=[0]", "tags=[1]", "tags is missing")
+    assert dataset.feature_names == (
+        "visits",
+        "tags=[0]",
+        "tags=[1]",
+        "tags is missing",
+    )
     assert dataset.X[0].tolist()[1:] == [0, 1, 1]
     assert TrainingRows.learn(dataset.X).count(encoding.encode(table)) == N
 
@@ -583,10 +768,14 @@ def test_without_labels_no_column_is_judged(table):
 def test_the_profile_tells_the_command_that_works(table, tmp_path):
     done = invoke("profile", "mine.csv", "--label", "left", "--positive", "yes")
     assert done.exit_code == 0 and "3 duplicates of an earlier row" in done.stdout
-    [told] = [line for line in done.stdout.splitlines() if "this would be accepted" in line]
+    [told] = [
+        line for line in done.stdout.splitlines() if "this would be accepted" in line
+    ]
     options = told.partition("precbench compare ")[2].split()
     again = invoke("profile", *options)
-    assert "compare refuses" not in again.stdout and "compare would train" in again.stdout
+    assert (
+        "compare refuses" not in again.stdout and "compare would train" in again.stdout
+    )
     profile = json.loads(invoke("profile", *options, "--json").stdout)
     assert profile["refusal"] is None and profile["rows"] == 203
     assert [column["name"] for column in profile["columns"]] == list(table.columns[:-1])
@@ -603,14 +792,18 @@ def test_what_is_no_table_is_refused(work_folder):
 
 N_ROWS = 60
 RNG = np.random.default_rng(0)
-ROWS = pd.DataFrame({"x": RNG.standard_normal(N_ROWS).round(3), "z": RNG.integers(0, 50, N_ROWS)})
+ROWS = pd.DataFrame(
+    {"x": RNG.standard_normal(N_ROWS).round(3), "z": RNG.integers(0, 50, N_ROWS)}
+)
 ROWS["y"] = np.resize([0, 1, 1], N_ROWS)
 CSV = ROWS.to_csv(index=False)
 
 
 def having(**columns):
     """Return the rows with other columns; a function makes one of the values of x."""
-    made = {n: ROWS["x"].map(c).to_numpy() if callable(c) else c for n, c in columns.items()}
+    made = {
+        n: ROWS["x"].map(c).to_numpy() if callable(c) else c for n, c in columns.items()
+    }
     return ROWS.assign(**made)
 
 
@@ -668,8 +861,14 @@ TABLES = {
     "a gap": (having(x=[None, *ROWS["x"][1:]]), "'x' 1 missing"),
     "nothing": (having(x=None), "'x' drop"),
     "no labels": (having(y=None), "1 label Excel"),
-    "dates": (having(x=pd.date_range("2024-01-01", periods=N_ROWS).repeat(2)[:N_ROWS]), "dates"),
-    "times of day": (having(x=[time(i % 24) for i in range(N_ROWS)]), "'x' categorical"),
+    "dates": (
+        having(x=pd.date_range("2024-01-01", periods=N_ROWS).repeat(2)[:N_ROWS]),
+        "dates",
+    ),
+    "times of day": (
+        having(x=[time(i % 24) for i in range(N_ROWS)]),
+        "'x' categorical",
+    ),
     "an identifier": (having(x=np.arange(N_ROWS)), "'x' --id"),
     "a number as a name": (ROWS.rename(columns={"z": "3"}), "numbers"),
     "a sum below": (pd.concat([ROWS, ROWS.iloc[:1].assign(y=None)]), "61 open"),
@@ -679,7 +878,10 @@ PARQUET = {
     "records": (having(x=[{"a": i % 2} for i in range(N_ROWS)]), "'x' categorical"),
     "durations": (having(x=pd.to_timedelta(np.arange(N_ROWS), unit="D")), "'x'"),
     "large integers": (having(x=2**60 + np.arange(N_ROWS)), "'x' --id"),
-    "integers with gaps": (having(x=pd.array([None, *range(1, N_ROWS)], "Int64")), "'x' 1 missing"),
+    "integers with gaps": (
+        having(x=pd.array([None, *range(1, N_ROWS)], "Int64")),
+        "'x' 1 missing",
+    ),
 }
 
 
@@ -701,7 +903,9 @@ def test_tables_as_people_have_them(work_folder, suffix, what):
     said = done.stderr
     if done.exit_code != 2:
         table = json.loads(done.stdout)
-        said = table["refusal"] or next(c["holds"] for c in table["columns"] if c["name"] == "x")
+        said = table["refusal"] or next(
+            c["holds"] for c in table["columns"] if c["name"] == "x"
+        )
     if words.startswith(("numbers", "dates")):
         assert said == words
     else:
@@ -712,12 +916,19 @@ SHEET, RELATIONS = "xl/worksheets/sheet1.xml", "xl/_rels/workbook.xml.rels"
 
 
 def repacked(rows, pattern="", text="", *, moved=SHEET, without=""):
-    """Write a workbook whose relations are changed, with its sheet moved, or without a part."""
+    """Write a workbook whose relations are changed, with its sheet moved, or without a
+    part.
+    """
     rows.to_excel("whole.xlsx", index=False)
-    with zipfile.ZipFile("whole.xlsx") as whole, zipfile.ZipFile("mine.xlsx", "w") as changed:
+    with (
+        zipfile.ZipFile("whole.xlsx") as whole,
+        zipfile.ZipFile("mine.xlsx", "w") as changed,
+    ):
         for name in whole.namelist():
             part = whole.read(name).decode()
-            part = re.sub(pattern, text, part) if name == RELATIONS and pattern else part
+            part = (
+                re.sub(pattern, text, part) if name == RELATIONS and pattern else part
+            )
             part = part.replace(SHEET, moved) if name == "[Content_Types].xml" else part
             if name != without:
                 changed.writestr(moved if name == SHEET else name, part)
@@ -742,7 +953,9 @@ def test_a_sheet_is_read_wherever_the_workbook_has_it(rows, target, place):
 ])  # fmt: skip
 @pytest.mark.extras("openpyxl", "python_calamine")
 def test_a_workbook_without_its_sheet_is_refused(rows, pattern, text, without):
-    unreadable(repacked(rows, pattern, text, without=without), "mine.xlsx sheet CSV", label="y")
+    unreadable(
+        repacked(rows, pattern, text, without=without), "mine.xlsx sheet CSV", label="y"
+    )
 
 
 @pytest.mark.extras("openpyxl", "python_calamine")
@@ -778,8 +991,12 @@ LONG_IDS_OF_FILES = [
 
 
 def _write_integers(table, name):
-    """Write a workbook whose last column has integers in full, which openpyxl would round."""
-    places = [None if id_ is None else f"number {i}" for i, id_ in enumerate(table["id"])]
+    """Write a workbook whose last column has integers in full, which openpyxl would
+    round.
+    """
+    places = [
+        None if id_ is None else f"number {i}" for i, id_ in enumerate(table["id"])
+    ]
     table.assign(id=places).to_excel("places.xlsx", index=False)
     with zipfile.ZipFile("places.xlsx") as source, zipfile.ZipFile(name, "w") as target:
         for member in source.namelist():
@@ -810,7 +1027,9 @@ def test_long_ids_beside_a_gap_are_exact(rows, suffix, case):
         table.to_csv(name, index=False, sep="\t" if suffix == ".tsv" else ",")
     with warns(UserWarning, f"{name} 'id' row 4 missing"):
         read_own_file(name, label="y", id=["id"])
-    described = {column.name: column for column in precbench.profile(name, label="y").columns}
+    described = {
+        column.name: column for column in precbench.profile(name, label="y").columns
+    }
     assert (described["id"].distinct, described["id"].missing) == (N - 1, 1)
     as_categories, encoding = read_own_file(
         name, label="y", categorical=["id"], missing="most-frequent", drop=["visits"]
@@ -850,7 +1069,8 @@ def test_a_missing_id_is_named(rows, gap):
     unreadable(name, f"'id' {N - 3} {N - 2} groups", label="y", id=["id"])
 
 
-CODES = {  # codes of training rows, codes of new rows, and the places of the same codes (-1: none)
+# codes of training rows, codes of new rows, and the places of the same codes (-1: none)
+CODES = {
     "new floats": (["1", "2", "3"], ["1.0", "3.0", "2.0"], [0, 2, 1]),
     "old floats": (["1.0", "2.0", "3.0"], ["3", "1", "2"], [2, 0, 1]),
     "more zeros": (["1", "2"], ["2.000", "1.00"], [1, 0]),
@@ -860,11 +1080,19 @@ CODES = {  # codes of training rows, codes of new rows, and the places of the sa
     "leading zeros": (["01", "1"], ["1.0", "01", "01.0", "001"], [1, 0, -1, -1]),
     "only leading zeros": (["01", "02"], ["1", "1.0", "2"], [-1, -1, -1]),
     "no whole numbers": (["1.5", "2"], ["1.5", "1.50", "2.0", "15"], [0, -1, 1, -1]),
-    "versions": (["1.0", "1.0.1", "1.1"], ["1", "1.0", "1.0.1", "1.1", "11"], [0, 0, 1, 2, -1]),
+    "versions": (
+        ["1.0", "1.0.1", "1.1"],
+        ["1", "1.0", "1.0.1", "1.1", "11"],
+        [0, 0, 1, 2, -1],
+    ),
     "words": (["a", "a.0", "b"], ["a", "a.0", "b.0"], [0, 1, -1]),
     "a decimal comma": (["1", "2"], ["1,0", "2,0"], [0, 1]),
     "thousands": (["1", "2"], ["1,000", "2,00"], [-1, -1]),
-    "long": (["9007199254740993", "5"], ["9007199254740993.0", "9007199254740992.0"], [1, -1]),
+    "long": (
+        ["9007199254740993", "5"],
+        ["9007199254740993.0", "9007199254740992.0"],
+        [1, -1],
+    ),
 }
 
 
@@ -888,7 +1116,9 @@ def test_one_code_may_be_written_as_whole_number_and_as_float(rows, case):
 ])  # fmt: skip
 def test_codes_of_training_rows_are_merged(rows, codes, categories):
     table = pd.DataFrame({"code": np.resize(codes, 12), "y": np.arange(12) // 5 % 2})
-    dataset, encoding = read_own_file(written(table, "codes.csv"), label="y", categorical=["code"])
+    dataset, encoding = read_own_file(
+        written(table, "codes.csv"), label="y", categorical=["code"]
+    )
     assert encoding.columns[0].categories == categories
     assert (dataset.X.sum(axis=1) == 1).all()
 
@@ -925,8 +1155,14 @@ DOTTED = {  # how a date is written, and the format that a command proposes
     "year.month": ([f"{y}.{m:02}" for y, m in MONTHS], "%Y.%m"),
     "year.month without zeros": ([f"{y}.{m}" for y, m in MONTHS], "%Y.%m"),
     "year.week": ([f"2023.{w:02}" for w in range(1, 53)], None),
-    "day.month": ([f"{d:02}.{m:02}" for m in (1, 6, 10) for d in (1, 2, 20, 30)], "%d.%m"),
-    "month.day": ([f"{m:02}.{d:02}" for m in (1, 6, 10) for d in (1, 2, 20, 30)], "%m.%d"),
+    "day.month": (
+        [f"{d:02}.{m:02}" for m in (1, 6, 10) for d in (1, 2, 20, 30)],
+        "%d.%m",
+    ),
+    "month.day": (
+        [f"{m:02}.{d:02}" for m in (1, 6, 10) for d in (1, 2, 20, 30)],
+        "%m.%d",
+    ),
     "day.month or month.day": (["02.01", "01.10", "10.02", "03.12"], None),
     "a leap day": (["02.01", "29.02", "10.02", "03.12"], None),
 }
@@ -946,7 +1182,9 @@ def test_dates_of_two_parts_are_no_decimals(rows, case, gaps):
     if form is not None:
         dataset, _ = read_own_file(name, label="y", time="when", date_format=form)
         dates = pd.to_datetime(pd.Series(when), format=form)
-        assert np.array_equal(dataset.time, dates.astype("datetime64[us]").astype(np.int64))
+        assert np.array_equal(
+            dataset.time, dates.astype("datetime64[us]").astype(np.int64)
+        )
     if gaps:
         when[5] = None
     name = written(rows[["visits", "y"]].assign(when=when), "dotted.csv")
@@ -960,7 +1198,11 @@ def test_dates_of_two_parts_are_no_decimals(rows, case, gaps):
         known = dates.notna().to_numpy()
         assert np.array_equal(dataset.X[known, 1], days[known])
         assert np.array_equal(read_new_rows(name, encoding), dataset.X)
-    for answer in ({"numeric": ["when"]}, {"categorical": ["when"]}, {"drop": ["when"]}):
+    for answer in (
+        {"numeric": ["when"]},
+        {"categorical": ["when"]},
+        {"drop": ["when"]},
+    ):
         read_own_file(name, **options, **answer)
 
 
@@ -989,8 +1231,13 @@ def test_decimals_are_no_dates(rows, case):
 @pytest.mark.parametrize("case", ["month.year", "week.year", "year.month"])
 def test_dates_of_two_parts_in_files_with_types(rows, case):
     texts, form = DOTTED[case]
-    for kind, values in {"text": texts, "number": [float(text) for text in texts]}.items():
-        table = rows[["visits", "y"]].assign(when=np.resize(np.array(values, dtype=object), N))
+    for kind, values in {
+        "text": texts,
+        "number": [float(text) for text in texts],
+    }.items():
+        table = rows[["visits", "y"]].assign(
+            when=np.resize(np.array(values, dtype=object), N)
+        )
         table["when"] = table["when"].astype(float if kind == "number" else str)
         table.to_parquet("dotted.parquet", index=False)
         table.to_excel("dotted.xlsx", index=False)

@@ -38,7 +38,12 @@ TABLE = pd.DataFrame({
     "ok": [True, False, True, True], "patient": ["p2", "p1", "p2", "p3"],
     "y": ["yes", "no", "no", "yes"],
 })  # fmt: skip
-OPTIONS = {"label": "y", "positive": "yes", "groups": "patient", "categorical": "one-hot"}
+OPTIONS = {
+    "label": "y",
+    "positive": "yes",
+    "groups": "patient",
+    "categorical": "one-hot",
+}
 EXPECTED = [[30, 0, 0, 1, 1], [40, 0, 1, 0, 0], [50, 0, 0, 1, 1], [60, 1, 0, 0, 1]]
 WRITERS = {
     ".csv": lambda table, path: table.to_csv(path, index=False),
@@ -54,7 +59,9 @@ def csv(tmp_path, text, name="own.csv"):
     return path
 
 
-@pytest.mark.parametrize("suffix", [*WRITERS, ".tsv.gz", ".csv.bz2", ".csv.xz", ".CSV.GZ"])
+@pytest.mark.parametrize(
+    "suffix", [*WRITERS, ".tsv.gz", ".csv.bz2", ".csv.xz", ".CSV.GZ"]
+)
 def test_tables(tmp_path, suffix):
     write = WRITERS[suffix if suffix in WRITERS else suffix.lower()[:4]]
     write(TABLE, path := tmp_path / f"own{suffix.lower()}")
@@ -92,18 +99,28 @@ def test_times(tmp_path):
             assert (dataset.time * (1e6 if name == "real" else 1)).tolist() == expected
             assert dataset.time.dtype == (np.float64 if name == "real" else np.int64)
     y = [0, 1, 0, 1]
-    np.savez(tmp_path / "own.npz", X=np.eye(4), y=y, text=list(columns["text"]), whole=expected)
+    np.savez(
+        tmp_path / "own.npz",
+        X=np.eye(4),
+        y=y,
+        text=list(columns["text"]),
+        whole=expected,
+    )
     for name in ("text", "whole"):
-        assert read_own_file(tmp_path / "own.npz", time=name)[0].time.tolist() == expected
+        assert (
+            read_own_file(tmp_path / "own.npz", time=name)[0].time.tolist() == expected
+        )
     assert read_own_file(tmp_path / "own.npz")[0].time is None
 
 
 @pytest.mark.parametrize(("texts", "form", "origin"), [
     ("03112024 05062023 31052024", "%d%m%Y", "2023-06-05"),
-    ("3112024 5062023 31052024", "%d%m%Y", "2023-06-05"),  # a spreadsheet drops the zero
+    # a spreadsheet drops the zero
+    ("3112024 5062023 31052024", "%d%m%Y", "2023-06-05"),
     ("3112024.0 5062023 31052024", "%d%m%Y", "2023-06-05"),
     ("20241103 20230605 20240531", "%Y%m%d", "2023-06-05"),
-    ("112024 62023 52024", "%m%Y", None),  # dates only as times: salaries may look like them
+    # dates only as times: salaries may look like them
+    ("112024 62023 52024", "%m%Y", None),
 ])  # fmt: skip
 def test_digits_in_the_format_of_dates_are_dates(tmp_path, texts, form, origin):
     lines = [f"{t},{i},{i % 2}\n" for i, t in enumerate(texts.split())]
@@ -125,24 +142,42 @@ def test_digits_in_the_format_of_dates_are_dates(tmp_path, texts, form, origin):
 def test_invalid_times(tmp_path, times, what):
     lines = [f"{i},{t.replace('?', '')},{i % 2}" for i, t in enumerate(times.split())]
     path = csv(tmp_path, "\n".join(["x,t,y", *lines]))
-    unreadable(path, what, label="y", time="t", date_format="%Y%m%d" if "13" in what else None)
+    unreadable(
+        path, what, label="y", time="t", date_format="%Y%m%d" if "13" in what else None
+    )
 
 
-@pytest.mark.parametrize(("missing", "fill"), [("mean", 50), ("median", 40), ("most-frequent", 30)])
+@pytest.mark.parametrize(
+    ("missing", "fill"), [("mean", 50), ("median", 40), ("most-frequent", 30)]
+)
 def test_imputation(tmp_path, missing, fill):
     path = csv(tmp_path, "x,c,y\n30,a,1\n30,b,0\n40,,0\n50,b,1\n100,b,1\n,b,0\n")
-    dataset, encoding = read_own_file(path, label="y", missing=missing, categorical="one-hot")
+    dataset, encoding = read_own_file(
+        path, label="y", missing=missing, categorical="one-hot"
+    )
     assert dataset.feature_names == ("x", "x is missing", "c=a", "c=b", "c is missing")
-    assert dataset.X[5].tolist() == [fill, 1, 0, 1, 0] and dataset.X[2].tolist() == [40, 0, 0, 1, 1]
+    assert dataset.X[5].tolist() == [fill, 1, 0, 1, 0] and dataset.X[2].tolist() == [
+        40,
+        0,
+        0,
+        1,
+        1,
+    ]
     new = csv(tmp_path, "x,c,id\n,,r1\n1,a,r2\n", "new.csv")
-    assert read_new_rows(new, encoding).tolist() == [[fill, 1, 0, 1, 1], [1, 0, 1, 0, 0]]
+    assert read_new_rows(new, encoding).tolist() == [
+        [fill, 1, 0, 1, 1],
+        [1, 0, 1, 0, 0],
+    ]
     values = [column.value_of(dataset.X[5, span]) for column, span in encoding.spans()]
     assert values == ["(missing)", "b"]
 
 
 @pytest.mark.parametrize("missing", ["mean", "median", "most-frequent"])
 def test_gaps_of_a_split_are_filled_in_from_its_training_rows(tmp_path, missing):
-    """As an imputer that knows no other row; what held-out rows hold changes no training row."""
+    """As an imputer that knows no other row.
+
+    What held-out rows hold changes no training row.
+    """
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"x": rng.poisson(3, 200), "z": rng.standard_normal(200)})
     table["city"] = rng.choice(["Bern", "Oslo", "Rome"], 200)
@@ -159,7 +194,9 @@ def test_gaps_of_a_split_are_filled_in_from_its_training_rows(tmp_path, missing)
         changed.to_csv(path := tmp_path / "own.csv", index=False)
         dataset, _ = read_own_file(path, **options)
         found.append(dataset.gathered(train, train))
-        fit = SimpleImputer(strategy=missing.replace("-", "_")).fit(table[["x", "z"]].iloc[train])
+        fit = SimpleImputer(strategy=missing.replace("-", "_")).fit(
+            table[["x", "z"]].iloc[train]
+        )
         city = table["city"].iloc[train].mode()[0]
         for rows in (train, test):
             X = dataset.gathered(rows, train)
@@ -174,7 +211,10 @@ def test_gaps_of_a_split_are_filled_in_from_its_training_rows(tmp_path, missing)
         known = np.flatnonzero(np.isin(some, train))
         expected = dataset.gathered(some[known], some[known])
         np.testing.assert_array_equal(part.gathered(known, known), expected)
-    assert found[0].tobytes() == found[1].tobytes() and dataset.X.tobytes() != found[0].tobytes()
+    assert (
+        found[0].tobytes() == found[1].tobytes()
+        and dataset.X.tobytes() != found[0].tobytes()
+    )
 
 
 @pytest.mark.extras("pyarrow")
@@ -191,7 +231,9 @@ def test_names_of_rows_are_text(tmp_path, monkeypatch, rows_at_once):
     def names(path, column="id"):
         encoding = Encoding("csv", 1, dense=True, columns=(Column("x"),))
         blocks = list(read_new_blocks(path, encoding, keep=[column]))
-        assert np.concatenate([X for X, _ in blocks]).ravel().tolist() == list(range(len(expected)))
+        assert np.concatenate([X for X, _ in blocks]).ravel().tolist() == list(
+            range(len(expected))
+        )
         return [name for _, some in blocks for name in some[column]]
 
     monkeypatch.setattr("precbench.tables.own_file._MOST_ROWS", rows_at_once)
@@ -216,7 +258,9 @@ def test_names_of_rows_are_text(tmp_path, monkeypatch, rows_at_once):
 ])  # fmt: skip
 def test_labels(tmp_path, labels, positive, expected):
     rows = [f"{i},{label}\n" for i, label in enumerate(labels.split())]
-    dataset, _ = read_own_file(csv(tmp_path, "x,y\n" + "".join(rows)), label="y", positive=positive)
+    dataset, _ = read_own_file(
+        csv(tmp_path, "x,y\n" + "".join(rows)), label="y", positive=positive
+    )
     assert dataset.y.tolist() == expected
 
 
@@ -240,10 +284,15 @@ def test_labels_of_three_kinds_need_a_positive_one(tmp_path):
 @pytest.mark.extras("pyarrow")
 def test_the_index_of_a_frame_is_among_its_columns(tmp_path, monkeypatch):
     """As in the CSV of the frame; by blocks, too."""
-    frame = pd.DataFrame({"a": range(300), "y": [0, 1] * 150, "region": [1, 2, 3] * 100})
+    frame = pd.DataFrame(
+        {"a": range(300), "y": [0, 1] * 150, "region": [1, 2, 3] * 100}
+    )
     frame.set_index("region").to_parquet(tmp_path / "mine.parquet")
     frame.set_index("region").to_csv(tmp_path / "mine.csv")
-    found = [read_own_file(tmp_path / f"mine.{kind}", label="y") for kind in ("parquet", "csv")]
+    found = [
+        read_own_file(tmp_path / f"mine.{kind}", label="y")
+        for kind in ("parquet", "csv")
+    ]
     assert found[0][1].feature_names == found[1][1].feature_names == ("region", "a")
     np.testing.assert_array_equal(found[0][0].X, found[1][0].X)
     monkeypatch.setattr("precbench.tables.own_file._MOST_ROWS", 256)
@@ -253,7 +302,10 @@ def test_the_index_of_a_frame_is_among_its_columns(tmp_path, monkeypatch):
 
 @pytest.mark.extras("openpyxl", "python_calamine")
 def test_columns_with_neither_name_nor_value_do_not_count(tmp_path):
-    """As Excel leaves them behind a table; a column with values counts, whatever its name."""
+    """As Excel leaves them behind a table.
+
+    A column with values counts, whatever its name.
+    """
     frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": [0, 1, 1]})
     frame.to_csv(tmp_path / "mine.csv", index=False)
     lines = (tmp_path / "mine.csv").read_text().splitlines()
@@ -270,7 +322,10 @@ def test_columns_with_neither_name_nor_value_do_not_count(tmp_path):
         rows = read_new_rows(tmp_path / f"mine.{kind}", encoding)
         assert rows.tolist() == dataset.X.tolist()
     frame.to_csv(tmp_path / "index.csv")
-    assert read_own_file(tmp_path / "index.csv", label="y")[1].feature_names == ("Unnamed: 0", "a")
+    assert read_own_file(tmp_path / "index.csv", label="y")[1].feature_names == (
+        "Unnamed: 0",
+        "a",
+    )
 
 
 GOOD = "x,z,y\n1,2,0\n3,4,1\n"
@@ -319,7 +374,9 @@ MIXED = ["2", "3", "4", "5more"] * 10
 @given(st.permutations(range(len(MIXED))), st.integers(0, 40))
 def test_what_a_column_holds_does_not_depend_on_the_order_of_its_rows(order, n_text):
     """A column of digits, of digits and text, of text: alike from each first row."""
-    texts = np.array(["Oslo"] * n_text + [str(i % 3) for i in range(40 - n_text)], dtype=object)
+    texts = np.array(
+        ["Oslo"] * n_text + [str(i % 3) for i in range(40 - n_text)], dtype=object
+    )
     for values in (np.array(MIXED, dtype=object), texts):
         for categorical in ("error", "one-hot", ["x"]):
             learnt = []
@@ -334,8 +391,13 @@ def test_what_a_column_holds_does_not_depend_on_the_order_of_its_rows(order, n_t
 
 @pytest.mark.parametrize("suffix", WRITERS)
 def test_columns_named_as_categories(tmp_path, suffix):
-    """Digits, also beside missing values, and mixed values; the same in new rows of any format."""
-    table = pd.DataFrame({"zip": [7, 12, None, 7], "doors": MIXED[:4], "ok": [1, 2, 3, 4]})
+    """Digits, also beside missing values, and mixed values.
+
+    The same in new rows of any format.
+    """
+    table = pd.DataFrame(
+        {"zip": [7, 12, None, 7], "doors": MIXED[:4], "ok": [1, 2, 3, 4]}
+    )
     options = {"label": "y", "categorical": ["zip, doors"], "missing": "most-frequent"}
     if suffix == ".parquet":
         table.assign(y=[0, 1, 0, 1]).to_parquet(path := tmp_path / "own.parquet")
@@ -348,7 +410,9 @@ def test_columns_named_as_categories(tmp_path, suffix):
     assert doors == ("2", "3", "4", "5more")
     assert read_new_rows(path, encoding).tolist() == dataset.X.tolist()
     if suffix == ".parquet":
-        table.assign(zip=pd.to_datetime(["2024-01-01"] * 4), y=[0, 1, 0, 1]).to_parquet(path)
+        table.assign(zip=pd.to_datetime(["2024-01-01"] * 4), y=[0, 1, 0, 1]).to_parquet(
+            path
+        )
         unreadable(path, "'zip'", **options)
 
 
@@ -384,7 +448,9 @@ def test_all_problems_of_a_table_are_told_at_once(tmp_path):
 
 
 def _suspects(tmp_path, write=WRITERS[".csv"], name="own.csv", n=600, **options):
-    """A table of columns that are leaks, identifiers or codes beside others that are none."""
+    """A table of columns that are leaks, identifiers or codes beside others that are
+    none.
+    """
     rng = np.random.default_rng(0)
     y = rng.random(n) < 0.1
     columns = {
@@ -408,7 +474,11 @@ def _suspects(tmp_path, write=WRITERS[".csv"], name="own.csv", n=600, **options)
         return read_own_file(path, label="y", **{"allow": []} | options)
     except TableError as error:
         return {
-            kind: [part.column for part in getattr(error, "parts", [error]) if part.kind == kind]
+            kind: [
+                part.column
+                for part in getattr(error, "parts", [error])
+                if part.kind == kind
+            ]
             for kind in ("leak", "identifier", "codes")
         }
 
@@ -425,21 +495,30 @@ def test_leaks_identifiers_and_codes_are_named(tmp_path):
         "identifier": found["identifier"],  # too many texts for a feature each
         "codes": ["zip", "padded", "bin"],
     }
-    answers = {"numeric": ["n,number"], "categorical": ["zip", "padded", "bin", "one-hot"]}
+    answers = {
+        "numeric": ["n,number"],
+        "categorical": ["zip", "padded", "bin", "one-hot"],
+    }
     answers |= {"id": ["id"], "drop": [*leaks, "many", "gap", "entry"]}
     dataset, encoding = _suspects(tmp_path, **answers)
     assert [column.name for column in encoding.columns] == [
         *("x", "n", "when", "city", "number", "zip", "padded", "bin", "income")
     ]
     assert dataset.X.shape[1] > 200
-    assert _suspects(tmp_path, n=40) == {"leak": [], "identifier": [], "codes": ["padded", "bin"]}
+    assert _suspects(tmp_path, n=40) == {
+        "leak": [],
+        "identifier": [],
+        "codes": ["padded", "bin"],
+    }
     with raises(InputError, "'flak' 'flag'"):
         _suspects(tmp_path, **answers, allow=["flak"])
     unchecked = answers | {"drop": ["many", "gap"], "missing": "median"}
     assert isinstance(_suspects(tmp_path, allow=None, **unchecked), tuple)
 
 
-PAID = pd.DataFrame({"paid": np.arange(150) * 911 % 4001, "y": np.arange(150) % 2, "x": 1})
+PAID = pd.DataFrame(
+    {"paid": np.arange(150) * 911 % 4001, "y": np.arange(150) % 2, "x": 1}
+)
 
 
 @pytest.mark.parametrize(("rows", "groups", "n"), [
@@ -449,7 +528,11 @@ PAID = pd.DataFrame({"paid": np.arange(150) * 911 % 4001, "y": np.arange(150) % 
      columns=["age", "z", "y"]), None, 0),
 ])  # fmt: skip
 def test_many_copies_are_told_unless_they_may_be_chance(tmp_path, rows, groups, n):
-    with warns(UserWarning, f"{n} {len(rows)} groups") if n else warnings.catch_warnings():
+    with (
+        warns(UserWarning, f"{n} {len(rows)} groups")
+        if n
+        else warnings.catch_warnings()
+    ):
         read_own_file(csv(tmp_path, rows.to_csv(index=False)), label="y", groups=groups)
 
 
@@ -461,7 +544,9 @@ def test_what_chance_does_is_no_leak():
         columns = {f"x{i}": rng.standard_normal(n) for i in range(100)}
         columns |= {f"c{i}": rng.integers(0, n // 3, n).astype(str) for i in range(30)}
         columns |= {f"b{i}": rng.integers(0, 3, n) for i in range(30)}
-        look_for_suspects(table_of(pd.DataFrame(columns)), [*columns], y, problems := Problems("t"))
+        look_for_suspects(
+            table_of(pd.DataFrame(columns)), [*columns], y, problems := Problems("t")
+        )
         assert not problems.errors
 
 
@@ -472,7 +557,9 @@ def test_odd_names_of_columns(tmp_path):
         ({"categorical": ["error,one-hot"]}, 4), ({"numeric": "one-hot"}, 2),
     ):  # fmt: skip
         assert read_own_file(path, label="y", **named)[0].X.shape == (2, width)
-    assert read_own_file(csv(tmp_path, "BZh9,y\n1,0\n2,1\n"), label="y")[0].X.tolist() == [[1], [2]]
+    assert read_own_file(csv(tmp_path, "BZh9,y\n1,0\n2,1\n"), label="y")[
+        0
+    ].X.tolist() == [[1], [2]]
     path = csv(tmp_path, "a;b\n1\n3\n", "new.csv")
     _, encoding = read_own_file(csv(tmp_path, "a;b,y\n1,0\n3,1\n"), label="y")
     assert read_new_rows(path, encoding).tolist() == [[1], [3]]
@@ -480,7 +567,11 @@ def test_odd_names_of_columns(tmp_path):
 
 def test_invalid_new_rows(tmp_path):
     _, encoding = read_own_file(csv(tmp_path, GOOD), label="y")
-    for text, what in [("x\n1\n", "'z'"), ("x,z\n1,red\n", "'z' 1 'red'"), ("x,z\n1,inf\n", "")]:
+    for text, what in [
+        ("x\n1\n", "'z'"),
+        ("x,z\n1,red\n", "'z' 1 'red'"),
+        ("x,z\n1,inf\n", ""),
+    ]:
         with raises(InputError, what):
             read_new_rows(csv(tmp_path, text, "new.csv"), encoding)
     with raises(InputError, "new.svm csv svmlight"):
@@ -537,7 +628,10 @@ def test_gaps_of_new_rows_are_counted(tmp_path, monkeypatch):
         names = [f"new {i}" for i in range(start, start + 900)] + ["r"]
         encoding.encode(pd.DataFrame({"x": 1, "z": 1, "a": names, "b": "s"}), gaps=gaps)
     [sentence] = gaps.sentences()
-    assert sentence == "more than 1,000 unseen categories in a (new 0, new 1, new 10 and 998 more)"
+    assert (
+        sentence
+        == "more than 1,000 unseen categories in a (new 0, new 1, new 10 and 998 more)"
+    )
     with raises(InputError, "new.csv 'z' 4 '?'"):
         warned("1,2,r,s\n" * 3 + "1,?,r,s\n")
 
@@ -559,7 +653,9 @@ def test_a_table_is_never_in_memory_as_a_whole(tmp_path, monkeypatch, suffix):
     tracemalloc.start()
     held = []
     for X, ids in read_new_blocks(path, encoding, keep=["id"]):
-        assert X.shape == (500, 5) and (ids["id"] == "x" * 200).all() and len(ids) == 500
+        assert (
+            X.shape == (500, 5) and (ids["id"] == "x" * 200).all() and len(ids) == 500
+        )
         held.append(tracemalloc.get_traced_memory()[0] + in_arrow() - before)
     tracemalloc.stop()
     assert len(held) == 40 and max(held) < path.stat().st_size / 2
@@ -581,7 +677,10 @@ def test_too_many_columns(tmp_path, monkeypatch):
 
 @pytest.mark.extras("pyarrow")
 def test_dates_count_in_days(tmp_path):
-    """The same in any format: text with and without a time, a zone, dates, timestamps, periods."""
+    """The same in any format.
+
+    Text with and without a time, a zone, dates, timestamps, periods.
+    """
     texts = ["2024-03-01 12:00", None, "2023-12-31", "2024-02-29"]
     stamps = pd.Series(pd.to_datetime(texts, format="ISO8601"))
     days, whole = [61.5, 60, 0, 60], [61.0, 60, 0, 60]
@@ -599,24 +698,37 @@ def test_dates_count_in_days(tmp_path):
         write(table.assign(y=y), path := tmp_path / f"own{suffix}")
         dataset, encoding = read_own_file(path, label="y", missing="median")
         assert dataset.X[:, ::2].tolist() == expected.tolist()
-        assert dataset.X[:, 1::2].tolist() == [[i == 1] * len(columns) for i in range(4)]
+        assert dataset.X[:, 1::2].tolist() == [
+            [i == 1] * len(columns) for i in range(4)
+        ]
         assert {column.origin for column in encoding.columns} == {"2023-12-31"}
         assert dataset.feature_names[::2] == tuple(columns)
         encoding = Encoding.from_dict(json.loads(json.dumps(encoding.to_dict())))
-        assert read_new_rows(path, encoding)[::-1, ::2].tolist() == expected[::-1].tolist()
+        assert (
+            read_new_rows(path, encoding)[::-1, ::2].tolist() == expected[::-1].tolist()
+        )
     months = table_of(pd.DataFrame({"month": stamps.dt.to_period("M")}))
     learnt = Encoding.learn(months, None, "error", "mean").columns
     assert learnt == (Column("month", fill=51.0, origin="2023-12-01", indicator=True),)
-    assert encoding.encode(table.assign(text="2025-01-01"))[:, 0].tolist() == [367.0] * 4
+    assert (
+        encoding.encode(table.assign(text="2025-01-01"))[:, 0].tolist() == [367.0] * 4
+    )
     for wrong in ("yesterday", 7, pd.Timedelta("1 day")):
         with raises(InputError, "'stamp' 1"):
             encoding.encode(table.assign(stamp=wrong))
 
 
 def test_texts_with_points_are_no_dates(tmp_path):
-    path = csv(tmp_path, "version,y\n1.2.30,0\n10.12.2,1\n192.168.0.1,1\n1/2/2024 or so,1\n")
+    path = csv(
+        tmp_path, "version,y\n1.2.30,0\n10.12.2,1\n192.168.0.1,1\n1/2/2024 or so,1\n"
+    )
     _, encoding = read_own_file(path, label="y", categorical="one-hot")
-    assert encoding.columns[0].categories == ("1.2.30", "1/2/2024 or so", "10.12.2", "192.168.0.1")
+    assert encoding.columns[0].categories == (
+        "1.2.30",
+        "1/2/2024 or so",
+        "10.12.2",
+        "192.168.0.1",
+    )
 
 
 @pytest.mark.extras("pyarrow")
@@ -624,10 +736,18 @@ def test_what_is_neither_number_nor_date_nor_few_categories_is_rejected(tmp_path
     def reject(values, places, **options):
         path = tmp_path / "own.parquet"
         pd.DataFrame({"c": values, "y": np.arange(len(values)) % 2}).to_parquet(path)
-        unreadable(path, f"'c' {places}", **{"label": "y", "categorical": "one-hot"} | options)
+        unreadable(
+            path, f"'c' {places}", **{"label": "y", "categorical": "one-hot"} | options
+        )
 
     reject([*(f"2024-01-{day}" for day in range(10, 20)), "soon"], "11 'soon'")
-    for other in ("31/05/2024", "31.5.2024 12:00", "2024/05/31", "31-MAY-24", "May 31, 2024"):
+    for other in (
+        "31/05/2024",
+        "31.5.2024 12:00",
+        "2024/05/31",
+        "31-MAY-24",
+        "May 31, 2024",
+    ):
         for categorical in ("error", "one-hot"):
             values = [other, other.replace("31", "30"), other.replace("31", "32")]
             reject(values, f"1 '{other}'", categorical=categorical)
@@ -659,14 +779,19 @@ def test_the_same_rows_are_the_same_numbers(tmp_path):
         found[suffix] = dataset.X
         found[f"new {suffix}"] = read_new_rows(path, encoding)
         found[f"frame {suffix}"] = encoding.encode(table)
-        assert Encoding.learn(table_of(table), None, "one-hot", "mean").columns == encoding.columns
+        assert (
+            Encoding.learn(table_of(table), None, "one-hot", "mean").columns
+            == encoding.columns
+        )
     np.savez(tmp_path / "own.npz", X=dataset.X, y=y)
     found["npz"] = read_own_file(tmp_path / "own.npz")[0].X
     for X in found.values():
         assert X.tobytes() == dataset.X.tobytes()
 
 
-@pytest.mark.parametrize("name", ["own.svm", "own.libsvm", "own.txt", "own.svmlight.gz"])
+@pytest.mark.parametrize(
+    "name", ["own.svm", "own.libsvm", "own.txt", "own.svmlight.gz"]
+)
 def test_svmlight(tmp_path, name):
     path = tmp_path / name
     text = b"2 1:1 9:3\n1 4:1\n2 2:1\n"
@@ -678,7 +803,9 @@ def test_svmlight(tmp_path, name):
     full, encoding = read_own_file(csv(tmp_path, "1 1:1 2:2\n0 1:3 2:4\n", "full.svm"))
     new = read_new_rows(csv(tmp_path, "0 1:1\n", "new.svm"), encoding)
     assert isinstance(full.X, np.ndarray) and isinstance(new, np.ndarray)
-    unreadable(path, "own label missing svmlight --format tsv", label="y", missing="mean")
+    unreadable(
+        path, "own label missing svmlight --format tsv", label="y", missing="mean"
+    )
 
 
 def test_npz(tmp_path):
@@ -700,8 +827,14 @@ def test_a_matrix_of_scipy_is_read_as_it_is_stored(tmp_path):
     for kind in ("csr", "csc", "bsr"):
         save_npz(tmp_path / "X.npz", matrix.asformat(kind))
         with np.load(tmp_path / "X.npz") as stored:
-            parts = {name: stored[name] for name in stored if kind != "csr" or name != "format"}
-            parts |= {name: parts[name].astype(np.int64) for name in ("indices", "indptr")}
+            parts = {
+                name: stored[name]
+                for name in stored
+                if kind != "csr" or name != "format"
+            }
+            parts |= {
+                name: parts[name].astype(np.int64) for name in ("indices", "indptr")
+            }
             np.savez(tmp_path / "mine.npz", **parts, y=y)
         if kind == "bsr":
             unreadable(tmp_path / "mine.npz", "mine.npz")
@@ -740,7 +873,9 @@ def test_invalid_npz(tmp_path, arrays, what):
 @given(place=st.integers(0, 10**6), bits=st.integers(1, 255))
 def test_a_damaged_byte_is_reported_or_harmless(tmp_path_factory, save, place, bits):
     content = io.BytesIO()
-    save(content, data=[1.0, 2], indices=[0, 2], indptr=[0, 1, 2], shape=[2, 3], y=[0, 1])
+    save(
+        content, data=[1.0, 2], indices=[0, 2], indptr=[0, 1, 2], shape=[2, 3], y=[0, 1]
+    )
     damaged = bytearray(content.getvalue())
     damaged[place % len(damaged)] ^= bits
     path = tmp_path_factory.getbasetemp() / "damaged.npz"
@@ -796,7 +931,9 @@ COUNTS = {
 def test_a_column_without_a_name_that_counts_rows_is_no_feature(tmp_path, case, name):
     counts = COUNTS[case]
     y = np.arange(len(counts)) % 3 == 0
-    table = pd.DataFrame({name: counts, "x": np.sin(np.arange(len(y))), "y": y.astype(int)})
+    table = pd.DataFrame(
+        {name: counts, "x": np.sin(np.arange(len(y))), "y": y.astype(int)}
+    )
     path = csv(tmp_path, table.to_csv(index=False))
     column = name or "Unnamed: 0"
     options = {"label": "y", "missing": "median"}
@@ -824,15 +961,21 @@ NO_COUNTS = {
 @pytest.mark.parametrize("case", NO_COUNTS)
 def test_a_column_without_a_name_that_counts_nothing_is_a_feature(tmp_path, case):
     values = NO_COUNTS[case]
-    table = pd.DataFrame({"": values, "x": np.sin(np.arange(600)), "y": np.arange(600) % 11 == 0})
-    dataset, _ = read_own_file(csv(tmp_path, table.to_csv(index=False)), label="y", allow=[])
+    table = pd.DataFrame(
+        {"": values, "x": np.sin(np.arange(600)), "y": np.arange(600) % 11 == 0}
+    )
+    dataset, _ = read_own_file(
+        csv(tmp_path, table.to_csv(index=False)), label="y", allow=[]
+    )
     assert dataset.feature_names == ("Unnamed: 0", "x")
 
 
 def test_a_named_column_may_count(tmp_path):
     hour = np.resize(np.arange(24), 600)
     table = pd.DataFrame({"hour": hour, "y": np.arange(600) % 11 == 0})
-    dataset, _ = read_own_file(csv(tmp_path, table.to_csv(index=False)), label="y", allow=[])
+    dataset, _ = read_own_file(
+        csv(tmp_path, table.to_csv(index=False)), label="y", allow=[]
+    )
     assert dataset.feature_names == ("hour",)
 
 
@@ -857,13 +1000,17 @@ def test_a_named_column_may_count(tmp_path):
         pytest.param(".xlsx", marks=pytest.mark.extras("openpyxl", "python_calamine")),
     ],
 )
-def test_a_table_saved_twice_with_its_index_is_read(tmp_path, header, names_read, suffix):
+def test_a_table_saved_twice_with_its_index_is_read(
+    tmp_path, header, names_read, suffix
+):
     header = header.replace('"', "").split(",")
     values = np.random.default_rng(0).random((9, 4)).round(3)
     table = pd.DataFrame(values).assign(y=np.arange(9) % 2)
     path = tmp_path / f"twice{suffix}"
     if suffix == ".xlsx":
-        table.to_excel(path, index=False, header=[*(name or None for name in header), "y"])
+        table.to_excel(
+            path, index=False, header=[*(name or None for name in header), "y"]
+        )
     else:
         separator = "," if suffix == ".csv" else "\t"
         table.to_csv(path, index=False, header=[*header, "y"], sep=separator)
@@ -879,14 +1026,22 @@ def test_a_table_saved_twice_with_its_index_is_read(tmp_path, header, names_read
 @pytest.mark.parametrize("header", ["Unnamed: 0,Unnamed: 0,a", "a,a,b", ",a,a"])
 def test_two_columns_of_one_name_are_refused(tmp_path, header):
     repeated = max(header.split(","), key=header.split(",").count)
-    unreadable(csv(tmp_path, f"{header},y\n1,2,3,0\n2,3,4,1\n"), f"{repeated!r} rename", label="y")
+    unreadable(
+        csv(tmp_path, f"{header},y\n1,2,3,0\n2,3,4,1\n"),
+        f"{repeated!r} rename",
+        label="y",
+    )
 
 
 UNSEEN_FEATURES = {  # rows, what the model takes of them, and words of the warning
     "a new word": ("0 1:1 3:2 4:5\n1 2:1\n", [[1, 0, 2], [0, 1, 0]], "1 4 1"),
     "in all rows": ("0 1:1 9:1\n1 2:1 12:1\n", [[1, 0, 0], [0, 1, 0]], "2 9, 12 2"),
     "only new words": ("0 4:1\n1 5:1\n", [[0, 0, 0], [0, 0, 0]], "2 4, 5"),
-    "many": (f"0 1:1 {' '.join(f'{i}:1' for i in range(4, 99))}\n", [[1, 0, 0]], "95 4, 5, 6 92 1"),
+    "many": (
+        f"0 1:1 {' '.join(f'{i}:1' for i in range(4, 99))}\n",
+        [[1, 0, 0]],
+        "95 4, 5, 6 92 1",
+    ),
     "the largest index": ("0 2:1 2147483647:1\n", [[0, 1, 0]], "1 2147483647"),
     "zeros": ("0 2:1 7:0\n", [[0, 1, 0]], "1 7"),
     "a row without features": ("0\n1 8:2\n", [[0, 0, 0], [0, 0, 0]], "1 8"),
@@ -898,13 +1053,17 @@ UNSEEN_FEATURES = {  # rows, what the model takes of them, and words of the warn
 
 @pytest.mark.parametrize("case", UNSEEN_FEATURES)
 @pytest.mark.parametrize("is_dense", [False, True])
-def test_features_that_no_training_row_had_are_ignored_with_a_count(tmp_path, case, is_dense):
+def test_features_that_no_training_row_had_are_ignored_with_a_count(
+    tmp_path, case, is_dense
+):
     text, expected, places = UNSEEN_FEATURES[case]
     training = "1 1:1 2:1 3:1\n0 1:2 2:2 3:2\n" if is_dense else "1 1:1\n0 3:1\n"
     _, encoding = read_own_file(csv(tmp_path, training, "old.svm"))
     assert encoding.dense == is_dense
     new = csv(tmp_path, text, "new.svm")
-    with warns(UserWarning, f"new.svm {places}") if places else warnings.catch_warnings():
+    with (
+        warns(UserWarning, f"new.svm {places}") if places else warnings.catch_warnings()
+    ):
         X = read_new_rows(new, encoding)
     assert issparse(X) != is_dense
     assert (X.toarray() if issparse(X) else X).tolist() == expected
@@ -952,7 +1111,9 @@ def test_a_number_too_large_for_a_quantity_is_refused_with_its_place(tmp_path, c
         read_new_rows(new, encoding)
 
 
-@pytest.mark.parametrize("value", [LARGEST_DOUBLE, -LARGEST_DOUBLE, LARGEST_SINGLE, 1e200])
+@pytest.mark.parametrize(
+    "value", [LARGEST_DOUBLE, -LARGEST_DOUBLE, LARGEST_SINGLE, 1e200]
+)
 @pytest.mark.parametrize("suffix", [".npz", ".svm", "sparse.npz"])
 def test_a_number_too_large_for_a_quantity_is_refused_in_files_without_columns(
     tmp_path, value, suffix
@@ -961,7 +1122,9 @@ def test_a_number_too_large_for_a_quantity_is_refused_in_files_without_columns(
     X[2, 1] = value
     path = tmp_path / f"rows{suffix}"
     if suffix == ".svm":
-        rows = [" ".join(f"{j + 1}:{x!r}" for j, x in enumerate(row)) for row in X.tolist()]
+        rows = [
+            " ".join(f"{j + 1}:{x!r}" for j, x in enumerate(row)) for row in X.tolist()
+        ]
         path.write_text("".join(f"{i % 2} {row}\n" for i, row in enumerate(rows)))
     elif suffix == ".npz":
         np.savez(path, X=X, y=np.arange(4) % 2)

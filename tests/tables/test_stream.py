@@ -1,4 +1,7 @@
-"""Rows read block by block: each once per pass, in seeded order, within the memory limit."""
+"""Rows read block by block.
+
+Each once per pass, in seeded order, within the memory limit.
+"""
 
 import os
 import sys
@@ -26,7 +29,9 @@ RNG = np.random.default_rng(0)
 N_ROWS, N_FEATURES = 700, 5
 DENSE = RNG.integers(-3, 4, (N_ROWS, N_FEATURES)).astype(float)
 DENSE[:, 0] = np.arange(1, N_ROWS + 1)  # names the row, and fixes the width
-SPARSE = np.where((RNG.random(DENSE.shape) < 0.2) | (np.arange(N_FEATURES) == 0), DENSE, 0.0)
+SPARSE = np.where(
+    (RNG.random(DENSE.shape) < 0.2) | (np.arange(N_FEATURES) == 0), DENSE, 0.0
+)
 Y = np.where(RNG.random(N_ROWS) < 0.2, 1.0, -1.0)
 KINDS = ["svmlight, dense", "svmlight, sparse", "npy", "arrays", "csr"]
 
@@ -95,13 +100,17 @@ def test_every_row_once_per_pass(folder, kind, sizes, batch_size, seed):
 
 def test_a_buffer_of_all_rows_shuffles_fully(folder):
     stream = opened(folder, "npy", block_bytes=400, buffer_bytes=2**30)
-    firsts = [next(stream.batches(1, np.random.default_rng(s)))[0][0, 0] for s in range(100)]
+    firsts = [
+        next(stream.batches(1, np.random.default_rng(s)))[0][0, 0] for s in range(100)
+    ]
     assert len(set(firsts)) > 80  # of 700 rows
 
 
 def test_blocks_are_split_only_at_the_buffer(folder):
     stream = opened(folder, "npy", block_bytes=40 * 10, buffer_bytes=1)
-    names = collected(stream.batches(1, np.random.default_rng(0)))[0][:, 0].reshape(70, 10)
+    names = collected(stream.batches(1, np.random.default_rng(0)))[0][:, 0].reshape(
+        70, 10
+    )
     assert (np.ptp(names, axis=1) == 9).all()  # ten neighbours, in some order
     assert (np.diff(names[:, 0]) < 0).any() and (np.diff(names, axis=1) < 0).any()
 
@@ -124,22 +133,30 @@ def test_parts_are_disjoint_and_share_the_scaling(folder, kind, scaling):
     for part, rows in ((test, chosen), (train, ~chosen)):
         found, y = collected(part.scaled(scaling, train))
         expected = scaler.transform_in_place(X[rows].copy())
-        np.testing.assert_allclose(found, expected.toarray() if sparse else expected, atol=1e-12)
+        np.testing.assert_allclose(
+            found, expected.toarray() if sparse else expected, atol=1e-12
+        )
         assert_array_equal(y, Y[rows])
         assert_array_equal(part.labels(), Y[rows])
-        assert part.shape == (rows.sum(), N_FEATURES) and part.n_pos == np.sum(Y[rows] > 0)
+        assert part.shape == (rows.sum(), N_FEATURES) and part.n_pos == np.sum(
+            Y[rows] > 0
+        )
 
 
 def test_the_part_of_a_row_does_not_depend_on_other_rows():
     whole = in_share(np.arange(1000), ["x"], 0.25, 0.5)
-    pieces = [in_share(np.arange(i, i + 10), ["x"], 0.25, 0.5) for i in range(0, 1000, 10)]
+    pieces = [
+        in_share(np.arange(i, i + 10), ["x"], 0.25, 0.5) for i in range(0, 1000, 10)
+    ]
     assert_array_equal(whole, np.concatenate(pieces))
     assert abs(in_share(np.arange(100_000), ["x"], 0.25, 0.5).mean() - 0.25) < 0.01
     assert (whole != in_share(np.arange(1000), ["y"], 0.25, 0.5)).any()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("solver", [SGDAtK(batch_size=50), OnePMB(batch_size=64, radius=1.0)])
+@pytest.mark.parametrize(
+    "solver", [SGDAtK(batch_size=50), OnePMB(batch_size=64, radius=1.0)]
+)
 def test_stored_order_equals_a_pass_in_memory(folder, kind, solver):
     """Bit for bit, for partial_fit on pieces and for the way without its checks."""
     whole = solver.set_params(shuffle=False, epochs=2).fit(matrix(kind), Y).coef_
@@ -197,7 +214,9 @@ def test_rows_visited_in_place_come_in_the_order_of_a_buffer(folder, kept):
 def test_a_value_beyond_float32_is_reported(tmp_path):
     np.save(tmp_path / "X.npy", np.array([[1.0], [1e39]]))
     np.save(tmp_path / "y.npy", [0, 1])
-    stream = open_stream(tmp_path / "X.npy", labels=tmp_path / "y.npy", dtype="float32").X
+    stream = open_stream(
+        tmp_path / "X.npy", labels=tmp_path / "y.npy", dtype="float32"
+    ).X
     with raises(InputError, "X.npy 3.4e+38"):
         list(stream)
 
@@ -328,7 +347,9 @@ def written(folder, kind, n_rows):
 def shares_of_bound(tmp_path_factory):
     """The memory of a pass, by kind, as a fraction of a bound of about 7 MB."""
     folder = tmp_path_factory.mktemp("streamed")
-    files = [f for kind in STREAMED for n in (600, 70_000) for f in written(folder, kind, n)]
+    files = [
+        f for kind in STREAMED for n in (600, 70_000) for f in written(folder, kind, n)
+    ]
     return dict(zip(STREAMED, printed_numbers(PROGRAM, *files), strict=True))
 
 

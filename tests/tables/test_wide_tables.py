@@ -38,7 +38,9 @@ def letters(length):
     long = (text * (length // len(text) + 1))[:length]
     texts = [long, "short", long, *(f"text {i}" for i in range(3, N_ROWS))]
     amounts = np.arange(N_ROWS) / 4
-    return pd.DataFrame({"amount": amounts, "letter": texts, "y": np.arange(N_ROWS) % 2})
+    return pd.DataFrame(
+        {"amount": amounts, "letter": texts, "y": np.arange(N_ROWS) % 2}
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -111,7 +113,9 @@ def test_commands_read_wide_files(work_folder, in_this_process):
 
 def test_too_many_columns_are_refused(work_folder):
     names = [f"a{i}" for i in range(layout.MOST_COLUMNS + 1)]
-    Path("wide.csv").write_text(",".join(names) + "\n" + "1," * (len(names) - 1) + "1\n")
+    Path("wide.csv").write_text(
+        ",".join(names) + "\n" + "1," * (len(names) - 1) + "1\n"
+    )
     with raises(InputError, "wide.csv 100,000"):
         read_own_file("wide.csv", label="a0")
 

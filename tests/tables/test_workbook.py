@@ -132,7 +132,9 @@ def test_formulas_have_the_values_that_were_saved():
 
 def test_a_far_dimension_that_is_not_true_does_no_harm():
     far = 'dimension ref="A1:XFD1048576"'
-    path = edited(saved([["x"], [1], [2]]), lambda text: re.sub('dimension ref=".*?"', far, text))
+    path = edited(
+        saved([["x"], [1], [2]]), lambda text: re.sub('dimension ref=".*?"', far, text)
+    )
     assert values_of(path) == [1, 2]
 
 

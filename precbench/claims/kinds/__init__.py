@@ -22,11 +22,12 @@ _BUILT_IN = {
 }
 
 
-def _checked(kind: object) -> type[Claim]:  # the class itself; raises for any other object
+def _checked(kind: object) -> type[Claim]:
+    # the class itself; raises for any other object
     if not (isinstance(kind, type) and issubclass(kind, Claim)):
         raise InputError(
-            f"kind of claim {kind!r} is no subclass of precbench.claims.kinds.Claim; derive the "
-            "kind from this class"
+            f"kind of claim {kind!r} is no subclass of precbench.claims.kinds.Claim;"
+            " derive the kind from this class"
         )
     return kind
 

@@ -38,19 +38,21 @@ class Minimum(Section):
     solver: str
     study: str  # name of the experiment
     config: str
-    cell: Selection  # one row for each data set, whose value is 1 if w = 0 is a minimiser, else 0
+    # one row for each data set, whose value is 1 if w = 0 is a minimiser, else 0
+    cell: Selection
 
 
 class Claim(Section):
     """A claim: its fields in YAML, what it reads, and how it is judged.
 
-    A kind of claim is a subclass with a field ``kind`` and the method `judge`; `reads_study` says
-    whether it reads the values of a study, and no results of trials.
+    A kind of claim is a subclass with a field ``kind`` and the method `judge`;
+    `reads_study` says whether it reads the values of a study, and no results of trials.
 
     Attributes
     ----------
     id, where, printed : str
-        A permanent name (paper, place, row or column), the place, and the text with its digits.
+        A permanent name (paper, place, row or column), the place, and the text with its
+        digits.
     says : str
         The sentence, for a claim that is not a cell of a table.
     experiment, config : str
@@ -64,20 +66,23 @@ class Claim(Section):
     ours : bool
         Whether the claim is ours, about the paper's methods, and counted separately.
     minimum : Minimum or None
-        If the problem of a compared solver has its minimum at w = 0, the solver's result is a
-        point on the way to a ranking of nothing, and decides nothing.
+        If the problem of a compared solver has its minimum at w = 0, the solver's
+        result is a point on the way to a ranking of nothing, and decides nothing.
     after_results : bool
-        Whether what decides the claim (a margin, a choice of data sets, the claim itself) was
-        chosen after our results were seen: if the claim holds, the verdict is only "no power".
+        Whether what decides the claim (a margin, a choice of data sets, the claim
+        itself) was chosen after our results were seen: if the claim holds, the verdict
+        is only "no power".
     secondhand : bool
-        If the paper could not be read, and the print comes from another source, no verdict is a
-        decision, and the ledger says which decision there would be.
+        If the paper could not be read, and the print comes from another source, no
+        verdict is a decision, and the ledger says which decision there would be.
     sentence : str
-        Claims of one sentence count once: those with equal `says`, or with equal `sentence`.
+        Claims of one sentence count once: those with equal `says`, or with equal
+        `sentence`.
     """
 
     reads_study: ClassVar[bool] = False
-    # A printed number is needed unless one of these fields is given; None: it is never needed
+    # A printed number is needed unless one of these fields is given; None: it is never
+    # needed
     number_unless: ClassVar[tuple[str, ...] | None] = None
 
     kind: str
@@ -108,7 +113,9 @@ class Claim(Section):
     def in_words(self) -> bool:
         """Whether the verdict needs no printed number, as where two measured sides are compared."""
         fields = self.number_unless
-        return fields is None or any(getattr(self, field) is not None for field in fields)
+        return fields is None or any(
+            getattr(self, field) is not None for field in fields
+        )
 
     @property
     def data(self) -> tuple[str, ...]:
@@ -117,12 +124,18 @@ class Claim(Section):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Labels of the solvers that the claim compares; none for a study or a count."""
+        """Labels of the solvers that the claim compares.
+
+        None for a study or a count.
+        """
         return self._names_in(*_SOLVERS)
 
     def _names_in(self, *fields: str) -> tuple[str, ...]:
-        values = [getattr(self, field, ()) for field in fields]  # each a name, or a tuple of names
-        lists = [[names] if isinstance(names, str) else names for names in values if names]
+        # each a name, or a tuple of names
+        values = [getattr(self, field, ()) for field in fields]
+        lists = [
+            [names] if isinstance(names, str) else names for names in values if names
+        ]
         return tuple(name for names in lists for name in names)
 
     @property
@@ -146,7 +159,8 @@ class Claim(Section):
         """Refuse a claim whose verdict needs a printed number, if `printed` is no number."""
         if not (self.untested or self.in_words):  # an untested claim gets no verdict
             try:
-                parse_printed(self.printed)  # raises for text without a number; result not used
+                # raises for text without a number; result not used
+                parse_printed(self.printed)
             except InputError as error:
                 refuse(at((), [str(error)]))  # (): the claim as a whole
         return self
@@ -155,12 +169,18 @@ class Claim(Section):
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Return the row of the ledger, see `ledger_row` and `judged`.
 
-        Raise `MissingError` if nothing was measured that the claim could be compared with.
+        Raise `MissingError` if nothing was measured that the claim could be compared
+        with.
         """
 
     @classmethod
-    def judge_all(cls, claims: Sequence[Self], evidence: Evidence) -> Iterator[LedgerRow]:
-        """Yield the verdicts on all claims of this kind; a subclass may judge them together."""
+    def judge_all(
+        cls, claims: Sequence[Self], evidence: Evidence
+    ) -> Iterator[LedgerRow]:
+        """Yield the verdicts on all claims of this kind.
+
+        A subclass may judge them together.
+        """
         for claim in claims:
             try:
                 yield claim.judge_checked(evidence)
@@ -168,20 +188,31 @@ class Claim(Section):
                 yield claim.ledger_row(Verdict.NO_DATA, reason=str(missing))
 
     def judge_checked(self, evidence: Evidence) -> LedgerRow:
-        """Judge the claim without doubtful solvers, see `doubts`; the reason names the solvers."""
+        """Judge the claim without doubtful solvers, see `doubts`.
+
+        The reason names the solvers.
+        """
         row, claim, dropped = self.judge(evidence), self, list[str]()
         for solver, (verdict, reason) in self.doubts(evidence).items():
             reduced = claim.drop_solver(solver)
             if reduced is None:  # nothing is left to compare: the doubt is the verdict
-                return replace(row, verdict=verdict, reason=_joined(reason, row.reason, *dropped))
+                return replace(
+                    row, verdict=verdict, reason=_joined(reason, row.reason, *dropped)
+                )
             claim, row = reduced, reduced.judge(evidence)
             dropped.append(f"left out, as {reason}")
         row = replace(row, reason=_joined(row.reason, *dropped))
         # Of too few trials for a doubt
-        for *_, text in (*claim._stopped(evidence, "tuning limit"), *claim._unconverged(evidence)):
+        for *_, text in (
+            *claim._stopped(evidence, "tuning limit"),
+            *claim._unconverged(evidence),
+        ):
             row = replace(row, reason=_joined(row.reason, text))
-        if self.is_timed and (stopped := [text for *_, text in claim._stopped(evidence)]):
-            # The full time is at least the time cut short, so a claim that fails might hold.
+        if self.is_timed and (
+            stopped := [text for *_, text in claim._stopped(evidence)]
+        ):
+            # The full time is at least the time cut short, so a claim that fails might
+            # hold.
             verdict = row.verdict if row.verdict.holds else Verdict.INCONCLUSIVE
             reason = f"{', '.join(stopped)}: a time is at least that"
             return replace(row, verdict=verdict, reason=_joined(row.reason, reason))
@@ -189,16 +220,25 @@ class Claim(Section):
 
     def doubts(self, evidence: Evidence) -> dict[str, tuple[Verdict, str]]:
         """Return the solvers whose results decide nothing, each with a verdict and the reason."""
-        # A solver is doubtful if, on a data set of the claim, its problem has the minimum at w = 0,
-        # or if half or more of its trials or tunings were stopped by a limit, or half or more of
-        # its trials ended before the tolerance: with other parameters, values and times would
-        # differ.
+        # A solver is doubtful if, on a data set of the claim, its problem has the
+        # minimum at w = 0, or if half or more of its trials or tunings were stopped by
+        # a limit, or half or more of its trials ended before the tolerance: with other
+        # parameters, values and times would differ.
         doubts: dict[str, tuple[Verdict, str]] = {}
-        if self.minimum is not None and (at_zero := self._datasets_at_zero(self.minimum, evidence)):
-            reason = f"the minimum of {self.minimum.solver} is w = 0 on {', '.join(at_zero)}"
+        if self.minimum is not None and (
+            at_zero := self._datasets_at_zero(self.minimum, evidence)
+        ):
+            reason = (
+                f"the minimum of {self.minimum.solver} is w = 0 on {', '.join(at_zero)}"
+            )
             doubts[self.minimum.solver] = Verdict.NO_POWER, reason
-        # Where times alone decide, trained trials may be cut short: only limits of tuning count.
-        for by in ("tuning limit", "limit") if self.is_decided_by_values else ("tuning limit",):
+        # Where times alone decide, trained trials may be cut short: only limits of
+        # tuning count.
+        for by in (
+            ("tuning limit", "limit")
+            if self.is_decided_by_values
+            else ("tuning limit",)
+        ):
             for solver, are_too_many, text in self._stopped(evidence, by):
                 if are_too_many:
                     doubts.setdefault(solver, (Verdict.INCONCLUSIVE, text))
@@ -213,17 +253,24 @@ class Claim(Section):
         values = self.selected(table, minimum.cell).set_index("dataset")["value"]
         if missing := set(self.data) - set(values.index):
             raise MissingError(
-                f"the results of {minimum.study} lack {', '.join(sorted(missing))}: make "
-                f"them with precbench run {minimum.config}"
+                f"the results of {minimum.study} lack {', '.join(sorted(missing))}:"
+                f" make them with precbench run {minimum.config}"
             )
         return [name for name in self.data if values[name] == 1]  # 1: at w = 0
 
     def drop_solver(self, solver: str) -> Self | None:
         """Return the claim without a solver, None if a side would have no solver left."""
-        # A claim without lists compares single solvers: with a solver dropped nothing is left.
+        # A claim without lists compares single solvers: with a solver dropped nothing
+        # is left.
         lists = {field: getattr(self, field, ()) for field in _SOLVER_LISTS}
-        others = {f: tuple(s for s in names if s != solver) for f, names in lists.items() if names}
-        return self.model_copy(update=others) if others and all(others.values()) else None
+        others = {
+            f: tuple(s for s in names if s != solver)
+            for f, names in lists.items()
+            if names
+        }
+        return (
+            self.model_copy(update=others) if others and all(others.values()) else None
+        )
 
     @property
     def is_decided_by_values(self) -> bool:
@@ -235,10 +282,13 @@ class Claim(Section):
         """Whether final weights or times are compared, not the way to them."""
         return True
 
-    def _stopped(self, evidence: Evidence, by: str = "limit") -> Iterator[tuple[str, bool, str]]:
+    def _stopped(
+        self, evidence: Evidence, by: str = "limit"
+    ) -> Iterator[tuple[str, bool, str]]:
         """Yield how many trials a limit stopped, if any, for each solver and data set compared."""
-        # `by` names the limit: "limit", which is that of training, or "tuning limit". Yielded are
-        # the solver, whether half or more of its trials were stopped, and how many, in words.
+        # `by` names the limit: "limit", which is that of training, or "tuning limit".
+        # Yielded are the solver, whether half or more of its trials were stopped, and
+        # how many, in words.
         for solver, dataset, rows in self._final_rows(evidence):
             if n := int((rows["stopped"] == by).sum()):
                 text = f"a {by} stopped {solver} in {n} of {len(rows)} on {dataset}"
@@ -257,13 +307,16 @@ class Claim(Section):
                 text = f"{solver} ended at max_iter in {n} of {len(rows)} on {dataset}"
                 yield solver, 2 * n >= len(rows), text
 
-    def _final_rows(self, evidence: Evidence) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    def _final_rows(
+        self, evidence: Evidence
+    ) -> Iterator[tuple[str, str, pd.DataFrame]]:
         """Yield solver, data set and final rows of what is compared and was measured."""
         outcomes = evidence.outcomes.get(self.experiment)
         if outcomes is None:
             return
         metric = getattr(self, "metric", "")
-        metric = "" if metric == WALL_SECONDS else metric  # "" stands for the first metric
+        # "" stands for the first metric
+        metric = "" if metric == WALL_SECONDS else metric
         for solver in dict.fromkeys(self.labels):
             for dataset in self.data:
                 try:
@@ -271,7 +324,8 @@ class Claim(Section):
                 except MissingError:
                     continue  # not measured, so not compared
 
-    def results_in(self, results: Mapping[str, _Results]) -> _Results:  # of the experiment
+    def results_in(self, results: Mapping[str, _Results]) -> _Results:
+        # of the experiment
         return _results_of(self.experiment, self.config, results)
 
     def selected(self, table: pd.DataFrame, cell: Selection) -> pd.DataFrame:
@@ -280,17 +334,20 @@ class Claim(Section):
         for column, entry in cell.items():
             if column not in table:
                 raise InputError(
-                    f"claim {self.id}: the study {self.experiment} has no column {column}; name "
-                    f"one of {', '.join(map(str, table))}"
+                    f"claim {self.id}: the study {self.experiment} has no column"
+                    f" {column}; name one of {', '.join(map(str, table))}"
                 )
             is_selected &= table[column].to_numpy() == entry
         return table[is_selected]
 
-    def counterparts(self, table: pd.DataFrame, own: Selection, cell: Selection) -> NDArray:
+    def counterparts(
+        self, table: pd.DataFrame, own: Selection, cell: Selection
+    ) -> NDArray:
         """Return the right-hand values of a comparison, a value for each row that `own` selects.
 
-        A right-hand row is selected by `cell`, and equals its left-hand row in all columns that
-        neither selection names. If `cell` selects a single row, every left-hand row has this row.
+        A right-hand row is selected by `cell`, and equals its left-hand row in all
+        columns that neither selection names. If `cell` selects a single row, every
+        left-hand row has this row.
         """
         left, right = self.selected(table, own), self.selected(table, cell)
         if len(right) == 1 and len(left):
@@ -299,9 +356,10 @@ class Claim(Section):
         pairs = left.merge(right, on=others, suffixes=("", "_right"))
         if pairs.empty or len(pairs) != len(left):
             raise InputError(
-                f"claim {self.id}: {own} selects {len(left)} values, {cell} gives {len(pairs)} "
-                "counterparts; a value and its counterpart must agree in all columns that neither "
-                "selection names: name each other column in both selections"
+                f"claim {self.id}: {own} selects {len(left)} values, {cell} gives"
+                f" {len(pairs)} counterparts; a value and its counterpart must agree in"
+                " all columns that neither selection names: name each other column in"
+                " both selections"
             )
         return pairs["value_right"].to_numpy(dtype=float)
 
@@ -309,8 +367,9 @@ class Claim(Section):
         self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any
     ) -> LedgerRow:
         """Return the row of the ledger, with the deviations of the claim and further deviations."""
-        # `other` are further fields of the row. The verdict is weakened if the claim was chosen
-        # after the results, and no decision if the claim is known second-hand only.
+        # `other` are further fields of the row. The verdict is weakened if the claim
+        # was chosen after the results, and no decision if the claim is known
+        # second-hand only.
         row = LedgerRow(
             id=self.id,
             paper=self.paper,
@@ -339,10 +398,13 @@ class Claim(Section):
         self, holds: bool, trend: bool = False, more: Iterable[str] = ()
     ) -> tuple[Verdict, list[str]]:
         """Return the verdict, and the deviations under which the verdict was reached."""
-        # `holds`: our result is as printed; `trend`: only the trend is; `more`: further deviations
+        # `holds`: our result is as printed; `trend`: only the trend is; `more`: further
+        # deviations
         deviations = list(dict.fromkeys([*self.deviations, *more]))
         if holds:
-            return Verdict.WITH_DEVIATION if deviations else Verdict.REPRODUCED, deviations
+            return (
+                Verdict.WITH_DEVIATION if deviations else Verdict.REPRODUCED
+            ), deviations
         return Verdict.TREND_ONLY if trend else Verdict.NOT_REPRODUCED, deviations
 
 
@@ -353,9 +415,13 @@ class MeasuredClaim(Claim):  # about a metric, measured on a data set
     checkpoint: int | None = None  # None: the final weights
 
 
-def _results_of(experiment: str, config: str, results: Mapping[str, _Results]) -> _Results:
+def _results_of(
+    experiment: str, config: str, results: Mapping[str, _Results]
+) -> _Results:
     if experiment not in results:  # results by experiment; `config` is for the message
-        raise MissingError(f"no results of {experiment}: make them with precbench run {config}")
+        raise MissingError(
+            f"no results of {experiment}: make them with precbench run {config}"
+        )
     return results[experiment]
 
 
@@ -369,13 +435,17 @@ def make_ledger(claims: Sequence[Claim], evidence: Evidence) -> list[LedgerRow]:
     by_kind: dict[type[Claim], list[Claim]] = {}
     for claim in claims:
         reason = claim.untested  # why nothing decides the claim yet, else ""
-        if claim.is_testable and not (shipped("configs") / f"{claim.config}.yaml").exists():
+        if (
+            claim.is_testable
+            and not (shipped("configs") / f"{claim.config}.yaml").exists()
+        ):
             reason = f"there is no config {claim.config} yet"
         if reason:
             rows.append(claim.ledger_row(Verdict.NO_CONFIG, reason=reason))
         else:
             by_kind.setdefault(type(claim), []).append(claim)
     for kind, of_kind in by_kind.items():
-        rows += kind.judge_all(of_kind, evidence)  # together: cells of a row depend on each other
+        # together: cells of a row depend on each other
+        rows += kind.judge_all(of_kind, evidence)
     place_of = {claim.id: i for i, claim in enumerate(claims)}
     return sorted(rows, key=lambda row: place_of[row.id])

@@ -34,57 +34,80 @@ class MeanClaim(MeasuredClaim):
     kind: Literal["mean"]
     solver: str
     row: str = ""  # cells of one printed row are judged together
-    averaged: bool = False  # over many draws: ours should agree to half a unit of the last digit
-    margin: float = 0.0  # with `averaged`, a distance that still agrees ("approximately")
-    # Few draws: the print should lie where a mean of as many of ours would in 95 of 100 cases.
+    # over many draws: ours should agree to half a unit of the last digit
+    averaged: bool = False
+    # with `averaged`, a distance that still agrees ("approximately")
+    margin: float = 0.0
+    # Few draws: the print should lie where a mean of as many of ours would in 95 of 100
+    # cases.
     runs: PositiveInt | None = None
     power_of_ten: int = 0  # that the print leaves out; a power above 0 is our choice
     logarithm: bool = False  # whether distances are taken between logarithms
-    first_solver: str = ""  # first column of the row: the trend is the difference from it
+    # first column of the row: the trend is the difference from it
+    first_solver: str = ""
     first_printed: str = ""
 
     @property
-    def is_one_draw(self) -> bool:  # whether the print comes from a single draw of the data
+    def is_one_draw(self) -> bool:
+        # whether the print comes from a single draw of the data
         return self.runs is None and not self.averaged
 
     def scaled(self, printed: str, shift: int = 0) -> float:
         """Return a printed number, or its logarithm if the claim has the key ``logarithm``."""
-        # `shift` tries a neighbouring power of ten, if the power is our choice (above 0).
-        value = parse_printed(printed, self.power_of_ten + shift * (self.power_of_ten > 0)).value
+        # `shift` tries a neighbouring power of ten, if the power is our choice (above
+        # 0).
+        value = parse_printed(
+            printed, self.power_of_ten + shift * (self.power_of_ten > 0)
+        ).value
         if self.logarithm and value <= 0:
             raise InputError(
-                f"claim {self.id}: print {printed!r} has no logarithm; leave the key logarithm out"
+                f"claim {self.id}: print {printed!r} has no logarithm; leave the key"
+                " logarithm out"
             )
         return float(np.log(value)) if self.logarithm else value
 
     def draws(self, evidence: Evidence) -> "_Draws":  # our values, by repetition
         outcomes = self.results_in(evidence.outcomes)
-        values = outcomes.values(self.dataset, self.solver, self.metric, self.part, self.checkpoint)
-        with np.errstate(divide="ignore"):  # log 0 is -inf, with which no verdict is reached
+        values = outcomes.values(
+            self.dataset, self.solver, self.metric, self.part, self.checkpoint
+        )
+        # log 0 is -inf, with which no verdict is reached
+        with np.errstate(divide="ignore"):
             return _Draws(self, np.log(values) if self.logarithm else values)
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge a printed mean: of many draws by its digits, of a few draws by an interval."""
+        """Judge a printed mean.
+
+        Of many draws by its digits, of a few draws by an interval.
+        """
         cell = self.draws(evidence)
         mean = float(cell.draws.mean())
         fields: dict[str, Any] = {"measured": f"{mean:.6g}"}
         if len(cell.draws) < MIN_SPLITS or not np.isfinite(cell.draws).all():
             return cell.undecided(f"needs {MIN_SPLITS} repetitions", **fields)
         if self.runs is None:  # the print is a mean over many draws
-            unit = parse_printed(self.printed, self.power_of_ten).unit  # of the last printed digit
-            limit = max(self.margin, unit / 2) + 1e-9 * unit  # 1e-9: rounding of the difference
+            # of the last printed digit
+            unit = parse_printed(self.printed, self.power_of_ten).unit
+            # 1e-9: rounding of the difference
+            limit = max(self.margin, unit / 2) + 1e-9 * unit
         else:
             limit = prediction_half_width(cell.draws.to_numpy(), self.runs)
-            fields["smallest_error"] = limit / abs(mean) if mean else None  # a relative error
+            # a relative error
+            fields["smallest_error"] = limit / abs(mean) if mean else None
         holds = abs(self.scaled(self.printed) - mean) <= limit
         if holds or self.runs is None:
             return cell.row(*self.judged(holds), **fields)
         trend, text = _trend(cell, evidence)
-        reason = f"farther than {limit:.3g}, which chance allows for means of {self.runs}; {text}"
+        reason = (
+            f"farther than {limit:.3g}, which chance allows for means of {self.runs};"
+            f" {text}"
+        )
         return cell.row(*self.judged(holds=False, trend=trend), reason=reason, **fields)
 
     @classmethod
-    def judge_all(cls, claims: Sequence[Self], evidence: Evidence) -> Iterator[LedgerRow]:
+    def judge_all(
+        cls, claims: Sequence[Self], evidence: Evidence
+    ) -> Iterator[LedgerRow]:
         """Judge each mean of several draws alone, and means of one draw by their printed rows."""
         yield from super().judge_all([c for c in claims if not c.is_one_draw], evidence)
         cells = []
@@ -105,9 +128,16 @@ class _Draws(NamedTuple):
 
     @property
     def column(self) -> tuple[str, ...]:  # of the printed table
-        return self.claim.experiment, self.claim.dataset, self.claim.solver, self.claim.part
+        return (
+            self.claim.experiment,
+            self.claim.dataset,
+            self.claim.solver,
+            self.claim.part,
+        )
 
-    def row(self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any) -> LedgerRow:
+    def row(
+        self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any
+    ) -> LedgerRow:
         """Return the row of the ledger with median and quartiles of our draws."""
         fields: dict[str, Any] = {"runs": len(self.draws)}
         if fields["runs"] and np.isfinite(self.draws).all():
@@ -116,7 +146,8 @@ class _Draws(NamedTuple):
             fields |= {"measured": f"{q50:.6g}", "spread": f"{q25:.4g} to {q75:.4g}"}
         return self.claim.ledger_row(verdict, deviations, **fields | other)
 
-    def undecided(self, reason: str, **other: Any) -> LedgerRow:  # for too few or unsuitable draws
+    def undecided(self, reason: str, **other: Any) -> LedgerRow:
+        # for too few or unsuitable draws
         return self.row(Verdict.INCONCLUSIVE, reason=reason, **other)
 
     @property
@@ -126,7 +157,11 @@ class _Draws(NamedTuple):
             return f"needs {MIN_REPETITIONS} repetitions"
         if not np.isfinite(self.draws).all():
             return "a repetition has no finite value"
-        return "" if has_spread(self.draws.to_numpy()) else "half of the repetitions are equal"
+        return (
+            ""
+            if has_spread(self.draws.to_numpy())
+            else "half of the repetitions are equal"
+        )
 
 
 def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerRow]:
@@ -135,7 +170,8 @@ def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerR
     judged = [cell for cell in cells if not cell.obstacle]
     if not judged:
         return
-    # The draws as a table: a row for each repetition that all cells have, a column for each cell
+    # The draws as a table: a row for each repetition that all cells have, a column for
+    # each cell
     common = pd.concat([cell.draws for cell in judged], axis=1, join="inner")
     if len(common) < MIN_REPETITIONS:
         reason = f"needs {MIN_REPETITIONS} repetitions that all cells have"
@@ -144,27 +180,48 @@ def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerR
     by_row: dict[str, list[_Draws]] = {}
     for i, cell in enumerate(judged):
         cell = cell._replace(draws=common.iloc[:, i])
-        by_row.setdefault(cell.claim.row or cell.claim.id, []).append(cell)  # without a row: alone
+        # without a row: alone
+        by_row.setdefault(cell.claim.row or cell.claim.id, []).append(cell)
     yield from _judge_comparable(list(by_row.values()), evidence)
 
 
-def _judge_comparable(rows: Sequence[Sequence[_Draws]], evidence: Evidence) -> Iterator[LedgerRow]:
+def _judge_comparable(
+    rows: Sequence[Sequence[_Draws]], evidence: Evidence
+) -> Iterator[LedgerRow]:
     """Judge cells by how far out their rows lie among our draws, which all rows have in common."""
     # A power of ten that is our choice is also tried lower by one and higher by one.
     by_shift = {  # by the shift of our powers: where each row lies
-        shift: place([_printed_and_drawn(row, shift) for row in rows]) for shift in (-1, 0, 1)
+        shift: place([_printed_and_drawn(row, shift) for row in rows])
+        for shift in (-1, 0, 1)
     }
-    passed = [row for row, placed in zip(rows, by_shift[0], strict=True) if placed.p_of_all > LEVEL]
-    misfits = _misfits(cell for row in passed for cell in row)  # rows not passed differ anyhow
+    passed = [
+        row
+        for row, placed in zip(rows, by_shift[0], strict=True)
+        if placed.p_of_all > LEVEL
+    ]
+    # rows not passed differ anyhow
+    misfits = _misfits(cell for row in passed for cell in row)
     for row_number, row in enumerate(rows):
-        power, ambiguity = row[0].claim.power_of_ten, ""  # the same for all cells of the row
-        fits = [shift for shift in (-1, 1) if by_shift[shift][row_number].p_of_all > LEVEL]
-        if power > 0 and fits:  # the power is our choice, and the row passes with other powers
+        # the same for all cells of the row
+        power, ambiguity = row[0].claim.power_of_ten, ""
+        fits = [
+            shift for shift in (-1, 1) if by_shift[shift][row_number].p_of_all > LEVEL
+        ]
+        # the power is our choice, and the row passes with other powers
+        if power > 0 and fits:
             others = " and ".join(f"10^{power + shift}" for shift in fits)
-            ambiguity = f"with the power 10^{power}, which is ours; {others} pass as well"
+            ambiguity = (
+                f"with the power 10^{power}, which is ours; {others} pass as well"
+            )
         for i, cell in enumerate(row):
-            misfit = misfits.get(cell.column, "") if power > 0 and cell.claim.logarithm else ""
-            yield _judge_cell(cell, by_shift[0][row_number], i, evidence, misfit, ambiguity)
+            misfit = (
+                misfits.get(cell.column, "")
+                if power > 0 and cell.claim.logarithm
+                else ""
+            )
+            yield _judge_cell(
+                cell, by_shift[0][row_number], i, evidence, misfit, ambiguity
+            )
 
 
 def _printed_and_drawn(
@@ -180,19 +237,27 @@ def _printed_and_drawn(
 
 def _misfits(cells: Iterable[_Draws]) -> dict[tuple[str, ...], str]:
     """Return by column why the powers of ten that we chose contradict the column's numbers."""
-    # All measures of a column come from one draw, so that their logarithms must fit each other.
-    # `place`, made for rows of a table, tests this fit: each column is given to `place` as a row.
+    # All measures of a column come from one draw, so that their logarithms must fit
+    # each other. `place`, made for rows of a table, tests this fit: each column is
+    # given to `place` as a row.
     columns = _columns_with_our_power(cells)
-    placements = place([_printed_and_drawn(c) for c in columns.values()]) if columns else []
+    placements = (
+        place([_printed_and_drawn(c) for c in columns.values()]) if columns else []
+    )
     return {
-        column: f"powers of ten with the others of the column: p = {placement.p_of_all:.2g}"
+        column: (
+            f"powers of ten with the others of the column: p = {placement.p_of_all:.2g}"
+        )
         for column, placement in zip(columns, placements, strict=True)
         if placement.p_of_all <= LEVEL
     }
 
 
-def _columns_with_our_power(cells: Iterable[_Draws]) -> dict[tuple[str, ...], list[_Draws]]:
-    # Return by column its cells of logarithms, for columns in which we chose a power of ten.
+def _columns_with_our_power(
+    cells: Iterable[_Draws],
+) -> dict[tuple[str, ...], list[_Draws]]:
+    # Return by column its cells of logarithms, for columns in which we chose a power of
+    # ten.
     columns: dict[tuple[str, ...], list[_Draws]] = {}
     for cell in cells:
         if cell.claim.logarithm:
@@ -205,11 +270,17 @@ def _columns_with_our_power(cells: Iterable[_Draws]) -> dict[tuple[str, ...], li
 
 
 def _judge_cell(
-    cell: _Draws, placement: Placement, i: int, evidence: Evidence, misfit: str, ambiguity: str
+    cell: _Draws,
+    placement: Placement,
+    i: int,
+    evidence: Evidence,
+    misfit: str,
+    ambiguity: str,
 ) -> LedgerRow:
     """Judge the i-th cell of a row by the row's placement, and by a power of ten that we chose."""
-    # `misfit` says why our power is wrong, `ambiguity` which other powers pass; "": no objection.
-    claim, error = cell.claim, float(placement.smallest_error[i])  # least error that is detected
+    # `misfit` says why our power is wrong, `ambiguity` which other powers pass; "": no
+    # objection. least error that is detected
+    claim, error = cell.claim, float(placement.smallest_error[i])
     fields: dict[str, Any] = {
         "reason": f"row: p = {placement.p:.2g}, of all rows {placement.p_of_all:.2g}",
     }
@@ -227,7 +298,9 @@ def _judge_cell(
         return cell.row(*claim.judged(holds=False, trend=trend), **fields)
     if objection := misfit or ambiguity:
         fields["reason"] += f"; {objection}"
-        return cell.row(Verdict.NOT_REPRODUCED if misfit else Verdict.NO_POWER, **fields)
+        return cell.row(
+            Verdict.NOT_REPRODUCED if misfit else Verdict.NO_POWER, **fields
+        )
     return cell.row(*claim.judged(holds=True), **fields)
 
 
@@ -241,8 +314,14 @@ def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:
     except MissingError:
         return False, "the first of its row was not measured"
     own, others = cell.draws.align(first.draws, join="inner")
-    # 1 if the print is above the first print, -1 if below: times this, larger is the printed side.
-    printed_side = np.sign(claim.scaled(claim.printed) - claim.scaled(claim.first_printed))
-    wins, _losses, p = sign_test(printed_side * own.to_numpy(), printed_side * others.to_numpy())
-    text = f"on the printed side of the first of its row in {wins} of {len(own)}"  # repetitions
+    # 1 if the print is above the first print, -1 if below: times this, larger is the
+    # printed side.
+    printed_side = np.sign(
+        claim.scaled(claim.printed) - claim.scaled(claim.first_printed)
+    )
+    wins, _losses, p = sign_test(
+        printed_side * own.to_numpy(), printed_side * others.to_numpy()
+    )
+    # repetitions
+    text = f"on the printed side of the first of its row in {wins} of {len(own)}"
     return bool(p <= LEVEL) and len(own) >= MIN_SPLITS, text

@@ -1,4 +1,7 @@
-"""Claims about results on several splits: orders, ratios, spreads, sweeps and counts."""
+"""Claims about results on several splits.
+
+Orders, ratios, spreads, sweeps and counts.
+"""
 
 from collections.abc import Sequence
 from itertools import permutations
@@ -32,18 +35,19 @@ class OrderClaim(MeasuredClaim):
     kind: Literal["order"]
     better: Items[str]
     worse: Items[str]
-    # What is compared of each side. best: the best value; gap: the distance between two values;
-    # falls: the share of steps to the next checkpoint that fall by more than `fall_by`; shortfall:
-    # the mean distance of the values before the last from the best of the curve; variation: by
-    # which share the least value of the sweep is below the largest. Except best, less is better.
+    # What is compared of each side. best: the best value; gap: the distance between two
+    # values; falls: the share of steps to the next checkpoint that fall by more than
+    # `fall_by`; shortfall: the mean distance of the values before the last from the
+    # best of the curve; variation: by which share the least value of the sweep is below
+    # the largest. Except best, less is better.
     of: Literal["best", "gap", "falls", "shortfall", "variation"] = "best"
     fall_by: float = 0.0
     margin: float = 0.0  # the better side may be worse by less than this
     worse_checkpoint: int | Literal["last"] | None = None  # None: as the better side
     at: str = ""  # point of the sweep, as ``batch_size=500``
     worse_at: str = ""  # point of the worse side; "": as the better side
-    # Whether the claim is about a single draw: it holds if more of our draws show it than chance
-    # would, fails if hardly any draw does, and else is undecided.
+    # Whether the claim is about a single draw: it holds if more of our draws show it
+    # than chance would, fails if hardly any draw does, and else is undecided.
     one_draw: bool = False
     deterministic: bool = False  # one run decides
 
@@ -52,9 +56,11 @@ class OrderClaim(MeasuredClaim):
         """Probability that the claim holds on a split if all solvers are equal."""
         if self.of == "gap":  # a gap on each side, whatever the numbers of solvers
             return 0.5
-        # If each solver is equally often the best, the best is this often on the better side.
+        # If each solver is equally often the best, the best is this often on the better
+        # side.
         share = len(self.better) / (len(self.better) + len(self.worse))
-        return share if self.one_draw else max(share, 0.5)  # 0.5: the claim is about most splits
+        # 0.5: the claim is about most splits
+        return share if self.one_draw else max(share, 0.5)
 
     @property
     def is_about_the_end(self) -> bool:
@@ -63,17 +69,26 @@ class OrderClaim(MeasuredClaim):
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge by a sign test over the splits whether the better side wins more than by chance."""
         outcomes = self.results_in(evidence.outcomes)
-        at_worse = self.checkpoint if self.worse_checkpoint is None else self.worse_checkpoint
-        at_worse = None if at_worse == "last" else at_worse  # checkpoint; None: final weights
+        at_worse = (
+            self.checkpoint if self.worse_checkpoint is None else self.worse_checkpoint
+        )
+        # checkpoint; None: final weights
+        at_worse = None if at_worse == "last" else at_worse
         better = self._best(outcomes, self.better, self.checkpoint, self.at)
         worse = self._best(outcomes, self.worse, at_worse, self.worse_at or self.at)
         better, worse = better.align(worse, join="inner")  # on common splits
-        wins, losses, p = sign_test(better.to_numpy() + self.margin, worse.to_numpy(), self.chance)
+        wins, losses, p = sign_test(
+            better.to_numpy() + self.margin, worse.to_numpy(), self.chance
+        )
         fields: dict[str, Any] = {
             "measured": f"holds in {wins} of {len(better)}, fails in {losses}",
             "runs": len(better),
         }
-        needed = 1 if self.deterministic else (MIN_REPETITIONS if self.one_draw else MIN_SPLITS)
+        needed = (
+            1
+            if self.deterministic
+            else (MIN_REPETITIONS if self.one_draw else MIN_SPLITS)
+        )
         if len(better) < needed:
             return self.undecided(f"needs {count(needed, 'split')}", **fields)
         if self.deterministic:
@@ -83,34 +98,53 @@ class OrderClaim(MeasuredClaim):
         fields["reason"] = f"sign test: p = {p:.2g}"
         if self.chance != 0.5:
             fields["reason"] += f" against {self.chance:.0%} by chance"
-        # The paper's single draw is no surprise if more than 5 % of our draws are like that draw.
+        # The paper's single draw is no surprise if more than 5 % of our draws are like
+        # that draw.
         compatible = not self.one_draw or wins > LEVEL * len(better)
         if p <= LEVEL and compatible:
             return self.ledger_row(*self.judged(holds=True), **fields)
         if self.one_draw and compatible:
-            fields["reason"] += "; the paper's single draw could have come out either way"
+            fields["reason"] += (
+                "; the paper's single draw could have come out either way"
+            )
             return self.ledger_row(Verdict.NO_POWER, **fields)
-        trend = wins > self.chance * (wins + losses)  # more than by chance, if not significantly
+        # more than by chance, if not significantly
+        trend = wins > self.chance * (wins + losses)
         return self.ledger_row(*self.judged(holds=False, trend=trend), **fields)
 
     def _best(
-        self, outcomes: Outcomes, solvers: Sequence[str], checkpoint: int | None, at: str
+        self,
+        outcomes: Outcomes,
+        solvers: Sequence[str],
+        checkpoint: int | None,
+        at: str,
     ) -> pd.Series:
-        """Return by split the best (largest, see `_read`) value; for "gap" minus the gap of two."""
+        """Return by split the best (largest, see `_read`) value.
+
+        For "gap" minus the gap of two.
+        """
         columns = [self._read(outcomes, solver, checkpoint, at) for solver in solvers]
         by_split = pd.concat(columns, axis=1, join="inner")
         best = by_split.max(axis=1)
         return by_split.min(axis=1) - best if self.of == "gap" else best
 
-    def _read(self, outcomes: Outcomes, solver: str, checkpoint: int | None, at: str) -> pd.Series:
-        """Return by split what `of` names for a solver; with a sign so that larger is better."""
+    def _read(
+        self, outcomes: Outcomes, solver: str, checkpoint: int | None, at: str
+    ) -> pd.Series:
+        """Return by split what `of` names for a solver.
+
+        With a sign so that larger is better.
+        """
         cell = self.dataset, solver, self.metric, self.part
         if self.of in ("falls", "shortfall"):  # of the curve over the checkpoints
             by_split = outcomes.curves(*cell).items()
-            return pd.Series({split: self._of_curve(curve) for split, curve in by_split})
+            return pd.Series(
+                {split: self._of_curve(curve) for split, curve in by_split}
+            )
         if self.of == "variation":  # over the points of the sweep
             points = outcomes.sweep(*cell, points=[at] if at else [])
-            return points.min(axis=1) / points.max(axis=1) - 1  # 0 or less: minus the variation
+            # 0 or less: minus the variation
+            return points.min(axis=1) / points.max(axis=1) - 1
         if at:
             values = outcomes.sweep(*cell, points=[at])[at]
         elif self.metric == WALL_SECONDS:
@@ -118,7 +152,9 @@ class OrderClaim(MeasuredClaim):
             outcomes.refuse_different_runs(self.dataset, self.labels)
         else:
             values = outcomes.values(*cell, checkpoint)
-        return -values if self.metric in (WALL_SECONDS, *outcomes.run.losses) else values
+        return (
+            -values if self.metric in (WALL_SECONDS, *outcomes.run.losses) else values
+        )
 
     def _of_curve(self, curve: pd.DataFrame) -> float:
         """Return minus the share of steps that fall, or minus the shortfall, see `of`."""
@@ -139,12 +175,14 @@ class RatioClaim(Claim):
     dataset: str
     slower: str
     faster: str
-    # If given, a side's time ends at the first checkpoint at which `metric` reaches the worse of
-    # the two final values, less `within`; else the time ends at the final weights.
+    # If given, a side's time ends at the first checkpoint at which `metric` reaches the
+    # worse of the two final values, less `within`; else the time ends at the final
+    # weights.
     within: PositiveFloat | None = None
     metric: str = ""
     read_as: PositiveFloat | None = None  # the ratio, if the paper says it in words
-    at_least: bool = False  # whether any larger ratio agrees, not only a ratio near the print
+    # whether any larger ratio agrees, not only a ratio near the print
+    at_least: bool = False
 
     @property
     def is_timed(self) -> bool:  # in any case
@@ -158,7 +196,9 @@ class RatioClaim(Claim):
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge by the median over the splits of the ratio of the two times."""
         outcomes = self.results_in(evidence.outcomes)
-        slower, faster = (outcomes.times(self.dataset, s) for s in (self.slower, self.faster))
+        slower, faster = (
+            outcomes.times(self.dataset, s) for s in (self.slower, self.faster)
+        )
         outcomes.refuse_different_runs(self.dataset, self.labels)
         if self.within is not None:
             slower, faster = self._times_to_accuracy(self.within, outcomes)
@@ -170,24 +210,36 @@ class RatioClaim(Claim):
             return self.undecided(reason, runs=len(ratios))
         fields: dict[str, Any] = {"measured": f"{ratio:.3g}", "runs": len(ratios)}
         # Times differ between machines: a ratio agrees up to a factor of 2.
-        holds = ratio >= printed if self.at_least else printed / 2 <= ratio <= printed * 2
+        holds = (
+            ratio >= printed if self.at_least else printed / 2 <= ratio <= printed * 2
+        )
         if holds:
             return self.ledger_row(*self.judged(holds=True), **fields)
         reason = f"the {'same' if ratio > 1 else 'other'} side is the faster"
-        return self.ledger_row(*self.judged(holds=False, trend=ratio > 1), reason=reason, **fields)
+        return self.ledger_row(
+            *self.judged(holds=False, trend=ratio > 1), reason=reason, **fields
+        )
 
-    def _times_to_accuracy(self, within: float, outcomes: Outcomes) -> tuple[pd.Series, pd.Series]:
+    def _times_to_accuracy(
+        self, within: float, outcomes: Outcomes
+    ) -> tuple[pd.Series, pd.Series]:
         """Return by split when each side reaches the worse of the final values, less `within`."""
         slower, faster = (
-            outcomes.curves(self.dataset, s, self.metric) for s in (self.slower, self.faster)
+            outcomes.curves(self.dataset, s, self.metric)
+            for s in (self.slower, self.faster)
         )
         seconds = {}
         for split in slower.keys() & faster.keys():
             curves = slower[split], faster[split]
             target = min(curve["value"].iloc[-1] for curve in curves) - within
-            # The first checkpoint of each side that reaches the target; the last checkpoint does.
-            seconds[split] = [c.loc[c["value"] >= target, WALL_SECONDS].iloc[0] for c in curves]
-        times = pd.DataFrame.from_dict(seconds, orient="index", columns=["slower", "faster"])
+            # The first checkpoint of each side that reaches the target; the last
+            # checkpoint does.
+            seconds[split] = [
+                c.loc[c["value"] >= target, WALL_SECONDS].iloc[0] for c in curves
+            ]
+        times = pd.DataFrame.from_dict(
+            seconds, orient="index", columns=["slower", "faster"]
+        )
         return times["slower"], times["faster"]
 
 
@@ -201,7 +253,9 @@ class SpreadClaim(MeasuredClaim):
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge by the standard error of the mean over the splits."""
         outcomes = self.results_in(evidence.outcomes)
-        values = outcomes.values(self.dataset, self.solver, self.metric, self.part, self.checkpoint)
+        values = outcomes.values(
+            self.dataset, self.solver, self.metric, self.part, self.checkpoint
+        )
         error = float(values.std() / np.sqrt(len(values)))
         fields: dict[str, Any] = {"measured": f"{error:.3g}", "runs": len(values)}
         if len(values) < MIN_SPLITS or not np.isfinite(error):
@@ -216,29 +270,41 @@ class VariationClaim(Claim):
     dataset: str
     solver: str
     metric: str
-    at_most: Annotated[float, Field(gt=0, lt=1)]  # the largest relative variation that agrees
+    # the largest relative variation that agrees
+    at_most: Annotated[float, Field(gt=0, lt=1)]
     points: Texts = ()  # points of the sweep, as ``batch_size=500``; default all
 
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge by t tests of all pairs of points whether a mean is too far below another mean."""
         results = self.results_in(evidence.outcomes)
-        values = results.sweep(self.dataset, self.solver, self.metric, points=self.points)
+        values = results.sweep(
+            self.dataset, self.solver, self.metric, points=self.points
+        )
         means = values.mean()
         variation = 1 - means.min() / means.max() if means.max() > 0 else np.nan
         fields: dict[str, Any] = {"measured": f"{variation:.2%}", "runs": len(values)}
         if len(values) < MIN_SPLITS:
             return self.undecided(f"needs {MIN_SPLITS} splits", **fields)
-        share = 1 - self.at_most  # the claim: for all points a and b, a is at least share * b
-        # p by pair: a small p in `shown` says that the claim holds, in `refuted` that it fails
-        shown = [mean_test(values[a] - share * values[b]) for a, b in permutations(values, 2)]
-        refuted = [mean_test(share * values[b] - values[a]) for a, b in permutations(values, 2)]
+        # the claim: for all points a and b, a is at least share * b
+        share = 1 - self.at_most
+        # p by pair: a small p in `shown` says that the claim holds, in `refuted` that
+        # it fails
+        shown = [
+            mean_test(values[a] - share * values[b]) for a, b in permutations(values, 2)
+        ]
+        refuted = [
+            mean_test(share * values[b] - values[a]) for a, b in permutations(values, 2)
+        ]
         if max(shown) <= LEVEL:  # for every pair
             reason = f"t tests of {len(shown)} pairs: p = {max(shown):.2g}"
             return self.ledger_row(*self.judged(holds=True), reason=reason, **fields)
-        if (p := min(refuted) * len(refuted)) <= LEVEL:  # for one pair, by Bonferroni's rule
+        # for one pair, by Bonferroni's rule
+        if (p := min(refuted) * len(refuted)) <= LEVEL:
             reason = f"t test of the farthest of {len(refuted)} pairs: p = {p:.2g}"
             return self.ledger_row(*self.judged(holds=False), reason=reason, **fields)
-        reason = f"{len(values)} splits show neither less nor more than {self.at_most:.0%}"
+        reason = (
+            f"{len(values)} splits show neither less nor more than {self.at_most:.0%}"
+        )
         return self.undecided(reason, **fields)
 
 
@@ -262,8 +328,9 @@ class FactClaim(Claim):
         shape = outcomes.shape(self.dataset)
         if self.of == "training_rows" and not shape.get("training_rows"):
             raise MissingError(
-                f"{self.dataset} was not run on the split that its files provide: write "
-                "`split: provided` in the data set's entry of the config, and run the config again"
+                f"{self.dataset} was not run on the split that its files provide: write"
+                " `split: provided` in the data set's entry of the config, and run the"
+                " config again"
             )
         values = {
             **shape,

@@ -29,7 +29,8 @@ class Reading(Section):
     """One way to read the paper."""
 
     cell: Selection = Field(default_factory=dict)  # joined to the `cell` of the claim
-    deviation: str | None = None  # id of the documented deviation, if the reading is ours
+    # id of the documented deviation, if the reading is ours
+    deviation: str | None = None
 
 
 class ExactClaim(Claim):
@@ -40,24 +41,32 @@ class ExactClaim(Claim):
 
     kind: Literal["exact"]
     cell: Selection = Field(default_factory=dict)  # selects one value of the study
-    argmin: str | None = None  # the print is the entry of this column with the smallest value
+    # the print is the entry of this column with the smallest value
+    argmin: str | None = None
     among: Texts = ()  # the entries that compete
-    readings: Items[Reading] = (Reading(),)  # tried in turn; the first that agrees decides
+    # tried in turn; the first that agrees decides
+    readings: Items[Reading] = (Reading(),)
     truncated: bool = False  # digits were cut off, not rounded: a documented deviation
     expected: float | None = None  # the number, if the paper says it in words
-    at_least: float | None = None  # lower limit of the number, if the paper says it in words
+    # lower limit of the number, if the paper says it in words
+    at_least: float | None = None
 
     def all_deviations(self) -> Iterator[str]:  # with the deviations of readings
         yield from self.deviations
         yield from (r.deviation for r in self.readings if r.deviation is not None)
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge by the first reading that agrees with the print; if none does, by the first."""
+        """Judge by the first reading that agrees with the print.
+
+        If none does, by the first.
+        """
         table = self.results_in(evidence.values)
         results = [self._read(reading, table) for reading in self.readings]
         for reading, (measured, agreed) in zip(self.readings, results, strict=True):
             if agreed:
-                verdict = self.judged(True, more=[reading.deviation] if reading.deviation else [])
+                verdict = self.judged(
+                    True, more=[reading.deviation] if reading.deviation else []
+                )
                 return self.ledger_row(*verdict, measured=measured, runs=1)
         measured, _agreed = results[0]  # of the first reading
         return self.ledger_row(Verdict.NOT_REPRODUCED, measured=measured, runs=1)
@@ -66,30 +75,38 @@ class ExactClaim(Claim):
         """Return the study's value under a reading, as text, and whether the print agrees."""
         rows = self.selected(table, {**self.cell, **reading.cell})
         if self.argmin is not None:
-            rows = rows[rows[self.argmin].isin(self.among)]  # a row for each entry that competes
+            # a row for each entry that competes
+            rows = rows[rows[self.argmin].isin(self.among)]
         if len(rows) != (n_expected := len(self.among) or 1):
             raise InputError(
-                f"claim {self.id}: `cell` selects {len(rows)} values of the study, but needs "
-                f"{n_expected}; give `cell` {'more' if len(rows) > n_expected else 'fewer'} columns"
+                f"claim {self.id}: `cell` selects {len(rows)} values of the study, but"
+                f" needs {n_expected}; give `cell`"
+                f" {'more' if len(rows) > n_expected else 'fewer'} columns"
             )
         if self.argmin is not None:  # the print is the entry with the smallest value
             smallest = str(rows[self.argmin].iloc[int(rows["value"].argmin())])
-            return smallest, smallest == self.printed.replace("_", "")  # f_1 in print is f1
+            # f_1 in print is f1
+            return smallest, smallest == self.printed.replace("_", "")
         value = float(rows["value"].iloc[0])  # of the only row
-        # The paper gives the number, or its lower limit, in words; else it prints digits.
+        # The paper gives the number, or its lower limit, in words; else it prints
+        # digits.
         if self.expected is not None or self.at_least is not None:
             reached = self.at_least is not None and value >= self.at_least
-            exact = self.expected is not None and math.isclose(value, self.expected, rel_tol=1e-12)
+            exact = self.expected is not None and math.isclose(
+                value, self.expected, rel_tol=1e-12
+            )
             return f"{value:.8g}", reached or exact
-        return f"{value:.8g}", agrees(parse_printed(self.printed), value, self.truncated)
+        return f"{value:.8g}", agrees(
+            parse_printed(self.printed), value, self.truncated
+        )
 
 
 class BoundClaim(Claim):
     """Some values of a study lie below others: a theorem, or an order of curves.
 
-    The claim is ``left <= factor * right + margin``. `cell` selects the values on the left, and
-    `by` the values on the right: each left value is compared with the right value whose row agrees
-    in all other columns, or with the only right value.
+    The claim is ``left <= factor * right + margin``. `cell` selects the values on the
+    left, and `by` the values on the right: each left value is compared with the right
+    value whose row agrees in all other columns, or with the only right value.
     """
 
     reads_study: ClassVar[bool] = True
@@ -97,13 +114,14 @@ class BoundClaim(Claim):
     kind: Literal["bound"]
     cell: Selection
     by: Selection
-    # Selects values of what does not obey the claim: the model w = 0, or a control. If fewer
-    # than half of the bounds are below, nothing is decided. None: all bounds but 0 <= 0 count.
+    # Selects values of what does not obey the claim: the model w = 0, or a control. If
+    # fewer than half of the bounds are below, nothing is decided. None: all bounds but
+    # 0 <= 0 count.
     trivial: Selection | None = None
     factor: float = 1.0
     margin: float = 0.0
-    # Whether the paper leaves a constant open: ours may be too small, so that a bound which fails
-    # refutes nothing, and a bound which holds is a trend only.
+    # Whether the paper leaves a constant open: ours may be too small, so that a bound
+    # which fails refutes nothing, and a bound which holds is a trend only.
     open_constant: bool = False
 
     def judge(self, evidence: Evidence) -> LedgerRow:
@@ -117,7 +135,10 @@ class BoundClaim(Claim):
         fields: dict[str, Any] = {"measured": measured, "runs": len(holds)}
         if not holds.all():
             if self.open_constant:
-                reason = "the constant is open, and ours does not suffice, which refutes nothing"
+                reason = (
+                    "the constant is open, and ours does not suffice, which refutes"
+                    " nothing"
+                )
                 return self.undecided(reason, **fields)
             return self.ledger_row(*self.judged(holds=False), **fields)
         # A bound is informative if the bound could have failed.
@@ -129,7 +150,10 @@ class BoundClaim(Claim):
             condition = "lie below what does not obey the claim"
             fields["reason"] = f"{informative.sum()} of {len(holds)} bounds {condition}"
         if informative.mean() < MIN_INFORMATIVE:
-            reason = f"{informative.sum()} of {len(holds)} bounds {condition}, fewer than half"
+            reason = (
+                f"{informative.sum()} of {len(holds)} bounds {condition}, fewer than"
+                " half"
+            )
             return self.ledger_row(Verdict.NO_POWER, **fields | {"reason": reason})
         if self.open_constant:
             reason = "it holds with the constant 1, but the constant is open"
@@ -138,12 +162,16 @@ class BoundClaim(Claim):
 
 
 def _compared_in_words(left: NDArray, right: NDArray, n_holding: int) -> str:
-    """Return the sides of a bound in words; of several, how many hold and how the sides differ."""
+    """Return the sides of a bound in words.
+
+    Of several, how many hold and how the sides differ.
+    """
     if len(left) == 1:
         return f"{left[0]:.4g} against {right[0]:.4g}"
     with np.errstate(divide="ignore", invalid="ignore"):
         name, compared = "ratio", left / right
-    if not np.isfinite(compared).all():  # some right side is 0: differences in place of ratios
+    # some right side is 0: differences in place of ratios
+    if not np.isfinite(compared).all():
         name, compared = "excess", left - right
     outcome = f"holds in {n_holding} of {len(left)}"
     return f"{outcome}, {name} {compared.min():.3g} to {compared.max():.3g}"
@@ -152,13 +180,14 @@ def _compared_in_words(left: NDArray, right: NDArray, n_holding: int) -> str:
 class RateClaim(Claim):
     """Values of a study are O(n^exponent), with a constant that the paper leaves open.
 
-    The rate is n^exponent, (n log n)^exponent with `times_log`, or the values that `by` selects.
-    The slope of each curve (logarithms of values against those of sizes) has an interval; all hold
-    together in 95 of 100 cases. If any interval lies above the exponent, the rate does not show at
-    these sizes, which is inconclusive: no size refutes or proves an O with an open constant.
-    Otherwise the verdict is "trend only". A curve says nothing if its interval reaches the slope of
-    what does not obey the rate, or if it has a value of 0 or less. Unless half of the curves say
-    something, the verdict is "no power".
+    The rate is n^exponent, (n log n)^exponent with `times_log`, or the values that `by`
+    selects. The slope of each curve (logarithms of values against those of sizes) has
+    an interval; all hold together in 95 of 100 cases. If any interval lies above the
+    exponent, the rate does not show at these sizes, which is inconclusive: no size
+    refutes or proves an O with an open constant. Otherwise the verdict is "trend only".
+    A curve says nothing if its interval reaches the slope of what does not obey the
+    rate, or if it has a value of 0 or less. Unless half of the curves say something,
+    the verdict is "no power".
     """
 
     reads_study: ClassVar[bool] = True
@@ -166,11 +195,14 @@ class RateClaim(Claim):
     kind: Literal["rate"]
     cell: Selection  # one value for each size of each curve
     against: str  # column of the sizes
-    # Selects values of the rate at the same sizes; their reciprocals stand for the sizes.
+    # Selects values of the rate at the same sizes; their reciprocals stand for the
+    # sizes.
     by: Selection | None = None
     times_log: bool = False  # the exponent is of ``n log n``, not of n
-    exponent: float = -1.0  # the default is for `by`; without `by` the exponent has to be given
-    # Slope of what does not obey the rate; default 0 if the rate falls, exponent + 1 if it grows
+    # the default is for `by`; without `by` the exponent has to be given
+    exponent: float = -1.0
+    # Slope of what does not obey the rate; default 0 if the rate falls, exponent + 1 if
+    # it grows
     trivial: float | None = None
 
     @model_validator(mode="after")
@@ -178,7 +210,9 @@ class RateClaim(Claim):
         """Require either an exponent, or values of the rate, but not both."""
         has_exponent = "exponent" in self.model_fields_set
         if self.by is not None and (self.times_log or has_exponent):
-            refuse(at(("by",), ["gives the rate itself: leave exponent and times_log out"]))
+            refuse(
+                at(("by",), ["gives the rate itself: leave exponent and times_log out"])
+            )
         if self.by is None and not has_exponent:
             refuse(at((), ["needs the rate: give the key exponent, or by"]))
         return self
@@ -187,26 +221,32 @@ class RateClaim(Claim):
         """Judge whether the slopes of the curves, with their joint intervals, show the rate."""
         curves = list(self._curves(self.results_in(evidence.values)))
         positive = [(x, values) for x, values in curves if (values > 0).all()]
-        # An interval for each curve: all hold together in 95 of 100 cases, by Bonferroni's rule.
+        # An interval for each curve: all hold together in 95 of 100 cases, by
+        # Bonferroni's rule.
         slopes = [fitted_slope(*curve, LEVEL / len(positive)) for curve in positive]
         runs = sum(len(values) for _, values in curves)
         if not slopes:
             reason = "0 against 0 decides nothing"
-            return self.ledger_row(Verdict.NO_POWER, measured="0", runs=runs, reason=reason)
+            return self.ledger_row(
+                Verdict.NO_POWER, measured="0", runs=runs, reason=reason
+            )
         trivial = self.trivial  # the slope of what does not obey the claim
         if trivial is None:  # a falling rate: no fall; a growing rate: a power more
             trivial = 0.0 if self.exponent < 0 else self.exponent + 1
-        n_informative = sum(slope.high < trivial for slope in slopes)  # surely below `trivial`
+        # surely below `trivial`
+        n_informative = sum(slope.high < trivial for slope in slopes)
         n_slower = sum(slope.low > self.exponent for slope in slopes)  # than the rate
         measured, of_all = _slopes_in_words(slopes), f"of {len(curves)} curves"
         if n_slower:
             reason = (
-                f"{n_slower} {of_all}: the interval excludes {self.exponent:g} at these sizes, "
-                "which refutes no O"
+                f"{n_slower} {of_all}: the interval excludes {self.exponent:g} at these"
+                " sizes, which refutes no O"
             )
             verdict = Verdict.INCONCLUSIVE
         elif n_informative < MIN_INFORMATIVE * len(curves):
-            reason = f"only {n_informative} {of_all} can be told from the slope {trivial:g}"
+            reason = (
+                f"only {n_informative} {of_all} can be told from the slope {trivial:g}"
+            )
             verdict = Verdict.NO_POWER
         else:
             reason = f"no interval excludes {self.exponent:g}; the constant is open"
@@ -219,14 +259,19 @@ class RateClaim(Claim):
         sizes = rows[self.against].to_numpy(dtype=float)
         x = np.log(sizes * np.log(sizes)) if self.times_log else np.log(sizes)
         if self.by is not None:
-            x = -np.log(self.counterparts(table, self.cell, self.by))  # 1 / rate stands for a size
-        of_curve = [c for c in table if c not in ("value", self.against)]  # equal along a curve
+            # 1 / rate stands for a size
+            x = -np.log(self.counterparts(table, self.cell, self.by))
+        # equal along a curve
+        of_curve = [c for c in table if c not in ("value", self.against)]
         for _, curve in rows.assign(x=x).groupby(of_curve, sort=False, dropna=False):
             yield curve["x"].to_numpy(), curve["value"].to_numpy(dtype=float)
 
 
 def _slopes_in_words(slopes: list[Slope]) -> str:
-    """Return a slope and its interval in words; of several, the ranges of slopes and of limits."""
+    """Return a slope and its interval in words.
+
+    Of several, the ranges of slopes and of limits.
+    """
     values, lows, highs = zip(*slopes, strict=True)
     limits = f"{min(lows):.3g} to {max(highs):.3g}"
     if len(slopes) == 1:
@@ -247,7 +292,10 @@ class StatementClaim(Claim):
     @model_validator(mode="after")
     def _check_reason(self) -> Self:  # require either `reason` or `untested`
         if bool(self.reason) == bool(self.untested):
-            needs = "needs either reason (no run can decide the claim) or untested (none does yet)"
+            needs = (
+                "needs either reason (no run can decide the claim) or untested (none"
+                " does yet)"
+            )
             refuse(at((), [f"{needs}, found {'both' if self.reason else 'neither'}"]))
         return self
 

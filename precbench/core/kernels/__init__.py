@@ -1,8 +1,8 @@
 """What compiled inner loops share, and products of rows with a vector.
 
-A kernel stands beside the code that calls it, such as ``solvers/push/kernel.pyx``: arrays
-in, arrays out; no random numbers, classes, metrics or clocks. Here is what kernels of
-several rooms need.
+A kernel stands beside the code that calls it, such as ``solvers/push/kernel.pyx``:
+arrays in, arrays out; no random numbers, classes, metrics or clocks. Here is what
+kernels of several rooms need.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,6 @@ try:
     import precbench.core.kernels.linear  # noqa: F401 (whether anything is compiled)
 except ImportError as error:
     raise PrecbenchError(
-        "the compiled modules of precbench are missing: run `pip install -e .` (or `make build`) "
-        "in its source folder"
+        "the compiled modules of precbench are missing: run `pip install -e .` (or"
+        " `make build`) in its source folder"
     ) from error

@@ -43,10 +43,15 @@ _PROBLEMS = {
 
 
 def refuse(problems: Iterable[Problem]) -> None:
-    """Raise a pydantic error with the problems, if any; pydantic adds the section's place."""
+    """Raise a pydantic error with the problems, if any.
+
+    Pydantic adds the section's place.
+    """
     details = [
         InitErrorDetails(
-            type=PydanticCustomError("problem", "{text}", {"text": text}), loc=path, input=None
+            type=PydanticCustomError("problem", "{text}", {"text": text}),
+            loc=path,
+            input=None,
         )
         for path, text in dict.fromkeys(problems)
     ]
@@ -61,18 +66,26 @@ def at(path: Keys, texts: Iterable[str]) -> list[Problem]:
 
 def unknown(what: str, name: str, known: Collection[str]) -> list[str]:
     """Return an empty list for a known name, else a message with the nearest known name."""
-    return [] if name in known else [f"unknown {what} {name!r}{did_you_mean(name, [*known])}"]
+    return (
+        []
+        if name in known
+        else [f"unknown {what} {name!r}{did_you_mean(name, [*known])}"]
+    )
 
 
 def repeats(values: Iterable[Hashable]) -> list[int]:
     """Return the places of values that equal an earlier value."""
     values = list(values)
-    first = {value: i for i, value in reversed([*enumerate(values)])}  # the first place is kept
+    # the first place is kept
+    first = {value: i for i, value in reversed([*enumerate(values)])}
     return [i for i, value in enumerate(values) if first[value] < i]
 
 
 def in_plain_words(error: Any, keys: Iterable[str] = ()) -> str:
-    """Return the message for an error of pydantic; `keys` are the keys that the section allows."""
+    """Return the message for an error of pydantic.
+
+    `keys` are the keys that the section allows.
+    """
     kind, value = error["type"], reprlib.repr(error["input"])
     if kind == "problem":  # of our own checks, see `refuse`
         return error["msg"]
@@ -82,7 +95,9 @@ def in_plain_words(error: Any, keys: Iterable[str] = ()) -> str:
         return f"unknown key{did_you_mean(error['loc'][-1], keys)}"
     if kind == "literal_error":
         # Pydantic's text "'a', 'b' or 'c'" becomes a list.
-        options = error["ctx"]["expected"].replace(" or ", ", ").replace("'", "").split(", ")
+        options = (
+            error["ctx"]["expected"].replace(" or ", ", ").replace("'", "").split(", ")
+        )
         near = did_you_mean(error["input"], options)
         return f"{value} is none of {', '.join(options)}{near}"
     problem = _PROBLEMS.get(kind, error["msg"].replace("Input should", "should"))
@@ -90,18 +105,29 @@ def in_plain_words(error: Any, keys: Iterable[str] = ()) -> str:
 
 
 def matching(pattern: str, complaint: str) -> AfterValidator:
-    """Return a validator of text by a pattern; `complaint` says what the text should be."""
+    """Return a validator of text by a pattern.
+
+    `complaint` says what the text should be.
+    """
 
     def check(text: str) -> str:
         # refuse() raises if there is a problem; () is the place of the text itself.
-        refuse(at((), [] if re.fullmatch(pattern, text) else [f"{complaint}, found {text!r}"]))
+        refuse(
+            at(
+                (),
+                [] if re.fullmatch(pattern, text) else [f"{complaint}, found {text!r}"],
+            )
+        )
         return text
 
     return AfterValidator(check)
 
 
 def known(what: str, registry: str) -> AfterValidator:
-    """Return a validator that refuses names not in a registry; `what` is their kind in messages."""
+    """Return a validator that refuses names not in a registry.
+
+    `what` is their kind in messages.
+    """
 
     # `registry` is written ``module:name``, and imported on first use.
     def check(name: str) -> str:
@@ -120,10 +146,14 @@ Items = Annotated[tuple[_Item, ...], Strict(False), AfterValidator(_not_empty)]
 
 
 class Section(BaseModel):
-    """A mapping in a file; unknown keys are refused, and nothing is converted silently."""
+    """A mapping in a file.
+
+    Unknown keys are refused, and nothing is converted silently.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-    more_keys: ClassVar[tuple[str, ...]] = ()  # that a file may have here, beside the fields
+    # that a file may have here, beside the fields
+    more_keys: ClassVar[tuple[str, ...]] = ()
 
     @model_validator(mode="wrap")
     @classmethod
@@ -133,26 +163,41 @@ class Section(BaseModel):
             return handler(value)
         except ValidationError as error:
             errors = error.errors()
-        fields = [str(field.validation_alias or name) for name, field in cls.model_fields.items()]
-        problems = [(fault, in_plain_words(fault, [*fields, *cls.more_keys])) for fault in errors]
-        # A misspelt key gives two mistakes: "unknown key", with a hint at the right key, is enough.
-        hints = " ".join(text for fault, text in problems if fault["type"] == "extra_forbidden")
+        fields = [
+            str(field.validation_alias or name)
+            for name, field in cls.model_fields.items()
+        ]
+        problems = [
+            (fault, in_plain_words(fault, [*fields, *cls.more_keys]))
+            for fault in errors
+        ]
+        # A misspelt key gives two mistakes: "unknown key", with a hint at the right
+        # key, is enough.
+        hints = " ".join(
+            text for fault, text in problems if fault["type"] == "extra_forbidden"
+        )
         return refuse(  # raises always: a problem is left
             (cls._path(fault["loc"]), text)
             for fault, text in problems
-            if fault["type"] != "missing" or f"did you mean {fault['loc'][-1]!r}?" not in hints
+            if fault["type"] != "missing"
+            or f"did you mean {fault['loc'][-1]!r}?" not in hints
         )
 
     @classmethod
     def _path(cls, loc: Keys) -> Keys:
-        """Return the place of a field in the file; a subclass with moved keys overrides this."""
+        """Return the place of a field in the file.
+
+        A subclass with moved keys overrides this.
+        """
         return loc
 
 
 _Section = TypeVar("_Section", bound=Section)
 
 
-def validated(document: Document, kind: type[_Section], context: Any = None) -> _Section:
+def validated(
+    document: Document, kind: type[_Section], context: Any = None
+) -> _Section:
     """Return the section that a file consists of; `context` is for the validators."""
     try:
         return kind.model_validate(document.data, context=context)

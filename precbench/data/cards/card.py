@@ -13,12 +13,17 @@ PlainName = Annotated[
     str,
     matching(
         r"[A-Za-z0-9][A-Za-z0-9._-]*",
-        "should hold letters, digits, '.', '-' and '_' only, the first a letter or digit",
+        "should hold letters, digits, '.', '-' and '_' only, the first a letter or"
+        " digit",
     ),
 ]
 Address = Annotated[str, matching(r"https://.+", "an official address must be https")]
-Sha256 = Annotated[str, matching(r"[0-9a-f]{64}", "should be 64 lower-case hexadecimal digits")]
-Md5 = Annotated[str, matching(r"[0-9a-f]{32}", "should be 32 lower-case hexadecimal digits")]
+Sha256 = Annotated[
+    str, matching(r"[0-9a-f]{64}", "should be 64 lower-case hexadecimal digits")
+]
+Md5 = Annotated[
+    str, matching(r"[0-9a-f]{32}", "should be 32 lower-case hexadecimal digits")
+]
 
 
 Packing = Literal["gz", "bz2", "xz", "zip", "tar.gz"]
@@ -41,7 +46,9 @@ class Archive(Section):
         if self.packing in ("zip", "tar.gz") and self.member is None:
             refuse([(("member",), f"is missing: which file of the {self.packing}")])
         if self.packing not in ("zip", "tar.gz") and self.member is not None:
-            refuse([(("member",), f"has no meaning for {self.packing}: it holds one file")])
+            refuse(
+                [(("member",), f"has no meaning for {self.packing}: it holds one file")]
+            )
         if (self.packing == "tar.gz") != (self.max_unpacked_bytes is not None):
             refuse([(("max_unpacked_bytes",), "is for tar.gz, which needs it")])
         return self
@@ -53,7 +60,10 @@ class Archive(Section):
 
 
 class File(Section):
-    """A file of a data set; size and checksums are those of the file when it is unpacked."""
+    """A file of a data set.
+
+    Size and checksums are those of the file when it is unpacked.
+    """
 
     name: PlainName
     urls: Items[Address] = ()  # of the file as it is, in the order to try
@@ -71,11 +81,15 @@ class File(Section):
 
     @property
     def limit(self) -> int:
-        return self.bytes or self.max_bytes or 0  # the exact size, else the largest one allowed
+        # the exact size, else the largest one allowed
+        return self.bytes or self.max_bytes or 0
 
     @property
     def checksum(self) -> str | None:
-        """The published checksum, if any; without a checksum the parsed sizes are checked."""
+        """The published checksum, if any.
+
+        Without a checksum the parsed sizes are checked.
+        """
         return self.sha256 or self.md5
 
 
@@ -97,20 +111,26 @@ class Card(Section):
     files: Items[File] = ()  # their rows are joined in this order
     label_column: PositiveInt | None = None  # csv, from 1
     separator: Literal["comma", "blanks"] = "comma"  # csv
-    feature_columns: Items[PositiveInt] | None = None  # csv, from 1; None: all but the label
+    # csv, from 1; None: all but the label
+    feature_columns: Items[PositiveInt] | None = None
     positive: str | int | float | None = None  # label of the positive class, as printed
     generator: Literal["counterexample", "margin", "signal"] | None = None
-    gamma: Annotated[float, Field(gt=0, lt=2)] | None = None  # margin of ``generator: margin``
-    # Fraction of the variance of ``generator: signal`` that no linear function explains.
+    # margin of ``generator: margin``
+    gamma: Annotated[float, Field(gt=0, lt=2)] | None = None
+    # Fraction of the variance of ``generator: signal`` that no linear function
+    # explains.
     non_linear: Annotated[float, Field(ge=0, le=1)] | None = None
-    swapped: Annotated[int, Field(ge=0)] = 0  # positives, and as many negatives, that swap labels
+    # positives, and as many negatives, that swap labels
+    swapped: Annotated[int, Field(ge=0)] = 0
     rows: PositiveInt
     features: PositiveInt
     positives: PositiveInt
-    train_rows: PositiveInt | None = None  # the first rows are the provided training set
+    # the first rows are the provided training set
+    train_rows: PositiveInt | None = None
     scaling: Literal["standardise", "unit", "none"]  # recommended
     licence: str
-    terms: str | None = None  # to accept before the files are fetched from their addresses
+    # to accept before the files are fetched from their addresses
+    terms: str | None = None
     citation: str
     used_by: Items[Use] = ()
     note: str = ""  # decisions and their reasons
@@ -141,7 +161,9 @@ class Card(Section):
             for field, is_needed in needed.items()
             if is_needed != (field in given)
         )
-        n_columns = self.features if self.feature_columns is None else len(self.feature_columns)
+        n_columns = (
+            self.features if self.feature_columns is None else len(self.feature_columns)
+        )
         checks = {  # by field: whether it fits, and what to say if it does not
             "feature_columns": (
                 n_columns == self.features,
@@ -157,10 +179,15 @@ class Card(Section):
 
 
 def read_card(path: Path) -> Card:
-    """Return the checked card of ``NAME.yaml``; the error has one line for each mistake."""
+    """Return the checked card of ``NAME.yaml``.
+
+    The error has one line for each mistake.
+    """
     document = load(path)
     card = validated(document, Card)  # checks the types and rules of the keys
     if card.name != path.stem:
         # With `at`, the error names the line of the key `name`.
-        raise document.refusal(at(("name",), [f"should be the file's name, {path.stem!r}"]))
+        raise document.refusal(
+            at(("name",), [f"should be the file's name, {path.stem!r}"])
+        )
     return card

@@ -1,6 +1,7 @@
 """The registry of data sets; a card is read on first use.
 
-Installed packages add cards: entry points of the group ``precbench.cards`` name packages with YAML.
+Installed packages add cards: entry points of the group ``precbench.cards`` name
+packages with YAML.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,25 +19,38 @@ from precbench.data.cards.card import Card, read_card
 @cache
 def _paths() -> dict[str, Path]:
     """Return the card files by the name of the data set, the shipped ones first."""
-    paths = dict(sorted((path.stem, path) for path in shipped("datasets").glob("*.yaml")))
+    paths = dict(
+        sorted((path.stem, path) for path in shipped("datasets").glob("*.yaml"))
+    )
     for entry in find_entry_points("precbench.cards"):
-        added = {path.stem: path for path in _cards_of(entry)}  # by an installed package
+        # by an installed package
+        added = {path.stem: path for path in _cards_of(entry)}
         if repeated := sorted(paths.keys() & added.keys()):
-            raise refusal(entry, f"adds a data set {repeated[0]!r}, and that name is in use")
+            raise refusal(
+                entry, f"adds a data set {repeated[0]!r}, and that name is in use"
+            )
         paths |= added
     return paths
 
 
 def _cards_of(entry: EntryPoint) -> list[Path]:
-    """Return the cards in the package that an entry point names; the package is not imported."""
+    """Return the cards in the package that an entry point names.
+
+    The package is not imported.
+    """
     try:
         spec = find_spec(entry.value)
     except Exception as error:
-        raise refusal(entry, f"cannot be used: {type(error).__name__}: {error}") from error
-    folders = [] if spec is None else spec.submodule_search_locations or []  # None: no package
+        raise refusal(
+            entry, f"cannot be used: {type(error).__name__}: {error}"
+        ) from error
+    # None: no package
+    folders = [] if spec is None else spec.submodule_search_locations or []
     paths = sorted(path for folder in folders for path in Path(folder).glob("*.yaml"))
     if not paths:
-        raise refusal(entry, f"names {entry.value}, which is not a package with cards (*.yaml)")
+        raise refusal(
+            entry, f"names {entry.value}, which is not a package with cards (*.yaml)"
+        )
     return paths
 
 
@@ -44,7 +58,10 @@ _card = cache(read_card)  # each file is read once
 
 
 class _Cards(Mapping[str, "Card"]):
-    """Cards by name: the cards of precbench in alphabetical order, then the cards of packages."""
+    """Cards by name.
+
+    The cards of precbench in alphabetical order, then the cards of packages.
+    """
 
     def __getitem__(self, name: str) -> Card:
         return _card(_paths()[name])
@@ -83,4 +100,6 @@ def find_card(name: str) -> Card:
     """
     if name in DATASETS:
         return DATASETS[name]
-    raise InputError(f"unknown data set {name!r}{nearest_or_all(name, DATASETS, 'datasets')}")
+    raise InputError(
+        f"unknown data set {name!r}{nearest_or_all(name, DATASETS, 'datasets')}"
+    )

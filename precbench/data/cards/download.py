@@ -1,4 +1,7 @@
-"""Downloads of bounded size; the error of one that fails names the cause and what to do."""
+"""Downloads of bounded size.
+
+The error of one that fails names the cause and what to do.
+"""
 
 import contextlib
 import http.client
@@ -27,7 +30,10 @@ class NotServedError(InputError):
 
 
 class UnreachableError(InputError):
-    """A server does not answer; asking it for another file would fail in the same way."""
+    """A server does not answer.
+
+    Asking it for another file would fail in the same way.
+    """
 
 
 def is_safe(address: str) -> bool:
@@ -61,7 +67,9 @@ def download(address: str, path: Path, limit: int) -> None:
     except OSError as error:
         if error.errno is not None:
             raise  # of the disk
-        raise InputError(f"{error}; check REQUESTS_CA_BUNDLE and CURL_CA_BUNDLE") from error
+        raise InputError(
+            f"{error}; check REQUESTS_CA_BUNDLE and CURL_CA_BUNDLE"
+        ) from error
 
 
 def _refuse_unsafe_redirect(answer: Any, **_: object) -> None:
@@ -71,7 +79,9 @@ def _refuse_unsafe_redirect(answer: Any, **_: object) -> None:
         target = urljoin(answer.url, target)
     if not is_safe(target):
         answer.close()
-        raise InputError(f"{answer.url} redirects to {target}, not https; use another address")
+        raise InputError(
+            f"{answer.url} redirects to {target}, not https; use another address"
+        )
 
 
 def _write(answer: Any, path: Path, limit: int) -> None:
@@ -86,7 +96,8 @@ def _write(answer: Any, path: Path, limit: int) -> None:
                 n_bytes += len(chunk)
                 if n_bytes > limit:
                     raise InputError(
-                        f"the file has more than {limit:,} bytes, which the card does not allow"
+                        f"the file has more than {limit:,} bytes, which the card does"
+                        " not allow"
                     )
                 file.write(chunk)
         except urllib3.exceptions.HTTPError as error:
@@ -104,7 +115,10 @@ def _why_cut(error: Exception, answer: Any) -> str:
     if isinstance(error, urllib3.exceptions.DecodeError):
         return f"what came is damaged after {so_far}; try again"
     if isinstance(error, urllib3.exceptions.ReadTimeoutError):
-        return f"the transfer ended after {so_far}: nothing more came for {SILENT_SECONDS:g} s"
+        return (
+            f"the transfer ended after {so_far}: nothing more came for"
+            f" {SILENT_SECONDS:g} s"
+        )
     return f"the transfer ended after {so_far}; try again"
 
 
@@ -156,14 +170,19 @@ def _why_not_secure(error: Exception, server: str) -> str:
     certificate = _cause(error, ssl.SSLCertVerificationError)
     if certificate is None:
         if "NO_CERTIFICATE_OR_CRL_FOUND" in reason:
-            return "the file that REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE names holds no certificate"
+            return (
+                "the file that REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE names holds no"
+                " certificate"
+            )
         return f"{server} makes no secure connection ({reason})"
     if certificate.verify_code not in _UNTRUSTED:
-        return f"the certificate of {server} is not valid ({certificate.verify_message})"
+        return (
+            f"the certificate of {server} is not valid ({certificate.verify_message})"
+        )
     return (
-        f"the certificate of {server} is not trusted ({certificate.verify_message}); where a "
-        "proxy of your organisation signs connections, name the file with its certificates in "
-        "REQUESTS_CA_BUNDLE"
+        f"the certificate of {server} is not trusted ({certificate.verify_message});"
+        " where a proxy of your organisation signs connections, name the file with its"
+        " certificates in REQUESTS_CA_BUNDLE"
     )
 
 
@@ -173,7 +192,8 @@ def _proxy(url: str) -> str:
 
     proxies = requests.utils.get_environ_proxies(url)
     address = requests.utils.select_proxy(url, proxies) or ""
-    return address.rpartition("://")[2].rpartition("@")[2].rstrip("/")  # without a password
+    # without a password
+    return address.rpartition("://")[2].rpartition("@")[2].rstrip("/")
 
 
 def _reason(error: BaseException) -> str:

@@ -1,8 +1,11 @@
-"""Files of a card: fetched from a mirror or the web, kept in the cache, and cleaned away.
+"""Files of a card.
 
-A file is what it holds, not how it was packed: a source may have it as it is, compressed, or in an
-archive. It enters the cache, unpacked, only if its size and its published checksum are right. Files
-without a published checksum must parse to the sizes on the card.
+Fetched from a mirror or the web, kept in the cache, and cleaned away.
+
+A file is what it holds, not how it was packed: a source may have it as it is,
+compressed, or in an archive. It enters the cache, unpacked, only if its size and its
+published checksum are right. Files without a published checksum must parse to the sizes
+on the card.
 """
 
 import hashlib
@@ -19,7 +22,12 @@ from precbench.core.files import is_full, temporary, writing
 from precbench.core.locations import cache_folder
 from precbench.data.cards.card import Archive, Card, File, Packing
 from precbench.data.cards.catalogue import find_card
-from precbench.data.cards.download import NotServedError, UnreachableError, download, is_safe
+from precbench.data.cards.download import (
+    NotServedError,
+    UnreachableError,
+    download,
+    is_safe,
+)
 from precbench.data.cards.parsers import parse
 from precbench.data.cards.unpack import unpack
 
@@ -29,7 +37,10 @@ _COMPRESSED: tuple[Packing, ...] = ("gz", "bz2", "xz")
 
 @dataclass(frozen=True)
 class FileReport:
-    """State of one file of the cache; "as added": present, but no checksum is published."""
+    """State of one file of the cache.
+
+    "as added": present, but no checksum is published.
+    """
 
     name: str
     status: Literal["verified", "as added", "damaged", "missing"]
@@ -58,14 +69,19 @@ class _SourceError(InputError):
 
 
 def fetch(
-    card: Card, mirror: str | os.PathLike[str] | None = None, *, accept_terms: bool = False
+    card: Card,
+    mirror: str | os.PathLike[str] | None = None,
+    *,
+    accept_terms: bool = False,
 ) -> tuple[FileReport, ...]:
-    """Fetch missing and damaged files of a card into the cache; return a report on each file.
+    """Fetch missing and damaged files of a card into the cache.
 
-    A mirror (default ``$PRECBENCH_MIRROR``) is a folder or an address with
-    ``<folder of the card>/<file name>``. There the file may also be compressed, with ``.gz``,
-    ``.bz2`` or ``.xz`` after its name, or be a member of the archive that the card names. The
-    addresses of a card with terms are used only if these are accepted.
+    Return a report on each file.
+
+    A mirror (default ``$PRECBENCH_MIRROR``) is a folder or an address with ``<folder of
+    the card>/<file name>``. There the file may also be compressed, with ``.gz``,
+    ``.bz2`` or ``.xz`` after its name, or be a member of the archive that the card
+    names. The addresses of a card with terms are used only if these are accepted.
     """
     reports = tuple(_inspect(card, file) for file in card.files)
     to_fetch = [
@@ -89,14 +105,20 @@ def fetch(
     return tuple(_inspect(card, file) for file in card.files)
 
 
-def add_files(name: str, paths: Iterable[str | os.PathLike[str]]) -> tuple[FileReport, ...]:
-    """Copy the user's files, named as on the card, to the cache (all or none); return `info`.
+def add_files(
+    name: str, paths: Iterable[str | os.PathLike[str]]
+) -> tuple[FileReport, ...]:
+    """Copy the user's files, named as on the card, to the cache (all or none).
+
+    Return `info`.
 
     They may be packed, as those of a mirror.
     """
     card = find_card(name)
     if not card.files:
-        raise InputError(f"{name} is generated and has no files; use {name} without adding files")
+        raise InputError(
+            f"{name} is generated and has no files; use {name} without adding files"
+        )
     with _receiving(card) as place:
         new: dict[str, Path] = {}
         for path in map(Path, paths):
@@ -129,13 +151,20 @@ def info(name: str) -> tuple[FileReport, ...]:
 
 
 def _inspect(card: Card, file: File) -> FileReport:
-    """Check the size and, if published, the checksum of a file in the cache; report on it."""
+    """Check the size and, if published, the checksum of a file in the cache.
+
+    Report on it.
+    """
     path = _cached(card, file)
     if not path.is_file():
         return FileReport(file.name, "missing", path, file.checksum)
     # "as added": no checksum is published, but the size is right.
-    status: Any = "damaged" if _fault(file, path) else "verified" if file.checksum else "as added"
-    return FileReport(file.name, status, path, file.checksum, _digest(path), path.stat().st_size)
+    status: Any = (
+        "damaged" if _fault(file, path) else "verified" if file.checksum else "as added"
+    )
+    return FileReport(
+        file.name, status, path, file.checksum, _digest(path), path.stat().st_size
+    )
 
 
 def _folder(card: Card) -> Path:
@@ -152,9 +181,13 @@ def _digest(path: Path, algorithm: str = "sha256") -> str:
 
 
 def _fault(file: File, path: Path) -> str:
-    """Describe what is wrong with the size or checksum of a file; return "" if nothing is."""
+    """Describe what is wrong with the size or checksum of a file.
+
+    Return "" if nothing is.
+    """
     size = path.stat().st_size
-    if size > file.limit or size < (file.bytes or 0):  # `limit` is `bytes`, else `max_bytes`
+    # `limit` is `bytes`, else `max_bytes`
+    if size > file.limit or size < (file.bytes or 0):
         return (
             f"the file has {size:,} bytes, and the card says "
             f"{'' if file.bytes else 'at most '}{file.limit:,}"
@@ -163,13 +196,19 @@ def _fault(file: File, path: Path) -> str:
 
 
 def _wrong_checksum(expected: File | Archive, path: Path) -> str:
-    """Describe a checksum that differs from the published one; return "" if none does."""
+    """Describe a checksum that differs from the published one.
+
+    Return "" if none does.
+    """
     for algorithm, checksum in (("sha256", expected.sha256), ("md5", expected.md5)):
         if checksum is not None:
             actual = _digest(path, algorithm)
             if actual == checksum:
                 return ""
-            return f"the checksum is wrong: found {algorithm} {actual}, expected {checksum}"
+            return (
+                f"the checksum is wrong: found {algorithm} {actual}, expected"
+                f" {checksum}"
+            )
     return ""  # none is published
 
 
@@ -181,7 +220,10 @@ def _file_names(card: Card) -> str:
 
 
 def _sources_in(folder: str, file: File) -> list[_Source]:
-    """Return what a folder, of this machine or a mirror, may have: the file or a packed one."""
+    """Return what a folder, of this machine or a mirror, may have.
+
+    The file or a packed one.
+    """
     path = f"{folder}/{file.name}"
     sources = [_Source(path)]
     sources += [_Source(f"{path}.{packing}", packing) for packing in _COMPRESSED]
@@ -195,7 +237,9 @@ def _sources_in(folder: str, file: File) -> list[_Source]:
 
 def _published_sources(file: File) -> list[_Source]:
     sources = [_Source(address) for address in file.urls]
-    sources += [_Source(archive.url, archive.packing, archive) for archive in file.archives]
+    sources += [
+        _Source(archive.url, archive.packing, archive) for archive in file.archives
+    ]
     return sources
 
 
@@ -215,19 +259,27 @@ def _mirror_address(mirror: str | os.PathLike[str] | None) -> str:
 
     Refuse an unsafe address.
     """
-    text = os.fspath(mirror) if mirror is not None else os.environ.get("PRECBENCH_MIRROR", "")
+    text = (
+        os.fspath(mirror)
+        if mirror is not None
+        else os.environ.get("PRECBENCH_MIRROR", "")
+    )
     if "://" not in text:
         return text and str(Path(text).expanduser())  # a folder; "" if no mirror
     if not is_safe(text):
         raise InputError(
-            f"the mirror {text!r} must be a folder, or an address with https:// (http:// only on "
-            "this machine)"
+            f"the mirror {text!r} must be a folder, or an address with https://"
+            " (http:// only on this machine)"
         )
     return text.rstrip("/")
 
 
-def _obtain_somewhere(card: Card, file: File, mirror: str, place: Path, is_allowed: bool) -> Path:
-    """Write a file to the folder `place`, from the first source that has it; return its path.
+def _obtain_somewhere(
+    card: Card, file: File, mirror: str, place: Path, is_allowed: bool
+) -> Path:
+    """Write a file to the folder `place`, from the first source that has it.
+
+    Return its path.
 
     Its published addresses are sources if that `is_allowed`.
     """
@@ -253,16 +305,19 @@ def _obtain_somewhere(card: Card, file: File, mirror: str, place: Path, is_allow
             if isinstance(cause, UnreachableError):
                 unreachable.add(source.server)
     if absent:
-        failures.append(f"the mirror has no {file.name} with {', '.join(absent)} either")
+        failures.append(
+            f"the mirror has no {file.name} with {', '.join(absent)} either"
+        )
     if not is_allowed:
         failures.append(
-            f"{card.fetch_command} downloads it, if you accept the terms that precbench data info "
-            f"{card.name} shows"
+            f"{card.fetch_command} downloads it, if you accept the terms that precbench"
+            f" data info {card.name} shows"
         )
     raise DataUnavailableError(
-        f"{card.title}: {file.name} cannot be obtained: "
-        f"{'; '.join(failures) or 'the card has no address'}; to add the files yourself, run "
-        f"precbench data add {card.name} FILES, where FILES are {_file_names(card)}"
+        f"{card.title}: {file.name} cannot be obtained:"
+        f" {'; '.join(failures) or 'the card has no address'}; to add the files"
+        f" yourself, run precbench data add {card.name} FILES, where FILES are"
+        f" {_file_names(card)}"
     )
 
 
@@ -331,7 +386,8 @@ def _receiving(card: Card) -> Iterator[Path]:
 def _accept(card: Card, new: Mapping[str, Path]) -> None:
     """Move new files into the cache, given by name, once they are known to be right.
 
-    If a checksum is missing, the files, once all are there, must parse to the card's sizes.
+    If a checksum is missing, the files, once all are there, must parse to the card's
+    sizes.
     """
     paths = [new.get(file.name, _cached(card, file)) for file in card.files]
     if not all(file.checksum for file in card.files) and all(map(Path.is_file, paths)):
@@ -352,14 +408,19 @@ def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]
     Return the sizes in bytes by path, relative to the cache; `dry_run` removes nothing.
     """
     root = cache_folder()
-    targets = {*(root / "prepared").glob("*"), *(root / "files").rglob(".*.tmp")}  # unfinished
+    # unfinished
+    targets = {*(root / "prepared").glob("*"), *(root / "files").rglob(".*.tmp")}
     for card in map(find_card, names):
         paths = [root / "files" / card.folder / file.name for file in card.files]
         targets |= {path for path in paths if path.is_file()}
     removed = {}
     for path in sorted(targets):
-        files = [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
-        removed[path.relative_to(root).as_posix()] = sum(file.stat().st_size for file in files)
+        files = (
+            [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
+        )
+        removed[path.relative_to(root).as_posix()] = sum(
+            file.stat().st_size for file in files
+        )
         if not dry_run and path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         elif not dry_run:  # a file, or a link to a folder that stays

@@ -1,8 +1,8 @@
 """Synthetic rows, of synthetic data sets and of stand-ins.
 
-A stand-in takes the place of a data set that cannot be obtained. It has the rows, features,
-positives and density of the card, a linear signal and label noise. It says nothing about the real
-data and never gets a verdict.
+A stand-in takes the place of a data set that cannot be obtained. It has the rows,
+features, positives and density of the card, a linear signal and label noise. It says
+nothing about the real data and never gets a verdict.
 """
 
 from __future__ import annotations
@@ -20,17 +20,23 @@ from precbench.ranking.topk import first_rows
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-# Raise a version when the numbers change: the versions are part of a data set's identity.
+# Raise a version when the numbers change: the versions are part of a data set's
+# identity.
 VERSION = 2
 STAND_IN_VERSION = 1
 MOST_FREQUENT = 0.9  # the largest share of ones in a binary feature of a stand-in
 ROWS_AT_ONCE = 4096  # drawn at a time, to save memory
-NOISE = 0.5  # standard deviation of the noise of ``generator: signal``; the signal's is 1
+# standard deviation of the noise of ``generator: signal``; the signal's is 1
+NOISE = 0.5
 
 
 def generate(card: Card) -> Arrays:
-    """Return the rows that a synthetic card describes, with `optimum` for ``generator: margin``."""
-    if card.generator == "counterexample":  # six points on a line; see the note of the card
+    """Return the rows that a synthetic card describes, with `optimum` for ``generator.
+
+    Margin``.
+    """
+    # six points on a line; see the note of the card
+    if card.generator == "counterexample":
         X = np.array([[-1.0], [-1.0], [-2.0], [-3.0], [-3.0], [-3.0]])
         return Arrays(X, np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0]))
     return _with_margin(card) if card.generator == "margin" else _with_signal(card)
@@ -39,9 +45,10 @@ def generate(card: Card) -> Arrays:
 def _with_margin(card: Card) -> Arrays:
     """Return rows in the unit ball, of two classes that a plane separates by a margin gamma.
 
-    A row is s w + z. The unit vector w is normal to the plane; the score s, at least gamma/2 in
-    absolute value, has the sign of the label; z is orthogonal to w and uniform in the remaining
-    ball. Then, as noise, `swapped` positives and as many negatives change their labels.
+    A row is s w + z. The unit vector w is normal to the plane; the score s, at least
+    gamma/2 in absolute value, has the sign of the label; z is orthogonal to w and
+    uniform in the remaining ball. Then, as noise, `swapped` positives and as many
+    negatives change their labels.
     """
     assert card.gamma is not None
     rng = data_generator(card.name)
@@ -51,18 +58,27 @@ def _with_margin(card: Card) -> Arrays:
     y[rng.permutation(card.rows)[: card.positives]] = 1.0
 
     least = card.gamma / 2
-    size = least + (1.0 - least) * rng.random(card.rows) ** 2  # |s|, most near the margin
-    size[[np.argmax(y), np.argmin(y)]] = least  # the first row of each class is at the margin
+    # |s|, most near the margin
+    size = least + (1.0 - least) * rng.random(card.rows) ** 2
+    # the first row of each class is at the margin
+    size[[np.argmax(y), np.argmin(y)]] = least
     Z = rng.standard_normal((card.rows, card.features))
-    Z -= np.outer(np.einsum("ij,j->i", Z, w), w)  # orthogonal to w; not BLAS: same bits anywhere
-    norms = np.maximum(np.linalg.norm(Z, axis=1), np.finfo(float).tiny)  # not 0: a divisor
-    radius = 0.999 * np.sqrt(1.0 - size**2)  # of the remaining ball, with room for rounding
-    # With uniform u, u^(1/d) is the radius of a uniform point in the unit ball of d dimensions.
-    exponent = 1 / max(card.features - 1, 1)  # orthogonal to w there are d = features - 1
+    # orthogonal to w; not BLAS: same bits anywhere
+    Z -= np.outer(np.einsum("ij,j->i", Z, w), w)
+    # not 0: a divisor
+    norms = np.maximum(np.linalg.norm(Z, axis=1), np.finfo(float).tiny)
+    # of the remaining ball, with room for rounding
+    radius = 0.999 * np.sqrt(1.0 - size**2)
+    # With uniform u, u^(1/d) is the radius of a uniform point in the unit ball of d
+    # dimensions. orthogonal to w there are d = features - 1
+    exponent = 1 / max(card.features - 1, 1)
     # Python's power, since the last bits of NumPy's depend on the processor (AVX-512).
     radius *= [drawn**exponent for drawn in rng.random(card.rows).tolist()]
     X = np.outer(y * size, w) + Z * (radius / norms)[:, np.newaxis]
-    noisy = [rng.choice(np.flatnonzero(y == c), card.swapped, replace=False) for c in (-1.0, 1.0)]
+    noisy = [
+        rng.choice(np.flatnonzero(y == c), card.swapped, replace=False)
+        for c in (-1.0, 1.0)
+    ]
     y[np.concatenate(noisy)] *= -1  # rows keep the side of their first label
     return Arrays(X, y, optimum=w)
 
@@ -96,9 +112,9 @@ def _with_signal(card: Card) -> Arrays:
 def generate_stand_in(card: Card) -> Arrays:
     """Return the rows of the stand-in of a card.
 
-    The positives are the rows with the largest ``X @ w / scale + noise``; the signal has unit
-    variance, the noise the standard deviation on the card. Features are dense and Gaussian, some
-    set to zero, or for a sparse format binary in CSR.
+    The positives are the rows with the largest ``X @ w / scale + noise``; the signal
+    has unit variance, the noise the standard deviation on the card. Features are dense
+    and Gaussian, some set to zero, or for a sparse format binary in CSR.
     """
     from precbench.data.svmlight import DENSE_ABOVE
 
@@ -112,15 +128,20 @@ def generate_stand_in(card: Card) -> Arrays:
     else:
         X = rng.standard_normal((card.rows, card.features))
         if density < 1:
-            X *= rng.random(X.shape, dtype=np.float32) < density  # sets the other values to zero
+            # sets the other values to zero
+            X *= rng.random(X.shape, dtype=np.float32) < density
         signal = np.einsum("ij,j->i", X, w)  # unlike BLAS, bitwise identical everywhere
-    scores = signal / signal.std() + card.stand_in.noise * rng.standard_normal(card.rows)
+    scores = signal / signal.std() + card.stand_in.noise * rng.standard_normal(
+        card.rows
+    )
     y = np.full(card.rows, -1.0)
     y[first_rows(scores, card.positives)] = 1.0
     return Arrays(X, y)
 
 
-def _binary(rng: np.random.Generator, n_rows: int, n_features: int, density: float) -> csr_matrix:
+def _binary(
+    rng: np.random.Generator, n_rows: int, n_features: int, density: float
+) -> csr_matrix:
     """Return independent binary columns.
 
     Their frequencies follow Zipf's law, with mean `density`.
@@ -128,14 +149,21 @@ def _binary(rng: np.random.Generator, n_rows: int, n_features: int, density: flo
     from scipy.sparse import csr_matrix, vstack
 
     frequency = rng.permutation(_zipf(n_features, density)).astype(np.float32)
-    block_lengths = [min(ROWS_AT_ONCE, n_rows - i) for i in range(0, n_rows, ROWS_AT_ONCE)]
-    draws = (rng.random((length, n_features), dtype=np.float32) for length in block_lengths)
+    block_lengths = [
+        min(ROWS_AT_ONCE, n_rows - i) for i in range(0, n_rows, ROWS_AT_ONCE)
+    ]
+    draws = (
+        rng.random((length, n_features), dtype=np.float32) for length in block_lengths
+    )
     # `u < frequency` holds with the probability `frequency` of each column.
-    return vstack([csr_matrix(u < frequency, dtype=np.float64) for u in draws], format="csr")
+    return vstack(
+        [csr_matrix(u < frequency, dtype=np.float64) for u in draws], format="csr"
+    )
 
 
 def _zipf(n_features: int, density: float) -> NDArray[np.float64]:
-    # Return frequencies min(MOST_FREQUENT, c / rank) whose mean, by the choice of c, is `density`.
+    # Return frequencies min(MOST_FREQUENT, c / rank) whose mean, by the choice of c, is
+    # `density`.
     from scipy.optimize import brentq
 
     ranks = np.arange(1, n_features + 1)

@@ -17,11 +17,14 @@ PPI_DROPPED = slice(20, 97)  # the 77 of the gene ontology; see the note of the 
 KDD08_LABEL = 0
 KDD08_PATIENT = 4
 
-VERSION = 1  # part of a data set's identity: raise VERSION when equal files give other arrays
+# part of a data set's identity: raise VERSION when equal files give other arrays
+VERSION = 1
 
 
 def parse(card: Card, paths: Sequence[Path]) -> Arrays:
-    """Return the rows in the files of a card; refuse other sizes than those on the card.
+    """Return the rows in the files of a card.
+
+    Refuse other sizes than those on the card.
 
     X is dense unless the format is sparse and at most half of the values are non-zero.
     """
@@ -30,21 +33,24 @@ def parse(card: Card, paths: Sequence[Path]) -> Arrays:
     expected = (card.rows, card.features, card.positives)
     if actual != expected:
         raise InputError(
-            "{}: the files hold {:,} rows, {:,} features and {:,} positives, but the card says "
-            "{:,} rows, {:,} features and {:,} positives; give the files of the card in place of "
-            "{}".format(card.name, *actual, *expected, ", ".join(map(str, paths)))
+            "{}: the files hold {:,} rows, {:,} features and {:,} positives, but the"
+            " card says {:,} rows, {:,} features and {:,} positives; give the files of"
+            " the card in place of {}".format(
+                card.name, *actual, *expected, ", ".join(map(str, paths))
+            )
         )
     if isinstance(arrays.X, np.ndarray):  # the svmlight reader checks numbers
         wrong = np.flatnonzero(~np.isfinite(arrays.X).all(axis=1))
         if len(wrong):
             raise InputError(
-                f"{card.name}: row {wrong[0] + 1} of the joined files holds a value that is not a "
-                "finite number; get the files again"
+                f"{card.name}: row {wrong[0] + 1} of the joined files holds a value"
+                " that is not a finite number; get the files again"
             )
     return arrays
 
 
-# Each parser takes a card and its files, and returns the arrays before they are checked.
+# Each parser takes a card and its files, and returns the arrays before they are
+# checked.
 
 
 def _svmlight(card: Card, paths: Sequence[Path]) -> Arrays:
@@ -53,7 +59,9 @@ def _svmlight(card: Card, paths: Sequence[Path]) -> Arrays:
 
     from precbench.data.svmlight import dense_if_full, read_svmlight
 
-    matrices, labels = zip(*(read_svmlight(path, card.features) for path in paths), strict=True)
+    matrices, labels = zip(
+        *(read_svmlight(path, card.features) for path in paths), strict=True
+    )
     X = vstack(matrices, format="csr") if len(matrices) > 1 else matrices[0]
     return Arrays(dense_if_full(X), _signs(np.concatenate(labels), card.positive))
 
@@ -72,8 +80,13 @@ def _csv(card: Card, paths: Sequence[Path]) -> Arrays:
     }
     table = np.concatenate([_table(path, separator, converters) for path in paths])
     columns = card.feature_columns
-    X = np.delete(table, label, axis=1) if columns is None else table[:, np.array(columns) - 1]
-    return Arrays(np.ascontiguousarray(X), _signs(table[:, label], 1))  # 1: see `converters`
+    X = (
+        np.delete(table, label, axis=1)
+        if columns is None
+        else table[:, np.array(columns) - 1]
+    )
+    # 1: see `converters`
+    return Arrays(np.ascontiguousarray(X), _signs(table[:, label], 1))
 
 
 def _kdd08(card: Card, paths: Sequence[Path]) -> Arrays:
@@ -81,16 +94,19 @@ def _kdd08(card: Card, paths: Sequence[Path]) -> Arrays:
     X, info = (_table(path) for path in paths)
     if len(X) != len(info):
         raise InputError(
-            f"{card.name}: {paths[0]} has {len(X):,} rows and {paths[1]} has {len(info):,}, but "
-            "row i of each must be about one candidate; get the two files again"
+            f"{card.name}: {paths[0]} has {len(X):,} rows and {paths[1]} has"
+            f" {len(info):,}, but row i of each must be about one candidate; get the"
+            " two files again"
         )
     if info.shape[1] <= KDD08_PATIENT:
         raise InputError(
-            f"{paths[1]}: expected at least {KDD08_PATIENT + 1} columns (label, ids, patient), "
-            f"found {info.shape[1]}; get the file again"
+            f"{paths[1]}: expected at least {KDD08_PATIENT + 1} columns (label, ids,"
+            f" patient), found {info.shape[1]}; get the file again"
         )
     _, groups = np.unique(info[:, KDD08_PATIENT], return_inverse=True)
-    return Arrays(X, _signs(info[:, KDD08_LABEL], card.positive), groups.astype(np.int64))
+    return Arrays(
+        X, _signs(info[:, KDD08_LABEL], card.positive), groups.astype(np.int64)
+    )
 
 
 def _ppi(card: Card, paths: Sequence[Path]) -> Arrays:
@@ -99,12 +115,15 @@ def _ppi(card: Card, paths: Sequence[Path]) -> Arrays:
     for path, table in zip(paths, tables, strict=True):
         if table.shape[1] != PPI_COLUMNS + 1:
             raise InputError(
-                f"{path}: expected {PPI_COLUMNS + 1} columns ({PPI_COLUMNS} features and a label), "
-                f"found {table.shape[1]}; fetch the file again with precbench data"
+                f"{path}: expected {PPI_COLUMNS + 1} columns ({PPI_COLUMNS} features"
+                f" and a label), found {table.shape[1]}; fetch the file again with"
+                " precbench data"
             )
     joined = np.concatenate(tables)
     X = np.delete(joined[:, :PPI_COLUMNS], PPI_DROPPED, axis=1)
-    return Arrays(np.ascontiguousarray(X), _signs(joined[:, PPI_COLUMNS], card.positive))
+    return Arrays(
+        np.ascontiguousarray(X), _signs(joined[:, PPI_COLUMNS], card.positive)
+    )
 
 
 _PARSERS = {"svmlight": _svmlight, "csv": _csv, "kdd08": _kdd08, "ppi": _ppi}
@@ -116,9 +135,13 @@ def _table(
     converters: Mapping[int | str, Callable[[str], float]] | None = None,
 ) -> NDArray[np.float64]:
     try:
-        return np.loadtxt(path, delimiter=separator, converters=converters, comments=None, ndmin=2)
+        return np.loadtxt(
+            path, delimiter=separator, converters=converters, comments=None, ndmin=2
+        )
     except (ValueError, OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: not a table of numbers: {error}; get the file again") from error
+        raise InputError(
+            f"{path}: not a table of numbers: {error}; get the file again"
+        ) from error
 
 
 def _signs(labels: NDArray[np.float64], positive: object) -> NDArray[np.float64]:

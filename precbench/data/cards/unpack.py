@@ -44,8 +44,9 @@ def unpack(
 ) -> None:
     """Write the one file of an archive that is wanted to `target`, of at most `limit` bytes.
 
-    `member` is its path in a zip or tar.gz, which is looked up and never written to. A tar.gz is
-    unpacked from its start to that member, in memory, and to at most `stream_limit` bytes.
+    `member` is its path in a zip or tar.gz, which is looked up and never written to. A
+    tar.gz is unpacked from its start to that member, in memory, and to at most
+    `stream_limit` bytes.
     """
     try:
         with _opened(archive, packing, member, stream_limit) as content:
@@ -55,7 +56,9 @@ def unpack(
     except _UNREADABLE as error:
         if getattr(error, "errno", None) is not None:
             raise  # of the disk, not of the archive
-        raise InputError(f"it is not a whole {packing} archive ({error}); get it again") from error
+        raise InputError(
+            f"it is not a whole {packing} archive ({error}); get it again"
+        ) from error
 
 
 @contextmanager
@@ -73,7 +76,8 @@ def _opened(
     elif packing == "tar.gz":
         assert member is not None and stream_limit is not None
         with gzip.open(archive) as stream:
-            limited: Any = _Limited(stream, stream_limit)  # all that tarfile needs of a file
+            # all that tarfile needs of a file
+            limited: Any = _Limited(stream, stream_limit)
             with tarfile.open(fileobj=limited, mode="r|") as tar:
                 yield _find_member(tar, member)
     else:
@@ -93,14 +97,16 @@ def _find_member(tar: tarfile.TarFile, member: str) -> IO[bytes]:
 def _no_member(member: str, names: Sequence[str]) -> InputError:
     more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
     return InputError(
-        f"the archive has no member {member}, but {', '.join(names[:5]) or 'none at all'}{more}"
+        f"the archive has no member {member}, but"
+        f" {', '.join(names[:5]) or 'none at all'}{more}"
     )
 
 
 def _copy(content: IO[bytes], target: Path, limit: int) -> None:
     n_bytes = 0
     with target.open("wb") as file:
-        # One byte more than allowed is asked for, which also reads the checksum at the end.
+        # One byte more than allowed is asked for, which also reads the checksum at the
+        # end.
         while chunk := content.read(min(_CHUNK, limit + 1 - n_bytes)):
             n_bytes += len(chunk)
             if n_bytes > limit:
@@ -109,7 +115,9 @@ def _copy(content: IO[bytes], target: Path, limit: int) -> None:
 
 
 def _too_much(limit: int) -> InputError:
-    return InputError(f"it unpacks to more than {limit:,} bytes, which the card does not allow")
+    return InputError(
+        f"it unpacks to more than {limit:,} bytes, which the card does not allow"
+    )
 
 
 class _Limited:

@@ -10,12 +10,16 @@ from precbench.report.study_tables import tabulate
 
 def _draw(figure: SubFigure, result: Result) -> None:
     """Draw the measured costs, and the stated power of n or n log n through the last cost."""
-    # `draw_panels` takes the line style from "quantity", which hence moves to "measure".
-    measured = result.values.assign(measure=result.values["quantity"], quantity="measured")
+    # `draw_panels` takes the line style from "quantity", which hence moves to
+    # "measure".
+    measured = result.values.assign(
+        measure=result.values["quantity"], quantity="measured"
+    )
     parts = [measured]
     for name, rows in measured.groupby("curve", sort=False):
         curve = result.parameters["curves"][name]
-        size = rows["size"] * (np.log(rows["size"]) if curve.get("times_log") else 1)  # n (log n)
+        # n (log n)
+        size = rows["size"] * (np.log(rows["size"]) if curve.get("times_log") else 1)
         stated = rows["value"].iloc[-1] * (size / size.iloc[-1]) ** curve["exponent"]
         parts.append(rows.assign(quantity="stated", value=stated))
     draw_panels(
@@ -31,7 +35,9 @@ GROWING_COSTS = StudyKind(
     tables=tabulate(["curve", "size"], across="quantity"),
     draw=_draw,
     size=(8.4, 4.4),
-    caption="Cost of a fit against the size of what grows, the least of {repetitions} fits. "
-    "Dashed: the stated power, through the last point. Seconds are those of the CPU on one "
-    "thread, without the check of the input.",
+    caption=(
+        "Cost of a fit against the size of what grows, the least of {repetitions} fits."
+        " Dashed: the stated power, through the last point. Seconds are those of the"
+        " CPU on one thread, without the check of the input."
+    ),
 )

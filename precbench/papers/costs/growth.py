@@ -1,4 +1,7 @@
-"""How the seconds and the memory of a solver grow: what an O(...) in a paper says, measured."""
+"""How the seconds and the memory of a solver grow.
+
+What an O(...) in a paper says, measured.
+"""
 
 import tracemalloc
 from collections.abc import Iterator
@@ -17,29 +20,37 @@ _ROWS, _FEATURES = "rows", "features"
 
 
 class CostCurve(Section):
-    """A series of fits of one solver: what `grows` has each of the `sizes`, the rest is fixed."""
+    """A series of fits of one solver.
+
+    What `grows` has each of the `sizes`, the rest is fixed.
+    """
 
     solver: str
-    grows: Annotated[list[str], Field(min_length=1)]  # rows, features, parameters of the solver
+    # rows, features, parameters of the solver
+    grows: Annotated[list[str], Field(min_length=1)]
     sizes: Sizes
     rows: AtLeastTwo
     features: Count
     parameters: dict[str, Any] = Field(default_factory=dict)
     measure: Literal["seconds", "bytes"] = "seconds"
-    times_log: bool = False  # whether the cost is compared with powers of ``n log n`` instead of n
+    # whether the cost is compared with powers of ``n log n`` instead of n
+    times_log: bool = False
     exponent: PositiveFloat  # the power of n, or of n log n, that the paper states
 
     @model_validator(mode="after")
     def _check_parameters(self) -> Self:
         """Refuse an unknown solver, and parameters that the solver lacks or rejects, by key."""
-        refuse(at(("solver",), unknown("solver", self.solver, SOLVERS)))  # raises if unknown
+        # raises if unknown
+        refuse(at(("solver",), unknown("solver", self.solver, SOLVERS)))
         parameters = SOLVERS[self.solver]().get_params()
         problems = list[Problem]()
         for name, value in self.parameters.items():
-            texts = unknown(f"parameter of {self.solver}", name, parameters)  # [] if known
+            # [] if known
+            texts = unknown(f"parameter of {self.solver}", name, parameters)
             if not texts:
                 try:
-                    SOLVERS[self.solver](**{name: value})._validate_params()  # raises if invalid
+                    # raises if invalid
+                    SOLVERS[self.solver](**{name: value})._validate_params()
                 except (TypeError, ValueError) as error:
                     texts = [str(error)]
             problems += at(("parameters", name), texts)  # with the place in the config
@@ -49,12 +60,15 @@ class CostCurve(Section):
 
 @table_of("curve", "size", "quantity", "value")
 def growing_costs(
-    curves: Annotated[dict[Name, CostCurve], Field(min_length=1)], repetitions: Count, seed: Seed
+    curves: Annotated[dict[Name, CostCurve], Field(min_length=1)],
+    repetitions: Count,
+    seed: Seed,
 ) -> Iterator[tuple[str, int, str, float]]:
     """Measure the seconds or bytes of fits of growing size, for each curve."""
-    # Seconds are CPU seconds, on one thread, from where training starts (the first call of a
-    # trace, after the checks of the input). Bytes are what a fit allocates besides its rows. Rows
-    # are normal, half of them positive. A value is the least of `repetitions` fits on other rows.
+    # Seconds are CPU seconds, on one thread, from where training starts (the first call
+    # of a trace, after the checks of the input). Bytes are what a fit allocates besides
+    # its rows. Rows are normal, half of them positive. A value is the least of
+    # `repetitions` fits on other rows.
     least: dict[tuple[str, int], float] = {}  # by name of the curve and size
     with threadpool_limits(1):
         for repetition in range(repetitions):
@@ -63,17 +77,22 @@ def growing_costs(
                     cost = _cost(curve, size, [seed, repetition, size])
                     least[name, size] = min(cost, least.get((name, size), np.inf))
     for name, curve in curves.items():
-        yield from ((name, size, curve.measure, least[name, size]) for size in curve.sizes)
+        yield from (
+            (name, size, curve.measure, least[name, size]) for size in curve.sizes
+        )
 
 
 def _cost(curve: CostCurve, size: int, entropy: list[int]) -> float:
     """Return the seconds or bytes of one fit of this size, on rows drawn with these seeds."""
-    grown = dict.fromkeys(curve.grows, size)  # rows, features, and parameters of the solver
-    n, d = grown.pop(_ROWS, curve.rows), grown.pop(_FEATURES, curve.features)  # fixed if not grown
+    # rows, features, and parameters of the solver
+    grown = dict.fromkeys(curve.grows, size)
+    # fixed if not grown
+    n, d = grown.pop(_ROWS, curve.rows), grown.pop(_FEATURES, curve.features)
     rng = np.random.default_rng(entropy)
     y = np.where(np.arange(n) < n // 2, 1, -1)  # half of the rows are positive
     rng.shuffle(y)
-    X = rng.standard_normal((n, d)) / np.sqrt(d) + 0.1 * y[:, None]  # noise, shifted by class
+    # noise, shifted by class
+    X = rng.standard_normal((n, d)) / np.sqrt(d) + 0.1 * y[:, None]
     solver = SOLVERS[curve.solver](**{**curve.parameters, **grown})
     if curve.measure == "bytes":
         return _bytes(solver, X, y)

@@ -1,9 +1,10 @@
 """The lemmas and theorems of gultekin beside the deviations that they bound."""
 
-# R is the risk of the distribution, R_N of all pairs in a sample of N rows, and R_S of S of these
-# pairs. Each is w' Sigma w / 2 - mu' w, with the means mu of z and Sigma of z z', z = x1 -
-# x0 for a positive x1 and a negative x0. In the ball ||w|| <= W, R is least at w*, R_N at w_N (BBR)
-# and R_S at w_S (LCBR). A statement bounds the probability that its deviation is eps or more:
+# R is the risk of the distribution, R_N of all pairs in a sample of N rows, and R_S of
+# S of these pairs. Each is w' Sigma w / 2 - mu' w, with the means mu of z and Sigma of
+# z z', z = x1 - x0 for a positive x1 and a negative x0. In the ball ||w|| <= W, R is
+# least at w*, R_N at w_N (BBR) and R_S at w_S (LCBR). A statement bounds the
+# probability that its deviation is eps or more:
 #
 #   Lemma 1        max |R - R_N| over the ball          Theorem 1   R(w_N) - R(w*)
 #   Lemma 2 (i)    max |w' (Sigma_S - Sigma_N) w|       Theorem 2   R_N(w_S) - R_N(w_N)
@@ -11,21 +12,23 @@
 #
 # The bounds are re-derived with X = 1, the largest norm of a row, so that ||z|| <= 2:
 #
-# Lemma 1. Within a distance r of w, R - R_N changes by at most C_1 r, so it suffices to cover the
-# ball of radius W (the paper: the unit sphere) by balls of radius r = eps / (2 C_1), for which (1 +
-# 2 W / r)^D balls are enough. A row changes R_N(w) by at most (2 W^2 + 2 W) / N_c, N_c the rows of
-# its class; the printed C_2 / N_c is more, and McDiarmid's inequality gives the exponent as
-# printed. Theorem 1 is Lemma 1 with eps / 2.
+# Lemma 1. Within a distance r of w, R - R_N changes by at most C_1 r, so it suffices to
+# cover the ball of radius W (the paper: the unit sphere) by balls of radius r = eps /
+# (2 C_1), for which (1 + 2 W / r)^D balls are enough. A row changes R_N(w) by at most
+# (2 W^2 + 2 W) / N_c, N_c the rows of its class; the printed C_2 / N_c is more, and
+# McDiarmid's inequality gives the exponent as printed. Theorem 1 is Lemma 1 with eps /
+# 2.
 #
-# Lemma 2. (i) The maximum is W^2 ||Sigma_S - Sigma_N||, and the matrix Bernstein inequality with
-# the variance 4 ||Sigma_N|| / S and terms of at most 8 / S gives what is printed. (ii) The maximum
-# is 2 W ||mu_S - mu_N||. (28) needs the norm of z, L = 2, which makes eps sqrt(S) / (4 W); printed
-# is eps sqrt(S) / (2 W).
+# Lemma 2. (i) The maximum is W^2 ||Sigma_S - Sigma_N||, and the matrix Bernstein
+# inequality with the variance 4 ||Sigma_N|| / S and terms of at most 8 / S gives what
+# is printed. (ii) The maximum is 2 W ||mu_S - mu_N||. (28) needs the norm of z, L = 2,
+# which makes eps sqrt(S) / (4 W); printed is eps sqrt(S) / (2 W).
 #
-# Theorem 2. R_N(w_S) - R_N(w_N) is at most the sum of the maxima of Lemma 2, so (i) and (ii) are
-# taken with eps / 2 and delta / 2. This makes the first term of (11) as printed and the second 64
-# W^2 / eps^2 (...)^2; printed is 4 W^2 / eps^2 (...)^2, as if (ii) had eps sqrt(S) / W. Theorem 3
-# is Lemma 1 with eps / 5, four times, and Theorem 2 with eps / 5.
+# Theorem 2. R_N(w_S) - R_N(w_N) is at most the sum of the maxima of Lemma 2, so (i) and
+# (ii) are taken with eps / 2 and delta / 2. This makes the first term of (11) as
+# printed and the second 64 W^2 / eps^2 (...)^2; printed is 4 W^2 / eps^2 (...)^2, as if
+# (ii) had eps sqrt(S) / W. Theorem 3 is Lemma 1 with eps / 5, four times, and Theorem 2
+# with eps / 5.
 
 import math
 from collections.abc import Callable, Iterator
@@ -40,15 +43,16 @@ from precbench.core.studies import AtLeastTwo, Count, Seed, Share, Sizes, table_
 from precbench.papers.gultekin.mixtures import MixtureProblem, draw_mixture_pair
 from precbench.solvers.bbr.ball import minimise_over_ball
 
-_Row = tuple[str, str, float, float, float, str, float]  # columns of `pair_bounds`; NaN: no number
+# columns of `pair_bounds`; NaN: no number
+_Row = tuple[str, str, float, float, float, str, float]
 
 
 class Bounds(NamedTuple):
     """Right sides of Lemmas 1 and 2 with X = 1, and the eps at which they are delta."""
 
-    # `radius` is W and `n_features` D; `covered` is the radius of the ball, or sphere, that is
-    # covered in Lemma 1. Lemma 2 (ii) has eps sqrt(S) / (factor W): `lemma_factor` in the lemma,
-    # `theorem_factor` where (11) and (17) use the lemma.
+    # `radius` is W and `n_features` D; `covered` is the radius of the ball, or sphere,
+    # that is covered in Lemma 1. Lemma 2 (ii) has eps sqrt(S) / (factor W):
+    # `lemma_factor` in the lemma, `theorem_factor` where (11) and (17) use the lemma.
 
     radius: float
     n_features: int
@@ -58,12 +62,15 @@ class Bounds(NamedTuple):
 
     def uniform(self, n: int, delta: float) -> float:
         """Return the eps for which Lemma 1 gives the probability delta, with n / 2 rows a class."""
-        # This eps solves delta = 2 (1 + 4 r C_1 / eps)^D exp(-n eps^2 / (8 C_2^2)), r: `covered`.
+        # This eps solves delta = 2 (1 + 4 r C_1 / eps)^D exp(-n eps^2 / (8 C_2^2)), r:
+        # `covered`.
         from scipy.optimize import brentq
 
-        c_1, c_2 = 8 * self.radius + 4, 3 * self.radius**2 + 2 * self.radius  # of Lemma 1
+        # of Lemma 1
+        c_1, c_2 = 8 * self.radius + 4, 3 * self.radius**2 + 2 * self.radius
 
-        def excess(epsilon: float) -> float:  # log(right side / delta), falls with epsilon
+        def excess(epsilon: float) -> float:
+            # log(right side / delta), falls with epsilon
             log_cover = self.n_features * math.log1p(4 * self.covered * c_1 / epsilon)
             return math.log(2 / delta) + log_cover - epsilon**2 * n / (8 * c_2**2)
 
@@ -74,7 +81,8 @@ class Bounds(NamedTuple):
 
     def quadratic(self, s: int, delta: float, norm: float) -> float:
         """Return the eps for which Lemma 2 (i) gives delta; `norm` is ||Sigma_N||."""
-        # This eps solves delta = 2 D exp(-S eps^2 / (constant + slope eps)), a quadratic equation.
+        # This eps solves delta = 2 D exp(-S eps^2 / (constant + slope eps)), a
+        # quadratic equation.
         scale = math.log(2 * self.n_features / delta) / s
         constant, slope = self._bernstein(norm)
         half = slope * scale / 2
@@ -83,14 +91,21 @@ class Bounds(NamedTuple):
     def quadratic_probability(self, s: int, epsilon: NDArray, norm: float) -> NDArray:
         # The inverse of `quadratic`: return the delta of each eps.
         constant, slope = self._bernstein(norm)
-        return 2 * self.n_features * np.exp(-s * epsilon**2 / (constant + slope * epsilon))
+        return (
+            2 * self.n_features * np.exp(-s * epsilon**2 / (constant + slope * epsilon))
+        )
 
     def _bernstein(self, norm: float) -> tuple[float, float]:  # `constant` and `slope`
         return 8 * norm * self.radius**4, 16 / 3 * self.radius**2
 
     def linear(self, s: int, delta: float, factor: float) -> float:
         """Return the eps for which Lemma 2 (ii) gives delta, with a factor of `Bounds`."""
-        return factor * self.radius * (1 + math.sqrt(2 * math.log(2 / delta))) / math.sqrt(s)
+        return (
+            factor
+            * self.radius
+            * (1 + math.sqrt(2 * math.log(2 / delta)))
+            / math.sqrt(s)
+        )
 
     def linear_probability(self, s: int, epsilon: NDArray, factor: float) -> NDArray:
         # The inverse of `linear`: return the delta of each eps; 2 is vacuous.
@@ -116,8 +131,12 @@ _BoundsByName = dict[str, Bounds]  # "re-derived" and "printed"
 def bounds_of(radius: float, n_features: int) -> _BoundsByName:
     """Return the bounds as re-derived at the head of the file, and as printed."""
     return {
-        "re-derived": Bounds(radius, n_features, covered=radius, lemma_factor=4, theorem_factor=4),
-        "printed": Bounds(radius, n_features, covered=1, lemma_factor=2, theorem_factor=1),
+        "re-derived": Bounds(
+            radius, n_features, covered=radius, lemma_factor=4, theorem_factor=4
+        ),
+        "printed": Bounds(
+            radius, n_features, covered=1, lemma_factor=2, theorem_factor=1
+        ),
     }
 
 
@@ -136,14 +155,17 @@ def pair_bounds(
     seed: Seed,
 ) -> Iterator[_Row]:
     """Compare bounds of Lemmas 1 and 2, Theorems 1 to 3 with deviations, by N, S and quantity."""
-    # The distribution is a finite population of rows of a Gaussian mixture, divided by the largest
-    # norm, so that X is 1 and all expectations are sums. Samples of N rows, half of them positive,
-    # are drawn with replacement. One more sample, of coins, has half of each class at 1 and half at
+    # The distribution is a finite population of rows of a Gaussian mixture, divided by
+    # the largest norm, so that X is 1 and all expectations are sums. Samples of N rows,
+    # half of them positive, are drawn with replacement. One more sample, of coins, has
+    # half of each class at 1 and half at
     # -1, on a line: the distribution of its deviations is known. ``measured`` is the quantile of
     # the deviations at 1 - delta, for Lemma 1 of upper bounds of the maximum.
     for n in rows:
         if n % 2:
-            raise InputError(f"rows: {n} is odd, and half are to be positive; give even numbers")
+            raise InputError(
+                f"rows: {n} is odd, and half are to be positive; give even numbers"
+            )
     bounds = bounds_of(radius, features)
     mixture = draw_mixture_pair(
         problem.components, problem.sigma, features, np.random.default_rng([seed, 0])
@@ -153,7 +175,8 @@ def pair_bounds(
     all_rows = _Sample.whole(X[y > 0], X[y < 0])
     at_zero: dict[int, float] = {}  # by n: the excess of w = 0, where R_N is 0
     for n in rows:
-        rng = np.random.default_rng([seed, 2, n])  # apart from the streams 0 and 1 above
+        # apart from the streams 0 and 1 above
+        rng = np.random.default_rng([seed, 2, n])
         sample = all_rows.drawn(n // 2, rng)  # whose pairs are drawn
         risk = sample.risk()  # R_N
         at_zero[n] = -risk(risk.minimiser(radius))
@@ -167,10 +190,12 @@ def pair_bounds(
             for statement in _pair_statements(deviations, s, delta, risk.norm)
         ]
         for s, statement in statements:
-            stated = {name: statement.epsilon(b) for name, b in bounds.items()}  # eps for delta
+            # eps for delta
+            stated = {name: statement.epsilon(b) for name, b in bounds.items()}
             yield from _compare(statement.name, n, s, statement.values, delta, stated)
     yield from (
-        ("deviation", "w = 0", n, np.nan, np.nan, "measured", x) for n, x in at_zero.items()
+        ("deviation", "w = 0", n, np.nan, np.nan, "measured", x)
+        for n, x in at_zero.items()
     )
     for s, statement in statements:  # of the last sample size
         yield from _probabilities(statement, rows[-1], s, points, bounds)
@@ -216,13 +241,17 @@ class _Sample(NamedTuple):
     def risk(self) -> _QuadraticRisk:  # over all pairs of the sample
         pos, squares_pos = _moments(self.pos, self.i)
         neg, squares_neg = _moments(self.neg, self.k)
-        cross = np.outer(pos, neg)  # mean of x1 x0' over all pairs, which have z = x1 - x0
+        # mean of x1 x0' over all pairs, which have z = x1 - x0
+        cross = np.outer(pos, neg)
         return _QuadraticRisk(pos - neg, squares_pos + squares_neg - cross - cross.T)
 
     def risk_of(self, n_pairs: int, rng: np.random.Generator) -> _QuadraticRisk:
         """Return the risk over the pairs that `LCBR` draws with this generator."""
-        # The pair of the i-th positive and the k-th negative has the number i * len(self.k) + k.
-        i, k = np.divmod(rng.integers(len(self.i) * len(self.k), size=n_pairs), len(self.k))
+        # The pair of the i-th positive and the k-th negative has the number i *
+        # len(self.k) + k.
+        i, k = np.divmod(
+            rng.integers(len(self.i) * len(self.k), size=n_pairs), len(self.k)
+        )
         z = self.pos[self.i[i]] - self.neg[self.k[k]]
         return _QuadraticRisk(z.mean(axis=0), z.T @ z / n_pairs)
 
@@ -236,12 +265,17 @@ def _moments(
 
 
 def _sample_deviations(
-    whole: _Sample, n: int, pairs: list[int], draws: int, radius: float, rng: np.random.Generator
+    whole: _Sample,
+    n: int,
+    pairs: list[int],
+    draws: int,
+    radius: float,
+    rng: np.random.Generator,
 ) -> list[NDArray[np.float64]]:
     """Draw samples of n rows, and measure how far each deviates from the population.
 
-    Return, with an entry or a row for each sample, what Lemma 1, Theorem 1 and Theorem 3 (with a
-    column for each number of pairs) bound, and the norm of Sigma_N.
+    Return, with an entry or a row for each sample, what Lemma 1, Theorem 1 and Theorem
+    3 (with a column for each number of pairs) bound, and the norm of Sigma_N.
     """
     risk = whole.risk()  # R; `norm` is ||Sigma||, `mean` mu
     least = risk(risk.minimiser(radius))  # R(w*)
@@ -249,8 +283,10 @@ def _sample_deviations(
     for _ in range(draws):
         sample = whole.drawn(n // 2, rng)
         sample_risk = sample.risk()
-        difference, w_n = sample_risk - risk, sample_risk.minimiser(radius)  # R_N - R, w_N
-        # An upper bound of max |R_N - R| over the ball, as both terms have their own maximiser.
+        # R_N - R, w_N
+        difference, w_n = sample_risk - risk, sample_risk.minimiser(radius)
+        # An upper bound of max |R_N - R| over the ball, as both terms have their own
+        # maximiser.
         supremum = radius**2 * difference.norm / 2
         supremum += radius * float(np.linalg.norm(difference.mean))
         of_pairs = (sample.risk_of(s, rng).minimiser(radius) for s in pairs)
@@ -264,15 +300,18 @@ def _pair_deviations(
 ) -> NDArray[np.float64]:
     """Draw s pairs of one sample many times, and measure how far each draw is from the sample.
 
-    Return rows of what Lemma 2 (i), Lemma 2 (ii) and Theorem 2 bound, a column for each draw.
+    Return rows of what Lemma 2 (i), Lemma 2 (ii) and Theorem 2 bound, a column for each
+    draw.
     """
     risk = sample.risk()  # R_N
     least = risk(risk.minimiser(radius))  # R_N(w_N)
     deviations = []
     for _ in range(draws):
         pair_risk = sample.risk_of(s, rng)
-        difference, w_s = pair_risk - risk, pair_risk.minimiser(radius)  # R_S - R_N, w_S
-        linear = 2 * radius * float(np.linalg.norm(difference.mean))  # 2 W ||mu_S - mu_N||
+        # R_S - R_N, w_S
+        difference, w_s = pair_risk - risk, pair_risk.minimiser(radius)
+        # 2 W ||mu_S - mu_N||
+        linear = 2 * radius * float(np.linalg.norm(difference.mean))
         deviations.append((radius**2 * difference.norm, linear, risk(w_s) - least))
     return np.array(deviations).T
 
@@ -317,7 +356,10 @@ class _PairStatement(NamedTuple):
 def _pair_statements(
     deviations: NDArray[np.float64], s: int, delta: float, norm: float
 ) -> list[_PairStatement]:
-    """Return the statements about what `_pair_deviations` returns; `norm` is ||Sigma_N||."""
+    """Return the statements about what `_pair_deviations` returns.
+
+    `norm` is ||Sigma_N||.
+    """
     quadratic, linear, of_theorem_2 = deviations
     return [
         _PairStatement(
@@ -339,7 +381,12 @@ def _pair_statements(
 
 
 def _compare(
-    statement: str, n: int, s: float, values: NDArray, delta: float, stated: dict[str, float]
+    statement: str,
+    n: int,
+    s: float,
+    values: NDArray,
+    delta: float,
+    stated: dict[str, float],
 ) -> Iterator[_Row]:  # the quantile of `values`, then `stated`: an eps for each version
     measured = {"measured": float(np.quantile(values, 1 - delta))}
     for quantity, value in (measured | stated).items():
@@ -362,14 +409,16 @@ def _curves(
     statement: str, n: float, s: float, epsilon: NDArray, curves: dict[str, NDArray]
 ) -> Iterator[_Row]:  # the probability at each epsilon, curve by curve
     for quantity, values in curves.items():
-        for eps, value in zip(epsilon, np.minimum(values, 1), strict=True):  # bounds cut to 1
+        # bounds cut to 1
+        for eps, value in zip(epsilon, np.minimum(values, 1), strict=True):
             yield "probability", statement, n, s, float(eps), quantity, float(value)
 
 
 def _coins(s: int, points: int, radius: float) -> Iterator[_Row]:
     """Yield P(2 W |mu_S| >= eps), exact for a sample of coins, and its bounds by Lemma 2 (ii)."""
-    # Here mu_N is 0, and S mu_S is the sum of 2 S coins, 1 (heads) or -1. S + h heads have the sum
-    # 2 h. The standard deviation of h is sqrt(S / 2): h goes from about 0.7 to 7 times this.
+    # Here mu_N is 0, and S mu_S is the sum of 2 S coins, 1 (heads) or -1. S + h heads
+    # have the sum 2 h. The standard deviation of h is sqrt(S / 2): h goes from about
+    # 0.7 to 7 times this.
     from scipy.stats import binom
 
     h = np.unique(np.linspace(math.sqrt(s) / 2, 5 * math.sqrt(s), points).astype(int))

@@ -23,14 +23,22 @@ _MEASURES = {"risk": "risk", "auc": "AUC", "seconds": "CPU seconds"}
 def _mixture_tables(result: Result) -> Iterator[Table]:
     for _, part in result.values.groupby("part", sort=False):
         keys = ["part", "method", "pairs", "share", "measure", "statistic"]
-        yield value_table(result, part, keys, "Columns: K, the components.", across="components")
+        yield value_table(
+            result, part, keys, "Columns: K, the components.", across="components"
+        )
 
 
 def _draw_mixtures(figure: SubFigure, result: Result) -> None:
-    """Draw Figure 1: risk, AUC and seconds of each mixture by pairs, then AUC by share."""
-    shown = result.values[result.values["statistic"].isin(["mean", "least"])]  # least: of seconds
-    by_pairs = shown[(shown["part"] == "pairs") & (shown["pairs"] != 1)]  # one pair: only timed
-    # A method without a number of pairs is a horizontal line from the fewest to the most pairs.
+    """Draw Figure 1.
+
+    Risk, AUC and seconds of each mixture by pairs, then AUC by share.
+    """
+    # least: of seconds
+    shown = result.values[result.values["statistic"].isin(["mean", "least"])]
+    # one pair: only timed
+    by_pairs = shown[(shown["part"] == "pairs") & (shown["pairs"] != 1)]
+    # A method without a number of pairs is a horizontal line from the fewest to the
+    # most pairs.
     constant = by_pairs[by_pairs["pairs"].isna()]
     ends = [constant.assign(pairs=end) for end in by_pairs["pairs"].agg(["min", "max"])]
     by_pairs = pd.concat([by_pairs.dropna(subset="pairs"), *ends])
@@ -40,13 +48,17 @@ def _draw_mixtures(figure: SubFigure, result: Result) -> None:
     ]
     skewed = shown[shown["part"] == "skew"]
     # The last panel has the share of positives on its axis, in place of the pairs.
-    parts.append(skewed.assign(pairs=skewed["share"], panel="AUC by fraction of positives"))
+    parts.append(
+        skewed.assign(pairs=skewed["share"], panel="AUC by fraction of positives")
+    )
     table = pd.concat(parts)
     table["panel"] += table["components"].map(", K = {:.0f}".format)
-    table = table.assign(curve=table["method"].map(_METHODS), quantity="mean")  # all solid lines
+    # all solid lines
+    table = table.assign(curve=table["method"].map(_METHODS), quantity="mean")
     for axes in draw_panels(
         figure, table, x="pairs", panel="panel", curve="curve", dashes={"mean": "-"},
-        n_columns=3, log=(), xlabel="S (pairs), ρ (fraction of positives)",  # log=(): linear axes
+        # log=(): linear axes
+        n_columns=3, log=(), xlabel="S (pairs), ρ (fraction of positives)",
     ):  # fmt: skip
         if "seconds" in axes.get_title():
             log_scale(axes, "y")
@@ -54,16 +66,20 @@ def _draw_mixtures(figure: SubFigure, result: Result) -> None:
 
 def _draw_bounds(figure: SubFigure, result: Result) -> None:
     """Draw, with bounds, the deviations of all statements and the probabilities of two of them."""
-    # On x: for deviations the pairs (of the most rows only), or the rows where there are no pairs;
-    # for probabilities epsilon (of the most pairs only).
+    # On x: for deviations the pairs (of the most rows only), or the rows where there
+    # are no pairs; for probabilities epsilon (of the most pairs only).
     table = result.values[result.values["statement"] != "w = 0"]
     x = table["epsilon"].fillna(table["pairs"]).fillna(table["rows"])
     is_deviation = table["what"] == "deviation"
     is_deviation &= table["pairs"].isna() | (table["rows"] == table["rows"].max())
     is_curve = table["statement"].isin(["Theorem 2", "Lemma 2 (ii), coins"])
-    is_curve &= (table["what"] == "probability") & (table["pairs"] == table["pairs"].max())
+    is_curve &= (table["what"] == "probability") & (
+        table["pairs"] == table["pairs"].max()
+    )
     prefix = table["epsilon"].isna().map({True: "", False: "probability, "})
-    table = table.assign(x=x, panel=prefix + table["statement"])[is_deviation | is_curve]
+    table = table.assign(x=x, panel=prefix + table["statement"])[
+        is_deviation | is_curve
+    ]
     draw_panels(
         figure, table, x="x", panel="panel", curve="quantity", xlabel="N, S, or ε of probabilities",
         dashes={"measured": "-", "re-derived": "--", "printed": ":"},
@@ -77,11 +93,14 @@ GAUSSIAN_MIXTURES = StudyKind(
     tables=_mixture_tables,
     draw=_draw_mixtures,
     size=(8.4, 9.0),
-    caption="Mixtures of K Gaussians in {features} dimensions. Means over {repetitions} "
-    "experiments, each with a new mixture, {rows} rows and new pairs; risk (with its 1/2) and "
-    "AUC are those of the distribution. BBR takes all pairs, and its seconds are those of its "
-    "moments where no loop is named; seconds are the least of the experiments, from the first "
-    "call of the trace. By the pairs of LCBR; last panel: {skewed_pairs} pairs.",
+    caption=(
+        "Mixtures of K Gaussians in {features} dimensions. Means over {repetitions}"
+        " experiments, each with a new mixture, {rows} rows and new pairs; risk (with"
+        " its 1/2) and AUC are those of the distribution. BBR takes all pairs, and its"
+        " seconds are those of its moments where no loop is named; seconds are the"
+        " least of the experiments, from the first call of the trace. By the pairs of"
+        " LCBR; last panel: {skewed_pairs} pairs."
+    ),
 )
 
 PAIR_BOUNDS = StudyKind(
@@ -90,15 +109,18 @@ PAIR_BOUNDS = StudyKind(
     numbers=("rows", "pairs", "epsilon"),
     tables=tabulate(
         ["what", "statement", "rows", "pairs", "epsilon"],
-        "Deviations that are exceeded with the probability delta, probabilities that a deviation "
-        "reaches epsilon, and their bounds. Largest ratio: of a probability to its bound.",
+        "Deviations that are exceeded with the probability delta, probabilities that a"
+        " deviation reaches epsilon, and their bounds. Largest ratio: of a probability"
+        " to its bound.",
         across="quantity",
     ),
     draw=_draw_bounds,
     size=(10.0, 5.2),
-    caption="Deviations that are exceeded with probability {delta}, over {draws} draws, and "
-    "their bounds by lemmas and theorems; with S pairs, of the largest sample. Last two "
-    "panels: the probability that a deviation reaches ε, in the last one exact, for a sample on "
-    "a line with half of each class at 1 and half at -1. Balls of radius W = {radius}, "
-    "{features} features.",
+    caption=(
+        "Deviations that are exceeded with probability {delta}, over {draws} draws, and"
+        " their bounds by lemmas and theorems; with S pairs, of the largest sample."
+        " Last two panels: the probability that a deviation reaches ε, in the last one"
+        " exact, for a sample on a line with half of each class at 1 and half at -1."
+        " Balls of radius W = {radius}, {features} features."
+    ),
 )

@@ -19,14 +19,18 @@ def _regret_tables(result: Result) -> Iterator[Table]:
         across="quantity",
     )  # fmt: skip
     ratios = result.values[has_no_stream]
-    yield value_table(result, ratios, ["quantity"], "Multiples of the distance of two weights.")
+    yield value_table(
+        result, ratios, ["quantity"], "Multiples of the distance of two weights."
+    )
 
 
 def _draw_by_objective(figure: SubFigure, result: Result, **options: Any) -> None:
     """Draw a panel for each data set and objective, a row of panels for each data set."""
     table = result.values[result.values["dataset"] != ""]  # without Lemmas 2, 10 and 12
     named = table.assign(panel=table["dataset"] + ", " + table["objective"])
-    draw_panels(figure, named, panel="panel", n_columns=table["objective"].nunique(), **options)
+    draw_panels(
+        figure, named, panel="panel", n_columns=table["objective"].nunique(), **options
+    )
 
 
 ERROR_BOUNDS = StudyKind(

@@ -1,4 +1,7 @@
-"""The bounds of kar2014 beside measured values: regret, stability, convergence, error."""
+"""The bounds of kar2014 beside measured values.
+
+Regret, stability, convergence, error.
+"""
 
 import math
 from collections.abc import Callable, Iterator
@@ -28,12 +31,14 @@ from precbench.solvers.ftrl.estimator import Leader
 
 Objectives = Annotated[list[Literal["prbep", "prec@k", "pauc"]], Field(min_length=1)]
 Converging = Annotated[
-    list[Literal["prbep", "prec@k", "pauc", "pauc, logistic", "f1", "g-mean"]], Field(min_length=1)
+    list[Literal["prbep", "prec@k", "pauc", "pauc, logistic", "f1", "g-mean"]],
+    Field(min_length=1),
 ]
 
 DELTA = 0.05  # the probability with which a bound may fail
 SINGLE, BATCHES = "single rows", "batches of sqrt(T)"
-_SLOPE = 2.0  # of (3) over `struct`: (3) at w is 4 times `struct` at w / 2, up to a constant
+# of (3) over `struct`: (3) at w is 4 times `struct` at w / 2, up to a constant
+_SLOPE = 2.0
 _FEATURES = 3  # of random points
 
 
@@ -49,16 +54,20 @@ def regret(
     seed: Seed,
 ) -> Iterator[tuple[str, str, str, float, str, float]]:
     """Play `FTRL` on streams of growing length and compare its regret with the theorems."""
-    # A stream is the rows of a data set, divided by the largest norm of a row, in random order;
-    # horizon T takes the first T rows, one or ceil(sqrt(T)) rows at a time (Theorems 1 and
-    # 3, Lemmas 9, 10 and 13). Lemmas 2 and 12 have random pairs of weights, no stream. For
-    # "prec@k" and "prbep" the loss of `FTRL` at w is a quarter of the paper's loss at 2 w.
+    # A stream is the rows of a data set, divided by the largest norm of a row, in
+    # random order; horizon T takes the first T rows, one or ceil(sqrt(T)) rows at a
+    # time (Theorems 1 and 3, Lemmas 9, 10 and 13). Lemmas 2 and 12 have random pairs of
+    # weights, no stream. For "prec@k" and "prbep" the loss of `FTRL` at w is a quarter
+    # of the paper's loss at 2 w.
     for dataset in datasets:
         X, y = _stream(dataset, seed, horizons=max(horizons))
         for objective in objectives:
             for horizon in horizons:
-                player = FTRL(objective, top=top, beta=beta, radius=radius, shuffle=False)
-                played = [*_play(player, X[:horizon], y[:horizon])]  # (SINGLE or BATCHES, values)
+                player = FTRL(
+                    objective, top=top, beta=beta, radius=radius, shuffle=False
+                )
+                # (SINGLE or BATCHES, values)
+                played = [*_play(player, X[:horizon], y[:horizon])]
                 if objective == "pauc":
                     played.append((SINGLE, _extreme_streams(player, X, y, horizon)))
                 for way, values in played:
@@ -70,13 +79,15 @@ def regret(
 def _stream(dataset: str, seed: int, **needed: int) -> tuple[Any, NDArray[np.float64]]:
     """Return the rows of a data set in random order, divided by their largest norm, and labels.
 
-    `needed` are numbers of rows by the parameter that asks for them; too few rows are refused.
+    `needed` are numbers of rows by the parameter that asks for them; too few rows are
+    refused.
     """
     loaded = load_dataset(dataset)
     for name, n_rows in needed.items():
         if n_rows > len(loaded.y):
             raise InputError(
-                f"{name}: {n_rows:,} exceeds the {len(loaded.y):,} rows of {dataset}; lower {name}"
+                f"{name}: {n_rows:,} exceeds the {len(loaded.y):,} rows of {dataset};"
+                f" lower {name}"
             )
     order = np.random.default_rng(seed).permutation(len(loaded.y))
     X: Any = loaded.X[order]
@@ -85,11 +96,15 @@ def _stream(dataset: str, seed: int, **needed: int) -> tuple[Any, NDArray[np.flo
 
 
 def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield the regret of FTRL and its bounds: by single rows, then by batches of sqrt(T)."""
-    # The regret is (sum of the penalties - least loss in the ball) / T; "pauc" divides by beta T_+
-    # T_- instead. With Lipschitz constants G_t of penalties, the regret is at most sqrt(2 sum_t
-    # G_t^2) radius / T (Theorem 1), which is O(sqrt(1 / T)), or O(sqrt(1 / T_+ + 1 / T_-)) for
-    # "pauc" (Theorem 3), and with s rows at a time at most sqrt(s) times as much (Lemma 13).
+    """Yield the regret of FTRL and its bounds.
+
+    By single rows, then by batches of sqrt(T).
+    """
+    # The regret is (sum of the penalties - least loss in the ball) / T; "pauc" divides
+    # by beta T_+ T_- instead. With Lipschitz constants G_t of penalties, the regret is
+    # at most sqrt(2 sum_t G_t^2) radius / T (Theorem 1), which is O(sqrt(1 / T)), or
+    # O(sqrt(1 / T_+ + 1 / T_-)) for "pauc" (Theorem 3), and with s rows at a time at
+    # most sqrt(s) times as much (Lemma 13).
     n, n_pos = len(y), int(np.sum(y > 0))
     is_sum = player.objective != "pauc"  # over rows; "pauc" sums over pairs of rows
     scale = n if is_sum else player.beta * n_pos * (n - n_pos)
@@ -97,26 +112,36 @@ def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, flo
     bound_of_single = 0.0  # set by the single rows, which come first
     for way, size in ((SINGLE, 1), (BATCHES, math.ceil(math.sqrt(n)))):
         played = [np.zeros(X.shape[1])]  # w_0, w_1, ..., appended by the trace
-        player.set_params(batch_size=size).fit(X, y, trace=partial(_append_weights, played))
+        player.set_params(batch_size=size).fit(
+            X, y, trace=partial(_append_weights, played)
+        )
         leader = player.leader(X, y)
-        regret_found, error = _regret_against(leader, player)  # at most `error` below the exact
+        # at most `error` below the exact
+        regret_found, error = _regret_against(leader, player)
         at_most = regret_found / scale + error / scale
-        bound = player.radius * math.sqrt(2 * float(np.sum(player.lipschitz_**2))) / scale
+        bound = (
+            player.radius * math.sqrt(2 * float(np.sum(player.lipschitz_**2))) / scale
+        )
         values = {
             "regret": regret_found / scale,
             "regret, at most": at_most,
             "bound": bound,  # of Theorem 1, with the G_t of `FTRL`
             "rate": math.sqrt(size) * rate,  # the O(...), without its constant
-            "constant": at_most / (math.sqrt(size) * rate),  # by which to multiply the rate
-            "w = 0": (_loss_at_zero(player, y) - leader.loss) / scale,  # the regret of w = 0
+            # by which to multiply the rate
+            "constant": at_most / (math.sqrt(size) * rate),
+            # the regret of w = 0
+            "w = 0": (_loss_at_zero(player, y) - leader.loss) / scale,
         }
         if size == 1:
             bound_of_single = bound
             values |= _steps(player, X, y, played, leader, scale)
         else:
-            values["sqrt(s) times the bound"] = math.sqrt(size) * bound_of_single  # Lemma 13
-            if is_sum:  # 6 ||w*|| sqrt(s / T), where the paper's loss is 4 times ours, at 2 w
-                values["proof of Lemma 13"] = 3 * player.radius * math.sqrt(size / n)  # 6 * 2 / 4
+            # Lemma 13
+            values["sqrt(s) times the bound"] = math.sqrt(size) * bound_of_single
+            # 6 ||w*|| sqrt(s / T), where the paper's loss is 4 times ours, at 2 w
+            if is_sum:
+                # 6 * 2 / 4
+                values["proof of Lemma 13"] = 3 * player.radius * math.sqrt(size / n)
         yield way, values
 
 
@@ -127,7 +152,8 @@ def _regret_against(leader: Leader, player: FTRL) -> tuple[float, float]:
 
 
 def _append_weights(played: list[NDArray[np.float64]], player: Any) -> None:  # a trace
-    if player.n_iter_ == len(played):  # at the end of a batch, whose w is not in `played`
+    # at the end of a batch, whose w is not in `played`
+    if player.n_iter_ == len(played):
         played.append(player.coef_.copy())
 
 
@@ -140,32 +166,40 @@ def _steps(
     scale: float,  # divides losses
 ) -> dict[str, float]:
     """Return both sides of Lemma 9, and the largest ratio eta ||step|| / G_t of Lemma 10."""
-    # Lemma 9: the penalties L_t of w_{t+1} (forward, rows t from 0) sum to at most the loss of the
-    # leader w* plus eta/2 ||w*||^2. Lemma 10: eta ||w_{t+1} - w_t|| <= G_t.
+    # Lemma 9: the penalties L_t of w_{t+1} (forward, rows t from 0) sum to at most the
+    # loss of the leader w* plus eta/2 ||w*||^2. Lemma 10: eta ||w_{t+1} - w_t|| <= G_t.
     loss = player._loss(X, y > 0)  # `at(w, t)`: at w, on the first t rows
     forward = sum(
         loss.at(w, t + 1).risk - (loss.at(w, t).risk if t else 0.0)  # L_t of w_{t+1}
         for t, w in enumerate(played[1:])
     )
     bound = leader.loss + 0.5 * player.eta_ * float(leader.w @ leader.w)
-    bound += player.error_ * float(np.sum(player.lipschitz_))  # each w may be off by `error_`
-    steps = np.linalg.norm(np.diff(played, axis=0), axis=1) - 2 * player.error_  # lower bounds
+    # each w may be off by `error_`
+    bound += player.error_ * float(np.sum(player.lipschitz_))
+    # lower bounds
+    steps = np.linalg.norm(np.diff(played, axis=0), axis=1) - 2 * player.error_
     moved = player.lipschitz_ > 0  # G_t is 0 where a row adds no penalty
     return {
         "forward loss": float(forward) / scale,
         "forward bound": bound / scale,
-        "largest step": float(np.max(player.eta_ * steps[moved] / player.lipschitz_[moved])),
+        "largest step": float(
+            np.max(player.eta_ * steps[moved] / player.lipschitz_[moved])
+        ),
     }
 
 
-def _extreme_streams(player: FTRL, X: Any, y: NDArray, horizon: int) -> dict[str, float]:
+def _extreme_streams(
+    player: FTRL, X: Any, y: NDArray, horizon: int
+) -> dict[str, float]:
     """Return a lower bound of the pAUC regret with one positive, an upper bound if balanced."""
-    # Extremes of Theorem 3: sqrt(1 / T_+ + 1 / T_-) is largest for one positive, least if balanced.
+    # Extremes of Theorem 3: sqrt(1 / T_+ + 1 / T_-) is largest for one positive, least
+    # if balanced.
     pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     half = min(horizon // 2, len(pos), len(neg))
     balanced = np.sort(np.concatenate([pos[:half], neg[:half]]))  # in the order of X
     regrets = []  # (lower, upper) bounds
-    for rows in (np.append(neg[: horizon - 1], pos[0]), balanced):  # the one positive comes last
+    # the one positive comes last
+    for rows in (np.append(neg[: horizon - 1], pos[0]), balanced):
         player.set_params(batch_size=1).fit(X[rows], y[rows])
         n_pos = int(np.sum(y[rows] > 0))
         scale = player.beta * n_pos * (len(rows) - n_pos)
@@ -179,13 +213,18 @@ def _loss_at_zero(player: FTRL, y: NDArray) -> float:
     """Return the loss of w = 0 on all rows, where all scores tie."""
     n, n_pos = len(y), int(np.sum(y > 0))
     if player.objective == "pauc":  # a hinge of 1 for each pair that counts
-        return n_pos * resolve_k(player.beta, n - n_pos)  # beta: a share of the negatives
-    k = n_pos if player.objective == "prbep" else resolve_k(player.top, n)  # top: of all rows
+        # beta: a share of the negatives
+        return n_pos * resolve_k(player.beta, n - n_pos)
+    # top: of all rows
+    k = n_pos if player.objective == "prbep" else resolve_k(player.top, n)
     return min(k, n - n_pos)  # the worst order of a tie: negatives on top
 
 
 def _constants(top: float, trials: int, seed: int) -> dict[str, float]:
-    """Return the constants of Lemmas 2, 10, 12, Case 2.1: stated, and largest for random points."""
+    """Return the constants of Lemmas 2, 10, 12, Case 2.1.
+
+    Stated, and largest for random points.
+    """
     rng = np.random.default_rng(seed)
     lists, cases, penalties = np.transpose(
         [_ratios(*_points(rng, is_adverse=i % 2 == 1), top) for i in range(trials)]
@@ -209,33 +248,45 @@ def _points(
     n = int(rng.integers(3, 30))
     X = rng.standard_normal((n, _FEATURES))
     w = rng.standard_normal(_FEATURES)
-    other = w + 10.0 ** rng.uniform(-4, 1) * rng.standard_normal(_FEATURES)  # near or far
+    # near or far
+    other = w + 10.0 ** rng.uniform(-4, 1) * rng.standard_normal(_FEATURES)
     if is_adverse:
         axis = (w - other) / np.linalg.norm(w - other)
         X = rng.choice([-1.0, 1.0], (n, 1)) * axis + 1e-3 * X
     X /= max(1.0, float(np.linalg.norm(X, axis=1).max()))
     y = rng.choice([-1, 1], n)
-    y[rng.permutation(n - 1)[:2]] = [-1, 1]  # both classes before the last row, for `_ratios`
+    # both classes before the last row, for `_ratios`
+    y[rng.permutation(n - 1)[:2]] = [-1, 1]
     return X, y, w, other
 
 
 def _ratios(
-    X: NDArray, y: NDArray, w: NDArray[np.float64], other: NDArray[np.float64], top: float
+    X: NDArray,
+    y: NDArray,
+    w: NDArray[np.float64],
+    other: NDArray[np.float64],
+    top: float,
 ) -> tuple[float, float, float]:
     """Return what Lemma 2, Case 2.1 and Lemma 12 bound, divided by the distance ||w - v||."""
-    # v is `other`. Lemma 2: from w to v no entry of the sorted list of w'x - y changes by more than
-    # 3 ||w - v||. Lemma 12: the penalty L_t of the last row, the loss with less the loss without
-    # this row, changes by at most 8 ||w - v||. Case 2.1 of the proof: if the last entry z_t is
-    # at most an entry z_i of the others, at w and at v, 2 z_i - z_t changes by up to 9 ||w - v||.
+    # v is `other`. Lemma 2: from w to v no entry of the sorted list of w'x - y changes
+    # by more than 3 ||w - v||. Lemma 12: the penalty L_t of the last row, the loss with
+    # less the loss without this row, changes by at most 8 ||w - v||. Case 2.1 of the
+    # proof: if the last entry z_t is at most an entry z_i of the others, at w and at v,
+    # 2 z_i - z_t changes by up to 9 ||w - v||.
     distance = float(np.linalg.norm(w - other))
     at_w, at_other = ((X @ u) - y for u in (w, other))  # the lists, unsorted
     change_of_lists = np.abs(np.sort(at_w) - np.sort(at_other)).max()
-    ordered, ordered_other = (np.sort(z[:-1])[::-1] for z in (at_w, at_other))  # falling
+    # falling
+    ordered, ordered_other = (np.sort(z[:-1])[::-1] for z in (at_w, at_other))
     in_case = (at_w[-1] <= ordered) & (at_other[-1] <= ordered_other)
     change = 2 * (ordered - ordered_other) - (at_w[-1] - at_other[-1])  # of Case 2.1
     scores, positive, n = (X @ w, X @ other), y > 0, len(y)
-    penalties = [  # at w and at v, a row for each k; `struct` returns the loss and a gradient
-        [struct(s, positive, k)[0] - struct(s[:-1], positive[:-1], k_before)[0] for s in scores]
+    # at w and at v, a row for each k; `struct` returns the loss and a gradient
+    penalties = [
+        [
+            struct(s, positive, k)[0] - struct(s[:-1], positive[:-1], k_before)[0]
+            for s in scores
+        ]
         for k, k_before in (  # k with the last row, and without it
             (int(np.sum(positive)), int(np.sum(positive[:-1]))),  # of PRBEP
             (resolve_k(top, n), resolve_k(top, n - 1)),  # of prec@k
@@ -244,7 +295,8 @@ def _ratios(
     return (
         float(change_of_lists) / distance,
         float(np.abs(change[in_case]).max(initial=0.0)) / distance,
-        _SLOPE * float(np.abs(np.diff(penalties)).max()) / distance,  # of the paper's loss (3)
+        # of the paper's loss (3)
+        _SLOPE * float(np.abs(np.diff(penalties)).max()) / distance,
     )
 
 
@@ -261,21 +313,28 @@ def uniform_convergence(
     seed: Seed,
 ) -> Iterator[tuple[str, str, int, str, float]]:
     """Measure the largest deviation over w of surrogates on a sample from values on all rows."""
-    # Theorems 7 and 8: with probability 1 - delta a surrogate on s random rows is within
-    # O(sqrt(log(1 / delta) / s)) of its value on all rows, for all w in the ball (Definition 5);
-    # here for some random w. Rows are divided by the largest norm; samples are without replacement.
-    # ``deviation``: 95 % quantile over samples of both classes; ``constant``: deviation / rate.
+    # Theorems 7 and 8: with probability 1 - delta a surrogate on s random rows is
+    # within O(sqrt(log(1 / delta) / s)) of its value on all rows, for all w in the ball
+    # (Definition 5); here for some random w. Rows are divided by the largest norm;
+    # samples are without replacement. ``deviation``: 95 % quantile over samples of both
+    # classes; ``constant``: deviation / rate.
     for dataset in datasets:
         X, y = _stream(dataset, seed, sizes=max(sizes))
         positive = y > 0
         rng = np.random.default_rng(seed)
-        scores = np.asarray(_in_ball(rng, X, positive, weights, radius) @ X.T)  # a row for each w
+        # a row for each w
+        scores = np.asarray(_in_ball(rng, X, positive, weights, radius) @ X.T)
         for objective in objectives:
             measure = partial(_MEASURES[objective], top=top, beta=beta)
             on_all_rows = [measure(s, positive) for s in scores]
             for size in sizes:
-                drawn = (rng.choice(len(y), size, replace=False) for _ in range(samples))  # rows
-                parts = ((scores.take(chosen, axis=1), positive[chosen]) for chosen in drawn)
+                # rows
+                drawn = (
+                    rng.choice(len(y), size, replace=False) for _ in range(samples)
+                )
+                parts = (
+                    (scores.take(chosen, axis=1), positive[chosen]) for chosen in drawn
+                )
                 deviations = [  # of each sample, the largest over all w
                     max(
                         abs(measure(s, is_pos) - on_all)
@@ -286,12 +345,17 @@ def uniform_convergence(
                 ]
                 if not deviations:
                     raise InputError(
-                        f"sizes: no sample of {size} rows of {dataset} has both classes; "
-                        "give larger sizes"
+                        f"sizes: no sample of {size} rows of {dataset} has both"
+                        " classes; give larger sizes"
                     )
                 deviation = float(np.quantile(deviations, 1 - DELTA))
-                rate = math.sqrt(math.log(1 / DELTA) / size)  # without its open constant
-                values = {"deviation": deviation, "rate": rate, "constant": deviation / rate}
+                # without its open constant
+                rate = math.sqrt(math.log(1 / DELTA) / size)
+                values = {
+                    "deviation": deviation,
+                    "rate": rate,
+                    "constant": deviation / rate,
+                }
                 yield from rows_of(values, dataset, objective, size)
 
 
@@ -324,17 +388,27 @@ def error_bounds(
     seed: Seed,
 ) -> Iterator[tuple[str, str, str, int, str, float]]:
     """Measure the excess risk of FTRL on streams of growing length, and of 1PMB in one pass."""
-    # Theorems 4 (14 for "pauc") and 6. Rows are divided by the largest norm, losses by the number
-    # of rows; the loss of "pauc" is the mean hinge. The excess is the risk less a lower bound of
-    # the least risk in the ball: shown is its 95 % quantile over streams (FTRL) or orders (1PMB).
+    # Theorems 4 (14 for "pauc") and 6. Rows are divided by the largest norm, losses by
+    # the number of rows; the loss of "pauc" is the mean hinge. The excess is the risk
+    # less a lower bound of the least risk in the ball: shown is its 95 % quantile over
+    # streams (FTRL) or orders (1PMB).
     for dataset in datasets:
         X, y = _stream(dataset, seed, horizons=max(horizons), rows=rows)
         for objective in objectives:
             measure = partial(_MEASURES[objective], top=top, beta=beta)
-            player = FTRL(objective, top=top, beta=beta, radius=radius, average=True, shuffle=False)
+            player = FTRL(
+                objective,
+                top=top,
+                beta=beta,
+                radius=radius,
+                average=True,
+                shuffle=False,
+            )
             _, least_risk = _best(player, X, y)  # a lower bound of the mean loss
             for horizon in horizons:
-                values = _theorem_4(player, X, y, horizon, streams, measure, least_risk, seed)
+                values = _theorem_4(
+                    player, X, y, horizon, streams, measure, least_risk, seed
+                )
                 yield from rows_of(values, "Theorem 4", dataset, objective, horizon)
             if objective == "prec@k":
                 continue  # 1PMB cannot minimise this loss, as its k is of the positives
@@ -342,29 +416,44 @@ def error_bounds(
             best_of_pass = _best(player, X_n, y_n)
             for size in buffers:
                 solver = _one_pass(objective, size, beta=beta, eta0=eta0, radius=radius)
-                values = _theorem_6(solver, X_n, y_n, orders, samples, measure, best_of_pass, seed)
+                values = _theorem_6(
+                    solver, X_n, y_n, orders, samples, measure, best_of_pass, seed
+                )
                 yield from rows_of(values, "Theorem 6", dataset, objective, size)
 
 
-def _one_pass(objective: str, size: int, *, beta: float, eta0: float, radius: float) -> OnePMB:
-    # Return 1PMB with buffers of `size` rows. "prbep" is its prec@k with k = 1.0, all positives:
-    # this loss is a sum over rows, hence eta0 / size, where that of "pauc" is a mean over pairs.
+def _one_pass(
+    objective: str, size: int, *, beta: float, eta0: float, radius: float
+) -> OnePMB:
+    # Return 1PMB with buffers of `size` rows. "prbep" is its prec@k with k = 1.0, all
+    # positives: this loss is a sum over rows, hence eta0 / size, where that of "pauc"
+    # is a mean over pairs.
     name, eta = ("pauc", eta0) if objective == "pauc" else ("prec@k", eta0 / size)
     return OnePMB(
-        name, k=1.0, beta=beta, batch_size=size, epochs=1, eta0=eta, radius=radius, shuffle=False
+        name,
+        k=1.0,
+        beta=beta,
+        batch_size=size,
+        epochs=1,
+        eta0=eta,
+        radius=radius,
+        shuffle=False,
     )
 
 
 def _terms(player: FTRL, y: NDArray) -> float:
     """Return the number of rows, or of pairs of rows, over which an objective sums its loss."""
     n, n_pos = len(y), int(np.sum(y > 0))
-    return n_pos * resolve_k(player.beta, n - n_pos) if player.objective == "pauc" else n
+    return (
+        n_pos * resolve_k(player.beta, n - n_pos) if player.objective == "pauc" else n
+    )
 
 
 def _best(player: FTRL, X: Any, y: NDArray) -> tuple[NDArray[np.float64], float]:
     """Return the best w in the ball, and a lower bound of the mean loss of any w there."""
     two = [np.argmax(y > 0), np.argmax(y < 0)]  # the first row of each class
-    leader = player.fit(X[two], y[two]).leader(X, y)  # `leader` needs a fit, to any rows
+    # `leader` needs a fit, to any rows
+    leader = player.fit(X[two], y[two]).leader(X, y)
     return leader.w, (leader.loss - leader.gap) / _terms(player, y)
 
 
@@ -379,8 +468,8 @@ def _theorem_4(
     seed: int,
 ) -> dict[str, float]:
     """Return the excess risk of FTRL on random streams less the regret, and Theorem 4's bound."""
-    # With probability 1 - delta the mean of w_1 to w_T has a risk of at most the risk of w* plus
-    # the regret plus O((log(1 / delta) / T)^(1/4)).
+    # With probability 1 - delta the mean of w_1 to w_T has a risk of at most the risk
+    # of w* plus the regret plus O((log(1 / delta) / T)^(1/4)).
     rng = np.random.default_rng([seed, horizon])
     excesses, regrets = [], []
     player.set_params(batch_size=math.ceil(math.sqrt(horizon)))
@@ -388,11 +477,14 @@ def _theorem_4(
         drawn = rng.choice(len(y), horizon, replace=False)
         player.fit(X[drawn], y[drawn])
         least_regret, _ = _regret_against(player.leader(X[drawn], y[drawn]), player)
-        regrets.append(least_regret / _terms(player, y[drawn]))  # per row, or pair of rows
-        excesses.append(measure(X @ player.coef_, y > 0) - least_risk)  # at the mean of the w_t
+        # per row, or pair of rows
+        regrets.append(least_regret / _terms(player, y[drawn]))
+        # at the mean of the w_t
+        excesses.append(measure(X @ player.coef_, y > 0) - least_risk)
     return {
         "excess": float(np.quantile(np.subtract(excesses, regrets), 1 - DELTA)),
-        "bound": (math.log(1 / DELTA) / horizon) ** 0.25,  # the open constant is taken as 1
+        # the open constant is taken as 1
+        "bound": (math.log(1 / DELTA) / horizon) ** 0.25,
         # The excess of w = 0 less the regret, on the stream where this is largest
         "w = 0": measure(np.zeros(len(y)), y > 0) - least_risk - min(regrets),
     }
@@ -409,8 +501,9 @@ def _theorem_6(
     seed: int,
 ) -> dict[str, float]:
     """Return the excess risk of passes of 1PMB in random orders, and Theorem 6's bound."""
-    # The excess is at most 2 gamma + O(sqrt(s / n)) after n rows in buffers of s, if gamma bounds
-    # how far the risk on s random rows deviates from the risk on all n rows, for all w.
+    # The excess is at most 2 gamma + O(sqrt(s / n)) after n rows in buffers of s, if
+    # gamma bounds how far the risk on s random rows deviates from the risk on all n
+    # rows, for all w.
     best_w, least_risk = best
     size, positive = int(solver.batch_size), y > 0
     rng = np.random.default_rng([seed, size])
@@ -418,17 +511,21 @@ def _theorem_6(
     for _ in range(orders):
         order = rng.permutation(len(y))
         weights.append(solver.fit(X[order], y[order]).coef_)
-        excesses.append(measure(X @ weights[-1], positive) - least_risk)  # at the w just fitted
+        # at the w just fitted
+        excesses.append(measure(X @ weights[-1], positive) - least_risk)
     at_w = [(X @ w, measure(X @ w, positive)) for w in weights]  # scores, loss
     largest = 0.0  # deviation, over samples and these w
     for _ in range(samples):
         drawn = rng.choice(len(y), size, replace=False)
         if 0 < np.sum(positive[drawn]) < size:  # both classes
-            deviations = (abs(measure(s[drawn], positive[drawn]) - loss) for s, loss in at_w)
+            deviations = (
+                abs(measure(s[drawn], positive[drawn]) - loss) for s, loss in at_w
+            )
             largest = max(largest, *deviations)
     return {
         "excess": float(np.quantile(excesses, 1 - DELTA)),
-        "bound": 2 * largest + math.sqrt(size / len(y)),  # the open constant is taken as 1
+        # the open constant is taken as 1
+        "bound": 2 * largest + math.sqrt(size / len(y)),
         "w = 0": measure(np.zeros(len(y)), positive) - least_risk,
     }
 
@@ -444,12 +541,15 @@ def _logistic_pauc(scores: NDArray, positive: NDArray[np.bool_], beta: float) ->
 
 def _g_mean(scores: NDArray, positive: NDArray[np.bool_]) -> float:
     """Return the struct surrogate of 1 - sqrt(recall of positives * recall of negatives)."""
-    # As for `F1`: the largest value over all labellings of the loss + (sum of the scores of
-    # negatives labelled 1 - sum of the scores of positives labelled 0) / n_pos.
+    # As for `F1`: the largest value over all labellings of the loss + (sum of the
+    # scores of negatives labelled 1 - sum of the scores of positives labelled 0) /
+    # n_pos.
     pos, neg = (-np.sort(-scores[side]) for side in (positive, ~positive))
-    # Only labellings with 1 for the highest `n_true` positives and 0, 1, … negatives can be best.
-    missed = np.append(0.0, np.cumsum(pos[::-1]))[::-1]  # by n_true: sum of the other positives
-    gained = np.append(0.0, np.cumsum(neg))  # by number of negatives: sum of the highest
+    # Only labellings with 1 for the highest `n_true` positives and 0, 1, … negatives
+    # can be best. by n_true: sum of the other positives
+    missed = np.append(0.0, np.cumsum(pos[::-1]))[::-1]
+    # by number of negatives: sum of the highest
+    gained = np.append(0.0, np.cumsum(neg))
     root_of_recall = np.sqrt(1 - np.arange(len(neg) + 1) / len(neg))
     best = -math.inf  # the maximum without the 1, times n_pos
     for n_true, missed_scores in enumerate(missed):
@@ -458,10 +558,17 @@ def _g_mean(scores: NDArray, positive: NDArray[np.bool_]) -> float:
     return 1 + best / len(pos)
 
 
-# The surrogates, as functions of scores and of which rows are positive, with `top` and `beta`
+# The surrogates, as functions of scores and of which rows are positive, with `top` and
+# `beta`
 _MEASURES: dict[str, Callable[..., float]] = {
-    "prbep": lambda s, positive, **_: struct(s, positive, int(np.sum(positive)))[0] / len(s),
-    "prec@k": lambda s, positive, top, **_: struct(s, positive, resolve_k(top, len(s)))[0] / len(s),
+    "prbep": (
+        lambda s, positive, **_: struct(s, positive, int(np.sum(positive)))[0] / len(s)
+    ),
+    "prec@k": (
+        lambda s, positive, top, **_: (
+            struct(s, positive, resolve_k(top, len(s)))[0] / len(s)
+        )
+    ),
     "pauc": lambda s, positive, beta, **_: PartialAUC(beta).evaluate(s, positive)[0],
     "pauc, logistic": lambda s, positive, beta, **_: _logistic_pauc(s, positive, beta),
     "f1": lambda s, positive, **_: F1().evaluate(s, positive)[0],

@@ -14,9 +14,10 @@ from precbench.core.yaml.models import Items
 class ConsistencyClaim(Claim):
     """Some solvers are near the best on all data sets, others fall behind on some."""
 
-    # On a data set a solver falls behind by 1 - its value / the best value of the solvers `among`;
-    # the largest share over the data sets counts. On a split the claim holds if each of the
-    # `unsteady` falls behind by over `margin` more than all of the `steady` (than 0 without any).
+    # On a data set a solver falls behind by 1 - its value / the best value of the
+    # solvers `among`; the largest share over the data sets counts. On a split the claim
+    # holds if each of the `unsteady` falls behind by over `margin` more than all of the
+    # `steady` (than 0 without any).
 
     kind: Literal["consistency"]
     datasets: Items[str]
@@ -32,21 +33,31 @@ class ConsistencyClaim(Claim):
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge by a sign test over the splits whether the `unsteady` fall behind by more."""
         outcomes = self.results_in(evidence.outcomes)
-        behind = []  # by data set: 1 - value / best value, a row per split, a column per solver
+        # by data set: 1 - value / best value, a row per split, a column per solver
+        behind = []
         for dataset in self.datasets:
             columns = {s: outcomes.values(dataset, s, self.metric) for s in self.among}
             values = pd.concat(columns, axis=1, join="inner")
             behind.append(1 - values.div(values.max(axis=1), axis=0))
         by_split = pd.concat(behind).groupby(level=0)
-        largest = by_split.max()[by_split.size() == len(behind)]  # of splits with all data sets
+        # of splits with all data sets
+        largest = by_split.max()[by_split.size() == len(behind)]
         unsteady = largest[[*self.unsteady]].min(axis=1)  # the solver least behind
-        # Of the steady solver most behind; without a steady solver: zeros on the same splits.
+        # Of the steady solver most behind; without a steady solver: zeros on the same
+        # splits.
         steady = largest[[*self.steady]].max(axis=1) if self.steady else 0 * unsteady
-        wins, losses, p = sign_test(unsteady.to_numpy(), (steady + self.margin).to_numpy())
-        shares = ", ".join(f"{s} {largest[s].mean():.0%}" for s in (*self.steady, *self.unsteady))
+        wins, losses, p = sign_test(
+            unsteady.to_numpy(), (steady + self.margin).to_numpy()
+        )
+        shares = ", ".join(
+            f"{s} {largest[s].mean():.0%}" for s in (*self.steady, *self.unsteady)
+        )
         fields: dict[str, Any] = {
             "runs": len(largest),
-            "measured": f"holds in {wins} of {len(largest)}, fails in {losses}; behind by {shares}",
+            "measured": (
+                f"holds in {wins} of {len(largest)}, fails in {losses}; behind by"
+                f" {shares}"
+            ),
         }
         if len(largest) < MIN_SPLITS:
             return self.undecided(f"needs {MIN_SPLITS} splits", **fields)

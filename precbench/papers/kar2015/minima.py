@@ -1,13 +1,14 @@
 """Where the surrogates have their minimum: at w = 0, if no ranking can be better."""
 
-# At w = 0 the avg surrogate has the value k, and its subgradients are the sums of k different
-# negatives less k times the mean of the positives. The surrogate is convex, so it is least at w = 0
-# if and only if a convex combination of the subgradients is 0: if the mean of the positives is a
-# weighted mean of the negatives in which no weight exceeds 1/k. For the max surrogate the
-# positives are also weighted, by at most 1/k each. A linear programme finds the weights.
+# At w = 0 the avg surrogate has the value k, and its subgradients are the sums of k
+# different negatives less k times the mean of the positives. The surrogate is convex,
+# so it is least at w = 0 if and only if a convex combination of the subgradients is 0:
+# if the mean of the positives is a weighted mean of the negatives in which no weight
+# exceeds 1/k. For the max surrogate the positives are also weighted, by at most 1/k
+# each. A linear programme finds the weights.
 #
-# The cutting plane minimises a risk plus the square of ||w||, whose gradient is 0 at w = 0, so the
-# answer is the same for every C: w = 0 is the minimiser if and only if
+# The cutting plane minimises a risk plus the square of ||w||, whose gradient is 0 at w
+# = 0, so the answer is the same for every C: w = 0 is the minimiser if and only if
 #   "struct, at least k", F-measure   the mean of the positives is a mean of negatives with weights
 #       of at most 1/n_pos, whatever k is. At w = 0 the most violated labellings have no true
 #       positive and any number of false ones; the constant column makes their weights sum to n_pos.
@@ -56,33 +57,50 @@ def surrogate_minima(
     seed: Seed,
 ) -> Iterator[tuple[str, str, str, str, float, float]]:
     """Compare the surrogates at the w of SGD@k with their values at w = 0, on all rows."""
-    # Of each surrogate: whether w = 0 minimises it (1 or 0); of avg and max also, by step size, its
-    # value as a multiple of that at w = 0. Rows are scaled as the cards recommend, then to norm 1.
+    # Of each surrogate: whether w = 0 minimises it (1 or 0); of avg and max also, by
+    # step size, its value as a multiple of that at w = 0. Rows are scaled as the cards
+    # recommend, then to norm 1.
     for name in datasets:
         dataset = load_dataset(name)
         scaler = Scaler(DATASETS[name].scaling).fit(dataset.X)
         scaled, positive = scaler.transform_in_place(dataset.X.copy()), dataset.y > 0
         random_state = trial_seed(seed, name, 0)
-        sgd = SGDAtK(k=k, epochs=epochs, batch_size=batch_size, random_state=random_state)
-        for rows, scaling in _ROWS.items():  # "as scaled" first: "of norm 1" overwrites `scaled`
+        sgd = SGDAtK(
+            k=k, epochs=epochs, batch_size=batch_size, random_state=random_state
+        )
+        # "as scaled" first: "of norm 1" overwrites `scaled`
+        for rows, scaling in _ROWS.items():
             X = Scaler(scaling).fit(scaled).transform_in_place(scaled)
             is_least = {
-                problem: is_least_at_zero(X, positive, beta if problem == "pauc" else k, problem)
+                problem: is_least_at_zero(
+                    X, positive, beta if problem == "pauc" else k, problem
+                )
                 for problem in ("struct", "struct, at least k", "pauc", "avg")
             }
-            # Where avg is least at w = 0, so is max: max lies above avg, and equals avg at w = 0.
+            # Where avg is least at w = 0, so is max: max lies above avg, and equals avg
+            # at w = 0.
             is_least["max"] = is_least["avg"] or is_least_at_zero(X, positive, k, "max")
             for surrogate, is_minimiser in is_least.items():
                 yield name, rows, surrogate, _MINIMISER, np.nan, float(is_minimiser)
                 if surrogate in ("avg", "max"):  # the surrogates that SGD@k minimises
-                    for step, ratio in _ratios_of(sgd, surrogate, X, dataset.y, k, eta0):
+                    for step, ratio in _ratios_of(
+                        sgd, surrogate, X, dataset.y, k, eta0
+                    ):
                         yield name, rows, surrogate, "relative to w = 0", step, ratio
 
 
 def _ratios_of(
-    sgd: SGDAtK, surrogate: str, X: Any, y: NDArray[np.float64], k: float, eta0: list[float]
+    sgd: SGDAtK,
+    surrogate: str,
+    X: Any,
+    y: NDArray[np.float64],
+    k: float,
+    eta0: list[float],
 ) -> Iterator[tuple[float, float]]:
-    """Fit `sgd` with each step size; yield the step size, and surrogate at w / at w = 0."""
+    """Fit `sgd` with each step size.
+
+    Yield the step size, and surrogate at w / at w = 0.
+    """
     loss, positive = SURROGATES[surrogate], y > 0
     at_zero = loss.value(np.zeros(len(y)), positive, k)  # all scores are 0
     for step in eta0:
@@ -114,33 +132,49 @@ def cutting_plane_minima(
     paths: list[str],
     seed: Seed,
 ) -> Iterator[tuple[str, str, float, float, str, float]]:
-    """Measure how the cutting plane ends: values as multiples of that at w = 0, norms, measures."""
-    # Each data set has one random split, 70 % for training, and is scaled as its card recommends.
-    # The `problems` are ``pauc``, ``f1``, or ``prec@`` with a fraction of the positives, the least
-    # number of ones of a labelling. `paths` names the data sets for which every iterate of the
-    # first problem is shown. Measures (partial AUC, F1 or precision) are of the test rows.
+    """Measure how the cutting plane ends.
+
+    Values as multiples of that at w = 0, norms, measures.
+    """
+    # Each data set has one random split, 70 % for training, and is scaled as its card
+    # recommends. The `problems` are ``pauc``, ``f1``, or ``prec@`` with a fraction of
+    # the positives, the least number of ones of a labelling. `paths` names the data
+    # sets for which every iterate of the first problem is shown. Measures (partial AUC,
+    # F1 or precision) are of the test rows.
     for name in datasets:
         dataset = load_dataset(name)
-        parts = split_rows(dataset, "random", index=0, n_splits=1, seed=trial_seed(seed, name, 0))
+        parts = split_rows(
+            dataset, "random", index=0, n_splits=1, seed=trial_seed(seed, name, 0)
+        )
         scaler = Scaler(DATASETS[name].scaling).fit(dataset.X[parts.train])
         train, test = (
-            scaler.transform_in_place(dataset.X[rows].copy()) for rows in (parts.train, parts.test)
+            scaler.transform_in_place(dataset.X[rows].copy())
+            for rows in (parts.train, parts.test)
         )
         y_train, y_test = dataset.y[parts.train], dataset.y[parts.test]
         for problem, strength in product(problems, C):
             parameters, measure = _problem(problem, beta)
-            has_path = name in paths and problem == problems[0]  # whether all iterates are shown
-            trace = _FitTrace(measure, test, y_test)  # `path` needs a traced fit, not `summary`
+            # whether all iterates are shown
+            has_path = name in paths and problem == problems[0]
+            # `path` needs a traced fit, not `summary`
+            trace = _FitTrace(measure, test, y_test)
             solver = CuttingPlane(C=strength, max_iter=max_iter, **parameters)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # the summary has "converged"
+                # the summary has "converged"
+                warnings.simplefilter("ignore", ConvergenceWarning)
                 solver.fit(train, y_train, trace=trace if has_path else untraced)
-            for row in (*trace.summary(solver), *(trace.path(solver) if has_path else ())):
+            for row in (
+                *trace.summary(solver),
+                *(trace.path(solver) if has_path else ()),
+            ):
                 yield name, problem, strength, *row  # iteration, quantity, value
 
 
 class _FitTrace:
-    """A trace that measures each iterate on the test rows; the results are `summary` and `path`."""
+    """A trace that measures each iterate on the test rows.
+
+    The results are `summary` and `path`.
+    """
 
     def __init__(self, measure: _Measure, X: Any, labels: NDArray[np.float64]):
         self._metric = measure
@@ -149,17 +183,20 @@ class _FitTrace:
 
     def __call__(self, solver: CuttingPlane) -> bool:
         if solver.n_iter_ > len(self._measured):  # a new iterate
-            w = np.append(solver.coef_, getattr(solver, "intercept_", []))  # [] adds nothing
+            # [] adds nothing
+            w = np.append(solver.coef_, getattr(solver, "intercept_", []))
             self._measured.append(self.measure(w))
         return False  # the fit goes on
 
     def measure(self, w: NDArray[np.float64]) -> float:
         scores = linear_scores(self._rows, np.ascontiguousarray(w[: self._n]))
-        return float(self._metric(self._labels, scores + sum(w[self._n :])))  # + intercept, or 0
+        # + intercept, or 0
+        return float(self._metric(self._labels, scores + sum(w[self._n :])))
 
     def summary(self, solver: CuttingPlane) -> Iterator[tuple[float, str, float]]:
         """Yield iteration (NaN: none), quantity and value: how the whole fit ended."""
-        at_zero, best = solver.primal_path_[0], solver.best_weights_  # the first iterate is w = 0
+        # the first iterate is w = 0
+        at_zero, best = solver.primal_path_[0], solver.best_weights_
         last = np.append(solver.coef_, getattr(solver, "intercept_", []))
         for quantity, value in {
             "minimum": solver.primal_ / at_zero,
@@ -175,40 +212,51 @@ class _FitTrace:
             yield np.nan, quantity, value
 
     def path(self, solver: CuttingPlane) -> Iterator[tuple[float, str, float]]:
-        # Yield iteration, quantity and value of each iterate of a fit that this object has traced.
+        # Yield iteration, quantity and value of each iterate of a fit that this object
+        # has traced.
         at_zero = solver.primal_path_[0]  # of which values and bounds are multiples
         paths = {
             "value": solver.primal_path_ / at_zero,
             "best": solver.best_path_ / at_zero,
-            "bound so far": np.maximum(solver.lower_bound_path_, 0) / at_zero,  # no value is < 0
+            # no value is < 0
+            "bound so far": np.maximum(solver.lower_bound_path_, 0) / at_zero,
             "measure": self._measured,
         }
         for quantity, path in paths.items():
-            yield from ((float(i), quantity, float(value)) for i, value in enumerate(path))
+            yield from (
+                (float(i), quantity, float(value)) for i, value in enumerate(path)
+            )
 
 
-def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrogate: str) -> bool:
+def is_least_at_zero(
+    X: Any, positive: NDArray[np.bool_], k: float | int, surrogate: str
+) -> bool:
     """Return whether w = 0 minimises a surrogate, by the linear programme of the file's head."""
-    # w = 0 does so if, with some bounded weights, the sums of positives and negatives are equal.
-    # `k` is a count, or a fraction of the positives; for "pauc" of the negatives, the head's beta.
+    # w = 0 does so if, with some bounded weights, the sums of positives and negatives
+    # are equal. `k` is a count, or a fraction of the positives; for "pauc" of the
+    # negatives, the head's beta.
     n_pos = int(positive.sum())
-    count = resolve_k(k, len(positive) - n_pos if surrogate == "pauc" else n_pos)  # k as a count
-    # The negatives' weights sum to `total`, each at most `most_neg`: 1 and 1/k (avg, max), 1 and
-    # 1/ceil(beta n_neg) (pauc), 1 and 1/n_pos (at least k ones), k/n_pos and 1/n_pos (exactly k).
+    # k as a count
+    count = resolve_k(k, len(positive) - n_pos if surrogate == "pauc" else n_pos)
+    # The negatives' weights sum to `total`, each at most `most_neg`: 1 and 1/k (avg,
+    # max), 1 and 1/ceil(beta n_neg) (pauc), 1 and 1/n_pos (at least k ones), k/n_pos
+    # and 1/n_pos (exactly k).
     total = count / n_pos if surrogate == "struct" else 1.0
     most_neg = 1 / n_pos if surrogate.startswith("struct") else 1 / count
     neg, pos, mean_pos = X[~positive], X[positive], _mean(X[positive])
     if surrogate != "max":  # all positives have the same weight: take their mean
         pos = mean_pos[np.newaxis]
-    least_pos = min(count, pos.shape[0])  # positives, for their weights; 1 if it is the mean
+    # positives, for their weights; 1 if it is the mean
+    least_pos = min(count, pos.shape[0])
     least_neg = n_pos if surrogate == "struct, at least k" else count
     most_pos = 1 / least_pos
     if neg.shape[0] < least_neg:
         return False
-    # Equal sums with some of the negatives are equal sums. So the programme begins with those that
-    # lie farthest towards the positives, and adds those whose prices say that they reduce the
-    # distance of the sums. There are none with all negatives, if in the direction of the prices
-    # the highest sum of negatives lies below the lowest of positives.
+    # Equal sums with some of the negatives are equal sums. So the programme begins with
+    # those that lie farthest towards the positives, and adds those whose prices say
+    # that they reduce the distance of the sums. There are none with all negatives, if
+    # in the direction of the prices the highest sum of negatives lies below the lowest
+    # of positives.
     n_first = max(_FIRST_NEGATIVES, 2 * least_neg)
     used = np.argsort(-(neg @ (mean_pos - _mean(neg))), kind="stable")[:n_first]
     while True:
@@ -238,13 +286,13 @@ def _least_distance(
 ) -> tuple[float, NDArray[np.float64]]:
     """Return the least L1 distance between weighted sums of rows, and the prices of the programme.
 
-    The weights of `neg` sum to `total`, those of `pos` to 1. The prices are of the features, then
-    of the two sums of weights.
+    The weights of `neg` sum to `total`, those of `pos` to 1. The prices are of the
+    features, then of the two sums of weights.
     """
     from scipy.optimize import linprog
 
-    # Unknown are the weights of negatives and of positives, and by feature what the weighted sum
-    # of the negatives lacks, or has in excess.
+    # Unknown are the weights of negatives and of positives, and by feature what the
+    # weighted sum of the negatives lacks, or has in excess.
     (n_neg, n_features), n_pos = neg.shape, pos.shape[0]
     one = sparse.eye_array(n_features)
     blocks = [
@@ -260,5 +308,6 @@ def _least_distance(
         bounds=np.repeat([[0, most_neg], [0, most_pos], [0, np.inf]], sizes, axis=0),
         method="highs",
     )
-    assert result.status == 0, result.message  # a solution exists: any weights of these sums
+    # a solution exists: any weights of these sums
+    assert result.status == 0, result.message
     return result.fun, result.eqlin.marginals

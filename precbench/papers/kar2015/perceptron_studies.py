@@ -7,17 +7,24 @@ from precbench.report.panels import draw_panels, in_panels
 from precbench.report.study_tables import tabulate
 
 _KEYS = ["theorem", "measure", "solver", "dataset", "batch_size"]
-_ROUNDING = 1e-9  # of both sides of a lemma that holds with equality; the claim allows as much
+# of both sides of a lemma that holds with equality; the claim allows as much
+_ROUNDING = 1e-9
 
 
 def _means_over_splits(values: pd.DataFrame) -> pd.DataFrame:
     """Return the mean over splits of each quantity, of ``holds`` (0 or 1) and of ``share``."""
     splits = values.fillna({"split": 0})  # 0: measured without splits
-    wide = splits.pivot(index=[*_KEYS, "split"], columns="quantity", values="value").reset_index()
+    wide = splits.pivot(
+        index=[*_KEYS, "split"], columns="quantity", values="value"
+    ).reset_index()
     holds = (wide["measured"] <= wide["bound"] + _ROUNDING).astype(float)
-    wide["holds"] = holds.where(wide["bound"].notna())  # whether the bound holds; NaN without one
-    wide["share"] = (wide["measured"] / wide["bound"]).where(wide["bound"] > 0)  # of the bound
-    means = wide.groupby(_KEYS, sort=False).mean(numeric_only=True).drop(columns="split")
+    # whether the bound holds; NaN without one
+    wide["holds"] = holds.where(wide["bound"].notna())
+    # of the bound
+    wide["share"] = (wide["measured"] / wide["bound"]).where(wide["bound"] > 0)
+    means = (
+        wide.groupby(_KEYS, sort=False).mean(numeric_only=True).drop(columns="split")
+    )
     return means.reset_index().melt(_KEYS, var_name="quantity").dropna(subset="value")
 
 
@@ -30,11 +37,16 @@ _PANELS = {
 
 def _draw(figure: SubFigure, result: Result) -> None:
     """Draw shares of the bounds, deviations and constants by batch size, a panel for each."""
-    means = _means_over_splits(result.values)  # quantities without a panel are not drawn
-    # "measured" is drawn of Theorem 12 only, as a deviation; "constant" of the other statements.
-    not_drawn = (means["theorem"] == "Theorem 12").map({True: "constant", False: "measured"})
+    # quantities without a panel are not drawn
+    means = _means_over_splits(result.values)
+    # "measured" is drawn of Theorem 12 only, as a deviation; "constant" of the other
+    # statements.
+    not_drawn = (means["theorem"] == "Theorem 12").map(
+        {True: "constant", False: "measured"}
+    )
     means = means[means["quantity"] != not_drawn]
-    solvers = means["solver"].where(means["solver"] != "", means["measure"])  # "": no solver
+    # "": no solver
+    solvers = means["solver"].where(means["solver"] != "", means["measure"])
     names = means["theorem"] + ", " + solvers + ", " + means["dataset"]
     names = names.str.replace("Theorem", "Th.").str.replace("Corollary", "Cor.")
     means = means.assign(curve=names, panel=means["quantity"].map(_PANELS))
@@ -46,9 +58,16 @@ def _draw(figure: SubFigure, result: Result) -> None:
 
 def _draw_laws(figure: SubFigure, result: Result) -> None:
     """Draw the largest excess of each law and of its control, the laws one above another."""
-    largest = result.values.groupby(["law", "quantity"], sort=False)["value"].max().reset_index()
-    # `draw_panels` puts "value" on the y axis: here the laws. The dash "" draws markers, no line.
-    largest = largest.rename(columns={"value": "excess", "law": "value"}).assign(panel="")
+    largest = (
+        result.values.groupby(["law", "quantity"], sort=False)["value"]
+        .max()
+        .reset_index()
+    )
+    # `draw_panels` puts "value" on the y axis: here the laws. The dash "" draws
+    # markers, no line.
+    largest = largest.rename(columns={"value": "excess", "law": "value"}).assign(
+        panel=""
+    )
     [axes] = draw_panels(
         figure, largest, x="excess", panel="panel", curve="quantity",
         dashes={"excess": "", "control": ""}, log=(), xlabel="largest excess of the left side",
@@ -58,8 +77,11 @@ def _draw_laws(figure: SubFigure, result: Result) -> None:
 
 def _draw_appendix(figure: SubFigure, result: Result) -> None:
     """Draw the struct surrogate at weights of both signs, and the loss at negative weights."""
-    signs = {"struct(w)": 1, "struct(-w)": -1, "loss(-w)": -1}  # "weight" holds absolute values
-    values = result.values[result.values["quantity"].isin(signs)].assign(panel="Appendix A")
+    # "weight" holds absolute values
+    signs = {"struct(w)": 1, "struct(-w)": -1, "loss(-w)": -1}
+    values = result.values[result.values["quantity"].isin(signs)].assign(
+        panel="Appendix A"
+    )
     values["weight"] = values["weight"].astype(float) * values["quantity"].map(signs)
     draw_panels(
         figure, values, x="weight", panel="panel", curve="quantity",
@@ -111,16 +133,20 @@ PRECISION_LAWS = StudyKind(
     numbers=(),
     tables=tabulate(
         ["place", "law", "scores"],
-        "The largest excess of the left side over the right one; a law holds where it is not "
-        "above 0 except for rounding. Scores of the same kinds break the control.",
+        "The largest excess of the left side over the right one; a law holds where it"
+        " is not above 0 except for rounding. Scores of the same kinds break the"
+        " control.",
         across="quantity",
         rows=lambda values: values[values["quantity"] != "allowed"],  # 0 in all rows
     ),
     draw=_draw_laws,
     size=(7.0, 3.6),
-    caption="The largest excess of the left side of each law over its right side, over "
-    "{vectors} random score vectors of each of three sorts and {starts} searches of {steps} "
-    "moves, in units of the largest score. Control: a statement that does not hold.",
+    caption=(
+        "The largest excess of the left side of each law over its right side, over"
+        " {vectors} random score vectors of each of three sorts and {starts} searches"
+        " of {steps} moves, in units of the largest score. Control: a statement that"
+        " does not hold."
+    ),
 )
 
 APPENDIX_A = StudyKind(
@@ -130,8 +156,10 @@ APPENDIX_A = StudyKind(
     tables=tabulate(["quantity", "weight"]),
     draw=_draw_appendix,
     size=(5.0, 3.4),
-    caption="The struct surrogate on the six points, as scaled in Appendix A: it prefers "
-    "negative weights, at which the loss prec@1 is 1.",
+    caption=(
+        "The struct surrogate on the six points, as scaled in Appendix A: it prefers "
+        "negative weights, at which the loss prec@1 is 1."
+    ),
     quick=True,
 )
 
@@ -141,15 +169,18 @@ SURROGATE_MINIMA = StudyKind(
     numbers=("eta0",),
     tables=tabulate(
         ["dataset", "rows", "surrogate", "eta0"],
-        "Without eta0: whether w = 0 is a minimiser (1) or not (0). With eta0: the surrogate of "
-        "all rows at the w of SGD@k, as a multiple of its value at w = 0.",
+        "Without eta0: whether w = 0 is a minimiser (1) or not (0). With eta0: the"
+        " surrogate of all rows at the w of SGD@k, as a multiple of its value at w"
+        " = 0.",
         across="quantity",
     ),
     draw=_draw_minima,
     size=(9.0, 3.8),
-    caption="The surrogate of all rows at the w of SGD@k after {epochs} passes, relative to "
-    "its value at w = 0, where all scores tie; k is {k} of the positives. Below 1 something "
-    "was minimised.",
+    caption=(
+        "The surrogate of all rows at the w of SGD@k after {epochs} passes, relative to"
+        " its value at w = 0, where all scores tie; k is {k} of the positives. Below 1"
+        " something was minimised."
+    ),
 )
 
 CUTTING_PLANE_MINIMA = StudyKind(
@@ -158,16 +189,20 @@ CUTTING_PLANE_MINIMA = StudyKind(
     numbers=("C", "iteration"),
     tables=tabulate(
         ["dataset", "problem", "C"],
-        "The smallest value found and the lower bound, as multiples of the value at w = 0; the "
-        "norms, and the measures on test rows, of the best w, the last iterate and w = 0.",
+        "The smallest value found and the lower bound, as multiples of the value at w ="
+        " 0; the norms, and the measures on test rows, of the best w, the last iterate"
+        " and w = 0.",
         across="quantity",
-        rows=lambda values: values[values["iteration"].isna()],  # the summaries, not the iterates
+        # the summaries, not the iterates
+        rows=lambda values: values[values["iteration"].isna()],
     ),
     draw=_draw_optima,
     size=(10.0, 4.6),
-    caption="The value of each iterate of the cutting plane, the smallest so far and the lower "
-    "bound, as multiples of the value at w = 0, where all scores tie; and the measure of each "
-    "iterate on the test rows.",
+    caption=(
+        "The value of each iterate of the cutting plane, the smallest so far and the"
+        " lower bound, as multiples of the value at w = 0, where all scores tie; and"
+        " the measure of each iterate on the test rows."
+    ),
 )
 
 PRECISION_BOUNDS = StudyKind(
@@ -176,18 +211,22 @@ PRECISION_BOUNDS = StudyKind(
     numbers=("split", "batch_size"),
     tables=tabulate(
         _KEYS,
-        "Means over the splits. Holds: the share of splits in which the bound holds. Trivial: the "
-        "most mistakes that the batches allow, so that a larger bound is vacuous. Where a constant "
-        "is open the bound is the explicit part plus a constant times the rate, and the constant "
-        "is the smallest that suffices, which should stay bounded as b grows.",
+        "Means over the splits. Holds: the share of splits in which the bound holds."
+        " Trivial: the most mistakes that the batches allow, so that a larger bound is"
+        " vacuous. Where a constant is open the bound is the explicit part plus a"
+        " constant times the rate, and the constant is the smallest that suffices,"
+        " which should stay bounded as b grows.",
         across="quantity",
         rows=lambda values: _means_over_splits(values).query("quantity != 'share'"),
     ),
     draw=_draw,
     size=(10.0, 7.2),
-    caption="Mistakes of one pass as a fraction of their bounds; above 1 a theorem would "
-    "fail. The largest deviation of a sample of b rows from all rows, over {weights} w "
-    "near the optimum: its 95 % quantile over {samples} samples. Left: the bounds of Theorems "
-    "13 and 15 have a factor that the paper leaves open; the smallest with which they hold, "
-    "where it is not 0. Means over {splits} splits; k is {k} of the positives of a batch.",
+    caption=(
+        "Mistakes of one pass as a fraction of their bounds; above 1 a theorem would"
+        " fail. The largest deviation of a sample of b rows from all rows, over"
+        " {weights} w near the optimum: its 95 % quantile over {samples} samples. Left:"
+        " the bounds of Theorems 13 and 15 have a factor that the paper leaves open;"
+        " the smallest with which they hold, where it is not 0. Means over {splits}"
+        " splits; k is {k} of the positives of a batch."
+    ),
 )

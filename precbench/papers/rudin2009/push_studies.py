@@ -18,7 +18,9 @@ _TEX = {
     "1/z": r"$1/z$, of the average reciprocal rank",
     "-ln(1+z)": r"$-\ln(1+z)$, of the IR push",
     "|a^(1/p) - b^(1/p)|": r"$|a^{1/p}-b^{1/p}|$",
-    "min(|a - b| a^(1/p - 1), |a - b|^(1/p))": r"$\min(|a-b|\,a^{1/p-1},\ |a-b|^{1/p})$",
+    "min(|a - b| a^(1/p - 1), |a - b|^(1/p))": (
+        r"$\min(|a-b|\,a^{1/p-1},\ |a-b|^{1/p})$"
+    ),
     "|a - b|^(1/p)": r"$|a-b|^{1/p}$",
 }
 
@@ -27,14 +29,18 @@ def _comparable(result: Result) -> list[list[str]]:
     """Return groups of names of lists with equal numbers of positives and of negatives."""
     groups: dict[Any, list[str]] = {}  # by ((label, count), ...)
     for name, ranked in result.parameters["lists"].items():
-        groups.setdefault(tuple(sorted(Counter(ranked["labels"]).items())), []).append(name)
+        groups.setdefault(tuple(sorted(Counter(ranked["labels"]).items())), []).append(
+            name
+        )
     return list(groups.values())
 
 
 def _measures(result: Result) -> dict[str, Metric]:  # the metrics of the study by label
     measures = result.parameters["measures"]  # names, or {name: parameters}
     entries = [entry if isinstance(entry, dict) else {entry: {}} for entry in measures]
-    metrics = [Metric(name, params) for entry in entries for name, params in entry.items()]
+    metrics = [
+        Metric(name, params) for entry in entries for name, params in entry.items()
+    ]
     return {metric.label: metric for metric in metrics}
 
 
@@ -43,22 +49,29 @@ def _ranked_tables(result: Result) -> Iterator[Table]:
     for scale, of_scale in result.values.groupby("scale", sort=False):
         for lists in _comparable(result):
             rows = of_scale[of_scale["list"].isin(lists)]
-            wide = rows.pivot(index="measure", columns="list", values="value")[lists]  # in order
+            # in order
+            wide = rows.pivot(index="measure", columns="list", values="value")[lists]
             yield Table(
                 title=f"{result.title}: {', '.join(lists)}, {_scaled(scale)}",
                 header=["", *lists],
                 rows=[
-                    _ranked_row(metric, wide.loc[label].tolist())  # the values of the lists
+                    # the values of the lists
+                    _ranked_row(metric, wide.loc[label].tolist())
                     for label, metric in _measures(result).items()
                 ],
                 notes=["Bold: the list that the measure prefers."],
             )
 
 
-def _ranked_row(metric: Metric, values: list[float]) -> list[Cell]:  # label; values, best bold
+def _ranked_row(metric: Metric, values: list[float]) -> list[Cell]:
+    # label; values, best bold
     best = min(values) if metric.smaller_is_better else max(values)
-    bold = [value == best and len(set(values)) > 1 for value in values]  # unless all are equal
-    cells = [Cell(f"{value:,.7g}", chosen) for value, chosen in zip(values, bold, strict=True)]
+    # unless all are equal
+    bold = [value == best and len(set(values)) > 1 for value in values]
+    cells = [
+        Cell(f"{value:,.7g}", chosen)
+        for value, chosen in zip(values, bold, strict=True)
+    ]
     return [Cell(metric.written), *cells]
 
 
@@ -70,11 +83,16 @@ def _draw_ranked(figure: SubFigure, result: Result) -> None:
     parts = []
     for first, *others in groups:
         for other in others:
-            ratios = (norms[other] / norms[first]).dropna().rename("value").reset_index()
-            titles = f"{other} / {first}, " + ratios["scale"].map(_scaled)  # a title per row
+            ratios = (
+                (norms[other] / norms[first]).dropna().rename("value").reset_index()
+            )
+            # a title per row
+            titles = f"{other} / {first}, " + ratios["scale"].map(_scaled)
             parts.append(ratios.assign(panel=titles, quantity="ratio"))
     if not parts:
-        figure.text(0.5, 0.5, "No two lists to compare by a risk with a power p.", ha="center")
+        figure.text(
+            0.5, 0.5, "No two lists to compare by a risk with a power p.", ha="center"
+        )
         return
     for axes in draw_panels(
         figure, pd.concat(parts), x="p", panel="panel", curve="loss", dashes={"ratio": "-"}, log=(),
@@ -102,7 +120,10 @@ def _with_powers(result: Result) -> pd.DataFrame:
 def _pair_tables(result: Result) -> Iterator[Table]:
     for side, other in (("negative", "positive"), ("positive", "negative")):
         sums = result.values[result.values[other] == "all"]
-        note = f"Share of each {side}, by its rank among the {side}s; 1 has the highest score."
+        note = (
+            f"Share of each {side}, by its rank among the {side}s; 1 has the highest"
+            " score."
+        )
         yield value_table(result, sums, ["objective"], note, across=side)
 
 
@@ -110,17 +131,27 @@ def _draw_pairs(figure: SubFigure, result: Result) -> None:
     """Draw the share of each pair as an image, a panel for each objective."""
     is_sum = (result.values[["positive", "negative"]] == "all").any(axis=1)
     pairs = result.values[~is_sum].astype({"positive": int, "negative": int})
-    names = list(dict.fromkeys(pairs["objective"]))  # panels, three in a row; -(-n // 3) rounds up
-    panels = figure.subplots(-(-len(names) // 3), 3, sharex=True, sharey=True, squeeze=False)
+    # panels, three in a row; -(-n // 3) rounds up
+    names = list(dict.fromkeys(pairs["objective"]))
+    panels = figure.subplots(
+        -(-len(names) // 3), 3, sharex=True, sharey=True, squeeze=False
+    )
     for axes in panels.flat[len(names) :]:  # left over in the last row
         axes.remove()
     for axes, name in zip(panels.flat, names, strict=False):
         rows = pairs[pairs["objective"] == name]
         shares = rows.pivot(index="positive", columns="negative", values="value")
         largest = rows["value"].max()
-        extent = (0.5, shares.shape[1] + 0.5, 0.5, shares.shape[0] + 0.5)  # ranks at the centres
+        # ranks at the centres
+        extent = (0.5, shares.shape[1] + 0.5, 0.5, shares.shape[0] + 0.5)
         axes.imshow(
-            shares, cmap="gray", vmin=0, vmax=largest, origin="lower", extent=extent, aspect="equal"
+            shares,
+            cmap="gray",
+            vmin=0,
+            vmax=largest,
+            origin="lower",
+            extent=extent,
+            aspect="equal",
         )
         title = "IR push" if name == "IR" else name.replace("=", " = ")
         axes.set_title(f"{title} (white: {largest:.1%})")
@@ -145,13 +176,16 @@ def _draw_lemma(figure: SubFigure, result: Result) -> None:
     _draw_curves(figure, result, "b", "difference of roots and its bounds")
     [axes] = figure.axes
     # Up to b = 2 a the first term of the minimum is the smaller.
-    axes.axvspan(0, min(2 * result.parameters["a"], 1), color="0.94", linewidth=0, zorder=0)
+    axes.axvspan(
+        0, min(2 * result.parameters["a"], 1), color="0.94", linewidth=0, zorder=0
+    )
     axes.set_ylim(bottom=0)
 
 
 def _draw_fits(figure: SubFigure, result: Result) -> None:
     """Draw, as dots, the means of each fit on training and test rows, a panel for each measure."""
-    # The statistic is the quantity that `draw_panels` chooses: "mean", no standard errors.
+    # The statistic is the quantity that `draw_panels` chooses: "mean", no standard
+    # errors.
     table = result.values.assign(quantity=result.values["statistic"])
     table["panel"] = table["dataset"] + ": " + table["measure"]
     for axes in draw_panels(
@@ -163,7 +197,8 @@ def _draw_fits(figure: SubFigure, result: Result) -> None:
 
 
 def _theorem_tables(result: Result) -> Iterator[Table]:
-    table = result.values[result.values["statement"] != ""]  # without the limit of all ratios
+    # without the limit of all ratios
+    table = result.values[result.values["statement"] != ""]
     has_size = table["size"].notna()
     yield value_table(result, table[~has_size], ["statement", "p", "quantity"])
     yield value_table(
@@ -187,8 +222,8 @@ def _draw_theorems(figure: SubFigure, result: Result) -> None:
 
 _FITS = ["dataset", "rows", "fit", "statistic"]
 _DRAWS = (
-    "Means over the training sets, and standard errors of these draws, which share rows: on new "
-    "rows they would be larger."
+    "Means over the training sets, and standard errors of these draws, which share"
+    " rows: on new rows they would be larger."
 )
 
 PUSH_THEOREMS = StudyKind(
@@ -198,9 +233,12 @@ PUSH_THEOREMS = StudyKind(
     tables=_theorem_tables,
     draw=_draw_theorems,
     size=(8.4, 3.2),
-    caption="Deviations that are exceeded with probability 0.05 over {draws} training sets, of "
-    "a class of {rankers} functions (Lemma 9: of one); dots and lines: measured (no dot where "
-    "it is 0), dashed: the bounds. Grey: 1, which no deviation exceeds.",
+    caption=(
+        "Deviations that are exceeded with probability 0.05 over {draws} training sets,"
+        " of a class of {rankers} functions (Lemma 9: of one); dots and lines: measured"
+        " (no dot where it is 0), dashed: the bounds. Grey: 1, which no deviation"
+        " exceeds."
+    ),
 )
 
 PUSH_OBJECTIVES = StudyKind(
@@ -210,8 +248,10 @@ PUSH_OBJECTIVES = StudyKind(
     tables=tabulate(_FITS, f"{_DRAWS} Risks are shares.", across="measure"),
     draw=_draw_fits,
     size=(10.0, 4.6),
-    caption="Means over {repetitions} training sets of {rows} rows. Risks are norms of the "
-    "heights as shares of the positives; smaller is better, except for the AUC.",
+    caption=(
+        "Means over {repetitions} training sets of {rows} rows. Risks are norms of the "
+        "heights as shares of the positives; smaller is better, except for the AUC."
+    ),
 )
 
 PUSH_VARIANTS = StudyKind(
@@ -220,16 +260,19 @@ PUSH_VARIANTS = StudyKind(
     numbers=(),
     tables=tabulate(
         _FITS,
-        f"{_DRAWS} R^(1/p) is the p-norm of the heights; of crucial and other pairs the share "
-        "ranked correctly.",
+        f"{_DRAWS} R^(1/p) is the p-norm of the heights; of crucial and other pairs the"
+        " share ranked correctly.",
         across="measure",
     ),
     draw=_draw_fits,
     size=(10.0, 3.0),
-    caption="Means over {repetitions} training sets of {rows} rows, p = {p}. Top: the p-norm "
-    "of the heights of the negatives, which the push at the top minimises; bottom: that of the "
-    "positives, which the push at the bottom minimises; smaller is better. The crucial pairs "
-    "are those of the {crucial} positives that the push at the top ranks lowest.",
+    caption=(
+        "Means over {repetitions} training sets of {rows} rows, p = {p}. Top: the"
+        " p-norm of the heights of the negatives, which the push at the top minimises;"
+        " bottom: that of the positives, which the push at the bottom minimises;"
+        " smaller is better. The crucial pairs are those of the {crucial} positives"
+        " that the push at the top ranks lowest."
+    ),
 )
 
 RANKED_LISTS = StudyKind(
@@ -239,9 +282,12 @@ RANKED_LISTS = StudyKind(
     tables=_ranked_tables,
     draw=_draw_ranked,
     size=(6.4, 5.8),
-    caption="The p-th root of each risk of a list, divided by the root of the first list with as "
-    "many positives and negatives, whose scores are multiplied by the same factor (no factor "
-    "changes the zero-one risk). Where a curve is below 1, the objective prefers its list.",
+    caption=(
+        "The p-th root of each risk of a list, divided by the root of the first list"
+        " with as many positives and negatives, whose scores are multiplied by the same"
+        " factor (no factor changes the zero-one risk). Where a curve is below 1, the"
+        " objective prefers its list."
+    ),
     quick=True,
 )
 
@@ -252,8 +298,10 @@ PAIR_CONTRIBUTIONS = StudyKind(
     tables=_pair_tables,
     draw=_draw_pairs,
     size=(6.4, 6.0),
-    caption="Fraction of the objective due to each pair, with the exponential loss. Lighter is "
-    "larger: black is 0, and white the largest fraction of each panel.",
+    caption=(
+        "Fraction of the objective due to each pair, with the exponential loss. Lighter"
+        " is larger: black is 0, and white the largest fraction of each panel."
+    ),
     quick=True,
 )
 
@@ -261,10 +309,13 @@ DISCOUNT_FACTORS = StudyKind(
     compute="precbench.papers.rudin2009.lists:discount_factors",
     text=("curve",),
     numbers=("z",),
-    tables=tabulate(["curve"], rows=lambda values: values[values["z"].isna()]),  # of no curve
+    # of no curve
+    tables=tabulate(["curve"], rows=lambda values: values[values["z"].isna()]),
     draw=partial(_draw_curves, x="z", ylabel="discounting factor"),
     size=(6.4, 3.6),
-    caption="Weight of a positive example at rank z, for the IR push at reverse height z.",
+    caption=(
+        "Weight of a positive example at rank z, for the IR push at reverse height z."
+    ),
     quick=True,
 )
 
@@ -272,10 +323,14 @@ LEMMA_7 = StudyKind(
     compute="precbench.papers.rudin2009.lists:lemma_7",
     text=("curve",),
     numbers=("b",),
-    tables=tabulate(["curve"], rows=lambda values: values[values["b"].isna()]),  # of no curve
+    # of no curve
+    tables=tabulate(["curve"], rows=lambda values: values[values["b"].isna()]),
     draw=_draw_lemma,
     size=(6.4, 3.6),
-    caption="a = {a}, p = {p}. Grey: where the first term of the minimum is the smaller one.",
+    caption=(
+        "a = {a}, p = {p}. Grey: where the first term of the minimum is the smaller"
+        " one."
+    ),
     quick=True,
 )
 
@@ -288,12 +343,18 @@ ONE_DIMENSIONAL = StudyKind(
         "I is the number of positives; measures of training sets are means.",
     ),
     draw=in_panels(
-        x="function", panel="quantity", curve="part", dashes={"R_max / I": "", "AUC": ""}, log=()
+        x="function",
+        panel="quantity",
+        curve="part",
+        dashes={"R_max / I": "", "AUC": ""},
+        log=(),
     ),
     size=(8.4, 3.2),
-    caption="A share ε = {epsilon} of the distribution, outside of [-1, 1], decides which of "
-    "an increasing and a decreasing function has the smaller R_max: means of training sets of "
-    "m = {m} rows, of those that miss the share, and of the test set; I is the number of "
-    "positives.",
+    caption=(
+        "A share ε = {epsilon} of the distribution, outside of [-1, 1], decides which"
+        " of an increasing and a decreasing function has the smaller R_max: means of"
+        " training sets of m = {m} rows, of those that miss the share, and of the test"
+        " set; I is the number of positives."
+    ),
     quick=True,
 )

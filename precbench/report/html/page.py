@@ -25,14 +25,16 @@ class Page:  # of one folder, and what the index of all pages says about this pa
     title: str
     source: str | None
     fact: str = ""  # what is on the page, for the index of all pages
-    marks: list[str] = field(default_factory=list)  # warnings, below the title and in the index
+    # warnings, below the title and in the index
+    marks: list[str] = field(default_factory=list)
     verdicts: str = ""  # how many printed numbers have which verdict
 
 
 class Advised(NamedTuple):
     """What the page of an experiment says beside its results."""
 
-    choices: Sequence[tuple[str, Sequence[str], Table]] = ()  # data set, sentences, methods
+    # data set, sentences, methods
+    choices: Sequence[tuple[str, Sequence[str], Table]] = ()
     command: str = ""  # what to type next
     texts: Sequence[str] = ()  # on how long a list to choose
     lengths: Sequence[Table] = ()  # tables below these texts
@@ -45,7 +47,9 @@ def ledger_about(evidence: Evidence) -> dict[str, list[LedgerRow]]:
     measured = evidence.outcomes.keys() | evidence.values.keys()
     if not any(map(shipped_config, measured)):
         return {}  # only shipped experiments have claims; reading claims takes long
-    claims = {claim.id: claim for claim in load_claims() if claim.experiment in measured}
+    claims = {
+        claim.id: claim for claim in load_claims() if claim.experiment in measured
+    }
     by_experiment: dict[str, list[LedgerRow]] = {}
     for row in make_ledger(list(claims.values()), evidence):
         by_experiment.setdefault(claims[row.id].experiment, []).append(row)
@@ -59,26 +63,35 @@ def experiment_page(
     ledger: Sequence[LedgerRow],
     advised: Advised,
 ) -> Page:
-    """Lay out the page of an experiment: results, figures, verdicts, protocol and trials."""
-    marks = ["smoke size: says nothing about the methods"] if run.smoke else []  # below the title
+    """Lay out the page of an experiment.
+
+    Results, figures, verdicts, protocol and trials.
+    """
+    # below the title
+    marks = ["smoke size: says nothing about the methods"] if run.smoke else []
     marks += [
         f"{dataset}: synthetic data stand in for the real ones"
         for dataset in filter(run.is_stand_in, run.datasets)
     ]
     trials = trial_groups(run)
-    links = {(group.dataset, group.solver): f"#{group.id}" for group in trials}  # to the trials
+    # to the trials
+    links = {(group.dataset, group.solver): f"#{group.id}" for group in trials}
     missing = [dataset for dataset in run.datasets if not run.n_splits(dataset)]
     results = [  # pairs: a table, and for each row a link or ""
         (
             # The protocol has a separate section on the page.
-            replace(table, notes=[note for note in table.notes if note != run.protocol_sentence]),
+            replace(
+                table,
+                notes=[note for note in table.notes if note != run.protocol_sentence],
+            ),
             [links.get((table.dataset, solver), "") for solver in run.solvers],
         )
         for table in tables
         if table.dataset not in missing
     ]
     not_run = f" Not run: {', '.join(missing)}." if missing else ""
-    fact = f"{count(len(run.solvers), 'method')} on {', '.join(run.datasets)}"  # in the index
+    # in the index
+    fact = f"{count(len(run.solvers), 'method')} on {', '.join(run.datasets)}"
     return _page(
         run,
         fact=fact,
@@ -96,7 +109,10 @@ def experiment_page(
 
 
 def study_page(
-    study: Result, tables: Sequence[Table], figures: Iterable[Path], ledger: Sequence[LedgerRow]
+    study: Result,
+    tables: Sequence[Table],
+    figures: Iterable[Path],
+    ledger: Sequence[LedgerRow],
 ) -> Page:  # results, figures, verdicts and parameters
     rows = [(name, str(value)) for name, value in study.parameters.items()]
     config = shipped_config(study.name)
@@ -127,9 +143,12 @@ def _page(
     **content: Any,
 ) -> Page:
     """Return the page of an experiment or study from its template, without empty sections."""
-    # `fact` and `marks` are fields of `Page`; `content` has further values of the template.
+    # `fact` and `marks` are fields of `Page`; `content` has further values of the
+    # template.
     counts = Counter(row.verdict for row in ledger)
-    verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
+    verdicts = ", ".join(
+        f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]
+    )
     html = render(
         "page.html.j2",
         subject=subject,
@@ -139,10 +158,14 @@ def _page(
         length_figures=_figures(advised.figures),
         verdicts=verdicts,
         settled=full_table([r for r in ledger if r.verdict.is_settled], "Verdicts"),
-        undecided=full_table([r for r in ledger if not r.verdict.is_settled], "Without a verdict"),
+        undecided=full_table(
+            [r for r in ledger if not r.verdict.is_settled], "Without a verdict"
+        ),
         **content,
     )
-    return Page(html, subject.title, subject.source, fact=fact, marks=marks, verdicts=verdicts)
+    return Page(
+        html, subject.title, subject.source, fact=fact, marks=marks, verdicts=verdicts
+    )
 
 
 def _figures(paths: Iterable[Path]) -> list[dict[str, str]]:
@@ -150,7 +173,9 @@ def _figures(paths: Iterable[Path]) -> list[dict[str, str]]:
     return [
         {
             "name": path.stem,
-            "data": f"data:image/svg+xml;base64,{base64.b64encode(path.read_bytes()).decode()}",
+            "data": (
+                f"data:image/svg+xml;base64,{base64.b64encode(path.read_bytes()).decode()}"
+            ),
         }
         for path in paths
         if path.suffix == ".svg" and path.is_file()

@@ -16,11 +16,18 @@ _HERE = Path(__file__).parent
 
 
 def render(template: str, **values: Any) -> str:
-    """Return a page from a template; `values` may hold untrusted text, which is escaped."""
+    """Return a page from a template.
+
+    `values` may hold untrusted text, which is escaped.
+    """
     for name, file in {"style": "style.css", "script": "script.js"}.items():
         content = (_HERE / file).read_text("utf-8")
-        digest = hashlib.sha256(content.encode()).digest()  # for the page's security policy
-        values |= {name: Markup(content), f"{name}_hash": base64.b64encode(digest).decode()}
+        # for the page's security policy
+        digest = hashlib.sha256(content.encode()).digest()
+        values |= {
+            name: Markup(content),
+            f"{name}_hash": base64.b64encode(digest).decode(),
+        }
     return _templates().get_template(template).render(**values)
 
 
@@ -37,11 +44,16 @@ def _templates() -> Environment:
     return templates
 
 
-_NUMBER = re.compile(  # a number in a table, such as "1,234 ± 5 (3 to 7) ≈", or "–" or nothing
-    r"[-−+]?[\d.,]+(e[-+]?\d+)?( [±%] ?[\d.e+-]*)?( \([-\d.,]+ to [-\d.,]+\))?[ ≈‡†]*|[–]?"
+# a number in a table, such as "1,234 ± 5 (3 to 7) ≈", or "–" or nothing
+_NUMBER = re.compile(
+    r"[-−+]?[\d.,]+(e[-+]?\d+)?( [±%] ?[\d.e+-]*)?( \([-\d.,]+ to [-\d.,]+\))?["
+    r" ≈‡†]*|[–]?"
 )
 
 
-def _columns_of_words(table: Table) -> set[int]:  # positions of columns not of numbers alone
+def _columns_of_words(table: Table) -> set[int]:
+    # positions of columns not of numbers alone
     columns = enumerate(zip(*table.rows, strict=True))
-    return {i for i, cells in columns if not all(_NUMBER.fullmatch(c.text) for c in cells)}
+    return {
+        i for i, cells in columns if not all(_NUMBER.fullmatch(c.text) for c in cells)
+    }

@@ -26,7 +26,9 @@ class TrialGroup(NamedTuple):
 
 def trial_groups(run: Run) -> list[TrialGroup]:
     # Return a group for each data set and solver with trials, in the order of `run`.
-    groups = dict(iter(final_values(run.results, run.losses).groupby(["dataset", "solver"])))
+    groups = dict(
+        iter(final_values(run.results, run.losses).groupby(["dataset", "solver"]))
+    )
     return [
         _group(run, dataset, solver, groups[dataset, solver].to_dict("records"))
         for dataset in run.datasets
@@ -35,11 +37,15 @@ def trial_groups(run: Run) -> list[TrialGroup]:
     ]
 
 
-def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) -> TrialGroup:
+def _group(
+    run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]
+) -> TrialGroup:
     """Lay out the final values of a solver, one row per trial and one column per metric."""
-    # `finals` has a row for each trial and metric: its value and, alike in all, how the trial went.
+    # `finals` has a row for each trial and metric: its value and, alike in all, how the
+    # trial went.
     points = run.sweep_points
-    # By trial, as (number of the point, split, seed): any row of the trial, and values by metric.
+    # By trial, as (number of the point, split, seed): any row of the trial, and values
+    # by metric.
     trials: dict[tuple[int, int, int], dict[Any, Any]] = {}
     values: dict[tuple[int, int, int], dict[str, float]] = {}
     for final in finals:
@@ -56,18 +62,24 @@ def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) ->
         rows.append([str(split), str(seed), points[point], *numbers, *texts])
     metrics = map(run.metric_name, run.metrics)
     header = ["split", "seed", "at", *metrics, "seconds", "chosen", "outcome", "record"]
-    # Columns without an entry are left out, such as the point of an experiment without a sweep.
+    # Columns without an entry are left out, such as the point of an experiment without
+    # a sweep.
     columns = [column for column in zip(header, *rows, strict=True) if any(column[1:])]
     header, *rows = map(list, zip(*columns, strict=True))
-    table = text_table(solver if len(run.datasets) == 1 else f"{dataset}: {solver}", header, rows)
+    table = text_table(
+        solver if len(run.datasets) == 1 else f"{dataset}: {solver}", header, rows
+    )
     n_ok = sum(final["status"] == "ok" for final in trials.values())
-    command = repeat_command(run.name, solver, dataset, config=run.config, smoke=run.smoke)
+    command = repeat_command(
+        run.name, solver, dataset, config=run.config, smoke=run.smoke
+    )
     return TrialGroup(
         dataset,
         solver,
         id=f"d{run.datasets.index(dataset)}s{run.solvers.index(solver)}",
         ok=f"{n_ok} of {len(trials)} ok",
-        # rows[0][0], the number of the first split, goes between the two parts of the command.
+        # rows[0][0], the number of the first split, goes between the two parts of the
+        # command.
         command="" if command is None else rows[0][0].join(command),
         table=table,
     )
@@ -75,7 +87,8 @@ def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) ->
 
 def _outcome(final: dict[Any, Any]) -> str:
     if final["status"] != "ok":
-        return f"{final['status']}: {final['reason']}".removesuffix(": ")  # without a reason
+        # without a reason
+        return f"{final['status']}: {final['reason']}".removesuffix(": ")
     return f"ok, stopped by a {final['stopped']}" if final["stopped"] else "ok"
 
 
@@ -83,10 +96,19 @@ def machines(run: Run) -> Table:
     """Return a table of the machines that ran trials of `run`, with the number of these trials."""
     store, keys = Store(run.folder), {*run.results["key"]}
     known = store.machines()  # by the name of their environment
-    n_trials = Counter(record.environment for record in store.records() if record.key in keys)
-    facts_of = {name: machine_facts(known[name]) for name in sorted(n_trials.keys() & known.keys())}
+    n_trials = Counter(
+        record.environment for record in store.records() if record.key in keys
+    )
+    facts_of = {
+        name: machine_facts(known[name])
+        for name in sorted(n_trials.keys() & known.keys())
+    }
     rows = [
-        [name, str(n_trials[name]), ", ".join(f"{fact} {value}" for fact, value in facts.items())]
+        [
+            name,
+            str(n_trials[name]),
+            ", ".join(f"{fact} {value}" for fact, value in facts.items()),
+        ]
         for name, facts in facts_of.items()
     ]
     return text_table("Machines", ["machine", "trials", "about"], rows)

@@ -1,7 +1,8 @@
 """BBR and LCBR: bipartite ranking by the pairwise squared loss, in closed form.
 
-Gultekin and Paisley, "Risk bounds for low cost bipartite ranking": BBR is Algorithm 1, LCBR
-Algorithm 2. That BBR needs no loop over pairs, errata and choices: docs/papers/gultekin.md.
+Gultekin and Paisley, "Risk bounds for low cost bipartite ranking": BBR is Algorithm 1,
+LCBR Algorithm 2. That BBR needs no loop over pairs, errata and choices:
+docs/papers/gultekin.md.
 
 To change
 

@@ -14,7 +14,13 @@ from precbench.core.errors import InputError
 from precbench.ranking.topk import ceil_share
 from precbench.solvers.bbr.ball import minimise_along_axes
 from precbench.solvers.bbr.kernel import add_pairs, add_sparse_rows, fill_blocks
-from precbench.solvers.common.base import MATRICES, LinearRanker, Trace, checks_parameters, untraced
+from precbench.solvers.common.base import (
+    MATRICES,
+    LinearRanker,
+    Trace,
+    checks_parameters,
+    untraced,
+)
 from precbench.solvers.common.parameters import (
     MULTIPLE_OR_COUNT,
     RADIUS,
@@ -28,7 +34,8 @@ from precbench.solvers.common.rows import STORED, Rows, as_rows
 _EPS = float(np.finfo(np.float64).eps)
 _Noise = tuple[NDArray[np.float64], NDArray[np.float64]]  # a and b, see `_minimise`
 _BLOCK_ROWS = 8192  # most rows of one class that BLAS multiplies at a time
-_BLOCK_PRODUCTS = 2**29  # of entries in a block, about 0.05 s; a block has at least 64 rows
+# of entries in a block, about 0.05 s; a block has at least 64 rows
+_BLOCK_PRODUCTS = 2**29
 _SLICE_PRODUCTS = 2**22  # of entries, between two calls of the trace: about 0.01 s
 _SLICE_PAIRS = 2**13  # most pairs that are summed apart, since longer sums lose digits
 
@@ -36,11 +43,12 @@ _SLICE_PAIRS = 2**13  # most pairs that are summed apart, since longer sums lose
 class SquaredPairRanker(LinearRanker):
     """Base of BBR and LCBR, which compute w from the mean and second moment of differences."""
 
-    # The two minimise the mean of ``(1 - w' (x_i - x_j))^2 / 2`` over pairs of a positive i and a
-    # negative j. Less the constant 1/2 this is ``R(w) = w' second w / 2 - mean' w``. `mean` is in
-    # the range (column space) of `second`, for ``second - mean mean'`` is a covariance.
-    # The trace is called at the start, between slices of the sums and at the end. Until the sums
-    # are complete the weights are 0, or those of the last `catch_up`.
+    # The two minimise the mean of ``(1 - w' (x_i - x_j))^2 / 2`` over pairs of a
+    # positive i and a negative j. Less the constant 1/2 this is ``R(w) = w' second w /
+    # 2 - mean' w``. `mean` is in the range (column space) of `second`, for ``second -
+    # mean mean'`` is a covariance. The trace is called at the start, between slices of
+    # the sums and at the end. Until the sums are complete the weights are 0, or those
+    # of the last `catch_up`.
 
     radius: float | None
 
@@ -58,18 +66,27 @@ class SquaredPairRanker(LinearRanker):
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
         """Set `coef_`; return False if the trace ended the fit."""
 
-    def _fit_memory(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
-        return MATRICES * n_features**2, f"{MATRICES} matrices of n_features x n_features"
+    def _fit_memory(self, n_features: int) -> tuple[int, str]:
+        # number of values, what holds them
+        return (
+            MATRICES * n_features**2,
+            f"{MATRICES} matrices of n_features x n_features",
+        )
 
     def _minimise(
-        self, mean: NDArray[np.float64], second: NDArray[np.float64], noise: _Noise | None = None
+        self,
+        mean: NDArray[np.float64],
+        second: NDArray[np.float64],
+        noise: _Noise | None = None,
     ) -> None:
         """Set `coef_` to the w of ``||w|| <= radius`` with least ``w' second w / 2 - mean' w``."""
-        # A `noise` (a, b) says that ``second[j, k]`` has a rounding error of at most a[j] * b[k].
+        # A `noise` (a, b) says that ``second[j, k]`` has a rounding error of at most
+        # a[j] * b[k].
         if not (np.isfinite(second).all() and np.isfinite(mean).all()):
             self.coef_ = np.full_like(mean, np.nan)  # an overflow, which `fit` reports
             return
-        curvatures, axes = np.linalg.eigh(second)  # eigenvalues, ascending, and eigenvectors
+        # eigenvalues, ascending, and eigenvectors
+        curvatures, axes = np.linalg.eigh(second)
         # Eigenvalues below the floor count as 0: they may be rounding errors.
         floor = np.full(len(mean), len(mean) * _EPS * curvatures[-1])
         if noise is not None:
@@ -97,17 +114,25 @@ class SquaredPairRanker(LinearRanker):
         pos = np.flatnonzero(labels > 0).astype(np.int32)
         neg = np.flatnonzero(labels < 0).astype(np.int32)
         length, scratch = _pairs_per_slice(rows, n), _scratch(n)
-        sums, products = np.zeros(n), np.zeros((n, n))  # of the slices that are complete
+        # of the slices that are complete
+        sums, products = np.zeros(n), np.zeros((n, n))
         part_sums, part_products = np.zeros(n), np.zeros((n, n))  # of the current slice
         self._sums = sums, products, part_sums, part_products  # for `catch_up`
         start = 0
         while start < n_pairs:
-            # Go on to the end of the slice, or to the trace's `next_rows` if this comes first. The
-            # slices do not depend on the trace, so that no bit of the sums depends on the trace.
+            # Go on to the end of the slice, or to the trace's `next_rows` if this comes
+            # first. The slices do not depend on the trace, so that no bit of the sums
+            # depends on the trace.
             checkpoint = max(start + 1, getattr(trace, "next_rows", n_pairs))
             stop = min(n_pairs, start - start % length + length, checkpoint)
             add_pairs(  # adds to the last two arguments in place
-                rows, pos, neg, pair_numbers(start, stop), *scratch, part_sums, part_products
+                rows,
+                pos,
+                neg,
+                pair_numbers(start, stop),
+                *scratch,
+                part_sums,
+                part_products,
             )
             if stop % length == 0 or stop == n_pairs:  # the slice ends
                 sums += part_sums
@@ -120,7 +145,8 @@ class SquaredPairRanker(LinearRanker):
                 self.catch_up()
                 del self._sums
                 return False
-        self._minimise(sums / n_pairs, _symmetric(products) / n_pairs)  # means over the pairs
+        # means over the pairs
+        self._minimise(sums / n_pairs, _symmetric(products) / n_pairs)
         del self._sums
         return True
 
@@ -209,15 +235,20 @@ class BBR(SquaredPairRanker):
     def _takes_pieces(self) -> bool:  # True, or raises with the reason
         if self.accumulate == "pairs":
             raise AttributeError(
-                'partial_fit needs accumulate="moments", since a pair may have its two rows in '
-                "different calls; set this parameter, or call fit with all rows"
+                'partial_fit needs accumulate="moments", since a pair may have its two'
+                " rows in different calls; set this parameter, or call fit with all"
+                " rows"
             )
         return True
 
     @available_if(_takes_pieces)
     @checks_parameters
     def partial_fit(
-        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, trace: Trace | None = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        trace: Trace | None = None,
     ) -> Self:
         """Continue with more rows, to the result of `fit` on all rows.
 
@@ -248,11 +279,12 @@ class BBR(SquaredPairRanker):
             failed.
         """
         is_first, trace = not hasattr(self, "coef_"), trace or untraced
-        if not is_first and self._moments is None and self.n_iter_:  # a fit with "pairs" was last
+        # a fit with "pairs" was last
+        if not is_first and self._moments is None and self.n_iter_:
             raise InputError(
-                'partial_fit cannot continue a fit with accumulate="pairs", which keeps no sums of '
-                "the earlier rows; call fit with all rows, or start a new solver and call "
-                "partial_fit with the earlier rows, then with these"
+                'partial_fit cannot continue a fit with accumulate="pairs", which keeps'
+                " no sums of the earlier rows; call fit with all rows, or start a new"
+                " solver and call partial_fit with the earlier rows, then with these"
             )
         X, labels = self._check_input(X, y, reset=is_first, classes=classes)
         if not is_first:
@@ -271,28 +303,34 @@ class BBR(SquaredPairRanker):
         return self
 
     def _fit_memory(self, n_features: int) -> tuple[int, str]:
-        # Return how many values the largest arrays of a fit hold, and what to call them in errors.
+        # Return how many values the largest arrays of a fit hold, and what to call them
+        # in errors.
         n_values, what = super()._fit_memory(n_features)
         if self.accumulate == "pairs":  # reads rows where they are, without blocks
             return n_values, what
         length = _block_length(n_features)  # in rows; each class has a block
-        return n_values + 2 * length * n_features, f"{what} and two blocks of {length:,} rows"
+        return (
+            n_values + 2 * length * n_features,
+            f"{what} and two blocks of {length:,} rows",
+        )
 
     def _start(self, n_features: int) -> None:
         super()._start(n_features)
         self._moments: ClassMoments | None = None  # no rows have been learnt
 
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
-        # Set `coef_` from all pairs of these rows, or from the moments of each class over these and
-        # earlier rows; return False if the trace ended the fit.
+        # Set `coef_` from all pairs of these rows, or from the moments of each class
+        # over these and earlier rows; return False if the trace ended the fit.
         if self.accumulate == "pairs":
             n_pos = int(np.count_nonzero(labels > 0))
             n_pairs = n_pos * (len(labels) - n_pos)
-            return self._learn_from_pairs(rows, labels, n_pairs, np.arange, trace)  # in order
+            # in order
+            return self._learn_from_pairs(rows, labels, n_pairs, np.arange, trace)
         total = ClassMoments(rows, len(self.coef_))
         for n_added in total.add(rows, labels):
             self.n_rows_seen_ += n_added
-            if total.counts.sum() < rows.n_rows and trace(self):  # after the last the caller traces
+            # after the last the caller traces
+            if total.counts.sum() < rows.n_rows and trace(self):
                 return False
         if self._moments is not None:  # of earlier calls of `partial_fit`
             total = self._moments.join(total)
@@ -382,7 +420,10 @@ class LCBR(SquaredPairRanker):
         self._rng = as_generator(self.random_state)
 
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
-        """Set `coef_` from pairs drawn with replacement; return False if the trace ends the fit."""
+        """Set `coef_` from pairs drawn with replacement.
+
+        Return False if the trace ends the fit.
+        """
         n_pos = int(np.count_nonzero(labels > 0))
         n_possible = n_pos * (len(labels) - n_pos)
         n_pairs = self.n_pairs
@@ -396,31 +437,43 @@ class LCBR(SquaredPairRanker):
 
     def catch_up(self) -> None:
         """Set `coef_` from the pairs visited so far, which `n_rows_seen_` counts."""
-        if self.n_rows_seen_ and hasattr(self, "_sums"):  # in the course of `_learn_from_pairs`
-            sums, products, part_sums, part_products = self._sums  # complete slices; current slice
+        # in the course of `_learn_from_pairs`
+        if self.n_rows_seen_ and hasattr(self, "_sums"):
+            # complete slices; current slice
+            sums, products, part_sums, part_products = self._sums
             second = _symmetric(products + part_products)
-            self._minimise((sums + part_sums) / self.n_rows_seen_, second / self.n_rows_seen_)
+            self._minimise(
+                (sums + part_sums) / self.n_rows_seen_, second / self.n_rows_seen_
+            )
 
 
 class ClassMoments:
-    """Count, sum and sum of outer products of the rows of each class: 0 positive, 1 negative."""
+    """Count, sum and sum of outer products of the rows of each class.
 
-    # The rows are counted from an origin: 0 for CSR rows, the mean of the first rows if dense. If a
-    # mean is d standard deviations from the origin, the relative rounding error of the covariance
-    # is d^2 times as large. For dense rows d^2 is at most n_rows / the number of the first rows.
+    0 positive, 1 negative.
+    """
+
+    # The rows are counted from an origin: 0 for CSR rows, the mean of the first rows if
+    # dense. If a mean is d standard deviations from the origin, the relative rounding
+    # error of the covariance is d^2 times as large. For dense rows d^2 is at most
+    # n_rows / the number of the first rows.
 
     def __init__(self, rows: Rows, n_features: int):
         self.counts = np.zeros(2, dtype=np.intp)  # numbers of rows
         self.sums = np.zeros((2, n_features))  # of z, a row less the origin
         self.products = np.zeros((2, n_features, n_features))  # sums of z z'
         self.origin = np.zeros(n_features)
-        if not len(rows.indptr):  # dense: the mean of the first rows, to lose fewer digits
+        # dense: the mean of the first rows, to lose fewer digits
+        if not len(rows.indptr):
             first = rows.data[: _BLOCK_ROWS * n_features].reshape(-1, n_features)
             with np.errstate(over="ignore", invalid="ignore"):
                 self.origin = first.astype(np.float64, copy=False).mean(axis=0)
 
     def add(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
-        """Add rows slice by slice; yield the number of rows of each slice once it is added."""
+        """Add rows slice by slice.
+
+        Yield the number of rows of each slice once it is added.
+        """
         return (self._add_sparse if len(rows.indptr) else self._add_dense)(rows, labels)
 
     def _add_dense(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
@@ -431,10 +484,14 @@ class ClassMoments:
         """
         n = len(self.origin)  # features
         blocks = np.empty((2, min(_block_length(n), rows.n_rows), n))
-        filled, start = np.zeros(2, dtype=np.intp), 0  # rows in each block; next row to copy
+        # rows in each block; next row to copy
+        filled, start = np.zeros(2, dtype=np.intp), 0
         while start < rows.n_rows:
-            # The kernel copies rows until a block is full, and updates `filled` and the sums.
-            stop = fill_blocks(rows, labels, start, self.origin, blocks, filled, self.sums)
+            # The kernel copies rows until a block is full, and updates `filled` and the
+            # sums.
+            stop = fill_blocks(
+                rows, labels, start, self.origin, blocks, filled, self.sums
+            )
             for c in range(2):  # the classes; at the end also blocks that are not full
                 if filled[c] == blocks.shape[1] or stop == rows.n_rows:
                     block = blocks[c, : filled[c]]
@@ -451,11 +508,14 @@ class ClassMoments:
         Counts are set, and products made symmetric, after the last slice only.
         """
         n = len(self.origin)  # features
-        length = max(1, _SLICE_PRODUCTS // _n_products(rows, n, n_joined=1))  # rows of a slice
+        # rows of a slice
+        length = max(1, _SLICE_PRODUCTS // _n_products(rows, n, n_joined=1))
         scratch = _scratch(n)
         for start in range(0, rows.n_rows, length):
             stop = min(rows.n_rows, start + length)
-            add_sparse_rows(rows, labels, start, stop, *scratch, self.sums, self.products)
+            add_sparse_rows(
+                rows, labels, start, stop, *scratch, self.sums, self.products
+            )
             if stop == rows.n_rows:
                 n_pos = int(np.count_nonzero(labels > 0))
                 self.counts[:] = n_pos, rows.n_rows - n_pos
@@ -467,8 +527,9 @@ class ClassMoments:
         """Add the moments of other rows, shifted to this origin; return self."""
         shift = other.origin - self.origin
         for c, (n, total) in enumerate(zip(other.counts, other.sums, strict=True)):
-            # total = sum z of `other`, and sum (z + shift)(z + shift)' = sum z z' + cross + cross'.
-            cross = np.outer(total + n / 2 * shift, shift)  # n / 2: cross' has the other half
+            # total = sum z of `other`, and sum (z + shift)(z + shift)' = sum z z' +
+            # cross + cross'. n / 2: cross' has the other half
+            cross = np.outer(total + n / 2 * shift, shift)
             self.products[c] += other.products[c] + cross + cross.T
             self.sums[c] += total + n * shift
         self.counts += other.counts
@@ -477,16 +538,19 @@ class ClassMoments:
     def of_differences(self) -> tuple[NDArray[np.float64], NDArray[np.float64], _Noise]:
         """Return mean and second moment of ``x_i - x_j`` over all pairs, and a noise (a, b).
 
-        The rounding error of the entry [j, k] of the second moment is at most ``a[j] * b[k]``.
+        The rounding error of the entry [j, k] of the second moment is at most ``a[j] *
+        b[k]``.
         """
-        # The result is the sum of the second moments of both classes, less cross and cross'.
+        # The result is the sum of the second moments of both classes, less cross and
+        # cross'.
         pos_mean, neg_mean = self.sums / self.counts[:, None]
         second = self.products[0] / self.counts[0]  # of the positives
         second += self.products[1] / self.counts[1]
         cross = np.outer(pos_mean, neg_mean)
         second -= cross
         second -= cross.T
-        noise = _EPS * self.counts.sum() * np.abs(pos_mean), np.abs(neg_mean)  # of cross
+        # of cross
+        noise = _EPS * self.counts.sum() * np.abs(pos_mean), np.abs(neg_mean)
         return pos_mean - neg_mean, second, noise
 
 
@@ -497,7 +561,8 @@ def _block_length(n_features: int) -> int:  # in rows
 def _pairs_per_slice(rows: Rows, n_features: int) -> int:
     products = _n_products(rows, n_features, n_joined=2)  # of a pair
     length = min(_SLICE_PAIRS, _SLICE_PRODUCTS // products)
-    # A slice has at least 4 n_features**2 products: adding the slice's sums takes n_features**2.
+    # A slice has at least 4 n_features**2 products: adding the slice's sums takes
+    # n_features**2.
     return max(1, length, 4 * n_features**2 // products)
 
 
@@ -506,19 +571,24 @@ def _n_products(rows: Rows, n_features: int, n_joined: int) -> int:
     if not len(rows.indptr):  # dense rows: the entries of the upper triangle
         return n_features * (n_features + 1) // 2
     n_stored = np.diff(rows.indptr).astype(np.float64)  # entries of each sparse row
-    # A z of m = n_joined * n_stored entries takes about m^2 / 2 products. Return the mean of these
-    # over the rows, plus 1, since the callers divide by the result.
+    # A z of m = n_joined * n_stored entries takes about m^2 / 2 products. Return the
+    # mean of these over the rows, plus 1, since the callers divide by the result.
     return 1 + int(n_joined**2 * (n_stored @ n_stored) / len(n_stored) / 2)
 
 
-def _scratch(n_features: int) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32]]:
+def _scratch(
+    n_features: int,
+) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32]]:
     """Return the arrays `z`, `columns` and `places` that the kernels of moments work in."""
     places = np.full(n_features, -1, dtype=np.int32)
     return np.empty(n_features), np.empty(n_features, dtype=np.int32), places
 
 
 def _symmetric(products: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``U + U' - diag(U)``, U the `products`: kernels write each product only once."""
+    """Return ``U + U' - diag(U)``, U the `products`.
+
+    Kernels write each product only once.
+    """
     both = products + products.T
     np.fill_diagonal(both, products.diagonal())
     return both

@@ -12,9 +12,13 @@ from scipy.optimize import brentq
 
 
 def pair_moments(
-    X: NDArray[np.float64], y: NDArray[Any], pairs: Iterable[tuple[int, int]] | None = None
+    X: NDArray[np.float64],
+    y: NDArray[Any],
+    pairs: Iterable[tuple[int, int]] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mu and Sigma: lines 1 to 8 of Algorithm 1, or of Algorithm 2 for given pairs.
+    """Return mu and Sigma.
+
+    Lines 1 to 8 of Algorithm 1, or of Algorithm 2 for given pairs.
 
     A pair (i, j) is that of the i-th positive and the j-th negative.
     """
@@ -35,12 +39,14 @@ def minimiser(
 ) -> NDArray[np.float64]:
     """Return the w of ``||w|| <= radius`` with the least ``w' Sigma w / 2 - mu' w``.
 
-    It is ``(Sigma + m I)^-1 mu``, with m = 0 if that lies in the ball, else at its edge. Sigma has
-    to be regular.
+    It is ``(Sigma + m I)^-1 mu``, with m = 0 if that lies in the ball, else at its
+    edge. Sigma has to be regular.
     """
 
     def solution(m: float) -> NDArray[np.float64]:
-        return np.asarray(np.linalg.solve(second + m * np.eye(len(mean)), mean), np.float64)
+        return np.asarray(
+            np.linalg.solve(second + m * np.eye(len(mean)), mean), np.float64
+        )
 
     w = solution(0.0)
     if radius is None or np.linalg.norm(w) <= radius:

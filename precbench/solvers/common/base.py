@@ -1,4 +1,7 @@
-"""The base classes of solvers: input checks, the trace of a fit, and a score, linear or not."""
+"""The base classes of solvers.
+
+Input checks, the trace of a fit, and a score, linear or not.
+"""
 
 import functools
 import inspect
@@ -24,15 +27,21 @@ from precbench.ranking.metrics import as_scores
 from precbench.ranking.scorers import precision_at_k_scorer
 from precbench.ranking.topk import TopK, cut_below, training_k
 from precbench.solvers.common.parameters import Allowed
-from precbench.solvers.common.rows import STORED, as_rows, canonical, check_form, linear_scores
+from precbench.solvers.common.rows import (
+    STORED,
+    as_rows,
+    canonical,
+    check_form,
+    linear_scores,
+)
 
 if TYPE_CHECKING:
 
     class BaseEstimator:
         """What type checkers know of scikit-learn's class.
 
-        scikit-learn has no types: with its own class as a base, checkers would accept any
-        argument of a solver.
+        scikit-learn has no types: with its own class as a base, checkers would accept
+        any argument of a solver.
         """
 
         _parameter_constraints: dict[str, Any]
@@ -51,25 +60,32 @@ if TYPE_CHECKING:
 else:
     from sklearn.base import BaseEstimator, ClassifierMixin
 
-# Matrices of n_features x n_features in memory at once: five in `numpy.linalg.eigh`, four outside.
+# Matrices of n_features x n_features in memory at once: five in `numpy.linalg.eigh`,
+# four outside.
 MATRICES = 9
 _CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 _VECTORS = 8  # weights, gradients and the like that every solver holds, roughly
 
-# Called with the solver at the start of training and between slices of work. A trace may
-# call ``catch_up``, read ``coef_``, ``n_iter_`` and ``n_rows_seen_``, and must change nothing else;
-# a true return value ends the fit. A trace with an attribute ``next_rows`` is called at the latest
-# after that number of rows in all, except by solvers that have no result before the end, as `BBR`.
+# Called with the solver at the start of training and between slices of work. A trace
+# may call ``catch_up``, read ``coef_``, ``n_iter_`` and ``n_rows_seen_``, and must
+# change nothing else; a true return value ends the fit. A trace with an attribute
+# ``next_rows`` is called at the latest after that number of rows in all, except by
+# solvers that have no result before the end, as `BBR`.
 Trace = Callable[[Any], bool | None]
 
 
 def memory_limit() -> int:
-    """Return the bytes this process may use: the least limit of machine, process and container."""
-    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]  # of the machine
+    """Return the bytes this process may use.
+
+    The least limit of machine, process and container.
+    """
+    # of the machine
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     of_process = resource.getrlimit(resource.RLIMIT_AS)[0]  # the soft limit
     if of_process != resource.RLIM_INFINITY:
         limits.append(of_process)
-    with suppress(OSError, ValueError):  # no control group, or "max", which is no number
+    # no control group, or "max", which is no number
+    with suppress(OSError, ValueError):
         limits.append(int(_CONTAINER_LIMIT.read_text()))
     return min(limits)
 
@@ -79,8 +95,9 @@ def require_memory(n_values: int, n_features: int, what: str) -> None:
     needed, limit = 8 * n_values, memory_limit()
     if needed > limit:
         raise InputError(
-            f"X has {n_features:,} features, for which {what} take {needed / 2**30:,.1f} GiB, but "
-            f"this process may use {limit / 2**30:,.1f} GiB; select or project the features"
+            f"X has {n_features:,} features, for which {what} take"
+            f" {needed / 2**30:,.1f} GiB, but this process may use {limit / 2**30:,.1f}"
+            " GiB; select or project the features"
         )
 
 
@@ -91,12 +108,15 @@ def refuses_weights(method: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(method)
-    def unweighted(self: Any, *args: Any, sample_weight: Any = None, **kwargs: Any) -> Any:
+    def unweighted(
+        self: Any, *args: Any, sample_weight: Any = None, **kwargs: Any
+    ) -> Any:
         if sample_weight is not None:
             option = " or set class_weight" if hasattr(self, "class_weight") else ""
             raise InputError(
-                f"{type(self).__name__} does not support sample_weight, because each row at the "
-                f"top of the list counts as one; to give a row more weight, repeat it{option}"
+                f"{type(self).__name__} does not support sample_weight, because each"
+                " row at the top of the list counts as one; to give a row more weight,"
+                f" repeat it{option}"
             )
         return method(self, *args, **kwargs)
 
@@ -104,7 +124,10 @@ def refuses_weights(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def checks_parameters(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a method: refuse `sample_weight`, then check the parameters against `allowed`."""
+    """Decorate a method.
+
+    Refuse `sample_weight`, then check the parameters against `allowed`.
+    """
     return refuses_weights(_fit_context(prefer_skip_nested_validation=True)(method))
 
 
@@ -116,7 +139,9 @@ def warn(message: str) -> None:
     """Issue a `ConvergenceWarning` that points to the line of the user's code that led here."""
     frame, level = inspect.currentframe(), 1  # level: how many callers up that line is
     internal = ("precbench.solvers.", "sklearn.")
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(internal):
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(
+        internal
+    ):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, ConvergenceWarning, stacklevel=level)
 
@@ -127,8 +152,9 @@ def top_of_training(k: TopK, labels: NDArray[Any]) -> int:
     capped, count = training_k(k, n_pos, len(labels))  # count: before the cap
     if count > n_pos:
         warn(
-            f"k = {k} ({count:,} rows) exceeds the number of positives, {n_pos:,}; training uses "
-            f"k = {n_pos:,}; to avoid this warning give a k of at most {n_pos:,} rows"
+            f"k = {k} ({count:,} rows) exceeds the number of positives, {n_pos:,};"
+            f" training uses k = {n_pos:,}; to avoid this warning give a k of at most"
+            f" {n_pos:,} rows"
         )
     return capped
 
@@ -136,21 +162,24 @@ def top_of_training(k: TopK, labels: NDArray[Any]) -> int:
 class Ranker(ClassifierMixin, BaseEstimator, ABC):
     """Base of all solvers: rows are ranked by a score, highest first.
 
-    A solver is a subclass of `LinearRanker` or `NonlinearRanker` that defines `_fit`, and
-    ``__init__`` as scikit-learn asks, or its parameters as the fields of a dataclass. It names the
-    allowed values of its parameters in `allowed`, or as scikit-learn does in
-    ``_parameter_constraints``; the constraints of base classes are inherited.
+    A solver is a subclass of `LinearRanker` or `NonlinearRanker` that defines `_fit`,
+    and ``__init__`` as scikit-learn asks, or its parameters as the fields of a
+    dataclass. It names the allowed values of its parameters in `allowed`, or as
+    scikit-learn does in ``_parameter_constraints``; the constraints of base classes are
+    inherited.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
         The two labels; the second is the positive class.
     n_iter_ : int
-        Passes over the training rows; for batch solvers, iterations; for ensembles, trees.
+        Passes over the training rows; for batch solvers, iterations; for ensembles,
+        trees.
     n_rows_seen_ : int
         Rows visited so far, repeated visits included: the common unit of work.
     threshold_ : float
-        Subtracted by `decision_function`, see `predict`; only after a `fit` without a trace.
+        Subtracted by `decision_function`, see `predict`; only after a `fit` without a
+        trace.
 
     Examples
     --------
@@ -163,10 +192,12 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     # Part of the key of a trial: raise it when the results change.
     algorithm_version: int | str = 1
 
-    # About the time for a row of `n_rows_seen_`, as a multiple of the time in an online method.
+    # About the time for a row of `n_rows_seen_`, as a multiple of the time in an online
+    # method.
     row_cost: float = 1.0
 
-    # Types of the values of rows that `_fit` takes as they are; others become the first.
+    # Types of the values of rows that `_fit` takes as they are; others become the
+    # first.
     dtypes: tuple[type, ...] = (np.float64,)
 
     allowed = Allowed()
@@ -180,17 +211,20 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     _width: int  # n_features of the fit that the weights are of
 
     def __init_subclass__(cls, **options: Any):
-        # Merge the constraints of a class and its bases, by which scikit-learn checks parameters.
+        # Merge the constraints of a class and its bases, by which scikit-learn checks
+        # parameters.
         super().__init_subclass__(**options)
         constraints = Allowed()
-        for base in reversed(cls.__mro__):  # bases first, so that the class overrides them
+        # bases first, so that the class overrides them
+        for base in reversed(cls.__mro__):
             constraints.update(vars(base).get("_parameter_constraints", {}))
             constraints.update(vars(base).get("allowed", {}))
         cls._parameter_constraints = constraints
 
     @classmethod
     @functools.cache
-    def _get_param_names(cls) -> list[str]:  # scikit-learn reads the signature each time
+    def _get_param_names(cls) -> list[str]:
+        # scikit-learn reads the signature each time
         return super()._get_param_names()
 
     @checks_parameters
@@ -238,9 +272,10 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         """Learn from rows that have been checked, of one of the `dtypes`, and labels -1 or +1.
 
-        Set `n_iter_` and `n_rows_seen_` to 0, then call ``trace(self)``, which starts the clock;
-        call the trace again between slices of work, if there are any, with both counters up to
-        date, and end when it returns true. Weights may overflow: `fit` reports this.
+        Set `n_iter_` and `n_rows_seen_` to 0, then call ``trace(self)``, which starts
+        the clock; call the trace again between slices of work, if there are any, with
+        both counters up to date, and end when it returns true. Weights may overflow:
+        `fit` reports this.
         """
 
     @abstractmethod
@@ -261,7 +296,8 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         return False
 
     @property
-    def _judged_at(self) -> TopK:  # k of `predict` and `score`: the solver's or 1.0 (all positives)
+    def _judged_at(self) -> TopK:
+        # k of `predict` and `score`: the solver's or 1.0 (all positives)
         uses_k = getattr(self, "objective", "prec@k") == "prec@k"
         return getattr(self, "k", 1.0) if uses_k else 1.0
 
@@ -269,17 +305,22 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         """Set `threshold_` below the scores of the first k training rows, k being `_judged_at`."""
         scores = self._scores(X)
         # Not the capped k of training: `predict` marks as many rows as `k` says.
-        _, count = training_k(self._judged_at, int(np.count_nonzero(labels > 0)), len(labels))
+        _, count = training_k(
+            self._judged_at, int(np.count_nonzero(labels > 0)), len(labels)
+        )
         if np.isfinite(scores).all():  # else the overflow is reported
             self.threshold_ = cut_below(scores, count)
 
     def _report_overflow(self, trace: Trace | None) -> None:
-        """Raise an error if weights are not finite; only warn if a trace has earlier weights."""
+        """Raise an error if weights are not finite.
+
+        Only warn if a trace has earlier weights.
+        """
         if not self.overflowed:
             return
         message = (
-            f"the weights of {type(self).__name__} have overflowed; scale the features, or give a "
-            "smaller eta0 or C if the solver has one"
+            f"the weights of {type(self).__name__} have overflowed; scale the features,"
+            " or give a smaller eta0 or C if the solver has one"
         )
         if trace is None or trace is untraced:
             raise InputError(message)
@@ -304,7 +345,8 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             container.
         """
         n_values, what = self._fit_memory(n_features)
-        require_memory(n_values, n_features, what)  # raises if a fit needs more than the limit
+        # raises if a fit needs more than the limit
+        require_memory(n_values, n_features, what)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score rows.
@@ -347,7 +389,8 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         ndarray of shape (n_samples,)
             Labels, each one of `classes_`.
         """
-        positive = self.decision_function(X) > 0  # first, as it checks that the solver is fitted
+        # first, as it checks that the solver is fitted
+        positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(np.intp)]
 
     @refuses_weights
@@ -379,8 +422,9 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     def _check_width(self, n_features: int) -> None:
         if n_features != self._width:
             raise InputError(
-                f"X has {n_features:,} features, but the weights are of an earlier fit with "
-                f"{self._width:,} features, because the last fit failed; call fit again"
+                f"X has {n_features:,} features, but the weights are of an earlier fit"
+                f" with {self._width:,} features, because the last fit failed; call fit"
+                " again"
             )
 
     def _validate(self, X: Any, *y: ArrayLike, **options: Any) -> Any:
@@ -389,14 +433,20 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         With y the pair of X and y.
         """
         check_form(X)
-        validated = validate_data(self, X, *y, accept_sparse="csr", order="C", **options)
+        validated = validate_data(
+            self, X, *y, accept_sparse="csr", order="C", **options
+        )
         return (canonical(validated[0]), validated[1]) if y else canonical(validated)
 
     def _check_input(
         self, X: Any, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None
     ) -> tuple[Any, NDArray[np.int8]]:
-        """Check X and y; return X in one of `dtypes`, in C order or CSR, and labels -1 or +1."""
-        # With `reset`, set `classes_` to `classes` or the labels of y. Else refuse new labels in y.
+        """Check X and y.
+
+        Return X in one of `dtypes`, in C order or CSR, and labels -1 or +1.
+        """
+        # With `reset`, set `classes_` to `classes` or the labels of y. Else refuse new
+        # labels in y.
         X, y = self._validate(X, y, dtype=self.dtypes, reset=reset)
         check_classification_targets(y)
         _check_size(X.data if sparse.issparse(X) else X.ravel())
@@ -405,16 +455,19 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             self.classes_ = np.unique(np.asarray(y if classes is None else classes))
         if len(self.classes_) > 2:
             raise InputError(
-                "Only binary classification is supported. The type of the target is multiclass: "
-                f"y has {len(self.classes_)} different labels; map them to two."
+                "Only binary classification is supported. The type of the target is"
+                f" multiclass: y has {len(self.classes_)} different labels; map them to"
+                " two."
             )
         if len(self.classes_) < 2:
-            raise InputError(f"y has one class only ({self.classes_[0]}); give rows of two classes")
+            raise InputError(
+                f"y has one class only ({self.classes_[0]}); give rows of two classes"
+            )
         unknown = np.setdiff1d(y, self.classes_)
         if unknown.size:
             raise InputError(
-                f"y holds the label {unknown[0]}, which is neither {self.classes_[0]} nor "
-                f"{self.classes_[1]}; map it to one of the two"
+                f"y holds the label {unknown[0]}, which is neither {self.classes_[0]}"
+                f" nor {self.classes_[1]}; map it to one of the two"
             )
         self.__dict__.pop("threshold_", None)  # of an earlier fit
         return X, np.where(y == self.classes_[1], 1, -1).astype(np.int8)
@@ -428,14 +481,16 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
 
 
 class LinearRanker(Ranker):
-    """Base of the linear solvers: rows are ranked by ``X @ coef_``, highest score first.
+    """Base of the linear solvers.
+
+    Rows are ranked by ``X @ coef_``, highest score first.
 
     There is no intercept, since none changes a ranking, but a `threshold_`, above which
-    `predict` marks positives. The exception is the objective "f1", which depends on the sign of the
-    scores: solvers fitted to "f1" have an `intercept_` and no threshold.
+    `predict` marks positives. The exception is the objective "f1", which depends on the
+    sign of the scores: solvers fitted to "f1" have an `intercept_` and no threshold.
 
-    A subclass defines ``__init__``, `allowed` (see `Ranker`) and `_fit`, which calls `_start`
-    first, and sets `coef_`, `n_iter_` and `n_rows_seen_`.
+    A subclass defines ``__init__``, `allowed` (see `Ranker`) and `_fit`, which calls
+    `_start` first, and sets `coef_`, `n_iter_` and `n_rows_seen_`.
 
     Attributes
     ----------
@@ -478,13 +533,17 @@ class LinearRanker(Ranker):
         self.n_iter_ = self.n_rows_seen_ = 0
 
     def _publish(self, w: NDArray[np.float64], *, has_intercept: bool = False) -> None:
-        """Drop `threshold_`; set `coef_` to w, or `coef_` and `intercept_`, the last entry of w."""
+        """Drop `threshold_`.
+
+        Set `coef_` to w, or `coef_` and `intercept_`, the last entry of w.
+        """
         self.__dict__.pop("threshold_", None)  # of earlier weights
         if has_intercept:
             self.coef_, self.intercept_ = w[:-1], float(w[-1])
         else:
             self.coef_ = w
-            self.__dict__.pop("intercept_", None)  # of an earlier fit to another objective
+            # of an earlier fit to another objective
+            self.__dict__.pop("intercept_", None)
 
     @property
     def _width(self) -> int:  # type: ignore[override]
@@ -506,8 +565,8 @@ class LinearRanker(Ranker):
 class NonlinearRanker(Ranker):
     """Base of the solvers without weights, such as ensembles of trees.
 
-    A subclass defines ``__init__``, `allowed` (see `Ranker`), `_fit` and `scores_after`. A trial
-    stores the scores of the rows that the trial is measured on.
+    A subclass defines ``__init__``, `allowed` (see `Ranker`), `_fit` and
+    `scores_after`. A trial stores the scores of the rows that the trial is measured on.
 
     Attributes
     ----------
@@ -546,7 +605,8 @@ class NonlinearRanker(Ranker):
         X : ndarray in C order, or CSR matrix, of shape (n_samples, n_features)
             Of float64 or float32.
         n_iter : int
-            A value of `n_iter_` at a call of the trace; after 0 iterations all scores are 0.
+            A value of `n_iter_` at a call of the trace; after 0 iterations all scores
+            are 0.
 
         Returns
         -------
@@ -562,9 +622,10 @@ def _check_size(values: NDArray[np.floating]) -> None:
     if values.dtype == np.float32:  # cannot hold values that large
         return
     with np.errstate(over="ignore"):
-        is_finite = np.isfinite(np.square(values @ values))  # values @ values >= any x_i' x_j
+        # values @ values >= any x_i' x_j
+        is_finite = np.isfinite(np.square(values @ values))
     if not is_finite:
         raise InputError(
-            f"X has values up to {np.abs(values).max():.3g}, so that squares of products of its "
-            "rows overflow; scale the features"
+            f"X has values up to {np.abs(values).max():.3g}, so that squares of"
+            " products of its rows overflow; scale the features"
         )

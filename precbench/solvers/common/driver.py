@@ -1,9 +1,10 @@
 """The driver of the methods that visit rows in passes, batch by batch.
 
-A method is an estimator with `PassMixin`, and a `Step` that it makes: the state of the method,
-which learns from the rows of a batch. Epochs, orders of visits, slices between calls of the trace,
-solvers fitted together and rows in pieces are functions here. The loop is in `run_epochs` (the
-pieces of each epoch) and `visit_piece` (the slices of a piece).
+A method is an estimator with `PassMixin`, and a `Step` that it makes: the state of the
+method, which learns from the rows of a batch. Epochs, orders of visits, slices between
+calls of the trace, solvers fitted together and rows in pieces are functions here. The
+loop is in `run_epochs` (the pieces of each epoch) and `visit_piece` (the slices of a
+piece).
 """
 
 from abc import ABC, abstractmethod
@@ -17,7 +18,14 @@ from sklearn.utils.metaestimators import available_if
 
 from precbench.core.errors import InputError
 from precbench.solvers.common.base import Trace, checks_parameters, untraced
-from precbench.solvers.common.parameters import BOOLEAN, COUNT, SEED, SHUFFLE, Allowed, as_generator
+from precbench.solvers.common.parameters import (
+    BOOLEAN,
+    COUNT,
+    SEED,
+    SHUFFLE,
+    Allowed,
+    as_generator,
+)
 from precbench.solvers.common.rows import STORED, VALUES_PER_SLICE, Rows, as_rows
 
 __all__ = [
@@ -34,19 +42,22 @@ __all__ = [
 BLOCK_ROWS = 32  # neighbouring rows that ``shuffle="blocks"`` keeps together
 Shuffle = bool | Literal["rows", "blocks"]
 
-# Rows in C order or CSR, of float64 or float32, their labels -1 or +1, and the order of visits.
+# Rows in C order or CSR, of float64 or float32, their labels -1 or +1, and the order of
+# visits.
 Pieces = Iterable[tuple[Any, NDArray[np.float64 | np.int8], NDArray[np.int32]]]
 
 
-def visiting_order(n: int, shuffle: Shuffle, rng: np.random.Generator) -> NDArray[np.int32]:
+def visiting_order(
+    n: int, shuffle: Shuffle, rng: np.random.Generator
+) -> NDArray[np.int32]:
     """Return the order, of type int32, in which one epoch visits n rows.
 
     Parameters
     ----------
     n : int
     shuffle : bool or {"rows", "blocks"}
-        False for the stored order, True or "rows" for a random order, "blocks" for blocks of
-        `BLOCK_ROWS` neighbouring rows in random order.
+        False for the stored order, True or "rows" for a random order, "blocks" for
+        blocks of `BLOCK_ROWS` neighbouring rows in random order.
     rng : numpy.random.Generator
 
     Examples
@@ -62,7 +73,8 @@ def visiting_order(n: int, shuffle: Shuffle, rng: np.random.Generator) -> NDArra
     if shuffle == "blocks":
         starts = rng.permutation(np.arange(0, n, BLOCK_ROWS, dtype=np.int32))
         order = (starts[:, None] + np.arange(BLOCK_ROWS, dtype=np.int32)).ravel()
-        return order[order < n] if n % BLOCK_ROWS else order  # the last block may be shorter
+        # the last block may be shorter
+        return order[order < n] if n % BLOCK_ROWS else order
     return rng.permutation(np.arange(n, dtype=np.int32))
 
 
@@ -76,7 +88,9 @@ class Piece(NamedTuple):
 
 
 class Step:
-    """What a method knows while it visits rows: its weights w, and more that a subclass adds.
+    """What a method knows while it visits rows.
+
+    Its weights w, and more that a subclass adds.
 
     The driver counts the batches in `t`.
 
@@ -126,7 +140,8 @@ class Step:
 
     def __init__(self, n_weights: int, takes_mean: bool):
         self.w = np.zeros(n_weights)
-        self.w_sum = np.zeros(n_weights if takes_mean else 0)  # of w after each batch, or empty
+        # of w after each batch, or empty
+        self.w_sum = np.zeros(n_weights if takes_mean else 0)
         self.t = 0  # batches so far
         # The w that is the model, if not the last w or the mean.
         self.chosen_w: NDArray[np.float64] | None = None
@@ -159,7 +174,10 @@ class Step:
         """Inspect w at the end of a pass, before the trace."""
 
     def model(self) -> NDArray[np.float64]:
-        """Return the w to publish: that chosen, the mean, or a copy of w, which batches change."""
+        """Return the w to publish.
+
+        That chosen, the mean, or a copy of w, which batches change.
+        """
         if self.chosen_w is not None:
             return self.chosen_w
         return self.w_sum / self.t if len(self.w_sum) else self.w.copy()
@@ -168,8 +186,8 @@ class Step:
 class PassMixin(ABC):
     """Mixin of the linear solvers that visit rows in passes, one step a batch.
 
-    A solver defines `_new_step`. By default an epoch visits all rows as they come, so that rows
-    may also come in pieces.
+    A solver defines `_new_step`. By default an epoch visits all rows as they come, so
+    that rows may also come in pieces.
 
     Attributes
     ----------
@@ -202,7 +220,10 @@ class PassMixin(ABC):
 
     @property
     def visits(self) -> Hashable | None:
-        """Key of the order of visits, None if random; `fit_together` takes solvers of one key."""
+        """Key of the order of visits, None if random.
+
+        `fit_together` takes solvers of one key.
+        """
         if not isinstance(self.random_state, Integral):
             return None
         names = ("batch_size", "reservoir_size", "shuffle", "random_state")
@@ -212,11 +233,16 @@ class PassMixin(ABC):
     def _new_step(self, n_features: int) -> Step:
         """Return the state before the first row."""
 
-    def _batch_length(self, labels: NDArray[np.int8]) -> int:  # in `fit`: at most all rows
+    def _batch_length(self, labels: NDArray[np.int8]) -> int:
+        # in `fit`: at most all rows
         return min(self.batch_size, len(labels))
 
     def _epochs(
-        self, rows: Rows, labels: NDArray[np.int8], batch_size: int, rng: np.random.Generator
+        self,
+        rows: Rows,
+        labels: NDArray[np.int8],
+        batch_size: int,
+        rng: np.random.Generator,
     ) -> Iterator[Iterable[Piece]]:
         """Yield the pieces of each epoch of `fit`, in whole batches, without an end."""
         while True:
@@ -311,7 +337,8 @@ class Fit(NamedTuple):
 def fit_together(fits: Sequence[Fit], X: Any, y: ArrayLike) -> None:
     """Fit solvers to the same rows, which are read once for all of them.
 
-    The weights and the number of rows seen of each solver are bitwise those of a separate fit.
+    The weights and the number of rows seen of each solver are bitwise those of a
+    separate fit.
 
     Parameters
     ----------
@@ -334,7 +361,8 @@ def fit_together(fits: Sequence[Fit], X: Any, y: ArrayLike) -> None:
     first = fits[0].solver
     for solver, _trace in fits:
         solver._validate_params()
-    X, labels = first._check_input(X, y, reset=True)  # once: other solvers would find the same
+    # once: other solvers would find the same
+    X, labels = first._check_input(X, y, reset=True)
     for solver, _trace in fits[1:]:  # what `_check_input` has done for `first`
         solver.classes_, solver.n_features_in_ = first.classes_, first.n_features_in_
         solver.require_memory(X.shape[1])
@@ -346,7 +374,9 @@ def fit_together(fits: Sequence[Fit], X: Any, y: ArrayLike) -> None:
         solver._report_overflow(trace)
 
 
-def fit_pieces_together(fits: Sequence[Fit], n_features: int, epoch: Callable[[], Pieces]) -> None:
+def fit_pieces_together(
+    fits: Sequence[Fit], n_features: int, epoch: Callable[[], Pieces]
+) -> None:
     """Fit solvers with the same `PassMixin.visits` to pieces, which are read once for all of them.
 
     Parameters
@@ -377,11 +407,18 @@ def fit_pieces_together(fits: Sequence[Fit], n_features: int, epoch: Callable[[]
         solver._report_overflow(trace)
 
 
-def read_epochs(epoch: Callable[[], Pieces], batch_size: int) -> Iterator[Iterable[Piece]]:
+def read_epochs(
+    epoch: Callable[[], Pieces], batch_size: int
+) -> Iterator[Iterable[Piece]]:
     """Yield the pieces of each epoch, which `epoch` reads again, without an end."""
     while True:
         yield (
-            Piece(as_rows(X), y.astype(np.int8, copy=False), order, min(batch_size, len(order)))
+            Piece(
+                as_rows(X),
+                y.astype(np.int8, copy=False),
+                order,
+                min(batch_size, len(order)),
+            )
             for X, y, order in epoch()
         )
 
@@ -389,7 +426,9 @@ def read_epochs(epoch: Callable[[], Pieces], batch_size: int) -> Iterator[Iterab
 def begin(
     fits: Sequence[Fit], steps: Sequence[Step], X: Any, labels: NDArray[np.int8]
 ) -> tuple[list[Fit], Iterator[Iterable[Piece]]]:
-    """Begin fits of equal `visits` to checked rows; return those to go on, and their epochs.
+    """Begin fits of equal `visits` to checked rows.
+
+    Return those to go on, and their epochs.
 
     `steps` are the states of the solvers before the first row.
     """
@@ -435,19 +474,26 @@ def run_epochs(fits: list[Fit], epochs: Iterator[Iterable[Piece]]) -> None:
 
 
 def visit_piece(fits: list[Fit], piece: Piece) -> list[Fit]:
-    """Visit the rows of a piece in slices, call the traces after each; return those that go on.
+    """Visit the rows of a piece in slices, call the traces after each.
 
-    A slice takes a fraction of 0.1 s, or ends with the batch in which a trace becomes due.
+    Return those that go on.
+
+    A slice takes a fraction of 0.1 s, or ends with the batch in which a trace becomes
+    due.
     """
     rows, labels, order, batch_size = piece
     start = 0
     while fits and start < len(order):
         length = min(len(order) - start, rows.per_slice())
         for solver, trace in fits:
-            length = min(length, max(1, VALUES_PER_SLICE // solver._step.values_per_row))
-            if hasattr(trace, "next_rows"):  # the `n_rows_seen_` at which the trace is due
+            length = min(
+                length, max(1, VALUES_PER_SLICE // solver._step.values_per_row)
+            )
+            # the `n_rows_seen_` at which the trace is due
+            if hasattr(trace, "next_rows"):
                 length = min(length, max(1, trace.next_rows - solver.n_rows_seen_))
-        # The length becomes that of whole batches: a batch cut in two would be two steps.
+        # The length becomes that of whole batches: a batch cut in two would be two
+        # steps.
         n_batches = -(-length // batch_size)  # rounded up
         stop = min(len(order), start + n_batches * batch_size)
         steps = [solver._step for solver, _trace in fits]
@@ -489,12 +535,14 @@ def learn_more(
         step.set_parameters(solver)
         if len(step.w) != X.shape[1] + step.has_intercept:
             raise InputError(
-                f'the objective was changed {"to" if step.has_intercept else "from"} "f1", '
-                "which alone has an intercept; continue with the earlier objective, or call fit"
+                f"the objective was changed {'to' if step.has_intercept else 'from'}"
+                ' "f1", which alone has an intercept; continue with the earlier'
+                " objective, or call fit"
             )
     rows = as_rows(X)
     visited = row_numbers(order, rows.n_rows)
-    batch_size = min(solver.batch_size, max(1, len(visited)))  # no larger scratch than needed
+    # no larger scratch than needed
+    batch_size = min(solver.batch_size, max(1, len(visited)))
     visit_piece([Fit(solver, trace)], Piece(rows, labels, visited, batch_size))
     solver.n_iter_ += 1
     solver._report_overflow(trace)
@@ -505,12 +553,12 @@ def row_numbers(order: ArrayLike | None, n_rows: int) -> NDArray[np.int32]:
     visited = np.arange(n_rows) if order is None else np.asarray(order)
     if visited.ndim != 1 or (visited.size and visited.dtype.kind not in "iu"):
         raise InputError(
-            f"order has the shape {visited.shape} and the type {visited.dtype}; give a flat list "
-            "of integers, the row numbers"
+            f"order has the shape {visited.shape} and the type {visited.dtype}; give a"
+            " flat list of integers, the row numbers"
         )
     if visited.size and not 0 <= visited.min() <= visited.max() < n_rows:
         raise InputError(
-            f"order has row numbers from {visited.min()} to {visited.max()}; give numbers of rows "
-            f"of X, from 0 to {n_rows - 1}"
+            f"order has row numbers from {visited.min()} to {visited.max()}; give"
+            f" numbers of rows of X, from 0 to {n_rows - 1}"
         )
     return np.ascontiguousarray(visited, dtype=np.int32)

@@ -18,7 +18,8 @@ class Allowed(dict[str, list[Any]]):
     """Parameters of a solver by name, each with the list of constraints of which one must hold."""
 
 
-def real(low: float | None, high: float | None, closed: str) -> list[Any]:  # closed: ends included
+def real(low: float | None, high: float | None, closed: str) -> list[Any]:
+    # closed: ends included
     return [Interval(Real, low, high, closed=closed)]
 
 
@@ -27,14 +28,18 @@ def one_of(*names: str) -> list[Any]:
 
 
 class _ShareOfRows(StrOptions):
-    """Text such as "1 %"; a `StrOptions` because scikit-learn accepts no class of another kind."""
+    """Text such as "1 %".
+
+    A `StrOptions` because scikit-learn accepts no class of another kind.
+    """
 
     def __init__(self) -> None:
         super().__init__({"1 %"})  # an example: `is_satisfied_by` decides
 
     def is_satisfied_by(self, val: Any) -> bool:
         try:
-            return isinstance(val, str) and check_k(val) == val  # `check_k` returns `val` or raises
+            # `check_k` returns `val` or raises
+            return isinstance(val, str) and check_k(val) == val
         except InputError:
             return False
 
@@ -51,9 +56,11 @@ NOT_NEGATIVE = real(0, None, "left")
 RADIUS = [None, *POSITIVE]
 SHARE = real(0, 1, "right")
 COUNT = at_least(1)
-SHARE_OR_COUNT = [Interval(RealNotInt, 0, 1, closed="right"), *COUNT]  # a fraction of a class
+# a fraction of a class
+SHARE_OR_COUNT = [Interval(RealNotInt, 0, 1, closed="right"), *COUNT]
 K = [*SHARE_OR_COUNT, _ShareOfRows()]  # see `precbench.ranking.topk.check_k`
-MULTIPLE_OR_COUNT = [Interval(RealNotInt, 0, None, closed="neither"), *COUNT]  # multiple of rows
+# multiple of rows
+MULTIPLE_OR_COUNT = [Interval(RealNotInt, 0, None, closed="neither"), *COUNT]
 BOOLEAN = ["boolean"]
 CLASS_WEIGHT = [None, *one_of("balanced"), dict]
 SHUFFLE = [*BOOLEAN, *one_of("rows", "blocks")]
@@ -82,15 +89,23 @@ def as_library_state(random_state: Any) -> Any:
 
 
 def signed_weights(class_weight: ClassWeight, classes: Iterable[Any]) -> ClassWeight:
-    """Return `class_weight`; in a dict -1 and +1 replace the user's (ascending) `classes`."""
+    """Return `class_weight`.
+
+    In a dict -1 and +1 replace the user's (ascending) `classes`.
+    """
     if not isinstance(class_weight, dict):
         return class_weight
-    signed = {sign: class_weight.get(y, 1.0) for sign, y in zip((-1, 1), classes, strict=True)}
+    signed = {
+        sign: class_weight.get(y, 1.0) for sign, y in zip((-1, 1), classes, strict=True)
+    }
     least = 1 / MOST_WEIGHT  # of the weights above 0
     for sign, weight in signed.items():
-        if not isinstance(weight, Real) or not (weight == 0 or least <= weight <= MOST_WEIGHT):
+        if not isinstance(weight, Real) or not (
+            weight == 0 or least <= weight <= MOST_WEIGHT
+        ):
             raise InputError(
-                f"class_weight has {weight!r} for the {'positives' if sign > 0 else 'negatives'}; "
-                f"give 0 or a number from {least:g} to {MOST_WEIGHT:g}"
+                f"class_weight has {weight!r} for the"
+                f" {'positives' if sign > 0 else 'negatives'}; give 0 or a number from"
+                f" {least:g} to {MOST_WEIGHT:g}"
             )
     return signed

@@ -20,15 +20,18 @@ def fitted_sampler(
 ) -> Any:
     """Draw a map from scaled rows to random features, an `RBFSampler`.
 
-    The map approximates the kernel ``exp(-gamma ||(x - x') / bandwidth||^2)``; by default `gamma`
-    is 1 / (n_features * variance of X).
+    The map approximates the kernel ``exp(-gamma ||(x - x') / bandwidth||^2)``; by
+    default `gamma` is 1 / (n_features * variance of X).
     """
     from sklearn.kernel_approximation import RBFSampler
 
     sampler = RBFSampler(
-        gamma="scale" if gamma is None else gamma, n_components=n_components, random_state=seed
+        gamma="scale" if gamma is None else gamma,
+        n_components=n_components,
+        random_state=seed,
     )
-    sampler.fit(X.astype(np.float64, copy=False)).random_weights_ /= bandwidth  # which `fit` drew
+    # which `fit` drew
+    sampler.fit(X.astype(np.float64, copy=False)).random_weights_ /= bandwidth
     return sampler
 
 
@@ -47,7 +50,8 @@ def mapped(sampler: Any, X: Any) -> Any:
 class RandomFeatures:
     """The map to random Fourier features ``sqrt(2 / n_components) cos(X @ weights.T + offset)``."""
 
-    weights: NDArray[np.float64]  # (n_components, n_features): a row for each new feature
+    # (n_components, n_features): a row for each new feature
+    weights: NDArray[np.float64]
     offset: NDArray[np.float64]  # (n_components,)
 
     @classmethod
@@ -63,17 +67,28 @@ class RandomFeatures:
         """Draw a map by `fitted_sampler`, after checking its parameters and the memory."""
         if not _is_number(n_components, Integral) or not 1 <= n_components <= _MOST:
             raise InputError(
-                f"n_components = {n_components!r} is invalid; give an integer from 1 to {_MOST:,}"
+                f"n_components = {n_components!r} is invalid; give an integer from 1 to"
+                f" {_MOST:,}"
             )
-        for name, value in (("gamma", 1.0 if gamma is None else gamma), ("bandwidth", bandwidth)):
+        for name, value in (
+            ("gamma", 1.0 if gamma is None else gamma),
+            ("bandwidth", bandwidth),
+        ):
             if not _is_number(value, Real) or not 0 < value < np.inf:
-                raise InputError(f"{name} = {value!r} is invalid; give a finite number above 0")
+                raise InputError(
+                    f"{name} = {value!r} is invalid; give a finite number above 0"
+                )
         n_samples, n_features = X.shape
-        n_values = (n_samples + n_features) * int(n_components)  # mapped rows, and the map
+        # mapped rows, and the map
+        n_values = (n_samples + n_features) * int(n_components)
         # The text says in the error what does not fit in memory.
-        require_memory(n_values, n_features, f"{n_components:,} random features of all rows")
+        require_memory(
+            n_values, n_features, f"{n_components:,} random features of all rows"
+        )
         sampler = fitted_sampler(X, int(n_components), gamma, bandwidth, seed)
-        return cls(np.ascontiguousarray(sampler.random_weights_.T), sampler.random_offset_)
+        return cls(
+            np.ascontiguousarray(sampler.random_weights_.T), sampler.random_offset_
+        )
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Map rows X to ``sqrt(2 / n_components) cos(X @ weights.T + offset)``."""

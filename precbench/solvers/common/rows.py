@@ -12,13 +12,17 @@ from precbench.core.kernels.linear import add_rows, dot
 from precbench.core.kernels.linear import linear_scores as fill_scores
 
 VALUES_PER_SLICE = 2**24  # that a kernel reads in a small fraction of 0.1 s
-STORED = (np.float64, np.float32)  # types of rows that kernels read; sums are of float64
+# types of rows that kernels read; sums are of float64
+STORED = (np.float64, np.float32)
 
 _NO_INDEX = np.empty(0, dtype=np.int32)
 
 
 class Rows(NamedTuple):
-    """A matrix as the kernels take it; `indices` and `indptr` are empty for a dense matrix."""
+    """A matrix as the kernels take it.
+
+    `indices` and `indptr` are empty for a dense matrix.
+    """
 
     data: NDArray[np.floating]
     indices: NDArray[np.int32]
@@ -42,38 +46,48 @@ def as_rows(X: Any) -> Rows:
     ([7.0, 8.0, 9.0], [1, 0, 1], [0, 1, 3])
     """
     if not sparse.issparse(X):
-        return Rows(X.ravel(), _NO_INDEX, _NO_INDEX, *X.shape)  # dense: all values, no indices
+        # dense: all values, no indices
+        return Rows(X.ravel(), _NO_INDEX, _NO_INDEX, *X.shape)
     X = with_short_indices(X)
     return Rows(X.data, X.indices, X.indptr, *X.shape)
 
 
 def check_form(X: Any) -> None:
     """Raise an error if the arrays of a sparse matrix contradict each other or its shape."""
-    form = X.format if sparse.issparse(X) else "dense"  # checked since kernels trust every index
+    # checked since kernels trust every index
+    form = X.format if sparse.issparse(X) else "dense"
     try:
         if form in ("csr", "csc", "bsr"):
-            # A matrix of its own around the same arrays: SciPy's check would replace the caller's
-            # arrays by shorter ones, or by arrays of another type.
+            # A matrix of its own around the same arrays: SciPy's check would replace
+            # the caller's arrays by shorter ones, or by arrays of another type.
             matrix = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
             matrix.check_format(full_check=True)
-            if (np.diff(X.indptr) < 0).any():  # SciPy does not check this without entries
-                raise ValueError("indptr, where each row or column begins, must not decrease")
+            # SciPy does not check this without entries
+            if (np.diff(X.indptr) < 0).any():
+                raise ValueError(
+                    "indptr, where each row or column begins, must not decrease"
+                )
         elif form == "coo":
-            type(X)((X.data, (X.row, X.col)), shape=X.shape)  # raises if an index is outside
+            # raises if an index is outside
+            type(X)((X.data, (X.row, X.col)), shape=X.shape)
     except ValueError as error:
         raise InputError(
-            f"the {form} matrix is malformed: {error}; build the matrix again from its entries"
+            f"the {form} matrix is malformed: {error}; build the matrix again from its"
+            " entries"
         ) from error
 
 
 def canonical(X: Any) -> Any:
-    """Return a CSR matrix with sorted columns and no duplicates; a dense matrix as it is.
+    """Return a CSR matrix with sorted columns and no duplicates.
+
+    A dense matrix as it is.
 
     Duplicates are summed, since solvers square and bin single values.
     """
     if not sparse.issparse(X):
         return X
-    matrix = type(X)((X.data, X.indices, X.indptr), shape=X.shape)  # X may cache an outdated flag
+    # X may cache an outdated flag
+    matrix = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
@@ -81,19 +95,26 @@ def canonical(X: Any) -> Any:
 
 
 def with_short_indices(X: Any) -> Any:
-    """Return a CSR matrix with int32 indices, all within its shape; a dense matrix as it is."""
+    """Return a CSR matrix with int32 indices, all within its shape.
+
+    A dense matrix as it is.
+    """
     if not sparse.issparse(X):
         return X
     if max(X.nnz, X.shape[1]) > np.iinfo(np.int32).max:
         raise InputError(
-            f"the sparse matrix has {X.nnz:,} entries, more than 2**31 - 1; train on fewer rows, "
-            "or in pieces with partial_fit"
+            f"the sparse matrix has {X.nnz:,} entries, more than 2**31 - 1; train on"
+            " fewer rows, or in pieces with partial_fit"
             if X.nnz > X.shape[1]
-            else f"the sparse matrix has {X.shape[1]:,} columns, more than 2**31 - 1; drop columns"
+            else (
+                f"the sparse matrix has {X.shape[1]:,} columns, more than 2**31 - 1;"
+                " drop columns"
+            )
         )
     check_form(X)
     has_short_indices = X.indices.dtype == X.indptr.dtype == np.int32
-    if has_short_indices and len(X.data) == X.nnz:  # else there is room behind the last entry
+    # else there is room behind the last entry
+    if has_short_indices and len(X.data) == X.nnz:
         return X
     short = sparse.csr_matrix(X.shape)  # empty at first
     short.data = X.data[: X.nnz]  # not copied
@@ -103,7 +124,9 @@ def with_short_indices(X: Any) -> Any:
 
 
 def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``X @ w``: equal scores for equal rows, bitwise identical on every machine.
+    """Return ``X @ w``.
+
+    Equal scores for equal rows, bitwise identical on every machine.
 
     Examples
     --------
@@ -114,16 +137,20 @@ def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     if w.shape != (rows.n_features,):  # the kernel trusts the shape
         raise InputError(
-            f"weights of shape {w.shape} cannot score rows of {rows.n_features:,} features; give "
-            "one weight for each feature"
+            f"weights of shape {w.shape} cannot score rows of {rows.n_features:,}"
+            " features; give one weight for each feature"
         )
     scores = np.empty(rows.n_rows)
     fill_scores(rows, w, scores)
     return scores
 
 
-def weighted_sum(rows: Rows, coef: NDArray[np.float64], n_features: int) -> NDArray[np.float64]:
-    """Return ``X.T @ coef``, bitwise identical on every machine; 0 for features that X lacks.
+def weighted_sum(
+    rows: Rows, coef: NDArray[np.float64], n_features: int
+) -> NDArray[np.float64]:
+    """Return ``X.T @ coef``, bitwise identical on every machine.
+
+    0 for features that X lacks.
 
     Rows beyond the end of `coef` have the weight 0.
 
@@ -135,10 +162,13 @@ def weighted_sum(rows: Rows, coef: NDArray[np.float64], n_features: int) -> NDAr
     [13.0, 24.0]
     """
     if len(coef) > rows.n_rows:  # the kernel trusts both lengths
-        raise InputError(f"coef of length {len(coef):,} exceeds {rows.n_rows:,} rows; shorten coef")
+        raise InputError(
+            f"coef of length {len(coef):,} exceeds {rows.n_rows:,} rows; shorten coef"
+        )
     if n_features < rows.n_features:
         raise InputError(
-            f"n_features is {n_features:,} for rows of {rows.n_features:,} features; give no fewer"
+            f"n_features is {n_features:,} for rows of {rows.n_features:,} features;"
+            " give no fewer"
         )
     out = np.zeros(n_features)
     add_rows(rows, coef, out)

@@ -1,4 +1,7 @@
-"""Solvers that take weights of rows: a weight of 2 stands for a row that is there twice."""
+"""Solvers that take weights of rows.
+
+A weight of 2 stands for a row that is there twice.
+"""
 
 from typing import Any, Self
 
@@ -68,35 +71,44 @@ class WeightedRanker(Ranker):
         self._sample_weight = sample_weight  # for `_check_input`, which sets `_weights`
         try:
             return super().fit(X, y, trace)
-        finally:  # back to the None of the class, so that nothing of the fit is kept or pickled
+        finally:
+            # back to the None of the class, so that nothing of the fit is kept or
+            # pickled
             self.__dict__.pop("_sample_weight", None)
             self.__dict__.pop("_weights", None)
 
-    def _check_input(self, X: Any, y: ArrayLike, **options: Any) -> tuple[Any, NDArray[np.int8]]:
-        """Check X, y and the weights; drop rows of weight 0, keep other weights as `_weights`."""
+    def _check_input(
+        self, X: Any, y: ArrayLike, **options: Any
+    ) -> tuple[Any, NDArray[np.int8]]:
+        """Check X, y and the weights.
+
+        Drop rows of weight 0, keep other weights as `_weights`.
+        """
         X, labels = super()._check_input(X, y, **options)
         if self._sample_weight is None:
             return X, labels
         weights = _check_sample_weight(self._sample_weight, X, dtype=np.float64)
         if (weights < 0).any():
             raise InputError(
-                f"sample_weight has {weights.min():g} for row {int(np.argmin(weights)) + 1}"
-                ", counted from 1; give weights of at least 0"
+                f"sample_weight has {weights.min():g} for row"
+                f" {int(np.argmin(weights)) + 1}, counted from 1; give weights of at"
+                " least 0"
             )
         positive = weights > 0
         extreme = positive & ((weights < 1 / MOST_WEIGHT) | (weights > MOST_WEIGHT))
         if extreme.any():
             row = int(np.argmax(extreme))
             raise InputError(
-                f"sample_weight has {weights[row]:g} for row {row + 1}, counted from 1, outside "
-                f"of {1 / MOST_WEIGHT:g} to {MOST_WEIGHT:g}; divide the weights by their mean"
+                f"sample_weight has {weights[row]:g} for row {row + 1}, counted from 1,"
+                f" outside of {1 / MOST_WEIGHT:g} to {MOST_WEIGHT:g}; divide the"
+                " weights by their mean"
             )
         if not positive.all():
             X, labels, weights = X[positive], labels[positive], weights[positive]
             if not 0 < np.count_nonzero(labels > 0) < len(labels):
                 raise InputError(
-                    "sample_weight is above 0 for rows of one class only; give weights above 0 to "
-                    "rows of both classes"
+                    "sample_weight is above 0 for rows of one class only; give weights"
+                    " above 0 to rows of both classes"
                 )
         self._weights = weights
         return X, labels
@@ -104,16 +116,19 @@ class WeightedRanker(Ranker):
     def _row_weights(
         self, labels: NDArray[np.int8], class_weight: Any = None
     ) -> NDArray[np.float64] | None:
-        # Return the weights of rows times the class weights, or None without `sample_weight`.
-        # "balanced" classes have equal sums of the products.
+        # Return the weights of rows times the class weights, or None without
+        # `sample_weight`. "balanced" classes have equal sums of the products.
         if self._weights is None:
             return None
         signed = signed_weights(class_weight, self.classes_)
-        if signed == "balanced":  # `negative` and `positive` are the factors of the two classes
+        # `negative` and `positive` are the factors of the two classes
+        if signed == "balanced":
             sums = [self._weights[labels == sign].sum() for sign in (-1, 1)]
             negative, positive = (sum(sums) / (2 * total) for total in sums)
         else:
-            negative, positive = compute_class_weight(signed, classes=np.array([-1, 1]), y=labels)
+            negative, positive = compute_class_weight(
+                signed, classes=np.array([-1, 1]), y=labels
+            )
         return self._weights * np.where(labels > 0, positive, negative)
 
     def _set_threshold(self, X: Any, labels: NDArray[np.int8]) -> None:
@@ -124,7 +139,10 @@ class WeightedRanker(Ranker):
         scores = self._scores(X)
         # Sums of the weights of the first 1, 2, ... rows, highest score first.
         totals = np.cumsum(self._weights[np.argsort(-scores, kind="stable")])
-        # The factor covers rounding: `totals` adds the weights in another order than this sum.
-        n_top = np.searchsorted(totals, self._weights[labels > 0].sum() * (1 + 1e-12), side="right")
+        # The factor covers rounding: `totals` adds the weights in another order than
+        # this sum.
+        n_top = np.searchsorted(
+            totals, self._weights[labels > 0].sum() * (1 + 1e-12), side="right"
+        )
         if np.isfinite(scores).all():  # else the overflow is reported
             self.threshold_ = cut_below(scores, int(n_top))

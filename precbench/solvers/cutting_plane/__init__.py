@@ -1,9 +1,10 @@
 """The cutting-plane method on the risk of all training rows, the batch baseline of the papers.
 
-Joachims, "A support vector method for multivariate performance measures", ICML 2005; Joachims,
-Finley, Yu, "Cutting-plane training of structural SVMs", Machine Learning 2009: its 1-slack
-Algorithm 3. The search along the line is that of Franc and Sonnenburg, ICML 2008. Where ours
-differs from SVMperf: `CuttingPlane`, and docs/papers/kar2015.md.
+Joachims, "A support vector method for multivariate performance measures", ICML 2005;
+Joachims, Finley, Yu, "Cutting-plane training of structural SVMs", Machine Learning
+2009: its 1-slack Algorithm 3. The search along the line is that of Franc and
+Sonnenburg, ICML 2008. Where ours differs from SVMperf: `CuttingPlane`, and
+docs/papers/kar2015.md.
 
 To change
 

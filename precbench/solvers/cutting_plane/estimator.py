@@ -11,15 +11,33 @@ from numpy.typing import NDArray
 from precbench.ranking.losses import OBJECTIVES, PrecisionAtK
 from precbench.ranking.topk import TopK, top_rows
 from precbench.solvers.common.base import LinearRanker, Trace, top_of_training, warn
-from precbench.solvers.common.parameters import BOOLEAN, COUNT, POSITIVE, SHARE, Allowed, K, one_of
-from precbench.solvers.common.rows import STORED, as_rows, dot, linear_scores, weighted_sum
+from precbench.solvers.common.parameters import (
+    BOOLEAN,
+    COUNT,
+    POSITIVE,
+    SHARE,
+    Allowed,
+    K,
+    one_of,
+)
+from precbench.solvers.common.rows import (
+    STORED,
+    as_rows,
+    dot,
+    linear_scores,
+    weighted_sum,
+)
 from precbench.solvers.cutting_plane.bundle import Bundle, Point
 from precbench.solvers.cutting_plane.kernel import worst_table
 
-# Takes scores and a mask of the positives; returns a loss and its subgradient in the scores.
-_Evaluate = Callable[[NDArray[np.float64], NDArray[np.bool_]], tuple[float, NDArray[np.float64]]]
+# Takes scores and a mask of the positives; returns a loss and its subgradient in the
+# scores.
+_Evaluate = Callable[
+    [NDArray[np.float64], NDArray[np.bool_]], tuple[float, NDArray[np.float64]]
+]
 _MOST_PROBES = 5  # points of a line that a search for a smaller P tries
-_FROM_BEST = 0.1  # how far towards the iterate the second plane of an iteration is taken
+# how far towards the iterate the second plane of an iteration is taken
+_FROM_BEST = 0.1
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -174,10 +192,16 @@ class CuttingPlane(LinearRanker):
     )
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        # A turn assesses the iterate, 0 in the first turn, adds planes there and near `best` (least
-        # P), and finds the next. The state before any row is read is traced, too.
+        # A turn assesses the iterate, 0 in the first turn, adds planes there and near
+        # `best` (least P), and finds the next. The state before any row is read is
+        # traced, too.
         risk = TrainingRisk(
-            X, labels, self.objective, k=self.k, beta=self.beta, at_least=self.at_least_k
+            X,
+            labels,
+            self.objective,
+            k=self.k,
+            beta=self.beta,
+            at_least=self.at_least_k,
         )
         self.best_weights_ = np.zeros(risk.n_weights)
         self._publish(self.best_weights_, has_intercept=risk.has_intercept)
@@ -192,21 +216,27 @@ class CuttingPlane(LinearRanker):
         best = iterate = risk.at(self.best_weights_)
         while True:
             tangent_points = [iterate]
-            if self.n_iter_ > 0 and np.isfinite(iterate.risk):  # the first iterate is `best`
+            # the first iterate is `best`
+            if self.n_iter_ > 0 and np.isfinite(iterate.risk):
                 best = _search(best, iterate, risk, self.C, self.lower_bound_)
-                tangent_points.append(risk.between(best, iterate, _FROM_BEST))  # near best
+                # near best
+                tangent_points.append(risk.between(best, iterate, _FROM_BEST))
             self._assess(iterate, best, risk)
             if trace(self) or self.converged_ or self._gave_up():
                 break
             for point in tangent_points:
                 bundle.add(point, risk.subgradient(point))
-            if not self._solve(bundle, trace):  # the trace ends the fit, or rounding does
+            # the trace ends the fit, or rounding does
+            if not self._solve(bundle, trace):
                 break
             self.lower_bound_ = max(self.lower_bound_, bundle.bound())
             iterate = risk.at(bundle.weights())
 
     def _assess(self, iterate: Point, best: Point, risk: "TrainingRisk") -> None:
-        """Publish the model; update the regularised risk P, its bounds, and the counters."""
+        """Publish the model.
+
+        Update the regularised risk P, its bounds, and the counters.
+        """
         model = best if self.keep == "best" else iterate
         self._publish(model.w, has_intercept=risk.has_intercept)
         self.best_weights_ = best.w
@@ -220,7 +250,10 @@ class CuttingPlane(LinearRanker):
         self.n_rows_seen_ += len(iterate.scores)
 
     def _gave_up(self) -> bool:
-        """Warn at `max_iter`, or set NaN weights after an overflow; return whether either holds."""
+        """Warn at `max_iter`, or set NaN weights after an overflow.
+
+        Return whether either holds.
+        """
         if not np.isfinite(self.primal_path_[-1]):
             self.coef_ = np.full_like(self.coef_, np.nan)  # which `fit` reports
         elif self.n_iter_ == self.max_iter:
@@ -233,16 +266,21 @@ class CuttingPlane(LinearRanker):
         return True
 
     def _solve(self, bundle: Bundle, trace: Trace) -> bool:
-        """Solve `bundle` for plane weights; return False if rounding or the trace ends the fit."""
-        gap = self.gap_ if np.isfinite(self.gap_) else 0.0  # infinite before the first solution
-        # P is off by `allowed` at most: 2 % of the gap, or 10 % of the final gap if this is more.
-        allowed = max(0.02 * gap, 0.1 * self.tol * abs(self.primal_))  # final gap: tol |P|
+        """Solve `bundle` for plane weights.
+
+        Return False if rounding or the trace ends the fit.
+        """
+        # infinite before the first solution
+        gap = self.gap_ if np.isfinite(self.gap_) else 0.0
+        # P is off by `allowed` at most: 2 % of the gap, or 10 % of the final gap if
+        # this is more. final gap: tol |P|
+        allowed = max(0.02 * gap, 0.1 * self.tol * abs(self.primal_))
         while not bundle.improve(allowed / self.C):
             if bundle.is_stuck:
                 warn(
-                    f"CuttingPlane has not converged: gap_ is {self.gap_:.3g} after {self.n_iter_} "
-                    "iterations, and double precision allows no smaller gap; scale the "
-                    "features, or take a smaller C"
+                    f"CuttingPlane has not converged: gap_ is {self.gap_:.3g} after"
+                    f" {self.n_iter_} iterations, and double precision allows no"
+                    " smaller gap; scale the features, or take a smaller C"
                 )
                 return False
             if trace(self):
@@ -251,7 +289,10 @@ class CuttingPlane(LinearRanker):
 
 
 class TrainingRisk:
-    """The risk R(w) of `CuttingPlane` on all training rows, in percent; an intercept comes last."""
+    """The risk R(w) of `CuttingPlane` on all training rows, in percent.
+
+    An intercept comes last.
+    """
 
     def __init__(
         self,
@@ -265,19 +306,26 @@ class TrainingRisk:
     ):
         self._rows, self._positive = as_rows(X), labels > 0
         n, n_pos = len(labels), int(np.count_nonzero(self._positive))
-        # In the scores s the risk is ``percent * evaluate(s / spread)``. For "prec@k" and "f1" the
-        # spread turns the weight of s in `evaluate` into the 1/n of `CuttingPlane`.
+        # In the scores s the risk is ``percent * evaluate(s / spread)``. For "prec@k"
+        # and "f1" the spread turns the weight of s in `evaluate` into the 1/n of
+        # `CuttingPlane`.
         if objective != "prec@k":
             parameters = {"beta": beta} if objective == "pauc" else {}
             self._evaluate: _Evaluate = OBJECTIVES[objective](**parameters).evaluate
-            # `evaluate` weighs s by 1/n_pos for "f1"; "auc" and "pauc" are hinges of s itself.
+            # `evaluate` weighs s by 1/n_pos for "f1"; "auc" and "pauc" are hinges of s
+            # itself.
             self._percent, self._spread = 100.0, n / n_pos if objective == "f1" else 1.0
             self.has_intercept = OBJECTIVES[objective].has_threshold
         else:
             top = top_of_training(k, labels)
-            self._evaluate = partial(_at_least_k, k=top) if at_least else PrecisionAtK(top).evaluate
-            # `_at_least_k` weighs s by 1, and so does `PrecisionAtK`, which is k times the risk.
-            self._percent, self._spread = (100.0, n) if at_least else (100.0 / top, n / top)
+            self._evaluate = (
+                partial(_at_least_k, k=top) if at_least else PrecisionAtK(top).evaluate
+            )
+            # `_at_least_k` weighs s by 1, and so does `PrecisionAtK`, which is k times
+            # the risk.
+            self._percent, self._spread = (
+                (100.0, n) if at_least else (100.0 / top, n / top)
+            )
             self.has_intercept = at_least  # as in SVMperf
         self._n_features = X.shape[1]  # without the intercept
         self.n_weights = X.shape[1] + self.has_intercept
@@ -294,18 +342,32 @@ class TrainingRisk:
         return self._point(start.w + t * (end.w - start.w), scores)
 
     def _point(self, w: NDArray[np.float64], scores: NDArray[np.float64]) -> Point:
-        """Return w with its scores, risk and subgradient; NaN where scores have overflowed."""
+        """Return w with its scores, risk and subgradient.
+
+        NaN where scores have overflowed.
+        """
         if not np.isfinite(scores).all():
-            return Point(w, scores, risk=np.nan, subgradient=np.full_like(scores, np.nan))
-        spread_scores = scores if self._spread == 1 else scores / self._spread  # see `__init__`
+            return Point(
+                w, scores, risk=np.nan, subgradient=np.full_like(scores, np.nan)
+            )
+        # see `__init__`
+        spread_scores = scores if self._spread == 1 else scores / self._spread
         value, subgradient = self._evaluate(spread_scores, self._positive)
-        subgradient *= self._percent / self._spread  # now of the risk by `scores`: the chain rule
+        # now of the risk by `scores`: the chain rule
+        subgradient *= self._percent / self._spread
         return Point(w, scores, self._percent * value, subgradient)
 
     def subgradient(self, point: Point) -> NDArray[np.float64]:
-        """Return the subgradient by weights, intercept last; `point.subgradient` is by scores."""
+        """Return the subgradient by weights, intercept last.
+
+        `point.subgradient` is by scores.
+        """
         by_weights = weighted_sum(self._rows, point.subgradient, self._n_features)
-        return np.append(by_weights, point.subgradient.sum()) if self.has_intercept else by_weights
+        return (
+            np.append(by_weights, point.subgradient.sum())
+            if self.has_intercept
+            else by_weights
+        )
 
 
 def _at_least_k(
@@ -333,12 +395,18 @@ class _Tangent(NamedTuple):
     slope: float
 
 
-def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bound: float) -> Point:
-    """Search the ray from the best point through the iterate; return the point with the least P."""
-    # At w = origin.w + t direction, P is the parabola ``1/2 ||origin.w||^2 + linear t + 1/2 square
-    # t^2`` plus C times the convex risk, which lies above its tangents `left` and `right` at the
-    # ends of an interval of t around the minimum of P. The next probe, which becomes a new end, is
-    # where the parabola plus the higher of these tangents is least.
+def _search(
+    best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bound: float
+) -> Point:
+    """Search the ray from the best point through the iterate.
+
+    Return the point with the least P.
+    """
+    # At w = origin.w + t direction, P is the parabola ``1/2 ||origin.w||^2 + linear t +
+    # 1/2 square t^2`` plus C times the convex risk, which lies above its tangents
+    # `left` and `right` at the ends of an interval of t around the minimum of P. The
+    # next probe, which becomes a new end, is where the parabola plus the higher of
+    # these tangents is least.
     origin, direction = best, iterate.w - best.w
     scores_change = iterate.scores - best.scores  # per unit of t
     linear, square = dot(best.w, direction), dot(direction, direction)
@@ -348,33 +416,47 @@ def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bou
         return _Tangent(C * point.risk - slope * t, slope)
 
     left, right = tangent(0.0, best), None  # no right end yet
-    if linear + left.slope >= 0 or not square:  # P does not fall, or the way is too short to tell
+    # P does not fall, or the way is too short to tell
+    if linear + left.slope >= 0 or not square:
         return best
     t, probe = 1.0, iterate  # the iterate is the point at t = 1
     for _ in range(_MOST_PROBES):
         if probe.primal(C) < best.primal(C):
             best = probe
         latest = tangent(t, probe)
-        if linear + t * square + latest.slope < 0:  # P falls at t: the minimum lies beyond
+        # P falls at t: the minimum lies beyond
+        if linear + t * square + latest.slope < 0:
             left = latest
         else:
             right = latest
         t = _lowest(left, right, linear, square)
-        higher_tangent = max(line.offset + line.slope * t for line in (left, right) if line)
-        least = 0.5 * dot(origin.w, origin.w) + t * (linear + 0.5 * t * square) + higher_tangent
-        # No point of the ray has P < least. Stop if P = least would close at most 10 % of the gap.
+        higher_tangent = max(
+            line.offset + line.slope * t for line in (left, right) if line
+        )
+        least = (
+            0.5 * dot(origin.w, origin.w)
+            + t * (linear + 0.5 * t * square)
+            + higher_tangent
+        )
+        # No point of the ray has P < least. Stop if P = least would close at most 10 %
+        # of the gap.
         if best.primal(C) - least <= 0.1 * (best.primal(C) - lower_bound):
             break
         probe = risk.between(origin, iterate, t)
     return best
 
 
-def _lowest(left: _Tangent, right: _Tangent | None, linear: float, square: float) -> float:
-    # Return the t where ``linear t + 1/2 square t^2`` plus the higher of two tangents is least.
+def _lowest(
+    left: _Tangent, right: _Tangent | None, linear: float, square: float
+) -> float:
+    # Return the t where ``linear t + 1/2 square t^2`` plus the higher of two tangents
+    # is least.
     least_left = -(linear + left.slope) / square  # with the left tangent alone
     if right is None or right.slope <= left.slope:  # for a convex risk by rounding only
         return least_left
-    least_right = -(linear + right.slope) / square  # with the right tangent: before `least_left`
-    # Before the crossing the left tangent is higher, after the crossing the right tangent.
+    # with the right tangent: before `least_left`
+    least_right = -(linear + right.slope) / square
+    # Before the crossing the left tangent is higher, after the crossing the right
+    # tangent.
     crossing = (left.offset - right.offset) / (right.slope - left.slope)
     return min(max(crossing, least_right), least_left)

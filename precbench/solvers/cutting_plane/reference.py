@@ -1,7 +1,7 @@
 """The cutting plane as Joachims, Finley and Yu write it, in NumPy and with a general solver.
 
-`one_slack` adds a plane at one w after another, each the best for the planes so far, until the risk
-is hardly above the planes. `lowest_point` is the problem of one turn.
+`one_slack` adds a plane at one w after another, each the best for the planes so far,
+until the risk is hardly above the planes. `lowest_point` is the problem of one turn.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,8 @@ def lowest_point(
 ) -> NDArray[np.float64]:
     """Minimise ``curvature / 2 ||w||^2 + C max(offsets + slopes @ w)``, in the ball if any.
 
-    By a general solver over w and a bound xi of the planes, begun away from the solution.
+    By a general solver over w and a bound xi of the planes, begun away from the
+    solution.
     """
     n_weights = slopes.shape[1]
     constraints = [
@@ -60,14 +61,17 @@ def one_slack(
 ) -> NDArray[np.float64]:
     """Minimise ``1/2 ||w||^2 + C R(w)`` by planes below R (Joachims et al. 2009, Algorithm 3).
 
-    `risk` returns R and a subgradient at w. The result exceeds the minimum by at most C tol.
+    `risk` returns R and a subgradient at w. The result exceeds the minimum by at most C
+    tol.
     """
     offsets: list[float] = []
     slopes: list[NDArray[np.float64]] = []
     w = np.zeros(n_weights)
     while True:
         value, tangent = risk(w)
-        heights = [offset + slope @ w for offset, slope in zip(offsets, slopes, strict=True)]
+        heights = [
+            offset + slope @ w for offset, slope in zip(offsets, slopes, strict=True)
+        ]
         if heights and value <= max(heights) + tol:
             return w
         offsets.append(float(value - tangent @ w))

@@ -1,8 +1,8 @@
 """Follow the regularised leader, for losses that are not sums over the rows.
 
-kar2014: Kar, Narasimhan, Jain, "Online and stochastic gradient methods for non-decomposable loss
-functions", NIPS 2014, section 3, Theorem 1 and appendices A to E. Errata and choices:
-docs/papers/kar2014.md.
+kar2014: Kar, Narasimhan, Jain, "Online and stochastic gradient methods for
+non-decomposable loss functions", NIPS 2014, section 3, Theorem 1 and appendices A to E.
+Errata and choices: docs/papers/kar2014.md.
 
 To change
 

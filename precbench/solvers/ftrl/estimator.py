@@ -186,12 +186,14 @@ class FTRL(LinearRanker):
             X, labels = X[order], labels[order]
         X, n_features = with_short_indices(X), X.shape[1]
         used = np.arange(n_features)  # the columns that X keeps, by their number before
-        if sparse.issparse(X) and X.nnz:  # planes are dense vectors: drop columns of zeros
+        # planes are dense vectors: drop columns of zeros
+        if sparse.issparse(X) and X.nnz:
             used = np.unique(X.indices)
             X = X[:, used]
         loss = self._loss(X, labels > 0)
         starts = np.arange(0, len(labels), self.batch_size)
-        self.lipschitz_ = np.add.reduceat(loss.lipschitz(), starts)  # G_t: sums over each batch
+        # G_t: sums over each batch
+        self.lipschitz_ = np.add.reduceat(loss.lipschitz(), starts)
         self.eta_ = self._eta()
         self._start(n_features)
         self.penalties_ = np.empty(0)
@@ -200,23 +202,33 @@ class FTRL(LinearRanker):
             self._play(loss, used, starts, trace)
 
     def _play(
-        self, loss: IncrementalLoss, used: NDArray[np.intp], starts: NDArray[np.intp], trace: Trace
+        self,
+        loss: IncrementalLoss,
+        used: NDArray[np.intp],
+        starts: NDArray[np.intp],
+        trace: Trace,
     ) -> None:
-        # For each batch note its penalty at the w so far, then compute the best w for all rows so
-        # far. `used` are the columns of X in the loss, `starts` the first row of each batch.
+        # For each batch note its penalty at the w so far, then compute the best w for
+        # all rows so far. `used` are the columns of X in the loss, `starts` the first
+        # row of each batch.
         n_features, n_rows = len(self.coef_), len(loss.positive)
-        # Since eta ||w|| <= sum_t G_t for each w, eta ||w||^2 is at most (sum_t G_t)^2 / eta.
-        overflows = not np.isfinite(self.lipschitz_.sum() ** 2 / self.eta_)  # of eta ||w||^2
-        penalties, mean = np.empty(len(starts)), np.zeros(len(used))  # mean: of the w so far
+        # Since eta ||w|| <= sum_t G_t for each w, eta ||w||^2 is at most (sum_t G_t)^2
+        # / eta. of eta ||w||^2
+        overflows = not np.isfinite(self.lipschitz_.sum() ** 2 / self.eta_)
+        # mean: of the w so far
+        penalties, mean = np.empty(len(starts)), np.zeros(len(used))
         planes = Planes(loss, self.eta_)
         w, risk_before, n_failed = mean, 0.0, 0  # w_1 = 0; no row has a loss yet
         for t, start in enumerate(starts.tolist()):
-            n = min(n_rows, start + int(self.batch_size))  # rows so far, with this batch
+            # rows so far, with this batch
+            n = min(n_rows, start + int(self.batch_size))
             point = loss.at(w, n)
             if overflows or not np.isfinite(point.risk):
-                self.coef_ = np.full(n_features, np.nan)  # an overflow, which `fit` reports
+                # an overflow, which `fit` reports
+                self.coef_ = np.full(n_features, np.nan)
                 break
-            penalties[t] = point.risk - risk_before  # what the batch adds to the loss of this w
+            # what the batch adds to the loss of this w
+            penalties[t] = point.risk - risk_before
             mean = mean + (w - mean) / (t + 1)
             planes.extend(start, point)
             descent = self._descend(
@@ -238,9 +250,10 @@ class FTRL(LinearRanker):
                 break
         if n_failed:
             warn(
-                f"the weights of FTRL may be off by up to {self.error_:.3g} in {n_failed} of "
-                f"{self.n_iter_} updates, more than tol={self.tol:g} times the radius; raise "
-                f"max_iter above {self.max_iter}; if that does not help, raise tol"
+                f"the weights of FTRL may be off by up to {self.error_:.3g} in"
+                f" {n_failed} of {self.n_iter_} updates, more than tol={self.tol:g}"
+                f" times the radius; raise max_iter above {self.max_iter}; if that does"
+                " not help, raise tol"
             )
 
     def leader(self, X: Any, y: ArrayLike) -> "Leader":
@@ -270,33 +283,42 @@ class FTRL(LinearRanker):
         check_is_fitted(self)
         X, labels = self._check_input(X, y, reset=False)
         loss = self._loss(X, labels > 0)
-        bound = self.radius * float(np.sqrt(2 * np.sum(loss.lipschitz() ** 2)))  # of the regret
-        tol, eta = 1e-3 * bound, (bound / self.radius**2 or 1.0)  # eta is 1 if all rows are 0
+        # of the regret
+        bound = self.radius * float(np.sqrt(2 * np.sum(loss.lipschitz() ** 2)))
+        # eta is 1 if all rows are 0
+        tol, eta = 1e-3 * bound, (bound / self.radius**2 or 1.0)
         point = loss.at(np.zeros(X.shape[1]), len(labels))
         planes = Planes(loss, eta)
         planes.extend(start=0, point=point)
-        # Planes alone may leave w open, hence a penalty ``eta/2 ||w||^2``: eta falls until the loss
-        # is near `lower`. A descent ends at a gap of 0.1 (eta radius^2 + tol).
+        # Planes alone may leave w open, hence a penalty ``eta/2 ||w||^2``: eta falls
+        # until the loss is near `lower`. A descent ends at a gap of 0.1 (eta radius^2 +
+        # tol).
         while True:
-            descent = self._descend(planes, point, eta, tol=0.1 * eta * self.radius**2 + 0.1 * tol)
+            descent = self._descend(
+                planes, point, eta, tol=0.1 * eta * self.radius**2 + 0.1 * tol
+            )
             assert descent is not None  # without a trace
-            lower = planes.bound_in_ball(eta=0.0, radius=self.radius).value  # of the least loss
+            # of the least loss
+            lower = planes.bound_in_ball(eta=0.0, radius=self.radius).value
             gap = descent.point.risk - lower
-            if gap <= tol or eta * self.radius**2 < 1e-3 * tol:  # or the penalty is negligible
+            # or the penalty is negligible
+            if gap <= tol or eta * self.radius**2 < 1e-3 * tol:
                 break
             point, eta = descent.point, 0.1 * eta
         if gap > tol:
             warn(
-                f"the loss of FTRL.leader may exceed the least loss by {gap:.3g}, more than "
-                f"the {tol:.3g} aimed at; raise max_iter above {self.max_iter}; if that does not "
-                "help, double precision is the limit"
+                f"the loss of FTRL.leader may exceed the least loss by {gap:.3g}, more"
+                f" than the {tol:.3g} aimed at; raise max_iter above {self.max_iter};"
+                " if that does not help, double precision is the limit"
             )
         return Leader(descent.point.w, loss=float(descent.point.risk), gap=float(gap))
 
     def _loss(self, X: Any, positive: NDArray[np.bool_]) -> IncrementalLoss:
         if self.objective == "pauc":
             return IncrementalPartialAUC(X, positive, float(self.beta))
-        return IncrementalStruct(X, positive, self.top if self.objective == "prec@k" else None)
+        return IncrementalStruct(
+            X, positive, self.top if self.objective == "prec@k" else None
+        )
 
     def _eta(self) -> float:
         """Return the given `eta`, or ``sqrt(2 sum_t G_t^2) / radius``, G_t in `lipschitz_`."""
@@ -316,19 +338,22 @@ class FTRL(LinearRanker):
         trace: Trace = untraced,
     ) -> "_Descent | None":
         """Minimise the loss of the rows so far plus ``eta/2 ||w||^2`` in the ball, from `point`."""
-        # Add a plane at one w after another, each the best for the planes so far, until the gap to
-        # the lower bound is at most `tol`, or proves the best w within `distance` of the minimiser,
-        # or gets no smaller. Return the best w with its gap; None if the trace ends the fit.
+        # Add a plane at one w after another, each the best for the planes so far, until
+        # the gap to the lower bound is at most `tol`, or proves the best w within
+        # `distance` of the minimiser, or gets no smaller. Return the best w with its
+        # gap; None if the trace ends the fit.
 
         def primal(point: Point) -> float:  # the loss plus the penalty
             return point.risk + 0.5 * eta * dot(point.w, point.w)
 
         best, lower = point, Bound(value=-np.inf, curvature=eta)
         target = max(tol, lower.gap_within(distance, eta))  # the gap to reach
-        gap, least_gap, n_idle = 0.0, np.inf, 0  # n_idle: evaluations since the least gap
+        # n_idle: evaluations since the least gap
+        gap, least_gap, n_idle = 0.0, np.inf, 0
         for n_evaluations in range(1, self.max_iter + 1):
             planes.add(point, planes.loss.by_weights(point.subgradient))
-            # `solve` may be off by a small part of the gap that is left, or of the target.
+            # `solve` may be off by a small part of the gap that is left, or of the
+            # target.
             w, bound = planes.solve(eta, self.radius, tol=max(0.1 * target, 0.02 * gap))
             lower = max(lower, bound)  # tuples compare by `value` first
             gap = max(0.0, primal(best) - lower.value)
@@ -344,7 +369,9 @@ class FTRL(LinearRanker):
                 return None
             point = planes.loss.at(w, len(point.scores))
             best = min(best, point, key=primal)
-        return _Descent(best, gap, lower.error(gap, eta), n_evaluations, converged=gap <= target)
+        return _Descent(
+            best, gap, lower.error(gap, eta), n_evaluations, converged=gap <= target
+        )
 
 
 class Leader(NamedTuple):

@@ -1,8 +1,8 @@
 """FTRL as kar2014 writes it, in NumPy and with a general solver.
 
-The losses by sorting, each plane below them by its definition, and
-``w_{t+1} = argmin l_t(w) + eta/2 ||w||^2`` in the ball. The number of planes grows exponentially:
-for few rows only. The solver has to come to the same w (tests/test_ftrl.py).
+The losses by sorting, each plane below them by its definition, and ``w_{t+1} = argmin
+l_t(w) + eta/2 ||w||^2`` in the ball. The number of planes grows exponentially: for few
+rows only. The solver has to come to the same w (tests/test_ftrl.py).
 """
 
 from collections.abc import Iterator
@@ -16,18 +16,29 @@ from precbench.solvers.cutting_plane.reference import lowest_point
 
 
 def loss(
-    X: NDArray[np.float64], y: NDArray[Any], w: NDArray[np.float64], *, pairs: bool, n_top: int
+    X: NDArray[np.float64],
+    y: NDArray[Any],
+    w: NDArray[np.float64],
+    *,
+    pairs: bool,
+    n_top: int,
 ) -> float:
-    """Return the loss of these rows: of pairs (pauc), or the struct surrogate of the top.
+    """Return the loss of these rows.
+
+    Of pairs (pauc), or the struct surrogate of the top.
 
     `n_top` is k, or the number of the highest negatives that form pairs.
     """
     scores, positive = X @ w, y > 0
     if pairs:  # the sum of [1 - (s_i - s_j)]_+
         negatives = sorted(scores[~positive], reverse=True)[:n_top]
-        return float(sum(max(0.0, 1 - (s - r)) for s in scores[positive] for r in negatives))
+        return float(
+            sum(max(0.0, 1 - (s - r)) for s in scores[positive] for r in negatives)
+        )
     # max over y' with k ones of #(ones on negatives) + sum_i (y'_i - y_i) s_i
-    return float(sum(sorted(scores + ~positive, reverse=True)[:n_top]) - scores[positive].sum())
+    return float(
+        sum(sorted(scores + ~positive, reverse=True)[:n_top]) - scores[positive].sum()
+    )
 
 
 def planes(
@@ -48,7 +59,9 @@ def hinge_planes(
     """Yield the planes below the sum of hinges over pairs with the n_top first negatives."""
     pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     for top in combinations(neg, n_top):
-        pairs = np.array([X[j] - X[i] for i in pos for j in top]).reshape(-1, X.shape[1])
+        pairs = np.array([X[j] - X[i] for i in pos for j in top]).reshape(
+            -1, X.shape[1]
+        )
         for active in product((0, 1), repeat=len(pairs)):
             yield sum(active), np.array(active) @ pairs
 

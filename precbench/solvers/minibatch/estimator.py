@@ -1,8 +1,10 @@
-"""Mini-batch methods: perceptrons and stochastic gradients for precision at k, 1PMB, 2PMB.
+"""Mini-batch methods.
 
-The estimators hold parameters and say by a `Rule` what a step does; `MiniBatchStep` is their state,
-and gives the kernel the rows of each batch. The steps themselves are in kernel.pyx, and as the
-papers write them in reference.py.
+Perceptrons and stochastic gradients for precision at k, 1PMB, 2PMB.
+
+The estimators hold parameters and say by a `Rule` what a step does; `MiniBatchStep` is
+their state, and gives the kernel the rows of each batch. The steps themselves are in
+kernel.pyx, and as the papers write them in reference.py.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,8 +16,22 @@ from numpy.typing import NDArray
 
 from precbench.ranking.topk import TopK, k_by_size, split_at, training_k
 from precbench.solvers.common.base import LinearRanker, top_of_training
-from precbench.solvers.common.driver import PassMixin, Piece, Shuffle, Step, visiting_order
-from precbench.solvers.common.parameters import COUNT, POSITIVE, RADIUS, SHARE, Allowed, K, one_of
+from precbench.solvers.common.driver import (
+    PassMixin,
+    Piece,
+    Shuffle,
+    Step,
+    visiting_order,
+)
+from precbench.solvers.common.parameters import (
+    COUNT,
+    POSITIVE,
+    RADIUS,
+    SHARE,
+    Allowed,
+    K,
+    one_of,
+)
 from precbench.solvers.common.rows import Rows, linear_scores
 from precbench.solvers.minibatch.kernel import (
     AVG,
@@ -38,20 +54,28 @@ _ORDER_ROWS = 2**20  # indices of joined batches that 2PMB holds at a time
 
 @dataclass(frozen=True)
 class Rule:
-    """What a step does: which formula of the kernel, for which top, how far, in which ball."""
+    """What a step does.
+
+    Which formula of the kernel, for which top, how far, in which ball.
+    """
 
     code: int  # of the kernel
     k: TopK = 1.0  # top of a batch, see `precbench.ranking.topk`; not of PAUC and F1
     share_of_negatives: float = 1.0  # of a batch, that form pairs; of PAUC alone
-    eta0: float | None = None  # step t = 1, 2, ... has the length eta0 / sqrt(t); None: length 1
+    # step t = 1, 2, ... has the length eta0 / sqrt(t); None: length 1
+    eta0: float | None = None
     radius: float | None = None  # of the ball; None for the whole space
 
 
 class Candidate(NamedTuple):
-    """What the kernel reads of one solver for some batches; w, w_sum and counts change."""
+    """What the kernel reads of one solver for some batches.
+
+    W, w_sum and counts change.
+    """
 
     rule: int  # code of the formula
-    k_of: NDArray[np.int32]  # k by the number of positives of a batch, for PAUC of negatives
+    # k by the number of positives of a batch, for PAUC of negatives
+    k_of: NDArray[np.int32]
     eta: NDArray[np.float64]  # step length of each batch
     radius: float  # of the ball, infinite for the whole space
     w: NDArray[np.float64]
@@ -60,7 +84,10 @@ class Candidate(NamedTuple):
 
 
 class MiniBatchStep(Step):
-    """The state of a mini-batch method: w, its sum, and counts of batches and mistakes."""
+    """The state of a mini-batch method.
+
+    W, its sum, and counts of batches and mistakes.
+    """
 
     def __init__(self, n_features: int, rule: Rule, keep: Keep):
         self.rule = rule
@@ -88,15 +115,17 @@ class MiniBatchStep(Step):
         order: NDArray[np.int32],
         batch_size: int,
     ) -> None:
-        # The kernel reads the rows once for `n_together` solvers and changes their w in place; a
-        # comment there states the lengths of the scratch arrays.
+        # The kernel reads the rows once for `n_together` solvers and changes their w in
+        # place; a comment there states the lengths of the scratch arrays.
         n_together = min(len(steps), MOST_CANDIDATES)
         real_scratch = np.empty((n_together + 3) * batch_size)
         int_scratch = np.empty(5 * batch_size, dtype=np.int32)
-        # A last, shorter batch is visited separately, since its k may be a fraction of its rows.
+        # A last, shorter batch is visited separately, since its k may be a fraction of
+        # its rows.
         n_whole = len(order) // batch_size
         whole, rest = np.split(order, [n_whole * batch_size])
-        for n_before, part in ((0, whole), (n_whole, rest)):  # number of batches before the part
+        # number of batches before the part
+        for n_before, part in ((0, whole), (n_whole, rest)):
             if not len(part):
                 continue
             n_rows = min(batch_size, len(part))  # of a batch
@@ -105,7 +134,8 @@ class MiniBatchStep(Step):
             for step in steps:
                 rule = step.rule
                 top = rule.share_of_negatives if rule.code == PAUC else rule.k
-                first = step.t + n_before + 1  # number of the first batch, counted from 1
+                # number of the first batch, counted from 1
+                first = step.t + n_before + 1
                 # w_t = P_W[w_{t-1} - eta0 / sqrt(t) g_t] of kar2015, Algorithm 3
                 eta = np.ones(n_batches)
                 if rule.eta0 is not None:
@@ -123,17 +153,22 @@ class MiniBatchStep(Step):
                 )
             for i in range(0, len(candidates), n_together):
                 together = candidates[i : i + n_together]
-                minibatch_pass(rows, labels, part, batch_size, together, real_scratch, int_scratch)
+                minibatch_pass(
+                    rows, labels, part, batch_size, together, real_scratch, int_scratch
+                )
 
     def finish_pass(self, rows: Rows, labels: NDArray[np.int8]) -> None:
         """Keep w as the best one if its precision at k on all rows is not lower than before."""
-        # Of the rows tied at the end of the top, prec@k counts the mean over their orders.
+        # Of the rows tied at the end of the top, prec@k counts the mean over their
+        # orders.
         if self.keep != "best":
             return
         scores, positive = linear_scores(rows, self.w), labels > 0
         if not np.isfinite(scores).all():
             return
-        k, _uncapped = training_k(self.rule.k, int(np.count_nonzero(positive)), len(labels))
+        k, _uncapped = training_k(
+            self.rule.k, int(np.count_nonzero(positive)), len(labels)
+        )
         above, tied, free = split_at(scores, k)  # free: places left for tied rows
         precision = float(positive[above].sum() + free * positive[tied].mean()) / k
         if precision >= self.best_precision:
@@ -271,7 +306,9 @@ class PerceptronAtK(PassMixin, LinearRanker):
         return self._step.n_mistakes
 
     def _new_step(self, n_features: int) -> MiniBatchStep:
-        return MiniBatchStep(n_features, self._rule(), self.keep or mean_or_last(self.average))
+        return MiniBatchStep(
+            n_features, self._rule(), self.keep or mean_or_last(self.average)
+        )
 
     def _rule(self) -> Rule:
         codes = {"avg": PERCEPTRON_AVG, "max": PERCEPTRON_MAX}
@@ -420,7 +457,9 @@ class SGDAtK(PassMixin, LinearRanker):
         return self._step.n_empty
 
     def _new_step(self, n_features: int) -> MiniBatchStep:
-        return MiniBatchStep(n_features, self._rule(), self.keep or mean_or_last(self.average))
+        return MiniBatchStep(
+            n_features, self._rule(), self.keep or mean_or_last(self.average)
+        )
 
     def _rule(self) -> Rule:
         codes = {"avg": AVG, "max": MAX, "ramp": RAMP, "struct": STRUCT}
@@ -736,19 +775,28 @@ class TwoPMB(PassMixin, LinearRanker):
     def _batch_length(self, labels: NDArray[np.int8]) -> int:
         n_pos = int(np.count_nonzero(labels > 0))
         size = self.reservoir_size or self.batch_size
-        return min(size, n_pos) + min(self.batch_size, len(labels) - n_pos)  # buffer, negatives
+        # buffer, negatives
+        return min(size, n_pos) + min(self.batch_size, len(labels) - n_pos)
 
     def _epochs(
-        self, rows: Rows, labels: NDArray[np.int8], batch_size: int, rng: np.random.Generator
+        self,
+        rows: Rows,
+        labels: NDArray[np.int8],
+        batch_size: int,
+        rng: np.random.Generator,
     ) -> Iterator[Iterable[Piece]]:
         """Yield the pieces of each epoch (pass 2 of kar2014's Algorithm 2).
 
-        They are batches of negatives, each after the buffer, which is a sample of the positives.
+        They are batches of negatives, each after the buffer, which is a sample of the
+        positives.
         """
         pos = np.flatnonzero(labels > 0).astype(np.int32)
         neg = np.flatnonzero(labels <= 0).astype(np.int32)
-        buffer = pos[reservoir_sample(len(pos), self.reservoir_size or self.batch_size, rng)]
-        # Negatives in a piece: whole batches that make, with their buffers, about _ORDER_ROWS rows.
+        buffer = pos[
+            reservoir_sample(len(pos), self.reservoir_size or self.batch_size, rng)
+        ]
+        # Negatives in a piece: whole batches that make, with their buffers, about
+        # _ORDER_ROWS rows.
         n_streamed = self.batch_size * max(1, _ORDER_ROWS // batch_size)
         while True:
             streamed = neg[visiting_order(len(neg), self.shuffle, rng)]
@@ -756,7 +804,9 @@ class TwoPMB(PassMixin, LinearRanker):
                 Piece(
                     rows,
                     labels,
-                    joined_batches(buffer, streamed[i : i + n_streamed], self.batch_size),
+                    joined_batches(
+                        buffer, streamed[i : i + n_streamed], self.batch_size
+                    ),
                     batch_size,
                 )
                 for i in range(0, len(neg), n_streamed)
@@ -785,17 +835,22 @@ def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.
     # Algorithm R of Vitter, "Random sampling with a reservoir", ACM TOMS 11(1), 1985.
     reservoir = np.arange(min(n, size))
     later = np.arange(len(reservoir), n)
-    # Position j draws one of the places 0 to j, and enters if this place is in the reservoir.
+    # Position j draws one of the places 0 to j, and enters if this place is in the
+    # reservoir.
     places = rng.integers(0, later + 1)
     enters = places < size
-    reservoir[places[enters]] = later[enters]  # the last position drawn to a place remains
+    # the last position drawn to a place remains
+    reservoir[places[enters]] = later[enters]
     return np.sort(reservoir)
 
 
 def joined_batches(
     buffer: NDArray[np.int32], streamed: NDArray[np.int32], batch_size: int
 ) -> NDArray[np.int32]:
-    """Cut streamed rows into batches; return one array: buffer, batch 1, buffer, batch 2, ..."""
+    """Cut streamed rows into batches.
+
+    Return one array: buffer, batch 1, buffer, batch 2, ...
+    """
     parts = []
     for start in range(0, len(streamed), batch_size):
         parts += [buffer, streamed[start : start + batch_size]]

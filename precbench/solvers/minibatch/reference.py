@@ -1,8 +1,9 @@
 """Perceptron@k, SGD@k, 1PMB and 2PMB as the papers write them, in NumPy.
 
-Slow, and easy to check: one function for a batch, one for the path of w. The kernel has to give the
-same numbers (tests/test_twins.py), the perceptrons to the last bit where all sums are exact. The
-surrogates and objectives are in `precbench.ranking.losses`, each with its equation.
+Slow, and easy to check: one function for a batch, one for the path of w. The kernel has
+to give the same numbers (tests/test_twins.py), the perceptrons to the last bit where
+all sums are exact. The surrogates and objectives are in `precbench.ranking.losses`,
+each with its equation.
 """
 
 from dataclasses import replace
@@ -21,7 +22,8 @@ def perceptron_step(
     scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int, variant: str
 ) -> NDArray[np.float64]:
     """Return the c_i of ``w_t = w_{t-1} - sum_i c_i x_i`` (kar2015, Algorithms 1 and 2)."""
-    ranking = np.argsort(-scores, kind="stable")  # of equal scores the one visited earlier is first
+    # of equal scores the one visited earlier is first
+    ranking = np.argsort(-scores, kind="stable")
     in_top = np.zeros(len(scores), dtype=bool)
     in_top[ranking[:k]] = True
     false_positive = in_top & ~positive  # FP
@@ -44,14 +46,15 @@ def batch_step(
 ) -> NDArray[np.float64]:
     """Return the c_i of ``w_t = P_W[w_{t-1} - eta_t sum_i c_i x_i]``.
 
-    The rule is "perceptron-avg" or "perceptron-max", a surrogate of kar2015 by its name, or an
-    objective of kar2014; c is a subgradient of the last two in the scores.
+    The rule is "perceptron-avg" or "perceptron-max", a surrogate of kar2015 by its
+    name, or an objective of kar2014; c is a subgradient of the last two in the scores.
     """
     if isinstance(rule, Loss):  # kar2014, appendix H
         return rule.evaluate(scores, positive)[1]
     if rule.startswith("perceptron-"):
         return perceptron_step(scores, positive, k, rule.removeprefix("perceptron-"))
-    surrogate: Any = SURROGATES[rule]  # kar2015 (7), (6), (4) or (3), for a top of k rows
+    # kar2015 (7), (6), (4) or (3), for a top of k rows
+    surrogate: Any = SURROGATES[rule]
     return replace(surrogate, k=k).evaluate(scores, positive)[1]
 
 
@@ -108,9 +111,12 @@ def order_of_2pmb(
     epochs: int,
     rng: np.random.Generator,
 ) -> list[int]:
-    """Return the order in which 2PMB visits rows: each batch of negatives after the buffer.
+    """Return the order in which 2PMB visits rows.
 
-    kar2014, Algorithm 2: pass 1 fills the buffer B+ with positives, pass 2 streams the negatives.
+    Each batch of negatives after the buffer.
+
+    kar2014, Algorithm 2: pass 1 fills the buffer B+ with positives, pass 2 streams the
+    negatives.
     """
     pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     buffer = pos[reservoir_sample(len(pos), reservoir_size or batch_size, rng)]

@@ -1,4 +1,6 @@
-"""Online methods for the AUC, which take a step at every row: OAM, PGD, AdaOAM and SPAM.
+"""Online methods for the AUC, which take a step at every row.
+
+OAM, PGD, AdaOAM and SPAM.
 
 - OAM: Zhao, Hoi, Jin, Yang, "Online AUC maximization", ICML 2011, Algorithms 1 to 4.
 - PGD: Boissier, Lyu, Ying, Zhou, "Fast convergence of online pairwise learning algorithms",

@@ -1,10 +1,10 @@
 """Online methods for the AUC: OAM, PGD, AdaOAM and SPAM take a step at every row.
 
-They learn from each row against the earlier ones, in one pass; in later epochs the earlier rows
-count each time they were visited. The path does not depend on how the rows are cut into pieces for
-`partial_fit`. A row without an earlier row to compare with (PGD: any row, others: a row of the
-other class) is remembered and changes nothing; `fit` of SPAM has no such row, for it knows the
-means of both classes from the start.
+They learn from each row against the earlier ones, in one pass; in later epochs the
+earlier rows count each time they were visited. The path does not depend on how the rows
+are cut into pieces for `partial_fit`. A row without an earlier row to compare with
+(PGD: any row, others: a row of the other class) is remembered and changes nothing;
+`fit` of SPAM has no such row, for it knows the means of both classes from the start.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,12 @@ from precbench.solvers.common.parameters import (
     real,
 )
 from precbench.solvers.common.rows import Rows, weighted_sum
-from precbench.solvers.online_auc.kernel import adaoam_pass, oam_pass, pgd_pass, spam_pass
+from precbench.solvers.online_auc.kernel import (
+    adaoam_pass,
+    oam_pass,
+    pgd_pass,
+    spam_pass,
+)
 
 
 class OnlineStep(Step):
@@ -43,7 +48,9 @@ class OnlineStep(Step):
         for step in steps:
             step.learn(rows, labels, order)
 
-    def learn(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
+    def learn(
+        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]
+    ) -> None:
         """Take a step at each row of `order`, and change the state in place."""
         raise NotImplementedError
 
@@ -142,9 +149,12 @@ class OAM(PassMixin, LinearRanker):
 
     batch_size = 1
 
-    allowed = Allowed(update=one_of("sequential", "gradient"), C=POSITIVE, reservoir_size=COUNT)
+    allowed = Allowed(
+        update=one_of("sequential", "gradient"), C=POSITIVE, reservoir_size=COUNT
+    )
 
-    def _fit_memory(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
+    def _fit_memory(self, n_features: int) -> tuple[int, str]:
+        # number of values, what holds them
         size = self.reservoir_size
         return 2 * size * n_features, f"two reservoirs of {size:,} rows"
 
@@ -158,7 +168,8 @@ class OAMStep(OnlineStep):
     def __init__(self, solver: OAM, n_features: int):
         super().__init__(n_features, solver.average)
         size = solver.reservoir_size
-        # A random stream of its own: the reservoirs do not change the order of the rows.
+        # A random stream of its own: the reservoirs do not change the order of the
+        # rows.
         [self.rng] = as_generator(solver.random_state).spawn(1)
         self.reservoirs = np.zeros((2, size, n_features))  # of negatives, of positives
         self.counts = np.zeros(2, dtype=np.int64)  # of the rows seen, by class
@@ -169,7 +180,9 @@ class OAMStep(OnlineStep):
         self.update = solver.update
         self.C = solver.C
 
-    def learn(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
+    def learn(
+        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]
+    ) -> None:
         _two, size, n_features = self.reservoirs.shape
         oam_pass(
             rows,
@@ -188,12 +201,15 @@ class OAMStep(OnlineStep):
     def draw_places(self, positive: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Draw for each next row a place in the reservoir of its class.
 
-        Rows with a place beyond the end stay out. By Vitter's Algorithm R row number n of a class
-        takes the next free place if there is room, else one of n places at random.
+        Rows with a place beyond the end stay out. By Vitter's Algorithm R row number n
+        of a class takes the next free place if there is room, else one of n places at
+        random.
         """
         size = self.reservoirs.shape[1]
         numbers = np.where(
-            positive, self.counts[1] + positive.cumsum(), self.counts[0] + (~positive).cumsum()
+            positive,
+            self.counts[1] + positive.cumsum(),
+            self.counts[0] + (~positive).cumsum(),
         )
         places = self.rng.integers(0, numbers)
         return np.where(numbers <= size, numbers - 1, places)
@@ -285,7 +301,8 @@ class PGD(PassMixin, LinearRanker):
 
     allowed = Allowed(eta0=POSITIVE, power_t=real(0, 1, "both"))
 
-    def _fit_memory(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
+    def _fit_memory(self, n_features: int) -> tuple[int, str]:
+        # number of values, what holds them
         return n_features**2, "the second moments"
 
     def _new_step(self, n_features: int) -> "PGDStep":
@@ -299,7 +316,8 @@ class PGDStep(OnlineStep):
         super().__init__(n_features, solver.average)
         self.counts = np.zeros(2)  # of rows, by class
         self.sums = np.zeros((2, n_features))  # of x, by class
-        self.moments = np.zeros((n_features, n_features))  # sum of x x' over both classes
+        # sum of x x' over both classes
+        self.moments = np.zeros((n_features, n_features))
         self.values_per_row = self.moments.size + 4 * n_features
         self.set_parameters(solver)
 
@@ -307,7 +325,9 @@ class PGDStep(OnlineStep):
         self.eta0 = solver.eta0
         self.power_t = solver.power_t
 
-    def learn(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
+    def learn(
+        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]
+    ) -> None:
         t = np.arange(self.t + 1, self.t + 1 + len(order), dtype=np.float64)
         pgd_pass(
             rows,
@@ -420,7 +440,8 @@ class AdaOAM(PassMixin, LinearRanker):
 
     allowed = Allowed(eta0=POSITIVE, reg=POSITIVE, delta=POSITIVE)
 
-    def _fit_memory(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
+    def _fit_memory(self, n_features: int) -> tuple[int, str]:
+        # number of values, what holds them
         return 2 * n_features**2, "the second moments of both classes"
 
     def _new_step(self, n_features: int) -> "AdaOAMStep":
@@ -428,7 +449,10 @@ class AdaOAM(PassMixin, LinearRanker):
 
 
 class AdaOAMStep(OnlineStep):
-    """The state of AdaOAM: w, sums over the earlier rows of each class, and squared gradients."""
+    """The state of AdaOAM.
+
+    W, sums over the earlier rows of each class, and squared gradients.
+    """
 
     def __init__(self, solver: AdaOAM, n_features: int):
         super().__init__(n_features, solver.average)
@@ -444,7 +468,9 @@ class AdaOAMStep(OnlineStep):
         self.reg = solver.reg
         self.delta = solver.delta
 
-    def learn(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
+    def learn(
+        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]
+    ) -> None:
         adaoam_pass(
             rows,
             labels,
@@ -586,10 +612,14 @@ class SPAMStep(OnlineStep):
         """Set the count and the sum of the rows of each class."""
         for c, in_class in enumerate((labels < 0, labels > 0)):
             self.counts[c] = np.count_nonzero(in_class)
-            self.sums[c] = weighted_sum(rows, in_class.astype(np.float64), rows.n_features)
+            self.sums[c] = weighted_sum(
+                rows, in_class.astype(np.float64), rows.n_features
+            )
         self.means_are_known = True  # the passes need not estimate them
 
-    def learn(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
+    def learn(
+        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]
+    ) -> None:
         t = np.arange(self.t + 1, self.t + 1 + len(order))
         spam_pass(
             rows,

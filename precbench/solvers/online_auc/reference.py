@@ -1,8 +1,8 @@
 """OAM, PGD, AdaOAM and SPAM as their papers write them, in NumPy, row by row and pair by pair.
 
-Each function takes the parameters from a solver and returns w after each row of `order`, shape
-(n_rows, n_features). The kernel, whose sums over the earlier rows do not grow with their number,
-has to give the same numbers (tests/test_twins.py).
+Each function takes the parameters from a solver and returns w after each row of
+`order`, shape (n_rows, n_features). The kernel, whose sums over the earlier rows do not
+grow with their number, has to give the same numbers (tests/test_twins.py).
 """
 
 from typing import Any
@@ -12,8 +12,13 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 
-def oam_path(X: NDArray[np.float64], y: NDArray[Any], order: Any, solver: Any) -> NDArray[Any]:
-    """Zhao et al. 2011, Algorithms 1 to 4; places in the reservoirs from one draw a row."""
+def oam_path(
+    X: NDArray[np.float64], y: NDArray[Any], order: Any, solver: Any
+) -> NDArray[Any]:
+    """Zhao et al. 2011, Algorithms 1 to 4.
+
+    Places in the reservoirs from one draw a row.
+    """
     rng = np.random.default_rng(solver.random_state).spawn(1)[0]
     size = solver.reservoir_size
     reservoir: dict[int, list[NDArray[np.float64]]] = {1: [], -1: []}  # B+ and B-
@@ -41,7 +46,9 @@ def oam_path(X: NDArray[np.float64], y: NDArray[Any], order: Any, solver: Any) -
     return np.array(path)
 
 
-def pgd_path(X: NDArray[np.float64], y: NDArray[Any], order: Any, solver: Any) -> NDArray[Any]:
+def pgd_path(
+    X: NDArray[np.float64], y: NDArray[Any], order: Any, solver: Any
+) -> NDArray[Any]:
     """Boissier et al. 2016: the mean over all earlier rows, pair by pair."""
     w, path = np.zeros(X.shape[1]), []
     for t, i in enumerate(order, start=1):
@@ -54,7 +61,9 @@ def pgd_path(X: NDArray[np.float64], y: NDArray[Any], order: Any, solver: Any) -
     return np.array(path)
 
 
-def adaoam_path(X: NDArray[np.float64], y: NDArray[Any], order: Any, solver: Any) -> NDArray[Any]:
+def adaoam_path(
+    X: NDArray[np.float64], y: NDArray[Any], order: Any, solver: Any
+) -> NDArray[Any]:
     """Ding et al. 2015, Algorithm 1, the gradient pair by pair."""
     radius = 1 / np.sqrt(solver.reg)
     w, squares, path = np.zeros(X.shape[1]), np.zeros(X.shape[1]), []
@@ -94,8 +103,8 @@ def spam_path(
 ) -> NDArray[Any]:
     """Natole et al. 2018, Algorithm 1, with a, b and alpha.
 
-    `known` are the rows of a first pass, which give p and the means of both classes; without it
-    these are estimated from the rows so far.
+    `known` are the rows of a first pass, which give p and the means of both classes;
+    without it these are estimated from the rows so far.
     """
     w, path = np.zeros(X.shape[1]), []
     for t, i in enumerate(order, start=1):

@@ -135,9 +135,14 @@ class CatBoost(ScoringClassifier):
     def _train(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
         if not np.ptp(X, axis=0).any():  # CatBoost refuses rows that are all equal
             classifier = DummyClassifier()
-        return classifier.fit(X, labels, sample_weight=self._weights_with_classes(labels))
+        return classifier.fit(
+            X, labels, sample_weight=self._weights_with_classes(labels)
+        )
 
     def _final_scores(self, X: Any) -> NDArray[np.float64]:
-        if isinstance(self.classifier_, DummyClassifier):  # all training rows were equal
+        # all training rows were equal
+        if isinstance(self.classifier_, DummyClassifier):
             return super()._final_scores(X)
-        return self.classifier_.predict(X, prediction_type="RawFormulaVal", thread_count=1)
+        return self.classifier_.predict(
+            X, prediction_type="RawFormulaVal", thread_count=1
+        )

@@ -29,16 +29,20 @@ from precbench.solvers.others.linear import LogisticRegressionRanker
 from precbench.solvers.others.members import Member, weighted_scores
 
 _ENOUGH_SCORED = 200  # positives in the scored folds: further folds change little
-_FEW_POSITIVES, _MOST_DIVISIONS = 100, 3  # with fewer positives the rows are divided again
+# with fewer positives the rows are divided again
+_FEW_POSITIVES, _MOST_DIVISIONS = 100, 3
 _PENALTY = 0.01  # on the squared distance of the weights from equal ones
 
 _Recipe = tuple[str, Ranker]  # name of a member, and its unfitted solver
 
 
-def _fit_member(recipe: _Recipe, X: Any, labels: NDArray[np.int8]) -> tuple[Member, float]:
+def _fit_member(
+    recipe: _Recipe, X: Any, labels: NDArray[np.int8]
+) -> tuple[Member, float]:
     """Return a fitted member, and the number to add to its scores for log odds."""
     name, solver = recipe
-    fitted: Any = solver.fit(X, labels, trace=untraced)  # a traced fit sets no threshold_
+    # a traced fit sets no threshold_
+    fitted: Any = solver.fit(X, labels, trace=untraced)
     if isinstance(fitted, LogisticRegressionRanker):
         return Member(name, coef=fitted.coef_), fitted.offset_
     return Member(name, trees=fitted.to_trees()), 0.0
@@ -151,10 +155,12 @@ class Ensemble(NonlinearRanker):
         seed = int(as_generator(self.random_state).integers(2**31))
         recipes = [*self._recipes(seed)]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # of a fold; the last fit warns
+            # of a fold; the last fit warns
+            warnings.simplefilter("ignore", ConvergenceWarning)
             weights, self.intercept_ = self._weights(recipes, X, labels, seed)
         self.members_: list[Member] = []
-        # If no weight is above 0, one member is kept, of weight 0: all rows then score alike.
+        # If no weight is above 0, one member is kept, of weight 0: all rows then score
+        # alike.
         for i in np.flatnonzero(weights > 0).tolist() or [0]:
             member, offset = _fit_member(recipes[i], X, labels)
             weight = float(weights[i])
@@ -170,20 +176,30 @@ class Ensemble(NonlinearRanker):
         """Return the weights of the members and the intercept, from scores of held-out folds."""
         n_pos = int(np.count_nonzero(labels > 0))
         n_folds = min(self.folds, n_pos, len(labels) - n_pos)
-        if n_folds < 2:  # too few rows of a class to hold some out: weigh all members alike
+        # too few rows of a class to hold some out: weigh all members alike
+        if n_folds < 2:
             return np.full(len(recipes), 1 / len(recipes)), 0.0
         scores, positive, n_pos_scored = [], [], 0  # of the held-out folds
-        # A division into folds scores all n_pos: divide until 100 are scored, but at most 3 times.
+        # A division into folds scores all n_pos: divide until 100 are scored, but at
+        # most 3 times.
         for division in range(min(_MOST_DIVISIONS, ceil(_FEW_POSITIVES / n_pos))):
-            folds = StratifiedKFold(n_folds, shuffle=True, random_state=(seed + division) % 2**32)
+            folds = StratifiedKFold(
+                n_folds, shuffle=True, random_state=(seed + division) % 2**32
+            )
             for fitting, held_out in folds.split(labels, labels):
-                members = (_fit_member(recipe, X[fitting], labels[fitting]) for recipe in recipes)
-                log_odds = [member.scores(X[held_out]) + offset for member, offset in members]
+                members = (
+                    _fit_member(recipe, X[fitting], labels[fitting])
+                    for recipe in recipes
+                )
+                log_odds = [
+                    member.scores(X[held_out]) + offset for member, offset in members
+                ]
                 scores.append(np.column_stack(log_odds))
                 positive.append(labels[held_out] > 0)
                 self.n_rows_seen_ += len(recipes) * len(fitting)
                 n_pos_scored += int(np.count_nonzero(positive[-1]))
-                if n_pos_scored >= _ENOUGH_SCORED:  # only with one division: several score < 200
+                # only with one division: several score < 200
+                if n_pos_scored >= _ENOUGH_SCORED:
                     break
         return _stack(np.concatenate(scores), np.concatenate(positive))
 
@@ -203,19 +219,25 @@ class Ensemble(NonlinearRanker):
             Larger is more likely positive.
         """
         return (
-            weighted_scores(self.members_, X) + self.intercept_ if n_iter else np.zeros(X.shape[0])
+            weighted_scores(self.members_, X) + self.intercept_
+            if n_iter
+            else np.zeros(X.shape[0])
         )
 
     def to_members(self) -> list[Member]:
-        """Return the members, [] if not yet fitted; their weighted scores lack `intercept_`."""
+        """Return the members, [] if not yet fitted.
+
+        Their weighted scores lack `intercept_`.
+        """
         return self.members_ if self.n_iter_ else []
 
 
 def _stack(
     scores: NDArray[np.float64], positive: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], float]:
-    # Return weights and intercept of the logistic regression of `positive` on the log odds in
-    # `scores`, a column for each member. A column with a value that is not finite has the weight 0.
+    # Return weights and intercept of the logistic regression of `positive` on the log
+    # odds in `scores`, a column for each member. A column with a value that is not
+    # finite has the weight 0.
     usable = np.isfinite(scores).all(axis=0)
     columns = scores[:, usable]
     n, m = columns.shape
@@ -227,13 +249,16 @@ def _stack(
         excess = w - equal  # over equal weights
         log_odds = columns @ w + b
         loss = np.mean(np.logaddexp(0, log_odds) - positive * log_odds)
-        error = (expit(log_odds) - positive) / n  # the derivatives of the mean loss by log odds
+        # the derivatives of the mean loss by log odds
+        error = (expit(log_odds) - positive) / n
         gradient = np.append(error @ columns + 2 * _PENALTY * excess, error.sum())
         return loss + _PENALTY * (excess @ excess), gradient
 
     # Only the weights, which come before the intercept, have a bound: 0.
     start, bounds = np.append(np.full(m, equal), 0.0), [(0, None)] * m + [(None, None)]
-    point = minimize(penalised_loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+    point = minimize(
+        penalised_loss, start, jac=True, method="L-BFGS-B", bounds=bounds
+    ).x
     weights = np.zeros(scores.shape[1])
     weights[usable] = point[:m]
     return weights, float(point[m])

@@ -67,9 +67,11 @@ class Forest(GrowingEnsemble):
     def _read_trees(self) -> Trees:
         return forest_trees(self.classifier_, self._width)
 
-    def _grow(self, ensemble: Any, X: Any, labels: NDArray[np.int8], n_trees: int) -> None:
-        # The threads of a forest are those of joblib. A fitted forest has one again: threads would
-        # add up the probabilities of its trees in an order by chance.
+    def _grow(
+        self, ensemble: Any, X: Any, labels: NDArray[np.int8], n_trees: int
+    ) -> None:
+        # The threads of a forest are those of joblib. A fitted forest has one again:
+        # threads would add up the probabilities of its trees in an order by chance.
         with thread_pools().limit(limits=1):
             ensemble.set_params(n_jobs=n_threads(self.n_jobs))
             if self.class_weight == UNDERSAMPLED:
@@ -89,7 +91,8 @@ class Forest(GrowingEnsemble):
         for number in range(n_before, n_trees):  # of the tree, part of the seed
             rng = np.random.default_rng([number, self._seed])
             drawn = np.concatenate([rng.choice(rows, n_rarer) for rows in row_sets])
-            counts = np.bincount(drawn, minlength=len(labels))  # how often each row was drawn
+            # how often each row was drawn
+            counts = np.bincount(drawn, minlength=len(labels))
             ensemble.set_params(n_estimators=number + 1)
             ensemble.fit(X, labels, sample_weight=counts)
 

@@ -151,7 +151,9 @@ class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
                 break
         return {"max_bins": min(n_bins, _MOST_BINS)}
 
-    def _grow(self, ensemble: Any, X: Any, labels: NDArray[np.int8], n_trees: int) -> None:
+    def _grow(
+        self, ensemble: Any, X: Any, labels: NDArray[np.int8], n_trees: int
+    ) -> None:
         ensemble.set_params(max_iter=n_trees)
         with thread_pools().limit(limits=n_threads(self.n_jobs)):
             ensemble.fit(X, labels, **self._weight_argument(labels))

@@ -1,4 +1,7 @@
-"""Gradient-boosted trees of LightGBM, an optional package: logistic loss, and LambdaRank."""
+"""Gradient-boosted trees of LightGBM, an optional package.
+
+Logistic loss, and LambdaRank.
+"""
 
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -34,7 +37,8 @@ class Task(NamedTuple):
     """What a solver asks of LightGBM."""
 
     order: Any  # index of the rows
-    fields: dict[str, Any]  # arguments of `lightgbm.Dataset`: weights or lists of the rows
+    # arguments of `lightgbm.Dataset`: weights or lists of the rows
+    fields: dict[str, Any]
     parameters: dict[str, Any]  # of the objective
 
 
@@ -79,7 +83,8 @@ class BoostedTrees(ScoringClassifier):
             "num_leaves": self.num_leaves,
             "reg_lambda": self.reg_lambda,
             "deterministic": True,
-            "force_row_wise": True,  # else LightGBM times both ways and takes the faster
+            # else LightGBM times both ways and takes the faster
+            "force_row_wise": True,
             "num_threads": n_threads(self.n_jobs),
             "verbosity": -1,
             "seed": int(rng.integers(2**31)),
@@ -93,13 +98,18 @@ class BoostedTrees(ScoringClassifier):
         yield 0
         task = self._task(labels, rng)
         parameters |= task.parameters
-        relevances = (labels[task.order] > 0).astype(np.float32)  # 1 for a positive, else 0
-        data = lightgbm.Dataset(X[task.order], relevances, params=parameters, **task.fields)
+        # 1 for a positive, else 0
+        relevances = (labels[task.order] > 0).astype(np.float32)
+        data = lightgbm.Dataset(
+            X[task.order], relevances, params=parameters, **task.fields
+        )
         self.classifier_ = lightgbm.Booster(parameters, data)
         is_done = False
         try:
-            while not is_done and self.n_iter_ < self.n_estimators:  # n_iter_: kept by `_fit`
-                is_done = self.classifier_.update()  # adds a tree; True if no leaf can be split
+            # n_iter_: kept by `_fit`
+            while not is_done and self.n_iter_ < self.n_estimators:
+                # adds a tree; True if no leaf can be split
+                is_done = self.classifier_.update()
                 yield self.classifier_.current_iteration()
         finally:
             self.classifier_.free_dataset()  # else the booster keeps a copy of the rows
@@ -306,5 +316,8 @@ class LambdaRank(BoostedTrees, ListRanker):
 
     def _task(self, labels: NDArray[np.int8], rng: np.random.Generator) -> Task:
         lists = self._lists(labels, rng, longest=LONGEST_LIST)
-        parameters = {"objective": "lambdarank", "lambdarank_truncation_level": lists.n_top}
+        parameters = {
+            "objective": "lambdarank",
+            "lambdarank_truncation_level": lists.n_top,
+        }
         return Task(lists.order, {"group": lists.lengths}, parameters)

@@ -1,4 +1,7 @@
-"""Linear classifiers of scikit-learn: logistic regression, the linear support vector machine."""
+"""Linear classifiers of scikit-learn.
+
+Logistic regression, the linear support vector machine.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,7 +34,8 @@ class LinearClassifier(WeightedRanker, Wrapper, LinearRanker):
     Attributes
     ----------
     offset_ : float
-        Intercept of the classifier: added to the classifier's scores, not to the solver's.
+        Intercept of the classifier: added to the classifier's scores, not to the
+        solver's.
     """
 
     library = SCIKIT_LEARN
@@ -45,7 +49,8 @@ class LinearClassifier(WeightedRanker, Wrapper, LinearRanker):
         yield 0
         classifier.fit(X, labels, **self._weight_argument(labels))
         self.coef_ = classifier.coef_.ravel()
-        self.offset_ = float(np.sum(classifier.intercept_))  # one value, not in the scores
+        # one value, not in the scores
+        self.offset_ = float(np.sum(classifier.intercept_))
         yield int(np.max(classifier.n_iter_))  # a number, or an array of one
 
 

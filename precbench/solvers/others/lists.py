@@ -30,7 +30,10 @@ class ListRanker(ScoringClassifier):
     list_length: int
 
     def _lists(
-        self, labels: NDArray[np.int8], rng: np.random.Generator, longest: int = sys.maxsize
+        self,
+        labels: NDArray[np.int8],
+        rng: np.random.Generator,
+        longest: int = sys.maxsize,
     ) -> Lists:
         """Divide the rows at random into as few lists as possible, of almost equal lengths.
 
@@ -39,7 +42,8 @@ class ListRanker(ScoringClassifier):
         n_rows = len(labels)
         n_lists = ceil(n_rows / min(self.list_length, longest))
         lengths = np.diff(np.linspace(0, n_rows, n_lists + 1).astype(int))
-        n_top = ceil(top_of_training(self.k, labels) / n_lists) + self.beyond_k  # a share of k
+        # a share of k
+        n_top = ceil(top_of_training(self.k, labels) / n_lists) + self.beyond_k
         # A single list keeps the order of its rows.
         order = slice(None) if n_lists == 1 else rng.permutation(n_rows)
         return Lists(order, lengths, n_top)

@@ -17,7 +17,10 @@ _LEAST_SHARE = 1e-3  # some hundred trees cannot tell a smaller probability from
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A ranking by weights of (random) features or by trees; `weight` multiplies its scores."""
+    """A ranking by weights of (random) features or by trees.
+
+    `weight` multiplies its scores.
+    """
 
     name: str
     coef: NDArray[np.float64] | None = None
@@ -54,22 +57,37 @@ class Member:
             parts["random"] = vars(self.random_features)
         if self.trees is not None:
             parts["tree"] = self.trees.to_arrays()
-        arrays = {f"{part}_{name}": a for part, group in parts.items() for name, a in group.items()}
+        arrays = {
+            f"{part}_{name}": a
+            for part, group in parts.items()
+            for name, a in group.items()
+        }
         return arrays if self.coef is None else {"coef": self.coef, **arrays}
 
     @classmethod
     def from_arrays(
-        cls, arrays: dict[str, NDArray], *, name: str, trees: Mapping[str, Any] | None, **more: Any
+        cls,
+        arrays: dict[str, NDArray],
+        *,
+        name: str,
+        trees: Mapping[str, Any] | None,
+        **more: Any,
     ) -> Self:
         """Rebuild a member from untrusted arrays, named as by `to_arrays`, and its other fields.
 
-        `trees` holds the options of `Trees.from_arrays`, or is None for a member without trees.
-        Raise a KeyError, TypeError or ValueError if an array is missing, of another type or shape,
-        or not finite, or if the name is not text or the weight not a number.
+        `trees` holds the options of `Trees.from_arrays`, or is None for a member
+        without trees. Raise a KeyError, TypeError or ValueError if an array is missing,
+        of another type or shape, or not finite, or if the name is not text or the
+        weight not a number.
         """
-        parts: dict[str, dict[str, NDArray[Any]]] = {"random": {}, "tree": {}, "coef": {}}
+        parts: dict[str, dict[str, NDArray[Any]]] = {
+            "random": {},
+            "tree": {},
+            "coef": {},
+        }
         for full, array in arrays.items():
-            part, _separator, rest = full.partition("_")  # "tree_root" is "root" of "tree"
+            # "tree_root" is "root" of "tree"
+            part, _separator, rest = full.partition("_")
             parts[part][rest] = array
         coef, rebuilt = parts["coef"].get(""), None  # the rest of "coef" is ""
         if coef is None:
@@ -77,26 +95,34 @@ class Member:
             rebuilt = Trees.from_arrays(parts["tree"], **trees)
             width = rebuilt.n_features
         elif parts["tree"] or trees is not None:
-            raise ValueError(f"member {name!r} has both weights and trees, not just one; {AGAIN}")
+            raise ValueError(
+                f"member {name!r} has both weights and trees, not just one; {AGAIN}"
+            )
         elif not is_vector(coef):
             raise ValueError(
-                f"member {name!r} has weights of the type {coef.dtype} and shape {coef.shape}, not "
-                f"a vector of finite numbers; {AGAIN}"
+                f"member {name!r} has weights of the type {coef.dtype} and shape"
+                f" {coef.shape}, not a vector of finite numbers; {AGAIN}"
             )
         else:
             width = len(coef)
-        features = _random_features(parts["random"], width, name) if parts["random"] else None
+        features = (
+            _random_features(parts["random"], width, name) if parts["random"] else None
+        )
         member = cls(name, coef, trees=rebuilt, random_features=features, **more)
-        types_fit = (type(member.name), type(member.weight)) == (str, float)  # not checked so far
+        # not checked so far
+        types_fit = (type(member.name), type(member.weight)) == (str, float)
         if not types_fit or not np.isfinite(member.weight) or member.n_features < 1:
             raise ValueError(
-                f"member {member.name!r} has the weight {member.weight!r} and {member.n_features} "
-                "features; needed are a text as name, a finite weight and a feature; " + AGAIN
+                f"member {member.name!r} has the weight {member.weight!r} and"
+                f" {member.n_features} features; needed are a text as name, a finite"
+                " weight and a feature; " + AGAIN
             )
         return member
 
 
-def _random_features(arrays: dict[str, NDArray], width: int, name: str) -> RandomFeatures:
+def _random_features(
+    arrays: dict[str, NDArray], width: int, name: str
+) -> RandomFeatures:
     """Rebuild the map of a member from untrusted arrays.
 
     The map must yield `width` features: those that the member weighs, or compares in
@@ -105,34 +131,42 @@ def _random_features(arrays: dict[str, NDArray], width: int, name: str) -> Rando
     features = RandomFeatures(**arrays)
     weights, offset = features.weights, features.offset
     if not (is_vector(weights.ravel()) and is_vector(offset) and len(offset)):
-        raise ValueError(f"member {name!r} has random features that are no finite numbers; {AGAIN}")
+        raise ValueError(
+            f"member {name!r} has random features that are no finite numbers; {AGAIN}"
+        )
     if weights.ndim != 2 or len(weights) != len(offset):
         raise ValueError(
-            f"member {name!r} has {len(offset):,} random features, but their weights have shape "
-            f"{weights.shape}, not a row for each; {AGAIN}"
+            f"member {name!r} has {len(offset):,} random features, but their weights"
+            f" have shape {weights.shape}, not a row for each; {AGAIN}"
         )
     if len(offset) != width:
         raise ValueError(
-            f"member {name!r} has {len(offset):,} random features, but its weights or trees are "
-            f"for {width:,}; {AGAIN}"
+            f"member {name!r} has {len(offset):,} random features, but its weights or"
+            f" trees are for {width:,}; {AGAIN}"
         )
     return features
 
 
 def log_odds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the log odds of a forest's scores, probabilities less 1/2; extremes are clipped."""
+    """Return the log odds of a forest's scores, probabilities less 1/2.
+
+    Extremes are clipped.
+    """
     return logit(np.clip(scores + 0.5, _LEAST_SHARE, 1 - _LEAST_SHARE))
 
 
 def is_vector(array: NDArray[Any]) -> bool:  # of finite numbers of float64
-    return array.ndim == 1 and array.dtype == np.float64 and bool(np.isfinite(array).all())
+    return (
+        array.ndim == 1 and array.dtype == np.float64 and bool(np.isfinite(array).all())
+    )
 
 
 def weighted_scores(members: Iterable[Member], X: Any) -> NDArray[np.float64]:
     """Return the weighted sum of the members' scores of each row."""
     scores = np.zeros(X.shape[0])
     for member in members:
-        for start in range(0, X.shape[0], ROWS_AT_ONCE):  # limits the memory of random features
+        # limits the memory of random features
+        for start in range(0, X.shape[0], ROWS_AT_ONCE):
             rows = slice(start, start + ROWS_AT_ONCE)
             scores[rows] += member.weight * member.scores(X[rows])
     return scores

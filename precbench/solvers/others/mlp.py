@@ -109,7 +109,8 @@ class MLP(ScoringClassifier):
 
     def _train(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the passes are a parameter
+            # the passes are a parameter
+            warnings.simplefilter("ignore", ConvergenceWarning)
             return classifier.fit(X, labels)
 
     def _final_scores(self, X: Any) -> NDArray[np.float64]:
@@ -123,6 +124,8 @@ class MLP(ScoringClassifier):
         rows = as_rows(X)
         scores = np.full(X.shape[0], outer_offset)
         weights_of_units = np.ascontiguousarray(hidden.T)
-        for w, offset, weight in zip(weights_of_units, hidden_offsets, outer, strict=True):
+        for w, offset, weight in zip(
+            weights_of_units, hidden_offsets, outer, strict=True
+        ):
             scores += weight * np.maximum(linear_scores(rows, w) + offset, 0)
         return scores

@@ -1,8 +1,9 @@
 """The trees of fitted ensembles as plain arrays, which score bitwise as their libraries do."""
 
-# A file of another library is trusted by the program that reads it: LightGBM reads beyond its
-# arrays, or never ends, where the text of a model has a wrong child or feature, and scikit-learn's
-# trees do likewise. Arrays of our own are checked before a row is scored.
+# A file of another library is trusted by the program that reads it: LightGBM reads
+# beyond its arrays, or never ends, where the text of a model has a wrong child or
+# feature, and scikit-learn's trees do likewise. Arrays of our own are checked before a
+# row is scored.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,57 +24,89 @@ _FINITE_MAX = float(np.finfo(np.float64).max)  # stands for an infinite threshol
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """An ensemble of decision trees: all nodes in one sequence, those of each tree in preorder."""
+    """An ensemble of decision trees.
+
+    All nodes in one sequence, those of each tree in preorder.
+    """
 
     n_features: int
     feature: NDArray[np.int32]  # compared at an inner node; -1 at a leaf
-    value: NDArray[np.float64]  # threshold up to which a row goes left; result of a leaf
-    right: NDArray[np.int32]  # right child of an inner node; the left one is the next node
+    # threshold up to which a row goes left; result of a leaf
+    value: NDArray[np.float64]
+    # right child of an inner node; the left one is the next node
+    right: NDArray[np.int32]
     root: NDArray[np.int32]  # the first node of each tree, ascending
     cover: NDArray[np.float32]  # number or weight of the training rows at each node
     base: float = 0.0  # added to the sum of the leaves
-    is_forest: bool = False  # compares in single precision; the score is the mean less 1/2
+    # compares in single precision; the score is the mean less 1/2
+    is_forest: bool = False
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """Return for each row of X the sum of its leaves; for a forest the mean less 1/2."""
+        """Return for each row of X the sum of its leaves.
+
+        For a forest the mean less 1/2.
+        """
         n_rows, n_trees = X.shape[0], len(self.root)
         scores, scratch = np.full(n_rows, self.base), np.zeros(self.n_features)
-        length = max(1, _VISITS_PER_SLICE // max(1, n_trees))  # rows of a slice: about 0.1 s
+        # rows of a slice: about 0.1 s
+        length = max(1, _VISITS_PER_SLICE // max(1, n_trees))
         for start in range(0, n_rows, length):
             stop = min(n_rows, start + length)
             rows = as_rows(self.compared(X[start:stop]))
             add_trees(  # adds the values of the leaves to the scores in place
-                rows, self.feature, self.value, self.right, self.root, scratch, scores[start:stop]
+                rows,
+                self.feature,
+                self.value,
+                self.right,
+                self.root,
+                scratch,
+                scores[start:stop],
             )
         return scores / n_trees - 0.5 if self.is_forest and n_trees else scores
 
     def first(self, n_trees: int) -> Self:
         """Return the ensemble of the first `n_trees` trees."""
-        ends = [*self.root.tolist(), len(self.feature)]  # number of nodes of 0, 1, ... trees
+        # number of nodes of 0, 1, ... trees
+        ends = [*self.root.tolist(), len(self.feature)]
         names = ("feature", "value", "right", "cover")
         parts = {name: getattr(self, name)[: ends[n_trees]] for name in names}
         return replace(self, root=self.root[:n_trees], **parts)
 
     def compared(self, X: Any) -> Any:
-        """Return rows as the nodes compare them: in a forest, rounded to single precision."""
+        """Return rows as the nodes compare them.
+
+        In a forest, rounded to single precision.
+        """
         return in_single_precision(X).astype(np.float64) if self.is_forest else X
 
     @classmethod
     def of(cls, trees: Sequence["Tree"], n_features: int, **options: Any) -> Self:
-        """Return the ensemble of trees: all nodes in one sequence, in which `right` also counts."""
+        """Return the ensemble of trees.
+
+        All nodes in one sequence, in which `right` also counts.
+        """
         ends = np.cumsum([0, *(len(tree.feature) for tree in trees)])
         if ends[-1] > np.iinfo(np.int32).max:
             raise InputError(
-                f"the trees have {ends[-1]:,} nodes, more than 2**31 - 1; fit fewer trees, or "
-                "trees of fewer leaves"
+                f"the trees have {ends[-1]:,} nodes, more than 2**31 - 1; fit fewer"
+                " trees, or trees of fewer leaves"
             )
         feature, value, right, cover = (  # the fields of a `Tree`, in its order
             np.concatenate([np.empty(0, kind), *(tree[part] for tree in trees)])
             for part, kind in enumerate((np.int32, np.float64, np.int32, np.float32))
         )
-        first = np.repeat(ends[:-1], np.diff(ends))  # for each node, the root of its tree
+        # for each node, the root of its tree
+        first = np.repeat(ends[:-1], np.diff(ends))
         right = np.where(feature >= 0, right + first, 0).astype(np.int32)
-        return cls(n_features, feature, value, right, ends[:-1].astype(np.int32), cover, **options)
+        return cls(
+            n_features,
+            feature,
+            value,
+            right,
+            ends[:-1].astype(np.int32),
+            cover,
+            **options,
+        )
 
     @property
     def described(self) -> dict[str, Any]:  # what a file holds beside the arrays
@@ -81,10 +114,14 @@ class Trees:
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays to save."""
-        # `splits` has a count for each feature: so a small file cannot claim many features.
+        # `splits` has a count for each feature: so a small file cannot claim many
+        # features.
         names = ("feature", "value", "right", "root", "cover")
         splits = np.bincount(self.feature[self.feature >= 0], minlength=self.n_features)
-        return {"splits": splits.astype(np.int32), **{name: getattr(self, name) for name in names}}
+        return {
+            "splits": splits.astype(np.int32),
+            **{name: getattr(self, name) for name in names},
+        }
 
     @classmethod
     def from_arrays(
@@ -92,12 +129,13 @@ class Trees:
     ) -> Self:
         """Rebuild trees from untrusted arrays, named as by `to_arrays`.
 
-        Raise a TypeError or ValueError if a type or shape is wrong, a value is not finite, or a row
-        could leave the arrays or go round in circles: each node but a root must be the child of
-        exactly one earlier node of its tree.
+        Raise a TypeError or ValueError if a type or shape is wrong, a value is not
+        finite, or a row could leave the arrays or go round in circles: each node but a
+        root must be the child of exactly one earlier node of its tree.
         """
         splits, feature, value, right, root, cover = (
-            arrays[name] for name in ("splits", "feature", "value", "right", "root", "cover")
+            arrays[name]
+            for name in ("splits", "feature", "value", "right", "root", "cover")
         )
         n_features, n_nodes = len(splits), len(feature)  # splits: one count by feature
         is_whole = (
@@ -120,11 +158,19 @@ class Trees:
         if ends[0] != 0 or (np.diff(ends) < 1).any():
             raise ValueError(f"trees: the roots do not ascend from node 0; {AGAIN}")
         # Of each node: the end of its tree, its number, and whether it has children.
-        end, node, inner = np.repeat(ends[1:], np.diff(ends)), np.arange(n_nodes), feature >= 0
-        leads_on = ((right > node + 1) & (right < end))[inner].all()  # to later nodes of its tree
-        children = np.concatenate([node[inner] + 1, right[inner], root])  # a root also counts once
+        end, node, inner = (
+            np.repeat(ends[1:], np.diff(ends)),
+            np.arange(n_nodes),
+            feature >= 0,
+        )
+        # to later nodes of its tree
+        leads_on = ((right > node + 1) & (right < end))[inner].all()
+        # a root also counts once
+        children = np.concatenate([node[inner] + 1, right[inner], root])
         if not leads_on or (np.bincount(children, minlength=n_nodes) != 1).any():
-            raise ValueError(f"trees: a node is not the child of exactly one earlier node; {AGAIN}")
+            raise ValueError(
+                f"trees: a node is not the child of exactly one earlier node; {AGAIN}"
+            )
         return cls(n_features, feature, value, right, root, cover, base, is_forest)
 
 
@@ -145,9 +191,13 @@ class Tree(NamedTuple):
         right: NDArray[Any],
         cover: NDArray[Any],
     ) -> Self:
-        """Return a tree with its nodes put in preorder; the first node given is the root."""
+        """Return a tree with its nodes put in preorder.
+
+        The first node given is the root.
+        """
         order = np.arange(len(feature))  # the nodes in preorder, if they are stored so
-        if (left != order + 1)[feature >= 0].any():  # some left child does not follow its parent
+        # some left child does not follow its parent
+        if (left != order + 1)[feature >= 0].any():
             stack, visited = [0], []
             while stack:
                 node = stack.pop()
@@ -156,7 +206,8 @@ class Tree(NamedTuple):
                     # The left child is popped first, so that it comes next in preorder.
                     stack += [int(right[node]), int(left[node])]
             order = np.array(visited)
-        place = np.empty(len(order), dtype=np.int32)  # place[i]: where node i is in preorder
+        # place[i]: where node i is in preorder
+        place = np.empty(len(order), dtype=np.int32)
         place[order] = np.arange(len(order))
         feature = feature[order].astype(np.int32)
         right = np.where(feature >= 0, place[right[order]], 0).astype(np.int32)
@@ -171,8 +222,10 @@ def forest_trees(forest: Any, n_features: int) -> Trees:
     for node in (estimator.tree_ for estimator in forest.estimators_):
         left, is_leaf = node.children_left, node.children_left < 0
         feature = np.where(is_leaf, -1, node.feature)
-        value = np.where(is_leaf, node.value[:, 0, 1], node.threshold)  # a leaf: P(positive)
-        cover = node.weighted_n_node_samples  # of the training rows that reach each node
+        # a leaf: P(positive)
+        value = np.where(is_leaf, node.value[:, 0, 1], node.threshold)
+        # of the training rows that reach each node
+        cover = node.weighted_n_node_samples
         trees.append(Tree.of(feature, value, left, node.children_right, cover))
     return Trees.of(trees, n_features, is_forest=True)
 
@@ -183,7 +236,9 @@ def histogram_trees(boosting: Any, n_features: int) -> Trees:
     for [predictor] in boosting._predictors:  # one tree an iteration
         node, is_leaf = predictor.nodes, predictor.nodes["is_leaf"] == 1
         feature = np.where(is_leaf, -1, node["feature_idx"].astype(np.intp))
-        value = np.where(is_leaf, node["value"], np.minimum(node["num_threshold"], _FINITE_MAX))
+        value = np.where(
+            is_leaf, node["value"], np.minimum(node["num_threshold"], _FINITE_MAX)
+        )
         left, right = (node[side].astype(np.intp) for side in ("left", "right"))
         trees.append(Tree.of(feature, value, left, right, node["count"]))
     return Trees.of(trees, n_features, base=boosting._baseline_prediction.item())
@@ -197,8 +252,9 @@ def lightgbm_trees(booster: Any, n_features: int) -> Trees:
 
 
 def _lightgbm_tree(block: str) -> Tree:
-    # Read a tree from its part of LightGBM's text, in lines such as ``left_child=1 -1 -2``. The
-    # child -1 - i is leaf i. Leaves have -1, here `absent`, as feature and as children.
+    # Read a tree from its part of LightGBM's text, in lines such as ``left_child=1 -1
+    # -2``. The child -1 - i is leaf i. Leaves have -1, here `absent`, as feature and as
+    # children.
     lines = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
 
     def array(name: str, kind: type) -> NDArray[Any]:
@@ -206,11 +262,15 @@ def _lightgbm_tree(block: str) -> Tree:
 
     feature, leaf = array("split_feature", int), array("leaf_value", float)
     threshold = np.clip(array("threshold", float), -_FINITE_MAX, _FINITE_MAX)
-    absent, value = np.full(len(leaf), -1), np.append(threshold, leaf)  # inner nodes, then leaves
+    # inner nodes, then leaves
+    absent, value = np.full(len(leaf), -1), np.append(threshold, leaf)
     cover = np.append(array("internal_count", int), array("leaf_count", int))
     children = (array(name, int) for name in ("left_child", "right_child"))
-    # Leaf i, named c = -1 - i so that i = ~c, becomes a node after the len(feature) inner ones.
-    left, right = (np.append(np.where(c < 0, len(feature) + ~c, c), absent) for c in children)
+    # Leaf i, named c = -1 - i so that i = ~c, becomes a node after the len(feature)
+    # inner ones.
+    left, right = (
+        np.append(np.where(c < 0, len(feature) + ~c, c), absent) for c in children
+    )
     if len(cover) < len(value):  # LightGBM writes no counts for a tree without splits
         cover = np.ones(len(value))
     return Tree.of(np.append(feature, absent), value, left, right, cover)
@@ -222,7 +282,7 @@ def in_single_precision(X: Any) -> Any:
     largest = max(values.max(initial=0), -values.min(initial=0))
     if largest > _LARGEST_SINGLE:
         raise InputError(
-            f"X has values up to {largest:.3g}, which overflow float32, the type in which these "
-            "trees compare values; scale the features"
+            f"X has values up to {largest:.3g}, which overflow float32, the type in"
+            " which these trees compare values; scale the features"
         )
     return X.astype(np.float32, copy=False)

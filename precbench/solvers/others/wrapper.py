@@ -1,8 +1,9 @@
 """Solvers that another library fits: what they share, whatever the library.
 
-`Wrapper` asks the library for an estimator and gives it rows, labels and weights. A linear
-classifier (linear.py) leaves weights; `ScoringClassifier` ranks by the scores of any other.
-`ranker_of` wraps a classifier that has no file here, such as one of scikit-learn.
+`Wrapper` asks the library for an estimator and gives it rows, labels and weights. A
+linear classifier (linear.py) leaves weights; `ScoringClassifier` ranks by the scores of
+any other. `ranker_of` wraps a classifier that has no file here, such as one of
+scikit-learn.
 """
 
 import inspect
@@ -117,7 +118,9 @@ class Wrapper(Ranker):
         given = self._weight_argument(labels)
         if given:
             return given["sample_weight"]
-        return compute_sample_weight(signed_weights(self.class_weight, self.classes_), labels)
+        return compute_sample_weight(
+            signed_weights(self.class_weight, self.classes_), labels
+        )
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         """Train by `_steps`; after each, call the trace, which may end the fit."""
@@ -136,9 +139,9 @@ class Wrapper(Ranker):
 class ScoringClassifier(Wrapper, NonlinearRanker):
     """Base of the solvers that wrap scikit-learn-compatible classifiers.
 
-    Rows are ranked by `decision_function` of the classifier, else by its probability of the
-    positive class, less 1/2. The classifier has one thread unless a parameter `n_jobs` says
-    otherwise; `classifier_` is set at the end.
+    Rows are ranked by `decision_function` of the classifier, else by its probability of
+    the positive class, less 1/2. The classifier has one thread unless a parameter
+    `n_jobs` says otherwise; `classifier_` is set at the end.
 
     Attributes
     ----------
@@ -169,7 +172,8 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
         return not self.ranks_lists
 
     @property
-    def _judged_at(self) -> TopK:  # a wrapped classifier may have another `k`, as of neighbours
+    def _judged_at(self) -> TopK:
+        # a wrapped classifier may have another `k`, as of neighbours
         return self.k if self.ranks_lists else 1.0
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
@@ -222,7 +226,10 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
 
     @available_if(lambda self: self.has_trees)
     def to_trees(self) -> Trees:
-        """Return trees that score bitwise as the classifier; none before the first iteration."""
+        """Return trees that score bitwise as the classifier.
+
+        None before the first iteration.
+        """
         return self._read_trees() if self.n_iter_ else Trees.of([], self._width)
 
     def _read_trees(self) -> Trees:
@@ -230,7 +237,10 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
         raise NotImplementedError
 
     def _rows(self, X: Any) -> Any:
-        """Return rows in the type and format that the library takes: dense, or a CSR matrix."""
+        """Return rows in the type and format that the library takes.
+
+        Dense, or a CSR matrix.
+        """
         X = with_short_indices(X)
         if X.dtype not in self.dtypes:
             X = X.astype(self.dtypes[0])
@@ -253,13 +263,17 @@ class GrowingEnsemble(ScoringClassifier):
     size: ClassVar[str]  # name of the parameter for the number of trees
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
-        """Add trees up to each checkpoint of the trace; yield the number of trees so far."""
+        """Add trees up to each checkpoint of the trace.
+
+        Yield the number of trees so far.
+        """
         X = self._rows(X)
         ensemble = self._classifier().set_params(warm_start=True, **self._suited_to(X))
         n_trees, n_wanted = 0, getattr(self, self.size)
         yield 0
         while n_trees < n_wanted:
-            # Each tree visits all rows. The trace is due at its `next_rows`, or after all trees.
+            # Each tree visits all rows. The trace is due at its `next_rows`, or after
+            # all trees.
             n_due = ceil(getattr(trace, "next_rows", sys.maxsize) / X.shape[0])
             n_trees = min(n_wanted, max(n_due, n_trees + 1))
             self._grow(ensemble, X, labels, n_trees)
@@ -271,7 +285,9 @@ class GrowingEnsemble(ScoringClassifier):
         return {}
 
     @abstractmethod
-    def _grow(self, ensemble: Any, X: Any, labels: NDArray[np.int8], n_trees: int) -> None:
+    def _grow(
+        self, ensemble: Any, X: Any, labels: NDArray[np.int8], n_trees: int
+    ) -> None:
         """Add trees until there are `n_trees`: `warm_start` keeps the earlier ones."""
 
 
@@ -281,9 +297,11 @@ def ranker_of(classifier: type) -> type[ScoringClassifier]:
     The version of its library becomes part of the keys of trials.
     """
     init = inspect.signature(classifier.__init__)  # type: ignore[misc]
-    parameters = [p for p in init.parameters.values() if p.kind is not p.VAR_KEYWORD]  # no **names
+    # no **names
+    parameters = [p for p in init.parameters.values() if p.kind is not p.VAR_KEYWORD]
     constraints = getattr(classifier, "_parameter_constraints", {})
-    library = sys.modules[classifier.__module__.partition(".")[0]]  # "sklearn" of "sklearn.svm"
+    # "sklearn" of "sklearn.svm"
+    library = sys.modules[classifier.__module__.partition(".")[0]]
 
     def make(self: Any) -> Any:  # `_classifier` of the new class
         return classifier(**self.get_params(deep=False))
@@ -291,15 +309,22 @@ def ranker_of(classifier: type) -> type[ScoringClassifier]:
     members = {
         "__init__": _initialiser(init.replace(parameters=parameters)),
         "__doc__": classifier.__doc__,
-        "__module__": classifier.__module__,  # records store a hash of the code of its package
+        # records store a hash of the code of its package
+        "__module__": classifier.__module__,
         "_classifier": make,
         "allowed": Allowed(
-            {p.name: constraints.get(p.name, "no_validation") for p in parameters[1:]}  # not self
+            # not self
+            {p.name: constraints.get(p.name, "no_validation") for p in parameters[1:]}
         ),
-        "algorithm_version": f"1, {library.__name__} {getattr(library, '__version__', '')}",
+        "algorithm_version": (
+            f"1, {library.__name__} {getattr(library, '__version__', '')}"
+        ),
     }
-    weighted = (WeightedRanker,) if has_fit_parameter(classifier, "sample_weight") else ()
-    return type(classifier.__name__, (*weighted, ScoringClassifier), members)  # a new class
+    weighted = (
+        (WeightedRanker,) if has_fit_parameter(classifier, "sample_weight") else ()
+    )
+    # a new class
+    return type(classifier.__name__, (*weighted, ScoringClassifier), members)
 
 
 def _initialiser(signature: inspect.Signature) -> Callable[..., None]:
@@ -307,12 +332,14 @@ def _initialiser(signature: inspect.Signature) -> Callable[..., None]:
     names = [*signature.parameters][1:]  # without self
 
     def set_parameters(self: Any, *args: Any, **params: Any) -> None:
-        # Set each parameter of `signature` as an attribute, to the argument or its default.
+        # Set each parameter of `signature` as an attribute, to the argument or its
+        # default.
         try:
             bound = signature.bind(self, *args, **params)
         except TypeError as error:
             raise TypeError(
-                f"{type(self).__name__}(): {error}; its parameters are {', '.join(names) or 'none'}"
+                f"{type(self).__name__}(): {error}; its parameters are"
+                f" {', '.join(names) or 'none'}"
             ) from None
         bound.apply_defaults()
         for name in names:

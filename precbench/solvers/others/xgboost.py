@@ -155,7 +155,8 @@ class XGBoost(ListRanker):
     )
     library = Library(("xgboost", "xgboost-cpu"), extra="rivals")
     dtypes = STORED
-    needs_dense_rows = True  # XGBoost takes what sparse rows do not store as missing, not as 0
+    # XGBoost takes what sparse rows do not store as missing, not as 0
+    needs_dense_rows = True
 
     @property
     def ranks_lists(self) -> bool:
@@ -189,7 +190,10 @@ class XGBoost(ListRanker):
         if self.ranks_lists:
             lists = self._lists(labels, as_generator(self.random_state))
             rows = xgboost.DMatrix(
-                X[lists.order], labels[lists.order] > 0, group=lists.lengths, nthread=nthread
+                X[lists.order],
+                labels[lists.order] > 0,
+                group=lists.lengths,
+                nthread=nthread,
             )
             parameters["objective"] = self.objective
             # Pairs have a row in the first `n_top` of a list.

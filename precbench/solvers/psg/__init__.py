@@ -1,7 +1,7 @@
 """PSG: projected subgradient descent on the risk of all training rows.
 
-Narasimhan, Agarwal, "SVM pAUC tight", KDD 2013, as kar2014 compares with it in section 5; the
-steps are a choice (docs/papers/kar2014.md). The risk is that of `CuttingPlane`.
+Narasimhan, Agarwal, "SVM pAUC tight", KDD 2013, as kar2014 compares with it in section
+5; the steps are a choice (docs/papers/kar2014.md). The risk is that of `CuttingPlane`.
 
 To change
 

@@ -147,12 +147,14 @@ class ProjectedSubgradient(LinearRanker):
         while not trace(self) and self.n_iter_ < self.max_iter:
             point = risk.at(w)
             if not np.isfinite(point.risk):
-                self.coef_ = np.full_like(self.coef_, np.nan)  # is reported as an overflow
+                # is reported as an overflow
+                self.coef_ = np.full_like(self.coef_, np.nan)
                 break
             self.n_iter_ += 1
             self.n_rows_seen_ += len(labels)
             self.risk_ = point.risk / 100  # `risk` and its subgradient are in percent
             w = w - self.eta0 / np.sqrt(self.n_iter_) * risk.subgradient(point) / 100
-            w = w * min(1.0, radius / max(norm(w), 1e-300))  # onto the ball; the norm may be 0
+            # onto the ball; the norm may be 0
+            w = w * min(1.0, radius / max(norm(w), 1e-300))
             mean = mean + (w - mean) / self.n_iter_  # of all w so far
             self._publish(mean if self.average else w, has_intercept=risk.has_intercept)

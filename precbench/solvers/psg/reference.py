@@ -22,11 +22,13 @@ def path(
     radius: float | None,
     n_steps: int,
 ) -> NDArray[np.float64]:
-    """Return w_1, w_2, ...: ``w_t = P_W[w_{t-1} - eta0 / sqrt(t) g_t]``, all rows in each step.
+    """Return w_1, w_2, ....
 
-    The risk is a share: with prec@k of k = `top` rows the loss divided by k, at scores multiplied
-    by k / n; with F1 at scores multiplied by n_pos / n. So w is that of the mini-batch method on
-    rows that are multiplied so.
+    ``w_t = P_W[w_{t-1} - eta0 / sqrt(t) g_t]``, all rows in each step.
+
+    The risk is a share: with prec@k of k = `top` rows the loss divided by k, at scores
+    multiplied by k / n; with F1 at scores multiplied by n_pos / n. So w is that of the
+    mini-batch method on rows that are multiplied so.
     """
     n, n_pos = len(y), int(np.count_nonzero(y > 0))
     spread, share = {"prec@k": (top / n, 1 / top), "f1": (n_pos / n, 1.0)}.get(

@@ -1,9 +1,11 @@
-"""The P-Norm Push, RankBoost and the IR Push: convex risks that weigh the top of the list.
+"""The P-Norm Push, RankBoost and the IR Push.
 
-Rudin, "The P-Norm Push: a simple convex ranking algorithm that concentrates at the top of the
-list", JMLR 10, 2009: the risk of section 2, the algorithm of Fig. 2, the IR Push (2), and of
-section 7 the logistic loss, the push at the bottom and crucial pairs. Errata and choices:
-docs/papers/rudin2009.md.
+Convex risks that weigh the top of the list.
+
+Rudin, "The P-Norm Push: a simple convex ranking algorithm that concentrates at the top
+of the list", JMLR 10, 2009: the risk of section 2, the algorithm of Fig. 2, the IR Push
+(2), and of section 7 the logistic loss, the push at the bottom and crucial pairs.
+Errata and choices: docs/papers/rudin2009.md.
 
 To change
 

@@ -1,4 +1,7 @@
-"""The P-Norm Push, RankBoost and the IR Push: convex risks that weigh the top of the list."""
+"""The P-Norm Push, RankBoost and the IR Push.
+
+Convex risks that weigh the top of the list.
+"""
 
 import math
 from abc import abstractmethod
@@ -38,8 +41,10 @@ from precbench.solvers.push.risks import (
 )
 
 _EPS = float(np.finfo(np.float64).eps)
-_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-15, 1e12  # relative to the greatest curvature
-_FLAT = 1e-6  # along an axis with so small a fraction of the greatest curvature, w may diverge
+# relative to the greatest curvature
+_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-15, 1e12
+# along an axis with so small a fraction of the greatest curvature, w may diverge
+_FLAT = 1e-6
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -54,13 +59,18 @@ class PushRanker(LinearRanker):
 
     allowed = Allowed(max_iter=COUNT, tol=POSITIVE)
 
-    def _fit_memory(self, n_features: int) -> tuple[int, str]:  # number of values, what holds them
+    def _fit_memory(self, n_features: int) -> tuple[int, str]:
+        # number of values, what holds them
         if self.method != "newton":
             return super()._fit_memory(n_features)
-        return MATRICES * n_features**2, f"{MATRICES} matrices of n_features x n_features"
+        return (
+            MATRICES * n_features**2,
+            f"{MATRICES} matrices of n_features x n_features",
+        )
 
     @abstractmethod
-    def _risk(self, X: Any, labels: NDArray[np.int8]) -> PushRisk: ...  # the risk to minimise
+    # the risk to minimise
+    def _risk(self, X: Any, labels: NDArray[np.int8]) -> PushRisk: ...
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         self._train(self._risk(with_short_indices(X), labels), trace)
@@ -76,9 +86,9 @@ class PushRanker(LinearRanker):
         minimise(risk, trace)
         if self.unbounded_:
             warn(
-                "the risk has no minimiser: some weights rank no pair of the training rows "
-                "wrongly, and the risk falls without end as they grow; use the finite weights at "
-                "which the fit stopped, or train on more rows"
+                "the risk has no minimiser: some weights rank no pair of the training"
+                " rows wrongly, and the risk falls without end as they grow; use the"
+                " finite weights at which the fit stopped, or train on more rows"
             )
 
     def _assess(self, point: Evaluation) -> None:
@@ -90,7 +100,10 @@ class PushRanker(LinearRanker):
     def _move(
         self, w: NDArray[np.float64], point: Evaluation, risk: PushRisk, trace: Trace
     ) -> bool:
-        """Set `coef_` to w and describe the risk there; return whether the trace ends the fit."""
+        """Set `coef_` to w and describe the risk there.
+
+        Return whether the trace ends the fit.
+        """
         self.coef_ = w
         self.n_iter_ += 1
         self.n_rows_seen_ += risk.rows.n_rows
@@ -100,14 +113,17 @@ class PushRanker(LinearRanker):
     def _by_newton(self, risk: PushRisk, trace: Trace) -> None:
         """Take damped Newton steps until the gradient is small, or the risk has no minimiser."""
         point, damping = risk.at(self.coef_), _DAMPING
-        flat = np.empty((len(self.coef_), 0))  # columns: axes of almost no curvature, none so far
+        # columns: axes of almost no curvature, none so far
+        flat = np.empty((len(self.coef_), 0))
         self._assess(point)
         while not (self.converged_ or self.unbounded_) and self.n_iter_ < self.max_iter:
             hessian = risk.hessian(self.coef_)
             if not np.isfinite(hessian).all():
-                self.coef_ = np.full_like(self.coef_, np.nan)  # is reported as an overflow
+                # is reported as an overflow
+                self.coef_ = np.full_like(self.coef_, np.nan)
                 return
-            curvatures, axes = np.linalg.eigh(hessian)  # the curvatures ascend, [-1] is greatest
+            # the curvatures ascend, [-1] is greatest
+            curvatures, axes = np.linalg.eigh(hessian)
             flat = axes[:, curvatures <= _FLAT * curvatures[-1]]
             accepted = _damped_step(risk, self.coef_, point, curvatures, axes, damping)
             if accepted is None:  # no step decreases the risk
@@ -116,35 +132,45 @@ class PushRanker(LinearRanker):
             if self._move(w, point, risk, trace):
                 return
             self.unbounded_ = _separates(risk.relation, point.scores)
-        self.unbounded_ = self.unbounded_ or risk.is_unbounded_along(flat)  # falls without end
+        # falls without end
+        self.unbounded_ = self.unbounded_ or risk.is_unbounded_along(flat)
         self.converged_ &= not self.unbounded_
         if not self.converged_ and not self.unbounded_:
             warn(
-                f"the norm of the gradient is still {self.gradient_norm_:.3g} after "
-                f"{self.n_iter_} iterations; raise max_iter, now {self.max_iter}, or tol, now "
-                f"{self.tol:g}"
+                f"the norm of the gradient is still {self.gradient_norm_:.3g} after"
+                f" {self.n_iter_} iterations; raise max_iter, now {self.max_iter}, or"
+                f" tol, now {self.tol:g}"
             )
 
     def _by_coordinates(self, risk: PushRisk, trace: Trace) -> None:
-        """Follow Fig. 2 of rudin2009: step along the feature with the largest derivative."""
-        # A step ends at the root of the derivative along its feature. Along a feature that ranks no
-        # pair wrongly, or none rightly, there is no root: take a finite step, and only once.
+        """Follow Fig. 2 of rudin2009.
+
+        Step along the feature with the largest derivative.
+        """
+        # A step ends at the root of the derivative along its feature. Along a feature
+        # that ranks no pair wrongly, or none rightly, there is no root: take a finite
+        # step, and only once.
         point, used = risk.at(self.coef_), np.zeros(len(self.coef_), dtype=bool)
         self._assess(point)
         while self.n_iter_ < self.max_iter:
-            slopes = np.where(used, 0, point.gradient)  # by feature; "signed" takes the lowest
-            j = int((np.abs(slopes) if self.derivative == "absolute" else -slopes).argmax())
+            # by feature; "signed" takes the lowest
+            slopes = np.where(used, 0, point.gradient)
+            j = int(
+                (np.abs(slopes) if self.derivative == "absolute" else -slopes).argmax()
+            )
             if abs(slopes[j]) <= point.noise:  # 0 but for rounding
                 break
             column = risk.column(j)
             least, most = risk.relation.extreme_gaps(column)
             ranks_all_pairs = least > 0 or most < 0  # all rightly, or all wrongly
-            if least < 0 < most:  # the feature ranks some pairs rightly and some wrongly
+            # the feature ranks some pairs rightly and some wrongly
+            if least < 0 < most:
                 step = risk.step_along(point, column)
             else:
                 used[j] = True
                 if least == most == 0:
-                    continue  # the feature is equal in all pairs; its derivative was rounding
+                    # the feature is equal in all pairs; its derivative was rounding
+                    continue
                 self.unbounded_ = True
                 sign = 1 if least >= 0 else -1  # sign * feature ranks no pair wrongly
                 step = sign * _separating_step(risk, point, sign * column)
@@ -161,7 +187,9 @@ class PushRanker(LinearRanker):
         self.converged_ &= not self.unbounded_
 
 
-def _separating_step(risk: PushRisk, point: Evaluation, column: NDArray[np.float64]) -> float:
+def _separating_step(
+    risk: PushRisk, point: Evaluation, column: NDArray[np.float64]
+) -> float:
     """Return a finite step along a column of X that ranks no pair wrongly.
 
     After the step each pair in which the column differs has a margin of at least 1. The
@@ -180,18 +208,26 @@ def _damped_step(
     axes: NDArray[np.float64],
     damping: float,
 ) -> tuple[NDArray[np.float64], Evaluation, float] | None:
-    """Return the next w, the risk at this w, the next damping; None if no step is accepted."""
-    # `axes` and `curvatures` are eigenvectors and ascending eigenvalues of the Hessian at w. A step
-    # is accepted if the risk decreases by a tenth of what the quadratic model predicts. Where the
-    # risk changes by rounding only, the gradient must shrink. Else more damping shortens the step.
+    """Return the next w, the risk at this w, the next damping.
+
+    None if no step is accepted.
+    """
+    # `axes` and `curvatures` are eigenvectors and ascending eigenvalues of the Hessian
+    # at w. A step is accepted if the risk decreases by a tenth of what the quadratic
+    # model predicts. Where the risk changes by rounding only, the gradient must shrink.
+    # Else more damping shortens the step.
     slopes = axes.T @ point.gradient  # derivatives along the axes
-    rounding = 8 * _EPS * max(1.0, abs(point.value))  # changes of few last digits are rounding
+    # changes of few last digits are rounding
+    rounding = 8 * _EPS * max(1.0, abs(point.value))
     while damping <= _MOST_DAMPING:
-        moves = -slopes / (np.maximum(curvatures, 0) + damping * curvatures[-1])  # [-1]: largest
+        # [-1]: largest
+        moves = -slopes / (np.maximum(curvatures, 0) + damping * curvatures[-1])
         new_w = w + axes @ moves
         new = risk.at(new_w)
-        predicted = -(slopes @ moves + 0.5 * (curvatures @ moves**2))  # by the quadratic model
-        gained = point.value - new.value  # NaN, -inf compare as false: the step is refused
+        # by the quadratic model
+        predicted = -(slopes @ moves + 0.5 * (curvatures @ moves**2))
+        # NaN, -inf compare as false: the step is refused
+        gained = point.value - new.value
         if abs(gained) <= rounding:
             if math.hypot(*new.gradient) < math.hypot(*point.gradient):
                 return new_w, new, damping
@@ -291,7 +327,9 @@ class PairPushRanker(PushRanker):
     push: str
     bottom_weight: float
 
-    allowed = Allowed(loss=one_of("exponential", "logistic"), method=one_of("coordinate", "newton"))
+    allowed = Allowed(
+        loss=one_of("exponential", "logistic"), method=one_of("coordinate", "newton")
+    )
 
     @checks_parameters
     def fit_pairs(self, X: Any, pairs: Any, trace: Trace | None = None) -> Self:
@@ -336,21 +374,30 @@ class PairPushRanker(PushRanker):
 
     def _risk(self, X: Any, labels: NDArray[np.int8]) -> PushRisk:
         """Return the risk of the chosen loss, at the top, the bottom or both."""
-        if self.loss == "exponential":  # a term: rate of positives, of negatives, constant
+        # a term: rate of positives, of negatives, constant
+        if self.loss == "exponential":
             top, bottom = (1.0, self.p, 0.0), (self.p, 1.0, self._bottom_constant())
             terms = {"top": [top], "bottom": [bottom], "both": [top, bottom]}[self.push]
             return ExponentialRisk(X, labels, self.p, np.array(terms))
-        sides = self._sides(above=PairLists.of_labels(labels), below=PairLists.of_labels(-labels))
+        sides = self._sides(
+            above=PairLists.of_labels(labels), below=PairLists.of_labels(-labels)
+        )
         return PairwiseRisk(X, Classes(labels), self.p, logistic=True, sides=sides)
 
-    def _sides(self, above: PairLists, below: PairLists) -> list[tuple[float, float, PairLists]]:
+    def _sides(
+        self, above: PairLists, below: PairLists
+    ) -> list[tuple[float, float, PairLists]]:
         """Return sign, constant and relation of each term of the risk, see `PairwiseRisk`."""
-        # The bottom push is the top push of the scores times -1: the rows below are the upper rows.
+        # The bottom push is the top push of the scores times -1: the rows below are the
+        # upper rows.
         top, bottom = (1.0, 0.0, above), (-1.0, self._bottom_constant(), below)
         return {"top": [top], "bottom": [bottom], "both": [top, bottom]}[self.push]
 
-    def _bottom_constant(self) -> float:  # what `bottom_weight` adds to log(R) / p at the bottom
-        return float(np.log(self.bottom_weight)) / self.p if self.push == "both" else 0.0
+    def _bottom_constant(self) -> float:
+        # what `bottom_weight` adds to log(R) / p at the bottom
+        return (
+            float(np.log(self.bottom_weight)) / self.p if self.push == "both" else 0.0
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -573,20 +620,23 @@ def _check_pairs(pairs: Any, n_samples: int) -> sparse.csc_array:
     relation = sparse.csc_array(pairs, copy=True)
     if relation.shape != (n_samples, n_samples):
         raise InputError(
-            f"pairs has the shape {relation.shape}; give one row and one column for each of the "
-            f"{n_samples} rows of X"
+            f"pairs has the shape {relation.shape}; give one row and one column for"
+            f" each of the {n_samples} rows of X"
         )
     relation.sum_duplicates()
     relation.eliminate_zeros()
     if relation.nnz == 0:
         raise InputError("pairs is empty; name at least one pair of rows")
     if relation.nnz > np.iinfo(np.int32).max:  # `PairLists` has indices of int32
-        raise InputError(f"pairs has {relation.nnz:,} entries; name fewer pairs, at most 2**31 - 1")
+        raise InputError(
+            f"pairs has {relation.nnz:,} entries; name fewer pairs, at most 2**31 - 1"
+        )
     if not (valid := np.isfinite(relation.data) & (relation.data > 0)).all():
         entries = relation.tocoo()  # in the order of `valid`
         raise InputError(
-            f"pairs has the entry {entries.data[~valid][0]} at [{entries.row[~valid][0]}, "
-            f"{entries.col[~valid][0]}], counted from 0; give positive numbers only"
+            f"pairs has the entry {entries.data[~valid][0]} at"
+            f" [{entries.row[~valid][0]}, {entries.col[~valid][0]}], counted from 0;"
+            " give positive numbers only"
         )
     if (rows := np.flatnonzero(relation.diagonal())).size:
         raise InputError(

@@ -1,7 +1,8 @@
 """The pushes as rudin2009 writes them, in NumPy over all pairs.
 
-The risks with their gradients in the scores, and the algorithm of Fig. 2. The kernels, which are
-linear in the rows for the exponential loss, have to give the same numbers (tests/test_push.py).
+The risks with their gradients in the scores, and the algorithm of Fig. 2. The kernels,
+which are linear in the rows for the exponential loss, have to give the same numbers
+(tests/test_push.py).
 """
 
 from typing import Any
@@ -21,9 +22,9 @@ def pnorm_push(
 ) -> tuple[float, NDArray[np.float64]]:
     """rudin2009, sections 2 and 7: the logarithm of R and its gradient in the scores.
 
-    At the top, ``R = sum_k (sum_i loss(s_i - s_k))**p`` over negatives k and positives i; at the
-    bottom, ``R = sum_i (sum_k loss(s_i - s_k))**p``; "both" is the first plus `bottom_weight`
-    times the second. R itself overflows soon.
+    At the top, ``R = sum_k (sum_i loss(s_i - s_k))**p`` over negatives k and positives
+    i; at the bottom, ``R = sum_i (sum_k loss(s_i - s_k))**p``; "both" is the first plus
+    `bottom_weight` times the second. R itself overflows soon.
     """
     z = _differences(y, scores)
     log_losses, slopes = z, np.ones_like(z)
@@ -32,9 +33,13 @@ def pnorm_push(
         # Where the loss underflows it is e^z.
         log_losses = np.where(z < -36, z, np.log(np.where(z < -36, 1.0, losses)))
         slopes = np.exp(-np.logaddexp(0, -z) - log_losses)
-    sides = {"top": {0: 1.0}, "bottom": {1: 1.0}, "both": {0: 1.0, 1: bottom_weight}}[push]
+    sides = {"top": {0: 1.0}, "bottom": {1: 1.0}, "both": {0: 1.0, 1: bottom_weight}}[
+        push
+    ]
     log_risks = {side: p * np.logaddexp.reduce(log_losses, axis=side) for side in sides}
-    log_terms = [np.logaddexp.reduce(log_risks[side]) + np.log(sides[side]) for side in sides]
+    log_terms = [
+        np.logaddexp.reduce(log_risks[side]) + np.log(sides[side]) for side in sides
+    ]
     total = np.logaddexp.reduce(log_terms)
     by_pairs = np.zeros_like(z)
     for side, weight in sides.items():
@@ -43,8 +48,13 @@ def pnorm_push(
     return total, _by_scores(y, by_pairs)
 
 
-def ir_push(y: NDArray[Any], scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-    """rudin2009 (2): ``sum_i ln(1 + sum_k exp(s_k - s_i))`` and its gradient in the scores."""
+def ir_push(
+    y: NDArray[Any], scores: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64]]:
+    """rudin2009 (2).
+
+    ``sum_i ln(1 + sum_k exp(s_k - s_i))`` and its gradient in the scores.
+    """
     z = _differences(y, scores)
     terms = np.logaddexp(0, np.logaddexp.reduce(z, axis=1))
     return terms.sum(), _by_scores(y, np.exp(z - terms[:, None]))
@@ -66,20 +76,26 @@ def _by_scores(y: NDArray[Any], by_pairs: NDArray[np.float64]) -> NDArray[np.flo
 def pnorm_push_path(
     X: NDArray[np.float64], y: NDArray[Any], p: float, max_iter: int
 ) -> list[tuple[int, float]]:
-    """rudin2009, Fig. 2, over the matrix M of all pairs: the columns chosen and the steps."""
+    """rudin2009, Fig. 2, over the matrix M of all pairs.
+
+    The columns chosen and the steps.
+    """
     # M_ikj = x_ij - x_kj, one matrix of pairs (i, k) for each feature j
     M = np.moveaxis(X[y > 0][:, None] - X[y < 0], 2, 0)
     d = np.full(M.shape[1:], 1 / M[0].size)  # weights of the pairs
     path = []
     for _ in range(max_iter):
-        # The feature of the largest derivative: sum_ik d_ik (sum_i' d_i'k)^(p - 1) M_ikj
+        # The feature of the largest derivative: sum_ik d_ik (sum_i' d_i'k)^(p - 1)
+        # M_ikj
         priced = d * d.sum(axis=0) ** (p - 1)
         j = int(np.argmax(np.abs(np.tensordot(M, priced))))
 
         def derivative(step: float, column: Any = M[j], d: Any = d) -> float:
             weights = d * np.exp(-step * column)
             heights = weights.sum(axis=0)
-            return -(((heights / heights.max()) ** (p - 1)) @ (weights * column).sum(axis=0))
+            return -(
+                ((heights / heights.max()) ** (p - 1)) @ (weights * column).sum(axis=0)
+            )
 
         end = -np.sign(derivative(0.0))
         while derivative(end) * end < 0:

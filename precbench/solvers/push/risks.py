@@ -23,12 +23,16 @@ from precbench.solvers.push.kernel import (
 _EPS = float(np.finfo(np.float64).eps)
 _EVALUATED = 2**21  # pairs that a kernel visits in a fraction of 0.1 s
 _BLOCK_VALUES = 2**20  # of a temporary matrix
-_THIN = 0.2  # fraction of non-zeros below which sparse products are faster than dense ones
+# fraction of non-zeros below which sparse products are faster than dense ones
+_THIN = 0.2
 _ROUNDING = 1e-6  # relative to the greatest difference of scores
 
 
 class Evaluation(NamedTuple):
-    """A risk at one w; `noise` bounds the rounding error of each entry of the `gradient`."""
+    """A risk at one w.
+
+    `noise` bounds the rounding error of each entry of the `gradient`.
+    """
 
     scores: NDArray[np.float64]
     value: float
@@ -56,13 +60,17 @@ class Classes:
         least, _most = self.extreme_gaps(values)
         if least > 0:
             return least
-        # The lowest positive ties with the highest negative: a gap from their value to the nearest.
+        # The lowest positive ties with the highest negative: a gap from their value to
+        # the nearest.
         gaps = np.abs(values - values[self.pos].min())
         return float(gaps[gaps > 0].min())
 
 
 class PairLists(NamedTuple):
-    """A relation as lists: the rows ``upper[starts[m]:stops[m]]`` should rank above `lower[m]`."""
+    """A relation as lists.
+
+    The rows ``upper[starts[m]:stops[m]]`` should rank above `lower[m]`.
+    """
 
     upper: NDArray[np.int32]
     lower: NDArray[np.int32]
@@ -70,10 +78,15 @@ class PairLists(NamedTuple):
     stops: NDArray[np.int32]
 
     @classmethod
-    def of_labels(cls, labels: NDArray[np.int8]) -> Self:  # every positive above every negative
-        upper, lower = (np.flatnonzero(side).astype(np.int32) for side in (labels > 0, labels < 0))
+    def of_labels(cls, labels: NDArray[np.int8]) -> Self:
+        # every positive above every negative
+        upper, lower = (
+            np.flatnonzero(side).astype(np.int32) for side in (labels > 0, labels < 0)
+        )
         starts = np.zeros(len(lower), dtype=np.int32)  # each list has all positives
-        return cls(upper, lower, starts, np.full(len(lower), len(upper), dtype=np.int32))
+        return cls(
+            upper, lower, starts, np.full(len(lower), len(upper), dtype=np.int32)
+        )
 
     @classmethod
     def of_matrix(cls, columns: sparse.csc_array | sparse.csr_array) -> Self:
@@ -87,9 +100,10 @@ class PairLists(NamedTuple):
         return cls(upper, lower, indptr[lower], indptr[lower + 1])
 
     def slices(self, most: int) -> Iterator[tuple[int, int]]:
-        # Cut the lists into slices of at most `most` pairs, or of one longer list; yield the number
-        # of the first list of each slice, and of the first list after this slice.
-        ends = np.cumsum(self.stops - self.starts, dtype=np.int64)  # pairs up to each list's end
+        # Cut the lists into slices of at most `most` pairs, or of one longer list;
+        # yield the number of the first list of each slice, and of the first list after
+        # this slice. pairs up to each list's end
+        ends = np.cumsum(self.stops - self.starts, dtype=np.int64)
         first = 0
         while first < len(ends):
             n_before = ends[first - 1] if first else 0  # pairs of earlier lists
@@ -97,7 +111,9 @@ class PairLists(NamedTuple):
             yield first, stop
             first = stop
 
-    def blocks(self, most: int) -> Iterator[tuple[slice, NDArray[np.int32], NDArray[np.intp]]]:
+    def blocks(
+        self, most: int
+    ) -> Iterator[tuple[slice, NDArray[np.int32], NDArray[np.intp]]]:
         """Yield each slice of the lists.
 
         The upper rows of its lists, one list after the other; and the places among
@@ -115,11 +131,15 @@ class PairLists(NamedTuple):
         for part, upper, begins in self.blocks(_BLOCK_VALUES):
             yield values[upper] - np.repeat(values[self.lower[part]], np.diff(begins))
 
-    def extreme_gaps(self, values: NDArray[np.float64]) -> tuple[float, float]:  # as in `Classes`
+    def extreme_gaps(self, values: NDArray[np.float64]) -> tuple[float, float]:
+        # as in `Classes`
         ranges = [(block.min(), block.max()) for block in self.differences(values)]
-        return float(min(low for low, _ in ranges)), float(max(high for _, high in ranges))
+        return float(min(low for low, _ in ranges)), float(
+            max(high for _, high in ranges)
+        )
 
-    def least_gap_above_0(self, values: NDArray[np.float64]) -> float:  # as in `Classes`
+    def least_gap_above_0(self, values: NDArray[np.float64]) -> float:
+        # as in `Classes`
         blocks = self.differences(values)
         return float(min(block[block > 0].min(initial=np.inf) for block in blocks))
 
@@ -136,7 +156,8 @@ class PushRisk(ABC):
     def at(self, w: NDArray[np.float64]) -> Evaluation: ...  # the risk and its gradient
 
     @abstractmethod
-    def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]: ...  # of the value of `at`
+    # of the value of `at`
+    def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]: ...
 
     def step_along(self, point: Evaluation, direction: NDArray[np.float64]) -> float:
         """Return the step to the root of the derivative along a direction of scores.
@@ -156,9 +177,10 @@ class PushRisk(ABC):
         return float(max(data.max(initial=0), -data.min(initial=0)))
 
     def is_unbounded_along(self, axes: NDArray[np.float64]) -> bool:
-        # Return whether for a column w of `axes`, of norm 1, the scores X w or -X w rank some pair
-        # rightly and none wrongly: then the risk falls without end. Differences below a millionth
-        # of the greatest difference, or of the largest value in X, count as 0.
+        # Return whether for a column w of `axes`, of norm 1, the scores X w or -X w
+        # rank some pair rightly and none wrongly: then the risk falls without end.
+        # Differences below a millionth of the greatest difference, or of the largest
+        # value in X, count as 0.
         for axis in axes.T:
             scores = linear_scores(self.rows, np.ascontiguousarray(axis))
             least, most = self.relation.extreme_gaps(scores)
@@ -188,10 +210,13 @@ class PushRisk(ABC):
         """Return ``sum_i weights[i] (x_i - centre)(x_i - centre)'`` over the rows x_i."""
         total = np.zeros((len(centre), len(centre)))
         weighted = np.flatnonzero(weights)  # the other rows add nothing
-        n_stored, n_dense = self.rows.data.size, self.rows.n_rows * len(centre)  # numbers of values
+        # numbers of values
+        n_stored, n_dense = self.rows.data.size, self.rows.n_rows * len(centre)
         is_thin = n_stored < _THIN * n_dense
-        n_values = n_stored if is_thin else n_dense  # of which a block holds `_BLOCK_VALUES`
-        length = max(1, _BLOCK_VALUES * self.rows.n_rows // max(1, n_values))  # rows of a block
+        # of which a block holds `_BLOCK_VALUES`
+        n_values = n_stored if is_thin else n_dense
+        # rows of a block
+        length = max(1, _BLOCK_VALUES * self.rows.n_rows // max(1, n_values))
         for start in range(0, len(weighted), length):
             rows = weighted[start : start + length]
             if is_thin:  # stays sparse: the terms with the centre are added below
@@ -201,7 +226,8 @@ class PushRisk(ABC):
                 centred = _dense(self.X[rows]) - centre
                 total += centred.T @ (centred * weights[rows, None])
         if is_thin:
-            crossed = np.outer(centre, self.by_weights(weights))  # c (sum_i weights[i] x_i)'
+            # c (sum_i weights[i] x_i)'
+            crossed = np.outer(centre, self.by_weights(weights))
             total += weights.sum() * np.outer(centre, centre) - crossed - crossed.T
         return total
 
@@ -213,16 +239,21 @@ def _dense(X: Any) -> NDArray[np.float64]:
 class ExponentialRisk(PushRisk):
     """``log(R) / p`` for the exponential loss and all pairs of two classes."""
 
-    # ``terms`` holds the rates (a, b) and a constant c of each term of R. With the G of the kernels
-    # term m has the value v_m = G_m + c_m, and ``log(R) / p = 1/p log sum_m exp(p v_m)``.
+    # ``terms`` holds the rates (a, b) and a constant c of each term of R. With the G of
+    # the kernels term m has the value v_m = G_m + c_m, and ``log(R) / p = 1/p log sum_m
+    # exp(p v_m)``.
 
-    def __init__(self, X: Any, labels: NDArray[np.int8], p: float, terms: NDArray[np.float64]):
+    def __init__(
+        self, X: Any, labels: NDArray[np.int8], p: float, terms: NDArray[np.float64]
+    ):
         super().__init__(X, Classes(labels))
         self.labels, self.p, self.terms = labels, p, terms
-        self.reach = 4 / float(terms[:, :2].max())  # a step that changes exponents by 4 at most
+        # a step that changes exponents by 4 at most
+        self.reach = 4 / float(terms[:, :2].max())
 
     def at(self, w: NDArray[np.float64]) -> Evaluation:
-        # The gradient of v_m is the weighted mean row of negatives (1) less that of positives (0).
+        # The gradient of v_m is the weighted mean row of negatives (1) less that of
+        # positives (0).
         scores, values, _logs, means = self._terms_at(w)
         gradients = means[:, 1] - means[:, 0]
         if len(values) == 1:
@@ -242,11 +273,13 @@ class ExponentialRisk(PushRisk):
         n_features).
         """
         rows, n_terms = self.rows, len(self.terms)
-        scores, length = np.empty(rows.n_rows), max(1, rows.per_slice() // 4)  # rows of a slice
+        # rows of a slice
+        scores, length = np.empty(rows.n_rows), max(1, rows.per_slice() // 4)
         values, logs = np.empty(n_terms), np.empty((n_terms, 2))
         means = np.zeros((n_terms, 2, len(w)))
         for m, (rate_pos, rate_neg, constant) in enumerate(self.terms.tolist()):
-            peaks, totals = np.full(2, -np.inf), np.zeros(2)  # updated below, like means[m]
+            # updated below, like means[m]
+            peaks, totals = np.full(2, -np.inf), np.zeros(2)
             for start in range(0, rows.n_rows, length):
                 class_sums(
                     rows,
@@ -267,26 +300,31 @@ class ExponentialRisk(PushRisk):
         return scores, values, logs, means
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        # Return the Hessian of log(R) / p, sum_m o_m (v_m'' + p g_m g_m') - p g g', with v_m of the
-        # class, its gradient g_m, o = softmax(p v), g = sum_m o_m g_m. v_m'' sums over the classes
-        # the rate times the covariance of the rows (`scatter`), weighted by their exponentials.
+        # Return the Hessian of log(R) / p, sum_m o_m (v_m'' + p g_m g_m') - p g g',
+        # with v_m of the class, its gradient g_m, o = softmax(p v), g = sum_m o_m g_m.
+        # v_m'' sums over the classes the rate times the covariance of the rows
+        # (`scatter`), weighted by their exponentials.
         scores, values, logs, means = self._terms_at(w)
-        shares, gradients = softmax(self.p * values), means[:, 1] - means[:, 0]  # o_m, g_m
+        # o_m, g_m
+        shares, gradients = softmax(self.p * values), means[:, 1] - means[:, 0]
         mean = shares @ gradients  # g
         total = -self.p * np.outer(mean, mean)
         negative = self.labels < 0  # as 0 and 1, the places of the classes in `logs`
         for m, (rate_pos, rate_neg, _constant) in enumerate(self.terms):
             total += shares[m] * self.p * np.outer(gradients[m], gradients[m])
-            exponents = np.where(negative, rate_neg, -rate_pos) * scores  # of each row in G_m
-            weights = np.exp(exponents - logs[m, negative.astype(np.intp)])  # by class, of sum 1
+            # of each row in G_m
+            exponents = np.where(negative, rate_neg, -rate_pos) * scores
+            # by class, of sum 1
+            weights = np.exp(exponents - logs[m, negative.astype(np.intp)])
             mean_pos, mean_neg = means[m]
             total += shares[m] * rate_pos * self.scatter(weights * ~negative, mean_pos)
             total += shares[m] * rate_neg * self.scatter(weights * negative, mean_neg)
         return total
 
     def _root_along(self, point: Evaluation, unit: NDArray[np.float64]) -> float:
-        # Find the root of the derivative, which grows with the step, by Newton's method. The root
-        # lies between `low` and `high`: until both are finite bound the change, then stay between.
+        # Find the root of the derivative, which grows with the step, by Newton's
+        # method. The root lies between `low` and `high`: until both are finite bound
+        # the change, then stay between.
         low, high, step, done = -math.inf, math.inf, 0.0, False
         while not done:
             slope, curvature = derivatives_along(  # first and second derivative
@@ -294,13 +332,17 @@ class ExponentialRisk(PushRisk):
             )
             low, high = (step, high) if slope < 0 else (low, step)
             proposal = step - slope / curvature if curvature > 0 else math.inf
-            tol = 1e-9  # a relative change at which a Newton step has all digits and is the last
+            # a relative change at which a Newton step has all digits and is the last
+            tol = 1e-9
             if math.isinf(low) or math.isinf(high):
-                most = self.reach + 4 * abs(step)  # grows with the step: far roots are found fast
+                # grows with the step: far roots are found fast
+                most = self.reach + 4 * abs(step)
                 if not abs(proposal - step) <= most:  # too far, or NaN
-                    proposal, tol = step + (most if slope < 0 else -most), 0.0  # never the last
+                    # never the last
+                    proposal, tol = step + (most if slope < 0 else -most), 0.0
             elif not low < proposal < high:
-                proposal, tol = low + (high - low) / 2, 4e-16  # bisection: to the last digits
+                # bisection: to the last digits
+                proposal, tol = low + (high - low) / 2, 4e-16
             if abs(slope) <= _EPS:  # 0 but for rounding: this step is the root
                 break
             done = abs(proposal - step) <= tol * abs(step)
@@ -312,15 +354,22 @@ class ScoreRisk(PushRisk):
     """A risk that gives its derivatives with respect to the scores."""
 
     @abstractmethod
-    def by_scores(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Return the risk and its gradient in the scores; of `PairwiseRisk` ``log(R) / p``."""
+    def by_scores(
+        self, scores: NDArray[np.float64]
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return the risk and its gradient in the scores.
+
+        Of `PairwiseRisk` ``log(R) / p``.
+        """
 
     def _root_along(self, point: Evaluation, unit: NDArray[np.float64]) -> float:
-        def slope(step: float) -> float:  # the derivative along `unit`, which grows with the step
+        def slope(step: float) -> float:
+            # the derivative along `unit`, which grows with the step
             _risk, gradient = self.by_scores(point.scores + step * unit)
             return float(gradient @ unit)
 
-        # Go from 0 in the direction of lower risk, each time twice as far, until past the root.
+        # Go from 0 in the direction of lower risk, each time twice as far, until past
+        # the root.
         end = -np.sign(slope(0.0))
         while slope(end) * end < 0:
             end *= 2
@@ -330,10 +379,11 @@ class ScoreRisk(PushRisk):
 class PairwiseRisk(ScoreRisk):
     """The risk over listed pairs, with the exponential or the logistic loss."""
 
-    # Minimised is ``log(R) / p`` for the exponential loss and ``R ** (1/p)``, the p-norm of the
-    # h_k, for the logistic loss: each is convex. ``sides`` holds for each term of R a sign, a
-    # constant to be added to log h_k, and a relation: the push at the bottom is the push at the top
-    # of the negated scores with all pairs turned round.
+    # Minimised is ``log(R) / p`` for the exponential loss and ``R ** (1/p)``, the
+    # p-norm of the h_k, for the logistic loss: each is convex. ``sides`` holds for each
+    # term of R a sign, a constant to be added to log h_k, and a relation: the push at
+    # the bottom is the push at the top of the negated scores with all pairs turned
+    # round.
 
     def __init__(
         self,
@@ -348,27 +398,36 @@ class PairwiseRisk(ScoreRisk):
 
     def at(self, w: NDArray[np.float64]) -> Evaluation:
         scores = linear_scores(self.rows, w)
-        value, by_scores = self.by_scores(scores)  # log(R) / p, and its gradient in the scores
+        # log(R) / p, and its gradient in the scores
+        value, by_scores = self.by_scores(scores)
         gradient, log_risk = self.by_weights(by_scores), self.p * value
-        noise = self.noise(by_scores)  # bounds the rounding error of each entry of the gradient
+        # bounds the rounding error of each entry of the gradient
+        noise = self.noise(by_scores)
         if self.logistic:  # from the logarithm to R ** (1/p), by the chain rule
             value = float(np.exp(value))
             gradient *= value
             noise *= value
         return Evaluation(scores, value, gradient, log_risk=log_risk, noise=noise)
 
-    def by_scores(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def by_scores(
+        self, scores: NDArray[np.float64]
+    ) -> tuple[float, NDArray[np.float64]]:
         # Return ``log(R) / p = 1/p log sum_k h_k ** p`` and its gradient in the scores,
-        # ``sum_k o_k h_k' / h_k`` with ``o_k = h_k ** p / R``. h_k is the sum of the loss over the
-        # pairs of row k: negatives k at the top; positives k, with turned signs, at the bottom.
+        # ``sum_k o_k h_k' / h_k`` with ``o_k = h_k ** p / R``. h_k is the sum of the
+        # loss over the pairs of row k: negatives k at the top; positives k, with turned
+        # signs, at the bottom.
         heights = self._log_heights(scores)  # log h_k by side
-        log_risks, ends = self.p * np.concatenate(heights), np.cumsum([len(h) for h in heights])
+        log_risks, ends = (
+            self.p * np.concatenate(heights),
+            np.cumsum([len(h) for h in heights]),
+        )
         weights = np.split(softmax(log_risks), ends[:-1])  # o_k by side
         gradient = np.zeros(len(scores))
         for (sign, constant, pairs), log_heights, shares in zip(
             self.sides, heights, weights, strict=True
         ):
-            part, signed = np.zeros(len(scores)), sign * scores  # part: the gradient of the side
+            # part: the gradient of the side
+            part, signed = np.zeros(len(scores)), sign * scores
             for first, stop in pairs.slices(_EVALUATED):
                 pair_gradient(
                     signed,
@@ -401,8 +460,9 @@ class PairwiseRisk(ScoreRisk):
         return heights
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        # Return (log(R) / p)'' or, with the logistic loss, (R ** (1/p))'', summed over blocks of
-        # pairs (i, k). Let h_k be the sum of the loss over the pairs of k, ``o_k = h_k ** p / R``:
+        # Return (log(R) / p)'' or, with the logistic loss, (R ** (1/p))'', summed over
+        # blocks of pairs (i, k). Let h_k be the sum of the loss over the pairs of k,
+        # ``o_k = h_k ** p / R``:
         #     (log(R) / p)'' = sum_k o_k (h_k''/h_k + (p - 1) r_k r_k') - p g g',   r_k = h_k'/h_k,
         #     g = sum_k o_k r_k,   (R ** (1/p))'' = R ** (1/p) ((log(R) / p)'' + g g').
         scores = linear_scores(self.rows, w)
@@ -410,17 +470,26 @@ class PairwiseRisk(ScoreRisk):
         log_risk = float(logsumexp(self.p * np.concatenate(heights)))
         n_features = len(w)
         total, mean = np.zeros((n_features, n_features)), np.zeros(n_features)
-        for (sign, constant, pairs), log_heights in zip(self.sides, heights, strict=True):
-            for part, upper, begins in pairs.blocks(max(1, _BLOCK_VALUES // n_features)):
-                n_upper, lower = np.diff(begins), pairs.lower[part]  # pairs of each k, rows k
-                z = sign * (np.repeat(scores[lower], n_upper) - scores[upper])  # s_k - s_i
-                log_h = np.repeat(log_heights[part] - constant, n_upper)  # log h_k by pair
-                # The first and the second derivative of the loss in z, each divided by h_k.
+        for (sign, constant, pairs), log_heights in zip(
+            self.sides, heights, strict=True
+        ):
+            for part, upper, begins in pairs.blocks(
+                max(1, _BLOCK_VALUES // n_features)
+            ):
+                # pairs of each k, rows k
+                n_upper, lower = np.diff(begins), pairs.lower[part]
+                # s_k - s_i
+                z = sign * (np.repeat(scores[lower], n_upper) - scores[upper])
+                # log h_k by pair
+                log_h = np.repeat(log_heights[part] - constant, n_upper)
+                # The first and the second derivative of the loss in z, each divided by
+                # h_k.
                 slope = np.exp((-np.logaddexp(0, -z) if self.logistic else z) - log_h)
                 curvature = slope * expit(-z) if self.logistic else slope
                 shares = np.exp(self.p * log_heights[part] - log_risk)  # o_k
                 differences = sign * (  # x_k - x_i
-                    np.repeat(_dense(self.X[lower]), n_upper, axis=0) - _dense(self.X[upper])
+                    np.repeat(_dense(self.X[lower]), n_upper, axis=0)
+                    - _dense(self.X[upper])
                 )
                 r = np.add.reduceat(differences * slope[:, None], begins[:-1])  # r_k
                 weights = np.repeat(shares, n_upper) * curvature
@@ -428,7 +497,9 @@ class PairwiseRisk(ScoreRisk):
                 total += (self.p - 1) * (r.T @ (r * shares[:, None]))
                 mean += shares @ r  # g
         if self.logistic:
-            return np.exp(log_risk / self.p) * (total - (self.p - 1) * np.outer(mean, mean))
+            return np.exp(log_risk / self.p) * (
+                total - (self.p - 1) * np.outer(mean, mean)
+            )
         return total - self.p * np.outer(mean, mean)
 
 
@@ -443,9 +514,13 @@ class InformationRetrievalRisk(ScoreRisk):
         scores = linear_scores(self.rows, w)
         value, by_scores = self.by_scores(scores)
         gradient, log_risk = self.by_weights(by_scores), float(np.log(value))
-        return Evaluation(scores, value, gradient, log_risk=log_risk, noise=self.noise(by_scores))
+        return Evaluation(
+            scores, value, gradient, log_risk=log_risk, noise=self.noise(by_scores)
+        )
 
-    def by_scores(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def by_scores(
+        self, scores: NDArray[np.float64]
+    ) -> tuple[float, NDArray[np.float64]]:
         """Return the risk and its gradient by the scores.
 
         The risk is the sum over positives i of ln(1 + exp(above_i)), above_i the log of
@@ -459,11 +534,13 @@ class InformationRetrievalRisk(ScoreRisk):
         return float(np.logaddexp(0, above).sum()), gradient
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        # With above_i as in `by_scores`, a_i = expit(above_i), q = softmax of the scores of the
-        # negatives k and c = sum_k q_k x_k, the second derivative of the risk is
-        # sum_i a_i (1 - a_i) (x_i - c)(x_i - c)' + sum_i a_i sum_k q_k (x_k - c)(x_k - c)'.
+        # With above_i as in `by_scores`, a_i = expit(above_i), q = softmax of the
+        # scores of the negatives k and c = sum_k q_k x_k, the second derivative of the
+        # risk is sum_i a_i (1 - a_i) (x_i - c)(x_i - c)' + sum_i a_i sum_k q_k (x_k -
+        # c)(x_k - c)'.
         scores = linear_scores(self.rows, w)
-        pos, log_shares = scores[self.positive], log_softmax(scores[~self.positive])  # ln q
+        # ln q
+        pos, log_shares = scores[self.positive], log_softmax(scores[~self.positive])
         above = logsumexp(scores[~self.positive]) - pos
         shares = np.zeros(len(scores))  # q, and 0 for positives
         shares[~self.positive] = np.exp(log_shares)  # as `softmax`, but for rounding

@@ -1,8 +1,10 @@
-"""TopPush: the positives above the highest negatives, by accelerated descent in the dual.
+"""TopPush.
 
-Li, Jin, Zhou, "Top rank optimization in linear time", NIPS 2014: problem (4), Theorem 1 and
-Algorithm 1; for the K highest negatives Zhang et al. (tau-FPL), AAAI 2018, and Adam et al.
-(TopPushK), 2020. Choices: the notes of `TopPush`, and docs/papers/outside.md.
+The positives above the highest negatives, by accelerated descent in the dual.
+
+Li, Jin, Zhou, "Top rank optimization in linear time", NIPS 2014: problem (4), Theorem 1
+and Algorithm 1; for the K highest negatives Zhang et al. (tau-FPL), AAAI 2018, and Adam
+et al. (TopPushK), 2020. Choices: the notes of `TopPush`, and docs/papers/outside.md.
 
 To change
 

@@ -1,4 +1,7 @@
-"""TopPush: the positives above the highest negatives, by accelerated descent in the dual."""
+"""TopPush.
+
+The positives above the highest negatives, by accelerated descent in the dual.
+"""
 
 from dataclasses import dataclass
 from numbers import Integral
@@ -11,7 +14,13 @@ from precbench.core.errors import InputError
 from precbench.ranking.topk import ceil_share
 from precbench.solvers.common.base import LinearRanker, Trace
 from precbench.solvers.common.parameters import COUNT, POSITIVE, SHARE_OR_COUNT, Allowed
-from precbench.solvers.common.rows import STORED, as_rows, dot, linear_scores, weighted_sum
+from precbench.solvers.common.rows import (
+    STORED,
+    as_rows,
+    dot,
+    linear_scores,
+    weighted_sum,
+)
 from precbench.solvers.toppush.kernel import project, project_capped
 
 
@@ -129,40 +138,53 @@ class TopPush(LinearRanker):
 
     dtypes = STORED
 
-    allowed = Allowed(top_negatives=SHARE_OR_COUNT, C=POSITIVE, tol=POSITIVE, max_iter=COUNT)
+    allowed = Allowed(
+        top_negatives=SHARE_OR_COUNT, C=POSITIVE, tol=POSITIVE, max_iter=COUNT
+    )
     row_cost = 2.0
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        # Minimise f = C/m ||v||^2 / 2 + sum_i (c_i^2 / 4 - c_i), i positive, which is -D divided by
-        # C/m, by projected gradient steps: `now` is the last iterate, and each step starts from
-        # `ahead`, the iterate extrapolated by its momentum.
+        # Minimise f = C/m ||v||^2 / 2 + sum_i (c_i^2 / 4 - c_i), i positive, which is
+        # -D divided by C/m, by projected gradient steps: `now` is the last iterate, and
+        # each step starts from `ahead`, the iterate extrapolated by its momentum.
         rows = as_rows(X)
         n_top = self._count(int(np.count_nonzero(labels < 0)))  # K
         is_positive = (labels > 0).astype(np.float64)  # 1 or 0
         weight = self.C / is_positive.sum()  # C/m
         self._start(rows.n_features)
-        self.primal_, self.lower_bound_, self.gap_ = self.C, 0.0, self.C  # for w = 0 and c = 0
+        # for w = 0 and c = 0
+        self.primal_, self.lower_bound_, self.gap_ = self.C, 0.0, self.C
         self.converged_ = False
         n = rows.n_rows
-        now = ahead = _Point(c=np.zeros(n), v=np.zeros(rows.n_features), scores=np.zeros(n))
+        now = ahead = _Point(
+            c=np.zeros(n), v=np.zeros(rows.n_features), scores=np.zeros(n)
+        )
         momentum = lipschitz = 1.0  # the step has the length 1 / lipschitz
         while not trace(self) and self.n_iter_ < self.max_iter and not self.converged_:
-            gradient = weight * ahead.scores + is_positive * (ahead.c / 2 - 1)  # of f, at `ahead`
-            while True:  # shorten the step until its quadratic model bounds f from above
+            # of f, at `ahead`
+            gradient = weight * ahead.scores + is_positive * (ahead.c / 2 - 1)
+            # shorten the step until its quadratic model bounds f from above
+            while True:
                 c = _project(ahead.c - gradient / lipschitz, labels, n_top)
                 v = weighted_sum(rows, c, rows.n_features)  # X' c
                 step, change = c - ahead.c, v - ahead.v
-                # The second derivative of f along the step, times the square of its length.
-                curvature = weight * dot(change, change) + dot(is_positive * step, step) / 2
-                if not curvature > lipschitz * dot(step, step):  # the step is short enough
+                # The second derivative of f along the step, times the square of its
+                # length.
+                curvature = (
+                    weight * dot(change, change) + dot(is_positive * step, step) / 2
+                )
+                # the step is short enough
+                if not curvature > lipschitz * dot(step, step):
                     break
                 lipschitz *= 2  # never halved again: the steps only get shorter
             before, now = now, _Point(c, v, linear_scores(rows, v))
             self._assess(now, labels, weight, n_top)
             if not np.isfinite(self.gap_):
-                self.coef_ = np.full_like(self.coef_, np.nan)  # is reported as an overflow
+                # is reported as an overflow
+                self.coef_ = np.full_like(self.coef_, np.nan)
                 return
-            # Drop the momentum if the step turns back: against the move from `before` to `now`.
+            # Drop the momentum if the step turns back: against the move from `before`
+            # to `now`.
             if dot(step, c - before.c) < 0:
                 momentum, ahead = 1.0, now
             else:
@@ -174,21 +196,29 @@ class TopPush(LinearRanker):
             return ceil_share(float(self.top_negatives), n_neg)
         if self.top_negatives > n_neg:
             raise InputError(
-                f"top_negatives = {self.top_negatives} exceeds the number of negatives, {n_neg}; "
-                "give a smaller count, or a fraction of the negatives in (0, 1]"
+                f"top_negatives = {self.top_negatives} exceeds the number of negatives,"
+                f" {n_neg}; give a smaller count, or a fraction of the negatives in"
+                " (0, 1]"
             )
         return int(self.top_negatives)
 
-    def _assess(self, point: _Point, labels: NDArray[np.int8], weight: float, n_top: int) -> None:
+    def _assess(
+        self, point: _Point, labels: NDArray[np.int8], weight: float, n_top: int
+    ) -> None:
         """Publish the weights of a point, and update P, its lower bound D and the counters."""
         w, scores = weight * point.v, weight * point.scores  # w = C/m X'c, X w
-        positive, square = labels > 0, weight**2 * dot(point.v, point.v) / 2  # 1/2 ||w||^2
+        # 1/2 ||w||^2
+        positive, square = labels > 0, weight**2 * dot(point.v, point.v) / 2
         t = _mean_of_highest(scores[~positive], n_top)  # t(w) of the problem
         hinges = np.maximum(0.0, 1 + t - scores[positive])
-        c_pos = point.c[positive]  # of D; `dot` with ones: a sum with equal bits on any machine
+        # of D; `dot` with ones: a sum with equal bits on any machine
+        c_pos = point.c[positive]
         self._publish(w)
         self.primal_ = square + weight * dot(hinges, hinges)  # P
-        bound = weight * (dot(c_pos, np.ones_like(c_pos)) - dot(c_pos, c_pos) / 4) - square  # D
+        # D
+        bound = (
+            weight * (dot(c_pos, np.ones_like(c_pos)) - dot(c_pos, c_pos) / 4) - square
+        )
         self.lower_bound_ = max(self.lower_bound_, bound)
         self.gap_ = self.primal_ - self.lower_bound_
         self.converged_ = bool(self.gap_ <= self.tol * self.primal_)
@@ -197,21 +227,27 @@ class TopPush(LinearRanker):
 
 
 def _extrapolate(before: _Point, now: _Point, momentum: float) -> tuple[_Point, float]:
-    # Return the point beyond `now` to which the momentum carries, and the next momentum.
+    # Return the point beyond `now` to which the momentum carries, and the next
+    # momentum.
     grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2  # Nesterov's sequence
     factor = (momentum - 1) / grown
     # now + factor (now - before), of c, v and the scores
-    return _Point(*(b + factor * (b - a) for a, b in zip(before, now, strict=True))), grown
+    return (
+        _Point(*(b + factor * (b - a) for a, b in zip(before, now, strict=True))),
+        grown,
+    )
 
 
 def _project(
     point: NDArray[np.float64], labels: NDArray[np.int8], n_top: int
 ) -> NDArray[np.float64]:
-    # Return, of the c that satisfy the constraints of D (see `TopPush`), the nearest to `point`.
+    # Return, of the c that satisfy the constraints of D (see `TopPush`), the nearest to
+    # `point`.
     c = np.empty_like(point)  # written by the kernels
     if n_top == 1:
         project(point, labels, c)
-    else:  # the kernel needs the K-th largest -point of a negative, and the next largest
+    else:
+        # the kernel needs the K-th largest -point of a negative, and the next largest
         parted = np.partition(-point[labels < 0], -n_top)  # the K largest come last
         following = parted[:-n_top].max(initial=-np.inf)
         project_capped(point, labels, n_top, parted[-n_top], following, c)
