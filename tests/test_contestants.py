@@ -478,3 +478,22 @@ def test_what_a_package_answers_fails_its_trial(
     )
     assert run_job(job) == "failed"
     names(Store(tmp_path).read(job.key).reason, words)
+
+
+@pytest.mark.parametrize(
+    ("solver", "parameters"),
+    [
+        pytest.param(
+            "hist-gradient-boosting", {"max_leaf_nodes": 1}, id="a single leaf"
+        ),
+        pytest.param("lightgbm", {"num_leaves": 1}, id="a single leaf, LightGBM"),
+        pytest.param(
+            "lightgbm-lambdarank", {"num_leaves": 1}, id="a single leaf, LambdaRank"
+        ),
+        pytest.param("catboost", {"depth": 17}, id="deeper than CatBoost allows"),
+    ],
+)
+def test_sizes_of_trees_that_the_libraries_lack_are_refused(solver, parameters):
+    [name] = parameters
+    with raises(ValueError, name):
+        SOLVERS[solver](**parameters).fit([[0.0], [1.0]], [0, 1])

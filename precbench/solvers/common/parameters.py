@@ -51,6 +51,10 @@ def at_least(n: int) -> list[Any]:
     return [Interval(Integral, n, None, closed="left")]
 
 
+def integers(low: int, high: int) -> list[Any]:
+    return [Interval(Integral, low, high, closed="both")]
+
+
 POSITIVE = real(0, None, "neither")
 NOT_NEGATIVE = real(0, None, "left")
 RADIUS = [None, *POSITIVE]

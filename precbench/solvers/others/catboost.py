@@ -17,7 +17,7 @@ from precbench.solvers.common.parameters import (
     Allowed,
     ClassWeight,
     as_generator,
-    at_least,
+    integers,
 )
 from precbench.solvers.common.rows import STORED
 from precbench.solvers.others.trees import in_single_precision
@@ -107,7 +107,7 @@ class CatBoost(ScoringClassifier):
     allowed = Allowed(
         n_estimators=COUNT,
         learning_rate=[None, *POSITIVE],
-        depth=at_least(1),
+        depth=integers(1, 16),
         l2_leaf_reg=[None, *NOT_NEGATIVE],
         class_weight=CLASS_WEIGHT,
         random_state=RANDOM_STATE,

@@ -17,6 +17,7 @@ from precbench.solvers.common.parameters import (
     Allowed,
     ClassWeight,
     as_library_state,
+    at_least,
 )
 from precbench.solvers.common.weights import WeightedRanker
 from precbench.solvers.others.trees import Trees, histogram_trees
@@ -109,7 +110,7 @@ class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
     allowed = Allowed(
         learning_rate=POSITIVE,
         max_iter=COUNT,
-        max_leaf_nodes=COUNT,
+        max_leaf_nodes=at_least(2),
         min_samples_leaf=COUNT,
         l2_regularization=NOT_NEGATIVE,
         max_features=SHARE,

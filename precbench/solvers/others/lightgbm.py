@@ -58,7 +58,7 @@ class BoostedTrees(ScoringClassifier):
     allowed = Allowed(
         n_estimators=COUNT,
         learning_rate=POSITIVE,
-        num_leaves=COUNT,
+        num_leaves=at_least(2),
         min_child_samples=COUNT,
         reg_lambda=NOT_NEGATIVE,
         colsample_bytree=SHARE,
