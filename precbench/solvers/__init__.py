@@ -219,7 +219,7 @@ def __getattr__(name: str) -> Any:  # imports the module of a class on first use
 
 
 def _built_in(name: str) -> "Callable[..., Ranker]":
-    """Import and return the class of a solver, or a function that calls the class with presets."""
+    """Import the class of a solver, or return a function that adds its presets."""
     # SGDAtK of "….estimator:SGDAtK"
     solver = __getattr__(_BUILT_IN[name].partition(":")[2])
     if name not in _PRESETS:  # the solver has the defaults of its class
@@ -244,7 +244,7 @@ class _Solvers(Registry["Callable[..., Ranker]"]):
 
 
 def _scikit_learn_class(name: object) -> type | None:
-    """Return the class of a name such as "sklearn.ensemble.AdaBoostClassifier", else None."""
+    """Return the class named like "sklearn.ensemble.AdaBoostClassifier", or None."""
     package, _, path = str(name).partition(".")
     module, _, class_name = path.partition(".")
     # not public

@@ -17,7 +17,7 @@ def minimise_over_ball(
     *,
     mean_in_range: bool = False,
 ) -> NDArray[np.float64]:
-    """Return the w that minimises ``w' second w / 2 - mean' w``, with ``||w|| <= radius`` if given.
+    """Minimise ``w' second w / 2 - mean' w``, with ``||w|| <= radius`` if it is given.
 
     `second` has no negative eigenvalue. The shortest of several minimisers is returned.
     A part of `mean` outside the range (column space) of `second` is left out if tiny,
@@ -44,7 +44,7 @@ def minimise_along_axes(
     radius: float | None,
     mean_in_range: bool,
 ) -> NDArray[np.float64]:
-    """Return the w of `minimise_over_ball`, given eigenvalues and eigenvectors of `second`."""
+    """Return the w of `minimise_over_ball` from the eigenvectors of `second`."""
     # w is (second + multiplier I)^-1 mean. The multiplier is 0 if then w lies in the
     # ball; else w has the norm `radius`. All coordinates below are along the
     # eigenvectors.
@@ -77,7 +77,7 @@ def minimise_along_axes(
 def _over_unit_ball(
     curvature: NDArray[np.float64], slope: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return ``slope / (curvature + m)``, with the least multiplier m >= 0 for a norm <= 1."""
+    """Return ``slope / (curvature + m)`` for the least m >= 0 with a norm <= 1."""
     # By Newton's method on f(m) = ``1 / ||w|| - 1``, with steps of -f / f'. f is
     # concave, so that the steps never pass the root of f, the m sought, if they start
     # below the root (More and Sorensen, "Computing a trust region step", SIAM J. Sci.

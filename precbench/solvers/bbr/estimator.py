@@ -41,7 +41,7 @@ _SLICE_PAIRS = 2**13  # most pairs that are summed apart, since longer sums lose
 
 
 class SquaredPairRanker(LinearRanker):
-    """Base of BBR and LCBR, which compute w from the mean and second moment of differences."""
+    """Base of BBR and LCBR, whose w follows from two moments of differences."""
 
     # The two minimise the mean of ``(1 - w' (x_i - x_j))^2 / 2`` over pairs of a
     # positive i and a negative j. Less the constant 1/2 this is ``R(w) = w' second w /
@@ -79,7 +79,7 @@ class SquaredPairRanker(LinearRanker):
         second: NDArray[np.float64],
         noise: _Noise | None = None,
     ) -> None:
-        """Set `coef_` to the w of ``||w|| <= radius`` with least ``w' second w / 2 - mean' w``."""
+        """Set `coef_` to the least ``w' second w / 2 - mean' w`` in the ball."""
         # A `noise` (a, b) says that ``second[j, k]`` has a rounding error of at most
         # a[j] * b[k].
         if not (np.isfinite(second).all() and np.isfinite(mean).all()):
@@ -536,7 +536,7 @@ class ClassMoments:
         return self
 
     def of_differences(self) -> tuple[NDArray[np.float64], NDArray[np.float64], _Noise]:
-        """Return mean and second moment of ``x_i - x_j`` over all pairs, and a noise (a, b).
+        """Return the moments of ``x_i - x_j`` over all pairs, and a noise (a, b).
 
         The rounding error of the entry [j, k] of the second moment is at most ``a[j] *
         b[k]``.
@@ -567,7 +567,7 @@ def _pairs_per_slice(rows: Rows, n_features: int) -> int:
 
 
 def _n_products(rows: Rows, n_features: int, n_joined: int) -> int:
-    """Estimate how many products of two entries make z z', with z made of `n_joined` rows."""
+    """Estimate the products of entries in z z', z made of `n_joined` rows."""
     if not len(rows.indptr):  # dense rows: the entries of the upper triangle
         return n_features * (n_features + 1) // 2
     n_stored = np.diff(rows.indptr).astype(np.float64)  # entries of each sparse row
@@ -579,7 +579,7 @@ def _n_products(rows: Rows, n_features: int, n_joined: int) -> int:
 def _scratch(
     n_features: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32]]:
-    """Return the arrays `z`, `columns` and `places` that the kernels of moments work in."""
+    """Return the arrays in which the kernels of moments work."""
     places = np.full(n_features, -1, dtype=np.int32)
     return np.empty(n_features), np.empty(n_features, dtype=np.int32), places
 

@@ -91,7 +91,7 @@ def memory_limit() -> int:
 
 
 def require_memory(n_values: int, n_features: int, what: str) -> None:
-    """Raise an error if `n_values` float64 values, described by `what`, exceed the memory limit."""
+    """Raise an error if `n_values` float64 values exceed the memory limit."""
     needed, limit = 8 * n_values, memory_limit()
     if needed > limit:
         raise InputError(
@@ -136,7 +136,7 @@ def untraced(solver: "Ranker") -> bool:
 
 
 def warn(message: str) -> None:
-    """Issue a `ConvergenceWarning` that points to the line of the user's code that led here."""
+    """Issue a `ConvergenceWarning` that points to the user's line of code."""
     frame, level = inspect.currentframe(), 1  # level: how many callers up that line is
     internal = ("precbench.solvers.", "sklearn.")
     while frame is not None and frame.f_globals.get("__name__", "").startswith(
@@ -147,7 +147,7 @@ def warn(message: str) -> None:
 
 
 def top_of_training(k: TopK, labels: NDArray[Any]) -> int:
-    """Return `k` as a number of training rows, cut to the number of positives with a warning."""
+    """Return `k` as a number of training rows; warn if it exceeds the positives."""
     n_pos = int(np.count_nonzero(labels > 0))
     capped, count = training_k(k, n_pos, len(labels))  # count: before the cap
     if count > n_pos:
@@ -270,7 +270,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        """Learn from rows that have been checked, of one of the `dtypes`, and labels -1 or +1.
+        """Learn from checked rows of one of the `dtypes`, and labels -1 or +1.
 
         Set `n_iter_` and `n_rows_seen_` to 0, then call ``trace(self)``, which starts
         the clock; call the trace again between slices of work, if there are any, with
@@ -302,7 +302,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         return getattr(self, "k", 1.0) if uses_k else 1.0
 
     def _set_threshold(self, X: Any, labels: NDArray[np.int8]) -> None:
-        """Set `threshold_` below the scores of the first k training rows, k being `_judged_at`."""
+        """Set `threshold_` below the scores of the first `_judged_at` training rows."""
         scores = self._scores(X)
         # Not the capped k of training: `predict` marks as many rows as `k` says.
         _, count = training_k(
@@ -327,7 +327,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         warn(message)
 
     def _fit_memory(self, n_features: int) -> tuple[int, str]:
-        """Return how many values the largest arrays of a fit hold, and what to call them."""
+        """Return how many values the largest arrays of a fit hold, and their name."""
         return _VECTORS * n_features, f"{_VECTORS} vectors of n_features"
 
     def require_memory(self, n_features: int) -> None:
@@ -417,7 +417,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         return precision_at_k_scorer(self._judged_at)(self, X, y)
 
     def catch_up(self) -> None:
-        """Bring the weights up to date for a trace, in a fit that sets weights only at its end."""
+        """Set the weights for a trace, in a fit that sets them only at its end."""
 
     def _check_width(self, n_features: int) -> None:
         if n_features != self._width:
@@ -518,7 +518,8 @@ class LinearRanker(Ranker):
     ...         if not trace(self):
     ...             self.coef_ = X[labels > 0].mean(axis=0) - X[labels < 0].mean(axis=0)
     ...             self.n_iter_, self.n_rows_seen_ = 1, len(labels)
-    >>> ranker = MeanDifference().fit([[4.0, 1.0], [2.0, 1.0], [1.0, 0.0]], ["yes", "no", "no"])
+    >>> X = [[4.0, 1.0], [2.0, 1.0], [1.0, 0.0]]
+    >>> ranker = MeanDifference().fit(X, ["yes", "no", "no"])
     >>> ranker.coef_.tolist(), ranker.predict([[3.0, 3.0]]).tolist()
     ([2.5, 0.5], ['yes'])
     """
@@ -588,7 +589,8 @@ class NonlinearRanker(Ranker):
     ...             self.n_iter_, self.n_rows_seen_ = 1, len(labels)
     ...     def scores_after(self, X, n_iter):
     ...         return -n_iter * ((X - self.mean_) ** 2).sum(axis=1)
-    >>> Nearness().fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 1, 0]).predict([[1.4], [9.0]]).tolist()
+    >>> ranker = Nearness().fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 1, 0])
+    >>> ranker.predict([[1.4], [9.0]]).tolist()
     [1, 0]
     """
 
@@ -618,7 +620,7 @@ class NonlinearRanker(Ranker):
 
 
 def _check_size(values: NDArray[np.floating]) -> None:
-    """Raise an error if values of X, all in one vector, are so large that solvers overflow."""
+    """Raise an error if values, in one vector, are so large that solvers overflow."""
     if values.dtype == np.float32:  # cannot hold values that large
         return
     with np.errstate(over="ignore"):

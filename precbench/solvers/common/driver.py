@@ -65,7 +65,7 @@ def visiting_order(
     >>> import numpy as np
     >>> from precbench.solvers.common.driver import visiting_order
     >>> order = visiting_order(96, "blocks", np.random.default_rng(0))
-    >>> order[::32].tolist(), order[:3].tolist()  # where the blocks begin; neighbours stay together
+    >>> order[::32].tolist(), order[:3].tolist()  # neighbours stay together
     ([64, 0, 32], [64, 65, 66])
     """
     if shuffle is False:
@@ -147,7 +147,7 @@ class Step:
         self.chosen_w: NDArray[np.float64] | None = None
 
     def set_parameters(self, solver: Any) -> None:
-        """Take the parameters of the solver, which may have changed since the last call."""
+        """Take the parameters of the solver, which may have changed since."""
         raise NotImplementedError
 
     @staticmethod
@@ -377,7 +377,7 @@ def fit_together(fits: Sequence[Fit], X: Any, y: ArrayLike) -> None:
 def fit_pieces_together(
     fits: Sequence[Fit], n_features: int, epoch: Callable[[], Pieces]
 ) -> None:
-    """Fit solvers with the same `PassMixin.visits` to pieces, which are read once for all of them.
+    """Fit solvers with the same `PassMixin.visits` to pieces that are read once.
 
     Parameters
     ----------
@@ -391,7 +391,8 @@ def fit_pieces_together(
     >>> from precbench import SGDAtK
     >>> from precbench.solvers.common.base import untraced
     >>> from precbench.solvers.common.driver import Fit, fit_pieces_together
-    >>> X, y, order = np.array([[1.0], [0.0]]), np.array([1.0, -1.0]), np.array([0, 1], np.int32)
+    >>> X, y = np.array([[1.0], [0.0]]), np.array([1.0, -1.0])
+    >>> order = np.array([0, 1], np.int32)
     >>> ranker = SGDAtK(k=1, batch_size=2, epochs=3, random_state=0)
     >>> fit_pieces_together([Fit(ranker, untraced)], 1, lambda: [(X, y, order)] * 4)
     >>> ranker.n_rows_seen_  # 3 epochs of 4 pieces of 2 rows
@@ -446,7 +447,7 @@ def begin(
 
 
 def install(solver: Any, step: Step) -> None:
-    """Set the weights and all counters of a solver to those of a new step, which are 0."""
+    """Set the weights and all counters of a solver to 0, as of a new step."""
     solver._step = step
     solver._publish(step.w.copy(), has_intercept=step.has_intercept)
     solver.n_iter_ = solver.n_rows_seen_ = solver.t_ = 0
@@ -462,7 +463,7 @@ def call_traces(fits: Iterable[Fit]) -> list[Fit]:
 
 
 def run_epochs(fits: list[Fit], epochs: Iterator[Iterable[Piece]]) -> None:
-    """Train until each solver has done its number of epochs, or its trace ends the fit."""
+    """Train until each solver has done its epochs, or its trace ends the fit."""
     while fits := [fit for fit in fits if fit.solver.n_iter_ < fit.solver.epochs]:
         begun = fits
         for piece in next(epochs):
@@ -549,7 +550,7 @@ def learn_more(
 
 
 def row_numbers(order: ArrayLike | None, n_rows: int) -> NDArray[np.int32]:
-    """Return the checked numbers in `order`, or the numbers of all rows if `order` is None."""
+    """Return the checked row numbers in `order`, or those of all rows."""
     visited = np.arange(n_rows) if order is None else np.asarray(order)
     if visited.ndim != 1 or (visited.size and visited.dtype.kind not in "iu"):
         raise InputError(

@@ -1,4 +1,4 @@
-"""The values that parameters of solvers may take, checked by private functions of scikit-learn."""
+"""The values that parameters of solvers may take, checked by scikit-learn."""
 
 from collections.abc import Iterable
 from numbers import Integral, Real
@@ -15,7 +15,7 @@ ClassWeight = Literal["balanced"] | dict[Any, float] | None
 
 
 class Allowed(dict[str, list[Any]]):
-    """Parameters of a solver by name, each with the list of constraints of which one must hold."""
+    """Parameters by name, each with constraints of which one must hold."""
 
 
 def real(low: float | None, high: float | None, closed: str) -> list[Any]:

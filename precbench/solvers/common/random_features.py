@@ -1,4 +1,4 @@
-"""Random Fourier features, whose linear scores approximate those of a Gaussian kernel."""
+"""Random Fourier features: linear scores like those of a Gaussian kernel."""
 
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -36,7 +36,7 @@ def fitted_sampler(
 
 
 def mapped(sampler: Any, X: Any) -> Any:
-    """Map rows to random features, computed in float64 and stored in the type of the rows."""
+    """Map rows to random features, computed in float64, in the type of the rows."""
     if X.dtype == np.float64:
         return sampler.transform(X)
     features = np.empty((X.shape[0], sampler.n_components), X.dtype)
@@ -48,7 +48,7 @@ def mapped(sampler: Any, X: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class RandomFeatures:
-    """The map to random Fourier features ``sqrt(2 / n_components) cos(X @ weights.T + offset)``."""
+    """The map ``sqrt(2 / n_components) cos(X @ weights.T + offset)``."""
 
     # (n_components, n_features): a row for each new feature
     weights: NDArray[np.float64]
@@ -64,7 +64,7 @@ class RandomFeatures:
         bandwidth: float = 1.0,
         seed: int | None = None,
     ) -> Self:
-        """Draw a map by `fitted_sampler`, after checking its parameters and the memory."""
+        """Draw a map, after checking its parameters and the memory."""
         if not _is_number(n_components, Integral) or not 1 <= n_components <= _MOST:
             raise InputError(
                 f"n_components = {n_components!r} is invalid; give an integer from 1 to"

@@ -35,7 +35,7 @@ class Rows(NamedTuple):
 
 
 def as_rows(X: Any) -> Rows:
-    """Wrap a matrix of float64 or float32, C-contiguous or CSR, without copying its values.
+    """Wrap a matrix, C-contiguous or CSR, without copying its values.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def as_rows(X: Any) -> Rows:
 
 
 def check_form(X: Any) -> None:
-    """Raise an error if the arrays of a sparse matrix contradict each other or its shape."""
+    """Raise an error if the arrays of a sparse matrix contradict each other."""
     # checked since kernels trust every index
     form = X.format if sparse.issparse(X) else "dense"
     try:
@@ -132,7 +132,8 @@ def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
     --------
     >>> import numpy as np
     >>> from precbench.solvers import as_rows, linear_scores
-    >>> linear_scores(as_rows(np.array([[1.0, 2.0], [3.0, 4.0]])), np.array([10.0, 1.0])).tolist()
+    >>> rows = as_rows(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    >>> linear_scores(rows, np.array([10.0, 1.0])).tolist()
     [12.0, 34.0]
     """
     if w.shape != (rows.n_features,):  # the kernel trusts the shape
@@ -158,7 +159,8 @@ def weighted_sum(
     --------
     >>> import numpy as np
     >>> from precbench.solvers import as_rows, weighted_sum
-    >>> weighted_sum(as_rows(np.array([[1.0, 2.0], [3.0, 4.0]])), np.array([10.0, 1.0]), 2).tolist()
+    >>> rows = as_rows(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    >>> weighted_sum(rows, np.array([10.0, 1.0]), 2).tolist()
     [13.0, 24.0]
     """
     if len(coef) > rows.n_rows:  # the kernel trusts both lengths

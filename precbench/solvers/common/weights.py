@@ -132,7 +132,7 @@ class WeightedRanker(Ranker):
         return self._weights * np.where(labels > 0, positive, negative)
 
     def _set_threshold(self, X: Any, labels: NDArray[np.int8]) -> None:
-        """Set `threshold_` so that the rows above it weigh as much as all positives together."""
+        """Set `threshold_` so that the rows above weigh as much as all positives."""
         if self._weights is None:
             super()._set_threshold(X, labels)
             return

@@ -1,4 +1,4 @@
-"""The cutting-plane method on the risk of all training rows, the batch baseline of the papers.
+"""The cutting-plane method, the batch baseline of the papers.
 
 Joachims, "A support vector method for multivariate performance measures", ICML 2005;
 Joachims, Finley, Yu, "Cutting-plane training of structural SVMs", Machine Learning

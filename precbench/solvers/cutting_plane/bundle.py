@@ -25,7 +25,7 @@ class Point(NamedTuple):
 
 
 class Bundle:
-    """Planes below a convex risk R, and the w of the least ``1/2 ||w||^2 + C max_j plane_j(w)``."""
+    """Planes below a risk, and the least ``1/2 ||w||^2 + C max_j plane_j(w)``."""
 
     # This w is -sum_j alpha_j slope_j, where the weights alpha >= 0 of the planes sum
     # to C and maximise the dual value ``sum_j alpha_j offset_j - 1/2 ||w||^2``.
@@ -145,7 +145,7 @@ class Bundle:
         return dot(self._alpha[:m], self._offsets[:m]) - 0.5 * dot(w, w)
 
     def _rearrange(self, planes: NDArray[np.intp], capacity: int) -> None:
-        """Keep the planes with these indices, in arrays with room for `capacity` planes."""
+        """Keep the planes with these indices, and room for `capacity` planes."""
         m = self._n_planes = len(planes)
         for name in self._ARRAYS:  # in which each plane has a row
             old = getattr(self, name)

@@ -1,4 +1,4 @@
-"""The cutting-plane method on the risk of all training rows, the batch baseline of the papers."""
+"""The cutting-plane method on the risk of all training rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -335,7 +335,7 @@ class TrainingRisk:
         return self._point(w, scores + w[-1] if self.has_intercept else scores)
 
     def between(self, start: Point, end: Point, t: float) -> Point:
-        """Return the point at ``start + t (end - start)``, whose scores are interpolated like w."""
+        """Return the point ``start + t (end - start)``, and its scores likewise."""
         scores = end.scores - start.scores
         scores *= t  # in place, as below: no further arrays of n_rows
         scores += start.scores

@@ -1,4 +1,4 @@
-"""The cutting plane as Joachims, Finley and Yu write it, in NumPy and with a general solver.
+"""The cutting plane as Joachims, Finley and Yu write it, with a general solver.
 
 `one_slack` adds a plane at one w after another, each the best for the planes so far,
 until the risk is hardly above the planes. `lowest_point` is the problem of one turn.
@@ -18,7 +18,7 @@ def lowest_point(
     C: float = 1.0,
     radius: float | None = None,
 ) -> NDArray[np.float64]:
-    """Minimise ``curvature / 2 ||w||^2 + C max(offsets + slopes @ w)``, in the ball if any.
+    """Minimise ``curvature / 2 ||w||^2 + C max(offsets + slopes @ w)`` in a ball.
 
     By a general solver over w and a bound xi of the planes, begun away from the
     solution.
@@ -59,7 +59,7 @@ def one_slack(
     C: float,
     tol: float,
 ) -> NDArray[np.float64]:
-    """Minimise ``1/2 ||w||^2 + C R(w)`` by planes below R (Joachims et al. 2009, Algorithm 3).
+    """Minimise ``1/2 ||w||^2 + C R(w)`` (Joachims et al. 2009, Algorithm 3).
 
     `risk` returns R and a subgradient at w. The result exceeds the minimum by at most C
     tol.

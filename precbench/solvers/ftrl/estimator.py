@@ -179,7 +179,7 @@ class FTRL(LinearRanker):
     )
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        """Put the rows in order, drop empty columns, and learn from batch after batch."""
+        """Put the rows in order, drop empty columns, and learn batch by batch."""
         if self.shuffle is not False:
             rng = as_generator(self.random_state)
             order = visiting_order(len(labels), self.shuffle, rng)
@@ -321,7 +321,7 @@ class FTRL(LinearRanker):
         )
 
     def _eta(self) -> float:
-        """Return the given `eta`, or ``sqrt(2 sum_t G_t^2) / radius``, G_t in `lipschitz_`."""
+        """Return the given `eta`, or ``sqrt(2 sum_t G_t^2) / radius``."""
         if self.eta is not None:
             return float(self.eta)
         eta = float(np.sqrt(2 * np.sum(self.lipschitz_**2))) / self.radius
@@ -337,7 +337,7 @@ class FTRL(LinearRanker):
         distance: float = 0.0,
         trace: Trace = untraced,
     ) -> "_Descent | None":
-        """Minimise the loss of the rows so far plus ``eta/2 ||w||^2`` in the ball, from `point`."""
+        """Minimise the loss so far plus ``eta/2 ||w||^2`` in the ball, from `point`."""
         # Add a plane at one w after another, each the best for the planes so far, until
         # the gap to the lower bound is at most `tol`, or proves the best w within
         # `distance` of the minimiser, or gets no smaller. Return the best w with its

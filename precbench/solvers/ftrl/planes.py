@@ -1,4 +1,4 @@
-"""Losses of the first n rows of a stream, and planes below them that are extended as n grows."""
+"""Losses of the first n rows of a stream, and planes below them for any n."""
 
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
@@ -45,7 +45,7 @@ class Bound(NamedTuple):
 
 
 class IncrementalLoss(ABC):
-    """The losses of the first n rows, for all n, and the extension of planes below them."""
+    """The losses of the first n rows, for all n, and planes below them."""
 
     n_chosen = 0  # rows whose choice by a plane must be known to extend the plane
 
@@ -63,13 +63,13 @@ class IncrementalLoss(ABC):
     def evaluate(
         self, scores: NDArray[np.float64]
     ) -> tuple[float, NDArray[np.float64]]:
-        """Return the loss of the first rows, and a subgradient with respect to their scores."""
+        """Return the loss of the first rows, and a subgradient in their scores."""
 
     @abstractmethod
     def extension(
         self, start: int, scores: NDArray[np.float64], chosen: NDArray[np.bool_]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | float]:
-        """Return what to add to slopes and offsets of planes below the loss of `start` rows.
+        """Return what to add to the slopes and offsets of planes from `start` on.
 
         The planes then lie below the loss of the n > start rows, and high at w with
         these `scores`. `chosen` (n_planes, n_chosen), the negatives each plane has
@@ -210,7 +210,7 @@ def _weighted_sums(rows: Rows, coefs: NDArray[np.float64]) -> NDArray[np.float64
 
 
 class Planes(Bundle):
-    """Planes below the loss of the rows so far, and the best w in the ball against all of them."""
+    """Planes below the loss so far, and the best w in the ball against them."""
 
     _PATIENCE = 20
     _ARRAYS = (*Bundle._ARRAYS, "_chosen")
@@ -245,7 +245,7 @@ class Planes(Bundle):
         chosen[: len(by_scores)] = by_scores > 0
 
     def extend(self, start: int, point: Point) -> None:
-        """Extend all planes from the first `start` rows to all the rows scored in `point`."""
+        """Extend all planes from the first `start` rows to all rows of `point`."""
         m = self._n_planes
         added, offsets = self.loss.extension(start, point.scores, self._chosen[:m])
         slopes, gram = self._slopes[:m], self._gram[:m, :m]  # views, changed in place
@@ -304,14 +304,14 @@ class Planes(Bundle):
         return w, bound
 
     def _best(self, tol: float) -> NDArray[np.float64]:
-        """Return the best of all w, in the ball or not, for the strength set by `_rescale`."""
+        """Return the best of all w, in the ball or not, for the current strength."""
         # calls until one returns True
         if any(self.improve(tol) for _ in range(_TRIES)):
             return self.weights()
         return self._active_set(tol)
 
     def _active_set(self, tol: float) -> NDArray[np.float64]:
-        """Set `_alpha` and return the best w for this strength, by an active-set method.
+        """Set `_alpha` and return the best w, by an active-set method.
 
         A turn moves towards the corner, the best w where all active planes have the
         same height. If there is no corner, the turn raises their mean height and keeps
@@ -389,7 +389,7 @@ class Planes(Bundle):
         return shares_change, w_change, 1.0
 
     def bound_in_ball(self, eta: float, radius: float) -> Bound:
-        """Return the least value in the ball of mean plane plus ``eta/2 ||w||^2``, as a `Bound`."""
+        """Return the least mean plane plus ``eta/2 ||w||^2`` in the ball."""
         m = self._n_planes
         shares = self._alpha[:m] / self._alpha[:m].sum()
         height = dot(shares, self._offsets[:m])  # of the mean plane at w = 0

@@ -44,7 +44,7 @@ def loss(
 def planes(
     X: NDArray[np.float64], y: NDArray[Any], *, pairs: bool, n_top: int
 ) -> Iterator[tuple[float, NDArray[np.float64]]]:
-    """Yield offset and slope of every plane below the loss, whose maximum is the loss."""
+    """Yield offset and slope of the planes whose maximum is the loss."""
     if pairs:
         yield from hinge_planes(X, y, n_top)
         return
@@ -56,7 +56,7 @@ def planes(
 def hinge_planes(
     X: NDArray[np.float64], y: NDArray[Any], n_top: int
 ) -> Iterator[tuple[int, NDArray[np.float64]]]:
-    """Yield the planes below the sum of hinges over pairs with the n_top first negatives."""
+    """Yield the planes below the hinges of pairs with the first negatives."""
     pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     for top in combinations(neg, n_top):
         pairs = np.array([X[j] - X[i] for i in pos for j in top]).reshape(
@@ -75,7 +75,7 @@ def leader(
     eta: float,
     radius: float,
 ) -> NDArray[np.float64]:
-    """Return the w in the ball with the least loss of these rows plus ``eta/2 ||w||^2``."""
+    """Return the w in the ball with the least loss plus ``eta/2 ||w||^2``."""
     listed = list(planes(X, y, pairs=pairs, n_top=n_top))
     offsets = np.array([offset for offset, _slope in listed], dtype=float)
     slopes = np.array([slope for _offset, slope in listed])

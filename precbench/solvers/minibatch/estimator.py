@@ -158,7 +158,7 @@ class MiniBatchStep(Step):
                 )
 
     def finish_pass(self, rows: Rows, labels: NDArray[np.int8]) -> None:
-        """Keep w as the best one if its precision at k on all rows is not lower than before."""
+        """Keep w as the best one if its precision at k on all rows is no lower."""
         # Of the rows tied at the end of the top, prec@k counts the mean over their
         # orders.
         if self.keep != "best":
@@ -831,7 +831,7 @@ def rule_of_objective(
 
 
 def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Draw min(n, size) of the positions 0 to n - 1, ascending, all sets equally likely."""
+    """Draw min(n, size) of the positions 0 to n - 1, all sets equally likely."""
     # Algorithm R of Vitter, "Random sampling with a reservoir", ACM TOMS 11(1), 1985.
     reservoir = np.arange(min(n, size))
     later = np.arange(len(reservoir), n)

@@ -21,7 +21,7 @@ from precbench.solvers.minibatch.estimator import reservoir_sample
 def perceptron_step(
     scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int, variant: str
 ) -> NDArray[np.float64]:
-    """Return the c_i of ``w_t = w_{t-1} - sum_i c_i x_i`` (kar2015, Algorithms 1 and 2)."""
+    """Return c_i of ``w_t = w_{t-1} - sum_i c_i x_i`` (kar2015, Algorithms 1, 2)."""
     # of equal scores the one visited earlier is first
     ranking = np.argsort(-scores, kind="stable")
     in_top = np.zeros(len(scores), dtype=bool)
@@ -97,7 +97,7 @@ def path(
 
 
 def with_constant(X: NDArray[np.float64], rule: "str | Loss") -> NDArray[np.float64]:
-    """Append a column of ones, whose weight is the intercept, for an objective with a threshold."""
+    """Append a column of ones, whose weight is the intercept."""
     if not isinstance(rule, Loss) or not rule.has_threshold:
         return X
     return np.column_stack((X, np.ones(len(X))))

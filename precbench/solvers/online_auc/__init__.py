@@ -1,14 +1,12 @@
-"""Online methods for the AUC, which take a step at every row.
-
-OAM, PGD, AdaOAM and SPAM.
+"""OAM, PGD, AdaOAM and SPAM: online methods for the AUC, with a step at every row.
 
 - OAM: Zhao, Hoi, Jin, Yang, "Online AUC maximization", ICML 2011, Algorithms 1 to 4.
-- PGD: Boissier, Lyu, Ying, Zhou, "Fast convergence of online pairwise learning algorithms",
-  AISTATS 2016.
-- AdaOAM: Ding, Zhao, Hoi, Ong, "An adaptive gradient method for online AUC maximization",
-  AAAI 2015, Algorithm 1.
-- SPAM: Natole, Ying, Lyu, "Stochastic proximal algorithms for AUC maximization", ICML 2018,
-  Algorithm 1.
+- PGD: Boissier, Lyu, Ying, Zhou, "Fast convergence of online pairwise learning
+  algorithms", AISTATS 2016.
+- AdaOAM: Ding, Zhao, Hoi, Ong, "An adaptive gradient method for online AUC
+  maximization", AAAI 2015, Algorithm 1.
+- SPAM: Natole, Ying, Lyu, "Stochastic proximal algorithms for AUC maximization",
+  ICML 2018, Algorithm 1.
 
 Where ours differ from the texts is said under References of each.
 

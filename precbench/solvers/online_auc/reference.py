@@ -1,4 +1,4 @@
-"""OAM, PGD, AdaOAM and SPAM as their papers write them, in NumPy, row by row and pair by pair.
+"""OAM, PGD, AdaOAM and SPAM as their papers write them, row by row.
 
 Each function takes the parameters from a solver and returns w after each row of
 `order`, shape (n_rows, n_features). The kernel, whose sums over the earlier rows do not
@@ -84,7 +84,7 @@ def adaoam_path(
 def _projected(
     u: NDArray[np.float64], h: NDArray[np.float64], radius: float
 ) -> NDArray[np.float64]:
-    """Return the point of the ball that is nearest to u in the norm with the weights h."""
+    """Return the point of the ball nearest to u in the norm with the weights h."""
     if np.linalg.norm(u) <= radius:
         return u
 

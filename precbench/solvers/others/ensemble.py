@@ -148,7 +148,7 @@ class Ensemble(NonlinearRanker):
             yield f"hist-gradient-boosting, {leaves} leaves", solver
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        """Weigh the members by held-out folds, then fit the members of weight > 0 to all rows."""
+        """Weigh the members by held-out folds; fit those of weight > 0 to all rows."""
         self._start(X.shape[1])
         if trace(self):
             return
@@ -173,7 +173,7 @@ class Ensemble(NonlinearRanker):
     def _weights(
         self, recipes: list[_Recipe], X: Any, labels: NDArray[np.int8], seed: int
     ) -> tuple[NDArray[np.float64], float]:
-        """Return the weights of the members and the intercept, from scores of held-out folds."""
+        """Return the weights of the members and the intercept, from held-out scores."""
         n_pos = int(np.count_nonzero(labels > 0))
         n_folds = min(self.folds, n_pos, len(labels) - n_pos)
         # too few rows of a class to hold some out: weigh all members alike

@@ -84,7 +84,7 @@ class Forest(GrowingEnsemble):
     def _grow_from_equal_classes(
         self, ensemble: Any, X: Any, labels: NDArray[np.int8], n_trees: int
     ) -> None:
-        """Draw for each new tree as many rows of either class as the rarer class has."""
+        """Draw for each tree as many rows of either class as the rarer class has."""
         row_sets = [np.flatnonzero(labels == sign) for sign in (-1, 1)]  # of each class
         n_rarer = min(map(len, row_sets))
         n_before = len(getattr(ensemble, "estimators_", ()))

@@ -35,7 +35,7 @@ class ListRanker(ScoringClassifier):
         rng: np.random.Generator,
         longest: int = sys.maxsize,
     ) -> Lists:
-        """Divide the rows at random into as few lists as possible, of almost equal lengths.
+        """Divide the rows at random into few lists of almost equal lengths.
 
         None is longer than `list_length` or `longest`.
         """

@@ -1,4 +1,4 @@
-"""The members of a fitted ensemble as plain arrays, whose weighted scores rank the rows."""
+"""The members of a fitted ensemble as plain arrays."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -73,7 +73,7 @@ class Member:
         trees: Mapping[str, Any] | None,
         **more: Any,
     ) -> Self:
-        """Rebuild a member from untrusted arrays, named as by `to_arrays`, and its other fields.
+        """Rebuild a member from untrusted arrays and its other fields.
 
         `trees` holds the options of `Trees.from_arrays`, or is None for a member
         without trees. Raise a KeyError, TypeError or ValueError if an array is missing,

@@ -1,4 +1,4 @@
-"""The trees of fitted ensembles as plain arrays, which score bitwise as their libraries do."""
+"""The trees of fitted ensembles as plain arrays, with their libraries' scores."""
 
 # A file of another library is trusted by the program that reads it: LightGBM reads
 # beyond its arrays, or never ends, where the text of a model has a wrong child or
@@ -231,7 +231,7 @@ def forest_trees(forest: Any, n_features: int) -> Trees:
 
 
 def histogram_trees(boosting: Any, n_features: int) -> Trees:
-    """Return the trees of a `HistGradientBoostingClassifier` fitted without missing values."""
+    """Return the trees of a `HistGradientBoostingClassifier`."""
     trees = []
     for [predictor] in boosting._predictors:  # one tree an iteration
         node, is_leaf = predictor.nodes, predictor.nodes["is_leaf"] == 1

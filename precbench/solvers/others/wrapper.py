@@ -58,7 +58,7 @@ SCIKIT_LEARN = Library(("scikit-learn",))
 
 @cache
 def version_with(packages: tuple[str, ...]) -> int | str:
-    """Return an `algorithm_version` such as "1, lightgbm 4.6", or 1 without a package."""
+    """Return a version such as "1, lightgbm 4.6", or 1 without a package."""
     if not packages:
         return 1
     for name in packages:  # distributions of one library, called by the first name
@@ -98,7 +98,7 @@ class Wrapper(Ranker):
         """Return the unfitted classifier of the library."""
 
     def _class_weight_argument(self) -> Any:
-        """Return the `class_weight` for a classifier of scikit-learn, fitted to -1 and +1."""
+        """Return the `class_weight` for a classifier fitted to -1 and +1."""
         if self._weights is not None:
             return None  # the weights of the rows include those of the classes
         if not isinstance(self.class_weight, dict):
@@ -107,7 +107,7 @@ class Wrapper(Ranker):
         return signed | {0: signed[-1]}  # HistGradientBoosting calls -1 0
 
     def _weight_argument(self, labels: NDArray[np.int8]) -> dict[str, Any]:
-        """Return a dict with `sample_weight` for the library's fit, empty if there is no weight."""
+        """Return the `sample_weight` of the library's fit, or no argument."""
         if not isinstance(self, WeightedRanker):
             return {}
         weights = self._row_weights(labels, getattr(self, "class_weight", None))
@@ -156,7 +156,8 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
     ...     def _classifier(self):
     ...         return KNeighborsClassifier(2)
     >>> ranker = TwoNeighbours().fit([[0.0], [1.0], [4.0], [5.0]], [0, 0, 1, 1])
-    >>> ranker.decision_function([[0.4], [2.5], [4.6]]).tolist()  # shares of positives, less 1/2
+    >>> # shares of positives, less 1/2
+    >>> ranker.decision_function([[0.4], [2.5], [4.6]]).tolist()
     [-0.5, 0.0, 0.5]
     """
 
@@ -292,7 +293,7 @@ class GrowingEnsemble(ScoringClassifier):
 
 
 def ranker_of(classifier: type) -> type[ScoringClassifier]:
-    """Return a solver class that wraps a scikit-learn-compatible classifier, with its parameters.
+    """Return a solver class that wraps a scikit-learn-compatible classifier.
 
     The version of its library becomes part of the keys of trials.
     """
@@ -328,7 +329,7 @@ def ranker_of(classifier: type) -> type[ScoringClassifier]:
 
 
 def _initialiser(signature: inspect.Signature) -> Callable[..., None]:
-    """Return an ``__init__`` with this signature that keeps its arguments as attributes."""
+    """Return an ``__init__`` that keeps its arguments as attributes."""
     names = [*signature.parameters][1:]  # without self
 
     def set_parameters(self: Any, *args: Any, **params: Any) -> None:

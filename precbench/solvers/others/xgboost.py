@@ -184,7 +184,7 @@ class XGBoost(ListRanker):
         }
 
     def _train(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
-        """Train XGBoost's booster with the logistic loss, or on lists of rows in random order."""
+        """Train with the logistic loss, or on lists of rows in random order."""
         xgboost, parameters = classifier, self._settings()
         nthread = parameters["nthread"]
         if self.ranks_lists:

@@ -111,7 +111,7 @@ class PushRanker(LinearRanker):
         return bool(trace(self))
 
     def _by_newton(self, risk: PushRisk, trace: Trace) -> None:
-        """Take damped Newton steps until the gradient is small, or the risk has no minimiser."""
+        """Take damped Newton steps until the gradient is small."""
         point, damping = risk.at(self.coef_), _DAMPING
         # columns: axes of almost no curvature, none so far
         flat = np.empty((len(self.coef_), 0))
@@ -320,7 +320,7 @@ class IRPush(PushRanker):
 
 
 class PairPushRanker(PushRanker):
-    """Base of the pushes with a power p, which also learn from pairs in place of labels."""
+    """Base of the pushes with a power p, which also learn from pairs."""
 
     p: float
     loss: str
@@ -387,7 +387,7 @@ class PairPushRanker(PushRanker):
     def _sides(
         self, above: PairLists, below: PairLists
     ) -> list[tuple[float, float, PairLists]]:
-        """Return sign, constant and relation of each term of the risk, see `PairwiseRisk`."""
+        """Return sign, constant and relation of each term of a `PairwiseRisk`."""
         # The bottom push is the top push of the scores times -1: the rows below are the
         # upper rows.
         top, bottom = (1.0, 0.0, above), (-1.0, self._bottom_constant(), below)

@@ -61,12 +61,12 @@ def ir_push(
 
 
 def _differences(y: NDArray[Any], scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``s_k - s_i``, a row for each positive i and a column for each negative k."""
+    """Return ``s_k - s_i``, a row for each positive i, a column for each negative k."""
     return scores[y < 0] - scores[y > 0][:, None]
 
 
 def _by_scores(y: NDArray[Any], by_pairs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum derivatives with respect to ``s_k - s_i`` up to those with respect to the scores."""
+    """Sum derivatives in ``s_k - s_i`` up to derivatives in the scores."""
     gradient = np.empty(len(y))
     gradient[y > 0] = -by_pairs.sum(axis=1)
     gradient[y < 0] = by_pairs.sum(axis=0)

@@ -48,7 +48,7 @@ class Classes:
         self.pos, self.neg = np.flatnonzero(labels > 0), np.flatnonzero(labels < 0)
 
     def extreme_gaps(self, values: NDArray[np.float64]) -> tuple[float, float]:
-        """Return the least and the greatest gap ``values[i] - values[k]`` of a pair, i above k."""
+        """Return the least and greatest ``values[i] - values[k]``, i above k."""
         pos, neg = values[self.pos], values[self.neg]
         return float(pos.min() - neg.max()), float(pos.max() - neg.min())
 
@@ -207,7 +207,7 @@ class PushRisk(ABC):
     def scatter(
         self, weights: NDArray[np.float64], centre: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return ``sum_i weights[i] (x_i - centre)(x_i - centre)'`` over the rows x_i."""
+        """Return ``sum_i weights[i] (x_i - centre)(x_i - centre)'``."""
         total = np.zeros((len(centre), len(centre)))
         weighted = np.flatnonzero(weights)  # the other rows add nothing
         # numbers of values
@@ -443,7 +443,7 @@ class PairwiseRisk(ScoreRisk):
         return float(logsumexp(log_risks)) / self.p, gradient
 
     def _log_heights(self, scores: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-        """Return for each side ``log h_k`` of its lower rows k, plus the constant of the side."""
+        """Return by side ``log h_k`` of its lower rows k, plus the side's constant."""
         heights = []
         for sign, constant, pairs in self.sides:
             log_heights, signed = np.empty(len(pairs.lower)), sign * scores
@@ -463,7 +463,8 @@ class PairwiseRisk(ScoreRisk):
         # Return (log(R) / p)'' or, with the logistic loss, (R ** (1/p))'', summed over
         # blocks of pairs (i, k). Let h_k be the sum of the loss over the pairs of k,
         # ``o_k = h_k ** p / R``:
-        #     (log(R) / p)'' = sum_k o_k (h_k''/h_k + (p - 1) r_k r_k') - p g g',   r_k = h_k'/h_k,
+        #     (log(R) / p)'' = sum_k o_k (h_k''/h_k + (p - 1) r_k r_k') - p g g',
+        #     r_k = h_k'/h_k,
         #     g = sum_k o_k r_k,   (R ** (1/p))'' = R ** (1/p) ((log(R) / p)'' + g g').
         scores = linear_scores(self.rows, w)
         heights = self._log_heights(scores)

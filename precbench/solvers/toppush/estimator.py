@@ -205,7 +205,7 @@ class TopPush(LinearRanker):
     def _assess(
         self, point: _Point, labels: NDArray[np.int8], weight: float, n_top: int
     ) -> None:
-        """Publish the weights of a point, and update P, its lower bound D and the counters."""
+        """Publish the weights of a point; update P, its bound D and the counters."""
         w, scores = weight * point.v, weight * point.scores  # w = C/m X'c, X w
         # 1/2 ||w||^2
         positive, square = labels > 0, weight**2 * dot(point.v, point.v) / 2

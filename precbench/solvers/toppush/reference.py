@@ -63,7 +63,7 @@ def projected(
 def toppush(
     X: NDArray[np.float64], y: NDArray[Any], *, C: float, n_top: int, n_steps: int
 ) -> NDArray[np.float64]:
-    """Return w after steps of Nesterov's method on the dual (Li et al. 2014, Algorithm 1).
+    """Return w after steps of Nesterov's method (Li et al. 2014, Algorithm 1).
 
     The dual is ``D(c) = C/m sum_i (c_i - c_i^2 / 4) - 1/2 ||w||^2`` with ``w = C/m sum
     c x``. The length of the steps comes from the largest singular value of X.
