@@ -181,6 +181,16 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         Subtracted by `decision_function`, see `predict`; only after a `fit` without a
         trace.
 
+    Notes
+    -----
+    For authors of a solver, a class says with attributes of its own:
+
+    - ``algorithm_version``: part of the key of a trial; raise it when results change.
+    - ``allowed``: the values that each parameter may take.
+    - ``dtypes``: types of rows that `_fit` takes as they are; others become the first.
+    - ``row_cost``: about the time for a row of `n_rows_seen_`, as a multiple of the
+      time in an online method, by which the time of a run is estimated.
+
     Examples
     --------
     >>> from precbench import SOLVERS
@@ -189,18 +199,10 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     True
     """
 
-    # Part of the key of a trial: raise it when the results change.
     algorithm_version: int | str = 1
-
-    # About the time for a row of `n_rows_seen_`, as a multiple of the time in an online
-    # method.
-    row_cost: float = 1.0
-
-    # Types of the values of rows that `_fit` takes as they are; others become the
-    # first.
-    dtypes: tuple[type, ...] = (np.float64,)
-
     allowed = Allowed()
+    dtypes: tuple[type, ...] = (np.float64,)
+    row_cost: float = 1.0
 
     _fitted = "n_iter_"  # what a fit that has succeeded leaves
 
@@ -211,11 +213,10 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     _width: int  # n_features of the fit that the weights are of
 
     def __init_subclass__(cls, **options: Any):
-        # Merge the constraints of a class and its bases, by which scikit-learn checks
-        # parameters.
+        """Merge the constraints of a class and its bases, for scikit-learn's checks."""
         super().__init_subclass__(**options)
         constraints = Allowed()
-        # bases first, so that the class overrides them
+        # Bases come first, so that the class overrides them.
         for base in reversed(cls.__mro__):
             constraints.update(vars(base).get("_parameter_constraints", {}))
             constraints.update(vars(base).get("allowed", {}))
