@@ -36,7 +36,7 @@ from precbench.claims.ledger import read_ledger
 from precbench.claims.verdicts import Verdict
 from precbench.core.yaml.document import load
 from precbench.survey import ranking
-from scripts import growth, open_claims, peers, power, printed, reference
+from scripts import growth, listings, open_claims, peers, power, printed, reference
 from scripts.bench import BENCH, WHY, reason_of, said
 from scripts.reference import KAR2015, LEDGER, REFERENCE, ROOT, SOLVERS
 from scripts.survey import advice, coverage, page
@@ -81,6 +81,8 @@ def filled_in(text: str) -> str:
         "verdicts": verdicts,
         "shortfalls": shortfalls,
         "cells": printed.cells,
+        "commands": listings.commands_table,
+        "names": listings.names_table,
         "numbers": printed.numbers,
         "deviations": deviations,
         "optima": lambda *problems: optima_table(pd.read_csv(OPTIMA), problems),
