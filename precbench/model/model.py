@@ -23,6 +23,7 @@ from precbench.data.preprocess import ROWS_AT_ONCE, Scaler
 from precbench.model import archive
 from precbench.model.calibration import Calibration
 from precbench.model.drift import Drift, Profile
+from precbench.model.fitted_classifier import FittedClassifier
 from precbench.model.shapley import Contributions
 from precbench.model.training_rows import TrainingRows
 from precbench.ranking.topk import HeldOut
@@ -78,7 +79,7 @@ def _can_be_kept(solver: Ranker) -> bool:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Model:
+class Model(FittedClassifier):
     """A fitted ranking that scores new rows.
 
     Weights, trees or members, scaling and encoding.
