@@ -110,12 +110,15 @@ def _changed(trial: Record) -> list[str]:
 
 
 def _command(store: Store, trial: Record, config: str | None) -> str:
-    """Return the command that repeats a trial into the same folder, or "" without a config."""
-    smoke = store.folder.name.endswith("-smoke")
-    parts = repeat_command(
-        trial.experiment, trial.label, trial.dataset, config=config, smoke=smoke
+    """Return the command that repeats a trial in its folder, or "" without a config."""
+    command = repeat_command(
+        trial.experiment,
+        trial.label,
+        trial.dataset,
+        split=trial.split,
+        config=config,
+        smoke=store.folder.name.endswith("-smoke"),
     )
-    if parts is None:
+    if command is None:
         return ""
-    before, after = parts  # of the command, before and after the number of the split
-    return f"{before}{trial.split}{after} --out {shlex.quote(str(store.folder.parent))}"
+    return f"{command} --out {shlex.quote(str(store.folder.parent))}"

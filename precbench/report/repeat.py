@@ -21,26 +21,24 @@ def repeat_command(
     solver: str,
     dataset: str,
     *,
+    split: int | str,
     config: str | None = None,
     smoke: bool = False,
-) -> tuple[str, str] | None:
-    """Return the command that repeats a trial, in two parts.
-
-    Before and after the split's number.
+) -> str | None:
+    """Return the command that repeats the trial of a split.
 
     Return None if `config` is "", as for trials started from Python. A `config` of None
     is unknown: the command names the shipped config, or else ``<experiment>.yaml``.
     """
     if config == "":
         return None
-    parts = [
-        "precbench",
-        "run",
-        config or shipped_config(experiment) or f"{experiment}.yaml",
-    ]
-    parts += ["--solver", solver, "--dataset", dataset]
-    parts += ["--smoke"] if smoke else []
-    return f"{shlex.join(parts)} --splits ", " --force"
+    if config is None:
+        config = shipped_config(experiment) or f"{experiment}.yaml"
+    words = ["precbench", "run", config, "--solver", solver, "--dataset", dataset]
+    if smoke:
+        words.append("--smoke")
+    words += ["--splits", str(split), "--force"]
+    return shlex.join(words)
 
 
 def machine_facts(machine: Machine) -> dict[str, Any]:

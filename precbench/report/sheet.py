@@ -67,10 +67,7 @@ class Sheet:
     caption: Sequence[str] = ()  # paragraphs below the drawing
 
     def figure(self) -> "Figure":
-        """Return the figure, of three parts.
-
-        Title and small print, drawing, and caption.
-        """
+        """Return the figure: title and small print, drawing, and caption."""
         from matplotlib.figure import Figure
 
         inside = self.width - 2 * MARGIN
@@ -89,21 +86,30 @@ class Sheet:
         parts: Any = figure.subfigures(
             3, 1, height_ratios=heights, hspace=0, frameon=False
         )
-        self.draw(parts[1])  # parts: 0 title and small print, 1 drawing, 2 caption
-        bold: dict[str, Any] = {"fontsize": 10, "fontweight": "bold"}
-        small: dict[str, Any] = {"fontsize": 8}
-        # start, step: inches to the first line, between
-        for part, lines, start, step, look in (
-            (0, title, MARGIN, _TITLE_LINE, bold),
-            (0, above, below_title, _LINE, small),
-            (2, caption, 0, _LINE, small),
-        ):
-            # one by one, so that all are `step` inches apart
-            for i, line in enumerate(lines):
-                # as shares
-                x, y = MARGIN / self.width, 1 - (start + i * step) / heights[part]
-                parts[part].text(x, y, line, va="top", parse_math=False, **look)
+        top, drawing, bottom = parts
+        self.draw(drawing)
+        bold = {"fontsize": 10, "fontweight": "bold"}
+        small = {"fontsize": 8}
+        top_height, _drawing_height, bottom_height = heights
+        self._write(top, top_height, title, MARGIN, _TITLE_LINE, bold)
+        self._write(top, top_height, above, below_title, _LINE, small)
+        self._write(bottom, bottom_height, caption, 0, _LINE, small)
         return figure
+
+    def _write(
+        self,
+        part: "SubFigure",
+        height: float,
+        lines: Sequence[str],
+        start: float,
+        step: float,
+        look: dict[str, Any],
+    ) -> None:
+        """Write lines one by one, the first `start` inches below the top of a part."""
+        for i, line in enumerate(lines):
+            x = MARGIN / self.width
+            y = 1 - (start + i * step) / height
+            part.text(x, y, line, va="top", parse_math=False, **look)
 
     def save(
         self,
@@ -111,9 +117,7 @@ class Sheet:
         table: pd.DataFrame | None = None,
         sources: Sequence[Path] = (),
     ) -> list[Path]:
-        """Write the drawing as PDF, PNG and SVG, and the numbers of `table` as CSV.
-
-        Return paths.
+        """Write the drawing as PDF, PNG and SVG, and `table` as CSV; return the paths.
 
         `stem` is the path without suffix. Files are kept if all are newer than the
         given `sources`.
@@ -136,17 +140,13 @@ class Sheet:
 def wrapped(
     text: str, inches: float, size: float = 8, weight: str = "normal"
 ) -> list[str]:
-    """Return a text in lines of at most `inches`, cut with " …" after `_MOST_LINES` lines."""
-    # of a line, at the least 8
+    """Return a text in lines of at most `inches`, cut with " …" after `_MOST_LINES`."""
     n_letters = max(int(inches / (size * _LETTERS[weight])), 8)
     return textwrap.wrap(text, n_letters, max_lines=_MOST_LINES, placeholder=" …")
 
 
 def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
-    """Draw a figure to files in the formats of their suffixes.
-
-    Equal figures give equal bytes.
-    """
+    """Draw a figure to files, by their suffixes; equal figures give equal bytes."""
     from matplotlib import style
     from matplotlib.text import Text
 
@@ -164,14 +164,15 @@ def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
     write_whole(contents)
 
 
-def _rendered(figure: "Figure", path: Path) -> bytes:  # in the format of the suffix
+def _rendered(figure: "Figure", path: Path) -> bytes:
+    """Return the content of a file of the figure, in the format of the suffix."""
     content = io.BytesIO()
     figure.savefig(content, format=path.suffix[1:], metadata=_METADATA[path.suffix])
     return content.getvalue()
 
 
 def _lay_out(figure: "Figure") -> None:
-    """Fix the places of the parts, rounded, since their last bits differ between equal figures."""
+    """Fix the places of the parts, rounded: last bits differ between equal figures."""
     from matplotlib.transforms import Bbox
 
     # To 2**-30: text is measured in 1/64 pixel, and in decimals last bits would push

@@ -43,8 +43,8 @@ def write_tables(
         run.folder / "summary.md": markdown_page(run.title, run.source, tables),
         run.folder / "summary.tex": _latex(run, tables),
     }
-    # one by one, since no file depends on another
     for path, content in contents.items():
+        # One by one, since no file depends on another.
         write_whole({path: content})
     return [*contents]
 
@@ -65,7 +65,7 @@ def make_tables(run: Run, summary: pd.DataFrame) -> list[Table]:
 
 
 def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
-    """Lay out one table, solvers by metrics and times, of an experiment without a sweep."""
+    """Lay out solvers by metrics and times, of an experiment without a sweep."""
     columns = {metric: _at(summary, metric, "", run.solvers) for metric in run.metrics}
     main = columns[run.metrics[0]]  # rows of the summary in the order of the solvers
     header = ["solver", *(run.metric_name(metric) for metric in columns)]
@@ -85,12 +85,14 @@ def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
         *_edges(run, dataset),
         *notes(summary),
     ]
-    # "": several
-    return [_assemble(run, dataset, summary, "", header, cells, sentences)]
+    several_quantities = ""
+    return [
+        _assemble(run, dataset, summary, several_quantities, header, cells, sentences)
+    ]
 
 
 def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
-    """Lay out a table of each metric and a table of times, solvers by points of the sweep."""
+    """Lay out tables of each metric and of times, solvers by points of the sweep."""
     header, mixed = ["solver", *run.sweep_points], is_mixed(summary)
     tables: list[Table] = []
     times: list[list[Cell]] = []  # filled at the first metric only
@@ -98,7 +100,6 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
         # The label of a metric differs between points if the parameter of the metric is
         # swept.
         points = [(run.metric_at(metric, sweep), sweep) for sweep in run.sweep_points]
-        # (label, sweep)
         columns = {point: _at(summary, *point, run.solvers) for point in points}
         cells = [
             _means(rows, label in run.losses) for (label, _), rows in columns.items()
@@ -127,8 +128,7 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
 def _at(
     summary: pd.DataFrame, metric: str, sweep: str, solvers: list[str]
 ) -> pd.DataFrame:
-    # Return the rows of a metric at a point, in the order of `solvers`, NaN without
-    # trials.
+    """Return the rows of a metric at a point by solver, NaN without trials."""
     rows = summary[(summary["metric"] == metric) & (summary["sweep"] == sweep)]
     return rows.set_index("solver").reindex(solvers)
 
@@ -158,7 +158,7 @@ def _assemble(
 
 
 def _means_over(run: Run, dataset: str, summary: pd.DataFrame) -> list[str]:
-    """Return the sentences on what cells show and, if tests were made, on the mark ≈."""
+    """Return sentences on what cells show and, if tests were made, on the mark ≈."""
     n = run.n_splits(dataset)
     if n == 1:
         return ["Values of one split, so without standard deviation; best in bold."]
@@ -167,36 +167,46 @@ def _means_over(run: Run, dataset: str, summary: pd.DataFrame) -> list[str]:
 
 
 def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
-    """Return the sentences on stopped and failed trials and, if `times` are shown, on times."""
-    parallel = times and (summary["timing"] == "parallel").any()
+    """Return sentences on trials without a usual end and, with `times`, on times."""
+    sentences = []
     counts = summary["stopped"].astype(str) + " of " + summary["trials"].astype(str)
     stopped = _by_solver(summary, counts.where(summary["stopped"] > 0))
+    if stopped:
+        sentences.append(
+            "‡ Training or tuning stopped by a limit; the last iterate counts:"
+            f" {stopped}."
+        )
     failed = _by_solver(summary, summary["outcomes"].where(summary["failed"] > 0))
-    machines = sorted(
-        {name for names in summary["machines"] for name in names.split("; ")} - {""}
-    )
-    how = "each split on one" if summary["same_machine"].all() else "so not comparable"
-    # each with a condition to show the sentence; a text but "" counts as true
-    sentences = {
-        f"‡ Training or tuning stopped by a limit; the last iterate counts: {stopped}.": (
-            stopped
-        ),
-        f"Without a result: {failed}.": failed,
-        "† Timed beside other trials: not comparable with the other times.": (
-            parallel and is_mixed(summary)
-        ),
-        "Trials were timed beside each other: not comparable with those that run alone.": (
-            parallel and not is_mixed(summary)
-        ),
-        f"Timed on different machines, {how}: {'; '.join(machines)}.": (
-            times and len(machines) > 1
-        ),
-    }
-    return [sentence for sentence, holds in sentences.items() if holds]
+    if failed:
+        sentences.append(f"Without a result: {failed}.")
+    return sentences + _notes_on_times(summary) if times else sentences
+
+
+def _notes_on_times(summary: pd.DataFrame) -> list[str]:
+    """Return sentences on times that are not comparable."""
+    sentences = []
+    if (summary["timing"] == "parallel").any():
+        if is_mixed(summary):
+            sentences.append(
+                "† Timed beside other trials: not comparable with the other times."
+            )
+        else:
+            sentences.append(
+                "Trials were timed beside each other: not comparable with those that"
+                " run alone."
+            )
+    machines = {name for names in summary["machines"] for name in names.split("; ")}
+    machines.discard("")
+    if len(machines) > 1:
+        is_paired = summary["same_machine"].all()
+        how = "each split on one" if is_paired else "so not comparable"
+        names = "; ".join(sorted(machines))
+        sentences.append(f"Timed on different machines, {how}: {names}.")
+    return sentences
 
 
 def is_mixed(summary: pd.DataFrame) -> bool:
-    # some trials ran alone, others beside each other
+    """Return whether some trials ran alone, and others beside each other."""
     return summary["timing"][summary["timing"] != ""].nunique() > 1
 
 
@@ -222,7 +232,7 @@ def tuned(summary: pd.DataFrame) -> list[str]:
 
 
 def _edges(run: Run, dataset: str) -> list[str]:
-    """Return a sentence on grids of which most trials chose the least or largest value, if any."""
+    """Return a sentence on grids at whose edge most trials chose a value, if any."""
     rows = run.results[
         (run.results["dataset"] == dataset) & (run.results["chosen"] != "")
     ]
@@ -246,12 +256,12 @@ def _edges(run: Run, dataset: str) -> list[str]:
 def _edge_counts(
     texts: pd.Series, name: str, values: Sequence[object]
 ) -> dict[float, int]:
-    """Return how many texts, such as "C=0.1 k=10", give `name` the least or largest of `values`."""
+    """Return how many texts, such as "C=0.1 k=10", have an edge of the grid `values`."""
     numbers = [
         v for v in values if isinstance(v, int | float) and not isinstance(v, bool)
     ]
-    # not all are numbers, or fewer than 3: no edge
-    if len(numbers) < max(3, len(values)):
+    has_edges = len(numbers) == len(values) >= 3
+    if not has_edges:
         return {}
     chosen = texts.str.extract(rf"(?:^| ){re.escape(name)}=(\S+)", expand=False)
     return {
@@ -263,10 +273,10 @@ def _edge_counts(
 def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:
     """Return solvers with their texts, such as ``sgd-avg at k=10 (2 of 5)``.
 
-    "" without texts.
+    `texts` belong to the rows of the summary, and are missing where there is nothing to
+    say. Points of the sweep are named unless a text holds at all points. Without any
+    text, return "".
     """
-    # `texts` belong to the rows of the summary, and are missing where there is nothing
-    # to say. The points of the sweep are named unless a text holds at all points.
     if texts.isna().all():
         return ""
     present = summary.assign(text=texts).dropna(subset="text")
@@ -287,14 +297,14 @@ def _means(rows: pd.DataFrame, smaller_is_better: bool) -> Iterator[Cell]:
     Only means over the most trials compete.
     """
     competing = rows["mean"].where(rows["n"] == rows["n"].max())
-    places = levels(competing)  # in order, equal for means that differ by rounding only
-    # if all are equal, none is the best
+    # In order, equal for means that differ by rounding only. If all are equal, none is
+    # the best; fmin and fmax leave out NaN.
+    places = levels(competing)
     contested = len(set(places[~np.isnan(places)])) > 1
-    # without NaN
     best = np.fmin.reduce(places) if smaller_is_better else np.fmax.reduce(places)
     for (_, row), place in zip(rows.iterrows(), places, strict=True):
         bold = bool(contested and place == best)
-        # false without a p-value
+        # Without a p-value, which is NaN then, no mean counts as tied.
         tied = bool(contested and not bold and row["p_best"] > LEVEL)
         yield Cell(f"{_mean(row)} ≈" if tied else _mean(row), bold)
 
@@ -315,10 +325,7 @@ def _mean(row: pd.Series) -> str:
 
 
 def _gap(row: pd.Series) -> str:
-    """Return what stands in place of a mean.
-
-    The status that all trials share, or a dash.
-    """
+    """Return the status that all trials share, or a dash, in place of a mean."""
     if not row["trials"] > 0:  # NaN without trials
         return _EMPTY
     counted, _colon, _reasons = row["outcomes"].partition(":")  # as in "3 timeout: why"
@@ -327,16 +334,15 @@ def _gap(row: pd.Series) -> str:
 
 
 def _times(rows: pd.DataFrame, column: str, *, mixed: bool) -> list[Cell]:
-    """Return a column of times.
-
-    If `mixed`, times of trials that ran in parallel have a mark.
-    """
-    marks = np.where(mixed & (rows["timing"] == "parallel"), " †", "")
-    times = [_EMPTY if np.isnan(time) else three_digits(time) for time in rows[column]]
-    return [
-        Cell(t if t == _EMPTY else t + mark)
-        for t, mark in zip(times, marks, strict=True)
-    ]
+    """Return a column of times; if `mixed`, those beside other trials are marked."""
+    cells = []
+    for seconds, timing in zip(rows[column], rows["timing"], strict=True):
+        if np.isnan(seconds):
+            cells.append(Cell(_EMPTY))
+            continue
+        mark = " †" if mixed and timing == "parallel" else ""
+        cells.append(Cell(f"{three_digits(seconds)}{mark}"))
+    return cells
 
 
 def three_digits(value: float) -> str:
@@ -350,7 +356,7 @@ def three_digits(value: float) -> str:
 
 
 def markdown_page(title: str, source: str | None, tables: Iterable[Table]) -> str:
-    """Return a page of Markdown with a title, the `source` (such as a paper), and tables."""
+    """Return a page of Markdown with a title, its source (a paper) and tables."""
     lines = [f"# {_escaped_markdown(title)}", ""]
     if source:
         lines += [f"After {_escaped_markdown(source)}.", ""]
