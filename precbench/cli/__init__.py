@@ -7,10 +7,11 @@ import typer
 from precbench.cli.group import LazyGroup, MainGroup
 
 _EPILOG = """\
-Exit codes: 0 done; 1 a trial failed, folders differ, the disk is full, or another failure; 2 wrong
-usage, config or input; 3 data not available; 4 a verdict is worse than in the reference, or there
-are no results to judge; 5 the rows have drifted (score --strict), or there are fewer hits than
-asked for (evaluate --fail-below); 130 interrupted.
+Exit codes: 0 done; 1 a trial failed, folders differ, the disk is full, or another
+failure; 2 wrong usage, config or input; 3 data not available; 4 a verdict is worse than
+in the reference, or there are no results to judge; 5 the rows have drifted (score
+--strict), or there are fewer hits than asked for (evaluate --fail-below); 130
+interrupted.
 """
 
 
@@ -140,7 +141,7 @@ def about(
         ),
     ] = False,
 ) -> None:
-    """Run, measure and judge published methods for precision at the top of a ranked list.
+    """Run, measure and judge published methods for the top of a ranked list.
 
     \b
     First steps:

@@ -193,7 +193,7 @@ def _cells(path: Path, columns: str, rows: str) -> dict[str, Any]:
 
 
 def _refuse_unknown_names(claims: list[Claim], experiment: Experiment) -> None:
-    """Raise if claims name data sets, solvers or metrics that the config does not have."""
+    """Raise if claims name what the config does not have."""
     known = {
         "data set": [dataset.name for dataset in experiment.datasets],
         "solver": experiment.solvers,

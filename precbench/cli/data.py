@@ -137,7 +137,7 @@ def clean_cache(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Remove the prepared arrays of all data sets and unfinished downloads from the cache.
+    """Remove prepared arrays and unfinished downloads from the cache.
 
     Everything removed can be rebuilt or downloaded again, except files you added
     yourself. Downloaded and added files are removed only for data sets you name.
@@ -171,7 +171,7 @@ def describe_data(name: Annotated[str, _NAME], as_json: Json = False) -> None:
 
 
 def _print_reports(reports: Mapping[str, Sequence[FileReport]], as_json: bool) -> None:
-    """Print the status of the files of each data set, and for a damaged file two checksums."""
+    """Print the status of each file, and for a damaged one two checksums."""
     if as_json:
         described = {name: list(map(asdict, files)) for name, files in reports.items()}
         print(json.dumps(described, default=str))

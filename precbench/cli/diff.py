@@ -84,7 +84,7 @@ def compare_results(
 
 
 def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str]]:
-    """Return the two folders of each common experiment, and the names of other experiments."""
+    """Return the folders of common experiments, and the names of others."""
     folders = [find_result_folders(folder, "results.csv") for folder in (first, second)]
     if folders == [[first], [second]]:  # single experiments, maybe with other names
         return [(first, second)], []

@@ -52,7 +52,7 @@ def evaluate(
     *,
     options: FileLayout,
 ) -> int:
-    """Count the hits of a model on new labelled rows, and compare them with its forecast.
+    """Count the hits of a model on new labelled rows, against its forecast.
 
     The forecast is the number of hits that `score` expects of this list, with an
     interval for 95 % of cases. The verdict is as forecast (JSON: kept), fewer or more.

@@ -35,7 +35,7 @@ class _VisibleStream:
 
 @contextmanager
 def harmless_streams() -> Iterator[None]:
-    """Escape control characters in all text printed in the block, so that none steers a terminal.
+    """Escape control characters in all text that the block prints.
 
     Characters that the encoding of a stream lacks are escaped; a closed stream gets
     nothing.
@@ -86,7 +86,7 @@ class InGroups(TyperCommand):
     """A command whose help shows the options of each panel under the panel's title."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments, then the options of each panel, under headings of their own."""
+        """Write the arguments, then the options of each panel, under headings."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             # (option, help); None if hidden
@@ -104,7 +104,7 @@ _NAMES_OF_FILES = ("configs", "what", "targets", "mirror")
 
 
 def _at_home(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command whose paths may begin with ~, which a shell keeps in --out=~/results."""
+    """Return a command whose paths may begin with ~, as in --out=~/results."""
 
     @wraps(function)
     def command(**values: Any) -> Any:

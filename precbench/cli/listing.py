@@ -95,7 +95,7 @@ def _configs() -> list[dict[str, Any]]:  # for precbench list configs
 
 
 def _claims() -> list[dict[str, Any]]:
-    """Return the fields of all claims, with their verdicts in the committed reference."""
+    """Return the fields of all claims, with their committed verdicts."""
     from precbench.claims import load_claims
     from precbench.claims.ledger import read_ledger, reference_path
 

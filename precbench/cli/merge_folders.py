@@ -107,7 +107,7 @@ def merge_results(
 def _merges(
     folders: Sequence[Path], out: Path, keep: Path | None
 ) -> list[tuple[Store, list[Store], list[Store]]]:
-    """Return for each experiment the target, the sources, and the stores that win conflicts."""
+    """Return by experiment the target, the sources, and the preferred stores."""
     preferred = keep and keep.resolve()  # the folder whose records win conflicts
     if preferred and preferred not in {folder.resolve() for folder in (*folders, out)}:
         raise InputError(
@@ -158,7 +158,7 @@ def _note_request(target: Store, sources: list[Store], n_taken: int) -> dict[str
 
 
 def _sentence(summary: dict[str, Any]) -> str:
-    """Describe how many records were taken, how many trials are missing, and which shards."""
+    """Describe how many records were taken, and what is missing."""
     taken = count(summary["taken"], "record")
     parts = [f"{summary['experiment']}: {taken} taken, {summary['records']:,} in all"]
     parts += [f"{summary['left']:,} still to run"] if summary["left"] else []
@@ -170,7 +170,7 @@ def _sentence(summary: dict[str, Any]) -> str:
 def _config_of(
     name: str, known: Mapping[str, tuple[Experiment | Study, str]]
 ) -> tuple[Experiment | Study | None, str, bool]:
-    """Return the config of results or None, the name of its file, and whether the size is smoke."""
+    """Return the config of results, its file, and whether the size is smoke."""
     # both, if they differ
     for candidate in dict.fromkeys((name, name.removesuffix("-smoke"))):
         if candidate in known:

@@ -70,7 +70,7 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
 def takes(
     kind: Callable[..., Any],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that gives a command an option for each field of a dataclass."""
+    """Return a decorator that gives a command the fields of a dataclass as options."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         # The command takes the options one by one; `function` gets one object of all

@@ -15,7 +15,7 @@ from precbench.runner.cost import expected_seconds
 
 
 def to_fetch(part: Experiment) -> dict[str, int]:
-    """Return by name, for data sets that lack files, the most bytes that a download can have."""
+    """Return the largest download of each data set that lacks files, in bytes."""
     sizes = {}
     for entry in part.datasets:
         if isinstance(entry, NamedData | StreamedCard):  # a data set with a card

@@ -94,7 +94,7 @@ class FileLayout:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnRows(FileLayout):
-    """A file of labelled rows, the meaning of its columns, and the list that is made of it."""
+    """A file of labelled rows, its columns, and the list that is made of it."""
 
     file: Annotated[
         Path,
@@ -254,7 +254,7 @@ class OwnRows(FileLayout):
         return open_table(self.file, self.reading)
 
     def tables(self) -> "tuple[OwnTable, pd.DataFrame | None]":
-        """Return the table of the file and, with ``--open``, apart the rows without a label."""
+        """Return the table and, with ``--open``, apart the rows without a label."""
         if self.open_list is None:
             return self.table(), None
         others = {"the file of the rows": self.file}
@@ -278,7 +278,7 @@ class OwnRows(FileLayout):
 
     @property
     def reading(self) -> dict[str, Any]:
-        """The options that are set, as parameters of `precbench.tables.own_file.read_own_file`."""
+        """The options that are set, as parameters of `read_own_file`."""
         options: dict[str, Any] = dict(self.layout)
         options |= {
             name: getattr(self, name) for name in (*_READER_OPTIONS, *_COLUMN_LISTS)
@@ -295,14 +295,14 @@ class OwnRows(FileLayout):
 
     @contextmanager
     def corrected(self, command: str) -> Iterator[None]:
-        """If the block refuses the table, add to the error a command that reads the table."""
+        """Add to an error of the block a command that would read the table."""
         try:
             yield
         except TableError as error:
             raise InputError(self.with_remedy(command, error)) from None
 
     def with_remedy(self, command: str, error: TableError) -> str:
-        """Return the text of an error and, if options solve all problems, a command with them."""
+        """Return an error's text and, if options solve it, the command with these."""
         # options alone do not solve the problems
         if not error.remedies or not error.is_enough:
             return str(error)
@@ -348,7 +348,7 @@ class OwnRows(FileLayout):
         return values
 
     def line(self, command: str, changes: Iterable[tuple[str, object]] = ()) -> str:
-        """Return this command as it is typed, with some options changed as by `_changed`."""
+        """Return this command as it is typed, with some options changed."""
         values, words = self._changed(changes), ["precbench", command, str(self.file)]
         hints = get_type_hints(type(self), include_extras=True)
         for field in fields(self):
@@ -472,7 +472,7 @@ def _rows_at_top(k: TopK, probabilities: "pd.Series") -> int:
 
 
 def plain_value(text: str) -> Any:
-    """Return the number, truth value or None that a text such as "true" means, else the text."""
+    """Return the value that a text such as "true" means, else the text."""
     for kind in (int, float):
         with suppress(ValueError):
             return kind(text)

@@ -62,7 +62,7 @@ def rank(
     ],
     options: RankOptions,
 ) -> int:
-    """Train a method on the tasks of the survey, and rank the method among the methods there.
+    """Train a method on the tasks of the survey, and rank it among the methods there.
 
     Divisions, measures and tuning are those of the survey. The command resumes, and
     runs in shards or on a cluster, as run does. Writes OUT/rank-NAME.csv and .html.
@@ -132,7 +132,7 @@ def rank(
 
 
 def _join_survey(table: pd.DataFrame) -> Survey:
-    """Join results of a method with results of the survey, on their common tasks and splits."""
+    """Join results of a method with the survey's on common tasks and splits."""
     # the survey, columns to join by
     committed, keys = pd.read_csv(REFERENCE), ["task", "split"]
     # common tasks, splits
@@ -201,7 +201,7 @@ def _by_measure(survey: Survey, label: str) -> Table:
 
 
 def _by_task(survey: Survey, label: str) -> Table:
-    """Lay out, by task, average precision and rank of the method, beside the best other method."""
+    """Lay out average precision and rank by task, beside the best other method."""
     values = survey.values(AP)
     # differences by rounding are ties
     ranks = values.round(12).rank(axis=1, ascending=False)

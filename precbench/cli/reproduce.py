@@ -27,7 +27,7 @@ from precbench.report.ledger_tables import claims_table
 
 @dataclass(frozen=True)
 class _Run:
-    """A config, or some of its data sets and solvers, with the claims that the run decides."""
+    """A config, or a part of it, with the claims that its run decides."""
 
     name: str
     config: Experiment | Study
@@ -151,7 +151,7 @@ def reproduce(
 
 
 def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str]]]:
-    """Return by config the claims about the targets, by id, and the names of the data to use."""
+    """Return by config the claims about the targets, and the data to use."""
     testable = [c for c in load_claims() if c.is_testable]
     papers = {claim.paper for claim in testable}
     configs = {claim.config for claim in testable}

@@ -190,7 +190,7 @@ class RunOptions:
         return frozenset(status for word in self.rerun or () for status in _RERUN[word])
 
     def of_session(self, config: "Experiment | Study") -> "Options":
-        """Return the options of a session that runs the config, with the names of all patterns."""
+        """Return the options of a session for the config, patterns resolved."""
         from precbench.runner.options import Options
 
         solvers = datasets = None

@@ -24,7 +24,7 @@ _UNLIMITED = 100_000  # characters in a line, more than any table has
 
 
 class Screen(Console):
-    """A console that escapes control characters in text, but not the control characters of rich."""
+    """A console that escapes control characters in text, but not those of rich."""
 
     def render(self, *args: Any, **kwargs: Any) -> Iterator[Segment]:
         for segment in super().render(*args, **kwargs):
@@ -36,7 +36,7 @@ class Screen(Console):
 
 
 def screen(*, quiet: bool = False, stderr: bool = False, **options: Any) -> Screen:
-    """Return a console for standard output or error, which breaks lines on a terminal only."""
+    """Return a console for an output, which breaks lines on a terminal only."""
     stream = sys.stderr if stderr else sys.stdout
     # `Screen` escapes text itself, and writes past a stream that would also escape
     # rich's colours.

@@ -22,7 +22,7 @@ _GAP = 2  # blanks between columns
 
 
 def show_length(length: "Length", *, quiet: bool = False) -> None:
-    """Print a table of hits and profit by length of a list, and a sentence on the best length."""
+    """Print hits and profit by length of a list, and which length is best."""
     from precbench.advice.length import length_table, profit_text
 
     console = screen(quiet=quiet)
@@ -59,7 +59,7 @@ def print_table(table: Table, console: Console | None = None) -> None:
 
 
 class _Column:
-    """A column of texts, and the least width in which no word and no number is split."""
+    """A column of texts, and the least width that splits no word or number."""
 
     def __init__(self, header: str, cells: list[Text]):
         # `least` is this width, in characters, and at least 1.
@@ -99,7 +99,7 @@ def _text(cell: Cell, asterisks: bool) -> Text:
 def _blocks(
     names: list[_Column], others: list[_Column], width: int
 ) -> list[list[_Column]]:
-    """Divide the columns `others` into blocks that fit into `width` beside the columns `names`."""
+    """Divide the columns `others` into blocks that fit beside `names`."""
     # 1 place is kept free
     block_width = width - 1 - sum(column.least + _GAP for column in names)
     blocks: list[list[_Column]] = [[]]
@@ -114,7 +114,7 @@ def _blocks(
 
 
 def _grid(names: list[_Column], others: list[_Column], width: int) -> Grid:
-    """Lay out the columns of names and of a block, without rows that are empty in the block."""
+    """Lay out the names and a block, without rows that are empty in the block."""
     columns = [*names, *others]
     # with one free place at the end
     least = sum(column.least + _GAP for column in columns) - 1

@@ -137,7 +137,7 @@ def _show_model(path: str, as_json: bool) -> None:
 
 
 def _kind(model: "Model") -> str:
-    """Describe a model by its kind and size, such as "20 trees with 900 nodes on 8 features"."""
+    """Describe a model by kind and size, such as "20 trees with 900 nodes"."""
     features = count(model.n_features, "feature")
     if model.random_features is not None:
         features = (

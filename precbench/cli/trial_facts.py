@@ -22,7 +22,7 @@ _MOST_LISTED = 8
 
 
 def show_trial(what: str, results: Path, as_json: bool) -> None:
-    """Print the record of a trial, its metrics and machine, and the command that repeats it."""
+    """Print a trial's record, metrics, machine, and the command to repeat it."""
     store, trial = find_trial(what, results)
     run = read_run(store.folder) if (store.folder / "results.csv").exists() else None
     machine = store.machines().get(trial.environment)
@@ -38,7 +38,7 @@ def show_trial(what: str, results: Path, as_json: bool) -> None:
 
 
 def find_trial(what: str, results: Path) -> tuple[Store, Record]:
-    """Return the store and the record that a key, its start, or DATASET/SOLVER/SPLIT names."""
+    """Return the store and record that a key or DATASET/SOLVER/SPLIT names."""
     matches = list(_matching(what, results))
     if not matches:
         raise InputError(
@@ -95,7 +95,7 @@ def _metrics(run: Run, trial: Record) -> list[dict[str, Any]]:
 
 
 def _changed(trial: Record) -> list[str]:
-    """Return the parts (solver, tuning) whose algorithm version has changed since the trial."""
+    """Return the parts whose algorithm version has changed since the trial."""
     recorded = trial.description.get("algorithm_version", {})
     if trial.solver not in SOLVERS or not recorded:  # no version now, or none then
         return []

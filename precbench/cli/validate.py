@@ -14,7 +14,7 @@ from precbench.experiment.schema import config_schema
 
 
 def validate_configs(configs: Configs, as_json: Json = False) -> int:
-    """Check configs, or files of claims, without running anything, and without their data.
+    """Check configs, or files of claims, without running anything or their data.
 
     Every mistake is reported with its line and, for a misspelt name, a suggestion.
 

@@ -96,7 +96,7 @@ class Printer(Progress):
 
 
 def announce(plan: "Plan", console: Screen) -> None:
-    """Print the title of a run, its data sets, and which data are synthetic or left out."""
+    """Print a run's title, its data sets, and which are synthetic or left out."""
     console.print(f"{plan.experiment.title} ({plan.protocol}; {plan.scaling})")
     entries = {entry.name: entry for entry in plan.experiment.datasets}
     for dataset in plan.datasets.values():

@@ -52,7 +52,7 @@ def roc(vertices: pd.DataFrame, fpr: np.ndarray) -> pd.DataFrame:
 def precision_against_k(
     curves: pd.DataFrame, x: str, mark: float | None = None
 ) -> pd.DataFrame:
-    """Summarise the curves of prec@k of one solver by column `x`, and at `mark` if given."""
+    """Summarise a solver's curves of prec@k by column `x`, and at `mark`."""
     points = _by_split(curves.sort_values(x), x, "precision")
     grid = np.unique([*curves[x], *([] if mark is None else [mark])])
     # Quartiles need all curves: from where the last curve begins to where the first
@@ -82,7 +82,7 @@ def value_against_sweep(finals: pd.DataFrame, parameter: str) -> pd.DataFrame:
 
 
 def value_against_share(trials: pd.DataFrame) -> pd.DataFrame:
-    """Summarise the curves of one solver by the percentage of a split's row visits so far."""
+    """Summarise a solver's curves by the percentage of row visits so far."""
     learnt = trials[(trials["rows_seen"] > 0) & trials["value"].notna()]
     share = (
         100
@@ -108,7 +108,7 @@ def _in_pieces(
     curves: Sequence[tuple[np.ndarray, np.ndarray]],
     read: Callable[..., Any],
 ) -> pd.DataFrame:
-    """Return the quartiles, at each of `x`, of what ``read(x, *curve)`` returns for the curves."""
+    """Return the quartiles of ``read(x, *curve)`` over the curves."""
     # In pieces, so that about `_MOST_VALUES` values are in memory at a time.
     pieces = np.array_split(x, 1 + len(x) * len(curves) // _MOST_VALUES)
     return pd.concat(

@@ -62,7 +62,7 @@ _FIRST_SPLIT = "The curves of the first split."
 def write_figures(
     run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ()
 ) -> list[Path]:
-    """Draw the figures that ``experiment.json`` lists into ``figures``, and return all paths.
+    """Draw the figures that ``experiment.json`` lists, and return all paths.
 
     Figures newer than all `sources`, if any, are kept; figures without data are
     deleted.
@@ -140,7 +140,7 @@ class _Lines:
         # at all points; by default the solver's, at some of many points
         marker: str | None = None,
     ) -> None:
-        """Draw a curve for each solver, with a band between quartiles if `data` has quartiles."""
+        """Draw a curve for each solver, with a band between quartiles if any."""
         parts = dict(iter(data.groupby("solver", sort=False)))
         shown = [solver for solver in self.names if solver in parts]
         for i, solver in enumerate(shown):
@@ -170,7 +170,7 @@ class _Lines:
             axes.plot(point[x], point["median"], **look)
 
     def write_names(self, axes: Axes, data: pd.DataFrame, y: str = "median") -> None:
-        """Write the names beside the axes, in the order of the last values of the curves."""
+        """Write the names beside the axes, in the order of the last values."""
         last_values = data[data[y].notna()].groupby("solver")[y].last()
         by_name = {
             name: last_values.get(solver, -np.inf)
@@ -197,7 +197,7 @@ def _over_log_scale(
 
 
 def _time_page(run: Run, dataset: str, sweep: str, _read: "_Reader") -> _Page:
-    """Make the page of the main metric by wall time if all trials ran alone, else by CPU time."""
+    """Make the page of the main metric by time: wall if all ran alone, or CPU."""
     metric, rows = _main_metric(run, dataset, sweep)
     clock, unit = "cpu_seconds", "CPU seconds"
     if (rows["timing"] == "sequential").all():
@@ -213,7 +213,7 @@ def _time_page(run: Run, dataset: str, sweep: str, _read: "_Reader") -> _Page:
 
 
 def _rows_page(run: Run, dataset: str, sweep: str, _read: "_Reader") -> _Page:
-    """Make the page of every checkpoint of one split, since medians would hide a zig-zag."""
+    """Make the page of every checkpoint of one split, which shows a zig-zag."""
     metric, rows = _main_metric(run, dataset, sweep)
     of_first = rows[(rows["split"] == rows["split"].min()) & (rows["rows_seen"] > 0)]
     data = _per_solver(
@@ -227,7 +227,7 @@ def _rows_page(run: Run, dataset: str, sweep: str, _read: "_Reader") -> _Page:
 
 
 def _share_page(run: Run, _dataset: str, sweep: str, _read: "_Reader") -> _Page:
-    """Make the page of the main metric by share of the rows, with the data sets side by side."""
+    """Make the page of the main metric by share of the rows, by data set."""
     parts = {}  # the numbers, by data set
     for dataset in run.datasets:
         # the metric is the same on all data sets
@@ -242,7 +242,7 @@ def _share_page(run: Run, _dataset: str, sweep: str, _read: "_Reader") -> _Page:
     )
 
     def draw(figure: SubFigure, lines: _Lines) -> None:
-        """Draw a panel for each data set, in about 3/4 of the width, and solvers' names beside."""
+        """Draw a panel for each data set, and solvers' names beside."""
         panels = figure.subplots(1, len(shown), squeeze=False)[0]
         for axes, dataset in zip(panels, shown, strict=True):
             lines.draw(axes, parts[dataset], "share")
@@ -258,7 +258,7 @@ def _share_page(run: Run, _dataset: str, sweep: str, _read: "_Reader") -> _Page:
 
 
 def _measured_k(run: Run, sweep: str) -> tuple[str, float | int | str | None]:
-    """Return notation and k of the first precision at k among the metrics, else "" and None."""
+    """Return notation and k of the first precision at k among the metrics."""
     for metric in run.metrics:
         measure = run.measures[run.metric_at(metric, sweep)]
         if measure.name == "precision_at_k":
@@ -370,7 +370,7 @@ def _precision_page(run: Run, dataset: str, sweep: str, read: "_Reader") -> _Pag
 
 
 def _roc_counts_page(run: Run, dataset: str, sweep: str, read: "_Reader") -> _Page:
-    """Make the page of the first split's ROC in counts, the training set above the test set."""
+    """Make the page of the first split's ROC in counts, training above test."""
     x, y = "false_positives", "true_positives"
     points = _curves_at(read("roc-counts.csv"), dataset, sweep)
     # As they are: no statistics; `_per_solver` puts the column ``solver`` in again.
@@ -503,7 +503,7 @@ def _curves_at(curves: pd.DataFrame, dataset: str, sweep: str) -> pd.DataFrame:
 
 
 def _main_metric(run: Run, dataset: str, sweep: str) -> tuple[str, pd.DataFrame]:
-    """Return the notation of the main metric, and the results that hold values on the test set."""
+    """Return the notation of the main metric, and its results on the test set."""
     label, rows = run.metric_at(run.metrics[0], sweep), run.results
     wanted = {
         "dataset": dataset,
@@ -520,7 +520,7 @@ def _main_metric(run: Run, dataset: str, sweep: str) -> tuple[str, pd.DataFrame]
 def _per_solver(
     run: Run, rows: pd.DataFrame, statistics: Callable[[pd.DataFrame], pd.DataFrame]
 ) -> pd.DataFrame:
-    """Return the statistics of the rows of each solver in one table, with a column ``solver``."""
+    """Return the statistics of each solver in one table."""
     rows_of = dict(iter(rows.groupby("solver", sort=False)))
     # [:0]: no rows
     parts = [statistics(rows_of.get(solver, rows[:0])) for solver in run.solvers]
@@ -597,7 +597,7 @@ def _best_solvers(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> li
 
 
 def _solver_name(solver: str, summary: pd.DataFrame, timed: bool) -> str:
-    """Return a solver's name, with the number of its results if some are missing, and marks."""
+    """Return a solver's name, with marks and the number of results if some lack."""
     # ‡: a limit stopped fits; †: fits ran beside others, in a figure of times where not
     # all did.
     rows = summary[summary["solver"] == solver]

@@ -48,7 +48,7 @@ def write_report(
     ledger: Mapping[str, Sequence[LedgerRow]] | None = None,
     advise: Callable[[Run, Sequence[Path]], Advised] | None = None,
 ) -> Report:
-    """Write all tables and figures of a results folder, and a page with the tables and figures.
+    """Write all tables and figures of a results folder, and a page with them.
 
     `figures` are "all", "changed" (figures older than the results) or "none", which
     also means no page. `ledger` has the verdicts by name of the experiment; by default

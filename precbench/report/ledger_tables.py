@@ -17,7 +17,7 @@ _HEADER = ["id", "printed", "here", "spread", "runs", "verdict", "because"]
 
 
 def counts_table(ledger: Sequence[LedgerRow]) -> Table:
-    """Return the number of claims with each verdict, "" for 0, by place and in a last row "all"."""
+    """Return the numbers of claims by verdict and place, and of all places."""
     places = sorted({(row.paper, row.place) for row in ledger}, key=_in_reading_order)
     counts = Counter((row.paper, row.place, row.verdict) for row in ledger)
     rows = [
@@ -35,7 +35,7 @@ def counts_table(ledger: Sequence[LedgerRow]) -> Table:
 
 
 def open_table(ledger: Iterable[LedgerRow]) -> Table:
-    """Return the claims that were measured but not plainly reproduced, the worst first."""
+    """Return the claims that were not plainly reproduced, the worst first."""
     verdicts = (
         *(Verdict.NOT_REPRODUCED, Verdict.TREND_ONLY, Verdict.NO_POWER),
         *(Verdict.INCONCLUSIVE, Verdict.WITH_DEVIATION),

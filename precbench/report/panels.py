@@ -21,7 +21,7 @@ def draw_panels(
     n_columns: int = 4,
     **labels: str,
 ) -> list[Axes]:
-    """Draw the column ``value`` against the column `x`, and return the axes of the panels.
+    """Draw ``value`` against the column `x`, and return the axes of the panels.
 
     Each entry of the column `panel` has a panel, each entry of `curve` a colour, each
     entry of ``quantity`` that is a key of `dashes` a line style; other rows are left
@@ -66,7 +66,7 @@ def draw_panels(
 def in_panels(
     rows: Callable[[pd.DataFrame], pd.DataFrame] = lambda values: values, **options: Any
 ) -> Callable[[SubFigure, Result], Any]:
-    """Return the ``draw`` of a kind of study whose figure is made by `draw_panels` alone.
+    """Return the ``draw`` of a study whose figure `draw_panels` makes alone.
 
     The figure shows what `rows` makes of the values of the study, by default all
     values.

@@ -10,7 +10,7 @@ from precbench.results.machine import Machine
 
 @cache
 def shipped_config(experiment: str) -> str | None:
-    """Return the name of an experiment's or study's shipped config, or None without one."""
+    """Return the name of the shipped config of an experiment or study, if any."""
     return next(
         (name for name in config_names() if name.replace("/", "-") == experiment), None
     )
@@ -42,6 +42,6 @@ def repeat_command(
 
 
 def machine_facts(machine: Machine) -> dict[str, Any]:
-    """Return the known facts of a machine and the versions of the packages there, by name."""
+    """Return the known facts of a machine and the versions of its packages."""
     facts = machine.model_dump(exclude={"packages", "blas"}) | machine.packages
     return {name: value for name, value in facts.items() if value is not None}

@@ -19,7 +19,7 @@ _TITLE = 0.25  # inches for the title, which the size of a kind of study include
 
 
 def read_study(measured: Result) -> Result:
-    """Return a study with values in the column types of its kind, and a smoke size in the title."""
+    """Return a study with values in its column types, and the size in the title."""
     where = measured.folder / "illustration.json"
     if measured.kind not in STUDIES:
         raise InputError(
@@ -65,7 +65,7 @@ def value_table(
     note: str = "",
     across: str = "",
 ) -> Table:
-    """Lay out the column ``value`` of `rows`, with a line for each combination of `columns`.
+    """Lay out ``value``, with a line for each combination of `columns`.
 
     With `across`, a line has a value for each entry of this column. The first column
     has no name.
@@ -109,7 +109,7 @@ def _entry(key: str | float) -> str:
 
 @contextmanager
 def _reporting_bad_values(study: Result) -> Iterator[None]:
-    """Raise `InputError` if the body fails because of the study's numbers or parameters."""
+    """Raise `InputError` if the body fails because of numbers or parameters."""
     try:
         yield
     except (

@@ -105,7 +105,7 @@ def solver_styles(
 def name_curves(
     axes: Axes, looks: Mapping[str, Mapping[str, Any]], last_values: Mapping[str, float]
 ) -> None:
-    """Write the names of curves beside the axes, from the highest last value to the lowest."""
+    """Write the names of curves beside the axes, the highest last value first."""
     from matplotlib.lines import Line2D
 
     order = sorted(looks, key=lambda name: -last_values.get(name, -np.inf))

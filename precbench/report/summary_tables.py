@@ -256,7 +256,7 @@ def _edges(run: Run, dataset: str) -> list[str]:
 def _edge_counts(
     texts: pd.Series, name: str, values: Sequence[object]
 ) -> dict[float, int]:
-    """Return how many texts, such as "C=0.1 k=10", have an edge of the grid `values`."""
+    """Return how many texts such as "C=0.1 k=10" have an edge of the grid."""
     numbers = [
         v for v in values if isinstance(v, int | float) and not isinstance(v, bool)
     ]

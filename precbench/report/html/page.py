@@ -43,7 +43,7 @@ class Advised(NamedTuple):
 
 
 def ledger_about(evidence: Evidence) -> dict[str, list[LedgerRow]]:
-    """Return the verdicts on all claims about some results, by name of experiment or study."""
+    """Return the verdicts about some results, by experiment or study."""
     measured = evidence.outcomes.keys() | evidence.values.keys()
     if not any(map(shipped_config, measured)):
         return {}  # only shipped experiments have claims; reading claims takes long
@@ -142,7 +142,7 @@ def _page(
     advised: Advised,
     **content: Any,
 ) -> Page:
-    """Return the page of an experiment or study from its template, without empty sections."""
+    """Return the page of an experiment or study, without empty sections."""
     # `fact` and `marks` are fields of `Page`; `content` has further values of the
     # template.
     counts = Counter(row.verdict for row in ledger)
@@ -169,7 +169,7 @@ def _page(
 
 
 def _figures(paths: Iterable[Path]) -> list[dict[str, str]]:
-    """Return the name and the content, as a data URL, of each SVG drawing among the paths."""
+    """Return the name and data URL of each SVG drawing among the paths."""
     return [
         {
             "name": path.stem,

@@ -46,7 +46,7 @@ class _TrialKey(NamedTuple):
 
 
 def trial_groups(run: Run) -> list[TrialGroup]:
-    """Return a group for each data set and solver with trials, in the order of `run`."""
+    """Return a group for each data set and solver, in the order of `run`."""
     finals = final_values(run.results, run.losses)
     rows_of = dict(iter(finals.groupby(["dataset", "solver"])))
     groups = []
