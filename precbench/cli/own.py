@@ -237,7 +237,8 @@ class OwnRows(FileLayout):
     ] = None
 
     @property
-    def lengths(self) -> list[TopK]:  # `k` as the rest of the package takes lengths
+    def lengths(self) -> list[TopK]:
+        """The lengths `k` as numbers and texts, as the rest of the package takes them."""
         return several_k([plain_value(text) for text in self.k or ["0.25"]])
 
     def checked_worth(self) -> "Worth | None":
@@ -248,7 +249,8 @@ class OwnRows(FileLayout):
             return None
         return Worth(self.gain, self.gain_column, self.cost or 0.0)
 
-    def table(self) -> "OwnTable":  # of `file`, without encoding any column
+    def table(self) -> "OwnTable":
+        """Return the table of the file, without encoding any column."""
         from precbench.tables.own_table import open_table  # which takes long to import
 
         return open_table(self.file, self.reading)
@@ -260,34 +262,30 @@ class OwnRows(FileLayout):
         others = {"the file of the rows": self.file}
         check_target("--open", self.open_list, others, LIST_SUFFIXES)
         own = self.table()
-        if own.frame is None or self.label is None:
-            lacking = (
-                "--label"
-                if own.frame is not None
-                else "a table; convert the file to CSV"
+        if own.frame is None:
+            raise InputError(
+                f"{self.file}: --open needs a table; convert the file to CSV"
             )
-            raise InputError(f"{self.file}: --open needs {lacking}")
+        if self.label is None:
+            raise InputError(f"{self.file}: --open needs --label")
         known, rows = own.split_labelled(self.label)
-        if self.open_list.suffix == ".xlsx":  # refuse ids before training
+        if self.open_list.suffix == ".xlsx":
             from precbench.tables.list_file import require_sheet
 
-            require_sheet(
-                rows.filter(",".join(self.id or ()).split(",")), self.open_list
-            )
+            ids = ",".join(self.id or ()).split(",")
+            require_sheet(rows.filter(ids), self.open_list)  # before any training
         return known, rows
 
     @property
     def reading(self) -> dict[str, Any]:
         """The options that are set, as parameters of `read_own_file`."""
         options: dict[str, Any] = dict(self.layout)
-        options |= {
-            name: getattr(self, name) for name in (*_READER_OPTIONS, *_COLUMN_LISTS)
-        }
+        for name in (*_READER_OPTIONS, *_COLUMN_LISTS):
+            options[name] = getattr(self, name)
         if self.positive and len(self.positive) == 1:
-            options["positive"] = self.positive[0]  # a label, not a list of labels
+            [options["positive"]] = self.positive  # a label, not a list of labels
         if self.categorical in (["one-hot"], ["error"]):
-            # a treatment of text, not columns
-            options["categorical"] = self.categorical[0]
+            [options["categorical"]] = self.categorical  # a treatment, not columns
         # "error" is the default of the readers for missing values and for text.
         return {
             name: value for name, value in options.items() if value and value != "error"
@@ -303,14 +301,12 @@ class OwnRows(FileLayout):
 
     def with_remedy(self, command: str, error: TableError) -> str:
         """Return an error's text and, if options solve it, the command with these."""
-        # options alone do not solve the problems
-        if not error.remedies or not error.is_enough:
+        options_solve_it = error.remedies and error.is_enough
+        if not options_solve_it:
             return str(error)
         separator = "\n  " if "\n" in str(error) else "; "
-        return (
-            f"{error}{separator}this would be accepted:"
-            f" {self.line(command, error.remedies)}"
-        )
+        remedy = self.line(command, error.remedies)
+        return f"{error}{separator}this would be accepted: {remedy}"
 
     def _changed(self, changes: Iterable[tuple[str, object]]) -> dict[str, Any]:
         """Return the values of all options by name after `changes`.
@@ -320,53 +316,54 @@ class OwnRows(FileLayout):
         """
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         for name, value in changes:
-            # Alone "error" is a treatment of text; a list may also name a column
-            # "error".
-            text = (
-                "error,error"
-                if (name, value) == ("categorical", "error")
-                else str(value)
-            )
-            if name not in _COLUMN_LISTS:
+            if name in _COLUMN_LISTS:
+                values[name] = _with_column(values[name] or [], name, str(value))
+            else:
                 values[name] = value
-            elif text not in (columns := values[name] or []):
-                values[name] = [
-                    *(column for column in columns if column != "error"),
-                    text,
-                ]
-        # columns that are no features
         left_out = {*(values["drop"] or ()), *(values["id"] or ())}
-        for name in _COLUMN_LISTS:  # one option names all columns: zip,product
-            names = [
-                c
-                for c in values[name] or ()
-                if name in ("drop", "id") or c not in left_out
-            ]
-            if names and not any("," in column for column in names):
-                names = [",".join(names)]
-            values[name] = names or None
+        for name in _COLUMN_LISTS:
+            columns = values[name] or []
+            if name not in ("drop", "id"):
+                columns = [column for column in columns if column not in left_out]
+            if columns and not any("," in column for column in columns):
+                columns = [",".join(columns)]  # one option names all: zip,product
+            values[name] = columns or None
         return values
 
     def line(self, command: str, changes: Iterable[tuple[str, object]] = ()) -> str:
         """Return this command as it is typed, with some options changed."""
-        values, words = self._changed(changes), ["precbench", command, str(self.file)]
+        values = self._changed(changes)
+        words = ["precbench", command, str(self.file)]
         hints = get_type_hints(type(self), include_extras=True)
         for field in fields(self):
             value = values[field.name]
             if field.name == "file" or value is None or value == field.default:
                 continue
-            # the typer.Option of the annotation
-            option = hints[field.name].__metadata__[0]
-            # typer stores a name that is given first, such as "--open", as the default
-            # value.
-            declared = [
-                str(text) for text in (option.default, *(option.param_decls or ()))
-            ]
-            by_field = f"--{field.name.replace('_', '-')}"  # if no name is declared
-            name = next((text for text in declared if text.startswith("--")), by_field)
+            name = _option_name(field.name, hints[field.name])
             for item in value if isinstance(value, list) else [value]:
-                words += [name] if item is True else [name, str(item)]  # True: a flag
+                words.append(name)
+                if item is not True:  # not a flag
+                    words.append(str(item))
         return shlex.join(words)
+
+
+def _with_column(columns: list[str], option: str, column: str) -> list[str]:
+    """Return the columns of an option and one more, without the treatment "error"."""
+    if option == "categorical" and column == "error":
+        column = "error,error"  # alone it would be the treatment of text
+    if column in columns:
+        return columns
+    return [*(name for name in columns if name != "error"), column]
+
+
+def _option_name(field: str, hint: Any) -> str:
+    """Return the name of the option of a field, such as --list-rows."""
+    [option] = hint.__metadata__  # the typer.Option of the annotation
+    # typer stores a name that is given first, such as "--open", as the default value.
+    for text in (option.default, *(option.param_decls or ())):
+        if str(text).startswith("--"):
+            return str(text)
+    return f"--{field.replace('_', '-')}"
 
 
 # Package and extra that write a list of a suffix
@@ -408,57 +405,50 @@ def check_target(
 
 
 def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
-    """Write the rows without a label, ranked, to ``--open``.
-
-    Return a sentence on its hits.
-    """
+    """Write the rows without a label to ``--open``; return a sentence on their hits."""
     from precbench.tables.encoding import Gaps  # which takes long to import
     from precbench.tables.list_file import write_list
 
-    # gaps: counts of missing values and unseen categories
-    path, gaps = options.open_list, Gaps()
-    assert (
-        path is not None
-        and model.encoding is not None
-        and model.calibration is not None
-    )
+    path = options.open_list
+    assert path is not None
+    assert model.encoding is not None
+    assert model.calibration is not None
     if rows.empty:
         return f"every row has a label: no list is written to {path}"
+    gaps = Gaps()  # missing values and unseen categories
     X = model.encoding.encode(rows, str(options.file), gaps)
     for sentence in gaps.sentences():
         warnings.warn(
             f"{options.file}: check the rows of --open: {sentence}", stacklevel=2
         )
     ids = _ids_as_in_file(options).reindex(rows.index)
-    # `row` counts from 1, as in X
     ranking, n_rows = model.rank_blocks([(X, ids)], n_jobs=-1)
-    # numbers in the file, from 1
+    # Numbers in the file, from 1, in place of numbers in X.
     ranking["row"] = rows.index.to_numpy()[ranking["row"] - 1] + 1
     ranking["probability"] = model.probabilities(ranking["score"].to_numpy())
     write_list(ranking, path)
     length = _rows_at_top(options.lengths[0], ranking["probability"])
-    hits = model.calibration.expected(ranking["score"].to_numpy()[:length], n_rows)
+    top_scores = ranking["score"].to_numpy()[:length]
+    hits = model.calibration.expected(top_scores, n_rows)
     return (
         f"{count(n_rows, 'row')} without a label, ranked: {path}; expect about "
-        f"{hits.mean:,.1f} hits among the first {length:,} ("
-        f"{hits.low:,.0f} to {hits.high:,.0f} in 95 % of such lists)"
+        f"{hits.mean:,.1f} hits among the first {length:,} "
+        f"({hits.low:,.0f} to {hits.high:,.0f} in 95 % of such lists)"
     )
 
 
 def _ids_as_in_file(options: OwnRows) -> "pd.DataFrame":
-    # Return the columns of ids as text, such as 007, by reading the file again without
-    # features.
+    """Read the columns of ids again as text, such as 007."""
     import pandas as pd
 
     from precbench.tables.encoding import Encoding
     from precbench.tables.own_file import read_new_blocks
 
-    # stands for any kind of table
-    no_features = Encoding("csv", n_features=0, dense=True)
+    no_features = Encoding("csv", n_features=0, dense=True)  # for any kind of table
     blocks = read_new_blocks(
         options.file, no_features, keep=options.id or (), **options.layout
     )
-    return pd.concat([texts for _, texts in blocks])
+    return pd.concat([texts for _X, texts in blocks])
 
 
 def _rows_at_top(k: TopK, probabilities: "pd.Series") -> int:
@@ -467,8 +457,11 @@ def _rows_at_top(k: TopK, probabilities: "pd.Series") -> int:
     A fraction is of the rows, or of the positives, whose number is not known, but
     expected from their probabilities.
     """
-    n_pos, n_rows = max(1, round(probabilities.sum())), len(probabilities)
-    return min(k, n_rows) if isinstance(k, int) else resolve_k(k, n_pos, n_rows)
+    n_rows = len(probabilities)
+    if isinstance(k, int):
+        return min(k, n_rows)
+    n_pos = max(1, round(probabilities.sum()))
+    return resolve_k(k, n_pos, n_rows)
 
 
 def plain_value(text: str) -> Any:
