@@ -6,15 +6,16 @@ import io
 import re
 import threading
 import warnings
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from precbench.core.errors import InputError
 from precbench.data.formats import opened
@@ -29,35 +30,64 @@ from precbench.tables.layout import (
 )
 
 SEPARATORS = {"csv": ",", "tsv": "\t"}
-_MISSING_TEXTS = (  # what pandas takes for missing
-    *(
-        "",
-        "#N/A",
-        "#N/A N/A",
-        "#NA",
-        "-1.#IND",
-        "-1.#QNAN",
-        "-NaN",
-        "-nan",
-        "1.#IND",
-        "1.#QNAN",
-    ),
-    *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+# What pandas takes for missing
+_MISSING_TEXTS = (
+    "",
+    "#N/A",
+    "#N/A N/A",
+    "#NA",
+    "-1.#IND",
+    "-1.#QNAN",
+    "-NaN",
+    "-nan",
+    "1.#IND",
+    "1.#QNAN",
+    "<NA>",
+    "N/A",
+    "NA",
+    "NULL",
+    "NaN",
+    "None",
+    "n/a",
+    "nan",
+    "null",
 )
-# encodings of two or four bytes a character, by a byte order mark or by their NULs
+# How a text begins in encodings of two or four bytes a character: with a byte order
+# mark, or with NULs beside its first characters
 _WIDE = {
-    r"\xff\xfe\0\0|\0\0\xfe\xff": "utf-32",
-    r"\xff\xfe|\xfe\xff": "utf-16",
-    r"[^\0]\0\0\0": "utf-32-le",
-    r"\0\0\0[^\0]": "utf-32-be",
-    r"[^\0]\0[^\0]\0": "utf-16-le",
-    r"\0[^\0]\0[^\0]": "utf-16-be",
+    rb"\xff\xfe\0\0|\0\0\xfe\xff": "utf-32",
+    rb"\xff\xfe|\xfe\xff": "utf-16",
+    rb"[^\0]\0\0\0": "utf-32-le",
+    rb"\0\0\0[^\0]": "utf-32-be",
+    rb"[^\0]\0[^\0]\0": "utf-16-le",
+    rb"\0[^\0]\0[^\0]": "utf-16-be",
 }
+_CHUNK_BYTES = 2**20
 _SAMPLE_LINES = 50  # lines from which the separator is detected
 # Characters of a value that the module csv reads; where a separator is tried that a
 # line lacks, the line is one value
 _LONGEST_VALUE = 2**28
 _MANY_LINES = 5  # in one value, as an unclosed quotation mark makes
+
+
+class TextScan(NamedTuple):
+    """What a first look through the bytes of a file shows."""
+
+    encoding: str
+    may_have_blank_rows: bool  # rows without a value
+    unended_line: bytes  # the last line, if it has no line end, else b""
+
+
+class Dialect(NamedTuple):
+    """How the rows of a CSV or TSV file are read."""
+
+    header: list[str]  # the column names
+    separator: str
+    # opens the text from the line of the column names on
+    open_text: Callable[[], AbstractContextManager[io.TextIOWrapper]]
+    # of the rows with a value, from 0, blank rows counted; None if no row is blank
+    places: NDArray[np.intp] | None
+    pandas_options: dict[str, Any]  # for `pandas.read_csv`
 
 
 def read_csv(
@@ -73,105 +103,144 @@ def read_csv(
 
     A second reader gives the columns `keep` as text.
     """
-    # unended: a last line without an end
-    encoding, has_blank_rows, unended = scan(path, layout)
-    if encoding == "cp1252" and layout.encoding is None:
+    scan = scan_text(path, layout)
+    if scan.encoding == "cp1252" and layout.encoding is None:
         warnings.warn(
             f"{path}: the text is not UTF-8 and is read as Windows-1252; name another"
             " encoding if that is wrong",
             stacklevel=5,
         )
-    header, opened_text, places, options = dialect(
-        path, kind, layout, encoding, has_blank_rows
-    )
-    n_cells = unended.count(options["sep"].encode()) + 1
-    # A line with a quotation mark is not judged: the line may be the rest of a cell of
-    # many lines.
-    if unended and b'"' not in unended and n_cells < len(header):
-        raise InputError(
-            f"{path}: the last line has {n_cells} of {len(header)} columns and no line"
-            " end: the file is truncated; get the file again, or remove this line"
-        )
-    options |= {"chunksize": rows_at_once, "iterator": True}  # one block if None
-    missing = {name: [""] if name in words else _MISSING_TEXTS for name in header}
-    keep = columns_to_keep(keep, header, path)
-    text_options = {**options, "usecols": keep, "dtype": "str", "na_filter": False}
-    dtypes = {name: "str" for name in header if texts is None or name in texts}
-    options |= {"dtype": dtypes, "na_values": missing, "keep_default_na": False}
-    with opened_text() as text, opened_text() as kept_text, ExitStack() as stack:
-        if keep:
-            text_blocks = stack.enter_context(pd.read_csv(kept_text, **text_options))
-        for frame in stack.enter_context(pd.read_csv(text, **options)):
-            kept_texts = (
-                next(text_blocks)[keep] if keep else pd.DataFrame(index=frame.index)
-            )
-            if places is not None:  # pandas has counted without the blank rows
-                frame.index = places[frame.index]
+    dialect = detect_dialect(path, kind, layout, scan)
+    header = dialect.header
+    _refuse_truncated(path, scan.unended_line, dialect)
+    missing_texts = {name: [""] if name in words else _MISSING_TEXTS for name in header}
+    text_types = {name: "str" for name in header if texts is None or name in texts}
+    raw_columns = columns_to_keep(keep, header, path)
+    # pandas gives one block if `chunksize` is None
+    in_blocks = {"chunksize": rows_at_once, "iterator": True}
+    options = {
+        **dialect.pandas_options,
+        **in_blocks,
+        "dtype": text_types,
+        "na_values": missing_texts,
+        "keep_default_na": False,
+    }
+    raw_options = {
+        **dialect.pandas_options,
+        **in_blocks,
+        "usecols": raw_columns,
+        "dtype": "str",
+        "na_filter": False,
+    }
+    with ExitStack() as stack:
+        text = stack.enter_context(dialect.open_text())
+        blocks = stack.enter_context(pd.read_csv(text, **options))
+        if raw_columns:
+            raw_text = stack.enter_context(dialect.open_text())
+            raw_blocks = stack.enter_context(pd.read_csv(raw_text, **raw_options))
+        for frame in blocks:
+            raw = pd.DataFrame(index=frame.index)
+            if raw_columns:
+                raw = next(raw_blocks)[raw_columns]
+            if dialect.places is not None:
+                # pandas has numbered the rows without the blank ones
+                frame.index = dialect.places[frame.index]
             for name, values in frame.items():
                 # Beside integers of more than 64 bits pandas keeps gaps as texts.
-                if name not in dtypes and is_declared_text(values):
-                    frame[name] = values.mask(values.isin(missing[name]))
-            _warn_of_quotes(path, frame, options["sep"])
-            yield frame, kept_texts
+                if name not in text_types and is_declared_text(values):
+                    frame[name] = values.mask(values.isin(missing_texts[name]))
+            _warn_of_quotes(path, frame, dialect.separator)
+            yield frame, raw
 
 
-def dialect(
-    path: Path, kind: str, layout: Layout, encoding: str, has_blank_rows: bool
-) -> tuple[Any, ...]:
-    # Return the column names, a function that opens the text from the names on, the
-    # places of the rows with a value (from 0, blank rows counted; None: all rows), and
-    # the options of pandas.
-    skipped = layout.skip_rows
-    with _long_values(), _text_below(path, encoding, skipped) as text:
-        lines = [*islice(text, _SAMPLE_LINES)]
-        hint = re.fullmatch(r'"?sep=(.)"?\s*', lines[0]) if lines else None
-        if hint:  # a first line by which Excel knows the separator
-            skipped += 1
-            lines = lines[1:]
-        separator = (
-            layout.separator
-            or (hint and hint[1])
-            or _separator(lines, SEPARATORS[kind])
+def _refuse_truncated(path: Path, unended_line: bytes, dialect: Dialect) -> None:
+    """Refuse a last line that has neither a line end nor all columns."""
+    # With a quotation mark the line may be the rest of a cell of many lines.
+    if not unended_line or b'"' in unended_line:
+        return
+    n_cells = unended_line.count(dialect.separator.encode()) + 1
+    n_columns = len(dialect.header)
+    if n_cells < n_columns:
+        raise InputError(
+            f"{path}: the last line has {n_cells} of {n_columns} columns and no line"
+            " end: the file is truncated; get the file again, or remove this line"
         )
+
+
+def detect_dialect(path: Path, kind: str, layout: Layout, scan: TextScan) -> Dialect:
+    """Find the separator and the column names of a file."""
+    n_above = layout.skip_rows  # lines above the column names
+    with _long_values(), _text_below(path, scan.encoding, n_above) as text:
+        lines = list(islice(text, _SAMPLE_LINES))
+        hint = _separator_for_excel(lines)
+        if hint is not None:
+            n_above += 1
+            lines = lines[1:]
+        separator = layout.separator or hint or _separator(lines, SEPARATORS[kind])
         _refuse_several_blanks(path, lines, separator)
+        n_blank = 0  # lines between those skipped and the column names
+        names: list[str] = []
         rows = csv.reader(chain(lines, text), delimiter=separator)
-        n_blank, header = 0, []  # the blank lines above the column names, and the names
-        for header in rows:  # up to the first row with text, which stays in `header`
-            if "".join(header).strip():
+        for row in rows:
+            names = row
+            if _has_value(row):
                 break
             n_blank = rows.line_num
-    if not header:
+    if not names:
         raise empty_error(
             path, layout, "the file is empty; give one with names and rows"
         )
-    header = named(header)
+    header = named(names)
     check_header(path, header)
     options: dict[str, Any] = {
-        "sep": separator, "header": 0, "names": header, "index_col": False, "low_memory": False,
-    }  # fmt: skip
+        "sep": separator,
+        "header": 0,
+        "names": header,
+        "index_col": False,
+        "low_memory": False,
+    }
     if not PANDAS_IS_EXACT:
         options["float_precision"] = "round_trip"
-    opened_text = partial(_text_below, path, encoding, skipped + n_blank)
+    open_text = partial(_text_below, path, scan.encoding, n_above + n_blank)
     places = None
-    if has_blank_rows:
-        with _long_values(), opened_text() as text:
-            rows = csv.reader(text, delimiter=separator)
-            # Below 0: cells without a value, which pandas would read; 0: a blank line.
-            sizes = np.array([len("".join(row).strip()) or -len(row) for row in rows])
-        places = np.flatnonzero(sizes > 0)[1:] - 1  # without the names
-        options["skiprows"] = np.flatnonzero(sizes < 0).tolist()
-    return header, opened_text, places, options
+    if scan.may_have_blank_rows:
+        with_value = []
+        without_value = []
+        with _long_values(), open_text() as text:
+            # The column names are row 0.
+            for number, row in enumerate(csv.reader(text, delimiter=separator)):
+                if _has_value(row):
+                    with_value.append(number)
+                elif row:  # pandas skips a blank line, but not one with separators
+                    without_value.append(number)
+        places = np.array(with_value[1:], dtype=np.intp) - 1
+        options["skiprows"] = without_value
+    return Dialect(header, separator, open_text, places, options)
+
+
+def _separator_for_excel(lines: Sequence[str]) -> str | None:
+    """Return the separator that a first line such as sep=; names, or None."""
+    if not lines:
+        return None
+    match = re.fullmatch(r'"?sep=(.)"?\s*', lines[0])
+    return None if match is None else match[1]
+
+
+def _has_value(row: Sequence[str]) -> bool:
+    return bool("".join(row).strip())
 
 
 def _refuse_several_blanks(path: Path, lines: Sequence[str], separator: str) -> None:
     """Refuse columns that are set apart by any number of blanks.
 
-    Two of them hold no value.
+    Between two blanks a reader of CSV would see an empty value.
     """
+    if separator != " ":
+        return
     filled = [line for line in lines if line.strip()]
-    n_values = {len(row) for row in csv.reader(filled, delimiter=separator)}
+    lengths = {len(row) for row in csv.reader(filled, delimiter=separator)}
     has_several = any("  " in line.strip() or line.startswith(" ") for line in filled)
-    if separator == " " and has_several and len(n_values) > 1:
+    if has_several and len(lengths) > 1:
         raise InputError(
             f"{path}: there are several blanks between values; save the file with one"
             " separator, such as a comma"
@@ -179,11 +248,11 @@ def _refuse_several_blanks(path: Path, lines: Sequence[str], separator: str) -> 
 
 
 class _ValueLimit:
-    """The limit of the module csv, shared by the whole process, and who has raised it."""
+    """The limit of the module csv, shared by the whole process."""
 
     lock = threading.Lock()
-    usual = 0  # before the first of the present readers
-    n_readers = 0
+    usual = 0  # before the first of the present readers raised it
+    n_readers = 0  # that need the raised limit at present
 
 
 @contextmanager
@@ -207,94 +276,115 @@ def _long_values() -> Iterator[None]:
 
 @contextmanager
 def _text_below(path: Path, encoding: str, n_lines: int) -> Iterator[io.TextIOWrapper]:
-    # Open the text of a file below its first lines, which pandas would count in another
-    # way. All line ends become \n, as pandas skips no row behind \r.
+    r"""Open the text of a file below its first lines.
+
+    pandas would count these lines in another way, and skips no row behind \r; here all
+    line ends become \n.
+    """
     with opened(path) as stream, io.TextIOWrapper(stream, encoding) as text:
         next(islice(text, n_lines, n_lines), None)  # reads these lines, and no other
         yield text
 
 
-def scan(path: Path, layout: Layout) -> tuple[str, bool, bytes]:
-    # Return the encoding (if not given UTF-8, one of `_WIDE`, or else Windows-1252),
-    # whether there may be rows without a value, and the last line if this line has no
-    # end, else b"".
-    decoder: Any = codecs.getincrementaldecoder("utf-8")()
-    encoding, has_blank, held_back, last_line = (
-        layout.encoding or "utf-8-sig",
-        False,
-        b"",
-        b"",
-    )
+def scan_text(path: Path, layout: Layout) -> TextScan:
+    """Look through a file for its encoding, blank rows and a last line without an end.
+
+    An encoding that is not given is UTF-8, one of `_WIDE`, or else Windows-1252.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    is_utf8 = True
+    has_blank = False
+    last_line = b""  # as far as it is read
+    blank_end = b""  # line ends, blanks and tabs at the end of what is read
     # what a row without a value may hold
     no_values = f' \t,;|"{layout.separator or ""}'.encode()
     with opened(path) as stream:
-        while chunk := stream.read(2**20):
-            head = chunk[:4].decode("latin-1") if stream.tell() == len(chunk) else ""
-            if wide := [name for first, name in _WIDE.items() if re.match(first, head)]:
-                # the rows are not looked at
-                return layout.encoding or wide[0], True, b""
+        chunk = stream.read(_CHUNK_BYTES)
+        wide = _wide_encoding(chunk)
+        if wide is not None:  # its rows are not looked at
+            return TextScan(layout.encoding or wide, True, b"")
+        while chunk:
             # earlier versions read 1\0.5 as 1
             if b"\0" in chunk and not PANDAS_IS_EXACT:
                 raise InputError(
                     f"{path}: the file holds a NUL character; get the file again"
                 )
+            if is_utf8:
+                try:
+                    decoder.decode(chunk)
+                except UnicodeDecodeError:
+                    is_utf8 = False
             # Line ends are held back until text follows, as blank lines at the end do
             # not count.
-            filled = (held_back + chunk).rstrip(b"\r\n \t")
-            held_back = (held_back + chunk)[len(filled) :]
+            text = blank_end + chunk
+            filled = text.rstrip(b"\r\n \t")
+            blank_end = text[len(filled) :]
             lines = filled.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-            # The line at the end of the chunk, which may have begun in an earlier one.
-            last_line = (
-                lines[lines.rfind(b"\n") + 1 :] if b"\n" in lines else last_line + lines
-            )
+            if b"\n" in lines:
+                last_line = lines[lines.rfind(b"\n") + 1 :]
+            else:  # the line has begun in an earlier chunk
+                last_line += lines
             values = lines.translate(None, no_values) + b"\n"
-            has_blank = has_blank or b"\n\n" in values  # nothing between two line ends
-            try:
-                decoder.decode(chunk)
-            except UnicodeDecodeError:
-                encoding = layout.encoding or "cp1252"
-                # never fails
-                decoder = codecs.getincrementaldecoder("cp1252")("replace")
-    has_blank = has_blank or b"\t" in held_back  # tabs may be a row of empty cells
-    return (
-        encoding,
-        has_blank,
-        b"" if held_back.strip(b" \t") else last_line + held_back,
+            if b"\n\n" in values:  # nothing between two line ends
+                has_blank = True
+            chunk = stream.read(_CHUNK_BYTES)
+    is_ended = bool(blank_end.strip(b" \t"))  # what is left are line ends
+    return TextScan(
+        encoding=layout.encoding or ("utf-8-sig" if is_utf8 else "cp1252"),
+        # tabs at the end may be a row of empty cells
+        may_have_blank_rows=has_blank or b"\t" in blank_end,
+        unended_line=b"" if is_ended else last_line + blank_end,
     )
 
 
+def _wide_encoding(head: bytes) -> str | None:
+    """Return an encoding of two or four bytes a character, by the first bytes."""
+    for pattern, encoding in _WIDE.items():
+        if re.match(pattern, head):
+            return encoding
+    return None
+
+
 def _separator(lines: list[str], usual: str) -> str:
-    # Return the separator that splits most lines into as many columns (> 1) as the
-    # first line.
-    shares = dict.fromkeys("\t;|,", (0.0, 0))  # of lines split so; columns
-    for separator in shares:
+    """Return the separator that splits most lines into as many columns as the first.
+
+    `usual` is returned if none splits more than half of the lines so.
+    """
+    splits = {}  # the share of the lines, and the number of columns, by separator
+    for separator in "\t;|,":
         rows = csv.reader(lines, delimiter=separator)
-        # of rows that are not blank
-        lengths = [len(row) for row in rows if "".join(row).strip()]
-        if lengths and lengths[0] > 1:
-            shares[separator] = lengths.count(lengths[0]) / len(lengths), lengths[0]
-    # Of equal shares that with most columns, and the comma last: names and numbers have
-    # commas.
-    likely = max(shares, key=shares.__getitem__)
-    return likely if shares[likely][0] > 0.5 else usual
+        lengths = [len(row) for row in rows if _has_value(row)]
+        if not lengths or lengths[0] == 1:
+            continue
+        n_columns = lengths[0]
+        share = lengths.count(n_columns) / len(lengths)
+        if share > 0.5:
+            splits[separator] = (share, n_columns)
+    # Of equal shares the most columns, and of equal columns the first separator: the
+    # comma comes last, as names and numbers have commas.
+    return max(splits, key=splits.__getitem__, default=usual)
 
 
 def _warn_of_quotes(path: Path, frame: pd.DataFrame, separator: str) -> None:
-    # Warn where a value seems to hold other rows, as behind a quotation mark without an
-    # end. in prose a blank or a line end follows the separator
-    cells = re.escape(separator) + r"\S"
+    """Warn where a value seems to hold other rows.
+
+    A quotation mark without an end makes such values.
+    """
+    # In prose a blank or a line end follows the separator.
+    separator_in_row = re.escape(separator) + r"\S"
+    n_separators = frame.shape[1] - 1  # of a row
     for name, values in frame.items():
         if not is_declared_text(values):
             continue
         values = values[values.str.contains("\n", regex=False, na=False)]
         n_breaks = values.str.count("\n")
-        # whole rows
-        holds_rows = values.str.count(cells) == n_breaks * (frame.shape[1] - 1)
-        if (is_odd := (n_breaks >= _MANY_LINES) | holds_rows).any():
-            i = int(is_odd.argmax())  # the first odd value
+        holds_rows = values.str.count(separator_in_row) == n_breaks * n_separators
+        is_odd = (n_breaks >= _MANY_LINES) | holds_rows
+        if is_odd.any():
+            first = int(is_odd.argmax())
             warnings.warn(
-                f"{path}: row {values.index[i] + 1}, column {name!r} holds"
-                f" {n_breaks.iloc[i] + 1} lines; check the value for an unclosed"
+                f"{path}: row {values.index[first] + 1}, column {name!r} holds"
+                f" {n_breaks.iloc[first] + 1} lines; check the value for an unclosed"
                 " quotation mark",
                 stacklevel=6,
             )

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Self, TypeAlias, cast, get_args
+from typing import Any, NamedTuple, Self, TypeAlias, cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,13 @@ from precbench.core.errors import InputError
 from precbench.core.kinds import Format
 from precbench.core.text import count
 from precbench.data.formats import SUFFIXES, find_format
-from precbench.tables.csv import SEPARATORS, dialect, read_csv, scan
+from precbench.tables.csv import (
+    SEPARATORS,
+    Dialect,
+    detect_dialect,
+    read_csv,
+    scan_text,
+)
 from precbench.tables.detectors import (
     GROUPED,
     Content,
@@ -42,6 +48,7 @@ from precbench.tables.workbook import read_workbook
 Source: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | OwnTable"
 _WORKBOOKS = (".xls", ".xlsb", ".ods")
 TABLES = (*SEPARATORS, "parquet", "xlsx")
+_ROWS_THAT_SHOW_MARK = 1000  # the first rows mostly show the decimal mark
 _CONTENTS = {  # what a file holds, by its first bytes
     b"PAR1\x15": "parquet",  # a column may be named PAR1 or PK
     b"PK\x03\x04": "xlsx or another ZIP archive",
@@ -80,9 +87,10 @@ class OwnTable:
         return known, self.frame[is_open]
 
     @cached_property
-    def dialect(self) -> tuple[Any, ...]:  # of a CSV or TSV file, see `dialect`
-        encoding, has_blank_rows, _ = scan(self.path, self.layout)
-        return dialect(self.path, self.format, self.layout, encoding, has_blank_rows)
+    def dialect(self) -> Dialect:
+        """How the rows of a CSV or TSV file are read."""
+        scan = scan_text(self.path, self.layout)
+        return detect_dialect(self.path, self.format, self.layout, scan)
 
     def gap(self, name: str) -> str:
         """Return the text, such as NA, of the first gap in a text column of CSV, else ""."""
@@ -356,68 +364,95 @@ def _nested_as_text(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+class _Points(NamedTuple):
+    """The points in a column of CSV that pandas has read as floats."""
+
+    column: str
+    example: str  # the first value with a point
+    are_decimal: bool  # as a value such as 0.125 or 1.5 shows
+    # whether there are also whole numbers, but none of 1,000 or more
+    are_beside_small_integers: bool
+
+
+def _points_of(
+    table: OwnTable, names: Sequence[str], n_rows: int | None = None
+) -> list[_Points]:
+    """Describe the points of those columns that have any, by their first rows."""
+    points = []
+    for name, texts in raw_texts(table, names, n_rows).items():
+        dotted = texts[texts.str.contains(".", regex=False)]
+        if len(dotted) == 0:
+            continue
+        integers = texts.str.extract(r"^[+-]?(\d+)$", expand=False).dropna()
+        points.append(
+            _Points(
+                column=str(name),
+                example=dotted.iloc[0],
+                are_decimal=not dotted.str.fullmatch(GROUPED.pattern).all(),
+                are_beside_small_integers=integers.str.len().max() <= 3,
+            )
+        )
+    return points
+
+
 def _decimal_of(table: OwnTable) -> str | None:
-    """Return the decimal mark if all columns of a file agree on one mark, else None."""
-    # biuf: numbers
-    kinds = {str(n): values.dtype.kind for n, values in table.frame.items()}
-    contents = [
-        table.content(name) for name, kind in kinds.items() if kind not in "biuf"
-    ]
-    # Marks of amounts such as $ 7,200.00 that only one mark fits
-    marks = {
-        c.notation
-        for c in contents
-        if c.holds == "numbers" and c.notation and not c.others
-    }
-    # In floats pandas took the point for the decimal mark. The point may separate
-    # thousands where other columns have commas or, if no value is like 0.125 or 1.5, in
-    # a file with semicolons or beside whole numbers below 1,000 alone.
-    floats = [name for name, kind in kinds.items() if kind == "f"]
-    for n_rows in (1000, None):  # the first rows mostly show the mark
-        texts = raw_texts(table, floats, n_rows)
-        dotted = {
-            str(n): text[text.str.contains(".", regex=False)]
-            for n, text in texts.items()
-        }
-        clear = [
-            n
-            for n, text in dotted.items()
-            if not text.str.fullmatch(GROUPED.pattern).all()
-        ]
-        if clear and "," not in marks:
-            break
-    unclear = [name for name, text in dotted.items() if len(text) and name not in clear]
-    is_likely = unclear and (
-        table.dialect[-1]["sep"] == ";"
-        or any(
-            texts[n].str.extract(r"^[+-]?(\d+)$")[0].str.len().max() <= 3
-            for n in unclear
+    """Return the decimal mark if all columns of a file agree on one mark, else None.
+
+    Refuse points that may be decimal or separate thousands. They may separate thousands
+    where other columns have decimal commas or, if no value is like 0.125 or 1.5, in a
+    file with semicolons or beside whole numbers below 1,000 alone.
+    """
+    marks = set()
+    floats = []
+    for name, values in table.frame.items():
+        if values.dtype.kind == "f":
+            floats.append(str(name))  # pandas has taken the point for decimal
+        elif values.dtype.kind not in "biu":
+            content = table.content(str(name))
+            # such as $ 7,200.00, which only one mark fits
+            if content.holds == "numbers" and content.notation and not content.others:
+                marks.add(content.notation)
+    points = _points_of(table, floats, _ROWS_THAT_SHOW_MARK)
+    if "," in marks or not any(column.are_decimal for column in points):
+        points = _points_of(table, floats)
+    unclear = [column for column in points if not column.are_decimal]
+    if unclear:
+        shows_no_mark = not marks and len(unclear) == len(points)
+        may_separate_thousands = table.dialect.separator == ";" or any(
+            column.are_beside_small_integers for column in unclear
         )
-    )
-    if unclear and ("," in marks or (is_likely and not marks and not clear)):
-        raise TableError(
-            table.where,
-            f"column {unclear[0]!r}: the point in {dotted[unclear[0]].iloc[0]!r} may be"
-            " decimal or separate thousands; set the decimal mark (decimal) to . or ,",
-            column=unclear[0],
-        )
-    marks |= {"." for text in dotted.values() if len(text)}
+        if "," in marks or (shows_no_mark and may_separate_thousands):
+            first = unclear[0]
+            raise TableError(
+                table.where,
+                f"column {first.column!r}: the point in {first.example!r} may be"
+                " decimal or separate thousands; set the decimal mark (decimal) to . or"
+                " ,",
+                column=first.column,
+            )
+    if points:
+        marks.add(".")
     return marks.pop() if len(marks) == 1 else None
 
 
 def raw_texts(
     table: OwnTable, names: Collection[str], n_rows: int | None = None
 ) -> pd.DataFrame:
-    """Read columns of a CSV or TSV file as text (007, NA), of the first `n_rows` rows if given."""
+    """Read columns of a CSV or TSV file as text, 007 and NA as they stand there.
+
+    Read the first `n_rows` rows, or all.
+    """
     if not names:
         return pd.DataFrame()
-    _, opened_text, places, dialect = table.dialect
-    options = dialect | {
-        "usecols": [*names],
+    options = {
+        **table.dialect.pandas_options,
+        "usecols": list(names),
         "dtype": "str",
         "na_filter": False,
         "nrows": n_rows,
     }
-    with opened_text() as text:
+    with table.dialect.open_text() as text:
         frame = pd.read_csv(text, **options)
-    return frame if places is None else frame.set_axis(places[frame.index])
+    if table.dialect.places is None:
+        return frame
+    return frame.set_axis(table.dialect.places[frame.index])
