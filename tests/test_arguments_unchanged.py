@@ -28,7 +28,7 @@ import precbench
 from precbench import solvers
 from precbench.core.kinds import Scaling
 from precbench.data import Dataset, stream_dataset
-from precbench.data.dataset import Imputed
+from precbench.data.dataset import Imputed, ImputedColumn
 from precbench.data.preprocess import Scaler
 from precbench.data.splits import (
     Kind,
@@ -605,7 +605,7 @@ def _arguments(**makers):
 
 def dataset():
     """Return a data set with groups, times and gaps."""
-    imputed = Imputed("median", ((1, 2, np.array([3, 4])),))
+    imputed = Imputed("median", (ImputedColumn(1, 2, np.array([3, 4])),))
     return Dataset(
         name="small",
         title="Small",

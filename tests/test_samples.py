@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from precbench.core.errors import InputError
 from precbench.data import Dataset
-from precbench.data.dataset import Imputed
+from precbench.data.dataset import Imputed, ImputedColumn
 from precbench.data.preprocess import Scaler
 from precbench.experiment import load_config, samples
 from precbench.experiment.division import check_division, divide_rows
@@ -139,7 +139,7 @@ def test_gaps_are_filled_in_from_the_training_rows(trials):
     gaps = np.flatnonzero(rng.random(90) < 0.3)
     holed = X.copy()
     holed[gaps, 1] = np.nan
-    imputed = Imputed("mean", ((1, 2, gaps),))
+    imputed = Imputed("mean", (ImputedColumn(1, 2, gaps),))
     mine = Dataset(
         "mine", "Mine", np.nan_to_num(holed, nan=9.0), y, "0", imputed=imputed
     )

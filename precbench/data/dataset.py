@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 Matrix: TypeAlias = "NDArray[np.floating] | csr_matrix"
 
-# Type of the values in X
-
 
 def to_dtype(X: Matrix, dtype: Dtype, name: str) -> Matrix:
     """Return X as `dtype`, without a copy if X has that type.
@@ -46,23 +44,28 @@ class Arrays(NamedTuple):
     optimum: NDArray[np.float64] | None = None
 
 
+class ImputedColumn(NamedTuple):
+    """A column with gaps; one of categories has several features."""
+
+    start: int  # the first feature
+    stop: int  # the feature after the last
+    rows: NDArray[np.int64]  # without a value
+
+
 @dataclass(frozen=True, eq=False)
 class Imputed:
     """Which values of X were missing and have been filled in."""
 
     how: str  # "mean", "median" or "most-frequent"
-    # For each column with gaps: its first feature, the feature after its last (a column
-    # of categories has several), and the rows without a value.
-    columns: tuple[tuple[int, int, NDArray[np.int64]], ...]
+    columns: tuple[ImputedColumn, ...]
 
     def select(self, rows: NDArray[np.intp]) -> Self:
         """Return the gaps in `rows` (ascending), each at its place in `rows`."""
         columns = []
-        # features of a column, its rows with gaps
-        for start, stop, missing in self.columns:
-            still_missing = missing[np.isin(missing, rows, assume_unique=True)]
-            # places in `rows`
-            columns.append((start, stop, np.searchsorted(rows, still_missing)))
+        for column in self.columns:
+            is_selected = np.isin(column.rows, rows, assume_unique=True)
+            places = np.searchsorted(rows, column.rows[is_selected])
+            columns.append(column._replace(rows=places))
         return replace(self, columns=tuple(columns))
 
 
@@ -74,21 +77,23 @@ def fill_value(numbers: NDArray[np.floating], how: str) -> float:
     if how == "most-frequent":
         distinct, counts = np.unique(numbers[~np.isnan(numbers)], return_counts=True)
         return float(distinct[counts.argmax()])
-    return float(
-        np.nanmedian(numbers) if how == "median" else np.nanmean(numbers, dtype=float)
-    )
+    if how == "median":
+        return float(np.nanmedian(numbers))
+    return float(np.nanmean(numbers, dtype=float))
 
 
 def _filling(known: NDArray[np.floating], how: str) -> NDArray[np.floating] | float:
     """Return what fills gaps of a column.
 
-    `known`: its features in training rows without a gap.
+    `known` has the features of the column in training rows without a gap.
     """
-    if not len(known):
-        return 0.0  # in each feature: nothing to learn from
-    # one-hot: 1 for the most frequent category alone, whatever `how` is
-    if known.shape[1] > 1:
-        return np.eye(known.shape[1])[known.sum(axis=0).argmax()]
+    n_rows, n_features = known.shape
+    if n_rows == 0:  # nothing to learn from
+        return 0.0
+    if n_features > 1:  # of categories: the most frequent one, whatever `how` is
+        one_hot = np.zeros(n_features)
+        one_hot[known.sum(axis=0).argmax()] = 1.0
+        return one_hot
     return fill_value(known, how)
 
 
@@ -101,8 +106,9 @@ class Dataset:
     name, title : str
         Tables and plots show the title; that of a stand-in ends with ``(stand-in,
         synthetic)``.
-    X : ndarray of shape (n_samples, n_features), C-contiguous, or csr_matrix with int32 indices
-        Of float64 or float32.
+    X : ndarray of shape (n_samples, n_features), or csr_matrix
+        Of float64 or float32; the ndarray is C-contiguous, the csr_matrix has int32
+        indices.
     y : ndarray of shape (n_samples,), float64
         -1 or +1.
     sha256 : str
@@ -154,14 +160,15 @@ class Dataset:
         if self.imputed is None:
             return X
         is_missing = np.zeros(self.X.shape[0], dtype=bool)
-        for start, stop, missing in self.imputed.columns:
-            is_missing[missing] = True
-            # places in `rows`, thus rows of the copy
-            gaps = np.flatnonzero(is_missing[rows])
-            if len(gaps):
-                known = np.asarray(self.X[train[~is_missing[train]], start:stop])
-                X[gaps, start:stop] = _filling(known, self.imputed.how)
-            is_missing[missing] = False  # all False again, for the next column
+        for column in self.imputed.columns:
+            features = slice(column.start, column.stop)
+            is_missing[column.rows] = True
+            rows_of_copy = np.flatnonzero(is_missing[rows])
+            if len(rows_of_copy):
+                known_rows = train[~is_missing[train]]
+                known = np.asarray(self.X[known_rows, features])
+                X[rows_of_copy, features] = _filling(known, self.imputed.how)
+            is_missing[column.rows] = False  # all False again, for the next column
         return X
 
     @property

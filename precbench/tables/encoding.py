@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from precbench.core.errors import InputError
 from precbench.core.kinds import Format
 from precbench.core.text import count
-from precbench.data.dataset import Imputed, fill_value
+from precbench.data.dataset import Imputed, ImputedColumn, fill_value
 from precbench.tables.detectors import (
     CURRENCY,
     EXAMPLE,
@@ -51,24 +51,26 @@ if TYPE_CHECKING:
 MOST_CATEGORIES = 1000
 # the limit if more than half of the values are distinct, as of identifiers
 _FEW_CATEGORIES = 100
+_MICROSECONDS_OF_DAY = 86_400e6
 _MIXED_SHARE = 0.1  # above this share of text, a column of numbers may be categorical
 
 
 @dataclass(frozen=True)
-class Column:  # how a column of a table becomes features
+class Column:
+    """How a column of a table becomes features."""
+
     name: str
-    # None for numbers and dates; else a feature for each. Other values of new rows give
-    # zeros.
+    # None for numbers and dates; else each has a feature. A value of new rows that is
+    # none of them gives zeros.
     categories: tuple[str, ...] | None = None
     fill: float | str | None = None  # replaces a missing value; None refuses it
-    # of dates, which become days since the first one in training
+    # the first date in training, from which days are counted; None without dates
     origin: str | None = None
     notation: str | None = None  # see `Content`
     words: bool = False  # whether NA, None and the like are values, not gaps
     unit: str = ""  # % or a currency, if amounts of the training rows have a unit
-    # whether there is a last feature: 1 where the value is missing
-    indicator: bool = False
-    # see `_have_thousands`, in training; None: not known
+    indicator: bool = False  # whether a last feature is 1 where the value is missing
+    # `_have_thousands` of the training rows; None if that is not known
     has_thousands: bool | None = None
 
     @property
@@ -77,32 +79,32 @@ class Column:  # how a column of a table becomes features
 
         With indicator ``column is missing``.
         """
-        texts = self.categories
-        names = (
-            [self.name] if texts is None else [f"{self.name}={text}" for text in texts]
-        )
-        return [*names, f"{self.name} is missing"] if self.indicator else names
+        if self.categories is None:
+            names = [self.name]
+        else:
+            names = [f"{self.name}={text}" for text in self.categories]
+        if self.indicator:
+            names.append(f"{self.name} is missing")
+        return names
 
     def value_of(self, features: NDArray[np.float64]) -> str:
-        """Return, in words, the value that `Encoding.encode` turned into these features.
+        """Return in words the value that `Encoding.encode` turned into features.
 
         ``(unknown)`` is a category that the training rows did not have.
         """
         if self.indicator and features[-1]:  # the last feature is the indicator
             return "(missing)"
         if self.categories is not None:
-            return (
-                self.categories[int(features.argmax())]
-                if features.any()
-                else "(unknown)"
-            )
+            if not features.any():
+                return "(unknown)"
+            return self.categories[int(features.argmax())]
         number = float(features[0])
         if self.origin is None:
-            # digits before the point: 4 to 15 are shown
-            n_before = len(f"{abs(number):.0f}")
-            return f"{number:.{min(15, max(4, n_before))}g}"
-        # days to minutes
-        moment = np.datetime64(self.origin, "m") + round(number * 1440)
+            n_digits_before_point = len(f"{abs(number):.0f}")
+            n_shown = min(15, max(4, n_digits_before_point))
+            return f"{number:.{n_shown}g}"
+        n_minutes = round(number * 24 * 60)
+        moment = np.datetime64(self.origin, "m") + n_minutes
         return str(moment).removesuffix("T00:00")
 
 
@@ -113,66 +115,68 @@ class Gaps:
     # whether a missing value is an error, although the encoding could fill it
     refuse: bool = False
     n_rows: int = 0  # of all blocks
-    # By column: number of values filled in, up to 1,001 unseen categories, rows with
-    # one of these.
+    # number of values filled in, by column
     filled: Counter[str] = field(default_factory=Counter)
+    # unseen categories by column, at most one more than MOST_CATEGORIES
     unseen: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    # number of rows with an unseen category, by column
     uncategorised: Counter[str] = field(default_factory=Counter)
-    # of the last block
+    # which values of the last block are missing, by column, if any are
     missing: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
-    # index of each block in its file, from 0
+    # places of the rows of each block in the file, from 0
     places: list[Any] = field(default_factory=list)
 
     def places_of(self, rows: Any) -> NDArray[np.intp]:
         """Return the numbers in the file, which count blank rows, of encoded rows.
 
-        Both from 1.
+        Both are counted from 1.
         """
         rows = np.asarray(rows)
-        return np.concatenate(self.places)[rows - 1] + 1 if self.places else rows
+        if not self.places:
+            return rows
+        return np.concatenate(self.places)[rows - 1] + 1
+
+    def add_unseen(self, column: str, texts: NDArray[np.object_]) -> None:
+        """Count the rows of a block whose texts are no categories of a column."""
+        self.uncategorised[column] += len(texts)
+        unseen = self.unseen[column]
+        new = sorted(set(texts) - unseen)
+        # One above MOST_CATEGORIES is enough to say "more than".
+        unseen.update(new[: MOST_CATEGORIES + 1 - len(unseen)])
 
     def sentences(self) -> list[str]:
-        """Return warnings.
-
-        Columns without any known value, then counts of the other columns.
-        """
-        # no row has a value
+        """Return warnings: columns without a known value, then counts of others."""
+        sentences = []
         empty = [name for name, n in self.filled.items() if n == self.n_rows]
-        # none known
+        if empty:
+            sentences.append(
+                f"no row has a value of {listed(empty)}; the fill value of training is"
+                " used"
+            )
         unknown = [name for name, n in self.uncategorised.items() if n == self.n_rows]
-        n_unseen = {
-            name: len(texts)
-            for name, texts in self.unseen.items()
-            if name not in unknown
-        }
-        counts = [  # `encode` keeps at most MOST_CATEGORIES + 1 of a column
-            f"{'more than ' if n > MOST_CATEGORIES else ''}{min(n, MOST_CATEGORIES):,}"
-            f" unseen {'category' if n == 1 else 'categories'} in {name}"
-            f" ({listed(sorted(self.unseen[name]), 3)})"
-            for name, n in n_unseen.items()
-        ]
-        n_filled = {name: n for name, n in self.filled.items() if name not in empty}
-        counts += [
-            f"{count(n, 'value')} filled in {name}" for name, n in n_filled.items()
-        ]
-        sentences = (  # said if the list on the left is not empty
-            (
-                empty,
-                (
-                    f"no row has a value of {listed(empty)}; the fill value of training"
-                    " is used"
-                ),
-            ),
-            (
-                unknown,
-                (
-                    f"no value of {listed(unknown)} was seen in training; all count as"
-                    " unknown"
-                ),
-            ),
-            (counts, listed(counts)),
-        )
-        return [sentence for reasons, sentence in sentences if reasons]
+        if unknown:
+            sentences.append(
+                f"no value of {listed(unknown)} was seen in training; all count as"
+                " unknown"
+            )
+        counts = []
+        for name, texts in self.unseen.items():
+            if name not in unknown:
+                examples = listed(sorted(texts), 3)
+                counts.append(f"{_count_unseen(len(texts))} in {name} ({examples})")
+        for name, n_filled in self.filled.items():
+            if name not in empty:
+                counts.append(f"{count(n_filled, 'value')} filled in {name}")
+        if counts:
+            sentences.append(listed(counts))
+        return sentences
+
+
+def _count_unseen(n_texts: int) -> str:
+    """Return in words how many texts of a column are in `Gaps.unseen`."""
+    if n_texts > MOST_CATEGORIES:
+        return f"more than {MOST_CATEGORIES:,} unseen categories"
+    return "1 unseen category" if n_texts == 1 else f"{n_texts:,} unseen categories"
 
 
 @dataclass(frozen=True)
@@ -182,7 +186,7 @@ class Encoding:
     format: Format
     n_features: int
     dense: bool
-    columns: tuple[Column, ...] = ()  # none for svmlight and npz
+    columns: tuple[Column, ...] = ()  # empty for svmlight and npz
 
     @classmethod
     def learn(
@@ -203,28 +207,29 @@ class Encoding:
         names = list(table.frame.columns) if names is None else names
         columns = _learn_columns(table, names, categorical, missing, numeric)
         n_features = sum(len(column.features) for column in columns)
-        # dense, as by `encode`
+        # `encode` makes dense features
         return cls(table.format, n_features, dense=True, columns=columns)
 
     def with_notation(self, decimal: str | None, date_format: str | None) -> Self:
         """Return the encoding for rows with another notation of numbers or dates."""
-        columns = [  # the notation of categories is not used
-            replace(
-                column,
-                notation=(date_format if column.origin else decimal) or column.notation,
-                has_thousands=None if decimal else column.has_thousands,
-            )
-            for column in self.columns
-        ]
+        columns = []
+        for column in self.columns:
+            # Categories may get a notation, too, of which they make no use.
+            notation = date_format if column.origin else decimal
+            if notation:
+                column = replace(column, notation=notation)
+            if decimal:
+                column = replace(column, has_thousands=None)
+            columns.append(column)
         return replace(self, columns=tuple(columns))
 
     def encode(
         self, table: pd.DataFrame, name: str = "the table", gaps: Gaps | None = None
     ) -> NDArray[np.float64]:
-        """Return the features of a block of rows, and count its gaps and unseen texts in `gaps`.
+        """Return the features of a block of rows.
 
-        A gap becomes the column's fill value, a number or a category; an unseen text
-        becomes zeros.
+        Its gaps and unseen texts are counted in `gaps`. A gap becomes the column's fill
+        value, a number or a category; an unseen text becomes zeros.
         """
         gaps = Gaps() if gaps is None else gaps
         gaps.missing = {}  # of this block alone
@@ -232,7 +237,8 @@ class Encoding:
         for column, span in self.spans():
             values = column_of(table, column.name, name)
             is_missing = values.isna().to_numpy()
-            if n_missing := int(np.count_nonzero(is_missing)):
+            n_missing = int(np.count_nonzero(is_missing))
+            if n_missing:
                 # the caller, or the model, allows no gap
                 if gaps.refuse or column.fill is None:
                     _refuse_gap(values, name)
@@ -241,25 +247,20 @@ class Encoding:
             if column.indicator:
                 X[:, span.stop - 1] = is_missing  # the last feature of the column
             if column.categories is None:
-                X[:, span.start] = numbers = _numbers(values, column, name)
+                numbers = _numbers(values, column, name)
                 if column.has_thousands not in (None, _have_thousands(numbers)):
                     refuse_two_readings(values, content_of(values, name), name)
+                X[:, span.start] = numbers
                 if n_missing:
                     X[is_missing, span.start] = column.fill
-                continue
-            texts = texts_of(values, name)
-            texts[is_missing] = column.fill
-            # Codes are places in the sorted categories, -1 for an unseen text.
-            codes = _places(texts, column.categories)
-            known = np.flatnonzero(codes >= 0)
-            X[known, span.start + codes[known]] = 1.0
-            if len(known) < len(table):
-                gaps.uncategorised[column.name] += len(table) - len(known)
-                unseen = gaps.unseen[column.name]  # a set, updated in place
-                new = set(texts[codes < 0]) - unseen
-                # One above MOST_CATEGORIES is enough for `sentences` to say "more
-                # than".
-                unseen |= set(sorted(new)[: MOST_CATEGORIES + 1 - len(unseen)])
+            else:
+                texts = texts_of(values, name)
+                texts[is_missing] = column.fill
+                codes = _places(texts, column.categories)
+                is_known = codes >= 0
+                X[is_known, span.start + codes[is_known]] = 1.0
+                if not is_known.all():
+                    gaps.add_unseen(column.name, texts[~is_known])
         gaps.n_rows += len(table)
         return X
 
@@ -272,32 +273,38 @@ class Encoding:
         for column, features in self.spans():
             missing = np.flatnonzero(table[column.name].isna())
             if len(missing):
-                # All features of the column but the indicator, the last one, which has
-                # no gaps.
-                columns.append(
-                    (features.start, features.stop - column.indicator, missing)
-                )
+                stop = features.stop
+                if column.indicator:
+                    stop -= 1  # the last feature, which has no gaps
+                columns.append(ImputedColumn(features.start, stop, missing))
         return Imputed(how, tuple(columns)) if columns else None
 
     def spans(self) -> list[tuple[Column, slice]]:
         """Return each column and the slice of its features in X.
 
-        Without a table, of 1 feature.
+        Without a table each feature counts as a column.
         """
-        columns = self.columns or [
-            Column(f"feature {j + 1}") for j in range(self.n_features)
-        ]
-        ends = np.cumsum([0, *(len(column.features) for column in columns)]).tolist()
-        return [*zip(columns, map(slice, ends[:-1], ends[1:]), strict=True)]
+        columns: Sequence[Column] = self.columns
+        if not columns:
+            columns = [Column(f"feature {j + 1}") for j in range(self.n_features)]
+        spans = []
+        start = 0
+        for column in columns:
+            stop = start + len(column.features)
+            spans.append((column, slice(start, stop)))
+            start = stop
+        return spans
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
         """Names of the columns of X; None without a table."""
-        return (
-            tuple(name for column in self.columns for name in column.features) or None
-        )
+        names: list[str] = []
+        for column in self.columns:
+            names += column.features
+        return tuple(names) or None
 
-    def to_dict(self) -> dict[str, Any]:  # values of JSON: tuples become lists
+    def to_dict(self) -> dict[str, Any]:
+        """Return the encoding as values of JSON, with lists in place of tuples."""
         return json.loads(json.dumps(asdict(self)))
 
     @classmethod
@@ -306,29 +313,32 @@ class Encoding:
         from pydantic import TypeAdapter
 
         encoding = TypeAdapter(cls).validate_json(json.dumps(description), strict=True)
-        if (
-            encoding.columns
-            and (n := len(encoding.feature_names or ())) != encoding.n_features
-        ):
+        n_features = len(encoding.feature_names or ())
+        if encoding.columns and n_features != encoding.n_features:
             raise ValueError(
-                f"its columns make {n} features, n_features is {encoding.n_features}"
+                f"its columns make {n_features} features, n_features is"
+                f" {encoding.n_features}"
             )
         for column in encoding.columns:
-            # raises for an invalid date
-            date.fromisoformat(column.origin or "1970-01-01")
-            check_date_format(column.notation if column.origin else None)
-            # With an origin, `notation` is a date format (checked above), else a
-            # decimal mark.
-            is_notation = column.origin or column.notation in (None, ".", ",")
-            # `fill` is text for categories, else a finite number; None refuses gaps.
-            fits = isinstance(column.fill, str) == (column.categories is not None)
-            can_fill = column.fill is None or (
-                fits and column.fill not in (np.inf, -np.inf)
-            )
-            if not (is_notation and can_fill):
-                wrong = "fill value" if is_notation else "notation"
-                raise ValueError(f"column {column.name!r} has a wrong {wrong}")
+            _check_column(column)
         return encoding
+
+
+def _check_column(column: Column) -> None:
+    """Refuse an untrusted column whose parts do not fit together."""
+    if column.origin:
+        date.fromisoformat(column.origin)  # raises for an invalid date
+        check_date_format(column.notation)
+    elif column.notation not in (None, ".", ","):
+        raise ValueError(f"column {column.name!r} has a wrong notation")
+    if column.fill is None:  # refuses gaps
+        return
+    if isinstance(column.fill, str):
+        fits = column.categories is not None
+    else:
+        fits = column.categories is None and bool(np.isfinite(column.fill))
+    if not fits:
+        raise ValueError(f"column {column.name!r} has a wrong fill value")
 
 
 # --- columns ---
@@ -345,35 +355,29 @@ def _learn_columns(
 
     Raise all problems together.
     """
-    where, frame = table.where, table.frame
+    where = table.where
+    frame = table.frame
     problems = Problems(where)
-    options: dict[str, str] = {}  # by column: the option that names it
-    for option, texts in (("categorical", categorical), ("numeric", numeric)):
-        with problems.collected():
-            for name in named_columns(
-                texts, names, f"{where}: {option}", OPTION_WORDS[option]
-            ):
-                if options.setdefault(name, option) != option:
-                    raise InputError(
-                        f"{where}: {name!r} is in categorical and numeric; choose one"
-                    )
+    options = _options_of_columns(problems, names, categorical, numeric)
     problems.raise_if_any()
-    takes_text = "one-hot" in (*options, str(categorical))
+    # given alone, or in a list beside columns
+    takes_text = categorical == "one-hot" or "one-hot" in options
     columns: dict[str, Column] = {}
     for name in names:
         values = frame[name]
         with problems.collected():  # a column with a problem is not added
             columns[name] = _learn_column(table, name, options.get(name), takes_text)
-        # empty columns are refused above
-        if values.isna().any() and not values.isna().all():
+        is_missing = values.isna()
+        if (
+            is_missing.any() and not is_missing.all()
+        ):  # an empty column is refused above
             with problems.collected():
                 if missing == "error":
                     _refuse_gap(values, where, table.gap(name))
                 if name in columns:
                     columns[name] = replace(columns[name], indicator=True)
     problems.raise_if_any()
-    # With missing="error" the training rows have no gaps, and gaps of new rows get the
-    # median.
+    # With "error" the training rows have no gaps; gaps of new rows get the median.
     how = "median" if missing == "error" else missing
     for name, column in columns.items():
         if column.categories is None:
@@ -386,113 +390,152 @@ def _learn_columns(
     return tuple(columns.values())
 
 
+def _options_of_columns(
+    problems: Problems,
+    names: Sequence[str],
+    categorical: Categorical,
+    numeric: Sequence[str],
+) -> dict[str, Literal["categorical", "numeric"]]:
+    """Return by column the option that names it; add errors to `problems`."""
+    where = problems.where
+    options: dict[str, Literal["categorical", "numeric"]] = {}
+    with problems.collected():
+        words = OPTION_WORDS["categorical"]
+        for name in named_columns(categorical, names, f"{where}: categorical", words):
+            options[name] = "categorical"
+    with problems.collected():
+        for name in named_columns(numeric, names, f"{where}: numeric"):
+            if options.get(name) == "categorical":
+                raise InputError(
+                    f"{where}: {name!r} is in categorical and numeric; choose one"
+                )
+            options[name] = "numeric"
+    return options
+
+
 def _learn_column(
-    table: OwnTable, name: str, option: str | None, takes_text: bool
+    table: OwnTable,
+    name: str,
+    option: Literal["categorical", "numeric"] | None,
+    takes_text: bool,
 ) -> Column:
-    # Return a column with its categories, its first day, or the notation of its
-    # numbers. `option` names the column: "categorical", "numeric" or none; with
-    # `takes_text` a column of text is categorical without being named.
-    values, where, content = table.frame[name], table.where, table.content(name)
-    present = values.notna().to_numpy()
-    is_dated = content.holds == "dates"
+    """Return how a column is encoded, without its gaps.
+
+    It gets its categories, its first day, or the notation of its numbers. `option` is
+    the one that names the column. With `takes_text` a column of text is categorical
+    without being named.
+    """
+    values = table.frame[name]
+    where = table.where
+    content = table.content(name)
     if content.holds == "nothing":
-        how = (
-            ", or, if it has formulas, save it with Excel"
-            if table.format == "xlsx"
-            else ""
-        )
-        text = f"column {name!r} has no values; drop it{how}"
-        remedy = None if option == "numeric" else ("drop", name)
-        raise TableError(where, text, column=name, remedy=remedy)
+        raise _empty_error(table, name, option)
     if option == "categorical":
-        if is_dated:
+        if content.holds == "dates":
             raise TableError(
                 where, f"column {name!r} holds dates; remove it from categorical"
             )
         return _learn_categories(
             values, MOST_CATEGORIES, where, words=name in table.words
         )
-    if option is None and not is_dated:
+    if option is None and content.holds != "dates":
         date = table.dotted_date(name)
         if date is not None:
             raise dotted_error(values, date, table.written(name), where)
-    if content.holds == "text" and (option == "numeric" or not takes_text):
-        # digits of type text are numbers
-        as_numeric = table.content(name, ignore_type=True)
-        if (
-            as_numeric.holds == "numbers"
-            and option != "numeric"
-            and not as_numeric.others
-        ):
-            raise TableError(
-                where,
-                f"column {name!r} holds numbers stored as text, such as "
-                f"{values.dropna().iloc[0]!r}; name it in numeric or in categorical",
-                column=name,
-                remedy=("numeric", name),
-            )
-        content = as_numeric if option == "numeric" else content
+    if content.holds == "text" and option == "numeric":
+        content = table.content(name, ignore_type=True)
+    elif content.holds == "text" and not takes_text:
+        _refuse_numbers_as_text(table, name)
     refuse_two_readings(values, content, where)
     numbers = content.numbers
+    present = values.notna().to_numpy()
     is_no_number = np.isnan(numbers) & present
     if not is_no_number.any():
         _refuse_no_quantity(values, numbers, where, drop=option is None)
         unit = _unit(values, numbers, where) if content.notation else ""
         return Column(name, notation=content.notation, unit=unit)
     if option == "numeric":
-        what = "is not a number; correct it, or remove the column from numeric"
-        refuse(values, is_no_number, what, where)
-    if is_dated:
+        fault = "is not a number; correct it, or remove the column from numeric"
+        refuse(values, is_no_number, fault, where)
+    if content.holds == "dates":
         moments = moments_of(values, where, content.notation)
-        what = "is not a date, unlike most values; correct it or drop the column"
-        refuse(values, moments.isna().to_numpy() & present, what, where, drop=True)
-        return Column(
-            name, origin=moments.min().date().isoformat(), notation=content.notation
-        )
+        is_no_date = moments.isna().to_numpy() & present
+        fault = "is not a date, unlike most values; correct it or drop the column"
+        refuse(values, is_no_date, fault, where, drop=True)
+        origin = moments.min().date().isoformat()
+        return Column(name, origin=origin, notation=content.notation)
     return _learn_text(values, is_no_number, takes_text, where)
+
+
+def _empty_error(table: OwnTable, name: str, option: str | None) -> TableError:
+    advice = "drop it"
+    if table.format == "xlsx":
+        advice += ", or, if it has formulas, save it with Excel"
+    return TableError(
+        table.where,
+        f"column {name!r} has no values; {advice}",
+        column=name,
+        remedy=None if option == "numeric" else ("drop", name),
+    )
+
+
+def _refuse_numbers_as_text(table: OwnTable, name: str) -> None:
+    """Refuse a column of type text whose values are all numbers in one notation."""
+    content = table.content(name, ignore_type=True)
+    if content.holds == "numbers" and not content.others:
+        example = table.column(name).dropna().iloc[0]
+        raise TableError(
+            table.where,
+            f"column {name!r} holds numbers stored as text, such as {example!r}; name"
+            " it in numeric or in categorical",
+            column=name,
+            remedy=("numeric", name),
+        )
 
 
 def _learn_text(
     values: pd.Series, is_text: NDArray[np.bool_], takes_text: bool, where: str
 ) -> Column:
-    """Return a column with categories if mostly text and `takes_text`.
+    """Return the categories of a column with text, if `takes_text` and most is text.
 
-    Else refuse text with advice.
+    Otherwise refuse the text, with advice that depends on its share and its kind.
     """
-    present = values.notna().to_numpy()
-    texts = texts_of(values[present], where)
+    texts = texts_of(values.dropna(), where)  # also of numbers beside the text
     if mostly(texts, OTHER_DATE):
-        what = "looks like a date; name the format (date-format), or drop the column"
-        refuse(values, is_text, what, where, drop=True)
-    n_distinct = len(set(texts))
-    # Values that rarely repeat may be identifiers, so fewer of them pass as categories.
-    most = MOST_CATEGORIES if len(texts) > 2 * n_distinct else _FEW_CATEGORIES
-    text_share = is_text.sum() / present.sum()
-    is_mostly_text = text_share > 0.5
-    # such as - and ?
-    are_signs = values[is_text].map(str).str.fullmatch(r"\\N|\W+").all()
+        fault = "looks like a date; name the format (date-format), or drop the column"
+        refuse(values, is_text, fault, where, drop=True)
+    text_share = is_text.sum() / len(texts)
+    are_signs = values[is_text].map(str).str.fullmatch(r"\\N|\W+").all()  # as - and ?
     if are_signs and text_share < (0.5 if takes_text else 1):
-        advice, option = "leave the cell empty if the value is missing", None
-    elif is_mostly_text:
+        fault = "is not a number; leave the cell empty if the value is missing"
+        raise misfit(values, is_text, fault, where, option=None)
+    n_distinct = len(set(texts))
+    if text_share > 0.5:
+        # Values that rarely repeat may be identifiers, so fewer pass as categories.
+        is_repetitive = len(texts) > 2 * n_distinct
+        most = MOST_CATEGORIES if is_repetitive else _FEW_CATEGORIES
         column = _learn_categories(values, most, where)  # raises if there are too many
         if takes_text:
             return column
-        advice, option = (
-            "drop the column, or encode text with categorical: one-hot",
-            "categorical",
+        fault = (
+            "is not a number; drop the column, or encode text with categorical: one-hot"
         )
-    # numbers and a few different texts, each twice on average, as with "none" or "10+"
-    elif (
+        raise misfit(values, is_text, fault, where, "categorical", kind="text")
+    # Numbers and a few texts, each twice on average, as with "none" or "10+"
+    is_mixed = (
         text_share >= _MIXED_SHARE
         and n_distinct <= _FEW_CATEGORIES
         and is_text.sum() >= 2 * values[is_text].nunique()
-    ):
-        option = "categorical"
-        advice = "name the column in categorical, correct the text, or drop the column"
-    else:  # numbers with typing errors
-        advice, option = "correct it or drop the column", "drop"
-    kind = "text" if is_mostly_text and option else ""  # columns of text share a line
-    raise misfit(values, is_text, f"is not a number; {advice}", where, option, kind)
+    )
+    if is_mixed:
+        fault = (
+            "is not a number; name the column in categorical, correct the text, or drop"
+            " the column"
+        )
+        raise misfit(values, is_text, fault, where, "categorical")
+    # Numbers with typing errors
+    fault = "is not a number; correct it or drop the column"
+    raise misfit(values, is_text, fault, where, "drop")
 
 
 def _learn_categories(
@@ -502,14 +545,14 @@ def _learn_categories(
 
     The most frequent category fills gaps.
     """
-    counts = _merged(pd.Series(texts_of(values.dropna(), where)).value_counts())
-    name = str(values.name)
+    texts = pd.Series(texts_of(values.dropna(), where))
+    counts = _merged(texts.value_counts())
     if len(counts) > most:
         raise _too_many(values, len(counts), where)
     categories = sorted(counts.index)
     # Of equally frequent categories the first, as in SimpleImputer
-    fill = max(categories, key=lambda text: counts[text])
-    return Column(name, tuple(categories), fill, words=words)
+    fill = max(categories, key=counts.__getitem__)
+    return Column(str(values.name), tuple(categories), fill, words=words)
 
 
 def _code(text: str) -> str:
@@ -527,45 +570,48 @@ def _merged(counts: pd.Series) -> pd.Series:
     """Return the counts of texts, with one count for all spellings of a code."""
     codes = counts.index.map(_code)
     if codes.is_unique:
-        return counts  # as they are spelled
-    is_spelled_once = ~codes.duplicated(keep=False)
-    return counts.groupby(codes.where(~is_spelled_once, counts.index), sort=False).sum()
+        return counts
+    has_spellings = codes.duplicated(keep=False)
+    # A text without another spelling stays as it is spelled.
+    names = codes.where(has_spellings, counts.index)
+    return counts.groupby(names, sort=False).sum()
 
 
 def _places(texts: NDArray[np.object_], categories: Sequence[str]) -> NDArray[np.intp]:
     """Return the place of each text among the categories, -1 for an unseen text."""
     places = pd.Index(np.array(categories, dtype=object)).get_indexer(pd.Index(texts))
-    if (is_new := places < 0).any():
-        place_of = {_code(text): place for place, text in enumerate(categories)}
+    is_new = places < 0
+    if is_new.any():  # or another spelling of a category
+        place_by_code = {_code(text): place for place, text in enumerate(categories)}
         numbers, distinct = pd.factorize(texts[is_new])
-        same = [place_of.get(_code(text), -1) for text in distinct]
-        places[is_new] = np.array(same, dtype=np.intp)[numbers]
+        places_of_distinct = [place_by_code.get(_code(text), -1) for text in distinct]
+        places[is_new] = np.array(places_of_distinct, dtype=np.intp)[numbers]
     return places
 
 
 def _too_many(values: pd.Series, n_distinct: int, where: str) -> TableError:
-    # Return the error for too many categories, or for a column that looks like an
-    # identifier.
-    name, n_rows, example = (
-        str(values.name),
-        len(values),
-        f"such as {values.dropna().iloc[0]!r}",
-    )
-    option, kind = (
-        ("id", "identifier") if n_distinct == n_rows > _FEW_CATEGORIES else ("drop", "")
-    )
-    text = (
-        f"column {name!r} looks like an identifier (a different value in every row,"
-        f" {example}): add --id {name} or --drop {name}"
-        if option == "id"
-        else (
-            f"column {name!r} has too many categories: {n_distinct:,} in {n_rows:,}"
-            f" rows, {example}; drop it (--drop {name}, or drop in a config), or"
-            " correct the values"
+    """Return the error for too many categories, which may be identifiers."""
+    name = str(values.name)
+    n_rows = len(values)
+    example = f"such as {values.dropna().iloc[0]!r}"
+    if n_distinct == n_rows > _FEW_CATEGORIES:
+        return TableError(
+            where,
+            f"column {name!r} looks like an identifier (a different value in every row,"
+            f" {example}): add --id {name} or --drop {name}",
+            kind="identifier",
+            column=name,
+            place=example,
+            remedy=("id", name),
         )
-    )
     return TableError(
-        where, text, kind=kind, column=name, place=example, remedy=(option, name)
+        where,
+        f"column {name!r} has too many categories: {n_distinct:,} in {n_rows:,} rows,"
+        f" {example}; drop it (--drop {name}, or drop in a config), or correct the"
+        " values",
+        column=name,
+        place=example,
+        remedy=("drop", name),
     )
 
 
@@ -574,19 +620,17 @@ def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float6
 
     NaN only for gaps.
     """
-    # then `notation` is a date format, else a decimal mark
-    is_dated = column.origin is not None
-    numbers = (
-        _days(values, column, where)
-        if is_dated
-        else as_numbers(values, column.notation)
-    )
-    date_text = f"date such as {EXAMPLE.strftime(column.notation or '%Y-%m-%d')}"
-    what = f"is not a {date_text if is_dated else 'number'}; correct it"
-    refuse(values, np.isnan(numbers) & values.notna().to_numpy(), what, where)
+    if column.origin is not None:
+        numbers = _days(values, column, where)
+        example = EXAMPLE.strftime(column.notation or "%Y-%m-%d")
+        fault = f"is not a date such as {example}; correct it"
+    else:
+        numbers = as_numbers(values, column.notation)
+        fault = "is not a number; correct it"
+    refuse(values, np.isnan(numbers) & values.notna().to_numpy(), fault, where)
     _refuse_no_quantity(values, numbers, where)
-    if column.notation and not is_dated:
-        _unit(values, numbers, where, column.unit)  # called for its error
+    if column.notation and column.origin is None:
+        _unit(values, numbers, where, column.unit)  # refuses another unit
     return numbers
 
 
@@ -619,13 +663,17 @@ def _unit(
     """
     values = values[np.abs(numbers) > 0]  # 0 is the same in any unit
     units = values.astype(str).str.extract(f"(%|{CURRENCY})", expand=False)
-    if unit == "%" or (units == "%").any():  # then a number without % has another unit
-        unit, units = "none" if unit == "" else unit, units.fillna("none")
-    unit = unit or next(iter(units.value_counts().index), "")
-    wrong = (units.notna() & (units != unit)).to_numpy()
-    refuse(
-        values, wrong, f"has another unit than other values ({unit}); convert it", where
-    )
+    if unit == "%" or (units == "%").any():
+        # A number without % is a hundred times as large; one without a currency is not
+        # refused.
+        units = units.fillna("none")
+        if unit == "":
+            unit = "none"
+    if not unit:
+        unit = next(iter(units.value_counts().index), "")
+    is_wrong = (units.notna() & (units != unit)).to_numpy()
+    fault = f"has another unit than other values ({unit}); convert it"
+    refuse(values, is_wrong, fault, where)
     return unit
 
 
@@ -638,8 +686,8 @@ def _days(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
         return np.full(len(values), np.nan)  # numbers are no dates
     moments = moments_of(values, where, None if is_date(values) else column.notation)
     since = moments.to_numpy("datetime64[us]") - np.datetime64(str(column.origin), "us")
-    # microseconds a day
-    return np.where(moments.isna(), np.nan, since.astype(np.int64) / 86_400e6)
+    microseconds = since.astype(np.int64)
+    return np.where(moments.isna(), np.nan, microseconds / _MICROSECONDS_OF_DAY)
 
 
 def _refuse_gap(values: pd.Series, where: str, word: str = "") -> None:
@@ -647,17 +695,25 @@ def _refuse_gap(values: pd.Series, where: str, word: str = "") -> None:
 
     `word` is its text in the file, such as NA, or "".
     """
-    name, row = str(values.name), values.index[values.isna()][0] + 1
-    as_word = (
-        f"{word!r} counts as missing; name the column in categorical if it is a word"
-    )
-    fault = as_word if word else "the value is missing; fill it, drop the column"
+    name = str(values.name)
+    place = f"row {values.index[values.isna()][0] + 1}"
+    ways = "impute with missing: mean, median or most-frequent"
+    if word:
+        # Such columns have a line each, with the word.
+        raise TableError(
+            where,
+            f"column {name!r}, {place}: {word!r} counts as missing; name the column in"
+            f" categorical if it is a word, or {ways}",
+            column=name,
+            place=place,
+            remedy=("categorical", name),
+        )
     raise TableError(
         where,
-        f"column {name!r}, row {row}: {fault}, or impute with missing: mean, median or "
-        "most-frequent",
-        # such columns share a line, which shows each place
-        kind="" if word else "missing",
-        column=name, place=f"row {row}",
-        remedy=("categorical", name) if word else ("missing", "median"),
-    )  # fmt: skip
+        f"column {name!r}, {place}: the value is missing; fill it, drop the column, or"
+        f" {ways}",
+        kind="missing",
+        column=name,
+        place=place,
+        remedy=("missing", "median"),
+    )

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import math
 import tracemalloc
 import warnings
 from dataclasses import replace
@@ -716,6 +717,14 @@ def test_dates_count_in_days(tmp_path):
     for wrong in ("yesterday", 7, pd.Timedelta("1 day")):
         with raises(InputError, "'stamp' 1"):
             encoding.encode(table.assign(stamp=wrong))
+
+
+@pytest.mark.parametrize("fill", [math.nan, math.inf, "text"])
+def test_a_fill_value_of_an_untrusted_encoding_is_a_finite_number(fill):
+    column = Column("amount", fill=fill)
+    description = Encoding("csv", 1, dense=True, columns=(column,)).to_dict()
+    with pytest.raises(ValueError, match="'amount' has a wrong fill value"):
+        Encoding.from_dict(description)
 
 
 def test_texts_with_points_are_no_dates(tmp_path):
