@@ -4,7 +4,7 @@ import re
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -33,9 +33,8 @@ def signs(
     `positive` may be left out for the labels 0 and 1, or -1 and 1. With `one_class` all
     labels may be equal, as in a month without hits.
     """
-    # distinct[codes] are the labels; with `one_class` hits are counted, and no row is
-    # ranked
-    codes, distinct = _factorised(labels, where, "label", can_rank=not one_class)
+    # With `one_class` hits are counted, and no row is ranked.
+    codes, spellings = _factorised(labels, where, "label", can_rank=not one_class)
     words = {*labels.map(str).str.strip().str.lower()}
     if words & {"true", "false"} and words & {"0", "1", "0.0", "1.0"}:
         warnings.warn(
@@ -43,46 +42,46 @@ def signs(
             " as 0; correct the labels if that is wrong",
             stacklevel=3,
         )
-    counts = np.bincount(codes)
     positives = [positive] if isinstance(positive, str | int | float) else positive
-    given = [canonical(label) for label in positives or [1]]
-    names = [canonical(label) for label in distinct]
-    negatives = [i for i, name in enumerate(names) if name not in given]
-    # If all labels are equal, their sign is known from `positive`, or from a usual 1, 0
-    # or -1.
-    is_known = (
-        one_class
-        and len(names) == 1
-        and (positives is not None or names[0] in (-1, 0, 1))
-    )
-    if not is_known:
-        check_labels(distinct, where, positives, counts)
-    if is_known or (positives is not None and len(negatives) > 1):
-        folded = {str(label).casefold() for label in given}  # without letter case
-        similar = [names[i] for i in negatives if str(names[i]).casefold() in folded]
-        case = (
-            f", although {listed(similar)} differs only in letter case"
-            if similar
-            else ""
+    positive_names = [canonical(label) for label in positives or [1]]
+    names = [canonical(label) for label in spellings]
+    is_positive = np.array([name in positive_names for name in names], dtype=bool)
+    counts = np.bincount(codes)  # rows of each label
+    is_single = one_class and len(names) == 1
+    problem = ""
+    # The sign of a single label is known from `positive`, or for a usual 1, 0 or -1.
+    if is_single and (positives is not None or names[0] in (-1, 0, 1)):
+        sign = "positive" if is_positive[0] else "negative"
+        problem = f"every label is {names[0]}; all rows are {sign}"
+    else:
+        check_labels(spellings, where, positives, counts)
+        negatives = np.flatnonzero(~is_positive)
+        if positives is not None and len(negatives) > 1:
+            counted = listed([f"{names[i]} ({counts[i]:,})" for i in negatives])
+            others = listed(positive_names)
+            problem = f"labels other than {others} count as negative: {counted}"
+    if problem:
+        folded = {str(name).casefold() for name in positive_names}
+        similar = []  # negative labels that equal a positive one but for letter case
+        for name in names:
+            if name not in positive_names and str(name).casefold() in folded:
+                similar.append(name)
+        if similar:
+            problem += f", although {listed(similar)} differs only in letter case"
+        warnings.warn(
+            f"{where}: {problem}; name all positive labels if that is wrong",
+            stacklevel=3,
         )
-        counted = listed([f"{names[i]} ({counts[i]:,})" for i in negatives])
-        problem = (
-            f"every label is {names[0]}; all rows are"
-            f" {'negative' if negatives else 'positive'}"
-            if is_known
-            else f"labels other than {listed(given)} count as negative: {counted}"
-        )
-        message = f"{where}: {problem}{case}; name all positive labels if that is wrong"
-        warnings.warn(message, stacklevel=3)
-    return np.where(np.isin(codes, negatives), -1.0, 1.0)
+    return np.where(is_positive[codes], 1.0, -1.0)
 
 
 def signs_of_rows(
     y: Any, positive: Label | Sequence[Label] | None = None
 ) -> NDArray[np.float64]:
-    """Return the labels of rows in memory as -1 and +1, by the rules for a column of a file.
+    """Return the labels of rows in memory as -1 and +1.
 
-    Neither of two words is positive by itself: "stayed" is greater than "left".
+    The rules are those for a column of a file. Neither of two words is positive by
+    itself: "stayed" is greater than "left".
     """
     from sklearn.utils import column_or_1d
 
@@ -109,24 +108,28 @@ def check_labels(
 ) -> None:
     """Refuse distinct labels that are not of two classes.
 
-    `counts` has the rows of each.
+    `counts` has the number of rows of each.
     """
     names = [canonical(label) for label in labels]
-    likely = _likely_positive(labels, counts)
     if len(names) < 2:
         raise InputError(
             f"{where}: every label is {listed(labels) or 'missing'}; add rows of"
             " another class"
         )
-    if positive is None and (not set(names) <= {-1, 0, 1} or len(names) > 2):
-        what = f"name the positive label (positive), one of {listed(labels)}"
-        raise TableError(where, what, remedy=likely)
-    # as spelled in the option
+    likely = _likely_positive(labels, counts)
+    are_usual = len(names) == 2 and set(names) <= {-1, 0, 1}
+    if positive is None and not are_usual:
+        raise TableError(
+            where,
+            f"name the positive label (positive), one of {listed(labels)}",
+            remedy=likely,
+        )
     given = {canonical(label): label for label in positive or [1]}
-    if unknown := [label for name, label in given.items() if name not in names]:
-        parts = [
-            part.strip() for label in given.values() for part in str(label).split(",")
-        ]
+    unknown = [label for name, label in given.items() if name not in names]
+    if unknown:
+        parts = []  # one text may have named several labels
+        for label in given.values():
+            parts += [part.strip() for part in str(label).split(",")]
         are_labels = {canonical(part) for part in parts} <= set(names)
         raise TableError(
             where,
@@ -140,26 +143,37 @@ def check_labels(
         )
 
 
+class _Spelling(NamedTuple):
+    """One way in which a label is written."""
+
+    n_rows: int
+    text: str
+
+
 def _likely_positive(
     labels: Sequence[object], counts: Sequence[int] | NDArray[np.intp]
 ) -> tuple[str, list[str]] | None:
-    """Return a remedy.
+    """Return the remedy that names all spellings of the likely positive label.
 
-    All spellings of the likely positive label (typical, or rarest); or None.
+    It is a typical one, or the rarest; None if no guess is possible.
     """
-    # by lower case: number of rows and spelling
-    spellings: dict[str, list[tuple[int, str]]] = {}
+    spellings: dict[str, list[_Spelling]] = {}  # by the label in lower case
     for label, n_rows in zip(labels, counts, strict=True):
         text = listed([label]).strip()
-        spellings.setdefault(text.casefold(), []).append((n_rows, text))
+        spellings.setdefault(text.casefold(), []).append(_Spelling(n_rows, text))
     if not 2 <= len(spellings) <= _MOST_LABELS:
         return None  # one label, or too many for a guess
-    typical = [name for name in _POSITIVE if name in spellings]
-    rarest_first = sorted(
-        spellings, key=lambda name: sum(n for n, _ in spellings[name])
-    )
-    likely, *_ = typical + rarest_first
-    return "positive", [text for _, text in sorted(spellings[likely], reverse=True)]
+    n_rows_by_label = {
+        label: sum(spelling.n_rows for spelling in same)
+        for label, same in spellings.items()
+    }
+    likely = min(n_rows_by_label, key=n_rows_by_label.__getitem__)
+    for label in _POSITIVE:
+        if label in spellings:
+            likely = label
+            break
+    most_frequent_first = sorted(spellings[likely], reverse=True)
+    return "positive", [spelling.text for spelling in most_frequent_first]
 
 
 def canonical(label: object) -> object:
@@ -170,7 +184,7 @@ def canonical(label: object) -> object:
     if isinstance(label, float | np.floating):
         return int(label) if label.is_integer() else float(label)
     text = str(label).strip()
-    # below the largest double
+    # An integer of 300 digits is below the largest double.
     if re.fullmatch(r"[+-]?(0|[1-9][0-9]{0,299})(\.0+)?", text):
         return int(text.partition(".")[0])
     if re.fullmatch(r"[+-]?(0|[1-9][0-9]{0,299})?\.[0-9]*[1-9]", text):
@@ -180,13 +194,14 @@ def canonical(label: object) -> object:
 
 def number_groups(groups: pd.Series, where: str) -> NDArray[np.int64]:
     """Return a number for each row, equal for rows of one group."""
-    return _factorised(groups, where, "group")[0].astype(np.int64)  # [0]: the codes
+    return _factorised(groups, where, "group").codes.astype(np.int64)
 
 
 def require_unique(values: pd.Series, where: str) -> None:
     """Refuse a column as an id unless its values, gaps aside, are all different."""
     values = values.dropna()
-    if (n_distinct := values.map(str).nunique()) < len(values):
+    n_distinct = values.map(str).nunique()
+    if n_distinct < len(values):
         raise InputError(
             f"{where}: column {values.name!r} has {n_distinct:,} different values in"
             f" {len(values):,} rows, so it cannot be an id; name it in groups if rows"
@@ -208,28 +223,35 @@ def warn_of_missing_id(values: pd.Series, where: str) -> None:
 
 
 def require_same_rows(X: Any, **columns: Any) -> None:
-    """Refuse as `columns` the name of a column, and a Series whose index is not that of X."""
-    # values will be taken by places, not by the index
+    """Refuse as `columns` the name of a column, and a Series of other rows than X.
+
+    The values will be taken by places, not by the index, so the indices must agree.
+    """
     for name, values in columns.items():
         if isinstance(values, str):
             raise InputError(
                 f"{name} must be one value per row, found {values!r}; give an array"
             )
-        is_named = isinstance(X, pd.DataFrame) and isinstance(values, pd.Series)
-        if is_named and len(X) == len(values) and not values.index.equals(X.index):
-            # Rows of an array are counted from 0, and pair with any rows but those of a
-            # slice.
-            is_counted = [
-                rows.index.equals(pd.RangeIndex(len(X))) for rows in (X, values)
-            ]
-            are_slices = all(
-                isinstance(rows.index, pd.RangeIndex) for rows in (X, values)
+        if not (isinstance(X, pd.DataFrame) and isinstance(values, pd.Series)):
+            continue
+        if len(X) == len(values) and not _may_pair(X.index, values.index):
+            raise InputError(
+                f"{name} has another index than X; give {name}.loc[X.index], or "
+                f"{name}.to_numpy() if its rows are in the order of X"
             )
-            if are_slices or not any(is_counted) or {*X.index} == {*values.index}:
-                raise InputError(
-                    f"{name} has another index than X; give {name}.loc[X.index], or "
-                    f"{name}.to_numpy() if its rows are in the order of X"
-                )
+
+
+def _may_pair(rows: pd.Index, others: pd.Index) -> bool:
+    """Return whether two indices of one length may stand for the same rows in order."""
+    if rows.equals(others):
+        return True
+    if isinstance(rows, pd.RangeIndex) and isinstance(others, pd.RangeIndex):
+        return False  # slices of two parts
+    if {*rows} == {*others}:
+        return False  # the same rows in another order
+    # Rows counted from 0, as of an array, pair with any other rows.
+    counted = pd.RangeIndex(len(rows))
+    return rows.equals(counted) or others.equals(counted)
 
 
 def order_in_time(
@@ -237,54 +259,52 @@ def order_in_time(
 ) -> NDArray[np.int64] | NDArray[np.float64]:
     """Return the time of each row.
 
-    Numbers as they are, dates in microseconds since 1970.
-
-    Dates and times may be text, in UTC without a zone.
+    Numbers stay as they are, dates become microseconds since 1970. Dates and times may
+    be text, in UTC without a zone.
     """
     if values.isna().any():
-        name, row = values.name, values.index[values.isna()][0] + 1
+        row = values.index[values.isna()][0] + 1
         raise InputError(
-            f"{where}: column {name!r}, row {row}: the time is missing; fill it, or"
-            " remove the row"
+            f"{where}: column {values.name!r}, row {row}: the time is missing; fill it,"
+            " or remove the row"
         )
     content = content_of(values, where, date_format=date_format, is_time=True)
     refuse_two_readings(values, content, where)
-    are_numbers = np.isfinite(content.numbers)
-    if are_numbers.all():
-        # Digits that do not begin with the year, such as 31052024, are not in the order
-        # of days.
-        first = values.iloc[:1000]  # enough to tell
-        years = [
-            moments_of(first, where, form).dt.year for form in ("%d%m%Y", "%m%d%Y")
-        ]
-        what = (
-            "looks like a day; name the format of dates (date_format), such as %d%m%Y"
-        )
-        refuse(
-            values,
-            are_numbers & any((year > 1900).all() for year in years),
-            what,
-            where,
-        )
-        integers = pd.api.types.is_signed_integer_dtype(values.dtype)
-        return values.to_numpy(np.int64, copy=True) if integers else content.numbers
-    moments = moments_of(
-        values, where, content.notation if content.holds == "dates" else None
-    )
-    are_dates = moments.notna().to_numpy()
-    what = (
+    is_number = np.isfinite(content.numbers)
+    if is_number.all():
+        _refuse_days_as_numbers(values, where)
+        if pd.api.types.is_signed_integer_dtype(values.dtype):
+            return values.to_numpy(np.int64, copy=True)
+        return content.numbers
+    notation = content.notation if content.holds == "dates" else None
+    moments = moments_of(values, where, notation)
+    is_date = moments.notna().to_numpy()
+    is_usual = is_number if is_number.sum() > is_date.sum() else is_date
+    fault = (
         "does not fit: times are all numbers, or all dates (ISO 8601 or date_format);"
         " correct it"
     )
-    # the rarer kind
-    refuse(values, ~max(are_dates, are_numbers, key=np.sum), what, where)
+    refuse(values, ~is_usual, fault, where)
     return moments.to_numpy("datetime64[us]").astype(np.int64)
+
+
+def _refuse_days_as_numbers(values: pd.Series, where: str) -> None:
+    """Refuse digits such as 31052024, whose order is not that of the days."""
+    first = values.iloc[:1000]  # enough to tell
+    for date_format in ("%d%m%Y", "%m%d%Y"):
+        years = moments_of(first, where, date_format).dt.year
+        if (years > 1900).all():
+            fault = (
+                "looks like a day; name the format of dates (date_format), such as"
+                " %d%m%Y"
+            )
+            refuse(values, np.ones(len(values), dtype=bool), fault, where)
 
 
 def refuse(
     values: pd.Series,
-    wrong: NDArray[np.bool_],
-    what: str,
+    is_wrong: NDArray[np.bool_],
+    fault: str,
     where: str,
     *,
     drop: bool = False,
@@ -293,14 +313,14 @@ def refuse(
 
     With `drop` the remedy drops the column.
     """
-    if wrong.any():
-        raise misfit(values, wrong, what, where, "drop" if drop else None)
+    if is_wrong.any():
+        raise misfit(values, is_wrong, fault, where, "drop" if drop else None)
 
 
 def misfit(
     values: pd.Series,
-    wrong: NDArray[np.bool_],
-    what: str,
+    is_wrong: NDArray[np.bool_],
+    fault: str,
     where: str,
     option: str | None,
     kind: str = "",
@@ -309,13 +329,19 @@ def misfit(
 
     The remedy is to name the column in `option`.
     """
-    name, rows = str(values.name), values.index[wrong] + 1
-    value = f"row {rows[0]}: {str(values[wrong].iloc[0])!r}"
+    name = str(values.name)
+    rows = values.index[is_wrong] + 1
+    place = f"row {rows[0]}: {str(values[is_wrong].iloc[0])!r}"
     return TableError(
-        where, f"column {name!r}, {value} {what}", kind=kind, column=name, place=value,
-        rows=() if option == "categorical" else rows,  # texts may be right
+        where,
+        f"column {name!r}, {place} {fault}",
+        kind=kind,
+        column=name,
+        place=place,
+        # as categories the texts may be right
+        rows=() if option == "categorical" else rows,
         remedy=None if option is None else (option, name),
-    )  # fmt: skip
+    )
 
 
 def dotted_error(
@@ -326,25 +352,26 @@ def dotted_error(
     *,
     is_time: bool = False,
 ) -> TableError:
-    """Return the error for a column of numbers that look like dates, such as `written`."""
+    """Return the error for a column of numbers that look like dates.
+
+    `written` is one of them, as it stands in the file.
+    """
     name = str(values.name)
-    others = (
-        ""
-        if is_time
-        else ", drop the column, or name it in numeric if it holds numbers"
-    )
-    advice = "name the format of dates (date_format)"
+    remedy: tuple[str, object] | None = None
     if date.date_format is None:
         advice = "write whole dates, such as 2024-05-31"
-    place = f"row {values.index[values.notna()][0] + 1}: {written!r}"
-    remedy: tuple[str, object] | None = None if is_time else ("drop", name)
-    if date.date_format is not None:
-        advice += f", such as {date.date_format}"
+    else:
+        advice = f"name the format of dates (date_format), such as {date.date_format}"
         remedy = ("date_format", date.date_format)
+    if not is_time:
+        advice += ", drop the column, or name it in numeric if it holds numbers"
+        if remedy is None:
+            remedy = ("drop", name)
+    place = f"row {values.index[values.notna()][0] + 1}: {written!r}"
     return TableError(
         where,
         f"column {name!r}, {place} looks like a date ({date.parts}), not like a number;"
-        f" {advice}{others}",
+        f" {advice}",
         column=name,
         place=place,
         remedy=remedy,
@@ -352,65 +379,111 @@ def dotted_error(
 
 
 def refuse_two_readings(values: pd.Series, content: Content, where: str) -> None:
-    """Refuse a column to which another notation gives other values, shown with one value."""
+    """Refuse a column that another notation reads as other values.
+
+    The error shows one value in all notations.
+    """
     if not content.others:
         return
-    notations = [content.notation, *content.others]
-    name, option = (
-        str(values.name),
-        ("date_format" if "%" in str(notations) else "decimal"),
-    )
-    for value in values.dropna().drop_duplicates():
-        single = pd.Series([value], dtype=object)
-        if option == "date_format":
-            readings = [
-                str(moments_of(single, where, style)[0].date()) for style in notations
-            ]
-        else:
-            readings = [f"{as_numbers(single, style)[0]:.15g}" for style in notations]
-        # the first value that the notations read differently
-        if len(set(readings)) > 1:
+    notations = [str(content.notation), *content.others]
+    are_formats = any("%" in notation for notation in notations)
+    option = "date_format" if are_formats else "decimal"
+    distinct = values.dropna().drop_duplicates().tolist()
+    example = distinct[-1]  # if all values read alike, such as 05/05/2024
+    for value in distinct:
+        if len(set(_readings(value, notations, where))) > 1:
+            example = value
             break
-    pairs = zip(readings, notations, strict=True)  # the readings of `value`
-    choices = " or ".join(f"{reading} ({option} {style})" for reading, style in pairs)
-    place = f"column {name!r}, row {values.index[values == value][0] + 1}"
+    choices = []
+    for reading, notation in zip(
+        _readings(example, notations, where), notations, strict=True
+    ):
+        choices.append(f"{reading} ({option} {notation})")
+    name = str(values.name)
+    row = values.index[values == example][0] + 1
     raise TableError(
-        where, f"{place}: {value!r} can be {choices}; set one", column=name
+        where,
+        f"column {name!r}, row {row}: {example!r} can be"
+        f" {' or '.join(choices)}; set one",
+        column=name,
     )
+
+
+def _readings(value: object, notations: Sequence[str], where: str) -> list[str]:
+    """Return what a value means in each notation, a date format or a decimal mark."""
+    single = pd.Series([value], dtype=object)
+    readings = []
+    for notation in notations:
+        if "%" in notation:
+            readings.append(str(moments_of(single, where, notation)[0].date()))
+        else:
+            readings.append(f"{as_numbers(single, notation)[0]:.15g}")
+    return readings
+
+
+class _Factorised(NamedTuple):
+    """The values of a column, with all spellings of one as one."""
+
+    codes: NDArray[np.intp]  # of each row
+    spellings: list[object]  # the first one of each code
 
 
 def _factorised(
-    values: pd.Series, where: str, what: str, *, can_rank: bool = False
-) -> tuple[NDArray[np.intp], list[object]]:
-    # Return a code for each row, one for all spellings of a value, and the first
-    # spelling by code.
+    values: pd.Series, where: str, word: str, *, can_rank: bool = False
+) -> _Factorised:
+    """Return a number for each value of a column, and refuse gaps.
+
+    `word` is what a message calls a value; see `_missing_error` for `can_rank`.
+    """
     codes, distinct = pd.factorize(values.astype(object))
     merged, names = pd.factorize(
         np.array([canonical(value) for value in distinct], dtype=object)
     )
-    if (missing := codes < 0).any():
-        n, rows = int(missing.sum()), values.index[missing] + 1
-        advice, remedy = "fill it in, or remove the row", None
-        others = f" (as in {count(n - 1, 'other row')})" if n > 1 else ""
-        if len(names) == 0:
-            advice = (
-                f"write each {what}, or, if the column has formulas, save the file with"
-                " Excel"
-            )
-        elif len(names) == 1 and what == "label":
-            other = int(names[0] == 0)  # any label of the other class: 0, or 1 beside 0
-            advice = (
-                f"write {other} where a blank is not {listed(names)}, or remove such"
-                " rows"
-            )
-        elif can_rank:
-            # the last row alone
-            totals = ", as of totals" if n == 1 and missing[-1] else ""
-            advice = f"remove such rows{totals}, or rank them with --open"
-            remedy = None if totals else ("open_list", f"{Path(where).stem}-ranked.csv")
-        name, place = str(values.name), f"row {rows[0]}"
-        text = f"{place}: the {what} is missing{others}; {advice}"
-        raise TableError(
-            where, text, column=name, place=place, rows=rows, remedy=remedy
+    is_missing = codes < 0
+    if is_missing.any():
+        raise _missing_error(values, is_missing, names, where, word, can_rank)
+    first_places = np.unique(merged, return_index=True)[1]
+    return _Factorised(merged[codes], list(distinct[first_places]))
+
+
+def _missing_error(
+    values: pd.Series,
+    is_missing: NDArray[np.bool_],
+    names: NDArray[np.object_],
+    where: str,
+    word: str,
+    can_rank: bool,
+) -> TableError:
+    """Return the error for missing labels or groups; `names` are those present.
+
+    With `can_rank` rows without a label may be those to be ranked.
+    """
+    n_missing = int(is_missing.sum())
+    rows = values.index[is_missing] + 1
+    advice = "fill it in, or remove the row"
+    remedy = None
+    if len(names) == 0:
+        advice = (
+            f"write each {word}, or, if the column has formulas, save the file with"
+            " Excel"
         )
-    return merged[codes], [*distinct[np.unique(merged, return_index=True)[1]]]
+    elif len(names) == 1 and word == "label":
+        other = 1 if names[0] == 0 else 0  # a usual label of the other class
+        advice = (
+            f"write {other} where a blank is not {listed(names)}, or remove such rows"
+        )
+    elif can_rank and n_missing == 1 and is_missing[-1]:
+        advice = "remove such rows, as of totals, or rank them with --open"
+    elif can_rank:
+        advice = "remove such rows, or rank them with --open"
+        remedy = ("open_list", f"{Path(where).stem}-ranked.csv")
+    others = f" (as in {count(n_missing - 1, 'other row')})" if n_missing > 1 else ""
+    place = f"row {rows[0]}"
+    return TableError(
+        where,
+        f"{place}: the {word} is missing{others}; {advice}",
+        column=str(values.name),
+        place=place,
+        rows=rows,
+        remedy=remedy,
+    )
