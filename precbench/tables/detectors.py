@@ -5,7 +5,9 @@ the memory of a column is the caller's.
 """
 
 import re
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -77,71 +79,102 @@ def content_of(
     default. Digits are dates if all are days in `date_format`, or with `is_time` if
     most fit the format.
     """
-    present = values.notna().to_numpy()
+    is_present = values.notna().to_numpy()
     is_text = is_declared_text(values)
-    numbers = np.full(len(values), np.nan)
-    # else 1.234 stays text, or is 1234
-    if not (is_text and (declares_text or decimal == ",")):
+    no_numbers = np.full(len(values), np.nan)
+    numbers = no_numbers
+    # With a decimal comma the text 1.234 is no fraction.
+    if not is_text or not (declares_text or decimal == ","):
         numbers = as_numbers(values)
-    if not present.any():
+    # What the column holds, by the first description that fits
+    if not is_present.any():
         return Content("nothing", numbers)
-    are_numbers = not (np.isnan(numbers) & present).any()
-    # A text such as 1.234 may be 1234, also beside numbers, in a workbook.
-    grouped = (isinstance(value, str) and GROUPED.fullmatch(value) for value in values)
-    if are_numbers and (
-        is_time or decimal == "." or values.dtype.kind != "O" or not any(grouped)
-    ):
-        if date_format:
-            fit = moments_of(values[present], where, date_format).notna().mean()
-            # A format of days, unlike one of years, gives back a whole date; one such
-            # as %m.%Y fits no number by chance.
-            example = EXAMPLE.strftime(date_format)
-            is_day = datetime.strptime(example, date_format) == EXAMPLE
-            if (fit == 1 and (is_day or not example.isdigit())) or (
-                fit > 0.5 and is_time
-            ):
-                return Content("dates", np.full(len(values), np.nan), date_format)
+    # 1.234 may be 1234, unless a decimal point is given.
+    may_be_grouped = not is_time and decimal != "." and _has_grouped_text(values)
+    if _all_numbers(numbers, is_present) and not may_be_grouped:
+        known = values[is_present]
+        if date_format and _are_dates_in_digits(known, where, date_format, is_time):
+            return Content("dates", no_numbers, date_format)
         return Content("numbers", numbers)
+    if values.dtype.kind == "m":  # durations
+        return Content("text", numbers)
     if is_date(values):
-        # m: durations
-        return Content("text" if values.dtype.kind == "m" else "dates", numbers)
-    texts = texts_of(values[present], where)
-    if mostly(texts, _ISO):  # such as 2024-05-31
         return Content("dates", numbers)
-    if formats := _formats(texts, date_format):  # in each of which all texts are dates
+    texts = texts_of(values[is_present], where)
+    if mostly(texts, _ISO):
+        return Content("dates", numbers)
+    formats = _formats(texts, date_format)
+    if formats:
         return Content("dates", numbers, formats[0], tuple(formats[1:]))
-    if not (is_text and declares_text):  # amounts, with the marks that fit all of them
-        marks: tuple[Decimal, ...] = (decimal,) if decimal else (".", ",")
-        parsed = {mark: as_numbers(values, mark) for mark in marks}
-        amounts = {
-            mark: x for mark, x in parsed.items() if not (np.isnan(x) & present).any()
-        }
-        if amounts:
-            (mark, numbers), *others = amounts.items()
-            # Another mark matters only if some text becomes another number.
-            differ = [
-                mark
-                for mark, x in others
-                if not np.array_equal(x, numbers, equal_nan=True)
-            ]
-            return Content("numbers", numbers, mark, tuple(differ))
+    if not (is_text and declares_text):
+        amounts = _detect_amounts(values, is_present, decimal)
+        if amounts is not None:
+            return amounts
     return Content("text", numbers)
 
 
+def _all_numbers(numbers: NDArray[np.float64], is_present: NDArray[np.bool_]) -> bool:
+    return not np.isnan(numbers[is_present]).any()
+
+
+def _has_grouped_text(values: pd.Series) -> bool:
+    """Return whether some text is like 1.234; in a workbook, also beside numbers."""
+    if values.dtype.kind != "O":
+        return False
+    return any(isinstance(value, str) and GROUPED.fullmatch(value) for value in values)
+
+
+def _are_dates_in_digits(
+    values: pd.Series, where: str, date_format: str, is_time: bool
+) -> bool:
+    """Return whether numbers such as 31052024 are dates in a format."""
+    share = moments_of(values, where, date_format).notna().mean()
+    if is_time and share > 0.5:
+        return True
+    # A format of days, unlike one of years, gives back a whole date; one with other
+    # characters than digits, such as %m.%Y, fits no number by chance.
+    example = EXAMPLE.strftime(date_format)
+    is_of_days = datetime.strptime(example, date_format) == EXAMPLE
+    return share == 1 and (is_of_days or not example.isdigit())
+
+
+def _detect_amounts(
+    values: pd.Series, is_present: NDArray[np.bool_], decimal: Decimal | None
+) -> Content | None:
+    """Return amounts and the decimal marks that fit all of them, or None."""
+    marks: tuple[Decimal, ...] = (".", ",") if decimal is None else (decimal,)
+    amounts = {}
+    for mark in marks:
+        numbers = as_numbers(values, mark)
+        if _all_numbers(numbers, is_present):
+            amounts[mark] = numbers
+    if not amounts:
+        return None
+    first_mark, *other_marks = amounts
+    first = amounts[first_mark]
+    # Another mark matters only if it makes another number of some text.
+    others = []
+    for mark in other_marks:
+        if not np.array_equal(amounts[mark], first, equal_nan=True):
+            others.append(mark)
+    return Content("numbers", first, first_mark, tuple(others))
+
+
 def is_declared_text(values: pd.Series) -> bool:
-    """Return whether a column is of text or categories, by its type or in all values."""
+    """Return whether a column is text or categories, by its type or in all values."""
     is_category = isinstance(values.dtype, pd.CategoricalDtype) and not is_date(values)
     return is_category or pd.api.types.is_string_dtype(values.dropna())
 
 
 def is_date(values: pd.Series) -> bool:
-    """Return whether the type is dates, times or periods, of which pandas would make numbers."""
-    typed = (
-        values.dtype.categories
-        if isinstance(values.dtype, pd.CategoricalDtype)
-        else values
-    )
-    return typed.dtype.kind in "mM" or isinstance(typed.dtype, pd.PeriodDtype)
+    """Return whether the type is dates, times or periods.
+
+    pandas would make numbers of these.
+    """
+    dtype = values.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        dtype = dtype.categories.dtype
+    return dtype.kind in "mM" or isinstance(dtype, pd.PeriodDtype)
 
 
 def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.float64]:
@@ -154,19 +187,22 @@ def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.floa
     if is_date(values):
         return np.full(len(values), np.nan)
     if decimal is not None:
-        codes, distinct = pd.factorize(values.astype(object))
-        # The code of a missing value, -1, takes the NaN at the end.
-        return np.array([*(_amount(value, decimal) for value in distinct), np.nan])[
-            codes
-        ]
+        return _parsed(values, partial(_amount, decimal=decimal))
     if not PANDAS_IS_EXACT and not pd.api.types.is_numeric_dtype(values.dtype):
-        codes, distinct = pd.factorize(values.astype(object))
-        return np.array([*map(_nearest_number, distinct), np.nan])[codes]
+        return _parsed(values, _nearest_number)
     try:
         numbers = pd.to_numeric(values, errors="coerce")
     except OverflowError:  # an integer above all floats; its text reads as infinite
         numbers = pd.to_numeric(values.astype(str), errors="coerce")
     return _read_only(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _parsed(values: pd.Series, parse: Callable[[object], float]) -> NDArray[np.float64]:
+    """Return a number for each value, NaN for gaps; parse equal values once."""
+    codes, distinct = pd.factorize(values.astype(object))
+    numbers = [parse(value) for value in distinct]
+    numbers.append(np.nan)  # the last place, -1, is the code of a missing value
+    return np.array(numbers)[codes]
 
 
 def _nearest_number(value: object) -> float:
@@ -176,11 +212,12 @@ def _nearest_number(value: object) -> float:
     """
     if isinstance(value, int | float):
         return float(value)
-    return float(str(value)) if _NUMBER.fullmatch(str(value)) else np.nan
+    text = str(value)
+    return float(text) if _NUMBER.fullmatch(text) else np.nan
 
 
 def _read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a view that cannot be written, as the memory may be that of the caller's frame."""
+    """Return a view that cannot be written; the memory may be the caller's."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -193,11 +230,11 @@ def _amount(value: object, decimal: str) -> float:
     """
     if isinstance(value, int | float):  # beside text, in a workbook
         return float(value)
-    # any of these separators
-    thousands = f"[{',' if decimal == '.' else '.'}'’{_BLANKS}]"
-    signed = str(value).strip().replace("\u2212", "-")  # with an ASCII minus sign
+    separator = "," if decimal == "." else "."
+    thousands = f"[{separator}'’{_BLANKS}]"
+    text = str(value).strip().replace("\u2212", "-")  # with an ASCII minus sign
     # (8.14) and 8.14- are -8.14; 2- may be a mark at school
-    signed = re.sub(r"^\((.+)\)$|^(.+[.,]\d+)-$", r"-\1\2", signed)
+    signed = re.sub(r"^\((.+)\)$|^(.+[.,]\d+)-$", r"-\1\2", text)
     # Drop a currency before or behind the number, and keep the sign, which may precede
     # it.
     bare = re.sub(rf"^([+-]?)\s*({CURRENCY}\s*)?|\s*{CURRENCY}$", r"\1", signed)
@@ -206,10 +243,9 @@ def _amount(value: object, decimal: str) -> float:
     scientific = f"[0-9]+{fraction}[Ee][+-]?[0-9]{{1,3}}"
     if not re.fullmatch(rf"[+-]?({whole}{fraction}(\s*%)?|{scientific})", bare):
         return np.nan
+    ungrouped = re.sub(rf"{thousands}|\s", "", bare)
     # 9.75 % is 0.0975
-    return float(
-        re.sub(rf"{thousands}|\s", "", bare).replace(",", ".").replace("%", "e-2")
-    )
+    return float(ungrouped.replace(",", ".").replace("%", "e-2"))
 
 
 def texts_of(values: pd.Series, where: str) -> NDArray[np.object_]:
@@ -222,7 +258,10 @@ def texts_of(values: pd.Series, where: str) -> NDArray[np.object_]:
             codes, distinct = pd.factorize(
                 values.to_numpy(np.float64), use_na_sentinel=False
             )
-            texts = [str(int(v) if v.is_integer() else v) for v in distinct.tolist()]
+            texts = []
+            for number in distinct.tolist():
+                is_whole = number.is_integer()
+                texts.append(str(int(number)) if is_whole else str(number))
             return np.array(texts, dtype=object)[codes]
         # Without a copy, the array may be the memory of the caller's frame.
         return values.astype(str).to_numpy(dtype=object, copy=True)
@@ -274,17 +313,19 @@ def check_date_format(text: str | None) -> None:
 
 
 def _formats(texts: NDArray[np.object_], date_format: str | None) -> list[str]:
-    # Return the formats (only `date_format`, if given) in which all texts are dates.
-    if date_format is None and not re.match(OTHER_DATE, texts[0]):
-        # the first text does not look like a date, so no format fits all of them
-        return []
-    formats = [f"{day}{time}" for day in _FORMATS for time in _TIMES]
+    """Return the formats in which all texts are dates, of which one may be given."""
+    if date_format is not None:
+        formats = [date_format]
+    elif re.match(OTHER_DATE, texts[0]):
+        formats = [f"{day}{time}" for day in _FORMATS for time in _TIMES]
+    else:
+        return []  # the first text does not look like a date
     distinct = pd.Series(texts).drop_duplicates()
-    return [
-        notation
-        for notation in ([date_format] if date_format else formats)
-        if pd.to_datetime(distinct, format=notation, errors="coerce").notna().all()
-    ]
+    fitting = []
+    for notation in formats:
+        if pd.to_datetime(distinct, format=notation, errors="coerce").notna().all():
+            fitting.append(notation)
+    return fitting
 
 
 def mostly(texts: NDArray[np.object_], pattern: str) -> bool:

@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 _LAST_YEAR = 2100
+_LAST_WEEK = 53  # of a year
 _FEWEST_NUMBERS = 6  # different ones, where numbers have lost their zeros
 _FEWEST_PLAIN = 10  # different texts, where no part begins with 0
 _DECIMALS = 4  # of a month.year
@@ -49,13 +50,16 @@ def dotted_date(
 
 
 def _may_be_dates(known: NDArray[np.float64]) -> bool:
-    """Return whether numbers have parts of dates, before their texts are read from the file."""
+    """Return whether numbers can have parts of dates, without a look at their texts."""
     whole = np.floor(known)
     decimals = np.round((known - whole) * 10**_DECIMALS)
-    if ((decimals >= 1900) & (decimals <= _LAST_YEAR) & (whole <= 53)).all():
+    are_years = (decimals >= 1900) & (decimals <= _LAST_YEAR)
+    if (are_years & (whole <= _LAST_WEEK)).all():  # such as 01.2023
         return True
-    has_two_decimals = bool(((decimals % 100 == 0) & (decimals >= 100)).all())
-    return has_two_decimals and bool((whole <= 31).all() or (whole >= 1900).all())
+    have_two_digits = (decimals % 100 == 0) & (decimals >= 100)
+    if not have_two_digits.all():
+        return False
+    return bool((whole <= 31).all() or (whole >= 1900).all())  # as 02.01 or 2023.01
 
 
 def _parts(texts: pd.Series, pattern: str) -> tuple[pd.Series, pd.Series] | None:
@@ -73,9 +77,12 @@ def _are_years(years: pd.Series) -> bool:
 def _month_and_year(texts: pd.Series, is_time: bool) -> DottedDate | None:
     """Recognise 01.2023; of weeks, up to 53, no format is known."""
     parts = _parts(texts, r"(\d{1,2})\.(\d{4})")
-    if parts is None or not (_are_years(parts[1]) and parts[0].between(1, 53).all()):
+    if parts is None:
         return None
-    if parts[0].max() <= 12:
+    periods, years = parts
+    if not (_are_years(years) and periods.between(1, _LAST_WEEK).all()):
+        return None
+    if periods.max() <= 12:
         return DottedDate("a month and a year", "%m.%Y")
     return DottedDate("a week and a year", None)
 
@@ -83,11 +90,14 @@ def _month_and_year(texts: pd.Series, is_time: bool) -> DottedDate | None:
 def _year_and_month(texts: pd.Series, is_time: bool) -> DottedDate | None:
     """Recognise 2023.01, and 2023.1 beside 2023.10, which are one number."""
     parts = _parts(texts, r"(\d{4})\.(\d{1,2})")
-    if parts is None or not (_are_years(parts[0]) and parts[1].between(1, 53).all()):
+    if parts is None:
+        return None
+    years, periods = parts
+    if not (_are_years(years) and periods.between(1, _LAST_WEEK).all()):
         return None
     lengths = set(texts.str.len())
     has_zeros = texts.str.match(r"\d{4}\.0").any()
-    if parts[1].max() <= 12 and lengths != {6}:
+    if periods.max() <= 12 and lengths != {6}:
         return DottedDate("a year and a month", "%Y.%m")
     if lengths == {7} and has_zeros:
         return DottedDate("a year and a week", None)
@@ -117,14 +127,17 @@ def _day_and_month(texts: pd.Series, is_time: bool) -> DottedDate | None:
 
 
 def _of_numbers(distinct: NDArray[np.float64]) -> DottedDate | None:
-    """Recognise months with years among numbers, 1.202 for 01.2020 and 2023.1 for 2023.10."""
+    """Recognise months with years: 1.202 for 01.2020, and 2023.1 for 2023.10."""
     whole = np.floor(distinct)
     decimals = np.round((distinct - whole) * 10**_DECIMALS)
     if len(distinct) < _FEWEST_NUMBERS:
         return None
     if not np.allclose(whole + decimals / 10**_DECIMALS, distinct, rtol=0, atol=1e-9):
         return None
-    if whole.max() <= 53 and ((decimals >= 1900) & (decimals <= _LAST_YEAR)).all():
+    if (
+        whole.max() <= _LAST_WEEK
+        and ((decimals >= 1900) & (decimals <= _LAST_YEAR)).all()
+    ):
         return DottedDate("a month and a year", None)
     hundredths = decimals / 100
     are_months = (hundredths >= 1) & (hundredths <= 12) & (hundredths % 1 == 0)

@@ -47,7 +47,7 @@ _TOGETHER = {
 
 
 def listed(names: Iterable[object], most: int = 8) -> str:
-    """Return the first `most` names joined for a message, and how many more there are."""
+    """Return the first `most` names joined for a message, and how many more follow."""
     texts = [f"{name:.15g}" if isinstance(name, float) else str(name) for name in names]
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return ", ".join(texts[:most]) + more
