@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from precbench.core.errors import InputError, did_you_mean
 
@@ -53,34 +54,77 @@ def listed(names: Iterable[object], most: int = 8) -> str:
     return ", ".join(texts[:most]) + more
 
 
-class TableError(InputError):
-    """One problem of a table, or several problems.
+class Remedy(NamedTuple):
+    """An option of `precbench.tables.own_file.read_own_file` that solves a problem."""
 
-    Problems of one `kind` are reported together. A remedy is an option of
-    `precbench.tables.own_file.read_own_file`, and the value, or the entry of a list,
-    that solves the problem (of drop and id a column); `is_enough` says whether the
-    remedies leave no problem.
-    """
+    option: str
+    value: object  # or an entry of a list; of drop and id a column
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One problem of a table."""
+
+    message: str  # begins with the name of the table
+    kind: str = ""  # problems of a kind in `_TOGETHER` share a line
+    column: str = ""
+    place: str = ""  # of a wrong value, such as its row
+    rows: tuple[int, ...] = ()  # all wrong rows; () if they are too many to be names
+    remedy: Remedy | None = None
+
+    @property
+    def named(self) -> str:
+        """The column, as a shared line names it."""
+        return f"{self.column!r} ({self.place})" if self.place else repr(self.column)
+
+
+class TableError(InputError):
+    """One problem of a table, or several problems."""
 
     def __init__(
         self,
         where: str,
         text: str,
         *,
-        kind: str = "",  # problems of one kind share a line
+        kind: str = "",
         column: str = "",
-        place: str = "",  # such as the row
-        rows: Collection[int] = (),  # all wrong rows
+        place: str = "",
+        rows: Collection[int] = (),
         remedy: tuple[str, object] | None = None,
     ) -> None:
-        super().__init__(f"{where}: {text}")
-        self.kind, self.column = kind, column
-        # (): too many to be names
-        self.rows = tuple(rows) if len(rows) <= _FEW_ROWS else ()
-        # in a shared line
-        self.named = f"{column!r} ({place})" if place else repr(column)
-        self.remedies = [] if remedy is None else [remedy]
-        self.is_enough = remedy is not None  # the remedy leaves no problem
+        message = f"{where}: {text}"
+        super().__init__(message)
+        self.problems = [
+            Problem(
+                message=message,
+                kind=kind,
+                column=column,
+                place=place,
+                rows=tuple(rows) if len(rows) <= _FEW_ROWS else (),
+                remedy=None if remedy is None else Remedy(*remedy),
+            )
+        ]
+
+    @property
+    def remedies(self) -> list[Remedy]:
+        """The remedies that are needed for all problems."""
+        remedies = []
+        left_out = set()  # columns, which need no other remedy
+        for problem in self.problems:
+            if problem.remedy is not None and problem.remedy.option in _LEAVES_OUT:
+                left_out.add(problem.remedy.value)
+        for problem in self.problems:
+            remedy = problem.remedy
+            if remedy is None:
+                continue
+            if remedy.option in _LEAVES_OUT or problem.column not in left_out:
+                remedies.append(remedy)
+        return remedies
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether the remedies leave no problem."""
+        return all(problem.remedy is not None for problem in self.problems)
 
 
 def column_of(
@@ -110,14 +154,16 @@ def named_columns(
     `words` are valid in place of a column; a word that is given alone, not in a list,
     is left out.
     """
-    texts = {texts}.difference(words) if isinstance(texts, str) else texts
+    if isinstance(texts, str):
+        texts = [] if texts in words else [texts]
     named: list[str] = []
-    for text in texts:  # the name of a column may have a comma
-        named += (
-            [text]
-            if text in names or "," not in text
-            else map(str.strip, text.split(","))
-        )
+    for text in texts:
+        if text in names:  # the name of a column may have a comma
+            named.append(text)
+        else:
+            named += (
+                [part.strip() for part in text.split(",")] if "," in text else [text]
+            )
     for name in named:
         if name not in names and name not in words:
             near = did_you_mean(name, [*words, *map(str, names)])
@@ -142,58 +188,72 @@ class Problems:
         except InputError as error:
             self.add(error)
 
-    def add(self, error: InputError) -> None:  # a collection of problems as its parts
-        self.errors += getattr(error, "parts", [error])
+    def add(self, error: InputError) -> None:
+        self.errors.append(error)
+
+    @property
+    def problems(self) -> list[Problem]:
+        """The problems of all errors, of which one may have several."""
+        problems = []
+        for error in self.errors:
+            if isinstance(error, TableError):
+                problems += error.problems
+            else:
+                problems.append(Problem(str(error)))
+        return problems
 
     def raise_if_any(self) -> None:
         """Raise the collected errors, if any, with one line for each problem."""
+        if len(self.errors) == 1:
+            raise self.errors[0]
         if self.errors:
-            error, *others = self.errors
-            raise _SeveralError(self.where, self.errors) if others else error
+            raise _SeveralError(self.where, self.problems)
 
 
 class _SeveralError(TableError):
-    # All problems of a table as one error, with the remedies that are needed for all.
-    def __init__(self, where: str, parts: Sequence[InputError]) -> None:
-        self.parts = list(parts)
-        # others have no remedy
-        of_table = [part for part in parts if isinstance(part, TableError)]
-        # columns wrong in just these rows
-        n_columns = Counter(part.rows for part in of_table)
-        for part in of_table:
-            if part.rows and n_columns[part.rows] > 1:  # in place: no option drops rows
-                part.kind, part.remedies, part.is_enough = "rows", [], False
-        lines = _lines(where, self.parts)  # fewer than parts, if some share a line
-        shown = [
-            f"{len(self.parts):,} problems",
-            *(f"  {line}" for line in lines[:_SHOWN]),
-        ]
-        if len(lines) > _SHOWN:
-            shown.append(f"  and {len(lines) - _SHOWN:,} more")
-        super().__init__(where, "\n".join(shown) if len(lines) > 1 else lines[0])
-        remedies = [
-            (part.column, remedy) for part in of_table for remedy in part.remedies
-        ]
-        # A column that is left out needs no other remedy (of drop and id the value is a
-        # column).
-        left_out = {value for _, (option, value) in remedies if option in _LEAVES_OUT}
-        self.remedies = [
-            (option, value)
-            for column, (option, value) in remedies
-            if option in _LEAVES_OUT or column not in left_out
-        ]
-        self.is_enough = all(getattr(part, "is_enough", False) for part in parts)
+    """All problems of a table as one error."""
+
+    def __init__(self, where: str, problems: Sequence[Problem]) -> None:
+        problems = _with_shared_rows(problems)
+        lines = _lines(where, problems)
+        text = lines[0]
+        if len(lines) > 1:
+            shown = [f"{len(problems):,} problems"]
+            shown += [f"  {line}" for line in lines[:_SHOWN]]
+            if len(lines) > _SHOWN:
+                shown.append(f"  and {len(lines) - _SHOWN:,} more")
+            text = "\n".join(shown)
+        super().__init__(where, text)
+        self.problems = problems
 
 
-def _lines(where: str, parts: Sequence[InputError]) -> list[str]:
-    # Return a line for each problem, but a single line for all columns with one kind of
-    # problem. by the kind that shares a line, else by `id` of the problem
-    lines: dict[object, str] = {}
-    for part in parts:
-        kind = getattr(part, "kind", "")  # only a TableError has one
-        names = [p.named for p in parts if isinstance(p, TableError) and p.kind == kind]
-        if kind in _TOGETHER and len(names) > 1:  # the same line for all of the kind
-            lines[kind] = f"{len(names):,} columns {_TOGETHER[kind]}: {listed(names)}"
-        else:
-            lines[id(part)] = str(part).removeprefix(f"{where}: ")
-    return list(lines.values())
+def _with_shared_rows(problems: Sequence[Problem]) -> list[Problem]:
+    """Return the problems, those of columns that are wrong in the same rows as "rows".
+
+    They have no remedy, as no option drops rows.
+    """
+    n_columns = Counter(problem.rows for problem in problems)
+    judged = []
+    for problem in problems:
+        if problem.rows and n_columns[problem.rows] > 1:
+            problem = replace(problem, kind="rows", remedy=None)
+        judged.append(problem)
+    return judged
+
+
+def _lines(where: str, problems: Sequence[Problem]) -> list[str]:
+    """Return a line for each problem, and one for all columns with a kind of problem."""
+    names: dict[str, list[str]] = {}  # of columns, by kind
+    for problem in problems:
+        names.setdefault(problem.kind, []).append(problem.named)
+    lines = []
+    written = set()  # kinds whose line is written
+    for problem in problems:
+        kind = problem.kind
+        if kind not in _TOGETHER or len(names[kind]) == 1:
+            lines.append(problem.message.removeprefix(f"{where}: "))
+        elif kind not in written:
+            written.add(kind)
+            columns = f"{len(names[kind]):,} columns"
+            lines.append(f"{columns} {_TOGETHER[kind]}: {listed(names[kind])}")
+    return lines

@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Collection, Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,11 +17,16 @@ from precbench.tables.problems import Problems, TableError
 
 LEAK = 0.99  # the AUC of a single column above which it looks like a leak
 _GAP_DIFFERENCE = 0.9  # difference between the classes' shares of gaps
-# with fewer, an AUC above `LEAK` may be chance
-_FEWEST_ROWS, _FEWEST_OF_A_CLASS = 50, 5
-# distinct values up to which a column is ranked by shares of positives
-FEW_VALUES = 100
-_TEXTS = {  # what is said of a column; {} is what was seen
+# With fewer rows, in all or of a class, an AUC above `LEAK` may be chance.
+_FEWEST_ROWS = 50
+_FEWEST_OF_A_CLASS = 5
+FEW_VALUES = 100  # up to so many rank by their shares of positives
+# Numbers of identifiers may have a few duplicates where they rise or fall: the least
+# mean of the signs of their steps, and the least share of distinct values
+_STEADY = 0.97
+_MOSTLY_DISTINCT = 0.99
+# Messages by kind of problem; {} is what was seen in the column
+_TEXTS = {
     "identifier": (
         "looks like an identifier (a different value in every row{}); add --{option} "
         "{name}, or --allow {name} to use it"
@@ -38,13 +44,20 @@ _TEXTS = {  # what is said of a column; {} is what was seen
         " the same (--allow {name})"
     ),
 }
-# of codes: distinct values (more than so many), digits
-_FEWEST_CODES, _SHORTEST_CODE = 20, 5
+_FEWEST_CODES = 20  # codes have more distinct values
+_SHORTEST_CODE = 5  # digits
 # Names that pandas gives to an index without a name
 _NAMELESS = re.compile(r"(Unnamed: \d+(_level_\d+)?(\.\d+)*|index|level_\d+|)\s*")
-# different numbers of rows of which some are left out, or are shuffled
-_FEWEST_COUNTED = 20
+_FEWEST_COUNTED = 20  # different numbers, where rows are left out or shuffled
 _STEPS_OF_ONE_WAY = 0.9  # share of the steps from row to row that go up, or go down
+
+
+class _Suspicion(NamedTuple):
+    """Why a column is suspect, and what helps."""
+
+    kind: Literal["identifier", "codes", "count", "leak"]
+    option: str  # that helps, such as drop
+    seen: str = ""  # fills the message of the kind
 
 
 def look_for_suspects(
@@ -56,119 +69,164 @@ def look_for_suspects(
     categorical: Collection[str] = (),
     numeric: Collection[str] = (),
 ) -> None:
-    """Add a problem for each column that looks like a leak, an identifier, a code or a count.
+    """Add a problem for each column like a leak, an identifier, a code or a count.
 
     Columns of `numeric` are neither identifiers, codes nor counts of rows, and those of
     `categorical` neither codes nor counts.
     Without `y` no column is a leak.
     """
-    where, n_rows = problems.where, len(table.column(names[0])) if names else 0
-    refused = {  # columns with a problem other than gaps
-        getattr(e, "column", "")
-        for e in problems.errors
-        if getattr(e, "kind", "") != "missing"
-    }
-    padded = _padded(
-        table, [name for name in names if name not in {*categorical, *numeric}]
-    )
-    enough_rows = n_rows >= _FEWEST_ROWS
-    enough_of_both = (
-        y is not None and min((y > 0).sum(), (y < 0).sum()) >= _FEWEST_OF_A_CLASS
-    )
-
-    def add(kind: str, name: str, option: str, what: str) -> None:  # `what` was seen
-        typed = shlex.quote(name)  # as in a command
-        text = f"column {name!r} {_TEXTS[kind].format(what, name=typed, option=option)}"
-        problems.add(
-            TableError(where, text, kind=kind, column=name, remedy=(option, name))
-        )
-
+    refused = set()  # columns with a problem other than gaps
+    for problem in problems.problems:
+        if problem.kind != "missing":
+            refused.add(problem.column)
+    may_be_codes = [name for name in names if name not in {*categorical, *numeric}]
+    padded = _padded(table, may_be_codes)
     for name in names:
-        values, content = table.column(name), table.content(name)
-        is_text = content.holds == "text" and not is_date(values)
-        is_whole = content.holds == "numbers" and _are_whole(content.numbers)
-        values = (
-            values
-            if content.holds == "numbers"
-            else values.map(str, na_action="ignore")
-        )
-        # 0 for other columns: neither identifiers nor codes, and not ranked in groups.
-        n_distinct = values.nunique() if is_text or is_whole else 0
-        # may be an identifier or a code
+        suspicions = []
+        described = _describe(table, name)
         if name not in refused and name not in numeric:
-            # Numbers that rise or fall (97 %) may have 1 % duplicates; few values tell
-            # nothing. +1: up, -1: down
-            steps = np.sign(pd.Series(content.numbers).dropna().diff())
-            least = (
-                0.99 if is_whole and abs(steps.mean()) >= 0.97 else 1.0
-            ) * values.count()
-            if n_distinct >= max(least, n_rows / 2, _FEWEST_ROWS):
-                advice = (
-                    ("id", "")
-                    if n_distinct == n_rows
-                    else ("drop", ", gaps or few aside")
-                )
-                add("identifier", name, *advice)
-                continue  # no need to look for a leak
-            is_nameless = _NAMELESS.fullmatch(name) and name not in categorical
-            if is_nameless and is_whole and _count_rows(content.numbers):
-                add("count", name, "drop", "")
-                continue
-            is_code = name in padded or (
-                is_whole and enough_rows and _is_code(content.numbers)
+            suspicions = _suspicions_of_names(
+                described, is_categorical=name in categorical, is_padded=name in padded
             )
-            if is_code and name not in categorical:
-                option = "categorical" if n_distinct <= MOST_CATEGORIES else "numeric"
-                add("codes", name, option, f"{n_distinct:,}")
-        in_groups = is_text or 0 < n_distinct <= FEW_VALUES  # see `auc_alone`
-        if (
-            (y is not None and enough_rows and enough_of_both)
-            and (reason := _leak_reason(values, content.numbers, y, in_groups))
-        ):  # fmt: skip
-            add("leak", name, "drop", reason)
+        may_leak = all(suspicion.kind == "codes" for suspicion in suspicions)
+        if may_leak and y is not None and _are_enough(y):
+            reason = _leak_reason(described, y)
+            if reason:
+                suspicions.append(_Suspicion("leak", "drop", reason))
+        for suspicion in suspicions:
+            problems.add(_suspect_error(problems.where, name, suspicion))
 
 
-def _leak_reason(
-    values: pd.Series,
-    numbers: NDArray[np.float64],
-    y: NDArray[np.float64],
-    in_groups: bool,
-) -> str:
+def _suspect_error(where: str, name: str, suspicion: _Suspicion) -> TableError:
+    text = _TEXTS[suspicion.kind].format(
+        suspicion.seen,
+        name=shlex.quote(name),  # as in a command
+        option=suspicion.option,
+    )
+    return TableError(
+        where,
+        f"column {name!r} {text}",
+        kind=suspicion.kind,
+        column=name,
+        remedy=(suspicion.option, name),
+    )
+
+
+class _Described(NamedTuple):
+    """A column, as far as it may be suspect."""
+
+    name: str
+    values: pd.Series  # numbers or texts
+    numbers: NDArray[np.float64]  # NaN for text and gaps
+    is_text: bool
+    is_whole: bool  # whole numbers
+    n_distinct: int  # 0 for other columns than text and whole numbers
+
+    @property
+    def ranks_by_shares(self) -> bool:
+        """Whether `auc_alone` ranks values by their shares of positives."""
+        return self.is_text or 0 < self.n_distinct <= FEW_VALUES
+
+
+def _describe(table: OwnTable, name: str) -> _Described:
+    values = table.column(name)
+    content = table.content(name)
+    is_text = content.holds == "text" and not is_date(values)
+    is_whole = content.holds == "numbers" and _are_whole(content.numbers)
+    if content.holds != "numbers":
+        values = values.map(str, na_action="ignore")
+    return _Described(
+        name=name,
+        values=values,
+        numbers=content.numbers,
+        is_text=is_text,
+        is_whole=is_whole,
+        n_distinct=values.nunique() if is_text or is_whole else 0,
+    )
+
+
+def _suspicions_of_names(
+    column: _Described, *, is_categorical: bool, is_padded: bool
+) -> list[_Suspicion]:
+    """Return why the values of a column may be names of rows or of groups of rows."""
+    n_rows = len(column.values)
+    if _are_identifiers(column):
+        if column.n_distinct == n_rows:
+            return [_Suspicion("identifier", "id")]
+        return [_Suspicion("identifier", "drop", ", gaps or few aside")]
+    if is_categorical:
+        return []
+    is_nameless = _NAMELESS.fullmatch(column.name) is not None
+    if is_nameless and column.is_whole and _count_rows(column.numbers):
+        return [_Suspicion("count", "drop")]
+    has_enough_rows = n_rows >= _FEWEST_ROWS
+    have_one_length = (
+        column.is_whole and has_enough_rows and _have_one_length(column.numbers)
+    )
+    if is_padded or have_one_length:
+        option = "categorical" if column.n_distinct <= MOST_CATEGORIES else "numeric"
+        return [_Suspicion("codes", option, f"{column.n_distinct:,}")]
+    return []
+
+
+def _are_identifiers(column: _Described) -> bool:
+    """Return whether nearly every row has another value."""
+    least_share = 1.0
+    if column.is_whole:
+        directions = np.sign(pd.Series(column.numbers).dropna().diff())  # +1: up
+        if abs(directions.mean()) >= _STEADY:
+            least_share = _MOSTLY_DISTINCT
+    n_values = column.values.count()  # gaps aside
+    least = max(least_share * n_values, len(column.values) / 2, _FEWEST_ROWS)
+    return column.n_distinct >= least
+
+
+def _are_enough(y: NDArray[np.float64]) -> bool:
+    """Return whether there are enough rows, in all and of each class, to see a leak."""
+    n_of_rarer = min((y > 0).sum(), (y < 0).sum())
+    return len(y) >= _FEWEST_ROWS and n_of_rarer >= _FEWEST_OF_A_CLASS
+
+
+def _leak_reason(column: _Described, y: NDArray[np.float64]) -> str:
     """Return why a column looks like a leak of the label; "" if nothing says so."""
-    # which explains `in_groups`
-    if (value := auc_alone(values, numbers, y, in_groups)) > LEAK:
+    value = auc_alone(column.values, column.numbers, y, column.ranks_by_shares)
+    if value > LEAK:
         return f"has an AUC of {value:.3f} alone"
-    is_missing = values.isna().to_numpy()
-    # shares
-    in_pos, in_neg = float(is_missing[y > 0].mean()), float(is_missing[y < 0].mean())
-    if abs(in_pos - in_neg) <= _GAP_DIFFERENCE:
+    is_missing = column.values.isna().to_numpy()
+    share_of_positives = float(is_missing[y > 0].mean())
+    share_of_negatives = float(is_missing[y < 0].mean())
+    if abs(share_of_positives - share_of_negatives) <= _GAP_DIFFERENCE:
         return ""
     return (
-        f"is missing in {in_pos:.0%} of the positive rows and {in_neg:.0%} of the"
-        " others"
+        f"is missing in {share_of_positives:.0%} of the positive rows and"
+        f" {share_of_negatives:.0%} of the others"
     )
 
 
 def _padded(table: OwnTable, names: Sequence[str]) -> set[str]:
-    # Return the columns of whole numbers in which some value has leading zeros or looks
-    # like 5E3.
-    whole = [
-        n
-        for n in names
-        if (c := table.content(n)).holds == "numbers" and _are_whole(c.numbers)
-    ]
+    """Return columns of whole numbers with a value like 007 or 5E3."""
+    whole = []
+    for name in names:
+        content = table.content(name)
+        if content.holds == "numbers" and _are_whole(content.numbers):
+            whole.append(name)
     if table.is_file and table.format in ("csv", "tsv"):
         texts = raw_texts(table, whole)
     else:  # leading zeros are only in values of type text
-        texts = pd.DataFrame({n: table.column(n).astype(str) for n in whole})
-    return {n for n in whole if texts[n].str.match(r"[+-]?0\d|\d+[Ee]\d").any()}
+        texts = pd.DataFrame({name: table.column(name).astype(str) for name in whole})
+    padded = set()
+    for name in whole:
+        if texts[name].str.match(r"[+-]?0\d|\d+[Ee]\d").any():
+            padded.add(name)
+    return padded
 
 
-def _are_whole(numbers: NDArray[np.float64]) -> bool:  # gaps aside
+def _are_whole(numbers: NDArray[np.float64]) -> bool:
+    """Return whether numbers, gaps aside, are whole, and there is any."""
     known = numbers[~np.isnan(numbers)]
-    return bool(len(known)) and bool(
-        np.isfinite(known).all() and (known == np.floor(known)).all()
-    )
+    if len(known) == 0 or not np.isfinite(known).all():
+        return False
+    return bool((known == np.floor(known)).all())
 
 
 def _count_rows(numbers: NDArray[np.float64]) -> bool:
@@ -177,43 +235,43 @@ def _count_rows(numbers: NDArray[np.float64]) -> bool:
     Rows may have been dropped, turned round or shuffled since.
     """
     known = numbers[~np.isnan(numbers)]
+    n_known = len(known)
     first = known.min()
     if first < 0:
         return False
+    begins = first <= 1  # from 0 or from 1
     steps = np.diff(known)
+    # numbers behind a step other than 1, with which another frame may begin
     restarts = known[1:][steps != 1]
-    if (
-        first <= 1
-        and len(known) > 2 * (1 + len(restarts))
-        and (restarts == first).all()
-    ):
-        return known[0] == first and known.max() >= min(
-            _FEWEST_COUNTED, len(known) // 2
-        )
+    n_frames = 1 + len(restarts)
+    if begins and n_known > 2 * n_frames and (restarts == first).all():
+        fewest = min(_FEWEST_COUNTED, n_known // 2)
+        return bool(known[0] == first and known.max() >= fewest)
     distinct, n_each = np.unique(known, return_counts=True)
     if len(distinct) < _FEWEST_COUNTED:
         return False
-    share_up, share_down = (steps > 0).mean(), (steps < 0).mean()
-    if (
-        max(share_up, share_down) >= _STEPS_OF_ONE_WAY
-        or len(distinct) >= len(known) / 2
-    ):
+    share_up = (steps > 0).mean()
+    share_down = (steps < 0).mean()
+    if max(share_up, share_down) >= _STEPS_OF_ONE_WAY:
+        return True
+    if len(distinct) >= n_known / 2:
         return True
     # Of frames from 0, or from 1, a larger number is in no more frames than a smaller
     # one.
-    has_all = first <= 1 and distinct[-1] - first == len(distinct) - 1
+    has_all = begins and distinct[-1] - first == len(distinct) - 1
     return bool(has_all and (np.diff(n_each) <= 0).all())
 
 
-def _is_code(numbers: NDArray[np.float64]) -> bool:
-    # Return whether there are many whole numbers, all with the same number of digits,
-    # as postcodes. from the smallest to the largest
+def _have_one_length(numbers: NDArray[np.float64]) -> bool:
+    """Return whether many whole numbers have equally many digits, as postcodes."""
     distinct = np.unique(numbers[~np.isnan(numbers)])
-    return bool(
-        len(distinct) > _FEWEST_CODES
-        and distinct[0] >= 10 ** (_SHORTEST_CODE - 1)  # at least so many digits
-        and len(f"{distinct[0]:.0f}") == len(f"{distinct[-1]:.0f}")
-    )
+    if len(distinct) <= _FEWEST_CODES:
+        return False
+    smallest = distinct[0]
+    largest = distinct[-1]
+    if smallest < 10 ** (_SHORTEST_CODE - 1):
+        return False
+    return len(f"{smallest:.0f}") == len(f"{largest:.0f}")
 
 
 def auc_alone(
@@ -222,25 +280,36 @@ def auc_alone(
     y: NDArray[np.float64],
     in_groups: bool,
 ) -> float:
-    """Return the AUC of a column as a score, in the better direction, gaps at the better end."""
+    """Return the AUC of a column as a score, in the better direction.
+
+    Gaps rank at the better end. With `in_groups`, for text or few values, a value may
+    also rank by its share of positives.
+    """
     aucs = [0.5]  # of a constant
-    if in_groups:  # few values, or text: a value ranks by its share of positives
-        aucs.append(_auc_of_shares(pd.factorize(values, use_na_sentinel=False)[0], y))
-    ordered = values if np.isnan(numbers).all() else numbers
-    # rank numbers, and dates of many values, in order
-    if not in_groups or ordered is numbers:
-        codes, distinct = pd.factorize(ordered, sort=True)  # -1: missing
-        # Rank missing values (if any) before all others, then behind them.
-        for end in (-1, len(distinct)) if codes.min() < 0 else (-1,):
-            value = auc(y, np.where(codes < 0, end, codes).astype(np.float64))
-            aucs += [value, 1 - value]
+    if in_groups:
+        codes, _ = pd.factorize(values, use_na_sentinel=False)
+        aucs.append(_auc_of_shares(codes, y))
+    has_numbers = not np.isnan(numbers).all()
+    if in_groups and not has_numbers:  # text has no order
+        return max(aucs)
+    # Rank numbers, or dates of many values, in their order.
+    codes, distinct = pd.factorize(numbers if has_numbers else values, sort=True)
+    is_missing = codes < 0
+    ends = [-1]  # missing values rank before all others
+    if is_missing.any():
+        ends.append(len(distinct))  # or behind them
+    for end in ends:
+        value = auc(y, np.where(is_missing, end, codes).astype(np.float64))
+        aucs += [value, 1 - value]
     return max(aucs)
 
 
 def _auc_of_shares(codes: NDArray[np.intp], y: NDArray[np.float64]) -> float:
-    # Return the AUC of the share of positives by value, learnt on one half of the rows,
-    # measured on the other half: so the label of a row does not rank the row. 0.5 if a
-    # half has only one class.
+    """Return the AUC of the share of positives of each value.
+
+    Shares are learnt on one half of the rows and measured on the other, so that the
+    label of a row does not rank the row. 0.5 if a half has only one class.
+    """
     halves = np.array_split(np.random.default_rng(0).permutation(len(y)), 2)
     aucs = []
     n_values = codes.max() + 1
@@ -248,8 +317,8 @@ def _auc_of_shares(codes: NDArray[np.intp], y: NDArray[np.float64]) -> float:
         if len(set(y[measured])) < 2:
             return 0.5  # no AUC without both classes
         n_rows = np.bincount(codes[learnt], minlength=n_values)
-        positives = np.bincount(codes[learnt], y[learnt] > 0, n_values)
+        n_positives = np.bincount(codes[learnt], y[learnt] > 0, n_values)
         prior = (y[learnt] > 0).mean()  # counts as one more row of each value
-        shares = (positives + prior) / (n_rows + 1)
+        shares = (n_positives + prior) / (n_rows + 1)
         aucs.append(auc(y[measured], shares[codes[measured]]))
     return min(aucs)  # the half that is less like a leak

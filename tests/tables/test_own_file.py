@@ -386,7 +386,7 @@ def test_what_a_column_holds_does_not_depend_on_the_order_of_its_rows(order, n_t
                 try:
                     learnt.append(Encoding.learn(table_of(table), None, categorical))
                 except TableError as error:
-                    learnt.append((error.kind, error.remedies))
+                    learnt.append([(p.kind, p.remedy) for p in error.problems])
             assert learnt[0] == learnt[1]
 
 
@@ -475,11 +475,7 @@ def _suspects(tmp_path, write=WRITERS[".csv"], name="own.csv", n=600, **options)
         return read_own_file(path, label="y", **{"allow": []} | options)
     except TableError as error:
         return {
-            kind: [
-                part.column
-                for part in getattr(error, "parts", [error])
-                if part.kind == kind
-            ]
+            kind: [problem.column for problem in error.problems if problem.kind == kind]
             for kind in ("leak", "identifier", "codes")
         }
 
