@@ -10,9 +10,7 @@ from typing import Any
 import pandas as pd
 
 from precbench.core.errors import InputError
-from precbench.tables.detectors import (
-    check_date_format,
-)
+from precbench.tables.detectors import check_date_format
 from precbench.tables.problems import listed, named_columns
 
 Block = tuple[pd.DataFrame, pd.DataFrame]  # rows, and columns of these rows as text
@@ -50,7 +48,7 @@ DETECTED = Layout()
 def with_exact_integers(
     frame: pd.DataFrame, read: Callable[[list[str]], Mapping[str, Any]]
 ) -> pd.DataFrame:
-    """Return a frame with integers in place of floats that cannot tell neighbours apart.
+    """Return a frame with integers in place of floats too large to be exact.
 
     A gap turns a column of integers into floats. `read` returns columns as they are in
     the file.
@@ -61,18 +59,18 @@ def with_exact_integers(
             rounded.append(str(name))
     if not rounded:
         return frame
-    integers = {
-        name: values
-        for name, values in read(rounded).items()
-        if pd.api.types.infer_dtype(values, skipna=True) == "integer"
-    }
+    integers = {}
+    for name, values in read(rounded).items():
+        if pd.api.types.infer_dtype(values, skipna=True) == "integer":
+            integers[name] = values
     return frame.assign(**integers)
 
 
 def empty_error(path: Path, layout: Layout, text: str) -> InputError:
-    # `text`: if none skipped
-    skipped = f"skip_rows {layout.skip_rows:,} leaves no rows; skip fewer lines"
-    return InputError(f"{path}: {skipped if layout.skip_rows else text}")
+    """Return an error with `text`, unless lines were skipped."""
+    if layout.skip_rows:
+        text = f"skip_rows {layout.skip_rows:,} leaves no rows; skip fewer lines"
+    return InputError(f"{path}: {text}")
 
 
 def with_text_names(frame: pd.DataFrame, where: object) -> pd.DataFrame:
@@ -80,14 +78,18 @@ def with_text_names(frame: pd.DataFrame, where: object) -> pd.DataFrame:
 
     Refuse equal names.
     """
-    names = frame.columns.map(
-        lambda n: str((*map(str, n),) if isinstance(n, tuple) else n)
-    )
+    names = frame.columns.map(_text_name)
     if not names.is_unique:
-        raise InputError(
-            f"{where}: two columns named {names[names.duplicated()][0]!r}; rename one"
-        )
+        repeated = names[names.duplicated()][0]
+        raise InputError(f"{where}: two columns named {repeated!r}; rename one")
     return frame.set_axis(names, axis=1)
+
+
+def _text_name(name: object) -> str:
+    """Return the name of a column as text; names of several levels look like tuples."""
+    if isinstance(name, tuple):
+        return str(tuple(str(part) for part in name))
+    return str(name)
 
 
 def columns_to_keep(
@@ -98,26 +100,28 @@ def columns_to_keep(
     "all" means all columns, unless a column has this name.
     """
     names = named_columns(keep, header, f"{path}: columns to list", ("all",))
-    return (
-        [*header] if "all" in names and "all" not in header else [*dict.fromkeys(names)]
-    )
+    if "all" in names and "all" not in header:
+        return list(header)
+    return list(dict.fromkeys(names))  # each once
 
 
 def as_text(columns: Mapping[str, list[Any]]) -> pd.DataFrame:
-    # "" for None and NaN (v != v)
-    return pd.DataFrame(
-        {
-            n: ["" if v is None or v != v else str(v) for v in vs]
-            for n, vs in columns.items()
-        },
-        dtype="str",
-    )
+    """Return columns as text, "" for a missing value."""
+    texts = {
+        name: [_text_or_empty(value) for value in values]
+        for name, values in columns.items()
+    }
+    return pd.DataFrame(texts, dtype="str")
+
+
+def _text_or_empty(value: Any) -> str:
+    is_nan = value != value
+    return "" if value is None or is_nan else str(value)
 
 
 @contextmanager
 def pandas_errors_as_input_errors(path: Path) -> Iterator[None]:
-    # Report any error of pandas, and of the readers that pandas calls, as an
-    # `InputError`.
+    """Report any error of pandas, and of readers that it calls, as an `InputError`."""
     try:
         yield
     except pd.errors.ParserWarning as error:
@@ -140,19 +144,18 @@ def pandas_errors_as_input_errors(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: {needed}") from error
     except Exception as error:  # a damaged file has many ways to fail
         reason = " ".join(str(error).split()) or type(error).__name__
-        if wide := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", reason):
-            n_names, line, n_values = wide.groups()  # pandas counts the names as line 1
+        wide_row = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", reason)
+        if wide_row is not None:
+            n_names, line, n_values = wide_row.groups()
+            row = int(line) - 1  # pandas counts the names as line 1
             reason = (
-                f"row {int(line) - 1} has {n_values} values, and {n_names} columns have"
-                " names"
+                f"row {row} has {n_values} values, and {n_names} columns have names"
             )
+        advice = "correct the file"
         # Python raises a plain LookupError for the name of an encoding, and for nothing
         # else.
-        advice = (
-            "name another (encoding)"
-            if type(error) is LookupError
-            else "correct the file"
-        )
+        if type(error) is LookupError:
+            advice = "name another (encoding)"
         raise InputError(
             f"{path}: the file cannot be read: {reason}; {advice}"
         ) from error
@@ -167,7 +170,8 @@ def named(header: Sequence[str]) -> list[str]:
     names = []
     for i, name in enumerate(header):
         if not name:
-            usual = name = f"{NAMELESS}{i}"
+            usual = f"{NAMELESS}{i}"
+            name = usual
             n_others = 0
             while name in taken:
                 n_others += 1
@@ -178,15 +182,14 @@ def named(header: Sequence[str]) -> list[str]:
 
 
 def check_header(path: Path, names: list[str]) -> None:
-    # Refuse column names that pandas would repair silently, and more names than memory
-    # can hold.
+    """Refuse too many column names, numbers, and names that pandas would repair."""
     if len(names) > MOST_COLUMNS:
         raise InputError(
             f"{path}: {len(names):,} columns exceed the limit of {MOST_COLUMNS:,}; save"
             " the rows as svmlight or npz"
         )
-    # all numbers
-    if names and not pd.to_numeric(pd.Series(names), errors="coerce").isna().any():
+    are_numbers = pd.to_numeric(pd.Series(names), errors="coerce").notna().all()
+    if names and are_numbers:
         raise InputError(
             f"{path}: the first line must hold the column names, found {listed(names)};"
             " add a line with names"

@@ -59,8 +59,11 @@ from precbench.tables.roles import (
 from precbench.tables.suspects import look_for_suspects
 
 FRAME = "the frame"  # as messages name rows that are in no file
-_FEWEST_ROWS, _MOST_ROWS, _MOST_VALUES = 256, 1 << 16, 1 << 22  # of a block: 32 MiB
+_FEWEST_ROWS = 256  # of a block
+_MOST_ROWS = 1 << 16  # of a block
+_MOST_VALUES = 1 << 22  # of a block, which takes 32 MiB
 _SPARSE_PARTS = ("data", "indices", "indptr", "shape")
+_MANY_COPIES = 0.1  # share of the rows
 VERSION = 8  # part of the identity of data; increase when a file gives other arrays
 _LABEL = re.compile("label|target|class|outcome|churn|fraud|^y$", re.IGNORECASE)
 
@@ -142,15 +145,18 @@ def read_own_file(
         An unknown format, a malformed or empty file; for a table a `TableError` with
         all problems, with column and row.
     """
-    reading = {
-        "format": format,
-        "label": label,
-        "groups": groups,
-        "categorical": categorical,
-    }
-    reading["id"] = id
-    own = open_table(path, reading | asdict(Layout(**layout)))
-    where, kind = own.where, own.format
+    own = open_table(
+        path,
+        {
+            "format": format,
+            "label": label,
+            "groups": groups,
+            "id": id,
+            "categorical": categorical,
+            **asdict(Layout(**layout)),
+        },
+    )
+    where = own.where
     if missing not in get_args(Missing):
         raise InputError(
             f"missing must be one of {listed(get_args(Missing))}, found {missing!r}"
@@ -168,12 +174,14 @@ def read_own_file(
             columns = [str(name) for name in own.frame.columns]
             with problems.collected():
                 allowed = named_columns(allow, columns, f"{where}: allow")
-                unclear = [name for name in features if name not in allowed]
-                named = {
-                    "categorical": several(categorical),
-                    "numeric": several(numeric),
-                }
-                look_for_suspects(own, unclear, roles.y, problems, **named)
+                look_for_suspects(
+                    own,
+                    [name for name in features if name not in allowed],
+                    roles.y,
+                    problems,
+                    categorical=several(categorical),
+                    numeric=several(numeric),
+                )
         problems.raise_if_any()
         for name in named_columns(id, own.frame.columns, f"{where}: id"):
             warn_of_missing_id(own.column(name), where)
@@ -182,28 +190,23 @@ def read_own_file(
         X = encoding.encode(own.frame, where)
         imputed = encoding.imputed(own.frame, missing)
     else:
-        only_tables = {  # whether options that need named columns are given
-            "label": label is not None, "drop": bool(drop), "id": bool(id),
-            "categorical": categorical != "error", "numeric": bool(numeric),
-            "missing": missing != "error",
-            "groups": groups is not None and kind == "svmlight",  # in npz an array
-            "time": time is not None and kind == "svmlight",
-        }  # fmt: skip
-        if wrong := [option for option, is_given in only_tables.items() if is_given]:
-            raise InputError(
-                f"{where}: {kind} files have no named columns; leave out"
-                f" {listed(wrong)}"
-                f"{', or, if the file is a table, add --format tsv' if kind == 'svmlight' else ''}"
-            )
-        X, arrays = _matrix(own.path, kind, dtype)
-        # takes the name of an array
-        column = partial(_vector, own.path, arrays, X.shape[0])
-        roles = _Roles(
-            signs(column("y"), where, positive),
-            None if groups is None else number_groups(column(groups), where),
-            None if time is None else order_in_time(column(time), where),
+        _refuse_named_columns(
+            own,
+            {  # whether each option is given
+                "label": label is not None,
+                "drop": bool(drop),
+                "id": bool(id),
+                "categorical": categorical != "error",
+                "numeric": bool(numeric),
+                "missing": missing != "error",
+                # in npz an array has this name
+                "groups": groups is not None and own.format == "svmlight",
+                "time": time is not None and own.format == "svmlight",
+            },
         )
-        encoding = Encoding(kind, X.shape[1], isinstance(X, np.ndarray))
+        X, arrays = _matrix(own.path, own.format, dtype)
+        roles = _roles_of_arrays(own, arrays, X.shape[0], positive, groups, time)
+        encoding = Encoding(own.format, X.shape[1], isinstance(X, np.ndarray))
     if allow is not None and not _varies(X):
         raise InputError(
             f"{where}: no column varies: each feature has one value in all rows, so no"
@@ -211,10 +214,17 @@ def read_own_file(
         )
     # How the file is read is part of the identity of the data set.
     options = {
-        "label": label, "positive": positive, "groups": groups, "time": time, **layout,
-        "drop": [*drop], "id": [*id], "numeric": [*numeric], "missing": missing,
+        "label": label,
+        "positive": positive,
+        "groups": groups,
+        "time": time,
+        **layout,
+        "drop": [*drop],
+        "id": [*id],
+        "numeric": [*numeric],
+        "missing": missing,
         "categorical": categorical if isinstance(categorical, str) else [*categorical],
-    }  # fmt: skip
+    }
     name = own.path.name.split(".")[0]
     dataset = Dataset(
         name=name,
@@ -231,6 +241,17 @@ def read_own_file(
     return dataset, encoding
 
 
+def _refuse_named_columns(own: OwnTable, is_given: dict[str, bool]) -> None:
+    """Refuse options that name columns, of a file that has none."""
+    wrong = [option for option, given in is_given.items() if given]
+    if not wrong:
+        return
+    advice = f"leave out {listed(wrong)}"
+    if own.format == "svmlight":
+        advice += ", or, if the file is a table, add --format tsv"
+    raise InputError(f"{own.where}: {own.format} files have no named columns; {advice}")
+
+
 def _varies(X: Matrix) -> bool:
     """Return whether any feature has different values."""
     if isinstance(X, np.ndarray):
@@ -239,16 +260,19 @@ def _varies(X: Matrix) -> bool:
 
 
 def _warn_of_copies(own: OwnTable, names: Sequence[str]) -> None:
-    # Warn of many copies, if the values of a sample differ too much for rows to be
-    # equal by chance. copies are equal in these columns as well
-    if own.frame.iloc[:, :4].duplicated().mean() < 0.1:
-        return  # without the time of looking at all columns
+    """Warn of many copies of rows, unless rows may be equal by chance."""
+    # Copies are equal in these columns as well: often that spares a look at all.
+    first_columns = own.frame.iloc[:, :4]
+    if first_columns.duplicated().mean() < _MANY_COPIES:
+        return
     is_copy = own.frame.duplicated()
-    some = own.frame[is_copy].drop_duplicates().sample(frac=1, random_state=0).head(200)
-    if (
-        is_copy.mean() >= 0.1
-        and some[[*names]].nunique().gt(max(20, 0.9 * len(some))).any()
-    ):
+    if is_copy.mean() < _MANY_COPIES:
+        return
+    distinct = own.frame[is_copy].drop_duplicates()
+    sample = distinct.sample(frac=1, random_state=0).head(200)
+    # Where some column differs in nearly all copied rows, they are not equal by chance.
+    n_values = sample[[*names]].nunique()
+    if (n_values > max(20, 0.9 * len(sample))).any():
         warnings.warn(
             f"{own.where}: {is_copy.sum():,} of {len(is_copy):,} rows are copies of"
             " others, so results on held-out rows are too good; remove them, or keep"
@@ -278,23 +302,42 @@ def read_amounts(table: OwnTable, column: str, option: str) -> NDArray[np.float6
     is_missing = table.column(column).isna().to_numpy()
     encoding = Encoding.learn(table, [column], missing="median", numeric=[column])
     numbers = encoding.encode(table.frame, table.where)[:, 0]
-    wrong = is_missing | (numbers < 0)
-    if wrong.any():
-        i = int(np.argmax(wrong))
+    is_wrong = is_missing | (numbers < 0)
+    if is_wrong.any():
+        first = int(np.argmax(is_wrong))
+        value = "no value" if is_missing[first] else f"{numbers[first]:g}"
         raise TableError(
             table.where,
-            f"column {column!r}, row {table.frame.index[i] + 1}: {option} takes numbers"
-            " of at least 0, found"
-            f" {'no value' if is_missing[i] else f'{numbers[i]:g}'}; correct it",
+            f"column {column!r}, row {table.frame.index[first] + 1}: {option} takes"
+            f" numbers of at least 0, found {value}; correct it",
         )
     return numbers
 
 
 class _Roles(NamedTuple):
-    # the columns that are no features; None where a table has none
+    """The columns that are no features; None where a table has none."""
+
     y: Any
     groups: NDArray[np.int64] | None = None
     time: NDArray[np.int64] | NDArray[np.float64] | None = None
+
+
+def _roles_of_arrays(
+    own: OwnTable,
+    arrays: dict[str, NDArray],
+    n_rows: int,
+    positive: Label | Sequence[Label] | None,
+    groups: str | None,
+    time: str | None,
+) -> _Roles:
+    """Return the roles of a file without named columns, from the arrays beside X."""
+    column = partial(_vector, own.path, arrays, n_rows)  # takes the name of an array
+    roles = _Roles(signs(column("y"), own.where, positive))
+    if groups is not None:
+        roles = roles._replace(groups=number_groups(column(groups), own.where))
+    if time is not None:
+        roles = roles._replace(time=order_in_time(column(time), own.where))
+    return roles
 
 
 def _assign_roles(
@@ -307,9 +350,12 @@ def _assign_roles(
     drop: Sequence[str],
     ids: Sequence[str],
 ) -> tuple[_Roles, list[str]]:
-    # Return labels (None if there is a problem), groups and times, and the names of the
-    # features; add errors to `problems`.
-    where, frame = table.where, table.frame
+    """Return labels, groups and times, and the names of the features.
+
+    Errors are added to `problems`; labels with a problem are None.
+    """
+    where = table.where
+    frame = table.frame
     if label is None or label not in frame.columns:
         likely = _likely_label(frame, label)
         remedy = None if likely is None else ("label", likely)
@@ -353,25 +399,31 @@ def _assign_roles(
 def _refuse_dotted_time(table: OwnTable, time: str) -> None:
     """Refuse times such as 01.2023 whose order as numbers is not that of the dates."""
     values = table.column(time)
-    form = table.layout.date_format
-    content = content_of(values, table.where, date_format=form, is_time=True)
-    date = table.dotted_date(time, is_time=True) if content.holds == "numbers" else None
+    content = content_of(
+        values, table.where, date_format=table.layout.date_format, is_time=True
+    )
+    if content.holds != "numbers":
+        return
+    date = table.dotted_date(time, is_time=True)
     if date is not None:
         raise dotted_error(values, date, table.written(time), table.where, is_time=True)
 
 
 def _likely_label(frame: pd.DataFrame, label: str | None) -> str | None:
-    # Return the column of two values named like `label` or, without `label`, the most
-    # likely label; None if there is no such column.
+    """Return the column of two values that is most likely the label, or None.
+
+    It is named like `label`; without `label` it has a usual name, or is the last one.
+    """
     binary = [
         str(name) for name in frame.columns if frame[name].map(str).nunique() == 2
     ]
     if label is not None:
-        return next(iter(get_close_matches(str(label).lower(), binary, 1)), None)
-    # A column with a usual name, else the last column
-    return next(
-        (name for name in binary if _LABEL.search(name)), binary[-1] if binary else None
-    )
+        near = get_close_matches(str(label).lower(), binary, 1)
+        return near[0] if near else None
+    for name in binary:
+        if _LABEL.search(name):
+            return name
+    return binary[-1] if binary else None
 
 
 def read_new_blocks(
@@ -385,12 +437,10 @@ def read_new_blocks(
 ) -> Iterator[tuple[Matrix, pd.DataFrame]]:
     """Yield rows to be scored, encoded as the training rows were.
 
-    A table comes block by block.
-
-    Beside the features come the columns of `keep` ("all" for all) as they stand in the
-    file: ``007`` stays ``007``, a missing value is ``""``. No label column is needed.
-    Filled and unseen values are counted in `gaps`, and warned of at the end. A frame is
-    one block.
+    A table comes block by block. Beside the features come the columns of `keep` ("all"
+    for all) as they stand in the file: ``007`` stays ``007``, a missing value is
+    ``""``. No label column is needed. Filled and unseen values are counted in `gaps`,
+    and warned of at the end. A frame is one block.
     """
     gaps = Gaps() if gaps is None else gaps
     file_layout = Layout(**layout)
@@ -415,33 +465,31 @@ def read_new_blocks(
                 f"{path}: found {X.shape[1]} features; give {encoding.n_features}, as"
                 " in training"
             )
-        yield (
-            (X.toarray() if encoding.dense and not isinstance(X, np.ndarray) else X),
-            pd.DataFrame(),
-        )
+        if encoding.dense and not isinstance(X, np.ndarray):
+            X = X.toarray()
+        yield X, pd.DataFrame()
         return
     encoding = encoding.with_notation(file_layout.decimal, file_layout.date_format)
+    # Read as text: categories such as 007, what has a notation, and 1.234, which may be
+    # 1234.
+    texts = [
+        column.name
+        for column in encoding.columns
+        if column.categories or column.notation or column.has_thousands
+    ]
+    rows_of_most_values = _MOST_VALUES // max(1, encoding.n_features)
     blocks = read_blocks(
         path,
         kind,
         file_layout,
-        # Read as text: categories such as 007, what has a notation, and 1.234, which
-        # may be 1234.
-        texts=[
-            c.name
-            for c in encoding.columns
-            if c.categories or c.notation or c.has_thousands
-        ],
+        texts=texts,
         words=[column.name for column in encoding.columns if column.words],
-        # As many rows as have 2**22 values, but within bounds
-        rows_at_once=max(
-            _FEWEST_ROWS, min(_MOST_ROWS, _MOST_VALUES // max(1, encoding.n_features))
-        ),
+        rows_at_once=max(_FEWEST_ROWS, min(_MOST_ROWS, rows_of_most_values)),
         keep=keep,
     )
-    for table, kept_texts in blocks:
+    for table, raw in blocks:
         gaps.places.append(table.index)
-        yield encoding.encode(table, str(path), gaps), kept_texts
+        yield encoding.encode(table, str(path), gaps), raw
     _warn_of_gaps(str(path), gaps)
 
 
@@ -490,9 +538,8 @@ def read_labels(
             f"{path}: {own.format} files have no named columns; leave out label"
         )
     X, arrays = _matrix(own.path, own.format, "float64")
-    return signs(
-        _vector(own.path, arrays, X.shape[0], "y"), own.where, positive, one_class=True
-    )
+    labels = _vector(own.path, arrays, X.shape[0], "y")
+    return signs(labels, own.where, positive, one_class=True)
 
 
 # --- files without named columns ---
@@ -501,13 +548,14 @@ def read_labels(
 def _matrix(
     path: Path, kind: Format, dtype: Dtype, n_features: int | None = None
 ) -> tuple[Matrix, dict[str, NDArray]]:
-    # Return X of an svmlight or npz file, and the other arrays by name (the labels as
-    # y).
+    """Return X of an svmlight or npz file, and the other arrays, labels as ``y``.
+
+    With `n_features`, the number of training, X of svmlight stays sparse.
+    """
     if kind == "npz":
         return read_npz(path, dtype)
     X, y = read_svmlight(path, dtype=dtype)
     _refuse_no_quantities(path, X)
-    # new rows stay sparse: the caller converts them if needed
     if n_features is not None:
         return _without_unseen(X, n_features, path), {"y": y}
     if X.shape[1] == 0:
@@ -522,14 +570,14 @@ def _without_unseen(X: Any, n_features: int, path: Path) -> Matrix:
 
     Warn of others, such as words.
     """
-    unseen = np.unique(X.indices[X.indices >= n_features]) + 1
+    unseen = np.unique(X.indices[X.indices >= n_features]) + 1  # as in the file, from 1
     if len(unseen):
-        are_rows = np.diff(X[:, n_features:].indptr) > 0
+        n_unseen_of_row = np.diff(X[:, n_features:].indptr)
+        n_rows = int(np.count_nonzero(n_unseen_of_row))
         features = count(len(unseen), "feature")
         warnings.warn(
             f"{path}: {features} above {n_features:,}, the last one in training, will"
-            f" be ignored ({listed(unseen, 3)}), in"
-            f" {count(int(are_rows.sum()), 'row')}",
+            f" be ignored ({listed(unseen, 3)}), in {count(n_rows, 'row')}",
             stacklevel=4,
         )
     X.resize(X.shape[0], n_features)
@@ -539,23 +587,12 @@ def _without_unseen(X: Any, n_features: int, path: Path) -> Matrix:
 def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, NDArray]]:
     """Return X, dense or joined from its sparse parts, and all arrays of an npz file.
 
-    Check X.
+    X is checked.
     """
     try:
         # numbers and text, also compressed
         arrays = unpack(path, kinds="fiubUS", packed=True)
-        for name in arrays.keys() & {"X", *_SPARSE_PARTS}:
-            if arrays[name].dtype.kind in "US":  # NumPy would read 1_1 as 11
-                raise InputError(f"{path}: the array {name} holds text; save numbers")
-        if "X" in arrays:
-            X: Matrix = np.ascontiguousarray(to_dtype(arrays["X"], dtype, str(path)))
-        elif set(_SPARSE_PARTS) <= set(arrays):
-            X = _sparse_matrix(path, arrays, dtype)
-        else:
-            raise InputError(
-                f"{path}: found the arrays {listed(arrays)}; give X, or the four parts"
-                " of a sparse matrix: data, indices, indptr and shape"
-            )
+        X = _matrix_of_arrays(path, arrays, dtype)
     except InputError:
         raise
     except (ValueError, TypeError, AttributeError, OverflowError) as error:
@@ -573,9 +610,24 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
             raise InputError(
                 f"{path}: X has more than 2**31 - 1 entries; save fewer rows"
             )
-        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+        X.indices = X.indices.astype(np.int32)
+        X.indptr = X.indptr.astype(np.int32)
     _refuse_no_quantities(path, X)
     return X, arrays
+
+
+def _matrix_of_arrays(path: Path, arrays: dict[str, NDArray], dtype: Dtype) -> Matrix:
+    for name in arrays.keys() & {"X", *_SPARSE_PARTS}:
+        if arrays[name].dtype.kind in "US":  # NumPy would read 1_1 as 11
+            raise InputError(f"{path}: the array {name} holds text; save numbers")
+    if "X" in arrays:
+        return np.ascontiguousarray(to_dtype(arrays["X"], dtype, str(path)))
+    if set(_SPARSE_PARTS) <= set(arrays):
+        return _sparse_matrix(path, arrays, dtype)
+    raise InputError(
+        f"{path}: found the arrays {listed(arrays)}; give X, or the four parts of a"
+        " sparse matrix: data, indices, indptr and shape"
+    )
 
 
 def _refuse_no_quantities(path: Path, X: Matrix) -> None:
@@ -598,8 +650,7 @@ def _refuse_no_quantities(path: Path, X: Matrix) -> None:
 
 
 def _sparse_matrix(path: Path, arrays: dict[str, NDArray], dtype: Dtype) -> Matrix:
-    # Return a CSR matrix from the arrays that `scipy.sparse.save_npz` writes for CSR or
-    # CSC.
+    """Return a CSR matrix from what `scipy.sparse.save_npz` writes for CSR or CSC."""
     from scipy.sparse import csc_matrix, csr_matrix
 
     data, indices, indptr, shape = (arrays[part] for part in _SPARSE_PARTS)
@@ -608,10 +659,9 @@ def _sparse_matrix(path: Path, arrays: dict[str, NDArray], dtype: Dtype) -> Matr
             f"{path}: X has more than {LARGEST_INDEX:,} rows or columns; save fewer"
         )
     is_csc = "format" in arrays and str(arrays["format"].astype(str)) == "csc"
+    values = to_dtype(data, dtype, str(path))
     make = csc_matrix if is_csc else csr_matrix
-    matrix = make(
-        (to_dtype(data, dtype, str(path)), indices, indptr), shape=tuple(shape)
-    )
+    matrix = make((values, indices, indptr), shape=tuple(shape))
     matrix.check_format(full_check=True)  # raises for indices out of range
     X = matrix.tocsr()
     X.sum_duplicates()

@@ -49,11 +49,12 @@ Source: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | OwnTable"
 _WORKBOOKS = (".xls", ".xlsb", ".ods")
 TABLES = (*SEPARATORS, "parquet", "xlsx")
 _ROWS_THAT_SHOW_MARK = 1000  # the first rows mostly show the decimal mark
-_CONTENTS = {  # what a file holds, by its first bytes
-    b"PAR1\x15": "parquet",  # a column may be named PAR1 or PK
+# What a file holds, by its first bytes; a column may be named PAR1 or PK
+_CONTENTS = {
+    b"PAR1\x15": "parquet",
     b"PK\x03\x04": "xlsx or another ZIP archive",
     b"\xd0\xcf\x11\xe0": "xls, or a workbook with a password",
-    b"": "text or packed data",  # all others begin so, too: comes last
+    b"": "text or packed data",  # last, as all others begin so, too
 }
 
 
@@ -70,14 +71,16 @@ class OwnTable:
     # columns in which NA, None and the like are words
     words: frozenset[str] = frozenset()
     is_whole: bool = True  # whether it has all rows of the file
-    # see `content`
+    # what `content` has detected, by column and whether its type declares text
     _contents: dict[tuple[str, bool], Content] = field(default_factory=dict)
 
     @property
-    def where(self) -> str:  # as messages name the table
+    def where(self) -> str:
+        """The table, as messages name it."""
         return str(self.path)
 
-    def column(self, name: str) -> pd.Series:  # refuse an unknown name
+    def column(self, name: str) -> pd.Series:
+        """Return a column; refuse an unknown name."""
         return column_of(self.frame, name, self.where)
 
     def split_labelled(self, label: str) -> tuple[Self, pd.DataFrame]:
@@ -93,7 +96,10 @@ class OwnTable:
         return detect_dialect(self.path, self.format, self.layout, scan)
 
     def gap(self, name: str) -> str:
-        """Return the text, such as NA, of the first gap in a text column of CSV, else ""."""
+        """Return the text of the first gap in a text column of CSV, such as NA.
+
+        In other columns return "".
+        """
         if self.format not in SEPARATORS or not self.is_whole:
             return ""  # without all rows, places in the file are unknown
         if self.content(name).holds != "text":
@@ -103,19 +109,17 @@ class OwnTable:
 
     def _as_written(self, name: str) -> pd.Series:
         """Return the values of a column as they stand in a file of text, gaps aside."""
-        values = self.column(name)
+        known = self.column(name).dropna()
         if self.is_file and self.format in SEPARATORS:
-            values = (
-                raw_texts(self, [name])[name].loc[values.index].where(values.notna())
-            )
-        return values.dropna().astype(str)
+            return raw_texts(self, [name])[name].loc[known.index]
+        return known.astype(str)
 
     def written(self, name: str) -> str:
         """Return the first value of a column as it stands in the file."""
         return str(self._as_written(name).iloc[0])
 
     def dotted_date(self, name: str, *, is_time: bool = False) -> DottedDate | None:
-        """Return the notation of dates, such as 01.2023, that all values of a column fit."""
+        """Return the notation of dates such as 01.2023 that all values of a column fit."""
         values = self.column(name)
         decimal = self.layout.decimal if self.is_file else None
         numbers = as_numbers(values)
@@ -123,34 +127,35 @@ class OwnTable:
             numbers = as_numbers(values, decimal)
         if np.isnan(numbers[values.notna().to_numpy()]).any():
             return None
-        has_texts = is_declared_text(values) or (
-            self.is_file and self.format in SEPARATORS
-        )
-        texts = partial(self._as_written, name) if has_texts else None
+        texts = None  # numbers of other files than CSV have no text
+        if is_declared_text(values) or (self.is_file and self.format in SEPARATORS):
+            texts = partial(self._as_written, name)
         return dotted_date(numbers, texts, is_time=is_time)
 
     def content(self, name: str, *, ignore_type: bool = False) -> Content:
-        """Return what a column holds, kept.
+        """Return what a column holds, detected once.
 
         With `ignore_type` digits of type text are numbers.
         """
-        # CSV has no types
-        declares_text = not ignore_type and self.format not in SEPARATORS
-        key = name, declares_text
+        has_types = self.format not in SEPARATORS
+        declares_text = has_types and not ignore_type
+        key = (name, declares_text)
         if key not in self._contents:
             self._contents[key] = content_of(
-                self.column(name), self.where, declares_text=declares_text,
+                self.column(name),
+                self.where,
+                declares_text=declares_text,
                 decimal=self.layout.decimal if self.is_file else None,
                 date_format=self.layout.date_format,
-            )  # fmt: skip
+            )
         return self._contents[key]
 
 
 def is_frame(X: Any) -> bool:
-    """Return whether X is a data frame with named columns, not only columns numbered from 0."""
-    return isinstance(X, pd.DataFrame) and not X.columns.equals(
-        pd.RangeIndex(X.shape[1])
-    )
+    """Return whether X is a data frame with names, not only numbers, of columns."""
+    if not isinstance(X, pd.DataFrame):
+        return False
+    return not X.columns.equals(pd.RangeIndex(X.shape[1]))
 
 
 def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
@@ -161,10 +166,11 @@ def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
     """
     if isinstance(source, OwnTable):
         return source
-    given = {name: options.get(name) for name in Layout.__dataclass_fields__}
-    layout = Layout(
-        **{name: value for name, value in given.items() if value is not None}
-    )
+    given = {}
+    for name in Layout.__dataclass_fields__:
+        if options.get(name) is not None:
+            given[name] = options[name]
+    layout = Layout(**given)
     if is_frame(source):
         return table_of(cast("pd.DataFrame", source), layout=layout)
     if not isinstance(source, str | os.PathLike):
@@ -177,19 +183,19 @@ def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
     if kind not in TABLES:
         return OwnTable(path, kind, None)
     # In these columns NA and None are words, not missing values.
-    columns = [
-        *map(options.get, ("label", "groups")),
-        *several(options.get("categorical") or ()),
-    ]
-    words = frozenset(str(name) for name in columns if name is not None)
+    columns = several(options.get("categorical") or ())
+    for role in ("label", "groups"):
+        if options.get(role) is not None:
+            columns.append(str(options[role]))
+    words = frozenset(str(name) for name in columns)
     ids = several(options.get("id") or ())
     table = _read_whole(path, kind, layout, words, ids)
     if kind in SEPARATORS and layout.decimal is None:
         layout = replace(layout, decimal=_decimal_of(table))
-        # then 1.234 is 1234, and pandas has read it as a fraction
         if layout.decimal == ",":
+            # 1.234 is 1234, and pandas has read it as a fraction.
             return _read_whole(path, kind, layout, words, ids)
-        # detect again, with this decimal mark
+        # Contents are detected again, with this decimal mark.
         table = replace(table, layout=layout, _contents={})
     return table
 
@@ -205,13 +211,17 @@ def table_of(
 
 
 def several(names: str | Sequence[str]) -> list[str]:
-    """Return the texts of an option, but no treatment, and the parts between commas of each."""
-    texts = (
-        {names}.difference(OPTION_WORDS["categorical"])
-        if isinstance(names, str)
-        else names
-    )
-    return [*texts, *(part.strip() for text in texts for part in text.split(","))]
+    """Return the columns that an option names, or may name.
+
+    These are its texts and, as a text may name several columns, the parts between
+    commas; a treatment such as one-hot that is given alone is no column.
+    """
+    if isinstance(names, str):
+        names = [] if names in OPTION_WORDS["categorical"] else [names]
+    columns = list(names)
+    for text in names:
+        columns += [part.strip() for part in text.split(",")]
+    return columns
 
 
 def format_of(path: Path, name: str | None = None, sheet: str | None = None) -> Format:
@@ -223,15 +233,17 @@ def format_of(path: Path, name: str | None = None, sheet: str | None = None) -> 
     kind = find_format(path, name)
     with pandas_errors_as_input_errors(path), path.open("rb") as file:
         head = file.read(8)
-    content = next(what for first, what in _CONTENTS.items() if head.startswith(first))
-    if kind in TABLES and not content.startswith(
-        "text" if kind in SEPARATORS else kind
-    ):
+    content = next(
+        content for first, content in _CONTENTS.items() if head.startswith(first)
+    )
+    expected = "text" if kind in SEPARATORS else kind
+    if kind in TABLES and not content.startswith(expected):
         raise InputError(
             f"{path}: the file holds {content}, not {kind}; give the file the suffix of"
             f" its content, or save the rows as {kind}"
         )
-    if kind in get_args(Format):
+    formats = get_args(Format)
+    if kind in formats:
         if sheet is not None and kind != "xlsx":
             raise InputError(
                 f"{path}: {kind} files have no sheets; leave out sheet {sheet!r}"
@@ -241,12 +253,10 @@ def format_of(path: Path, name: str | None = None, sheet: str | None = None) -> 
         raise InputError(
             f"{path}: unknown format {kind!r}; save the sheet as XLSX or CSV"
         )
-    suffixes = [
-        suffix for suffix, known in SUFFIXES.items() if known in get_args(Format)
-    ]
+    suffixes = [suffix for suffix, known in SUFFIXES.items() if known in formats]
     raise InputError(
-        f"{path}: unknown format {kind!r}; name one of {listed(get_args(Format))}, or"
-        f" use one of the suffixes {listed(suffixes)}"
+        f"{path}: unknown format {kind!r}; name one of {listed(formats)}, or use one of"
+        f" the suffixes {listed(suffixes)}"
     )
 
 
@@ -260,15 +270,13 @@ def read_blocks(
     rows_at_once: int | None = None,
     keep: Sequence[str] = (),
 ) -> Iterator[Block]:
-    """Yield a table in blocks of `rows_at_once` rows (None.
+    """Yield a table in blocks of rows, each beside its columns `keep`.
 
-    All), each beside its columns `keep`.
-
-    `keep` gives text as it stands in the file: ``007`` stays ``007``, a missing value
-    is ``""``. `texts` are columns of CSV (None for all) that stay text although all
-    values may be numbers; in the columns `words` only an empty cell is missing, not NA
-    or None. Blank rows are left out, but the index of both frames, which starts from 0,
-    counts blank rows.
+    A block has `rows_at_once` rows, or all rows if that is None. `keep` gives text as
+    it stands in the file: ``007`` stays ``007``, a missing value is ``""``. `texts` are
+    columns of CSV (None for all) that stay text although all values may be numbers; in
+    the columns `words` only an empty cell is missing, not NA or None. Blank rows are
+    left out, but the index of both frames, which starts from 0, counts blank rows.
     """
     if kind == "parquet":
         blocks = read_parquet(path, rows_at_once, keep)
@@ -277,17 +285,19 @@ def read_blocks(
     else:
         blocks = read_csv(path, kind, layout, texts, words, rows_at_once, keep)
     is_empty = True
-    # errors of reading a block become InputErrors, those of the caller do not
     while True:
+        # Errors of reading a block become InputErrors, those of the caller do not.
         with pandas_errors_as_input_errors(path), warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             block = next(blocks, None)
         if block is None:
             break
-        rows, kept_texts = block
+        rows, raw = block
         if len(rows):
             is_empty = False
-            yield rows, kept_texts.set_axis(rows.index) if keep else kept_texts
+            if keep:
+                raw = raw.set_axis(rows.index)
+            yield rows, raw
     if is_empty:
         raise empty_error(
             path, layout, "the file has no rows; add some below the names"
@@ -297,8 +307,9 @@ def read_blocks(
 def _read_whole(
     path: Path, kind: Format, layout: Layout, words: frozenset[str], ids: Sequence[str]
 ) -> OwnTable:
-    # Return all rows as a table, without columns that have neither a name nor a value.
-    # None: all; or 1.234 is a fraction. The ids 7 and 007 are two.
+    """Return all rows as a table, without columns that have neither name nor value."""
+    # With a decimal comma all columns are text (None), or 1.234 would be a fraction. Ids
+    # are text, as 7 and 007 are two.
     texts = None if layout.decimal == "," else words.union(ids)
     frame, _ = next(read_blocks(path, kind, layout, texts=texts, words=words))
     empty = [
@@ -341,7 +352,7 @@ def _dates_as_written(table: OwnTable, date_format: str) -> dict[str, pd.Series]
 
 
 def _integers_of_texts(table: OwnTable, names: list[str]) -> Mapping[str, Any]:
-    """Return those of the columns of a CSV file whose values are all integers, and gaps."""
+    """Return those columns of a CSV file in which all values are integers or gaps."""
     columns = {}
     for name, texts in raw_texts(table, names).items():
         is_missing = table.frame[name].isna().to_numpy()
@@ -355,13 +366,13 @@ def _integers_of_texts(table: OwnTable, names: list[str]) -> Mapping[str, Any]:
 
 def _nested_as_text(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame with text in place of lists and records, which have no hash."""
-    objects = [name for name, values in frame.items() if values.dtype == object]
-    nested = [
-        n for n in objects if frame[n].map(lambda value: value.__hash__ is None).any()
-    ]
-    return frame.assign(
-        **{str(name): frame[name].map(str, na_action="ignore") for name in nested}
-    )
+    texts = {}
+    for name, values in frame.items():
+        if values.dtype == object:
+            has_nested = values.map(lambda value: value.__hash__ is None).any()
+            if has_nested:
+                texts[str(name)] = values.map(str, na_action="ignore")
+    return frame.assign(**texts)
 
 
 class _Points(NamedTuple):

@@ -32,26 +32,21 @@ def read_parquet(
     """
     if rows_at_once is None:
         frame = _with_index(pd.read_parquet(path), 0, path)
-        yield (
-            with_exact_integers(frame, partial(_columns_of_parquet, path)),
-            pd.DataFrame(),
-        )
+        frame = with_exact_integers(frame, partial(_columns_of_parquet, path))
+        yield frame, pd.DataFrame()
         return
     from pyarrow.parquet import ParquetFile
 
     n_rows = 0
     with ParquetFile(path) as file:
-        # one pass over all would keep their buffers
+        # One pass over all row groups would keep their buffers.
         for group in range(file.num_row_groups):
             for batch in file.iter_batches(rows_at_once, [group]):
                 frame = _with_index(batch.to_pandas(), n_rows, path)
                 n_rows += len(frame)
                 frame = with_exact_integers(frame, partial(_lists_of, batch))
                 names = columns_to_keep(keep, [*frame.columns], path)
-                yield (
-                    frame,
-                    as_text({name: batch.column(name).to_pylist() for name in names}),
-                )
+                yield frame, _texts_of(batch, names)
 
 
 def _lists_of(batch: Any, names: list[str]) -> Mapping[str, Any]:
@@ -61,10 +56,17 @@ def _lists_of(batch: Any, names: list[str]) -> Mapping[str, Any]:
     }
 
 
+def _texts_of(batch: Any, names: list[str]) -> pd.DataFrame:
+    return as_text({name: batch.column(name).to_pylist() for name in names})
+
+
 def _with_index(frame: pd.DataFrame, n_before: int, path: Path) -> pd.DataFrame:
-    # Return a frame with named levels of its index as columns, and rows numbered from
-    # `n_before`.
+    """Return a frame with named levels of its index as columns.
+
+    Its rows are numbered from `n_before`.
+    """
     frame = with_text_names(frame, path)
-    if named := [name for name in frame.index.names if name is not None]:
-        frame = frame.reset_index(level=named, names=[*map(str, named)])
+    named = [name for name in frame.index.names if name is not None]
+    if named:
+        frame = frame.reset_index(level=named, names=[str(name) for name in named])
     return frame.set_axis(pd.RangeIndex(n_before, n_before + len(frame)))

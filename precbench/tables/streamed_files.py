@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, Self, get_args
+from typing import IO, Any, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,16 +99,17 @@ def open_stream(
     ...     np.save(Path(folder, "X.npy"), [[0.5, 2.0], [0.0, 3.0]])
     ...     np.save(Path(folder, "y.npy"), [1, 0])
     ...     stream = open_stream(Path(folder, "X.npy"), labels=Path(folder, "y.npy")).X
-    ...     print(stream.shape, stream.n_pos, [(X.tolist(), y.tolist()) for X, y in stream])
-    (2, 2) 1 [([[0.5, 2.0], [0.0, 3.0]], [1.0, -1.0])]
+    ...     print(stream.shape, stream.n_pos)
+    ...     for X, y in stream:
+    ...         print(X.tolist(), y.tolist())
+    (2, 2) 1
+    [[0.5, 2.0], [0.0, 3.0]] [1.0, -1.0]
     """
     path = Path(path)
-    for option, n_bytes in (
-        ("block_bytes", block_bytes),
-        ("buffer_bytes", buffer_bytes),
-    ):
-        if n_bytes < 1:
-            raise InputError(f"{option} must be at least 1, found {n_bytes}")
+    if block_bytes < 1:
+        raise InputError(f"block_bytes must be at least 1, found {block_bytes}")
+    if buffer_bytes < 1:
+        raise InputError(f"buffer_bytes must be at least 1, found {buffer_bytes}")
     target = canonical(1 if positive is None else positive)  # the positive label
     kind = find_format(path, format)
     if kind == "npz":
@@ -123,7 +124,7 @@ def open_stream(
         raise InputError(
             f"{path}: only svmlight ({suffixes}) and .npy can be streamed; convert it"
         )
-    # None: an option removed; keeps hashes
+    # None stands for an option that was removed, to keep the hashes.
     options = [VERSION, kind, None, positive, n_features]
     scan = _Scan(hashlib.sha256(json.dumps(options).encode()), target)
     if kind == "svmlight":
@@ -138,17 +139,20 @@ def open_stream(
                 f"{path}: the shape of an npy file is fixed; leave out n_features"
             )
         source = _scan_npy(path, labels, scan, block_bytes)
-    # The result is not used: the call refuses labels of one class, or without a known
-    # positive.
-    distinct, positives = (
-        sorted(scan.distinct),
-        (None if positive is None else [positive]),
+    distinct = sorted(scan.distinct)
+    check_labels(
+        distinct,
+        str(path),
+        positive=None if positive is None else [positive],
+        counts=[1] * len(distinct),  # as numbers of rows are not counted
     )
-    check_labels(distinct, str(path), positives, [1] * len(distinct))
     name = path.name.split(".")[0]
-    stream = RowStream(replace(source, dtype=dtype), buffer_bytes)
     return StreamedDataset(
-        name, name, X=stream, y=np.empty(0), sha256=scan.digest.hexdigest()
+        name=name,
+        title=name,
+        X=RowStream(replace(source, dtype=dtype), buffer_bytes),
+        y=np.empty(0),
+        sha256=scan.digest.hexdigest(),
     )
 
 
@@ -177,21 +181,25 @@ class _Scan:
                 f"{path}: over {MOST_CATEGORIES:,} distinct labels; label rows 0 or 1"
             )
         bits = np.concatenate([self._rest, labels == self.target])
-        whole = len(bits) - len(bits) % 8  # how many bits fill whole bytes
-        self._packed.append(np.packbits(bits[:whole]))
-        self._rest = bits[whole:]
+        n_whole = len(bits) - len(bits) % 8  # bits that fill whole bytes
+        self._packed.append(np.packbits(bits[:n_whole]))
+        self._rest = bits[n_whole:]
 
     def positives(self) -> NDArray[np.uint8]:
-        return np.concatenate([*self._packed, np.packbits(self._rest)])  # one bit a row
+        """Return one bit a row, set for positive rows."""
+        return np.concatenate([*self._packed, np.packbits(self._rest)])
 
 
-# Size and modification time of a file: another stamp means that the file has changed
-Stamp = tuple[int, int]
+class Stamp(NamedTuple):
+    """What changes with a file."""
+
+    size: int
+    modified: int  # nanoseconds
 
 
 def _stamp(file: IO[bytes]) -> Stamp:
     status = os.fstat(file.fileno())
-    return status.st_size, status.st_mtime_ns
+    return Stamp(status.st_size, status.st_mtime_ns)
 
 
 @contextmanager
@@ -225,7 +233,9 @@ def _changed_error(path: Path) -> InputError:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _TextBlocks(Source):  # of an svmlight file
+class _TextBlocks(Source):
+    """Blocks of rows of an svmlight file."""
+
     path: Path
     stamp: Stamp
     # the first byte of each block, then the size of the file
@@ -235,33 +245,35 @@ class _TextBlocks(Source):  # of an svmlight file
     def read(
         self, runs: Iterable[range]
     ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
-        # As `Source.read`; the text of each run is parsed again.
+        """Yield runs of blocks as `Source.read` does, whose text is parsed again."""
         with open_unchanged(self.path, self.stamp) as file:
             for run in runs:
-                start, stop = self.offsets[run.start], self.offsets[run.stop]  # bytes
-                file.seek(start)
+                first_row = int(self.starts[run.start])
+                next_row = int(self.starts[run.stop])
+                first_byte = self.offsets[run.start]
+                next_byte = self.offsets[run.stop]
+                file.seek(first_byte)
+                text = file.read(next_byte - first_byte)
                 try:
-                    rows = parse_rows(
-                        file.read(stop - start), str(self.path), self.n_features
-                    )
+                    rows = parse_rows(text, str(self.path), self.n_features)
                 except InputError:  # every line was right in the first pass
                     raise _changed_error(self.path) from None
                 X, labels = matrix_of(rows, self.n_features)
-                y = np.where(labels == self.target, 1.0, -1.0)
-                first = int(self.starts[run.start])
-                if first + len(y) != self.starts[run.stop]:  # another number of rows
+                if len(labels) != next_row - first_row:
                     raise _changed_error(self.path)
+                y = np.where(labels == self.target, 1.0, -1.0)
                 block = X.toarray() if self.dense else X
-                yield first, to_dtype(block, self.dtype, str(self.path)), y
+                yield first_row, to_dtype(block, self.dtype, str(self.path)), y
 
 
 def _scan_text(
     path: Path, scan: _Scan, n_features: int | None, block_bytes: int
 ) -> _TextBlocks:
-    """Parse an svmlight file once, fill `scan`, and return a source that reads its blocks."""
-    # first row and first byte of each block, then of the end
-    starts, offsets = [0], [0]
-    largest = n_entries = 0
+    """Parse an svmlight file once, fill `scan`, and return a source of its blocks."""
+    starts = [0]  # the first row of each block, then the number of rows
+    offsets = [0]  # the first byte of each block, then the number of bytes
+    largest = 0
+    n_entries = 0
     with open_unchanged(path) as file:
         stamp = _stamp(file)
         if opener(file):  # compressed
@@ -292,6 +304,14 @@ def _scan_text(
         offsets=np.array(offsets),
         target=scan.target,
     )
+
+
+class _Pages(NamedTuple):
+    """Where some rows are in a file, in bytes."""
+
+    start: int  # of the first page
+    n_bytes: int  # from there to the end of the rows
+    n_before: int  # bytes of the first page before the rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,16 +359,22 @@ class Npy:
         return cls(path, stamp, array.dtype, array.shape, array.offset)
 
     def rows(self, file: IO[bytes], start: int, stop: int) -> NDArray[Any]:
-        """Return the rows from `start` to `stop` as a map of the file, freed with the array."""
+        """Return rows from `start` to `stop` as a map of the file.
+
+        The map is freed with the array.
+        """
         # access beyond the end would kill the process
         _refuse_changed(self.path, file, self.stamp)
-        page_start, n_bytes, before = self._pages(start, stop)
+        place = self._pages(start, stop)
         pages = mmap.mmap(
-            file.fileno(), n_bytes, _MAP_FLAGS, mmap.PROT_READ, offset=page_start
+            file.fileno(),
+            place.n_bytes,
+            _MAP_FLAGS,
+            mmap.PROT_READ,
+            offset=place.start,
         )
-        values = np.ndarray(
-            (stop - start, *self.shape[1:]), self.dtype, pages, offset=before
-        )
+        shape = (stop - start, *self.shape[1:])
+        values = np.ndarray(shape, self.dtype, pages, offset=place.n_before)
         # a copy if the values are not aligned
         return np.require(values, requirements=["C", "A"])
 
@@ -359,42 +385,44 @@ class Npy:
         Free its pages at the end.
         """
         with open_unchanged(self.path, self.stamp) as file:
-            # 0: the whole file
-            pages = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+            whole_file = 0  # as a length
+            pages = mmap.mmap(file.fileno(), whole_file, prot=mmap.PROT_READ)
             for start, stop in spans:
-                page_start, n_bytes, _ = self._pages(start, stop)
+                place = self._pages(start, stop)
                 # The advice splits the map, so that access to the span maps no page
                 # outside.
-                pages.madvise(mmap.MADV_SEQUENTIAL, page_start, n_bytes)
-                pages.madvise(mmap.MADV_WILLNEED, page_start, n_bytes)
+                pages.madvise(mmap.MADV_SEQUENTIAL, place.start, place.n_bytes)
+                pages.madvise(mmap.MADV_WILLNEED, place.start, place.n_bytes)
             yield np.ndarray(self.shape, self.dtype, pages, self.offset)
             pages.madvise(mmap.MADV_DONTNEED)  # frees memory even if the array is kept
 
-    def _pages(self, start: int, stop: int) -> tuple[int, int, int]:
-        """Return where the pages of some rows start, their size, and the bytes before the rows."""
+    def _pages(self, start: int, stop: int) -> _Pages:
+        """Return the pages that hold the rows from `start` to `stop`."""
         row_bytes = int(np.prod(self.shape[1:])) * self.dtype.itemsize
-        # in the file
-        begin, end = self.offset + start * row_bytes, self.offset + stop * row_bytes
-        # a map begins at a multiple of this
-        before = begin % mmap.ALLOCATIONGRANULARITY
-        return begin - before, end - begin + before, before
+        begin = self.offset + start * row_bytes
+        end = self.offset + stop * row_bytes
+        # A map begins at a multiple of the granularity.
+        n_before = begin % mmap.ALLOCATIONGRANULARITY
+        page_start = begin - n_before
+        return _Pages(page_start, end - page_start, n_before)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _NpyBlocks(Source):  # of an npy file of rows and an npy file of their labels
+class _NpyBlocks(Source):
+    """Blocks of rows of an npy file, and of an npy file of their labels."""
+
     features: Npy
     labels: Npy
     target: object  # the canonical label of the positive class
 
     @property
     def mapped(self) -> Mapped | None:
-        # else copied
-        is_aligned = self.features.offset % self.features.dtype.alignment == 0
-        return (
-            self.features.mapped
-            if self.features.dtype == self.dtype and is_aligned
-            else None
-        )
+        """A map of all rows; None if their values must be copied."""
+        features = self.features
+        is_aligned = features.offset % features.dtype.alignment == 0
+        if is_aligned and features.dtype == self.dtype:
+            return features.mapped
+        return None
 
     def read(
         self, runs: Iterable[range]
@@ -405,18 +433,16 @@ class _NpyBlocks(Source):  # of an npy file of rows and an npy file of their lab
     def raw(
         self, runs: Iterable[range]
     ) -> Iterator[tuple[int, NDArray[np.floating], NDArray]]:
-        """Yield for each run of blocks the first row number, the rows, and the original labels."""
+        """Yield for each run its first row number, its rows, and their labels."""
         with (
             open_unchanged(self.features.path, self.features.stamp) as file,
             open_unchanged(self.labels.path, self.labels.stamp) as label_file,
         ):
             for run in runs:
-                start, stop = int(self.starts[run.start]), int(self.starts[run.stop])
-                X = to_dtype(
-                    self.features.rows(file, start, stop),
-                    self.dtype,
-                    str(self.features.path),
-                )
+                start = int(self.starts[run.start])
+                stop = int(self.starts[run.stop])
+                rows = self.features.rows(file, start, stop)
+                X = to_dtype(rows, self.dtype, str(self.features.path))
                 yield start, X, self.labels.rows(label_file, start, stop)
 
 
@@ -426,7 +452,7 @@ def _scan_npy(
     scan: _Scan,
     block_bytes: int,
 ) -> _NpyBlocks:
-    """Check an npy file and its labels once, fill `scan`, and return a source of its blocks."""
+    """Check an npy file and its labels, fill `scan`, and return a source of blocks."""
     if labels_path is None:
         raise InputError(
             f"{path}: the labels are missing; name their npy file in 'labels'"
@@ -441,29 +467,26 @@ def _scan_npy(
         )
     if width == 0:
         raise InputError(f"{path}: the array has no columns; give at least one feature")
+    rows_of_block = max(1, block_bytes // (width * features.dtype.itemsize))
     blocks = _NpyBlocks(
         n_features=width,
         dense=True,
         features=features,
         labels=labels,
-        starts=block_starts(
-            n_rows, max(1, block_bytes // (width * features.dtype.itemsize))
-        ),
+        starts=block_starts(n_rows, rows_of_block),
         positives=np.empty(0, dtype=np.uint8),  # set below, when all rows are read
         block_bytes=block_bytes,
         target=scan.target,
     )
-    for start, X, y in blocks.raw(
-        range(i, i + 1) for i in range(len(blocks.starts) - 1)
-    ):
+    single_blocks = [range(i, i + 1) for i in range(len(blocks.starts) - 1)]
+    for start, X, y in blocks.raw(single_blocks):
         scan.digest.update(X)
         scan.digest.update(np.ascontiguousarray(y))
         if not np.isfinite(X).all():
-            # both count from 1
-            row, column = np.argwhere(~np.isfinite(X))[0] + [start + 1, 1]
+            row, column = np.argwhere(~np.isfinite(X))[0]
             raise InputError(
-                f"{path}: row {row}, feature {column} (from 1) is not finite; correct"
-                " the value"
+                f"{path}: row {start + row + 1}, feature {column + 1} (from 1) is not"
+                " finite; correct the value"
             )
         if not np.isfinite(y).all():
             row = start + 1 + np.argmin(np.isfinite(y))
