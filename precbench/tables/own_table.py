@@ -119,7 +119,7 @@ class OwnTable:
         return str(self._as_written(name).iloc[0])
 
     def dotted_date(self, name: str, *, is_time: bool = False) -> DottedDate | None:
-        """Return the notation of dates such as 01.2023 that all values of a column fit."""
+        """Return the notation of dates such as 01.2023 that all values fit, or None."""
         values = self.column(name)
         decimal = self.layout.decimal if self.is_file else None
         numbers = as_numbers(values)
@@ -352,7 +352,7 @@ def _dates_as_written(table: OwnTable, date_format: str) -> dict[str, pd.Series]
 
 
 def _integers_of_texts(table: OwnTable, names: list[str]) -> Mapping[str, Any]:
-    """Return those columns of a CSV file in which all values are integers or gaps."""
+    """Return those columns of a CSV file that hold nothing but integers and gaps."""
     columns = {}
     for name, texts in raw_texts(table, names).items():
         is_missing = table.frame[name].isna().to_numpy()

@@ -81,7 +81,7 @@ class File(Section):
 
     @property
     def limit(self) -> int:
-        # the exact size, else the largest one allowed
+        """The exact size, else the largest one allowed."""
         return self.bytes or self.max_bytes or 0
 
     @property
@@ -93,17 +93,23 @@ class File(Section):
         return self.sha256 or self.md5
 
 
-class Use(Section):  # of the data set in a paper
+class Use(Section):
+    """How a paper uses the data set."""
+
     paper: str
     how: str
 
 
-class StandIn(Section):  # synthetic rows in place of missing files
+class StandIn(Section):
+    """Synthetic rows in place of missing files."""
+
     density: Annotated[float, Field(gt=0, le=1)]  # fraction of non-zero values
     noise: Annotated[float, Field(ge=0)]  # standard deviation; that of the signal is 1
 
 
 class Card(Section):
+    """A data set: where its files are, how they are read, and what they hold."""
+
     name: PlainName
     title: str  # in tables and plots
     folder: PlainName  # in a cache or a mirror
@@ -144,37 +150,38 @@ class Card(Section):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        """Refuse missing keys, keys without meaning for the format or generator, wrong counts."""
-        needed = {
-            "files": self.format != "synthetic",
-            "positive": self.format != "synthetic",
-            "stand_in": self.format != "synthetic",
+        """Refuse missing keys, keys without meaning for the format, and wrong counts."""
+        is_synthetic = self.format == "synthetic"
+        kind = self.generator if is_synthetic and self.generator else self.format
+        is_needed = {  # whether a key is needed; otherwise it has no meaning
+            "files": not is_synthetic,
+            "positive": not is_synthetic,
+            "stand_in": not is_synthetic,
             "label_column": self.format == "csv",
-            "generator": self.format == "synthetic",
+            "generator": is_synthetic,
             "gamma": self.generator == "margin",
             "non_linear": self.generator == "signal",
         }
-        given = {field for field in needed if getattr(self, field) not in (None, ())}
-        kind = (self.generator if self.format == "synthetic" else None) or self.format
-        refuse(  # raises one error for all problems, if any
-            ((field,), "is missing" if is_needed else f"has no meaning for {kind}")
-            for field, is_needed in needed.items()
-            if is_needed != (field in given)
-        )
-        n_columns = (
-            self.features if self.feature_columns is None else len(self.feature_columns)
-        )
-        checks = {  # by field: whether it fits, and what to say if it does not
-            "feature_columns": (
-                n_columns == self.features,
-                f"lists {n_columns} columns, but the card has {self.features} features",
-            ),
-            "positives": (
-                self.positives < self.rows,
-                f"{self.positives} positives of {self.rows} rows leave no negatives",
-            ),
-        }
-        refuse(((field,), text) for field, (holds, text) in checks.items() if not holds)
+        wrong_keys = []
+        for field, needed in is_needed.items():
+            is_given = getattr(self, field) not in (None, ())
+            if needed and not is_given:
+                wrong_keys.append(((field,), "is missing"))
+            if is_given and not needed:
+                wrong_keys.append(((field,), f"has no meaning for {kind}"))
+        refuse(wrong_keys)
+        wrong_counts = []
+        columns = self.feature_columns
+        if columns is not None and len(columns) != self.features:
+            text = (
+                f"lists {len(columns)} columns, but the card has {self.features}"
+                " features"
+            )
+            wrong_counts.append((("feature_columns",), text))
+        if self.positives >= self.rows:
+            text = f"{self.positives} positives of {self.rows} rows leave no negatives"
+            wrong_counts.append((("positives",), text))
+        refuse(wrong_counts)
         return self
 
 

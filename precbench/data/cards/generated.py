@@ -26,24 +26,24 @@ VERSION = 2
 STAND_IN_VERSION = 1
 MOST_FREQUENT = 0.9  # the largest share of ones in a binary feature of a stand-in
 ROWS_AT_ONCE = 4096  # drawn at a time, to save memory
-# standard deviation of the noise of ``generator: signal``; the signal's is 1
-NOISE = 0.5
+NOISE = 0.5  # standard deviation in ``generator: signal``; the signal's is 1
 
 
 def generate(card: Card) -> Arrays:
-    """Return the rows that a synthetic card describes, with `optimum` for ``generator.
+    """Return the rows that a synthetic card describes.
 
-    Margin``.
+    ``generator: margin`` has an `optimum`.
     """
-    # six points on a line; see the note of the card
-    if card.generator == "counterexample":
+    if card.generator == "counterexample":  # six points on a line; see the card's note
         X = np.array([[-1.0], [-1.0], [-2.0], [-3.0], [-3.0], [-3.0]])
         return Arrays(X, np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0]))
-    return _with_margin(card) if card.generator == "margin" else _with_signal(card)
+    if card.generator == "margin":
+        return _with_margin(card)
+    return _with_signal(card)
 
 
 def _with_margin(card: Card) -> Arrays:
-    """Return rows in the unit ball, of two classes that a plane separates by a margin gamma.
+    """Return rows in the unit ball; a plane separates both classes by a margin gamma.
 
     A row is s w + z. The unit vector w is normal to the plane; the score s, at least
     gamma/2 in absolute value, has the sign of the label; z is orthogonal to w and
@@ -58,28 +58,28 @@ def _with_margin(card: Card) -> Arrays:
     y[rng.permutation(card.rows)[: card.positives]] = 1.0
 
     least = card.gamma / 2
-    # |s|, most near the margin
+    # |s| of each row, mostly near the margin; the first row of each class is at it
     size = least + (1.0 - least) * rng.random(card.rows) ** 2
-    # the first row of each class is at the margin
     size[[np.argmax(y), np.argmin(y)]] = least
+    # z is orthogonal to w. `einsum`, unlike BLAS, has the same bits anywhere.
     Z = rng.standard_normal((card.rows, card.features))
-    # orthogonal to w; not BLAS: same bits anywhere
     Z -= np.outer(np.einsum("ij,j->i", Z, w), w)
-    # not 0: a divisor
-    norms = np.maximum(np.linalg.norm(Z, axis=1), np.finfo(float).tiny)
-    # of the remaining ball, with room for rounding
+    norms = np.maximum(np.linalg.norm(Z, axis=1), np.finfo(float).tiny)  # for division
+    # Radius of the remaining ball, with room for rounding
     radius = 0.999 * np.sqrt(1.0 - size**2)
     # With uniform u, u^(1/d) is the radius of a uniform point in the unit ball of d
-    # dimensions. orthogonal to w there are d = features - 1
+    # dimensions; orthogonal to w there are d = features - 1.
     exponent = 1 / max(card.features - 1, 1)
     # Python's power, since the last bits of NumPy's depend on the processor (AVX-512).
     radius *= [drawn**exponent for drawn in rng.random(card.rows).tolist()]
     X = np.outer(y * size, w) + Z * (radius / norms)[:, np.newaxis]
-    noisy = [
-        rng.choice(np.flatnonzero(y == c), card.swapped, replace=False)
-        for c in (-1.0, 1.0)
-    ]
-    y[np.concatenate(noisy)] *= -1  # rows keep the side of their first label
+    # Rows with a swapped label stay on the side of their first label.
+    negatives = np.flatnonzero(y == -1.0)
+    positives = np.flatnonzero(y == 1.0)
+    swapped_negatives = rng.choice(negatives, card.swapped, replace=False)
+    swapped_positives = rng.choice(positives, card.swapped, replace=False)
+    y[swapped_negatives] = 1.0
+    y[swapped_positives] = -1.0
     return Arrays(X, y, optimum=w)
 
 
@@ -99,8 +99,9 @@ def _with_signal(card: Card) -> Arrays:
     curved = np.einsum("ij,j->i", X**2, squares / np.sqrt(2))  # a square has variance 2
     curved += np.einsum("ij,j->i", X * np.roll(X, 1, axis=1), products)
     score = NOISE * rng.standard_normal(card.rows)
-    for share, term in ((1 - card.non_linear, linear), (card.non_linear, curved)):
-        score += np.sqrt(share) * term / term.std()  # adds the variance `share`
+    # Each term has the variance of its share.
+    score += np.sqrt(1 - card.non_linear) * linear / linear.std()
+    score += np.sqrt(card.non_linear) * curved / curved.std()
     y = np.full(card.rows, -1.0)
     y[first_rows(score, card.positives)] = 1.0
     return Arrays(X, y)
@@ -131,9 +132,8 @@ def generate_stand_in(card: Card) -> Arrays:
             # sets the other values to zero
             X *= rng.random(X.shape, dtype=np.float32) < density
         signal = np.einsum("ij,j->i", X, w)  # unlike BLAS, bitwise identical everywhere
-    scores = signal / signal.std() + card.stand_in.noise * rng.standard_normal(
-        card.rows
-    )
+    noise = rng.standard_normal(card.rows)
+    scores = signal / signal.std() + card.stand_in.noise * noise
     y = np.full(card.rows, -1.0)
     y[first_rows(scores, card.positives)] = 1.0
     return Arrays(X, y)
@@ -149,27 +149,25 @@ def _binary(
     from scipy.sparse import csr_matrix, vstack
 
     frequency = rng.permutation(_zipf(n_features, density)).astype(np.float32)
-    block_lengths = [
-        min(ROWS_AT_ONCE, n_rows - i) for i in range(0, n_rows, ROWS_AT_ONCE)
-    ]
-    draws = (
-        rng.random((length, n_features), dtype=np.float32) for length in block_lengths
-    )
-    # `u < frequency` holds with the probability `frequency` of each column.
-    return vstack(
-        [csr_matrix(u < frequency, dtype=np.float64) for u in draws], format="csr"
-    )
+    blocks = []
+    for start in range(0, n_rows, ROWS_AT_ONCE):
+        shape = (min(ROWS_AT_ONCE, n_rows - start), n_features)
+        drawn = rng.random(shape, dtype=np.float32)
+        # true with the probability `frequency` of each column
+        blocks.append(csr_matrix(drawn < frequency, dtype=np.float64))
+    return vstack(blocks, format="csr")
 
 
 def _zipf(n_features: int, density: float) -> NDArray[np.float64]:
-    # Return frequencies min(MOST_FREQUENT, c / rank) whose mean, by the choice of c, is
-    # `density`.
+    """Return frequencies min(MOST_FREQUENT, c / rank) whose mean is `density`."""
     from scipy.optimize import brentq
 
     ranks = np.arange(1, n_features + 1)
-    c = brentq(  # the root of mean - density, between the two bounds below
-        lambda c: np.minimum(MOST_FREQUENT, c / ranks).mean() - density,
-        0,
-        MOST_FREQUENT * n_features,
-    )
-    return np.minimum(MOST_FREQUENT, c / ranks)
+
+    def frequencies(c: float) -> NDArray[np.float64]:
+        return np.minimum(MOST_FREQUENT, c / ranks)
+
+    def excess(c: float) -> float:
+        return frequencies(c).mean() - density
+
+    return frequencies(brentq(excess, 0, MOST_FREQUENT * n_features))

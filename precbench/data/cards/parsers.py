@@ -22,22 +22,22 @@ VERSION = 1
 
 
 def parse(card: Card, paths: Sequence[Path]) -> Arrays:
-    """Return the rows in the files of a card.
-
-    Refuse other sizes than those on the card.
+    """Return the rows in the files of a card; refuse other sizes than the card's.
 
     X is dense unless the format is sparse and at most half of the values are non-zero.
     """
     arrays = _PARSERS[card.format](card, paths)
-    actual = (*arrays.X.shape, int(np.count_nonzero(arrays.y > 0)))
+    n_rows, n_features = arrays.X.shape
+    n_positives = int(np.count_nonzero(arrays.y > 0))
+    actual = (n_rows, n_features, n_positives)
     expected = (card.rows, card.features, card.positives)
     if actual != expected:
+        files = ", ".join(str(path) for path in paths)
         raise InputError(
-            "{}: the files hold {:,} rows, {:,} features and {:,} positives, but the"
-            " card says {:,} rows, {:,} features and {:,} positives; give the files of"
-            " the card in place of {}".format(
-                card.name, *actual, *expected, ", ".join(map(str, paths))
-            )
+            f"{card.name}: the files hold {n_rows:,} rows, {n_features:,} features and"
+            f" {n_positives:,} positives, but the card says {card.rows:,} rows,"
+            f" {card.features:,} features and {card.positives:,} positives; give the"
+            f" files of the card in place of {files}"
         )
     if isinstance(arrays.X, np.ndarray):  # the svmlight reader checks numbers
         wrong = np.flatnonzero(~np.isfinite(arrays.X).all(axis=1))
@@ -59,11 +59,14 @@ def _svmlight(card: Card, paths: Sequence[Path]) -> Arrays:
 
     from precbench.data.svmlight import dense_if_full, read_svmlight
 
-    matrices, labels = zip(
-        *(read_svmlight(path, card.features) for path in paths), strict=True
-    )
-    X = vstack(matrices, format="csr") if len(matrices) > 1 else matrices[0]
-    return Arrays(dense_if_full(X), _signs(np.concatenate(labels), card.positive))
+    matrices = []
+    labels = []
+    for path in paths:
+        X, y = read_svmlight(path, card.features)
+        matrices.append(X)
+        labels.append(y)
+    joined = vstack(matrices, format="csr") if len(matrices) > 1 else matrices[0]
+    return Arrays(dense_if_full(joined), _signs(np.concatenate(labels), card.positive))
 
 
 def _csv(card: Card, paths: Sequence[Path]) -> Arrays:
@@ -74,24 +77,24 @@ def _csv(card: Card, paths: Sequence[Path]) -> Arrays:
     assert card.label_column is not None
     label = card.label_column - 1  # cards count columns from 1
     separator = "," if card.separator == "comma" else None  # None: blanks
-    # Labels may be text: 1 for the positive label, 0 for any other label.
-    converters: dict[int | str, Callable[[str], float]] = {
-        label: lambda text: float(text == str(card.positive))
-    }
+
+    def sign_of_text(text: str) -> float:
+        return 1.0 if text == str(card.positive) else -1.0
+
+    # Labels may be text.
+    converters: dict[int | str, Callable[[str], float]] = {label: sign_of_text}
     table = np.concatenate([_table(path, separator, converters) for path in paths])
-    columns = card.feature_columns
-    X = (
-        np.delete(table, label, axis=1)
-        if columns is None
-        else table[:, np.array(columns) - 1]
-    )
-    # 1: see `converters`
-    return Arrays(np.ascontiguousarray(X), _signs(table[:, label], 1))
+    if card.feature_columns is None:
+        X = np.delete(table, label, axis=1)
+    else:
+        X = table[:, np.array(card.feature_columns) - 1]
+    return Arrays(np.ascontiguousarray(X), table[:, label].copy())
 
 
 def _kdd08(card: Card, paths: Sequence[Path]) -> Arrays:
-    """Take the features from the first file, label and patient of its rows from the second."""
-    X, info = (_table(path) for path in paths)
+    """Take the features from the first file, labels and patients from the second."""
+    X = _table(paths[0])
+    info = _table(paths[1])
     if len(X) != len(info):
         raise InputError(
             f"{card.name}: {paths[0]} has {len(X):,} rows and {paths[1]} has"
@@ -104,13 +107,12 @@ def _kdd08(card: Card, paths: Sequence[Path]) -> Arrays:
             f" patient), found {info.shape[1]}; get the file again"
         )
     _, groups = np.unique(info[:, KDD08_PATIENT], return_inverse=True)
-    return Arrays(
-        X, _signs(info[:, KDD08_LABEL], card.positive), groups.astype(np.int64)
-    )
+    y = _signs(info[:, KDD08_LABEL], card.positive)
+    return Arrays(X, y, groups.astype(np.int64))
 
 
 def _ppi(card: Card, paths: Sequence[Path]) -> Arrays:
-    # Take the label from the last column, and drop the features of the gene ontology.
+    """Take labels from the last column, and drop features of the gene ontology."""
     tables = [_table(path, ",") for path in paths]
     for path, table in zip(paths, tables, strict=True):
         if table.shape[1] != PPI_COLUMNS + 1:
