@@ -155,7 +155,7 @@ class Dataset:
     imputed: Imputed | None = None
 
     def gathered(self, rows: NDArray[np.intp], train: NDArray[np.intp]) -> Matrix:
-        """Return a copy of `rows` of X, with gaps filled from the rows `train` alone."""
+        """Return a copy of `rows` of X, with gaps filled from the rows `train` only."""
         X = self.X[rows]
         if self.imputed is None:
             return X

@@ -1,4 +1,4 @@
-"""File formats, known from the suffix, and compressed text, known from its first bytes."""
+"""File formats, known by the suffix, and compressed text, known by its first bytes."""
 
 import bz2
 import gzip
@@ -30,17 +30,21 @@ SUFFIXES = {
     ".npy": "npy",
 }
 _PACKED = (".gz", ".bz2", ".xz")  # suffixes of compressed files
-_OPENERS: dict[str, Callable[..., Any]] = {  # by a pattern of the first bytes
-    r"\x1f\x8b": gzip.open,
-    r"BZh[1-9](1AY&SY|\x17rE8P\x90)": bz2.open,  # a table may begin with the name BZh1
-    r"\xfd7zXZ\x00": lzma.open,
+# By a pattern of the first bytes; a table may begin with the name BZh1.
+_OPENERS: dict[bytes, Callable[..., Any]] = {
+    rb"\x1f\x8b": gzip.open,
+    rb"BZh[1-9](1AY&SY|\x17rE8P\x90)": bz2.open,
+    rb"\xfd7zXZ\x00": lzma.open,
 }
 # What may be raised where compressed text is damaged
 _DAMAGED = (EOFError, OSError, MemoryError, zlib.error, lzma.LZMAError)
 
 
 def find_format(path: Path, name: str | None) -> str:
-    """Return `name` if given, else the format of the suffix (csv of .csv.gz), else the suffix."""
+    """Return `name` if given, else the format of the suffix, csv of .csv.gz.
+
+    An unknown suffix is returned itself.
+    """
     if not path.is_file():
         if path.is_fifo() or path.is_char_device() or path.is_socket():
             kind = "pipe" if path.is_fifo() else "device"
@@ -50,11 +54,12 @@ def find_format(path: Path, name: str | None) -> str:
             )
         fault = "a folder, not a file" if path.is_dir() else "no such file"
         raise InputError(f"{path}: {fault}; give the path of a file")
-    suffixes = [
-        suffix for suffix in map(str.lower, path.suffixes) if suffix not in _PACKED
-    ]
-    # unknown
-    return name or SUFFIXES.get(suffixes[-1] if suffixes else "", path.suffix)
+    if name:
+        return name
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    unpacked = [suffix for suffix in suffixes if suffix not in _PACKED]
+    last = unpacked[-1] if unpacked else ""
+    return SUFFIXES.get(last, path.suffix)
 
 
 def opener(file: Any) -> Callable[..., Any] | None:
@@ -62,15 +67,16 @@ def opener(file: Any) -> Callable[..., Any] | None:
 
     None if the text is plain.
     """
-    head = file.peek(10)[:10].decode("latin-1")
-    return next(
-        (opens for magic, opens in _OPENERS.items() if re.match(magic, head)), None
-    )
+    head = file.peek(10)[:10]
+    for pattern, opens in _OPENERS.items():
+        if re.match(pattern, head):
+            return opens
+    return None
 
 
 @contextmanager
 def opened(source: Source) -> Iterator[IO[bytes]]:
-    """Yield the file of a source, open for reading, decompressed if its first bytes say so."""
+    """Yield the file of a source, open for reading, decompressed if it is packed."""
     name = name_of(source)
     try:
         with ExitStack() as stack:
@@ -82,7 +88,9 @@ def opened(source: Source) -> Iterator[IO[bytes]]:
                 # or the buffer would close the caller's file
                 stack.callback(file.detach)
             opens = opener(file)
-            yield file if opens is None else stack.enter_context(opens(file))
+            if opens is not None:
+                file = stack.enter_context(opens(file))
+            yield file
     except _DAMAGED as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(

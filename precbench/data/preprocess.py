@@ -18,7 +18,7 @@ _FEATURE_SCALING = {"unit-norm": "none", "standardise-unit-norm": "standardise"}
 
 
 class Scaler:
-    """Map every feature x to (x - shift) / scale, then for ``unit-norm`` every row to norm 1.
+    """Map every feature x to (x - shift) / scale, and for ``unit-norm`` rows to norm 1.
 
     ``standardise``: mean 0 and standard deviation 1. ``unit``: to [0, 1] by minimum and
     maximum, or for a sparse matrix to [-1, 1] by the largest absolute value, so that
@@ -31,26 +31,25 @@ class Scaler:
     scale: NDArray[np.float64] | None
 
     def __init__(self, kind: Scaling) -> None:
-        """Choose the scaling.
-
-        `fit` learns the shift and scale.
-        """
+        """Choose the scaling, whose shift and scale `fit` learns."""
         if kind not in _KINDS:
             raise InputError(
                 f"scaling must be one of {', '.join(_KINDS)}, found {kind!r}"
             )
         self.kind = kind
-        # without the scaling of rows
         self._feature_scaling = _FEATURE_SCALING.get(kind, kind)
-        self.shift = self.scale = None  # until learnt
+        self.shift = None  # until learnt
+        self.scale = None
 
     @property
     def learns(self) -> bool:
-        return self._feature_scaling != "none"  # else `fit` does nothing
+        """Whether `fit` does anything."""
+        return self._feature_scaling != "none"
 
     @property
     def scales_rows(self) -> bool:
-        return self.kind != self._feature_scaling  # the kinds that end in unit-norm
+        """Whether rows are scaled after the features."""
+        return self.kind != self._feature_scaling
 
     def fit(self, X: Matrix) -> Self:
         """Learn shift and scale, a few thousand rows at a time; return the scaler."""
@@ -79,22 +78,21 @@ class Scaler:
             # overflows are refused below
             with np.errstate(over="ignore", invalid="ignore"):
                 learner.partial_fit(block.astype(np.float64, copy=False))
+        # What may be infinite where values are too large; of an infinite variance
+        # scikit-learn makes the scale 1, so the variance stands for the scale.
         if standardises:
             self.shift, self.scale = learner.mean_, learner.scale_
+            may_be_infinite = learner.var_
         elif isinstance(learner, MaxAbsScaler):
             self.shift, self.scale = np.zeros_like(learner.scale_), learner.scale_
+            may_be_infinite = self.scale
         else:
             spread = learner.data_range_
-            # A constant feature keeps its scale.
-            self.shift, self.scale = (
-                learner.data_min_,
-                np.where(spread > 0, spread, 1.0),
-            )
-        # A sum is finite only if both terms are. The variance is checked in place of
-        # the scale, which scikit-learn sets to 1 for an infinite variance.
-        too_large = ~np.isfinite(
-            self.shift + (learner.var_ if standardises else self.scale)
-        )
+            self.shift = learner.data_min_
+            self.scale = np.where(spread > 0, spread, 1.0)  # 1 for a constant feature
+            may_be_infinite = self.scale
+        # A sum is finite only if both terms are.
+        too_large = ~np.isfinite(self.shift + may_be_infinite)
         if too_large.any():
             raise InputError(
                 f"feature {np.argmax(too_large) + 1} of {len(too_large)} cannot be"
@@ -119,7 +117,7 @@ class Scaler:
         return X
 
     def _scale_features(self, X: Matrix) -> None:
-        """Overwrite X with (X - shift) / scale, a few thousand rows or entries at a time."""
+        """Overwrite X with (X - shift) / scale, a few thousand rows at a time."""
         if self.shift is None or self.scale is None:
             return  # nothing was learnt
         if X.shape[1] != len(self.shift):
@@ -157,5 +155,7 @@ class Scaler:
         return scaler
 
 
-def _slices(n: int) -> Iterator[slice]:  # of places below n; the last may end beyond n
-    return (slice(start, start + ROWS_AT_ONCE) for start in range(0, n, ROWS_AT_ONCE))
+def _slices(n: int) -> Iterator[slice]:
+    """Yield slices of places below n, of which the last may end beyond n."""
+    for start in range(0, n, ROWS_AT_ONCE):
+        yield slice(start, start + ROWS_AT_ONCE)

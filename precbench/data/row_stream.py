@@ -1,7 +1,7 @@
-"""Rows read from disk block by block, in stored or random order, for data larger than memory.
+"""Rows read from disk block by block, in stored or random order.
 
-A stream is read again at every pass; rows, features and positives are counted at the
-opening.
+The data may be larger than memory. A stream is read again at every pass; rows, features
+and positives are counted at the opening.
 """
 
 from abc import ABC, abstractmethod
@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise, starmap
-from typing import Any, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,18 +22,45 @@ from precbench.data.preprocess import Scaler
 BLOCK_BYTES = 2**20  # 1 MiB
 BUFFER_BYTES = 2**26  # 64 MiB
 
-Piece: TypeAlias = "tuple[Matrix, NDArray[np.float64]]"  # X, y
-# see `visits`
-Visit: TypeAlias = "tuple[Matrix, NDArray[np.float64 | np.int8], NDArray[np.int32]]"
 # A function that returns for each row number whether the row belongs to a part
 Keep = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
-# Neighbouring rows: the number of the first, and that of the row behind the last
-Span = tuple[int, int]
+
+
+class Piece(NamedTuple):
+    """Rows and their labels."""
+
+    X: Matrix
+    y: NDArray[np.float64]
+
+
+class Visit(NamedTuple):
+    """Rows to be visited in an order; see `RowStream.visits`."""
+
+    X: Matrix
+    y: NDArray[np.float64 | np.int8]
+    order: NDArray[np.int32]
+
+
+class Run(NamedTuple):
+    """The rows of neighbouring blocks."""
+
+    first: int  # number of the first row
+    X: Matrix
+    y: NDArray[np.float64]  # -1 or +1
+
+
+class Span(NamedTuple):
+    """Neighbouring rows."""
+
+    start: int  # number of the first row
+    stop: int  # number of the row behind the last
+
+
 # A function that maps all rows of a file; spans of rows that are about to be visited
 # are prefetched
 Mapped = Callable[[Iterable[Span]], AbstractContextManager[NDArray[np.floating]]]
 
-# when only numbers and labels are read; a multiple of 8, for whole bytes
+# Where only numbers and labels of rows are read; a multiple of 8, for whole bytes
 _ROWS_AT_ONCE = 2**16
 _MOST_MAPPED = 2**12  # blocks of a buffer: a process may have some 2**16 separate maps
 
@@ -52,10 +79,8 @@ class Source(ABC):
     dtype: Dtype = "float64"
 
     @abstractmethod
-    def read(
-        self, runs: Iterable[range]
-    ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
-        """Yield first row number, X, and y (-1 or +1) of each run, a range of block numbers."""
+    def read(self, runs: Iterable[range]) -> Iterator[Run]:
+        """Yield the rows of each run, which is given as a range of block numbers."""
 
     @property
     def mapped(self) -> Mapped | None:
@@ -126,9 +151,13 @@ class RowStream:
         return self._counts[1]
 
     @cached_property
-    def _counts(self) -> tuple[int, int]:  # of rows, and of positive rows
-        counts = [(len(y), int(np.count_nonzero(y > 0))) for y in self._labels()]
-        n_rows, n_pos = np.sum(counts, axis=0).tolist()
+    def _counts(self) -> tuple[int, int]:
+        """The numbers of rows and of positive rows."""
+        n_rows = 0
+        n_pos = 0
+        for y in self._labels():
+            n_rows += len(y)
+            n_pos += int(np.count_nonzero(y > 0))
         return n_rows, n_pos
 
     def labels(self) -> NDArray[np.float64]:
@@ -142,7 +171,7 @@ class RowStream:
     def batches(
         self, batch_size: int, rng: np.random.Generator | None = None
     ) -> Iterator[Piece]:
-        """Yield the rows in pieces whose lengths, except the last, are multiples of `batch_size`.
+        """Yield the rows in pieces, all but the last of a multiple of `batch_size` rows.
 
         Batches of `partial_fit` never span two calls, so such pieces give the same path
         as one call with all rows.
@@ -185,18 +214,16 @@ class RowStream:
         order : ndarray of int32
             The rows of X to visit, in this order.
         """
-        blocks = (
-            self._visit_blocks(self._runs_in_order())
-            if rng is None
-            else self._visit_buffers(rng)
-        )
-        # fewer rows than a batch; the next block completes the batch
+        if rng is None:
+            blocks = self._visit_blocks(self._runs_in_order())
+        else:
+            blocks = self._visit_buffers(rng)
+        # fewer rows than a batch, which the next block completes
         rest: list[Piece] = []
         n_rest = 0
         for X, y, order in blocks:
-            # rows that complete the batch
-            n_missing = batch_size - n_rest if n_rest else 0
-            if n_missing:
+            if n_rest:
+                n_missing = batch_size - n_rest
                 rest.append(_gathered(X, y, order[:n_missing]))
                 n_rest += min(n_missing, len(order))
                 order = order[n_missing:]
@@ -205,7 +232,7 @@ class RowStream:
                 yield _visit_all(*_stacked(rest))  # `_stacked` empties `rest`
             n_ready = len(order) - len(order) % batch_size
             if n_ready:
-                yield X, y, order[:n_ready]
+                yield Visit(X, y, order[:n_ready])
             n_rest = len(order) - n_ready
             if n_rest:
                 rest.append(_gathered(X, y, order[n_ready:]))
@@ -222,26 +249,23 @@ class RowStream:
             return self
         return replace(self, scaler=Scaler(kind).fit_blocks(X for X, _ in fitted_on))
 
-    def __getstate__(self) -> dict[str, Any]:  # for other processes: without buffers
-        return {
-            name: value
-            for name, value in self.__dict__.items()
-            if name != "_spare_buffers"
-        }
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for another process, without buffers."""
+        state = dict(self.__dict__)
+        state.pop("_spare_buffers", None)
+        return state
 
     @cached_property
     def _spare_buffers(self) -> list[NDArray[np.floating]]:
-        """The shuffle buffer of the last pass in a list.
-
-        Empty while a pass uses the buffer.
-        """
+        """A list of the shuffle buffer of the last pass, empty while a pass uses it."""
         return []
 
     def _runs_in_order(self) -> Iterator[range]:
-        # Return ranges of `blocks_per_run` neighbouring block numbers, in stored order.
-        # of runs
-        bounds = block_starts(len(self.source.starts) - 1, self.source.blocks_per_run)
-        return starmap(range, pairwise(bounds.tolist()))
+        """Yield ranges of `blocks_per_run` neighbouring block numbers, in order."""
+        n_blocks = len(self.source.starts) - 1
+        bounds = block_starts(n_blocks, self.source.blocks_per_run)
+        for start, stop in pairwise(bounds.tolist()):
+            yield range(start, stop)
 
     def _visit_blocks(self, runs: Iterable[range]) -> Iterator[Visit]:
         """Yield X, y and the order as `visits` does, for each run.
@@ -249,41 +273,41 @@ class RowStream:
         Scaled rows are copies.
         """
         for first, X, y in self.source.read(runs):
-            order = np.flatnonzero(self._is_kept(first, first + len(y))).astype(
-                np.int32
-            )
-            if len(order) and self.scaler is not None:
-                X, y = _gathered(X, y, order)
+            is_in_part = self._is_in_part(first, first + len(y))
+            order = np.flatnonzero(is_in_part).astype(np.int32)
+            if len(order) == 0:
+                continue
+            if self.scaler is None:
+                yield Visit(X, y, order)
+            else:
+                X, y = _gathered(X, y, order)  # frees the rows that were read
                 yield _visit_all(self.scaler.transform_in_place(X), y)
-            elif len(order):
-                yield X, y, order
 
     def _visit_buffers(self, rng: np.random.Generator) -> Iterator[Visit]:
-        """Yield full buffers of randomly drawn blocks as `visits` does, each in random order."""
+        """Yield full buffers of randomly drawn blocks, each in random order."""
         blocks = rng.permutation(len(self.source.starts) - 1).tolist()
-        n_rows = int(self.source.starts[-1])
-        may_be_mapped = (  # whether rows in a map are as good as copies in a buffer
-            self.scaler is None
-            and n_rows <= np.iinfo(np.int32).max  # row numbers are int32
-            # else a map would hold mostly rows that are left out
-            and n_rows <= 2 * self.shape[0]
-            # one map a block
-            and self.buffer_bytes <= _MOST_MAPPED * self.source.block_bytes
-        )
-        mapped = self.source.mapped if may_be_mapped else None
+        mapped = self.source.mapped if self._may_be_mapped() else None
         runs = (range(block, block + 1) for block in blocks)
-        # Nothing is copied yet: a generator begins when it is used; mapped rows need no
-        # copies.
-        copies = (
-            self._dense_buffers(runs) if self.source.dense else self._csr_buffers(runs)
-        )
-        buffers = (
-            self._visit_in_map(blocks, mapped)
-            if mapped
-            else starmap(_visit_all, copies)
-        )
+        if mapped is not None:
+            buffers = self._visit_in_map(blocks, mapped)
+        elif self.source.dense:
+            buffers = starmap(_visit_all, self._dense_buffers(runs))
+        else:
+            buffers = starmap(_visit_all, self._csr_buffers(runs))
         for X, y, rows in buffers:
-            yield X, y, rng.permutation(rows)
+            yield Visit(X, y, rng.permutation(rows))
+
+    def _may_be_mapped(self) -> bool:
+        """Return whether rows in a map are as good as copies in a buffer."""
+        if self.scaler is not None:  # whose result needs memory of its own
+            return False
+        n_rows = int(self.source.starts[-1])
+        if n_rows > np.iinfo(np.int32).max:  # row numbers are int32
+            return False
+        if n_rows > 2 * self.shape[0]:  # a map would hold mostly rows of other parts
+            return False
+        # There is one map a block.
+        return self.buffer_bytes <= _MOST_MAPPED * self.source.block_bytes
 
     @property
     def _rows_per_buffer(self) -> int:
@@ -299,62 +323,61 @@ class RowStream:
             # New zeros take memory only in pages that are written to.
             labels = np.zeros(int(self.source.starts[-1]), dtype=np.int8)
             for start, stop in spans:
-                labels[start:stop] = np.where(
-                    _unpacked(self.source.positives, start, stop), 1, -1
-                )
+                is_positive = _unpacked(self.source.positives, start, stop)
+                labels[start:stop] = np.where(is_positive, 1, -1)
             with mapped(spans) as X:
-                yield X, labels, rows
+                yield Visit(X, labels, rows)
 
     def _blocks_that_fill_a_buffer(
         self, blocks: list[int]
     ) -> Iterator[tuple[list[Span], NDArray[np.int32]]]:
-        """Yield for each full buffer the spans of its blocks, and the numbers of the rows kept."""
+        """Yield for each full buffer the spans of its blocks, and its row numbers."""
         spans: list[Span] = []
-        kept_rows: list[NDArray[np.int32]] = []
-        n_kept = 0
+        row_numbers: list[NDArray[np.int32]] = []
+        n_rows = 0
         for block in blocks:
-            start, stop = map(int, self.source.starts[block : block + 2])
-            spans.append((start, stop))
-            kept_rows.append(
-                np.arange(start, stop, dtype=np.int32)[self._is_kept(start, stop)]
-            )
-            n_kept += len(kept_rows[-1])
-            if n_kept >= self._rows_per_buffer:
-                yield spans, np.concatenate(kept_rows)
-                spans, kept_rows, n_kept = [], [], 0
-        if n_kept:
-            yield spans, np.concatenate(kept_rows)
+            start, stop = self.source.starts[block : block + 2].tolist()
+            spans.append(Span(start, stop))
+            numbers = np.arange(start, stop, dtype=np.int32)
+            row_numbers.append(numbers[self._is_in_part(start, stop)])
+            n_rows += len(row_numbers[-1])
+            if n_rows >= self._rows_per_buffer:
+                yield spans, np.concatenate(row_numbers)
+                spans = []
+                row_numbers = []
+                n_rows = 0
+        if n_rows:
+            yield spans, np.concatenate(row_numbers)
 
     def _dense_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
-        """Yield X and y of full buffers, views of one array.
+        """Yield X and y of full buffers, views of one array, valid until the next one.
 
-        Each is valid until the next one.
-
-        `runs`: ranges of block numbers. To reuse the array is fast; unfilled pages take
-        no memory.
+        `runs` are ranges of block numbers. To reuse the array is fast; unfilled pages
+        take no memory.
         """
-        n_rows, full = int(self.source.starts[-1]), self._rows_per_buffer
-        longest_block = int(np.diff(self.source.starts).max())
-        # a block may run over
-        shape = (min(n_rows, full + longest_block), self.source.n_features)
+        n_rows = int(self.source.starts[-1])
+        n_full = self._rows_per_buffer
+        longest_block = int(np.diff(self.source.starts).max())  # may run over
+        shape = (min(n_rows, n_full + longest_block), self.source.n_features)
         # taken out, so that a second pass at the same time has its own
         spare = self._spare_buffers
         buffer = spare.pop() if spare else np.empty(shape, self.source.dtype)
         labels = np.empty(len(buffer))
-        n = 0  # rows in the buffer
+        n_filled = 0
         for first, X, y in self.source.read(runs):
-            is_kept = self._is_kept(first, first + len(y))
-            filled = slice(n, n + int(np.count_nonzero(is_kept)))
-            labels[filled] = y[is_kept]
-            buffer[filled] = X if is_kept.all() else X[is_kept]
+            is_in_part = self._is_in_part(first, first + len(y))
+            stop = n_filled + int(np.count_nonzero(is_in_part))
+            rows = buffer[n_filled:stop]  # a view
+            rows[:] = X if is_in_part.all() else X[is_in_part]
+            labels[n_filled:stop] = y[is_in_part]
             if self.scaler is not None:
-                self.scaler.transform_in_place(buffer[filled])  # a view
-            n = filled.stop
-            if n >= full:
-                yield buffer[:n], labels[:n]
-                n = 0
-        if n:
-            yield buffer[:n], labels[:n]
+                self.scaler.transform_in_place(rows)
+            n_filled = stop
+            if n_filled >= n_full:
+                yield Piece(buffer[:n_filled], labels[:n_filled])
+                n_filled = 0
+        if n_filled:
+            yield Piece(buffer[:n_filled], labels[:n_filled])
         spare[:] = [buffer]  # for the next pass
 
     def _csr_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
@@ -363,41 +386,39 @@ class RowStream:
         waiting_bytes = 0
         for visit in self._visit_blocks(runs):
             waiting.append(_gathered(*visit))
-            waiting_bytes += n_bytes(waiting[-1][0])  # of the rows, without the labels
+            waiting_bytes += n_bytes(waiting[-1].X)
             if waiting_bytes >= self.buffer_bytes:
                 yield _stacked(waiting)  # `_stacked` empties `waiting`
                 waiting_bytes = 0
         if waiting:
             yield _stacked(waiting)
 
-    def _labels(self) -> Iterator[NDArray[np.float64]]:  # of the rows that are kept
+    def _labels(self) -> Iterator[NDArray[np.float64]]:
+        """Yield the labels of the rows of this part, many at a time."""
         for start, stop in self._spans():
             y = np.where(_unpacked(self.source.positives, start, stop), 1.0, -1.0)
-            yield y[self._is_kept(start, stop)]
+            yield y[self._is_in_part(start, stop)]
 
-    def _spans(self) -> Iterator[Span]:  # all rows, whole bytes of bits at a time
-        return pairwise(
-            block_starts(int(self.source.starts[-1]), _ROWS_AT_ONCE).tolist()
-        )
+    def _spans(self) -> Iterator[Span]:
+        """Yield spans of all rows, whose bits fill whole bytes."""
+        n_rows = int(self.source.starts[-1])
+        for start, stop in pairwise(block_starts(n_rows, _ROWS_AT_ONCE).tolist()):
+            yield Span(start, stop)
 
-    def _is_kept(self, start: int, stop: int) -> NDArray[np.bool_]:
-        # for each row in the range
+    def _is_in_part(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """Return for each row of a range whether it belongs to this part."""
         if not self.keeps:
             return np.ones(stop - start, bool)  # the stream has all rows
         return _unpacked(self._bits_of_part, start, stop)
 
     @cached_property
     def _bits_of_part(self) -> NDArray[np.uint8]:
-        """One bit a row, set for the rows of this part.
-
-        Those that all of `keeps` accept.
-        """
-        pieces = [
-            np.packbits(
-                np.logical_and.reduce([keep(np.arange(*span)) for keep in self.keeps])
-            )
-            for span in self._spans()
-        ]
+        """One bit a row, set for the rows of this part, which all of `keeps` accept."""
+        pieces = []
+        for span in self._spans():
+            numbers = np.arange(span.start, span.stop)
+            accepted = [keep(numbers) for keep in self.keeps]
+            pieces.append(np.packbits(np.logical_and.reduce(accepted)))
         return np.concatenate(pieces)
 
 
@@ -482,31 +503,32 @@ def stream_dataset(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _ArrayBlocks(Source):  # of the arrays of a data set
+class _ArrayBlocks(Source):
+    """Blocks of the arrays of a data set."""
+
     X: Matrix
     y: NDArray[np.float64]
 
-    def read(
-        self, runs: Iterable[range]
-    ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
+    def read(self, runs: Iterable[range]) -> Iterator[Run]:
         for run in runs:
-            start, stop = int(self.starts[run.start]), int(self.starts[run.stop])
-            yield start, self.X[start:stop], self.y[start:stop]
+            start = int(self.starts[run.start])
+            stop = int(self.starts[run.stop])
+            yield Run(start, self.X[start:stop], self.y[start:stop])
 
 
 def block_starts(n_rows: int, per_block: int) -> NDArray[np.int64]:
-    return np.append(np.arange(0, n_rows, per_block), n_rows)  # the end comes last
+    """Return the first row of each block, then the number of rows."""
+    return np.append(np.arange(0, n_rows, per_block), n_rows)
 
 
 def _unpacked(bits: NDArray[np.uint8], start: int, stop: int) -> NDArray[np.bool_]:
-    """Return the bits from `start` to `stop` as Booleans.
-
-    Unpack only bytes with these bits.
-    """
-    first = start // 8
-    # rounded up: to the byte with the last bit
-    flags = np.unpackbits(bits[first : -(-stop // 8)])
-    return flags[start - 8 * first : stop - 8 * first].view(np.bool_)
+    """Return the bits from `start` to `stop` as Booleans."""
+    # Only the bytes with these bits are unpacked.
+    first_byte = start // 8
+    next_byte = (stop + 7) // 8
+    flags = np.unpackbits(bits[first_byte:next_byte])
+    n_before = 8 * first_byte
+    return flags[start - n_before : stop - n_before].view(np.bool_)
 
 
 def n_bytes(X: Matrix) -> int:
@@ -514,28 +536,27 @@ def n_bytes(X: Matrix) -> int:
 
 
 def _visit_all(X: Matrix, y: NDArray[np.float64]) -> Visit:
-    return X, y, np.arange(len(y), dtype=np.int32)  # all rows as they lie in X
+    """Return a visit of all rows, as they lie in X."""
+    return Visit(X, y, np.arange(len(y), dtype=np.int32))
 
 
 def _gathered(X: Matrix, y: NDArray[Any], order: NDArray[np.int32]) -> Piece:
     """Return copies of the rows `order` of X, and the labels of these rows."""
     labels = np.asarray(y[order], dtype=np.float64)
     if isinstance(X, np.ndarray):
-        return np.take(X, order, axis=0), labels
-    return X[order], labels
+        return Piece(np.take(X, order, axis=0), labels)
+    return Piece(X[order], labels)
 
 
 def _stacked(pieces: list[Piece]) -> Piece:
-    """Return the pieces joined into one piece.
-
-    Empty the list `pieces`, to free memory.
-    """
+    """Return the pieces joined into one piece; empty their list, to free memory."""
     if len(pieces) == 1:
         return pieces.pop()
-    matrices, labels = zip(*pieces, strict=True)
+    matrices = [piece.X for piece in pieces]
+    labels = np.concatenate([piece.y for piece in pieces])
     pieces.clear()
     if isinstance(matrices[0], np.ndarray):
-        return np.concatenate(matrices), np.concatenate(labels)
+        return Piece(np.concatenate(matrices), labels)
     from scipy.sparse import vstack
 
-    return vstack(matrices, format="csr"), np.concatenate(labels)
+    return Piece(vstack(matrices, format="csr"), labels)

@@ -65,14 +65,10 @@ def split_rows(
             train, test = _split_as_provided(dataset)
         case "none":
             train = test = np.arange(len(dataset.y))
+    remedy = "another test_size or n_splits" if kind == "time" else "a stratified split"
     for part, rows in (("training", train), ("test", test)):
         n_pos = int(np.count_nonzero(dataset.y[rows] > 0))
         if n_pos in (0, len(rows)):
-            remedy = (
-                "another test_size or n_splits"
-                if kind == "time"
-                else "a stratified split"
-            )
             raise InputError(
                 f"split {index} of {dataset.name}: the {part} set has {n_pos} positives"
                 f" in {len(rows)} rows, but both classes are needed; use {remedy}"
@@ -109,7 +105,7 @@ def validation_split(
     groups: NDArray[np.int64] | None = None,
     time: NDArray[np.int64] | NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the places of the rows to fit, and of the rows to validate (a `share`), ascending.
+    """Return the places of the rows to fit, and of a `share` to validate, ascending.
 
     With `time` the latest rows are validated, else the parts are stratified and groups
     stay whole.
@@ -124,8 +120,8 @@ def validation_split(
             splitter = StratifiedShuffleSplit(
                 1, test_size=share, random_state=random_state
             )
-            rows = np.empty((len(y_train), 0))  # only the number of rows matters
-            fit_rows, validation_rows = next(splitter.split(rows, y_train))
+            no_features = np.empty((len(y_train), 0))
+            fit_rows, validation_rows = next(splitter.split(no_features, y_train))
         else:
             fit_rows, validation_rows = _random_stratified_groups(
                 y_train > 0, groups, share, random_state
@@ -136,17 +132,14 @@ def validation_split(
             f" positives cannot be split with a validation_size of {share:g}: {error};"
             " give another validation_size"
         ) from error
-    fit_rows, validation_rows = np.sort(fit_rows), np.sort(validation_rows)
-    if (
-        min(len(set(y_train[rows].tolist())) for rows in (fit_rows, validation_rows))
-        < 2
-    ):
-        raise InputError(
-            f"{len(y_train)} training rows with {np.count_nonzero(y_train > 0)}"
-            f" positives: with a validation_size of {share:g} a part has a single"
-            " class; give another validation_size"
-        )
-    return fit_rows, validation_rows
+    for rows in (fit_rows, validation_rows):
+        if len(set(y_train[rows].tolist())) < 2:
+            raise InputError(
+                f"{len(y_train)} training rows with {np.count_nonzero(y_train > 0)}"
+                f" positives: with a validation_size of {share:g} a part has a single"
+                " class; give another validation_size"
+            )
+    return np.sort(fit_rows), np.sort(validation_rows)
 
 
 def _test_size_for(train_size: int, dataset: Dataset) -> int:
@@ -174,10 +167,15 @@ def _draw(
     stratified: bool,
     seed: int,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the training and test rows of a random split, or of fold `index` of one partition."""
+    """Return training and test rows of a random split, or of fold `index`.
+
+    All folds belong to one partition.
+    """
     from sklearn import model_selection as ms
 
-    y, groups, is_random = dataset.y, dataset.groups, kind == "random"
+    y = dataset.y
+    groups = dataset.groups
+    is_random = kind == "random"
     if stratified and min(dataset.n_pos, len(y) - dataset.n_pos) < 2:
         raise InputError(
             f"{dataset.name} has {count(dataset.n_pos, 'positive')} in {len(y):,} rows;"
@@ -194,9 +192,8 @@ def _draw(
             if is_random:
                 return _random_stratified_groups(y > 0, groups, test_size, random_state)
             n_groups = len(np.unique(groups))
-            # becomes InputError below, as those of scikit-learn
             if not 2 <= n_splits <= n_groups:
-                raise ValueError(
+                raise ValueError(  # becomes InputError below, as those of scikit-learn
                     f"n_splits is {n_splits}, not 2 to {n_groups} (number of groups)"
                 )
             fold = stratified_group_folds(y > 0, groups, n_splits, random_state)
@@ -213,10 +210,11 @@ def _draw(
             splitter = folds(n_splits, shuffle=True, random_state=random_state)
         return list(splitter.split(np.empty((len(y), 0)), y, groups))[index]
     except ValueError as error:
+        option = "test_size" if is_random else "n_splits"
+        other = "add rows of each class" if groups is None else "the column of groups"
         raise InputError(
             f"{dataset.name}: no {kind} split is possible: {str(error).rstrip('.')};"
-            f" change {'test_size' if is_random else 'n_splits'}, or"
-            f" {'add rows of each class' if groups is None else 'the column of groups'}"
+            f" change {option}, or {other}"
         ) from error
 
 
@@ -240,11 +238,9 @@ def _split_as_provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.i
 def _split_by_time(
     dataset: Dataset, index: int, test_size: float
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the training rows, and the test rows: window `index` of the times (0.
+    """Return all rows before window `index` of the times (0: the latest), and its rows.
 
-    The latest).
-
-    The training rows are all earlier rows, except rows of groups in the window.
+    Earlier rows of groups in the window are left out.
     """
     assert dataset.time is not None
     try:
@@ -256,15 +252,17 @@ def _split_by_time(
         ) from error
     if dataset.groups is None:
         return train, test
-    of_other_groups = train[~np.isin(dataset.groups[train], dataset.groups[test])]
-    if len(of_other_groups) < len(train) / 2:  # too few to train on; half is a choice
+    is_in_both = np.isin(dataset.groups[train], dataset.groups[test])
+    n_in_both = int(np.count_nonzero(is_in_both))
+    # too few would be left to train on; half is a choice
+    if n_in_both > len(train) / 2:
         raise InputError(
-            f"split {index} of {dataset.name}: {len(train) - len(of_other_groups):,} of"
+            f"split {index} of {dataset.name}: {n_in_both:,} of"
             f" {len(train):,} earlier rows belong to groups in the test set and cannot"
             " be trained on; leave out the groups: a split by time never trains on"
             " later rows anyway"
         )
-    return of_other_groups, test
+    return train[~is_in_both], test
 
 
 def _split_at_window(
@@ -274,30 +272,34 @@ def _split_at_window(
 
     Refuse if either is empty.
     """
-    # Each window is a fraction of the rows, and begins and ends at the nearest change
-    # of time.
     order = np.argsort(time, kind="stable")
     sorted_time = time[order]
+    # Each window is a fraction of the rows, and begins and ends at the nearest change
+    # of time.
     size = max(1, round(share * len(time)))
-    ends = (len(time) - (index + 1) * size, len(time) - index * size)
-    start, stop = (_nearest_change(sorted_time, end) for end in ends)
+    planned_stop = len(time) - index * size
+    start = _nearest_change(sorted_time, planned_stop - size)
+    stop = _nearest_change(sorted_time, planned_stop)
     if start in (0, stop):
+        fault = "no earlier row is left" if start == 0 else "the window is empty"
         raise ValueError(
-            f"{'no earlier row is left' if start == 0 else 'the window is empty'}, as a"
-            f" window of {share:g} of the rows begins and ends where the time changes,"
+            f"{fault}, as a window of {share:g} of the rows begins and ends where the time changes,"
             f" and the times have {count(len(np.unique(time)), 'different value')}"
         )
     return order[:start], order[start:stop]
 
 
 def _nearest_change(sorted_time: NDArray, place: int) -> int:
-    """Return the place nearest to `place` where the time changes, of a tie the earlier."""
+    """Return the place nearest to `place` where the time changes.
+
+    Of two that are as near, the earlier one.
+    """
     if not 0 < place < len(sorted_time):
         return max(0, place)  # the first row, or the end
-    begin, end = (  # of the times that equal the time at `place`
-        int(np.searchsorted(sorted_time, sorted_time[place], side=side))
-        for side in ("left", "right")
-    )
+    # Where the times that equal the time at `place` begin and end
+    time = sorted_time[place]
+    begin = int(np.searchsorted(sorted_time, time, side="left"))
+    end = int(np.searchsorted(sorted_time, time, side="right"))
     return begin if place - begin <= end - place else end
 
 
@@ -307,19 +309,18 @@ def _random_stratified_groups(
     share: float,
     random_state: np.random.RandomState,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows to keep, and the rows to hold out.
-
-    Whole folds, about a `share`.
-    """
+    """Return the rows to keep, and the rows to hold out: whole folds, about a `share`."""
     most = min(MOST_FOLDS, len(np.unique(groups)))
     if most < 2:
         raise ValueError("all rows are of one group, which cannot be split")
     # A share of 3/10 holds out three of ten folds.
-    nearest = Fraction(share).limit_denominator(most) or Fraction(1, most)  # not 0
+    nearest = Fraction(share).limit_denominator(most)
+    if nearest == 0:
+        nearest = Fraction(1, most)
     n_folds = max(nearest.denominator, 2)
+    n_held_out = min(nearest.numerator, n_folds - 1)  # at least one fold is kept
     fold = stratified_group_folds(is_positive, groups, n_folds, random_state)
-    # at least one fold is kept
-    is_held_out = fold < min(nearest.numerator, n_folds - 1)
+    is_held_out = fold < n_held_out
     return np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
 
 
@@ -332,9 +333,7 @@ def stratified_group_folds(
     n_folds: int,
     random_state: np.random.RandomState,
 ) -> NDArray[np.intp]:
-    """Return the fold of each row.
-
-    Whole groups, and in each fold about its share of both classes.
+    """Return the fold of each row, with whole groups and equal shares of both classes.
 
     Groups with equal numbers of positives and of negatives are assigned together, to
     the folds that hold the least of their classes, large groups first. In n rows there
@@ -346,13 +345,12 @@ def stratified_group_folds(
     group_positives = np.bincount(group, weights=is_positive).astype(np.int64)
     # The kind of a group is its number of positives and its size, in one code.
     base = group_sizes.max() + 1
-    # codes of the kinds, kind of each group, groups a kind
+    code_of_group = group_positives * base + group_sizes
     codes, kind, n_groups = np.unique(
-        group_positives * base + group_sizes, return_inverse=True, return_counts=True
+        code_of_group, return_inverse=True, return_counts=True
     )
     n_pos, size = np.divmod(codes, base)
-    # [kind, class]: rows of one group
-    class_sizes = np.column_stack([n_pos, size - n_pos])
+    class_sizes = np.column_stack([n_pos, size - n_pos])  # of a group, for each kind
     # A fold with r_c of the t_c rows of each class c costs the sum of (r_c / t_c)^2. A
     # group with s_c rows adds two sums to that cost, of 2 r_c s_c / t_c^2 and of s_c^2
     # / t_c^2. The second sum is the group's `weight`; the first, divided by twice the
@@ -361,10 +359,11 @@ def stratified_group_folds(
     weight = (cost * class_sizes).sum(axis=1)
     # Kinds of large weight first; within one power of two in random order, to vary the
     # folds.
-    order = np.lexsort([random_state.permutation(len(codes)), -np.frexp(weight)[1]])
+    _, power_of_two = np.frexp(weight)
+    order = np.lexsort([random_state.permutation(len(codes)), -power_of_two])
 
-    fold_rows = np.zeros((n_folds, 2), dtype=np.int64)  # by class, so far
-    # groups of each kind to each fold
+    fold_rows = np.zeros((n_folds, 2), dtype=np.int64)  # of each class, so far
+    # number of groups of each kind in each fold
     dealt = np.empty((len(codes), n_folds), dtype=np.int64)
     for i in order:
         load = (fold_rows * cost[i]).sum(axis=1) / weight[i]
@@ -384,16 +383,21 @@ def stratified_group_folds(
 def _deal_to_lowest(
     load: NDArray[np.float64], rows: NDArray[np.int64], n_units: int
 ) -> NDArray[np.int64]:
-    """Return how many of `n_units` each fold gets if each unit in turn goes to the lowest load."""
-    # A unit adds 1 to the load; of equal loads the fold with fewer rows comes first.
+    """Return how many of `n_units` each fold gets if each goes to the lowest load.
+
+    A unit adds 1 to the load; of equal loads the fold with fewer rows comes first.
+    """
     order = np.lexsort([rows, load])
     ascending = load[order]
     # The equal load of the 1, 2, ... lowest folds if all units are shared among these
-    # alone.
+    # alone; folds whose load is below the level get units.
     levels = (n_units + np.cumsum(ascending)) / np.arange(1, len(load) + 1)
-    n_filled = np.count_nonzero(levels > ascending)  # folds below the level get units
+    n_filled = np.count_nonzero(levels > ascending)
+    level = levels[n_filled - 1]
     units = np.zeros(len(load), dtype=np.int64)
-    units[order[:n_filled]] = np.floor(levels[n_filled - 1] - ascending[:n_filled])
+    units[order[:n_filled]] = np.floor(level - ascending[:n_filled])
     # Rounding down leaves some units over: one each for the lowest folds.
-    units[np.lexsort([rows, load + units])[: n_units - units.sum()]] += 1
+    n_over = n_units - units.sum()
+    lowest = np.lexsort([rows, load + units])[:n_over]
+    units[lowest] += 1
     return units

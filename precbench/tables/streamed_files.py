@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from precbench.core.errors import InputError
 from precbench.core.kinds import Dtype, StreamFormat
-from precbench.data.dataset import Matrix, to_dtype
+from precbench.data.dataset import to_dtype
 from precbench.data.formats import SUFFIXES, find_format, opener
 from precbench.data.row_stream import (
     BLOCK_BYTES,
     BUFFER_BYTES,
     Mapped,
     RowStream,
+    Run,
     Source,
     Span,
     StreamedDataset,
@@ -242,9 +243,7 @@ class _TextBlocks(Source):
     offsets: NDArray[np.int64]
     target: object  # the canonical label of the positive class
 
-    def read(
-        self, runs: Iterable[range]
-    ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
+    def read(self, runs: Iterable[range]) -> Iterator[Run]:
         """Yield runs of blocks as `Source.read` does, whose text is parsed again."""
         with open_unchanged(self.path, self.stamp) as file:
             for run in runs:
@@ -263,7 +262,7 @@ class _TextBlocks(Source):
                     raise _changed_error(self.path)
                 y = np.where(labels == self.target, 1.0, -1.0)
                 block = X.toarray() if self.dense else X
-                yield first_row, to_dtype(block, self.dtype, str(self.path)), y
+                yield Run(first_row, to_dtype(block, self.dtype, str(self.path)), y)
 
 
 def _scan_text(
@@ -424,11 +423,9 @@ class _NpyBlocks(Source):
             return features.mapped
         return None
 
-    def read(
-        self, runs: Iterable[range]
-    ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
+    def read(self, runs: Iterable[range]) -> Iterator[Run]:
         for first, X, labels in self.raw(runs):
-            yield first, X, np.where(labels == self.target, 1.0, -1.0)
+            yield Run(first, X, np.where(labels == self.target, 1.0, -1.0))
 
     def raw(
         self, runs: Iterable[range]

@@ -165,7 +165,7 @@ def _why_no_proxy(error: Exception, proxy: str) -> str:
 
 
 def _why_not_secure(error: Exception, server: str) -> str:
-    """Say what is wrong with the certificate of a server, or with those to compare it with."""
+    """Say what is wrong with a server's certificate, or with those to compare it."""
     reason = _reason(error)
     certificate = _cause(error, ssl.SSLCertVerificationError)
     if certificate is None:
@@ -203,7 +203,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _cause(error: BaseException, kind: type[_Error]) -> _Error | None:
-    """Return the innermost error of a kind in the chain of those that led to an error."""
+    """Return the innermost error of a kind among those that led to an error."""
     cause = None
     link: BaseException | None = error
     while link is not None:

@@ -354,7 +354,7 @@ def _obtain(file: File, source: _Source, place: Path) -> Path:
 
 
 def _archive(file: File, source: _Source, place: Path) -> Path:
-    """Return the path of a packed file, downloaded once if it is elsewhere, and checked."""
+    """Return the path of a packed file, checked; download it once if it is elsewhere."""
     if source.server is None:
         path = Path(source.address)
     else:
@@ -403,7 +403,7 @@ def _accept(card: Card, new: Mapping[str, Path]) -> None:
 
 
 def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]:
-    """Remove prepared arrays, unfinished files and the files of named data sets from the cache.
+    """Remove prepared arrays, unfinished files and named data sets from the cache.
 
     Return the sizes in bytes by path, relative to the cache; `dry_run` removes nothing.
     """

@@ -172,7 +172,7 @@ def _load_prepared(name: str, sha256: str, dtype: Dtype = "float64") -> Arrays |
 def _store_prepared(
     name: str, sha256: str, arrays: Arrays, dtype: Dtype = "float64"
 ) -> None:
-    """Write each array of a data set to a file in the cache, if the cache is writable."""
+    """Write each array of a data set to a file in the cache, if that is writable."""
     folder = _folder(name, sha256, dtype)
     stored = {
         part: array for part, array in arrays._asdict().items() if array is not None

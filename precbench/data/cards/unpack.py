@@ -1,4 +1,4 @@
-"""Files taken out of compressed files and archives, with a limit on what they unpack to."""
+"""Files taken out of compressed files and archives, up to a limit of size."""
 
 import bz2
 import gzip
@@ -42,7 +42,7 @@ def unpack(
     member: str | None = None,
     stream_limit: int | None = None,
 ) -> None:
-    """Write the one file of an archive that is wanted to `target`, of at most `limit` bytes.
+    """Write one file of an archive to `target`, of at most `limit` bytes.
 
     `member` is its path in a zip or tar.gz, which is looked up and never written to. A
     tar.gz is unpacked from its start to that member, in memory, and to at most
