@@ -171,7 +171,7 @@ class RowStream:
     def batches(
         self, batch_size: int, rng: np.random.Generator | None = None
     ) -> Iterator[Piece]:
-        """Yield the rows in pieces, all but the last of a multiple of `batch_size` rows.
+        """Yield the rows in pieces, of whole batches of `batch_size` but for the last.
 
         Batches of `partial_fit` never span two calls, so such pieces give the same path
         as one call with all rows.
@@ -244,7 +244,7 @@ class RowStream:
         return replace(self, keeps=(*self.keeps, keep))
 
     def scaled(self, kind: Scaling, fitted_on: "RowStream") -> Self:
-        """Return the stream scaled by a `Scaler` fitted to another stream in one pass."""
+        """Return the stream, scaled as fitted to another stream in one pass."""
         if kind == "none":
             return self
         return replace(self, scaler=Scaler(kind).fit_blocks(X for X, _ in fitted_on))

@@ -283,8 +283,9 @@ def _split_at_window(
     if start in (0, stop):
         fault = "no earlier row is left" if start == 0 else "the window is empty"
         raise ValueError(
-            f"{fault}, as a window of {share:g} of the rows begins and ends where the time changes,"
-            f" and the times have {count(len(np.unique(time)), 'different value')}"
+            f"{fault}, as a window of {share:g} of the rows begins and ends where the"
+            " time changes, and the times have"
+            f" {count(len(np.unique(time)), 'different value')}"
         )
     return order[:start], order[start:stop]
 
@@ -309,7 +310,7 @@ def _random_stratified_groups(
     share: float,
     random_state: np.random.RandomState,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows to keep, and the rows to hold out: whole folds, about a `share`."""
+    """Return the rows to keep, and those to hold out: whole folds, about a `share`."""
     most = min(MOST_FOLDS, len(np.unique(groups)))
     if most < 2:
         raise ValueError("all rows are of one group, which cannot be split")

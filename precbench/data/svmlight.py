@@ -1,4 +1,4 @@
-"""A strict, streaming reader of svmlight files, several times faster than general readers.
+"""A strict, streaming reader of svmlight files, much faster than general readers.
 
 Every value is the double nearest to the printed number. The grammar is in
 ``precbench/data/svmlight_kernel.pyx``.
@@ -26,10 +26,10 @@ BLOCK_BYTES = 1 << 18  # read at a time
 LONGEST_LINE = 1 << 28  # bytes
 MOST_ENTRIES = 2**31 - 1  # what the int32 of a csr_matrix can count
 LARGEST_INDEX = 2**31 - 1
-# fraction of non-zero values above which a sparse format comes out dense
+# Fraction of non-zero values above which a sparse format comes out dense
 DENSE_ABOVE = 0.5
 
-_MOST_TIMES = 64.0  # the filled length: reserve no more, as later blocks may differ
+_MOST_TIMES = 64.0  # the filled length is reserved, as later blocks may differ
 
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _MISTAKES = {
@@ -94,9 +94,13 @@ def read_svmlight(
     ([[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]], [1.0, -1.0])
     """
     name = name_of(source)
-    data, indices = _Growing(dtype), _Growing(np.int32)
-    row_ends, labels = _Growing(np.int32), _Growing(np.float64)
-    n_entries = n_bytes = largest = 0
+    data = _Growing(dtype)
+    indices = _Growing(np.int32)
+    row_ends = _Growing(np.int32)
+    labels = _Growing(np.float64)
+    n_entries = 0
+    n_bytes = 0
+    largest = 0
     with opened(source) as stream:
         size = _size_of(stream)
         for text, rows in parsed(stream, name, n_features, BLOCK_BYTES):
@@ -106,8 +110,9 @@ def read_svmlight(
                     " in pieces with open_stream"
                 )
             n_bytes += len(text)
-            # Growth: file size / bytes read plus 2 %; 2 past the size: unknown (0), or
-            # compressed
+            # Arrays that are full grow to the length that the rest of the file needs,
+            # plus 2 %. More text than the file has bytes is compressed, or of a stream
+            # without a size: double the length.
             times = min(_MOST_TIMES, 1.02 * size / n_bytes) if n_bytes <= size else 2.0
             data.add(to_dtype(rows.data, dtype, name), times)
             indices.add(rows.indices, times)
@@ -115,9 +120,15 @@ def read_svmlight(
             labels.add(rows.labels, times)
             n_entries += len(rows.data)
             largest = max(largest, rows.largest_index)
-    arrays = data.filled(), indices.filled(), row_ends.filled(), labels.filled()
-    rows = Rows(*arrays, largest_index=largest, n_lines=0)  # the lines are not counted
-    return matrix_of(rows, largest if n_features is None else n_features)
+    all_rows = Rows(
+        data=data.filled(),
+        indices=indices.filled(),
+        row_ends=row_ends.filled(),
+        labels=labels.filled(),
+        largest_index=largest,
+        n_lines=0,  # not counted
+    )
+    return matrix_of(all_rows, largest if n_features is None else n_features)
 
 
 class _Growing:
@@ -141,7 +152,7 @@ class _Growing:
         self._n = end
 
     def filled(self) -> NDArray[Any]:
-        # in place: frees the spare capacity
+        """Return the values, and free the spare capacity."""
         self._reserved.resize(self._n, refcheck=False)
         return self._reserved
 
@@ -167,15 +178,17 @@ def matrix_of(rows: Rows, n_features: int) -> tuple[csr_matrix, NDArray[np.float
 
 
 def dense_if_full(X: csr_matrix) -> Matrix:
-    """Return X as ndarray if more than half of the values are non-zero, else X itself."""
-    return X.toarray() if X.nnz > DENSE_ABOVE * X.shape[0] * X.shape[1] else X
+    """Return X as ndarray if more than half of the values are non-zero, else X."""
+    n_rows, n_features = X.shape
+    return X.toarray() if X.nnz > DENSE_ABOVE * n_rows * n_features else X
 
 
 def parsed(
     stream: IO[bytes], name: str, n_features: int | None, block_bytes: int
 ) -> Iterator[tuple[bytes, Rows]]:
     """Yield the text and the rows of one block of whole lines after another."""
-    n_lines = n_rows = 0
+    n_lines = 0
+    n_rows = 0
     while text := stream.read(block_bytes):
         text += stream.readline(LONGEST_LINE)  # the rest of the last line
         if n_lines == 0 and text.startswith(_BYTE_ORDER_MARKS):
@@ -206,12 +219,14 @@ def parse_rows(
     if not text.endswith(b"\n"):
         text += b"\n"
     limit = LARGEST_INDEX if n_features is None else min(n_features, LARGEST_INDEX)
-    # An entry takes at least 4 bytes, as in " 1:1", a row 2 or more; unfilled pages
-    # take no memory.
-    most_entries, most_rows = len(text) // 4 + 1, len(text) // 2 + 1
-    data, indices = np.empty(most_entries), np.empty(most_entries, dtype=np.int32)
-    row_ends, labels = np.empty(most_rows, dtype=np.intp), np.empty(most_rows)
-    # the kernel fills these five arrays
+    # The kernel fills these arrays. An entry takes at least 4 bytes, as in " 1:1", and
+    # a row 2; unfilled pages take no memory.
+    most_entries = len(text) // 4 + 1
+    most_rows = len(text) // 2 + 1
+    data = np.empty(most_entries)
+    indices = np.empty(most_entries, dtype=np.int32)
+    row_ends = np.empty(most_rows, dtype=np.intp)
+    labels = np.empty(most_rows)
     inexact = np.empty((most_entries, 3), dtype=np.intp)
     n_rows, n_lines_read, n_entries, n_inexact, largest, status, position = parse_block(
         text, len(text), limit, data, indices, row_ends, labels, inexact
@@ -236,8 +251,14 @@ def parse_rows(
         raise InputError(
             f"{name}:{line}:{column}: the line is not in svmlight format: {mistake}"
         )
-    arrays = data[:n_entries], indices[:n_entries], row_ends[:n_rows], labels[:n_rows]
-    return Rows(*arrays, largest_index=largest, n_lines=n_lines_read)
+    return Rows(
+        data=data[:n_entries],
+        indices=indices[:n_entries],
+        row_ends=row_ends[:n_rows],
+        labels=labels[:n_rows],
+        largest_index=largest,
+        n_lines=n_lines_read,
+    )
 
 
 def _mistake(status: Status, text: bytes, position: int, limit: int) -> str:
@@ -245,10 +266,10 @@ def _mistake(status: Status, text: bytes, position: int, limit: int) -> str:
 
     `limit` is the largest index allowed.
     """
-    # 40 bytes suffice
-    words, token = text[position : position + 40].split(maxsplit=1), "nothing"
-    # else the word is missing
-    if words and not text[position : position + 1].isspace():
+    token = "nothing"  # where the word is missing
+    is_word = not text[position : position + 1].isspace()
+    words = text[position : position + 40].split(maxsplit=1)  # 40 bytes suffice
+    if words and is_word:
         token = repr(words[0].decode("ascii", "backslashreplace"))
     if token.startswith("'qid:"):
         return f"query ids are not supported, found {token}; remove the ids"

@@ -84,7 +84,7 @@ class OwnTable:
         return column_of(self.frame, name, self.where)
 
     def split_labelled(self, label: str) -> tuple[Self, pd.DataFrame]:
-        """Return the rows that have a label, as a table, and the rows that have none."""
+        """Return the rows with a label, as a table, and the rows without one."""
         is_open = self.column(label).isna()
         known = replace(self, frame=self.frame[~is_open], is_whole=False, _contents={})
         return known, self.frame[is_open]
@@ -308,8 +308,8 @@ def _read_whole(
     path: Path, kind: Format, layout: Layout, words: frozenset[str], ids: Sequence[str]
 ) -> OwnTable:
     """Return all rows as a table, without columns that have neither name nor value."""
-    # With a decimal comma all columns are text (None), or 1.234 would be a fraction. Ids
-    # are text, as 7 and 007 are two.
+    # With a decimal comma all columns stay text (None), or 1.234 would be a fraction.
+    # Ids stay text, as 7 and 007 are two.
     texts = None if layout.decimal == "," else words.union(ids)
     frame, _ = next(read_blocks(path, kind, layout, texts=texts, words=words))
     empty = [

@@ -242,7 +242,7 @@ def _with_shared_rows(problems: Sequence[Problem]) -> list[Problem]:
 
 
 def _lines(where: str, problems: Sequence[Problem]) -> list[str]:
-    """Return a line for each problem, and one for all columns with a kind of problem."""
+    """Return a line for each problem, but one line for those of a kind."""
     names: dict[str, list[str]] = {}  # of columns, by kind
     for problem in problems:
         names.setdefault(problem.kind, []).append(problem.named)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -162,9 +162,10 @@ def _count_groups(own: OwnTable, column: str | None) -> int | None:
 def _profile_column(
     own: OwnTable, name: str, y: NDArray[np.float64] | None
 ) -> ColumnProfile:
-    values, content = own.column(name), own.content(name)
+    values = own.column(name)
+    content = own.content(name)
     texts = values.map(str, na_action="ignore")
-    # 1 and 1.0 are one number
+    # As texts, 1 and 1.0 would be two numbers.
     comparable = values if content.holds == "numbers" else texts
     distinct = int(comparable.nunique())
     auc = None
@@ -172,33 +173,36 @@ def _profile_column(
         # Text and few values rank by their shares of positives.
         in_groups = content.holds == "text" or distinct <= FEW_VALUES
         auc = auc_alone(comparable, content.numbers, y, in_groups=in_groups)
-    low, high = _ends(own, name, content, texts)
+    ends = _ends(own, name, content, texts)
     return ColumnProfile(
         name=name,
         holds=_holds_in_words(content),
         distinct=distinct,
         missing=int(values.isna().sum()),
-        low=low,
-        high=high,
+        low=ends.low,
+        high=ends.high,
         auc=auc,
     )
 
 
-def _ends(
-    own: OwnTable, name: str, content: Content, texts: pd.Series
-) -> tuple[str, str]:
-    """Return the smallest and the largest value.
+class _Ends(NamedTuple):
+    """The smallest and the largest value; of text the most frequent one and ""."""
 
-    For text the most frequent one and "".
-    """
+    low: str
+    high: str
+
+
+def _ends(own: OwnTable, name: str, content: Content, texts: pd.Series) -> _Ends:
     if content.holds == "numbers":
-        return f"{np.nanmin(content.numbers):g}", f"{np.nanmax(content.numbers):g}"
+        smallest = np.nanmin(content.numbers)
+        largest = np.nanmax(content.numbers)
+        return _Ends(f"{smallest:g}", f"{largest:g}")
     if content.holds == "dates":
         moments = moments_of(own.column(name), own.where, content.notation)
-        return str(moments.min().date()), str(moments.max().date())
+        return _Ends(str(moments.min().date()), str(moments.max().date()))
     if content.holds == "text":
-        return str(texts.mode().iloc[0]), ""
-    return "", ""
+        return _Ends(str(texts.mode().iloc[0]), "")
+    return _Ends("", "")
 
 
 def _holds_in_words(content: Content) -> str:

@@ -150,7 +150,7 @@ class Card(Section):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        """Refuse missing keys, keys without meaning for the format, and wrong counts."""
+        """Refuse missing keys, keys without meaning, and wrong counts."""
         is_synthetic = self.format == "synthetic"
         kind = self.generator if is_synthetic and self.generator else self.format
         is_needed = {  # whether a key is needed; otherwise it has no meaning

@@ -354,7 +354,7 @@ def _obtain(file: File, source: _Source, place: Path) -> Path:
 
 
 def _archive(file: File, source: _Source, place: Path) -> Path:
-    """Return the path of a packed file, checked; download it once if it is elsewhere."""
+    """Return the path of a packed file, downloaded once if elsewhere, and checked."""
     if source.server is None:
         path = Path(source.address)
     else:
