@@ -47,6 +47,7 @@ from precbench.tables.problems import (
     listed,
     named_columns,
 )
+from precbench.tables.protected import advice_on, protected_columns
 from precbench.tables.reading import Categorical, Label, Missing
 from precbench.tables.roles import (
     dotted_error,
@@ -174,14 +175,17 @@ def read_own_file(
             columns = [str(name) for name in own.frame.columns]
             with problems.collected():
                 allowed = named_columns(allow, columns, f"{where}: allow")
+                unclear = [name for name in features if name not in allowed]
                 look_for_suspects(
                     own,
-                    [name for name in features if name not in allowed],
+                    unclear,
                     roles.y,
                     problems,
                     categorical=several(categorical),
                     numeric=several(numeric),
                 )
+                if protected := protected_columns(unclear):
+                    warnings.warn(f"{where}: {advice_on(protected)}", stacklevel=2)
         problems.raise_if_any()
         for name in named_columns(id, own.frame.columns, f"{where}: id"):
             warn_of_missing_id(own.column(name), where)

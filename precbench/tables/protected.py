@@ -32,5 +32,5 @@ def advice_on(columns: list[str]) -> str:
     verb = "is an attribute" if len(columns) == 1 else "are attributes"
     return (
         f"{named} {verb} of people that laws often protect: a list for people may not "
-        "depend on it; to leave columns out, name them in drop"
+        "depend on it; leave it out with drop, or name it in allow"
     )
