@@ -1,7 +1,7 @@
-"""Whether new rows still look like those that a model was fitted to, counted block by block."""
+"""Whether new rows still look like the training rows, counted block by block."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,17 +15,24 @@ from precbench.ranking.topk import ceil_share
 from precbench.tables.encoding import Column, Encoding, Gaps
 from precbench.tables.problems import listed
 
-_BINS, _MOST_KEPT = 10, 20  # bins of numbers; categories with a bin for themselves
+_BINS = 10  # of numbers
+_MOST_CATEGORIES = 20  # with a bin for themselves
 # training rows of a category with a bin, so that its share is known well enough
 _FEWEST = 10
-_SOME, _DRIFT = 0.1, 0.25  # the usual limits of the stability index, see `psi`
+# The usual limits of the stability index, see `psi`.
+_SOME = 0.1
+_DRIFT = 0.25
 _CHANCE = 0.001  # significance level over all columns and the scores
 # share of the rows up to which new values, gaps or categories are not reported
 _OUTSIDE = 0.01
-# times `Profile.between`: the saved model has more rows than the lists' models
+# The index of scores may exceed `Profile.between` by this factor without drift: the
+# saved model is fitted to more rows than the models of the lists (chosen).
 _MODELS = 2
+_MEND = "fit and save the model again"
 _MOST_DAYS = 1e8  # since the origin of dates: NumPy can still format such dates
-_NEW, _GAPS = "new categories", "gaps"
+# Names of bins.
+_NEW = "new categories"
+_GAPS = "gaps"
 
 
 def psi(before: ArrayLike, now: ArrayLike) -> float:
@@ -44,9 +51,11 @@ def psi(before: ArrayLike, now: ArrayLike) -> float:
         For one distribution about 1 / n + 1 / m times chi-square of n_bins - 1 degrees
         of freedom.
     """
-    old, new = np.asarray(before, dtype=np.float64), np.asarray(now, dtype=np.float64)
-    half = (1 / old.sum() + 1 / new.sum()) / 2  # added to all shares
-    old, new = old / old.sum(), new / new.sum()
+    old_counts = np.asarray(before, dtype=np.float64)
+    new_counts = np.asarray(now, dtype=np.float64)
+    half = (1 / old_counts.sum() + 1 / new_counts.sum()) / 2
+    old = old_counts / old_counts.sum()
+    new = new_counts / new_counts.sum()
     return float(((new - old) * np.log((new + half) / (old + half))).sum())
 
 
@@ -66,57 +75,42 @@ class _Bins(Fields):
     @model_validator(mode="after")
     def _require_whole(self) -> Self:
         """Require ascending edges, one edge less than counts, and at least one row."""
-        edges = self.edges
-        fit = edges is None or (
-            len(edges) == len(self.counts) - 1 and (np.diff(edges) >= 0).all()
-        )
-        if not fit or sum(self.counts) < 1:
-            raise ValueError(
-                "profile: edges do not fit counts; fit and save the model again"
-            )
+        if self.edges is not None:
+            if len(self.edges) != len(self.counts) - 1:
+                raise ValueError(f"profile: edges do not fit counts; {_MEND}")
+            if (np.diff(self.edges) < 0).any():
+                raise ValueError(f"profile: edges do not ascend; {_MEND}")
+        if sum(self.counts) < 1:
+            raise ValueError(f"profile: no row is counted; {_MEND}")
         return self
 
     @classmethod
     def learn(
         cls, values: NDArray[np.float64], column: Column, missing: ArrayLike = ()
     ) -> Self:
-        """Return bins, with their counts, of `values`.
-
-        The features of a column, or scores.
+        """Return the bins, with their counts, of a column's features or of scores.
 
         `missing` holds the rows whose value was filled in; these rows are in no bin.
         """
-        edges, n_gaps, n_bins = None, np.size(missing), len(column.categories or ())
+        n_gaps = np.size(missing)
+        edges: list[float] | None = None
         if column.categories is None:
-            ordered = np.sort(
-                np.delete(values[:, 0], np.asarray(missing, dtype=np.intp))
-            )
-            deciles = ordered[
-                [ceil_share(i / _BINS, len(ordered)) - 1 for i in range(1, _BINS)]
-            ]
-            edges = [float(ordered[0]), float(ordered[-1])]  # minimum and maximum
-            if edges[0] < edges[1]:
-                # All deciles are below the maximum: a frequent maximum has a bin for
-                # itself. largest but the maximum
-                second = ordered[np.searchsorted(ordered, edges[1]) - 1]
-                # between the two
-                edges[1:1] = np.unique(np.minimum(deciles, second)).tolist()
+            filled = np.asarray(missing, dtype=np.intp)
+            edges = _edges(np.delete(values[:, 0], filled))
             n_bins = len(edges) + 1
-        # these counts are replaced
-        bins = cls(counts=[1.0] * n_bins, edges=edges, gaps=n_gaps)
-        counts = bins.without_fills(bins.counted(values), column, n_gaps)
-        return bins.model_copy(update={"counts": counts.tolist()})
+        else:
+            n_bins = len(column.categories)
+        uncounted = cls(counts=[1.0] * n_bins, edges=edges, gaps=n_gaps)
+        counts = uncounted.without_fills(uncounted.counted(values), column, n_gaps)
+        return uncounted.model_copy(update={"counts": counts.tolist()})
 
     def counted(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return counts by bin of `values`.
-
-        A column of numbers, or of 0 and 1 per category.
-        """
+        """Return counts by bin of a column of numbers, or of 0 and 1 per category."""
         if self.edges is None:
-            # without the indicator of gaps
+            # A further feature, the indicator of gaps, has no bin.
             return values[:, : len(self.counts)].sum(axis=0)
         cuts = np.array(self.edges)
-        # else the minimum itself would count as below
+        # The minimum itself is not below the range.
         cuts[0] = np.nextafter(cuts[0], -np.inf)
         places = np.searchsorted(cuts, values[:, 0])
         return np.bincount(places, minlength=len(cuts) + 1).astype(np.float64)
@@ -124,15 +118,30 @@ class _Bins(Fields):
     def without_fills(
         self, counts: NDArray[np.float64], column: Column, n_gaps: int
     ) -> NDArray[np.float64]:
-        """Return counts less the `n_gaps` filled-in values, all in the bin of the fill value."""
+        """Return counts less `n_gaps` filled-in values, all in the fill value's bin."""
         if not n_gaps:
             return counts
-        # None for numbers; each category is a feature, 0 or 1
-        texts = column.categories
-        fill_row = (
-            [column.fill] if texts is None else [text == column.fill for text in texts]
-        )
-        return counts - n_gaps * self.counted(np.array([fill_row], dtype=np.float64))
+        if column.categories is None:
+            filled_row = [column.fill]
+        else:
+            filled_row = [category == column.fill for category in column.categories]
+        return counts - n_gaps * self.counted(np.array([filled_row], dtype=np.float64))
+
+
+def _edges(values: NDArray[np.float64]) -> list[float]:
+    """Return the minimum, some deciles and the maximum of numbers."""
+    ordered = np.sort(values)
+    minimum = float(ordered[0])
+    maximum = float(ordered[-1])
+    if minimum == maximum:
+        return [minimum, maximum]
+    deciles = [
+        ordered[ceil_share(i / _BINS, len(ordered)) - 1] for i in range(1, _BINS)
+    ]
+    # All deciles stay below the maximum: a frequent maximum has a bin for itself.
+    below_maximum = ordered[np.searchsorted(ordered, maximum) - 1]
+    inner = np.unique(np.minimum(deciles, below_maximum)).tolist()
+    return [minimum, *inner, maximum]
 
 
 class Profile(Fields):
@@ -166,10 +175,11 @@ class Profile(Fields):
         lists: Sequence[NDArray],
     ) -> Self:
         """Describe encoded training rows, and the scores of held-out lists."""
-        # Rows whose value was filled in, by the first feature of the column
-        gap_rows = {
-            start: rows for start, _stop, rows in (imputed.columns if imputed else ())
-        }
+        # Rows whose value was filled in, by the first feature of the column.
+        gap_rows: dict[int, NDArray[np.int64]] = {}
+        if imputed is not None:
+            for start, _stop, rows in imputed.columns:
+                gap_rows[start] = rows
         columns = [
             _Bins.learn(X[:, features], column, gap_rows.get(features.start, ()))
             for column, features in _columns(encoding)
@@ -178,37 +188,40 @@ class Profile(Fields):
         counts = np.array(
             [scores.counted(list_scores[:, np.newaxis]) for list_scores in lists]
         )
-        # Each list against all others
-        between = (
-            max(map(psi, counts.sum(axis=0) - counts, counts))
-            if len(lists) > 1
-            else 0.0
-        )
+        between = 0.0
+        if len(lists) > 1:
+            total = counts.sum(axis=0)
+            between = max(psi(total - own, own) for own in counts)
         scores = scores.model_copy(update={"counts": counts.mean(axis=0).tolist()})
         return cls(rows=X.shape[0], columns=columns, scores=scores, between=between)
 
     def check(self, encoding: Encoding | None) -> None:
         """Raise a `ValueError` if the profile is not of rows with this encoding."""
-        columns = (
-            [] if encoding is None else [column for column, _ in _columns(encoding)]
-        )
-        is_whole = encoding is not None and len(columns) == len(self.columns)
-        # unequal: refused below
-        for column, bins in zip(columns, self.columns, strict=is_whole):
-            texts, edges = column.categories, bins.edges or []
-            is_whole &= (
-                (bins.edges is None) == (texts is not None)  # only numbers have edges
-                # a bin for each category
-                and (texts is None or len(bins.counts) == len(texts))
-                # None: no gaps allowed
-                and (texts is None or column.fill in (None, *texts))
-                # dates
-                and (not column.origin or max(map(abs, edges), default=0) < _MOST_DAYS)
-            )
-        if not is_whole or self.scores.edges is None:
-            raise ValueError(
-                "profile: bins do not fit encoding; fit and save the model again"
-            )
+        if self.scores.edges is None:
+            raise ValueError(f"profile: the bins of scores have no edges; {_MEND}")
+        if encoding is None:
+            raise ValueError(f"profile: the model has no encoding; {_MEND}")
+        columns = [column for column, _features in _columns(encoding)]
+        if len(columns) != len(self.columns):
+            raise ValueError(f"profile: not every column has bins; {_MEND}")
+        for column, bins in zip(columns, self.columns, strict=True):
+            if not _fits(bins, column):
+                raise ValueError(
+                    f"profile: the bins of {column.name} do not fit it; {_MEND}"
+                )
+
+
+def _fits(bins: _Bins, column: Column) -> bool:
+    """Return whether bins may be those of a column."""
+    if column.categories is not None:
+        has_bins = bins.edges is None and len(bins.counts) == len(column.categories)
+        # Without a fill value no gaps are allowed.
+        has_fill = column.fill is None or column.fill in column.categories
+        return has_bins and has_fill
+    if bins.edges is None:
+        return False
+    # Dates, which are numbers of days, are shown as dates.
+    return not column.origin or max(map(abs, bins.edges)) < _MOST_DAYS
 
 
 def _columns(encoding: Encoding) -> list[tuple[Column, slice]]:
@@ -219,12 +232,36 @@ def _columns(encoding: Encoding) -> list[tuple[Column, slice]]:
     return encoding.spans() if encoding.dense else []
 
 
+class _BinnedColumn(NamedTuple):
+    """The bins that the summary shows of a column, without the bin of its gaps.
+
+    Attributes
+    ----------
+    names : list of str
+    training, new : ndarray
+        Training rows, and new rows, in each bin.
+    facts : dict
+        Further entries of the summary.
+    has_left_range : bool
+        Whether too many new rows lie beyond all training rows.
+    """
+
+    names: list[str]
+    training: NDArray[np.float64]
+    new: NDArray[np.float64]
+    facts: dict[str, Any]
+    has_left_range: bool
+
+
 class Drift:
     """Counts of new rows in the bins of a profile; `Encoding.encode` fills `gaps`."""
 
     def __init__(self, profile: Profile, encoding: Encoding) -> None:
-        self.gaps, self._rows, self._profile = Gaps(), 0, profile
+        self.gaps = Gaps()
+        self._rows = 0
+        self._profile = profile
         self._columns = _columns(encoding)
+        # Rows by bin: of each column, and last of the scores.
         self._counts = [
             np.zeros(len(bins.counts)) for bins in (*profile.columns, profile.scores)
         ]
@@ -232,19 +269,23 @@ class Drift:
     def add(self, X: Any, scores: NDArray[np.float64]) -> None:
         """Count a block of encoded rows, and the scores of the rows, in the bins."""
         self._rows += len(scores)
-        for i, (_, features) in enumerate(self._columns):
+        for i, (_column, features) in enumerate(self._columns):
             self._counts[i] += self._profile.columns[i].counted(X[:, features])
         self._counts[-1] += self._profile.scores.counted(scores[:, np.newaxis])
 
     def summary(self) -> dict[str, Any]:
         """Return the comparison of each column and of the scores, as values of JSON."""
-        # Parallel lists, with an entry for each column and the last for the scores
-        named = [*(column for column, _ in self._columns), Column("scores")]
-        bins = [*self._profile.columns, self._profile.scores]
-        gaps = [*(self.gaps.filled[column.name] for column, _ in self._columns), 0]
-        # 0 except for scores
-        between = [0.0] * len(self._columns) + [self._profile.between]
-        *columns, scores = map(self._compared, named, bins, self._counts, gaps, between)
+        columns = []
+        for i, (column, _features) in enumerate(self._columns):
+            bins = self._profile.columns[i]
+            n_gaps = self.gaps.filled[column.name]
+            columns.append(self._compared(column, bins, self._counts[i], n_gaps))
+        scores = self._compared(
+            Column("scores"),
+            self._profile.scores,
+            self._counts[-1],
+            between=self._profile.between,
+        )
         return {
             "rows": self._rows,
             "training_rows": self._profile.rows,
@@ -258,163 +299,157 @@ class Drift:
         column: Column,
         bins: _Bins,
         counts: NDArray[np.float64],
-        n_gaps: int,
-        between: float,
+        n_gaps: int = 0,
+        between: float = 0.0,
     ) -> dict[str, Any]:
         """Return PSI, verdicts and bins of a column, or of the scores.
 
-        `counts` of new rows by bin against the training rows in `bins`. `between` is
-        `Profile.between`, 0 for a column.
+        `counts` of new rows by bin are compared with the training rows in `bins`.
+        `between` is `Profile.between` for the scores.
         """
-        before, now = np.array(bins.counts), bins.without_fills(counts, column, n_gaps)
+        training = np.array(bins.counts)
+        new = bins.without_fills(counts, column, n_gaps)
         alpha = _CHANCE / len(self._counts)  # level of a single test, by Bonferroni
         if bins.edges is None:
-            names, before, now, facts, has_left = self._of_categories(
-                column, before, now
-            )
+            shown = self._bin_categories(column, training, new)
         else:
-            names, before, now, facts, has_left = self._of_numbers(
-                column, bins, before, now, alpha
-            )
-        names, before, now = (
-            [*names, _GAPS],
-            np.append(before, bins.gaps),
-            np.append(now, n_gaps),
-        )
-        n_before, n_now, n_bins = (
-            before.sum(),
-            now.sum(),
-            np.count_nonzero(before + now),
-        )
+            shown = self._bin_numbers(column, bins.edges, training, new, alpha)
+        names = [*shown.names, _GAPS]
+        before = np.append(shown.training, bins.gaps)
+        now = np.append(shown.new, n_gaps)
+        index = psi(before, now)
         # The index of samples of one distribution exceeds `chance` with probability
-        # `alpha`.
-        chance = (
-            (1 / n_before + 1 / n_now) * float(chdtri(n_bins - 1, alpha))
-            if n_bins > 1
-            else 0
-        )
-        # of_models: without drift
-        index, of_models = psi(before, now), _MODELS * between
+        # `alpha`: it is about (1 / n + 1 / m) chi-square, see `psi`.
+        chance = 0.0
+        n_filled_bins = np.count_nonzero(before + now)
+        if n_filled_bins > 1:
+            quantile = float(chdtri(n_filled_bins - 1, alpha))
+            chance = float((1 / before.sum() + 1 / now.sum()) * quantile)
+        between_models = _MODELS * between  # the index of scores without drift
+        has_drifted = bool(index > max(_DRIFT, chance) + between_models)
         shares = zip(
-            names, (before / n_before).tolist(), (now / n_now).tolist(), strict=True
+            names,
+            (before / before.sum()).tolist(),
+            (now / now.sum()).tolist(),
+            strict=True,
         )
         return {
             "name": column.name,
             "psi": index,
-            "by_chance": float(chance) + of_models,
-            "some": bool(index > max(_SOME, chance) + of_models),
-            "drift": bool(index > max(_DRIFT, chance) + of_models) or has_left,
-            **facts,
+            "by_chance": chance + between_models,
+            "some": bool(index > max(_SOME, chance) + between_models),
+            "drift": has_drifted or shown.has_left_range,
+            **shown.facts,
             "bins": [
-                {"values": name, "training": a, "new": b} for name, a, b in shares
+                {"values": name, "training": share_before, "new": share_now}
+                for name, share_before, share_now in shares
             ],
         }
 
-    def _of_categories(
-        self, column: Column, before: NDArray[np.float64], now: NDArray[np.float64]
-    ) -> "_Compared":
-        """Make bins.
-
-        One for each frequent category, one for all other and one for new categories.
-        """
-        order = np.argsort(-before, kind="stable")
-        n_kept = min(_MOST_KEPT, int(np.count_nonzero(before >= _FEWEST)))
-        shown, others = order[:n_kept], order[n_kept:]
-        # Good-Turing: the share of rows in new categories is estimated by the share of
-        # the training rows whose category occurs once, so these training rows count as
-        # new. all in `others`, as they have few rows
-        n_single = np.count_nonzero(before == 1)
-        return (
-            [*np.array(column.categories)[shown].tolist(), "other categories", _NEW],
-            np.array([*before[shown], before[others].sum() - n_single, n_single]),
-            np.array(
-                [*now[shown], now[others].sum(), self.gaps.uncategorised[column.name]]
-            ),
-            {"new_categories": sorted(self.gaps.unseen[column.name])},
-            False,  # categories have no range
-        )
-
-    def _of_numbers(
+    def _bin_categories(
         self,
         column: Column,
-        bins: _Bins,
-        before: NDArray[np.float64],
-        now: NDArray[np.float64],
-        alpha: float,
-    ) -> "_Compared":
-        # Make bins of numbers, and test if too many new rows lie beyond all training
-        # rows. ends of the bins
-        minimum, *ends = (_shown(edge, column) for edge in bins.edges or ())
-        # The first and the last bin count rows beyond the range; `n_beyond` is the
-        # larger count.
-        n_now, n_before, n_beyond = now.sum(), before.sum(), float(max(now[0], now[-1]))
-        # The chance that the `n_beyond` most extreme of all rows are new, without any
-        # drift
-        by_chance = (n_now / (n_now + n_before)) ** n_beyond
-        # of sums: a bin beyond the range joins its neighbour
-        starts = np.r_[0, 2 : len(now) - 1]
-        return (
-            [f"to {listed([end])}" for end in ends],
-            np.add.reduceat(before, starts),
-            np.add.reduceat(now, starts),
-            {
-                "low": minimum,
-                "high": ends[-1],
-                "outside": (now[0] + now[-1]) / self._rows,
-            },
-            # half: of two sides
-            bool(n_beyond > _OUTSIDE * n_now and by_chance < alpha / 2),
+        training: NDArray[np.float64],
+        new: NDArray[np.float64],
+    ) -> _BinnedColumn:
+        """Make a bin for each frequent category, one for others, one for new ones."""
+        n_frequent = int(np.count_nonzero(training >= _FEWEST))
+        n_shown = min(_MOST_CATEGORIES, n_frequent)
+        order = np.argsort(-training, kind="stable")
+        shown = order[:n_shown]
+        others = order[n_shown:]
+        # Good-Turing: the share of rows in new categories is estimated by the share of
+        # the training rows whose category occurs once. So these rows, which are all
+        # among `others`, count as new.
+        n_single = np.count_nonzero(training == 1)
+        n_others = training[others].sum() - n_single
+        n_unseen = self.gaps.uncategorised[column.name]
+        return _BinnedColumn(
+            names=[
+                *np.array(column.categories)[shown].tolist(),
+                "other categories",
+                _NEW,
+            ],
+            training=np.array([*training[shown], n_others, n_single]),
+            new=np.array([*new[shown], new[others].sum(), n_unseen]),
+            facts={"new_categories": sorted(self.gaps.unseen[column.name])},
+            has_left_range=False,  # categories have no range
         )
 
+    def _bin_numbers(
+        self,
+        column: Column,
+        edges: list[float],
+        training: NDArray[np.float64],
+        new: NDArray[np.float64],
+        alpha: float,
+    ) -> _BinnedColumn:
+        """Make bins of numbers, and test whether new rows have left the range.
 
-# Names of bins, training rows in each, new rows in each; further entries of the
-# summary; whether new rows have left the range of the training rows
-_Compared = tuple[
-    list[str], NDArray[np.float64], NDArray[np.float64], dict[str, Any], bool
-]
+        The first and the last count are of rows beyond the range.
+        """
+        minimum, *ends = (_shown(edge, column) for edge in edges)
+        n_training = training.sum()
+        n_new = new.sum()
+        n_beyond = float(max(new[0], new[-1]))  # on the side with more of them
+        # The chance that the `n_beyond` most extreme of all rows are new, without drift.
+        by_chance = (n_new / (n_new + n_training)) ** n_beyond
+        # Half of alpha for each of the two sides.
+        has_left_range = bool(n_beyond > _OUTSIDE * n_new and by_chance < alpha / 2)
+        # A bin beyond the range joins its neighbour: the sums start here.
+        starts = np.r_[0, 2 : len(new) - 1]
+        return _BinnedColumn(
+            names=[f"to {listed([end])}" for end in ends],
+            training=np.add.reduceat(training, starts),
+            new=np.add.reduceat(new, starts),
+            facts={
+                "low": minimum,
+                "high": ends[-1],
+                "outside": (new[0] + new[-1]) / self._rows,
+            },
+            has_left_range=has_left_range,
+        )
 
 
 def _shown(value: float, column: Column) -> float | str:
-    """Return a number with six digits.
-
-    For a column of dates (numbers of days) the date.
-    """
+    """Return a number with six digits, or as a date in a column of dates."""
     if column.origin is None:
         return float(f"{value:.6g}")
-    return str(np.datetime64(column.origin) + np.timedelta64(int(np.floor(value)), "D"))
+    days = np.timedelta64(int(np.floor(value)), "D")
+    return str(np.datetime64(column.origin) + days)
 
 
 def describe_drift(summary: dict[str, Any]) -> str:
     """Return the result of `Drift.summary` in a sentence."""
-    compared = [*summary["columns"], summary["scores"]]
-    some_drift = [
-        f"{column['name']} (PSI {column['psi']:.2f})"
-        for column in compared
-        if column["some"] and not column["drift"]
-    ]
-    drifted = [_described(column) for column in compared if column["drift"]]
+    drifted: list[str] = []
+    some_drift: list[str] = []
+    for compared in [*summary["columns"], summary["scores"]]:
+        if compared["drift"]:
+            drifted.append(_described(compared))
+        elif compared["some"]:
+            some_drift.append(f"{compared['name']} (PSI {compared['psi']:.2f})")
     n_columns = len(summary["columns"])
-    places = (
-        f"{count(n_columns, 'column')} and the scores" if n_columns else "the scores"
-    )
-    text = f"drift: {listed(drifted)}" if drifted else f"no drift in {places}"
-    return f"{text}; some in {listed(some_drift)}" if some_drift else text
+    if drifted:
+        text = f"drift: {listed(drifted)}"
+    elif n_columns:
+        text = f"no drift in {count(n_columns, 'column')} and the scores"
+    else:
+        text = "no drift in the scores"
+    if some_drift:
+        text += f"; some in {listed(some_drift)}"
+    return text
 
 
-def _described(column: dict[str, Any]) -> str:
-    """Return a column's name and drift.
-
-    PSI, rows outside the range, new categories and gaps.
-    """
-    parts = [f"PSI {column['psi']:.2f}"]
-    if column.get("outside", 0) > _OUTSIDE:
-        # as a date or number
-        ends = f"{listed([column['low']])} to {listed([column['high']])}"
-        parts.append(f"{column['outside']:.1%} outside {ends}")
-    parts += [
-        f"{added['new']:.1%} {added['values']}"
-        for added in column["bins"][-2:]  # of categories the new ones, and always gaps
-        if added["values"] in (_NEW, _GAPS)
-        and added["new"] - added["training"] > _OUTSIDE
-    ]
-    return f"{column['name']} ({', '.join(parts)})"
+def _described(compared: dict[str, Any]) -> str:
+    """Return a column's name and PSI, and its rows outside, new categories and gaps."""
+    parts = [f"PSI {compared['psi']:.2f}"]
+    if compared.get("outside", 0) > _OUTSIDE:
+        low = listed([compared["low"]])
+        high = listed([compared["high"]])
+        parts.append(f"{compared['outside']:.1%} outside {low} to {high}")
+    # The last bin is of gaps, the one before it of new categories if there are any.
+    for shown in compared["bins"][-2:]:
+        is_extra = shown["values"] in (_NEW, _GAPS)
+        if is_extra and shown["new"] - shown["training"] > _OUTSIDE:
+            parts.append(f"{shown['new']:.1%} {shown['values']}")
+    return f"{compared['name']} ({', '.join(parts)})"
