@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _SCHEMA = 1
 _PARTS = ("scaler", "mean", "calibration", "rows")
+_MEND = "fit and save the model again"
 
 
 class _Description(Fields):
@@ -58,52 +59,56 @@ def write(model: "Model", path: str | os.PathLike[str]) -> None:
             for m in model.members
         ],
     }
-    # for numbers of NumPy
+    # Parameters may be numbers of NumPy, which JSON writes as those of Python.
     text = np.array(json.dumps(described, default=methodcaller("tolist")))
     with replacing(Path(path)) as unfinished:
         unfinished.write_bytes(pack({**_arrays(model), "description": text}))
 
 
 def _arrays(model: Any) -> dict[str, NDArray[Any]]:
-    # of a `Model`; in `read` of its attributes Return the arrays of a model by names in
-    # the file, such as ``coef`` or ``member0_coef``. empty if there are members
+    """Return arrays by their names in the file, such as ``coef`` or ``member0_coef``.
+
+    `model` is a `Model`, or in `read` an object with its attributes.
+    """
+    # Of an ensemble, whose members have the arrays, this is empty.
     own = Member("", model.coef, model.trees, model.random_features)
-    parts: dict[str, dict[str, Any]] = {"scaler": model.scaler.to_arrays()}
-    parts |= {
-        f"member{i}": member.to_arrays() for i, member in enumerate(model.members)
-    }
-    parts |= {"calibration": model.calibration.to_arrays()} if model.calibration else {}
-    parts |= {"rows": model.training_rows.to_arrays()} if model.training_rows else {}
-    arrays = own.to_arrays() | ({} if model.mean is None else {"mean": model.mean})
-    return arrays | {
-        f"{part}_{name}": array
-        for part, named in parts.items()
-        for name, array in named.items()
-    }
+    arrays: dict[str, NDArray[Any]] = own.to_arrays()
+    if model.mean is not None:
+        arrays["mean"] = model.mean
+    parts: dict[str, Any] = {"scaler": model.scaler}
+    for i, member in enumerate(model.members):
+        parts[f"member{i}"] = member
+    if model.calibration is not None:
+        parts["calibration"] = model.calibration
+    if model.training_rows is not None:
+        parts["rows"] = model.training_rows
+    for part, holder in parts.items():
+        for name, array in holder.to_arrays().items():
+            arrays[f"{part}_{name}"] = array
+    return arrays
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the attributes of the model in an untrusted file; see `Model.load`."""
     try:
         arrays = unpack(Path(path), kinds="fiU")
-        # must be Unicode
+        # `encode` refuses what is not Unicode.
         described = json.loads(str(arrays.pop("description")).encode())
-        # None: a newer schema, refused below
-        schema, attributes = described["schema"], None
+        schema = described["schema"]
+        attributes = None
         if schema <= _SCHEMA:
             attributes = _attributes(checked(described, _Description), arrays)
-            # in only one
-            if odd := arrays.keys() ^ _arrays(SimpleNamespace(**attributes)).keys():
-                raise ValueError(
-                    f"the array {min(odd)} does not fit; fit and save the model again"
-                )
+            expected = _arrays(SimpleNamespace(**attributes)).keys()
+            odd = sorted(arrays.keys() ^ expected)
+            if odd:
+                raise ValueError(f"the array {odd[0]} does not fit; {_MEND}")
     except FileNotFoundError:
         raise InputError(
             f"there is no model {path}; run precbench fit FILE --save {path} to make"
             " the model"
         ) from None
     except Exception as error:  # a damaged file has many ways to fail
-        cause = error.__cause__  # what `unpack` has met
+        cause = error.__cause__  # the error that `unpack` has met
         if isinstance(cause, (IsADirectoryError, PermissionError)):
             raise InputError(
                 f"{path} cannot be read: {cause.strerror}; name a file that precbench"
@@ -124,52 +129,47 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str, Any]:
     """Return the attributes of `Model`.
 
-    Raise an error if the parts do not fit together. Each part checks its own arrays,
-    which are named PART_NAME in the file. Arrays without a part in their names belong
-    to the model itself, here the part "own".
+    Raise an error if the parts do not fit together; each part checks its own arrays.
     """
-    parts: dict[str, dict[str, NDArray]] = {"own": {}, "scaler": {}, "mean": {}}
-    for full, array in arrays.items():
-        part, _, name = full.partition("_")
-        is_own = part not in _PARTS and not part.startswith("member")
-        parts.setdefault("own" if is_own else part, {})[full if is_own else name] = (
-            array
-        )
+    parts = _by_part(arrays)
     members = tuple(
         Member.from_arrays(parts[f"member{i}"], **member)
         for i, member in enumerate(described.members)
     )
-    own = (
-        Member("")
-        if members
-        else Member.from_arrays(parts["own"], name="", trees=described.trees)
-    )
-    # refuses several numbers
-    [n_features] = {member.n_features for member in members or (own,)}
+    if members:
+        own = Member("")
+    else:
+        own = Member.from_arrays(parts["own"], name="", trees=described.trees)
     scaler = Scaler.from_arrays(described.scaling, parts["scaler"])
-    curves, rows = parts.get("calibration"), parts.get("rows")
     encoding = Encoding.from_dict(described.encoding) if described.encoding else None
     mean = parts["mean"].get("")  # the only array of this part, named "mean"
-    vectors = [*parts["scaler"].values(), *([] if mean is None else [mean])]
-    is_whole = (
-        n_features > 0
-        and not (members and described.trees)  # trees beside members would be unused
-        # an intercept beside trees would be unused
-        and not (own.trees and described.intercept)
-        and all(is_vector(a) and len(a) == n_features for a in vectors)
-        and (scaler.scale is None or (scaler.scale > 0).all())
-        # No mean is stored where it is 0 (standardised) or unused (trees).
-        and (mean is None) == (scaler.kind == "standardise" or own.trees is not None)
-        and (encoding is None or encoding.n_features == n_features)
-        # all or none
-        and scaler.learns == (scaler.shift is not None) == (scaler.scale is not None)
-    )
-    if not is_whole:
-        raise ValueError(
-            "the description does not fit the arrays; fit and save the model again"
-        )
+    n_features = (members or (own,))[0].n_features
+    _require(n_features > 0, "the model has no features")
+    for member in members:
+        _require(member.n_features == n_features, "members have different features")
+    if members:
+        _require(not described.trees, "trees beside members would be unused")
+    if own.trees:
+        _require(not described.intercept, "an intercept beside trees would be unused")
+    if encoding is not None:
+        _require(encoding.n_features == n_features, "the encoding has other features")
+    for name, vector in parts["scaler"].items():
+        is_whole = is_vector(vector) and len(vector) == n_features
+        _require(is_whole, f"the {name} of the scaler has no number for each feature")
+    _require(scaler.learns == (scaler.shift is not None), "the scaler's shift is odd")
+    _require(scaler.learns == (scaler.scale is not None), "the scaler's scale is odd")
+    if scaler.scale is not None:
+        _require(bool((scaler.scale > 0).all()), "a scale is not above 0")
+    # The mean is 0 of standardised rows, and unused by trees.
+    is_without_mean = scaler.kind == "standardise" or own.trees is not None
+    _require((mean is None) == is_without_mean, "the mean is missing, or unused")
+    if mean is not None:
+        is_whole = is_vector(mean) and len(mean) == n_features
+        _require(is_whole, "the mean has no number for each feature")
     if described.profile is not None:
         described.profile.check(encoding)
+    curves = parts.get("calibration")
+    rows = parts.get("rows")
     return {
         "solver": described.solver,
         "params": described.params,
@@ -186,3 +186,23 @@ def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str
         "training_rows": None if rows is None else TrainingRows.from_arrays(rows),
         "mean": mean,
     }
+
+
+def _by_part(arrays: dict[str, NDArray]) -> dict[str, dict[str, NDArray]]:
+    """Return the arrays of each part, which are named PART_NAME in the file.
+
+    Arrays without a part in their names belong to the model itself, the part "own".
+    """
+    parts: dict[str, dict[str, NDArray]] = {"own": {}, "scaler": {}, "mean": {}}
+    for full_name, array in arrays.items():
+        part, _, name = full_name.partition("_")
+        if part in _PARTS or part.startswith("member"):
+            parts.setdefault(part, {})[name] = array
+        else:
+            parts["own"][full_name] = array
+    return parts
+
+
+def _require(holds: bool, fault: str) -> None:
+    if not holds:
+        raise ValueError(f"the description does not fit the arrays: {fault}; {_MEND}")

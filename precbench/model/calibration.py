@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from precbench.ranking.statistics import Interval, expected_hits
 from precbench.ranking.topk import HeldOut
 
-_TOLERANCE = 0.1  # relative difference of the spreads of scores that chance explains
+# Relative difference of the spreads of scores that chance explains (chosen).
+_TOLERANCE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,19 +48,20 @@ class Calibration:
         """
         from sklearn.isotonic import IsotonicRegression
 
-        # labels and scores of each list
-        samples = [(held.y > 0, held.scores) for held in lists]
-        n_pos = float(np.mean([np.count_nonzero(positive) for positive, _ in samples]))
-        n_rows = float(np.mean([len(positive) for positive, _ in samples]))
-        # labels, scores of all lists
-        pooled = [*map(np.concatenate, zip(*samples, strict=True))]
-        # Platt's smoothed labels
-        one, zero = (n_pos + 1) / (n_pos + 2), 1 / (n_rows - n_pos + 2)
-        curves = [
-            IsotonicRegression().fit(scores, np.where(positive, one, zero))
-            # all smoothed as a mean list: equal ends
-            for positive, scores in [pooled, *samples]
-        ]
+        labels = [held.y > 0 for held in lists]
+        scores = [held.scores for held in lists]
+        n_pos = float(np.mean([np.count_nonzero(positive) for positive in labels]))
+        n_rows = float(np.mean([len(positive) for positive in labels]))
+        # Platt's smoothed labels. All lists, and the pooled one, are smoothed as a list
+        # of mean length, so that all curves end at the same probabilities.
+        one = (n_pos + 1) / (n_pos + 2)
+        zero = 1 / (n_rows - n_pos + 2)
+
+        def fit_curve(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> Any:
+            return IsotonicRegression().fit(scores, np.where(positive, one, zero))
+
+        pooled = fit_curve(np.concatenate(scores), np.concatenate(labels))
+        curves = [pooled, *map(fit_curve, scores, labels)]
         # The scores at which any of the curves bends: all curves are linear in between.
         knots = np.unique(np.concatenate([curve.X_thresholds_ for curve in curves]))
         shares = [
@@ -75,31 +77,36 @@ class Calibration:
         )
 
     def matched(self, scores: NDArray[np.float64], own: NDArray[np.float64]) -> Self:
-        """Return the curves for a model whose scores have another scale than the lists' scores.
+        """Return the curves for a model whose scores have another scale than the lists'.
 
         The curves move so that the median and interquartile range of `scores` (of the
         lists) become the median and interquartile range of `own` (scores of the model).
         """
-        factor, middle = _spread(own) / _spread(scores), np.median(own)
-        if not abs(factor - 1) > _TOLERANCE:  # the same scale; NaN: a spread is 0
+        factor = _spread(own) / _spread(scores)
+        # If a spread is 0, the factor is NaN: no scale is known.
+        if np.isnan(factor) or abs(factor - 1) <= _TOLERANCE:
             return self
-        return replace(self, scores=(self.scores - np.median(scores)) * factor + middle)
+        centred = self.scores - np.median(scores)
+        return replace(self, scores=centred * factor + np.median(own))
 
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the probability of a hit at each score."""
         return self.curves(scores)[0]
 
     def expected(self, scores: NDArray[np.float64], n_rows: int) -> Interval:
-        """Return the hits expected among the first rows of a list of `n_rows`, with an interval."""
-        # else the last bit of a mean would depend on the order of rows
+        """Return the hits expected among the first rows, which have these `scores`.
+
+        The list has `n_rows`.
+        """
+        # Sorted, as the last bit of a mean depends on the order of rows.
         in_order = np.sort(scores)
         return self._hits(self.curves(in_order).mean(axis=1), len(scores), n_rows)
 
     def unseen(self, precisions: NDArray[np.float64], k: int, n_rows: int) -> Interval:
-        """Return the hits expected in the first `k` of `n_rows` rows whose scores are not known.
+        """Return the hits expected in the first `k` of `n_rows` rows not scored yet.
 
-        `precisions`: mean probability at the top of the held-out lists by the pooled
-        curve, then at the top of each list by its own curve.
+        The first of `precisions` is the mean probability at the top of the held-out
+        lists by the pooled curve, the others are those of each list by its own curve.
         """
         return self._hits(precisions, k, n_rows, share_of_lists=self.held / n_rows)
 
@@ -111,7 +118,10 @@ class Calibration:
         *,
         share_of_lists: float = 0.0,
     ) -> Interval:
-        """Return the hits in the first `k` rows of a list of `n_rows`, with an interval."""
+        """Return the hits expected in the first `k` rows of a list of `n_rows`.
+
+        The interval allows for `share_of_lists`, see `expected_hits`.
+        """
         pooled, *single = precisions
         # The pooled curve gives the mean; the single curves, shifted to this mean, the
         # variation.
@@ -138,26 +148,32 @@ class Calibration:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Rebuild from untrusted arrays; raise an error if they do not fit together."""
+        for name, array in arrays.items():
+            _require(array.dtype == np.float64, f"{name} are not of float64")
+            _require(bool(np.isfinite(array).all()), f"{name} are not finite")
         test_share, held, positives = arrays["size"].tolist()
-        scores, shares = arrays["scores"], arrays["shares"]
-        is_whole = (
-            all(a.dtype == np.float64 and np.isfinite(a).all() for a in arrays.values())
-            and scores.ndim == 1
-            and shares.ndim == 2
-            and len(shares) > 1  # the pooled curve, and the curve of a list or more
-            and shares.shape[1] == scores.size > 0
-            and (np.diff(scores) > 0).all()  # scores ascend
-            and (np.diff(shares, axis=1) >= 0).all()  # no curve falls
-            and ((shares >= 0) & (shares <= 1)).all()
-            and 0 < test_share < 1 <= positives <= held
-        )
-        if not is_whole:
-            raise ValueError(
-                "calibration: the curves are invalid; fit and save the model again"
-            )
+        _require(0 < test_share < 1, "the share of held-out rows is not in (0, 1)")
+        _require(1 <= positives <= held, "a held-out list has too few rows")
+        scores = arrays["scores"]
+        _require(scores.ndim == 1, "scores are no vector")
+        _require(scores.size > 0, "there are no scores")
+        _require(bool((np.diff(scores) > 0).all()), "scores do not ascend")
+        shares = arrays["shares"]
+        _require(shares.ndim == 2, "shares are no matrix")
+        _require(shares.shape[1] == scores.size, "shares do not fit scores")
+        _require(len(shares) > 1, "only the pooled curve is there, and no list's")
+        _require(bool((shares >= 0).all()), "a share is below 0")
+        _require(bool((shares <= 1).all()), "a share is above 1")
+        _require(bool((np.diff(shares, axis=1) >= 0).all()), "a curve falls")
         return cls(test_share, held, positives, scores, shares)
+
+
+def _require(holds: bool, fault: str) -> None:
+    if not holds:
+        raise ValueError(f"calibration: {fault}; fit and save the model again")
 
 
 def _spread(scores: NDArray[np.float64]) -> float:
     """Return the interquartile range of scores, NaN in place of 0."""
-    return float(np.subtract(*np.quantile(scores, [0.75, 0.25]))) or np.nan
+    upper, lower = np.quantile(scores, [0.75, 0.25])
+    return float(upper - lower) or np.nan

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from precbench.core.text import count
 
 _MOST = 10_000  # hashes that a model keeps
+_MEND = "fit and save the model again"
 _SIGMAS = 4  # standard deviations above chance from which on equal rows need a warning
 
 
@@ -21,9 +22,10 @@ def _hashes(X: NDArray[Any]) -> NDArray[np.uint64]:
     power of an odd number. This is five times as fast as the hash of pandas.
     """
     bits = np.add(X, 0.0, dtype=np.float64).view(np.uint64)  # -0 becomes 0
-    # The low bits of whole numbers are 0, and would stay 0 in products modulo 2**64.
-    bits ^= bits >> np.uint64(32)  # mixes high bits into the low ones
-    # 2**64 over the golden ratio
+    # Mix high bits into the low ones: the low bits of whole numbers are 0, and would
+    # stay 0 in products modulo 2**64.
+    bits ^= bits >> np.uint64(32)
+    # 2**64 over the golden ratio, as in Fibonacci hashing (Knuth).
     odd = np.full(X.shape[1], 0x9E3779B97F4A7C15, np.uint64)
     return bits @ np.cumprod(odd, dtype=np.uint64)
 
@@ -55,28 +57,30 @@ class TrainingRows:
         if not isinstance(X, np.ndarray):
             return None
         distinct, counts = np.unique(_hashes(X), return_counts=True)  # ascending
-        smallest, repeated = distinct[:_MOST].copy(), counts[counts > 1].sum()
+        smallest = distinct[:_MOST].copy()
+        n_repeated = counts[counts > 1].sum()
         return cls(
-            smallest, len(smallest) / len(distinct), repeated=float(repeated / len(X))
+            hashes=smallest,
+            share=len(smallest) / len(distinct),
+            repeated=float(n_repeated / len(X)),
         )
 
     def count(self, X: NDArray[Any]) -> int:
         """Count the encoded rows whose hash is among those of training rows."""
         hashes = _hashes(X)
-        # len(self.hashes) if above all of them
-        places = np.searchsorted(self.hashes, hashes)
-        return int(
-            (self.hashes[np.minimum(places, len(self.hashes) - 1)] == hashes).sum()
-        )
+        # A hash above all those of training rows is compared with the last of them.
+        last = len(self.hashes) - 1
+        places = np.minimum(np.searchsorted(self.hashes, hashes), last)
+        return int((self.hashes[places] == hashes).sum())
 
     def sentence(self, n_equal: int, n_rows: int) -> str | None:
-        """Return a warning if `n_equal`, from `count`, exceeds what chance explains, else None."""
-        # equal rows to expect among new rows
+        """Return a warning if chance does not explain `n_equal`, from `count`."""
+        # The number of equal rows among new rows has a Poisson distribution, whose
+        # standard deviation is the root of its mean.
         by_chance = self.repeated * self.share * n_rows
-        # deviation of a Poisson number
         if n_equal <= by_chance + _SIGMAS * by_chance**0.5:
             return None
-        # only a share of the hashes was kept
+        # Only a share of the hashes is stored.
         n = min(n_rows, round(n_equal / self.share))
         roughly = "about " if self.share < 1 else ""
         return (
@@ -91,13 +95,14 @@ class TrainingRows:
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray]) -> Self:
         """Rebuild from the arrays of an untrusted file."""
-        hashes, (share, repeated) = arrays["hashes"], arrays["numbers"].tolist()
-        is_whole = (hashes.dtype, hashes.ndim) == (np.int64, 1) and 0 < len(
-            hashes
-        ) <= _MOST
-        if not (is_whole and 0 < share <= 1 and 0 <= repeated <= 1):
-            bad = "shares" if is_whole else "hashes"
-            raise ValueError(
-                f"rows: the {bad} are invalid; fit and save the model again"
-            )
-        return cls(hashes.view(np.uint64), share, repeated)  # saved as signed integers
+        hashes = arrays["hashes"]  # saved as signed integers
+        if hashes.dtype != np.int64 or hashes.ndim != 1:
+            raise ValueError(f"rows: hashes are no vector of integers; {_MEND}")
+        if not 0 < len(hashes) <= _MOST:
+            raise ValueError(f"rows: there are no hashes, or too many; {_MEND}")
+        share, repeated = arrays["numbers"].tolist()
+        if not 0 < share <= 1:
+            raise ValueError(f"rows: the share of hashes is not in (0, 1]; {_MEND}")
+        if not 0 <= repeated <= 1:
+            raise ValueError(f"rows: the share of repeats is not in [0, 1]; {_MEND}")
+        return cls(hashes.view(np.uint64), share, repeated)
