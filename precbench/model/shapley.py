@@ -22,11 +22,12 @@ from precbench.solvers.others.members import Member, log_odds
 from precbench.solvers.others.trees import Trees
 
 _VALUES_AT_ONCE = 2**21  # numbers in an array: 16 MiB, or 32 MiB if complex
-# error as a share of all weights: cosines of large numbers are inaccurate
+# Error that is accepted of random features, as a share of all weights: cosines of large
+# numbers are inaccurate.
 _MOST_LOST = 1e-6
-# of a quadrature: exact up to degree 127, beyond it except for rounding
+# Points of a quadrature. 64 are exact up to degree 127, and beyond it up to rounding.
 _MOST_POINTS = 64
-# of products at quadrature points in one kernel call: about 0.1 s
+# Products at quadrature points in one call of the kernel, which takes about 0.1 s.
 _UPDATES_PER_SLICE = 2**24
 
 
@@ -61,10 +62,11 @@ class Contributions(NamedTuple):
         odds are divided among the columns in proportion to what they add to the
         probability.
         """
-        # by row and column
-        base, values = 0.0, np.zeros((len(X), int(column.max()) + 1))
+        n_columns = int(column.max()) + 1
+        base = 0.0
+        values = np.zeros((len(X), n_columns))
         for member in members:
-            part = _of_member(member, X, mean, column, values.shape[1])
+            part = _of_member(member, X, mean, column, n_columns)
             if is_stacked and member.trees is not None and member.trees.is_forest:
                 part = part._as_log_odds()
             base += member.weight * part.base
@@ -74,17 +76,17 @@ class Contributions(NamedTuple):
     def _as_log_odds(self) -> "Contributions":
         """Return contributions to log odds in place of probabilities (less 1/2).
 
-        Each row times its `slope`, the change of log odds / the change of probability.
-        `divide` fills `slope`.
+        Each row is multiplied by its `slope`: the change of the log odds divided by the
+        change of the probability p, or its limit 1 / (p (1 - p)) where p hardly
+        changes.
         """
-        total = self.values.sum(axis=1)  # the change of the probability
         base = log_odds(np.array([self.base]))
+        change = self.values.sum(axis=1)  # of the probability of each row
+        change_of_log_odds = log_odds(self.base + change) - base
         probability = np.clip(self.base + 0.5, 1e-9, 1 - 1e-9)  # keeps the slope finite
-        # limit for a total of 0
-        slope = np.full(len(total), 1 / (probability * (1 - probability)))
-        np.divide(
-            log_odds(self.base + total) - base, total, slope, where=np.abs(total) > 1e-9
-        )
+        slope = np.full(len(change), 1 / (probability * (1 - probability)))
+        is_changed = np.abs(change) > 1e-9
+        np.divide(change_of_log_odds, change, out=slope, where=is_changed)
         return Contributions(base.item(), self.values * slope[:, np.newaxis])
 
 
@@ -95,8 +97,7 @@ def _of_member(
     column: NDArray[np.int32],
     n_columns: int,
 ) -> Contributions:
-    # Return what columns add to a member's scores, without its weight, see
-    # `Contributions.of`.
+    """Return what columns add to a member's scores, without the member's weight."""
     if member.trees is not None:
         if member.random_features is not None:
             raise InputError(
@@ -120,11 +121,11 @@ def _by_column(
 
     A column of categories has several features.
     """
-    if n_columns == values.shape[1]:  # a feature each
+    if n_columns == values.shape[1]:  # each column has one feature
         return values
-    summed = np.zeros((len(values), n_columns))
-    np.add.at(summed.T, column, values.T)  # fills `summed` through its view
-    return summed
+    sums = np.zeros((len(values), n_columns))
+    np.add.at(sums.T, column, values.T)  # changes `sums`, of which sums.T is a view
+    return sums
 
 
 @cache
@@ -142,36 +143,48 @@ def _of_trees(
     The kernel has the mathematics.
     """
     rows = np.ascontiguousarray(trees.compared(X))
-    base, values = 0.0, np.zeros((len(X), n_columns))
-    # the nodes of a tree
+    base = 0.0
+    values = np.zeros((len(X), n_columns))
     for first, stop in pairwise([*trees.root, len(trees.feature)]):
-        # changes `values`
-        base += _add_tree(trees, slice(first, stop), rows, column, values)
-    if trees.is_forest and len(trees.root):
-        # mean - 1/2
-        return Contributions(base / len(trees.root) - 0.5, values / len(trees.root))
+        nodes = slice(first, stop)  # of one tree
+        base += _add_tree(trees, nodes, rows, column, values)
+    n_trees = len(trees.root)
+    if trees.is_forest and n_trees:
+        # The score of a forest is the mean probability of its trees, less 1/2.
+        return Contributions(base / n_trees - 0.5, values / n_trees)
     return Contributions(trees.base + base, values)
 
 
 class OutlinedTree(NamedTuple):
-    """A tree as the kernel takes it.
+    """A tree as the kernel takes it, with an entry for each node.
 
-    An entry for each node, of `column` for each feature.
+    Attributes
+    ----------
+    feature : ndarray
+        Compared at the node, below 0 at a leaf.
+    value : ndarray
+        Threshold, or the result of a leaf.
+    right : ndarray
+        Right child; the left one is the next node.
+    share : ndarray
+        Share of the training rows of its parent that went to the node.
+    column : ndarray
+        Column of each feature.
+    parent, above, zero, reach : ndarray
+        Written by `outline`: the parent; the next node up whose condition is on the
+        same column, or the root; the product z of the shares at all such nodes, after
+        the condition; the share of all rows that reach the node.
     """
 
-    feature: NDArray[np.int32]  # compared at the node, below 0 at a leaf
-    value: NDArray[np.float64]  # threshold, or the result of a leaf
-    right: NDArray[np.int32]  # right child; the left one is the next node
-    # of the training rows of its parent that went to the node
+    feature: NDArray[np.int32]
+    value: NDArray[np.float64]
+    right: NDArray[np.int32]
     share: NDArray[np.float64]
     column: NDArray[np.int32]
-    # Written by `outline`:
     parent: NDArray[np.int32]
-    # the next node up whose condition is on the same column, or the root
     above: NDArray[np.int32]
-    # product of the shares at all such nodes: z after the condition
     zero: NDArray[np.float64]
-    reach: NDArray[np.float64]  # share of all rows that reach the node
+    reach: NDArray[np.float64]
 
 
 def _add_tree(
@@ -183,24 +196,49 @@ def _add_tree(
 ) -> float:
     """Add the columns' contributions in the tree of these nodes to `values`.
 
-    Return the tree's base.
+    Return the tree's base, its mean over the training rows.
     """
-    feature, value, n_nodes = (
-        trees.feature[nodes],
-        trees.value[nodes],
-        nodes.stop - nodes.start,
-    )
-    right, cover = (
-        trees.right[nodes] - nodes.start,
-        trees.cover[nodes].astype(np.float64),
-    )
-    inner, share = np.flatnonzero(feature >= 0), np.ones(n_nodes)
-    # left and right child of each inner node
-    sides = np.stack([inner + 1, right[inner]])
-    share[sides] = cover[sides] / cover[sides].sum(axis=0)
-    tree = OutlinedTree(
+    tree = _unoutlined(trees, nodes, column)
+    n_above = outline(tree)  # the largest number of columns above one leaf
+    if n_above < 0:
+        raise InputError(
+            "the model cannot be explained: a tree has a leaf below 1,024 splits or"
+            " more; fit it with fewer or larger leaves, such as by max_leaf_nodes,"
+            " num_leaves or min_samples_leaf"
+        )
+    is_leaf = tree.feature < 0
+    base = float(tree.value[is_leaf] @ tree.reach[is_leaf])
+    if n_above == 0:  # a tree of one leaf has only a base
+        return base
+    # Half as many points as columns are exact, see the kernel.
+    quadrature = np.stack(_quadrature(min((n_above + 1) // 2, _MOST_POINTS)))
+    n_nodes = len(tree.feature)
+    n_points = max(1, _VALUES_AT_ONCE // n_nodes)  # of a block, to save memory
+    for first_point in range(0, quadrature.shape[1], n_points):
+        t, weights = quadrature[:, first_point : first_point + n_points]
+        factors = _factors(t, weights, tree.zero[:, np.newaxis], tree.above)
+        product = np.empty((n_nodes, len(t)))
+        state = np.empty(n_nodes, dtype=np.int8)
+        n_rows = max(1, _UPDATES_PER_SLICE // product.size)  # of a call of the kernel
+        for start in range(0, len(rows), n_rows):
+            part = slice(start, start + n_rows)
+            add_contributions(rows[part], tree, factors, product, state, values[part])
+    return base
+
+
+def _unoutlined(trees: Trees, nodes: slice, column: NDArray[np.int32]) -> OutlinedTree:
+    """Return the tree of these nodes; the kernel's `outline` writes its last arrays."""
+    feature = trees.feature[nodes]
+    right = trees.right[nodes] - nodes.start
+    cover = trees.cover[nodes].astype(np.float64)  # training rows of each node
+    n_nodes = len(feature)
+    inner = np.flatnonzero(feature >= 0)
+    children = np.stack([inner + 1, right[inner]])  # left and right
+    share = np.ones(n_nodes)
+    share[children] = cover[children] / cover[children].sum(axis=0)
+    return OutlinedTree(
         feature=feature,
-        value=value,
+        value=trees.value[nodes],
         right=right.astype(np.int32),
         share=share,
         column=column,
@@ -209,29 +247,6 @@ def _add_tree(
         zero=np.empty(n_nodes),
         reach=np.empty(n_nodes),
     )
-    most = outline(tree)  # the largest number of columns above one leaf
-    if most < 0:
-        raise InputError(
-            "the model cannot be explained: a tree has a leaf below 1,024 splits or"
-            " more; fit it with fewer or larger leaves, such as by max_leaf_nodes,"
-            " num_leaves or min_samples_leaf"
-        )
-    # the mean over the training rows
-    base = float(value[feature < 0] @ tree.reach[feature < 0])
-    if most == 0:  # a tree of one leaf has only a base
-        return base
-    # exact: see kernel
-    quadrature = np.stack(_quadrature(min((most + 1) // 2, _MOST_POINTS)))
-    n_points = max(1, _VALUES_AT_ONCE // n_nodes)
-    for q in range(0, quadrature.shape[1], n_points):  # in blocks, to save memory
-        t, weights = quadrature[:, q : q + n_points]
-        factors = _factors(t, weights, tree.zero[:, np.newaxis], tree.above)
-        product, state = np.empty((n_nodes, len(t))), np.empty(n_nodes, dtype=np.int8)
-        length = max(1, _UPDATES_PER_SLICE // product.size)  # rows of a kernel call
-        for start in range(0, len(rows), length):
-            part = slice(start, start + length)
-            add_contributions(rows[part], tree, factors, product, state, values[part])
-    return base
 
 
 def _factors(
@@ -247,17 +262,22 @@ def _factors(
     This factor replaces that of the node `above`, hence quotients; the leaves below
     were counted there, hence differences.
     """
-    known = t + (1 - t) * zero  # the factor for o = 1
-    # (o - z) / factor for o = 1; for o = 0 it is -1 / (1 - t)
-    gain = (1 - zero) / known
-    # multiply the product
-    passes, fails = known / known[above], (1 - t) * zero / known[above]
-    passed, failed = (
-        weights * (gain - gain[above]),
-        weights * (-1 / (1 - t) - gain[above]),
+    # The factor t o + (1 - t) z, of rows that pass (o = 1) and of those that fail.
+    passing = t + (1 - t) * zero
+    failing = (1 - t) * zero
+    # (o - z) / factor. If a row fails, it is -z / ((1 - t) z).
+    gain_passing = (1 - zero) / passing
+    gain_failing = -1 / (1 - t)
+    # The first two multiply products, the last two sums over leaves.
+    return np.stack(
+        [
+            passing / passing[above],
+            failing / passing[above],
+            weights * (gain_passing - gain_passing[above]),
+            weights * (gain_failing - gain_passing[above]),
+        ],
+        axis=1,
     )
-    # two of products, two of sums
-    return np.stack([passes, fails, passed, failed], axis=1)
 
 
 def _of_waves(
@@ -268,11 +288,15 @@ def _of_waves(
     column: NDArray[np.int32],
     n_columns: int,
 ) -> Contributions:
-    # Return what columns add to scores by weights `coef` of random Fourier features;
-    # `mean` stands for unknown columns. The score is Re sum_c a_c prod_j exp(i p_cj),
-    # where random feature c has the amplitude a_c, and column j adds p_cj to its phase.
-    # With g_cj = exp(i p_cj) - 1 the Shapley value of j is Re sum_c a_c int_0^1 g_cj
-    # prod over j' != j of (1 + t g_cj') dt. of each c, if no column is known
+    """Return what columns add to scores by weights of random Fourier features.
+
+    `mean` stands for unknown columns. The score is Re sum_c a_c prod_j exp(i p_cj),
+    where random feature c has the amplitude a_c, and column j adds p_cj to its phase.
+    With g_cj = exp(i p_cj) - 1 the Shapley value of j is
+
+        Re sum_c a_c g_cj int_0^1 prod over j' != j of (1 + t g_cj') dt.
+    """
+    # The phase of each random feature if no column is known.
     mean_phase = features.weights @ mean + features.offset
     amplitude = np.sqrt(2 / len(coef)) * coef * np.exp(1j * mean_phase)  # a_c
     # Half as many points as columns are exact. An even number avoids 1/2, where a
@@ -282,23 +306,23 @@ def _of_waves(
     length = max(1, _VALUES_AT_ONCE // (len(coef) * n_columns))  # rows of a block
     for start in range(0, len(X), length):
         centred = X[start : start + length, np.newaxis] - mean
-        # what each feature adds
-        phases = (centred * features.weights).reshape(-1, len(mean))
-        phase = _by_column(phases, column, n_columns).reshape(
+        # p_cj of each row: the features of a column add up.
+        by_feature = (centred * features.weights).reshape(-1, len(mean))
+        phase = _by_column(by_feature, column, n_columns).reshape(
             len(centred), len(coef), n_columns
         )
-        gain = np.exp(1j * phase) - 1  # g_cj of each row
-        # int_0^1 of the product of other factors
-        total = np.zeros(gain.shape, dtype=complex)
+        gain = np.exp(1j * phase) - 1  # g_cj
+        integral = np.zeros(gain.shape, dtype=complex)
         for point, weight in zip(t, weights, strict=True):
             factors = 1 + point * gain
-            total += weight * factors.prod(axis=2, keepdims=True) / factors
-        # By row r, random feature c and column j
+            # Over one factor: the product of all others.
+            integral += weight * factors.prod(axis=2, keepdims=True) / factors
+        # The sum over random features c, by row r and column j.
         values[start : start + length] = np.einsum(
-            "c,rcj,rcj->rj", amplitude, gain, total
+            "c,rcj,rcj->rj", amplitude, gain, integral
         ).real
     base = float(amplitude.real.sum())
-    # 0 but for rounding
+    # Contributions add up to the score, up to rounding.
     error = base + values.sum(axis=1) - features.transform(X) @ coef
     if (np.abs(error) > _MOST_LOST * np.abs(amplitude).sum()).any():
         raise InputError(
