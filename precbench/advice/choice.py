@@ -1,6 +1,5 @@
 """Recommend a method for the first k rows of a list, from the results of a run."""
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from typing import Any, Literal
@@ -42,11 +41,12 @@ MARGIN = 0.05
 
 _VERDICTS = ("equivalent", "undecided", "worse", "incomplete")
 _SIMPLEST_FIRST = ("linear", "random features", "nonlinear", "ensemble")
-# share of the hits: a difference that `Choice.needed` positives would show
+# Share of the hits: a difference that `Choice.needed` positives would show (chosen).
 _DETECTABLE = 0.1
-# share of the hits that the recommended method may lose in a file that decides
+# Share of the hits that the recommended method may lose in a file that decides
+# (chosen).
 _MOST_LOST = 0.25
-# if none of n rows differs, at most 3 / n of all do, with 95 % confidence
+# If none of n rows differs, at most 3 / n of all do, with 95 % confidence.
 _RULE_OF_THREE = 3.0
 
 
@@ -77,7 +77,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Choice:
-    """The methods of a run, compared by their hits among the first k rows of a held-out list.
+    """The methods of a run, compared by their hits in the first k held-out rows.
 
     Attributes
     ----------
@@ -151,16 +151,23 @@ class Choice:
 
     def with_length(self, length: Length) -> "Choice":
         """Return the choice with a forecast for a new list."""
-        row = length.table.set_index("length").loc[
-            length.k[0], ["hits", "low", "high", "lift"]
-        ]
-        expected = Expected(length.rows, length.k[0], *map(float, row))  # k[0] decides
+        k = length.k[0]  # the first decides
+        curve = length.curve
+        place = curve["length"].index(k)
+        expected = Expected(
+            rows=length.rows,
+            k=k,
+            hits=float(curve["hits"][place]),
+            low=float(curve["low"][place]),
+            high=float(curve["high"][place]),
+            lift=float(curve["lift"][place]),
+        )
         return replace(self, length=length, expected=expected)
 
     @property
     def card(self) -> list[str]:
-        """Sentences that say what to use, what hits to expect, and how sure the advice is."""
-        return [f"{sentence}." for sentence in _sentences(self) if sentence]
+        """Sentences: what to use, what hits to expect, and how sure the advice is."""
+        return [f"{sentence}." for sentence in _sentences(self)]
 
     @property
     def text(self) -> str:
@@ -180,24 +187,16 @@ class Choice:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all attributes as values of JSON; ``list`` holds `expected`."""
-        rows = (
-            self.values.astype(object)
-            .where(self.values.notna(), None)
-            .to_dict("records")
-        )
-        attributes = {
-            f.name: getattr(self, f.name)
-            for f in fields(Choice)
-            if f.name != "expected"
-        }
-        return {
-            **attributes,
-            "text": self.text,
-            "by_chance": self.by_chance,
-            "values": rows,  # NaN as None
-            "list": self.expected and asdict(self.expected),
-            "length": self.length and self.length.model_dump(),
-        }
+        content = {field.name: getattr(self, field.name) for field in fields(Choice)}
+        del content["expected"]
+        # NaN becomes None.
+        values = self.values.astype(object).where(self.values.notna(), None)
+        content["values"] = values.to_dict("records")
+        content["length"] = None if self.length is None else self.length.model_dump()
+        content["text"] = self.text
+        content["by_chance"] = self.by_chance
+        content["list"] = None if self.expected is None else asdict(self.expected)
+        return content
 
 
 def choose_method(
@@ -221,7 +220,8 @@ def choose_method(
         If no method has a result, the first metric is not prec@k, or the run has a
         sweep.
     """
-    dataset, metric = dataset or run.datasets[0], run.metrics[0]
+    dataset = dataset or run.datasets[0]
+    metric = run.metrics[0]
     measure = run.measures[metric]
     if run.sweep is not None or measure.name != "precision_at_k":
         fault = "the run has a sweep" if run.sweep else f"the first metric is {metric}"
@@ -229,62 +229,53 @@ def choose_method(
             f"{run.name}: {fault}; give a run without a sweep whose first metric is"
             " precision_at_k"
         )
-    # 1: one test set
-    data, test_share = run.data[dataset], run.test_shares.get(dataset, 1.0)
-    held_rows, held_pos = (
-        round(data.rows * test_share),
-        round(data.positives * test_share),
-    )
+    data = run.data[dataset]
+    test_share = run.test_shares.get(dataset, 1.0)  # 1: one test set
+    held_rows = round(data.rows * test_share)
+    held_pos = round(data.positives * test_share)
     k = resolve_k(measure.parameters["k"], held_pos, held_rows)
-    results = run.results[run.results["dataset"] == dataset]
-    trials = final_values(results)
-    summary = _summary(run, trials, metric)
-    of_whole_list = trials[trials["metric"] == DECIDED_BY]
-    # only now: the summary also needs `CHOSEN_BY`
-    trials = trials[trials["metric"] == metric]
-    # of a `reference` method
-    against = partial(_against, summary=summary, run=run, trials=trials)
-    best = _best(run, summary, against)
     chance = held_pos / held_rows
-    values = against(best)  # the first row is that of `best`
-    if values["mean"].isna().all():
-        reasons = "; ".join(values["solver"] + ": " + values["outcomes"])
+    results = run.results[run.results["dataset"] == dataset]
+    all_trials = final_values(results)
+    summary = _summary(run, all_trials, metric)
+    trials = all_trials[all_trials["metric"] == metric]
+    best = _best(run, summary, trials)
+    compared = _against(best, summary, run, trials)  # the first row is that of `best`
+    if compared["mean"].isna().all():
+        reasons = "; ".join(compared["solver"] + ": " + compared["outcomes"])
         raise InputError(
             f"{run.name}: no method has a result on {dataset} ({reasons}); mend the"
             " causes, then run the experiment again"
         )
-    # in hits
-    margin = _margin(measure.parameters["k"], k * values["mean"].iloc[0], test_share)
-    splits = int(values["n"].max())
+    best_hits = k * compared["mean"].iloc[0]
+    margin = _margin(measure.parameters["k"], best_hits, test_share)
+    splits = int(compared["n"].max())
     # Different rows among the first k of all held-out lists; with a share of 1 these
     # are one list.
     n_tested = k if test_share == 1 else round(distinct_rows(splits, k, test_share))
     judged = partial(_judged, k=k, n_tested=n_tested, margin=margin, by_chance=chance)
-    values = judged(values)
+    values = judged(compared)
     alike = _alike(values, prefer)
-    if len(of_whole_list) and _cannot_tell(
-        k * values["mean"].iloc[0], min(k, held_pos), margin
-    ):
-        differences = _against(best, summary=summary, run=run, trials=of_whole_list)
+    of_whole_list = all_trials[all_trials["metric"] == DECIDED_BY]
+    if len(of_whole_list) and _cannot_tell(best_hits, min(k, held_pos), margin):
+        differences = _against(best, summary, run, of_whole_list)
         is_behind = differences["behind"] > differences["error"]
         alike = alike[~alike["solver"].isin(differences["solver"][is_behind])]
     recommended = _simplest(alike)
     if recommended != best:
-        values = judged(against(recommended))
-    by_verdict = {
-        verdict: values["solver"][values["verdict"] == verdict] for verdict in _VERDICTS
-    }
-    decided, undecided = (
-        _decides(values, chance),
-        values[values["verdict"] == "undecided"],
-    )
+        values = judged(_against(recommended, summary, run, trials))
+    decided = _decides(values, chance)
+    undecided = values[values["verdict"] == "undecided"]
+    needed = None
+    if not decided:
+        needed = _needed(undecided, values["mean"].iloc[0], data.positives)
     return Choice(
         decided=decided,
         recommended=recommended,
         best=best,
-        equivalent=by_verdict["equivalent"].tolist(),
-        undecided=by_verdict["undecided"].tolist(),
-        worse=by_verdict["worse"].tolist(),
+        equivalent=values["solver"][values["verdict"] == "equivalent"].tolist(),
+        undecided=undecided["solver"].tolist(),
+        worse=values["solver"][values["verdict"] == "worse"].tolist(),
         values=values,
         k=k,
         rows=held_rows,
@@ -293,11 +284,7 @@ def choose_method(
         splits_asked=len(results[["split", "seed"]].drop_duplicates()),
         margin=margin,
         n_pos=data.positives,
-        needed=(
-            None
-            if decided
-            else _needed(undecided, values["mean"].iloc[0], data.positives)
-        ),
+        needed=needed,
     )
 
 
@@ -312,14 +299,17 @@ def _margin(k: TopK, best_hits: float, test_share: float) -> float:
 
 
 def _decides(values: pd.DataFrame, chance: float) -> bool:
-    # Return whether the first method, the recommended one, is better than chance and no
-    # other one may find many more hits. One split has no interval: NaN compares as
-    # false, nothing is decided.
-    first, others = values.iloc[0], values[values["verdict"] != "incomplete"].iloc[1:]
+    """Return whether the file decides for the first method, the recommended one.
+
+    It is better than chance, and no other method may find many more hits. One split has
+    no interval: NaN compares as false, nothing is decided.
+    """
+    first = values.iloc[0]
+    others = values[values["verdict"] != "incomplete"].iloc[1:]
     loses_little = others["behind_low"] >= -_MOST_LOST * first["mean"]
-    # or the methods differ equally on all splits
-    loses_little |= others["error"] <= NO_WIDTH
-    return bool(first["low"] > chance and loses_little.all())
+    differs_equally_on_all_splits = others["error"] <= NO_WIDTH
+    is_safe = loses_little | differs_equally_on_all_splits
+    return bool(first["low"] > chance and is_safe.all())
 
 
 def _cannot_tell(best_hits: float, most_hits: int, margin: float) -> bool:
@@ -338,60 +328,61 @@ def _alike(values: pd.DataFrame, prefer: Literal["best", "simple"]) -> pd.DataFr
     These are its equivalents, or if `prefer` is "simple" the methods behind by at most
     the standard error of this difference.
     """
-    is_alike = values["verdict"].isin(["recommended", "equivalent"])
+    is_recommended = values["verdict"] == "recommended"
     if prefer == "simple":
-        is_near = (values["behind"] <= values["error"]) & ~values["verdict"].eq(
-            "incomplete"
-        )
-        is_alike = is_near | values["verdict"].eq("recommended")
-    return values[is_alike]
+        is_complete = values["verdict"] != "incomplete"
+        is_near = values["behind"] <= values["error"]
+        return values[is_recommended | (is_complete & is_near)]
+    return values[is_recommended | (values["verdict"] == "equivalent")]
 
 
 def _simplest(alike: pd.DataFrame) -> str:
-    """Return the simplest of methods that are as good as each other."""
-    # the least wins: `REFERENCE` if it is alike, else the simplest form that comes
-    # first
-    keys = [
-        (name != REFERENCE, _SIMPLEST_FIRST.index(form))
-        for name, form in zip(alike["solver"], alike["form"], strict=True)
-    ]
-    return str(alike["solver"].iloc[keys.index(min(keys))])
+    """Return the simplest of methods that are as good as each other.
+
+    `REFERENCE` if it is among them, else the first method of the simplest form.
+    """
+    names = alike["solver"].tolist()
+    if REFERENCE in names:
+        return REFERENCE
+    levels_of_form = [_SIMPLEST_FIRST.index(form) for form in alike["form"]]
+    return str(names[levels_of_form.index(min(levels_of_form))])
 
 
 def _judged(
     values: pd.DataFrame, k: int, n_tested: int, margin: float, by_chance: float
 ) -> pd.DataFrame:
-    """Return the table with a ``verdict`` on each method against the first, the recommended one.
+    """Return the table with a ``verdict`` on each method against the recommended one.
 
-    An interval is at least that of `n_tested` rows: values of few splits may agree by
-    chance.
+    The recommended method is the first. An interval is at least that of `n_tested`
+    rows: values of few splits may agree by chance.
     """
     values = values.copy()
-    values["low"], values["high"] = (
-        values["low"].clip(lower=0),
-        values["high"].clip(upper=1),
-    )
+    values["low"] = values["low"].clip(lower=0)
+    values["high"] = values["high"].clip(upper=1)
     for i in values.index[values["mean"].notna()]:
-        # rounding may leave [0, 1]
+        # By rounding, a mean may leave [0, 1].
         mean = min(max(float(values.loc[i, "mean"]), 0.0), 1.0)
         low, high = binomial_interval(mean, n_tested)
         # The ends of one split are NaN, which these functions ignore.
         values.loc[i, "low"] = np.fmin(values.loc[i, "low"], low)
         values.loc[i, "high"] = np.fmax(values.loc[i, "high"], high)
-    # equal on all splits
+    # A method that differs equally on all splits has an interval without a width.
     is_constant = values["behind_high"] - values["behind_low"] <= NO_WIDTH
     values.loc[is_constant, "behind_low"] -= _RULE_OF_THREE / n_tested
     values.loc[is_constant, "behind_high"] += _RULE_OF_THREE / n_tested
-    is_complete = values["n"] == values["n"].max()
-    # Equivalent: the whole interval of the difference, in hits, lies within the margin.
+    is_incomplete = values["n"] != values["n"].max()
+    # Equivalent: the whole interval of the difference, in hits, lies within the margin,
+    # and the method is better than chance.
     is_close = (values[["behind_low", "behind_high"]].abs() * k <= margin).all(axis=1)
-    is_close &= values["low"] > by_chance  # and the method is better than chance
+    is_equivalent = is_close & (values["low"] > by_chance)
     is_worse = (values["p"] <= LEVEL) & (values["behind"] > 0)
-    # The first condition that holds is the verdict.
-    conditions = {"incomplete": ~is_complete, "equivalent": is_close, "worse": is_worse}
-    verdict = np.select([*conditions.values()], [*conditions], "undecided").tolist()
-    verdict[0] = "recommended"
-    return values.assign(verdict=verdict)
+    # A later line overrules an earlier one.
+    values["verdict"] = "undecided"
+    values.loc[is_worse, "verdict"] = "worse"
+    values.loc[is_equivalent, "verdict"] = "equivalent"
+    values.loc[is_incomplete, "verdict"] = "incomplete"
+    values.loc[values.index[0], "verdict"] = "recommended"
+    return values
 
 
 def _needed(undecided: pd.DataFrame, mean: float, n_pos: int) -> int | None:
@@ -407,9 +398,10 @@ def _needed(undecided: pd.DataFrame, mean: float, n_pos: int) -> int | None:
     # Widths shrink with the square root of the positives; the median width has to be
     # small enough.
     needed = round(n_pos * (half_widths.median() / (_DETECTABLE * mean)) ** 2)
-    # at the end: two significant digits are left
+    # Two significant digits.
     n_zeros = max(len(str(needed)) - 2, 0)
-    return max(round(needed, -n_zeros), n_pos)  # never fewer than the file has
+    # Never fewer than the file has.
+    return max(round(needed, -n_zeros), n_pos)
 
 
 def _summary(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -419,38 +411,37 @@ def _summary(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
     for the worst method, NaN for a method without results on all splits.
     """
     chosen_by = CHOSEN_BY if CHOSEN_BY in run.metrics else metric
-    trials = trials[trials["metric"].isin([metric, chosen_by])]
-    summaries = summarise_trials(trials, test_shares=run.test_shares).set_index(
-        "solver"
-    )
-    summary = summaries[summaries["metric"] == metric]
-    # run's order
-    summary = summary.loc[[name for name in run.solvers if name in summary.index]]
+    summaries = summarise_trials(
+        trials[trials["metric"].isin([metric, chosen_by])],
+        test_shares=run.test_shares,
+    ).set_index("solver")
+    of_metric = summaries[summaries["metric"] == metric]
+    # In the order of the run.
+    summary = of_metric.loc[[name for name in run.solvers if name in of_metric.index]]
     means = summaries["mean"][summaries["metric"] == chosen_by].reindex(summary.index)
     is_complete = summary["n"] == summary["n"].max()
-    summary = summary.assign(
+    ranked = summary.assign(
         is_complete=is_complete,
         level=levels(summary["mean"].where(is_complete)),  # where: NaN for the others
         place=levels(means.where(is_complete)),
     )
-    return summary.sort_values("level", ascending=False, kind="stable")
+    return ranked.sort_values("level", ascending=False, kind="stable")
 
 
-def _best(
-    run: Run, summary: pd.DataFrame, against: Callable[[str], pd.DataFrame]
-) -> str:
+def _best(run: Run, summary: pd.DataFrame, trials: pd.DataFrame) -> str:
     """Return an ensemble, else the first method by `CHOSEN_BY` (see there).
 
-    If another method has significantly more hits, return that method. `against(name)`
-    compares all methods with `name`.
+    If another method has significantly more hits, return that method.
     """
-    complete = summary.index[summary["is_complete"]]
-    ensembles = [name for name in complete if run.forms.get(name) == "ensemble"]
     by_place = summary["place"].sort_values(ascending=False, kind="stable").index
-    best = str([*ensembles, *by_place][0])
-    values = against(best)
-    # more hits
-    better = values["solver"][(values["p"] <= LEVEL) & (values["behind"] < 0)]
+    best = str(by_place[0])
+    for name in summary.index[summary["is_complete"]]:
+        if run.forms.get(name) == "ensemble":
+            best = str(name)
+            break
+    values = _against(best, summary, run, trials)
+    has_more_hits = (values["p"] <= LEVEL) & (values["behind"] < 0)
+    better = values["solver"][has_more_hits]
     return str(better.iloc[0]) if len(better) else best
 
 
@@ -459,91 +450,98 @@ def _against(
 ) -> pd.DataFrame:
     """Return `Choice.values` without verdicts.
 
-    `reference` first, and how far others are behind.
+    `reference` comes first, and the others say how far they are behind.
     """
+    others = [solver for solver in summary.index if solver != reference]
     share = run.test_shares.get(str(trials["dataset"].iloc[0]))
     by_split = trials.pivot(index=["split", "seed"], columns="solver", values="value")
     table = []
-    # reference first
-    for solver in sorted(summary.index, key=lambda solver: solver != reference):
-        # not tested
-        row, test, error = summary.loc[solver], PairedTest(*[np.nan] * 4), np.nan
-        # Values on the splits where both methods have one; no test if all splits share
-        # test rows
-        of_reference, of_solver = by_split[[reference, solver]].dropna().to_numpy().T
-        if solver != reference and len(of_solver) and share is not None:
-            test = resampled_test(of_reference, of_solver, share)
+    for solver in [reference, *others]:
+        row = summary.loc[solver]
+        test = PairedTest(mean=np.nan, low=np.nan, high=np.nan, p=np.nan)
+        error = np.nan
+        # Splits on which both methods have a value. Without a share, all splits have
+        # the same test rows: no test.
+        pairs = by_split[[reference, solver]].dropna().to_numpy()
+        if solver != reference and len(pairs) and share is not None:
+            test = resampled_test(pairs[:, 0], pairs[:, 1], share)
             # Half the interval is the standard error times this quantile of Student's
             # t.
-            error = (test.high - test.mean) / stdtrit(len(of_solver) - 1, 1 - LEVEL / 2)
+            error = (test.high - test.mean) / stdtrit(len(pairs) - 1, 1 - LEVEL / 2)
         table.append(
             {
                 "solver": str(solver),
-                # unknown: last
+                # An unknown form counts as the least simple.
                 "form": run.forms.get(str(solver), _SIMPLEST_FIRST[-1]),
-                **row[["n", "mean", "low", "high"]],
-                **dict(
-                    zip(("behind", "behind_low", "behind_high", "p"), test, strict=True)
-                ),
+                "n": row["n"],
+                "mean": row["mean"],
+                "low": row["low"],
+                "high": row["high"],
+                "behind": test.mean,
+                "behind_low": test.low,
+                "behind_high": test.high,
+                "p": test.p,
                 "error": error,
                 "seconds": row[["tuning_seconds", "seconds"]].fillna(0).sum(),
-                **row[["chosen", "outcomes"]],
+                "chosen": row["chosen"],
+                "outcomes": row["outcomes"],
             }
         )
     return pd.DataFrame(table)
 
 
 def _sentences(choice: Choice) -> list[str]:
-    """Return the sentences that recommend a method, without full stops.
-
-    "" for omitted ones.
-    """
-    measured, new_list = choice.methods[choice.recommended], choice.expected
-    if new_list is None:  # no forecast: say what was measured
-        lift, hits = (
-            measured["mean"] / choice.by_chance,
-            _hits(choice, measured["mean"]),
-        )
-        hits += (
-            " hits in"
-            f" {choice.k:,}{_interval(choice, measured['low'], measured['high'])}"
-        )
+    """Return the sentences that recommend a method, without full stops."""
+    sentences = []
+    use = f"{choice.recommended}: about {_hits_to_expect(choice)}"
+    if choice.decided:
+        sentences.append(f"Use {use}")
     else:
-        lift, hits = new_list.lift, f"{new_list.hits:,.0f} hits in {new_list.k:,}"
-        hits += f" ({new_list.low:,.0f} to {new_list.high:,.0f})"
-    use = f"{choice.recommended}: about {hits}, {lift:.3g} times chance"
-    size = f"with {count(choice.positives, 'positive')} in each held-out list"
-    partial_results = f"{choice.recommended} has results on {_splits(choice)} only"
-    detect = f"To detect a difference of {100 * _DETECTABLE:.0f} % you need about "
-    # the file has none
-    needs_a_reason = measured["form"] == "ensemble" and not choice.decided
-    return [
-        (
-            ""
-            if choice.decided
-            else f"This file cannot decide: {size}, {_undecided_because(choice)}"
-        ),
-        f"Use {use}" if choice.decided else f"If you have to choose, use {use}",
-        (
-            "It came closest to the best method on our test lists"
-            if needs_a_reason
-            else ""
-        ),
-        _compared(choice) if choice.splits > 1 else "",
-        (
-            f"{detect}{choice.needed:,} positives; you have {choice.n_pos:,}"
-            if choice.needed
-            else ""
-        ),
-        partial_results if choice.splits < choice.splits_asked else "",
-    ]
+        size = f"{count(choice.positives, 'positive')} in each held-out list"
+        reason = _undecided_because(choice)
+        sentences.append(f"This file cannot decide: with {size}, {reason}")
+        sentences.append(f"If you have to choose, use {use}")
+        if choice.methods[choice.recommended]["form"] == "ensemble":
+            sentences.append("It came closest to the best method on our test lists")
+    comparison = _compared(choice) if choice.splits > 1 else ""
+    if comparison:
+        sentences.append(comparison)
+    if choice.needed:
+        sentences.append(
+            f"To detect a difference of {100 * _DETECTABLE:.0f} % you need about"
+            f" {choice.needed:,} positives; you have {choice.n_pos:,}"
+        )
+    if choice.splits < choice.splits_asked:
+        sentences.append(f"{choice.recommended} has results on {_splits(choice)} only")
+    return sentences
+
+
+def _hits_to_expect(choice: Choice) -> str:
+    """Return the hits of the recommended method in words, with their lift.
+
+    Without a forecast for a new list, these are the hits of held-out lists.
+    """
+    expected = choice.expected
+    if expected is None:
+        measured = choice.methods[choice.recommended]
+        lift = measured["mean"] / choice.by_chance
+        interval = _interval(choice, measured["low"], measured["high"])
+        hits = f"{_hits(choice, measured['mean'])} hits in {choice.k:,}{interval}"
+    else:
+        lift = expected.lift
+        hits = (
+            f"{expected.hits:,.0f} hits in {expected.k:,}"
+            f" ({expected.low:,.0f} to {expected.high:,.0f})"
+        )
+    return f"{hits}, {lift:.3g} times chance"
 
 
 def _compared(choice: Choice) -> str:
-    # Return a sentence that compares the recommended method with the best or, if the
-    # best is recommended, with `REFERENCE`; "" if `REFERENCE` is recommended or lacks
-    # results.
-    reference = choice.methods.get(REFERENCE)
+    """Return a sentence that compares the recommended method with another one.
+
+    The other one is the best or, if the best is recommended, `REFERENCE`. "" if
+    `REFERENCE` is recommended or lacks results.
+    """
     rows = f"in {choice.k:,} of {choice.rows:,} held-out rows"
     if choice.recommended != choice.best:
         if choice.best not in choice.equivalent:  # only if `prefer` is "simple"
@@ -552,11 +550,10 @@ def _compared(choice: Choice) -> str:
             f"It is as good as {choice.best} {rows} (within {choice.margin:.1f} hits),"
             " and simpler"
         )
-    if (
-        reference is None
-        or choice.recommended == REFERENCE
-        or reference["n"] < choice.splits
-    ):
+    reference = choice.methods.get(REFERENCE)
+    if reference is None or choice.recommended == REFERENCE:
+        return ""
+    if reference["n"] < choice.splits:
         return ""
     ends = _ends(
         choice, reference["behind_low"], reference["behind_high"], is_difference=True
@@ -583,7 +580,8 @@ def _undecided_because(choice: Choice) -> str:
     return "another method may find a quarter more hits"  # `_MOST_LOST`, see `_decides`
 
 
-def _splits(choice: Choice) -> str:  # such as "8 of 10 splits"
+def _splits(choice: Choice) -> str:
+    """Return the splits with results, such as "8 of 10 splits"."""
     some = f"{choice.splits} of " if choice.splits < choice.splits_asked else ""
     return f"{some}{count(choice.splits_asked, 'split')}"
 
@@ -619,57 +617,70 @@ def _hits(choice: Choice, precision: float, is_difference: bool = False) -> str:
     hits = choice.k * precision
     if not is_difference:
         hits = min(max(hits, 0.0), choice.k)
-    # tenths only in a short list
+    # Tenths are shown only of a short list.
     return f"{hits:.1f}" if choice.k <= 1000 else f"{hits:,.0f}"
 
 
 def choice_table(choice: Choice, title: str) -> Table:
     """Return the comparison as a table, the recommended method first."""
     header = ["method", f"hits in {choice.k:,} of {choice.rows:,}", "fewer", "seconds"]
-    rows = []
-    for solver, row in choice.methods.items():
-        if not np.isfinite(row["mean"]):
-            # no result, see the last note
-            rows.append([Cell(solver), *[Cell("–")] * 3])
-            continue
-        is_first = solver == choice.recommended
-        mark = {"equivalent": " ≈", "incomplete": " †"}.get(row["verdict"], "")
-        hits = _hits(choice, row["mean"]) + _interval(choice, row["low"], row["high"])
-        fewer = _hits(choice, row["behind"], is_difference=True)
-        fewer += (
-            _interval(choice, row["behind_low"], row["behind_high"], is_difference=True)
-            + mark
-        )
-        cells = [hits, "" if is_first else fewer, three_digits(row["seconds"])]
-        rows.append([Cell(solver, bold=is_first), *map(Cell, cells)])
-    new_list, like_new_list = choice.expected, ""
-    if new_list is not None:
-        # Held-out lists are cut at the share of the new list's top, rounded up to whole
-        # rows. Rounding at most doubles a share, unless the share is below half a row:
-        # then say "larger".
-        is_larger = choice.k * new_list.rows > 2 * new_list.k * choice.rows
-        how = "a larger share than" if is_larger else "as large a share as"
-        like_new_list = f", {how} {new_list.k:,} of {new_list.rows:,}"
+    rows = [_method_cells(choice, solver) for solver in choice.methods]
     notes = [
-        (
-            f"Means over {_splits(choice)} of the hits in the first {choice.k:,} of"
-            f" {choice.rows:,} held-out rows{like_new_list}, with {choice.positives:,}"
-            " positives and 95 % intervals; fewer: hits below the first method;"
-            " seconds: to tune and train once."
-        ),
+        f"Means over {_splits(choice)} of the hits in the first {choice.k:,} of"
+        f" {choice.rows:,} held-out rows{_like_new_list(choice)}, with"
+        f" {choice.positives:,} positives and 95 % intervals; fewer: hits below the"
+        " first method; seconds: to tune and train once."
     ]
     if choice.equivalent:
         notes.append(
             f"≈: as good as the first (the difference is within {choice.margin:.1f}"
             " hits)."
         )
-    if any("†" in fewer.text for _, _, fewer, _ in rows):
+    without_result = []
+    is_some_incomplete = False
+    for solver, method in choice.methods.items():
+        if not np.isfinite(method["mean"]):
+            without_result.append(f"{solver} ({method['outcomes']})")
+        elif method["verdict"] == "incomplete":
+            is_some_incomplete = True
+    if is_some_incomplete:
         notes.append("†: mean over fewer splits; do not compare it with the others.")
-    without_result = [
-        f"{name} ({row['outcomes']})"
-        for name, row in choice.methods.items()
-        if not np.isfinite(row["mean"])
-    ]
     if without_result:
         notes.append(f"Without a result: {'; '.join(without_result)}.")
     return Table(title, header, rows, notes, best="recommended")
+
+
+def _method_cells(choice: Choice, solver: str) -> list[Cell]:
+    """Return a method's row of the table: name, hits, hits fewer and seconds."""
+    method = choice.methods[solver]
+    if not np.isfinite(method["mean"]):  # a note says why
+        return [Cell(solver), Cell("–"), Cell("–"), Cell("–")]
+    hits = _hits(choice, method["mean"])
+    hits += _interval(choice, method["low"], method["high"])
+    is_first = solver == choice.recommended
+    fewer = ""
+    if not is_first:
+        fewer = _hits(choice, method["behind"], is_difference=True)
+        fewer += _interval(
+            choice, method["behind_low"], method["behind_high"], is_difference=True
+        )
+    if method["verdict"] == "equivalent":
+        fewer += " ≈"
+    elif method["verdict"] == "incomplete":
+        fewer += " †"
+    seconds = three_digits(method["seconds"])
+    return [Cell(solver, bold=is_first), Cell(hits), Cell(fewer), Cell(seconds)]
+
+
+def _like_new_list(choice: Choice) -> str:
+    """Return a clause that compares the top of held-out lists with that of a new list.
+
+    Held-out lists are cut at the share of the new list's top, rounded up to whole rows.
+    Rounding at most doubles a share, unless the share is below half a row.
+    """
+    expected = choice.expected
+    if expected is None:
+        return ""
+    is_doubled = choice.k * expected.rows > 2 * expected.k * choice.rows
+    how = "a larger share than" if is_doubled else "as large a share as"
+    return f", {how} {expected.k:,} of {expected.rows:,}"
