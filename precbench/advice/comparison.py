@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
 import joblib
 import numpy as np
@@ -49,7 +49,7 @@ from precbench.solvers import SOLVERS
 from precbench.solvers.common.rows import canonical, with_short_indices
 from precbench.tables.encoding import Encoding
 from precbench.tables.own_file import read_amounts
-from precbench.tables.own_table import is_frame, open_table, table_of
+from precbench.tables.own_table import OwnTable, is_frame, open_table, table_of
 from precbench.tables.problems import Problems
 from precbench.tables.reading import Categorical, ColumnOptions, Label, Missing
 from precbench.tables.roles import (
@@ -63,7 +63,7 @@ from precbench.tables.suspects import look_for_suspects
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# splits whose models are fitted again to measure the importance of columns
+# Splits whose models are fitted again to measure the importance of columns.
 _EXPLAINED = 5
 
 
@@ -183,14 +183,13 @@ def compare(
     True
     """
     _require_valid(solvers, prefer, n_splits, list_rows, random_state, n_jobs)
+    # Integers may be those of NumPy.
     how: dict[str, Any] = {
         "solvers": solvers,
-        # from an integer of NumPy; None stays None
-        "n_splits": n_splits and int(n_splits),
+        "n_splits": None if n_splits is None else int(n_splits),
         "seed": int(random_state),
-        "list_rows": list_rows and int(list_rows),
+        "list_rows": None if list_rows is None else int(list_rows),
     }
-    amounts: NDArray[np.float64] | None
     if y is None:
         options = {
             "label": label,
@@ -204,22 +203,18 @@ def compare(
         if missing != "error":
             options["missing"] = missing
         own = open_table(X, options)
-        column = gain if isinstance(gain, str) else None
-        amounts = None if column is None else read_amounts(own, column, "gain")
-        worth = None
-        if gain is not None or cost:
-            worth = Worth(None if column else gain, column, cost)
+        gains = _gains_of_table(own, gain, cost)
         contest = prepare({"file": own, **options}, k, allow=allow, **how)
     else:
-        of_a_table = {"label": label, "allow": allow, **reading}
-        for name, value in of_a_table.items():
+        table_options = {"label": label, "allow": allow, **reading}
+        for name, value in table_options.items():
             if value:
                 raise InputError(
                     f"{name} is for a labelled table; leave out {name}, or y"
                 )
         require_same_rows(X, y=y, groups=groups, time=time, gain=gain)
         dataset, encoding = _rows(X, y, positive, categorical, missing, groups, time)
-        worth, amounts = _worth(gain, cost, len(dataset.y))
+        gains = _gains_of_rows(gain, cost, len(dataset.y))
         contest = replace(prepare(dataset, k, **how), encoding=encoding)
     with tempfile.TemporaryDirectory() as temporary:
         return run_contest(
@@ -231,8 +226,8 @@ def compare(
             ),
             observer=Bar() if verbose else Observer(),
             prefer=prefer,
-            worth=worth,
-            amounts=amounts,
+            worth=gains.worth,
+            amounts=gains.amounts,
             label=label,
             positive=None if label is None else positive,
         )
@@ -263,16 +258,18 @@ def _require_valid(
     _require_integer("n_splits", n_splits, least=1)
     _require_integer("list_rows", list_rows, least=1)
     _require_integer("random_state", random_state, least=0)
-    if n_jobs is not None and (
-        not isinstance(n_jobs, Integral) or (n_jobs < 1 and n_jobs != -1)
-    ):
+    if n_jobs is None:
+        return
+    if not isinstance(n_jobs, Integral) or (n_jobs < 1 and n_jobs != -1):
         raise InputError(
             f"n_jobs must be at least 1, or -1 for all cores, found {n_jobs!r}"
         )
 
 
 def _require_integer(name: str, number: Any, *, least: int) -> None:
-    if number is not None and (not isinstance(number, Integral) or int(number) < least):
+    if number is None:
+        return
+    if not isinstance(number, Integral) or int(number) < least:
         raise InputError(
             f"{name} must be an integer of at least {least}, found {number!r}"
         )
@@ -290,7 +287,7 @@ def run_contest(
     positive: Label | Sequence[Label] | None = None,
     config: str = "",
 ) -> "Comparison":
-    """Train and measure the contestants, choose one, and forecast the hits of new lists.
+    """Train and measure the contestants, choose one, and forecast its hits.
 
     Parameters
     ----------
@@ -316,48 +313,72 @@ def run_contest(
         observer=observer,
     )
     run = read_run(results.folder)
+    measured = choose_method(run, prefer=prefer)
     choice, recipe = with_forecast_and_recipe(
         contest,
         run,
-        choose_method(run, prefer=prefer),
+        measured,
         contest.lengths,
         list_rows=contest.list_rows,
         worth=worth,
         amounts=amounts,
     )
-    recipe = replace(recipe, label=label, positive=as_texts(positive))
     return Comparison(
         **vars(choice),
-        recipe=recipe,
+        recipe=replace(recipe, label=label, positive=as_texts(positive)),
         folder=results.folder,
         has_failed=results.has_failed,
     )
 
 
-def _worth(gain: Any, cost: float, n_rows: int) -> tuple[Worth | None, Any]:
-    # Return what hits and rows are worth (None without gain and cost), and what each
-    # row gains as a hit (None if all hits gain the same).
-    if not np.ndim(gain):  # None, or one number
-        return (None if gain is None and not cost else Worth(gain, cost=cost)), None
+class _Gains(NamedTuple):
+    """What hits and rows are worth.
+
+    Attributes
+    ----------
+    worth : Worth or None
+        None without a gain and a cost.
+    amounts : ndarray or None
+        What each row gains as a hit; None if all hits gain the same.
+    """
+
+    worth: Worth | None
+    amounts: NDArray[np.float64] | None
+
+
+def _gains_of_table(own: OwnTable, gain: Any, cost: float) -> _Gains:
+    """Return the gains of a labelled table, where `gain` may name a column."""
+    if isinstance(gain, str):
+        amounts = read_amounts(own, gain, "gain")
+        return _Gains(Worth(column=gain, cost=cost), amounts)
+    if gain is None and not cost:
+        return _Gains(worth=None, amounts=None)
+    return _Gains(Worth(gain, cost=cost), amounts=None)
+
+
+def _gains_of_rows(gain: Any, cost: float, n_rows: int) -> _Gains:
+    """Return the gains of bare rows, where `gain` may be one for each row."""
+    if gain is None and not cost:
+        return _Gains(worth=None, amounts=None)
+    if np.ndim(gain) == 0:  # a number, or a cost alone
+        return _Gains(Worth(gain, cost=cost), amounts=None)
     amounts = _plain(gain, n_rows, "gain")  # numbers, flags or text
-    is_number = amounts.dtype.kind in "fiub"
-    is_gain = (
-        np.isfinite(amounts) & (amounts >= 0)
-        if is_number
-        else np.zeros(n_rows, dtype=bool)
-    )
+    if amounts.dtype.kind in "fiub":
+        is_gain = np.isfinite(amounts) & (amounts >= 0)
+    else:
+        is_gain = np.zeros(n_rows, dtype=bool)
     if not is_gain.all():
         row = int(is_gain.argmin())
         raise InputError(
             f"gain of row {row + 1} is {amounts[row].item()!r}; give a finite number of"
             " at least 0"
         )
-    return Worth(column="gain", cost=cost), amounts
+    return _Gains(Worth(column="gain", cost=cost), amounts)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a recommended method is fitted to all rows, and the quality that its model states.
+    """How a recommended method is fitted to all rows, and its measured quality.
 
     Attributes
     ----------
@@ -400,20 +421,22 @@ class Recipe:
             return None
 
     def fit(self) -> Model:
-        """Return a model of all rows, with quality, calibration, if encoded a profile for drift."""
-        data, encoding = self.data, self.encoding
-        model = Model.fit(data.X, data.y, encoding=encoding, **self.how)
+        """Return a model of all rows, with its quality and its calibration.
+
+        If the rows were encoded, it has a profile for drift.
+        """
+        data = self.data
+        model = Model.fit(data.X, data.y, encoding=self.encoding, **self.how)
         stated: dict[str, Any] = {"importance": self.importance}
         if self.label is not None:
-            stated |= {"label": self.label, "positive": self.positive}
+            stated["label"] = self.label
+            stated["positive"] = self.positive
         quality = self.quality.model_copy(update=stated)
         model.about.update(quality.model_dump(exclude_unset=True))
-        model = model.calibrated(self.lists, self.test_share, data.X)
-        return (
-            model
-            if encoding is None
-            else model.profiled(data.X, self.lists, data.imputed)
-        )
+        calibrated = model.calibrated(self.lists, self.test_share, data.X)
+        if self.encoding is None:
+            return calibrated
+        return calibrated.profiled(data.X, self.lists, data.imputed)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -442,17 +465,14 @@ class Comparison(Choice):
 
     @property
     def table(self) -> pd.DataFrame:
-        """Hits among the first `k` rows of held-out lists, the recommended method first."""
+        """Hits in the first `k` rows of held-out lists, the recommended method first."""
         methods = self.values.set_index("solver").rename_axis("method")
-        hits = (
-            methods[["mean", "low", "high", "behind", "behind_low", "behind_high"]]
-            * self.k
-        )
-        # 0 to k can be hits
+        precisions = ["mean", "low", "high", "behind", "behind_low", "behind_high"]
+        hits = methods[precisions] * self.k
+        # No list has fewer than 0 hits, or more than k.
         hits[["low", "high"]] = hits[["low", "high"]].clip(0, self.k)
-        return hits.rename(columns={"mean": "hits"}).join(
-            methods[["p", "verdict", "seconds"]]
-        )
+        others = methods[["p", "verdict", "seconds"]]
+        return hits.rename(columns={"mean": "hits"}).join(others)
 
     def plot(self) -> "Figure":
         """Draw hits, precision, recall and profit against the length of the list."""
@@ -477,10 +497,12 @@ class Comparison(Choice):
         return self._model.explain(rows)
 
     @cached_property
-    def _model(self) -> Model:  # kept, so that `fit` and `explain` fit once
+    def _model(self) -> Model:
+        """The fitted method: `fit` and `explain` fit it once."""
         return self.recipe.fit()
 
-    def _repr_html_(self) -> str:  # what a notebook shows
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
         assert self.length is not None
         return render(
             "comparison.html.j2",
@@ -498,71 +520,75 @@ def _rows(
     groups: Any,
     time: Any,
 ) -> tuple[Dataset, Encoding | None]:
-    # Return a data set of these rows and labels, and the encoding learnt from a frame,
-    # else None.
-    encoding, imputed = None, None  # imputed: the values that were filled in
+    """Return a data set of these rows and labels.
+
+    The second value is the encoding learnt from a frame, else None.
+    """
+    signs = signs_of_rows(y, positive)
+    encoding = None
+    imputed = None  # the values that were filled in
+    values = X
     if is_frame(X):
         table = table_of(X, "X")
         encoding = Encoding.learn(table, categorical=categorical, missing=missing)
-        X = encoding.encode(table.frame, "X")
+        values = encoding.encode(table.frame, "X")
         imputed = encoding.imputed(table.frame, missing)
-    signs = signs_of_rows(y, positive)
-    try:
-        X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X")
-        check_consistent_length(X, signs)
-    except ValueError as error:
-        first_line = f"{error}".partition("\n")[0].rstrip(".")
-        advice = {
-            "Input X contains NaN": (
-                "; give a DataFrame, and how to fill missing values (missing)"
-            ),
-        }.get(first_line, "; give a matrix of finite numbers and one label per row")
-        raise InputError(f"X or y cannot be used: {first_line}{advice}") from error
+    matrix = _checked_matrix(values, signs)
     if encoding is not None:
-        names, problems = [column.name for column in encoding.columns], Problems("X")
-        # numeric: leaks only
+        names = [column.name for column in encoding.columns]
+        problems = Problems("X")
+        # Only leaks are looked for: a column that is named as numeric is no suspect.
         look_for_suspects(table, names, signs, problems, numeric=names)
         for leak in problems.errors:
-            # names the line that calls `compare`
-            warnings.warn(f"{leak}", stacklevel=3)
-    columns = {  # those that are given
-        name: pd.Series(_plain(values, len(signs), name), name=name)
-        for name, values in (("groups", groups), ("time", time))
-        if values is not None
-    }
-    group_numbers = (
-        number_groups(columns["groups"], "groups") if "groups" in columns else None
-    )
-    time_order = order_in_time(columns["time"], "time") if "time" in columns else None
-    X = (
-        np.ascontiguousarray(X)
-        if isinstance(X, np.ndarray)
-        else with_short_indices(canonical(X))
-    )
-    roles: dict[str, Any] = {
-        "groups": group_numbers,
-        "time": time_order,
-        "imputed": imputed,
-    }
-    sha256 = content_hash(X, signs, **roles)
-    return Dataset(name="X", title="X", X=X, y=signs, sha256=sha256, **roles), encoding
+            warnings.warn(f"{leak}", stacklevel=3)  # the line that calls `compare`
+    roles: dict[str, Any] = {"groups": None, "time": None, "imputed": imputed}
+    if groups is not None:
+        column = pd.Series(_plain(groups, len(signs), "groups"), name="groups")
+        roles["groups"] = number_groups(column, "groups")
+    if time is not None:
+        column = pd.Series(_plain(time, len(signs), "time"), name="time")
+        roles["time"] = order_in_time(column, "time")
+    if isinstance(matrix, np.ndarray):
+        matrix = np.ascontiguousarray(matrix)
+    else:
+        matrix = with_short_indices(canonical(matrix))
+    sha256 = content_hash(matrix, signs, **roles)
+    dataset = Dataset(name="X", title="X", X=matrix, y=signs, sha256=sha256, **roles)
+    return dataset, encoding
+
+
+def _checked_matrix(X: Any, signs: NDArray[np.float64]) -> Any:
+    """Return rows as a matrix of finite numbers, one row for each label."""
+    try:
+        matrix = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X")
+        check_consistent_length(matrix, signs)
+    except ValueError as error:
+        first_line = f"{error}".partition("\n")[0].rstrip(".")
+        advice = "give a matrix of finite numbers and one label per row"
+        if first_line == "Input X contains NaN":
+            advice = "give a DataFrame, and how to fill missing values (missing)"
+        raise InputError(f"X or y cannot be used: {first_line}; {advice}") from error
+    return matrix
 
 
 def _plain(column: Any, n_rows: int, name: str) -> Any:
-    # Return the argument `name` as an array with a number, flag or text for each row;
-    # refuse gaps.
+    """Return the argument `name` as an array with a number, flag or text for each row.
+
+    Refuse gaps.
+    """
     values = np.asarray(column)
     if values.shape != (n_rows,):
         raise InputError(
             f"{name} must have the shape ({n_rows},) of y, found {values.shape}"
         )
-    if (missing := np.asarray(pd.isna(values))).any():
+    is_missing = np.asarray(pd.isna(values))
+    if is_missing.any():
         raise InputError(
-            f"{name}: the value of row {int(missing.argmax()) + 1} is missing; fill it"
-            " in or remove the row"
+            f"{name}: the value of row {int(is_missing.argmax()) + 1} is missing; fill"
+            " it in or remove the row"
         )
-    # numbers, flags, text
-    return values if values.dtype.kind in "fiubU" else values.astype(str)
+    is_plain = values.dtype.kind in "fiubU"  # numbers, flags and text
+    return values if is_plain else values.astype(str)
 
 
 def report_length(
@@ -588,22 +614,22 @@ def with_forecast_and_recipe(
     worth: Worth | None = None,
     amounts: NDArray[np.float64] | None = None,
 ) -> tuple[Choice, Recipe]:
-    """Return a choice with a forecast for new lists, and the recipe that fits its method.
+    """Return a choice with a forecast for new lists, and the recipe of its method.
 
     The first `k` of `list_rows` rows (None: as many as the file) are forecast, with
     their profit by `worth` and `amounts` (the gain of each row). The recipe has the
     most chosen parameters.
     """
-    data, method = contest.dataset, choice.recommended
-    scored = [*final_scores(contest.plan, Store(run.folder), method)]
-    how, most_chosen = _fit_arguments(
-        contest, method, [each.record.chosen for each in scored]
-    )
+    data = contest.dataset
+    method = choice.recommended
+    scored = list(final_scores(contest.plan, Store(run.folder), method))
+    tuned = _most_chosen([each.record.chosen for each in scored])
+    how = _fit_arguments(contest, method, tuned)
     lists = []
     for each in scored:
         held_out = each.split.test
         scores = each.scores
-        if each.record.chosen != most_chosen:
+        if each.record.chosen != tuned:
             # Fit again by `how`: all scores get the model's scale. A method that a
             # model cannot hold keeps its scores.
             with suppress(InputError):
@@ -621,68 +647,77 @@ def with_forecast_and_recipe(
         list_rows=list_rows,
         worth=worth,
     )
-    quality = _quality(contest, run, choice, k[0], length)
-    splits = [each.split for each in scored[:_EXPLAINED]]
-    recipe = Recipe(how, quality, lists, share, splits, data, contest.encoding)
+    recipe = Recipe(
+        how=how,
+        quality=_quality(contest, run, choice, k[0], length),
+        lists=lists,
+        test_share=share,
+        splits=[each.split for each in scored[:_EXPLAINED]],
+        data=data,
+        encoding=contest.encoding,
+    )
     return choice.with_length(length), recipe
 
 
 def _quality(
     contest: Contest, run: Run, choice: Choice, k: TopK, length: Length
 ) -> Quality:
-    # Return the measured quality of the recommended method, which its model will state.
-    method, protocol = choice.methods[choice.recommended], contest.experiment.protocol
+    """Return the measured quality of the recommended method, for its model to state."""
+    measured = choice.methods[choice.recommended]
     final = final_values(run.results)
-    aucs = final["value"][
-        final["solver"].eq(choice.recommended) & final["metric"].eq("auc")
-    ]
-    n_pos, n_rows = run.data[NAME].positives, run.data[NAME].rows
-    auc, *auc_ends = auc_interval(
-        aucs.dropna().to_numpy(), run.test_shares[NAME], n_pos, n_rows - n_pos
-    )
+    is_auc = final["solver"].eq(choice.recommended) & final["metric"].eq("auc")
+    aucs = final["value"][is_auc].dropna().to_numpy()
+    n_pos = run.data[NAME].positives
+    n_neg = run.data[NAME].rows - n_pos
+    auc = auc_interval(aucs, run.test_shares[NAME], n_pos, n_neg)
     return Quality(
-        split="time" if protocol.split == "time" else "random",
+        split="time" if contest.experiment.protocol.split == "time" else "random",
         splits=choice.splits,
         held_out_rows=choice.rows,
         held_out_positives=choice.positives,
         k=k,
-        precision_at_k=method["mean"],
-        precision_at_k_interval=[method["low"], method["high"]],
-        auc=auc,
-        auc_interval=auc_ends if choice.splits > 1 else None,
+        precision_at_k=measured["mean"],
+        precision_at_k_interval=[measured["low"], measured["high"]],
+        auc=auc.mean,
+        auc_interval=[auc.low, auc.high] if choice.splits > 1 else None,
         by_chance=choice.by_chance,
         length=length,
     )
 
 
+def _most_chosen(chosen: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the tuned parameters that most splits have, of equally many the first."""
+    n_splits = Counter(tuple(params.items()) for params in chosen)
+    [(most_chosen, _n)] = n_splits.most_common(1)
+    return dict(most_chosen)
+
+
 def _fit_arguments(
-    contest: Contest, method: str, chosen: Sequence[dict[str, Any]]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    # Return the arguments of `Model.fit` for a method, and among these the tuned ones,
-    # as most splits have `chosen` them. Common parameters that the solver lacks are
-    # left out.
+    contest: Contest, method: str, tuned: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments of `Model.fit` for a method with its tuned parameters.
+
+    Common parameters that the solver lacks are left out.
+    """
     experiment = contest.experiment
-    entry, seed = experiment.solvers[method], experiment.protocol.seed
-    [(most_chosen, _)] = Counter(
-        tuple(params.items()) for params in chosen
-    ).most_common(1)
-    tuned = dict(most_chosen)
-    common = {
-        n: value for n, value in experiment.common.items() if entry.has_parameter(n)
-    }
-    params = {
-        name: tuned.get(name, value)
-        for name, value in {**common, **entry.params}.items()
-    }
+    entry = experiment.solvers[method]
+    seed = experiment.protocol.seed
+    params: dict[str, Any] = {}
+    for name, value in experiment.common.items():
+        if entry.has_parameter(name):
+            params[name] = value
+    params |= entry.params
+    for name in params:
+        params[name] = tuned.get(name, params[name])
     if "random_state" in SOLVERS[entry.solver]().get_params():
         params["random_state"] = seed
     if entry.fourier:  # options of the random features, tuned as fourier.NAME
-        params["fourier"] = {"random_state": seed} | {
-            name: tuned.get(f"fourier.{name}", value)
-            for name, value in entry.fourier.model_dump().items()
-        }
+        fourier: dict[str, Any] = {"random_state": seed}
+        for name, value in entry.fourier.model_dump().items():
+            fourier[name] = tuned.get(f"fourier.{name}", value)
+        params["fourier"] = fourier
     return {
         "solver": entry.solver,
         "scaling": experiment.scaling or "none",
         **params,
-    }, tuned
+    }
