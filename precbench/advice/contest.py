@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
@@ -19,9 +19,7 @@ import yaml
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from precbench.advice.length import (
-    share_of_list,
-)
+from precbench.advice.length import share_of_list
 from precbench.core.errors import InputError, did_you_mean
 from precbench.core.locations import shipped
 from precbench.core.text import count
@@ -41,10 +39,7 @@ from precbench.tables.encoding import Encoding
 from precbench.tables.own_file import read_own_file
 from precbench.tables.own_table import open_table
 
-if TYPE_CHECKING:
-    pass
-
-NAME = "list"  # of every compared data set: names seed the splits
+NAME = "list"  # of every compared data set, as the name seeds the splits
 _LARGE = 50_000  # rows above which there are fewer splits
 
 
@@ -77,12 +72,14 @@ class Contest:
 
     @property
     def config(self) -> str:
-        # the text of the config file; style None: innermost lists on a line
+        """The text of the config file."""
+        # The style None writes the innermost lists on a line.
         style: dict[str, Any] = {"default_flow_style": None, "allow_unicode": True}
         return yaml.safe_dump(self.document, sort_keys=False, **style)
 
     @cached_property
-    def plan(self) -> Plan:  # with `dataset` in place of the one that the config names
+    def plan(self) -> Plan:
+        """The trials, with `dataset` in place of the one that the config names."""
         return make_plan(self.experiment, datasets={NAME: self.dataset})
 
 
@@ -100,7 +97,7 @@ def prepare(
 ) -> Contest:
     """Return the experiment that compares methods on `data`.
 
-    A data set, or a table with options.
+    `data` is a data set, or the options of a table and the table as "file".
 
     The contestants are `solvers`, or those of ``configs/compare.yaml`` with their
     grids. The first `k` decides. A count of rows is measured as a share of `list_rows`,
@@ -108,61 +105,122 @@ def prepare(
     file relative to this folder.
     """
     lengths = several_k(k)
-    entry: Any  # of the data in the config
     if isinstance(data, Dataset):
-        dataset, encoding, path, label = data, None, Path(data.title), ""
+        source = _source_of_dataset(data)
     else:
-        options = {
-            name: value for name, value in data.items() if value and name != "file"
-        }
-        own = open_table(data["file"], options)
-        path, label = own.path, str(options.get("label", ""))
-        dataset, encoding = read_own_file(own, **options, allow=allow)
-    if isinstance(data, Dataset) or not own.is_file:
-        # not validated: the plan gets the rows
-        entry = NamedData.model_construct(name=NAME)
-    else:
-        entry = {"file": os.path.relpath(path, folder), "name": NAME, **options}
-    if not dataset.sha256:  # of a frame
-        roles = (dataset.groups, dataset.time, dataset.imputed)
-        dataset = replace(dataset, sha256=content_hash(dataset.X, dataset.y, *roles))
-    dataset = replace(dataset, name=NAME, split_key=None)  # the name seeds splits
+        source = _source_of_table(data, folder, allow)
+    dataset = _named(source.dataset)
+    n_rows = len(dataset.y)
     template = load(shipped("configs") / "compare.yaml").data
-    needs_few_splits = dataset.time is not None or len(dataset.y) > _LARGE
-    n_splits = n_splits or (5 if needs_few_splits else template["protocol"]["n_splits"])
-    shares = [share_of_list(length, list_rows or len(dataset.y)) for length in lengths]
+    if not n_splits:
+        needs_few_splits = dataset.time is not None or n_rows > _LARGE
+        n_splits = 5 if needs_few_splits else template["protocol"]["n_splits"]
+    shares = [share_of_list(length, list_rows or n_rows) for length in lengths]
     common = {**template["common"], "k": lengths[0]}
-    # The content of a config; `_with_common` gives its sections ``common`` and
-    # ``solvers``.
+    contestants = _entries(template["solvers"], solvers)
     document = {
-        "name": _name_of(path, folder, label, lengths),
-        "title": f"Which method for the top of {path.name}, k = {lengths[0]}",
-        "datasets": [entry],
+        "name": _name_of(source.path, folder, source.label, lengths),
+        "title": f"Which method for the top of {source.path.name}, k = {lengths[0]}",
+        "datasets": [source.entry],
         "scaling": "none" if issparse(dataset.X) else "standardise",
         "protocol": {**_division(dataset, n_splits), "seed": seed},
-        **_with_common(common, _entries(template["solvers"], solvers)),
+        **_with_common(common, contestants),  # the sections common and solvers
         "tuning": dict(tuning or template["tuning"]),
         "metrics": _with_shares(template["metrics"], shares),
-        **{name: template[name] for name in ("checkpoints", "plots")},
+        "checkpoints": template["checkpoints"],
+        "plots": template["plots"],
     }
     # The document has no text: its errors name line 1, column 1.
-    experiment = validated(
-        Document("the comparison", document, {(): (1, 1)}), Experiment, folder
+    parsed = Document("the comparison", document, {(): (1, 1)})
+    experiment = validated(parsed, Experiment, folder)
+    _require_divisible(dataset, experiment, source.path.name)
+    return Contest(
+        document=document,
+        experiment=experiment,
+        dataset=dataset,
+        lengths=tuple(lengths),
+        list_rows=list_rows,
+        encoding=source.encoding,
     )
-    _require_divisible(dataset, experiment, path.name)
-    return Contest(document, experiment, dataset, tuple(lengths), list_rows, encoding)
+
+
+class _Source(NamedTuple):
+    """Where the rows of a comparison come from.
+
+    Attributes
+    ----------
+    dataset : Dataset
+    encoding : Encoding or None
+        How the columns of a table were encoded.
+    path : Path
+        The file, or the title of rows without one.
+    label : str
+        Column of the labels, "" without one.
+    entry : dict or NamedData
+        The data set in the config.
+    """
+
+    dataset: Dataset
+    encoding: Encoding | None
+    path: Path
+    label: str
+    entry: Any
+
+
+def _entry_without_file() -> NamedData:
+    # Not validated, as no registry has the name: the plan gets the rows.
+    return NamedData.model_construct(name=NAME)
+
+
+def _source_of_dataset(dataset: Dataset) -> _Source:
+    return _Source(
+        dataset=dataset,
+        encoding=None,
+        path=Path(dataset.title),
+        label="",
+        entry=_entry_without_file(),
+    )
+
+
+def _source_of_table(
+    data: Mapping[str, Any], folder: Path, allow: Sequence[str] | None
+) -> _Source:
+    options = {name: value for name, value in data.items() if value and name != "file"}
+    own = open_table(data["file"], options)
+    dataset, encoding = read_own_file(own, **options, allow=allow)
+    entry: Any = _entry_without_file()
+    if own.is_file:
+        entry = {"file": os.path.relpath(own.path, folder), "name": NAME, **options}
+    return _Source(
+        dataset=dataset,
+        encoding=encoding,
+        path=own.path,
+        label=str(options.get("label", "")),
+        entry=entry,
+    )
+
+
+def _named(dataset: Dataset) -> Dataset:
+    """Return the data set with the name that seeds the splits, and with a hash."""
+    sha256 = dataset.sha256
+    if not sha256:  # rows of a frame
+        sha256 = content_hash(
+            dataset.X, dataset.y, dataset.groups, dataset.time, dataset.imputed
+        )
+    return replace(dataset, name=NAME, split_key=None, sha256=sha256)
 
 
 def _division(dataset: Dataset, n_splits: int) -> dict[str, Any]:
     """Return the keys of a section ``protocol`` that say how the rows are split."""
     rule = rule_for_new_lists(dataset, n_splits)
-    stratified = {"stratified": True} if rule.stratified else {}
-    return {
+    division: dict[str, Any] = {
         "split": rule.kind,
         "test_size": rule.test_size,
         "n_splits": n_splits,
-        **stratified,
     }
+    if rule.stratified:
+        division["stratified"] = True
+    return division
 
 
 def _with_shares(metrics: Sequence[str], shares: Sequence[float | str]) -> list[Any]:
@@ -171,35 +229,39 @@ def _with_shares(metrics: Sequence[str], shares: Sequence[float | str]) -> list[
     Prec@k of each share once, then the other metrics; where these have a `k`, with the
     first share, which decides.
     """
-    others = [name for name in metrics if name != "precision_at_k"]
-    return [
-        *({"precision_at_k": {"k": share}} for share in dict.fromkeys(shares)),
-        *(
-            {name: {"k": shares[0]}} if "k" in METRICS[name].parameters else name
-            for name in others
-        ),
-    ]
+    section: list[Any] = []
+    for share in dict.fromkeys(shares):
+        section.append({"precision_at_k": {"k": share}})
+    for name in metrics:
+        if name == "precision_at_k":
+            continue
+        if "k" in METRICS[name].parameters:
+            section.append({name: {"k": shares[0]}})
+        else:
+            section.append(name)
+    return section
 
 
 def _name_of(path: Path, folder: Path, label: str, ks: Sequence[TopK]) -> str:
-    # Return a name for the results of a comparison, such as compare-DATA-LABEL-k-100.
+    """Return a name for the results, such as compare-FOLDER-DATA-LABEL-k-100.
+
+    It has the nearest two folders of the file, and a hash for what is left out.
+    """
     folders = Path(os.path.relpath(path.parent, folder)).parts
-    # the nearest two folders
     place = [*folders[-2:], path.name.removesuffix(".csv"), label]
-    parts = ["compare", *place, "k", *(f"{k}".replace("%", "percent") for k in ks)]
+    lengths = [f"{k}".replace("%", "percent") for k in ks]
+    parts = ["compare", *place, "k", *lengths]
     words = [re.sub(r"[^A-Za-z0-9_]+", "-", part).strip("-") for part in parts]
-    if len(folders) > 2 or not "".join(parts).isascii():  # a hash for what is left out
-        words.append(
-            hashlib.sha256("/".join((*folders, *place)).encode()).hexdigest()[:8]
-        )
-    return "-".join(filter(None, words))
+    if len(folders) > 2 or not "".join(parts).isascii():
+        content = "/".join((*folders, *place))
+        words.append(hashlib.sha256(content.encode()).hexdigest()[:8])
+    return "-".join(word for word in words if word)
 
 
 def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> None:
-    # Raise an error unless some split can divide the rows for training, tuning and
-    # measuring.
-    trials = [*experiment.trials()]
-    # these divide the rows further
+    """Require a split that can divide the rows to train, tune and measure."""
+    trials = list(experiment.trials())
+    # Tuned methods divide the rows further.
     tuned = [trial for trial in trials if trial.candidates]
     for trial in tuned or trials:
         with suppress(InputError):
@@ -221,7 +283,7 @@ def _entries(known: dict[str, Any], chosen: Sequence[Any] | None) -> dict[str, A
     the name of a solver or an object.
     """
     if not chosen:
-        # an empty entry is None
+        # In the config file, an entry without parameters is None.
         return {label: entry or {} for label, entry in known.items()}
     entries = {}
     for method in chosen:
@@ -245,13 +307,12 @@ def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
     A solver or a classifier of scikit-learn.
     """
     kind = type(estimator)
-    # as in sklearn.svm.LinearSVC
-    name = ".".join([*kind.__module__.split(".")[:2], kind.__name__])
-    names = (
-        [name]
-        if name in SOLVERS
-        else [n for n in SOLVERS if type(SOLVERS[n]()) is kind]
-    )
+    package = kind.__module__.split(".")[:2]
+    dotted = ".".join([*package, kind.__name__])  # such as sklearn.svm.LinearSVC
+    if dotted in SOLVERS:
+        names = [dotted]
+    else:
+        names = [name for name in SOLVERS if type(SOLVERS[name]()) is kind]
     if not names:
         raise InputError(
             f"solvers: {estimator!r} is neither a name, a solver of precbench nor a"
@@ -259,8 +320,9 @@ def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
             " class of your own by an entry point, see docs/add-a-solver.md"
         )
     # Of several presets of a class, the one from which the estimator differs least.
-    name = min(names, key=lambda name: len(_changed(estimator, name)))
-    changed = _changed(estimator, name)
+    all_changed = [_changed(estimator, name) for name in names]
+    changed = min(all_changed, key=len)
+    name = names[all_changed.index(changed)]
     for param, value in changed.items():
         if not isinstance(value, bool | int | float | str | None):
             raise InputError(
@@ -268,19 +330,24 @@ def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
                 f" store; set {param} to a number, a boolean, text or None"
             )
     title = kind.__name__ if name.startswith("sklearn.") else name
-    label = ", ".join([title, *(f"{n}={v}" for n, v in changed.items())])
+    label = ", ".join([title, *(f"{key}={value}" for key, value in changed.items())])
     return label, {"solver": name, **changed}
 
 
 def _changed(estimator: Any, name: str) -> dict[str, Any]:
-    # Return the parameters of `estimator` that differ from the defaults of the
-    # registered solver `name`; `random_state`, which the comparison sets, is ignored.
-    defaults, changed = SOLVERS[name]().get_params(deep=False), {}
-    for param, value in estimator.get_params(deep=False).items():
-        value = value.item() if isinstance(value, np.generic) else value
+    """Return the parameters that differ from the defaults of the solver `name`.
+
+    The comparison sets `random_state`, which is ignored.
+    """
+    defaults = SOLVERS[name]().get_params(deep=False)
+    changed = {}
+    for param, given in estimator.get_params(deep=False).items():
+        if param == "random_state":
+            continue
+        value = given.item() if isinstance(given, np.generic) else given
         default = defaults[param]
         is_equal = value is default or (np.isscalar(value) and value == default)
-        if param != "random_state" and not is_equal:
+        if not is_equal:
             changed[param] = value
     return changed
 
@@ -289,19 +356,19 @@ def _with_common(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, A
     """Return the sections ``common`` and ``solvers`` of a config.
 
     A classifier of scikit-learn takes no common parameters: if `entries` has one, each
-    entry of `ours` gets them instead.
+    other entry gets them instead.
     """
-    ours = {
-        n: e
-        for n, e in entries.items()
-        if not e.get("solver", n).startswith("sklearn.")
-    }
-    if len(ours) == len(entries):
-        return {"common": shared_parameters(common, ours), "solvers": entries}
-    filled = {
-        n: shared_parameters(common, {n: entry}) | entry for n, entry in ours.items()
-    }
-    return {"solvers": {**entries, **filled}}
+    filled: dict[str, Any] = {}
+    has_sklearn = False
+    for label, entry in entries.items():
+        if entry.get("solver", label).startswith("sklearn."):
+            has_sklearn = True
+            filled[label] = entry
+        else:
+            filled[label] = shared_parameters(common, {label: entry}) | entry
+    if has_sklearn:
+        return {"solvers": filled}
+    return {"common": shared_parameters(common, entries), "solvers": entries}
 
 
 def shared_parameters(
@@ -327,7 +394,11 @@ def content_hash(
 
     Equal rows have one hash: sparse rows are sorted, and have int32 indices.
     """
-    filled = () if imputed is None else (imputed.how, *imputed.columns)
-    parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr, X.shape]
-    content = joblib.hash((*parts, signs, groups, time, *filled))
+    parts: list[Any] = [X]
+    if not isinstance(X, np.ndarray):
+        parts = [X.data, X.indices, X.indptr, X.shape]
+    parts += [signs, groups, time]
+    if imputed is not None:
+        parts += [imputed.how, *imputed.columns]
+    content = joblib.hash(tuple(parts))
     return hashlib.sha256(content.encode()).hexdigest()
