@@ -14,30 +14,34 @@ from precbench.results.read import Run
 
 
 def _advised(run: Run, sources: Sequence[Path]) -> Advised:
-    # Return the recommendation for each data set and, if `compare` has stored any, hits
-    # by length with the command that comes next. A figure is kept if it is newer than
-    # all `sources`.
-    length, data_tables, command = read_length(run.folder) or (None, [], "")
+    """Return the recommendation for each data set, and what `compare` has stored.
+
+    That is hits by length, with the command that comes next. A figure that is newer
+    than all `sources` is not drawn again.
+    """
+    stored = read_length(run.folder)
     choices: list[tuple[str, list[str], Table]] = []  # data set, sentences, methods
     for dataset in run.datasets:
+        # Advice needs test rows that differ between splits, and the real data in full.
         if dataset not in run.test_shares or run.is_stand_in(dataset) or run.smoke:
-            # advice needs test rows that differ between splits, and the real data in
-            # full
             continue
         try:
             choice = choose_method(run, dataset)
         except InputError:  # a run of other metrics, or without a result
             continue
-        choice = choice if length is None else choice.with_length(length)
+        if stored is not None:
+            choice = choice.with_length(stored.length)
         table = choice_table(choice, f"Hits among the first {choice.k:,}")
         choices.append((run.dataset_title(dataset), choice.card, table))
-    if length is None:
+    if stored is None:
         return Advised(choices)
+    length = stored.length
     figures = length_sheet(length).save(
         run.folder / "figures" / "length", length.table, sources
     )
-    texts, lengths = [profit_text(length)], [length_table(length)]
-    return Advised(choices, command, texts, lengths, data_tables, figures)
+    texts = [profit_text(length)]
+    lengths = [length_table(length)]
+    return Advised(choices, stored.command, texts, lengths, stored.tables, figures)
 
 
 # `precbench.report.folder.write_report`, with recommendations on the page.

@@ -1,10 +1,7 @@
-"""The importance of columns on held-out rows.
-
-What a ranking loses where one is shuffled.
-"""
+"""The importance of columns: what a held-out ranking loses where one is shuffled."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,21 +18,24 @@ if TYPE_CHECKING:
     from precbench.model.model import Model
     from precbench.tables.encoding import Encoding
 
-# measured on each split, so that a split takes seconds
-_MOST_ROWS, _MOST_COLUMNS = 2_000, 20
-# rows whose contributions to scores choose the columns, where there are more
+# Measured on each split, so that a split takes seconds.
+_MOST_ROWS = 2_000
+_MOST_COLUMNS = 20
+# Rows whose contributions to scores choose the columns, where there are more.
 _EXPLAINED = 50
 _MOST_VALUES = 2**22  # of these contributions, which take 32 MiB
 
 
-class _OfColumn(Fields):  # the importance of one column
+class _OfColumn(Fields):
+    """What average precision loses where one column is shuffled."""
+
     column: str
-    loss: Number  # of average precision
+    loss: Number
     interval: Annotated[list[Number], Field(min_length=2, max_length=2)] | None = None
 
 
 class Importance(Fields):
-    """What average precision loses where the values of a column are shuffled, as values of JSON.
+    """What average precision loses where a column is shuffled, as values of JSON.
 
     Losses are means over the splits, the greatest first, with 95 % intervals (None for
     one split). At most 2,000 held-out rows of each split are measured, half of them
@@ -49,6 +49,15 @@ class Importance(Fields):
     columns: list[_OfColumn]
 
 
+class _MeasuredSplit(NamedTuple):
+    """The average precision of held-out rows, and what it loses, column by column."""
+
+    rows: int
+    positives: int
+    average_precision: float
+    losses: list[float]
+
+
 class Shuffling:
     """Measures the importance of columns.
 
@@ -58,46 +67,48 @@ class Shuffling:
     def __init__(self, encoding: "Encoding | None" = None):
         self._encoding = encoding
         self._columns: list[tuple[str, slice]] | None = None  # names and features
-        # Of each split: rows, positives, average precision, and its losses, one for
-        # each column
-        self._splits: list[tuple[int, int, float, list[float]]] = []
+        self._splits: list[_MeasuredSplit] = []
 
     def measure(self, model: "Model", X: Any, y: NDArray[np.float64]) -> None:
-        """Shuffle each column of held-out rows, and keep what average precision `model` loses."""
-        # names the columns and their features
-        model = replace(model, encoding=self._encoding)
+        """Measure what average precision `model` loses where a column is shuffled.
+
+        X and y are held-out rows and their labels.
+        """
+        # The encoding names the columns and their features.
+        named = replace(model, encoding=self._encoding)
         rng = np.random.default_rng(len(self._splits))  # another seed for each split
         sample = _sample(y, rng)
-        X, y = X[sample], y[sample]
+        rows = X[sample]
+        labels = y[sample]
         if self._columns is None:  # the first split chooses the columns for all splits
-            self._columns = _most_contributing(model, X, rng)
-        # before shuffling
-        intact, losses = average_precision(y, model.decision_function(X)), []
-        for _, features in self._columns:
-            shuffled = _shuffled(X, features, rng.permutation(len(y)))
-            losses.append(
-                intact - average_precision(y, model.decision_function(shuffled))
-            )
-        self._splits.append((len(y), int(np.count_nonzero(y > 0)), intact, losses))
+            self._columns = _most_contributing(named, rows, rng)
+        intact = average_precision(labels, named.decision_function(rows))
+        losses = []
+        for _name, features in self._columns:
+            shuffled = _shuffled(rows, features, rng.permutation(len(labels)))
+            remaining = average_precision(labels, named.decision_function(shuffled))
+            losses.append(intact - remaining)
+        n_pos = int(np.count_nonzero(labels > 0))
+        self._splits.append(_MeasuredSplit(len(labels), n_pos, intact, losses))
 
     def importance(self, test_share: float) -> Importance | None:
         """Return means and intervals over the splits; None if nothing was measured."""
         if not self._columns:
             return None
-        n_rows, n_pos, intact, losses = zip(*self._splits, strict=True)  # each by split
+        splits = self._splits
         columns = []
-        # `losses` has a list for each split; transposed, a list for each column.
-        for (name, _), column_losses in zip(
-            self._columns, zip(*losses, strict=True), strict=True
-        ):
-            mean, low, high = resampled_interval(column_losses, test_share)
-            interval = None if np.isnan(low) else [low, high]  # NaN: one split has none
+        for i, (name, _features) in enumerate(self._columns):
+            losses = [split.losses[i] for split in splits]
+            mean, low, high = resampled_interval(losses, test_share)
+            interval = None if len(splits) == 1 else [low, high]
             columns.append(_OfColumn(column=name, loss=mean, interval=interval))
         return Importance(
-            splits=len(self._splits),
-            rows=round(float(np.mean(n_rows))),
-            positives=round(float(np.mean(n_pos))),
-            average_precision=float(np.mean(intact)),
+            splits=len(splits),
+            rows=round(float(np.mean([split.rows for split in splits]))),
+            positives=round(float(np.mean([split.positives for split in splits]))),
+            average_precision=float(
+                np.mean([split.average_precision for split in splits])
+            ),
             columns=sorted(columns, key=lambda column: -column.loss),
         )
 
@@ -107,9 +118,8 @@ def _sample(y: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp
 
     Half of each class if it has enough.
     """
-    positive, negative = (
-        rng.permutation(np.flatnonzero(sign * y > 0)) for sign in (1, -1)
-    )
+    positive = rng.permutation(np.flatnonzero(y > 0))
+    negative = rng.permutation(np.flatnonzero(-y > 0))
     n_pos = min(len(positive), max(_MOST_ROWS // 2, _MOST_ROWS - len(negative)))
     return np.sort(np.concatenate([positive[:n_pos], negative[: _MOST_ROWS - n_pos]]))
 
@@ -117,14 +127,15 @@ def _sample(y: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp
 def _most_contributing(
     model: "Model", X: Any, rng: np.random.Generator
 ) -> list[tuple[str, slice]]:
-    # Return the names of the columns that contribute most to scores, at most
-    # `_MOST_COLUMNS`, with the places of their features in X; none if the model cannot
-    # be explained.
+    """Return the `_MOST_COLUMNS` columns that contribute most to scores.
+
+    Each has its name and the places of its features in X. None if the model cannot be
+    explained.
+    """
     spans = [(column.name, features) for column, features in model.spans]
     if len(spans) <= _MOST_COLUMNS:
         return spans
-    # At most as many rows as a dense array of contributions can have within
-    # `_MOST_VALUES`
+    # A dense array of contributions has at most `_MOST_VALUES`.
     n_explained = min(_EXPLAINED, max(1, _MOST_VALUES // model.n_features))
     sample = rng.permutation(X.shape[0])[:n_explained]
     try:
@@ -136,19 +147,20 @@ def _most_contributing(
 
 
 def _shuffled(X: Any, features: slice, order: NDArray[np.intp]) -> Any:
-    # Return a copy of X in which the values of `features` are exchanged between rows:
-    # each row gets all these values from one row, by the permutation `order`.
+    """Return a copy of X in which the values of `features` change rows.
+
+    All these values of a row go to one row, by the permutation `order`.
+    """
     if isinstance(X, np.ndarray):
-        X = X.copy()
-        X[:, features] = X[order, features]
-        return X
-    X = X.tocsc(copy=True)
-    # entries of these features
-    start, stop = X.indptr[features.start], X.indptr[features.stop]
-    # a value of row i goes to row order[i]
-    X.indices[start:stop] = order[X.indices[start:stop]]
-    X.has_sorted_indices = False
-    return X.tocsr()
+        dense = X.copy()
+        dense[:, features] = X[order, features]
+        return dense
+    sparse = X.tocsc(copy=True)
+    entries = slice(sparse.indptr[features.start], sparse.indptr[features.stop])
+    # An entry of row i goes to row order[i].
+    sparse.indices[entries] = order[sparse.indices[entries]]
+    sparse.has_sorted_indices = False
+    return sparse.tocsr()
 
 
 def importance_table(importance: Importance, title: str) -> Table:
@@ -156,23 +168,22 @@ def importance_table(importance: Importance, title: str) -> Table:
 
     A note asks if a dominant column is a leak.
     """
-    rows = [
-        [
-            c.column,
-            f"{c.loss:.3f}",
-            "{:.3f} to {:.3f}".format(*c.interval) if c.interval else "",
-        ]
-        for c in importance.columns
-    ]
+    rows = []
+    doubts = []
+    for column in importance.columns:
+        interval = ""
+        if column.interval is not None:
+            low, high = column.interval
+            interval = f"{low:.3f} to {high:.3f}"
+        rows.append([column.column, f"{column.loss:.3f}", interval])
+        if column.loss > importance.average_precision / 2:
+            doubts.append(
+                f"Over half of this precision depends on {column.column}: is this"
+                " column known before the label?"
+            )
     note = (
         f"Drop in average precision ({importance.average_precision:.3f} on"
         f" {importance.rows:,} held-out rows) when the values of a column are shuffled;"
         f" means of {count(importance.splits, 'split')}."
     )
-    doubts = [
-        f"Over half of this precision depends on {c.column}: is this column known"
-        " before the label?"
-        for c in importance.columns
-        if c.loss > importance.average_precision / 2
-    ]
     return text_table(title, ["column", "loss", "95 %"], rows, note, *doubts)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ from precbench.core.files import write_whole
 from precbench.core.strict_json import Count, Fields, Number, parse
 from precbench.core.text import count
 from precbench.model.calibration import Calibration
-from precbench.ranking.statistics import expected_total
+from precbench.ranking.statistics import Interval, expected_total
 from precbench.ranking.topk import HeldOut, TopK, resolve_k, sums_at
 from precbench.report.sheet import Sheet
 from precbench.report.summary_tables import three_digits
@@ -39,10 +39,14 @@ _FILE = "length.json"
 _STEPS = 20  # lengths for each factor of ten, rounded to two digits
 _SHOWN = (1, 2, 5)  # first digits of the lengths that a table shows
 _AROUND = 20.0  # a table reaches from k / 20 to 20 k
-_MOST_WORTH = 1e15  # of a gain or cost: squares and sums over rows stay finite
-# inches: heights of a panel and below all, width
-_PANEL, _X_LABEL, _WIDTH = 2.6, 0.3, 6.4
-_SIX_DIGITS = decimal.Context(prec=6, rounding=decimal.ROUND_DOWN)  # significant ones
+# A greater gain or cost is refused: squares and sums over rows stay finite.
+_MOST_WORTH = 1e15
+# Inches in a figure: heights of a panel and of the label below all, width.
+_PANEL = 2.6
+_X_LABEL = 0.3
+_WIDTH = 6.4
+# Six significant digits.
+_SIX_DIGITS = decimal.Context(prec=6, rounding=decimal.ROUND_DOWN)
 
 
 @dataclass(frozen=True)
@@ -64,22 +68,24 @@ class Worth:
     cost: float = 0.0
 
     def __post_init__(self) -> None:
-        # Require numbers in range, and either a gain of each hit or a column of gains.
-        for name, value in (("gain", self.gain), ("cost", self.cost)):
-            if value is not None and not (
-                isinstance(value, Real) and 0 <= value <= _MOST_WORTH
-            ):
-                raise InputError(
-                    f"{name} must be a number from 0 to {_MOST_WORTH:g}, found"
-                    f" {value!r}"
-                )
+        """Require numbers in range, and either a gain of each hit or a column."""
+        _require_amount("gain", self.gain)
+        _require_amount("cost", self.cost)
         if (self.gain is None) == (self.column is None):
+            excess = "a number and a column" if self.column else "a cost alone"
             raise InputError(
-                "gain: found"
-                f" {'a number and a column' if self.column else 'a cost alone'}; give"
-                " either one number for all hits, or a column with a number for"
-                " each row"
+                f"gain: found {excess}; give either one number for all hits, or a"
+                " column with a number for each row"
             )
+
+
+def _require_amount(name: str, value: float | None) -> None:
+    if value is None:
+        return
+    if not isinstance(value, Real) or not 0 <= value <= _MOST_WORTH:
+        raise InputError(
+            f"{name} must be a number from 0 to {_MOST_WORTH:g}, found {value!r}"
+        )
 
 
 class Profit(Fields):
@@ -142,31 +148,35 @@ class Length(Fields):
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
-        # Require all columns, of equal length, and lengths of at least 1 that include
-        # `k`.
-        names = _CURVE + (_OF_PROFIT if self.profit else ())
+        """Require all columns of one size, and lengths from 1 that include `k`."""
+        names = (*_CURVE, *_OF_PROFIT) if self.profit else _CURVE
         sizes = {len(column) for column in self.curve.values()}
-        if not self.curve.keys() >= {*names} or len(sizes) != 1:
+        if not self.curve.keys() >= set(names) or len(sizes) != 1:
             raise ValueError(
                 f"curve: expected columns {', '.join(names)} of equal length"
             )
-        if missing := {*self.k} - {*self.curve["length"]}:  # the caller says what to do
+        lengths = self.curve["length"]
+        missing = set(self.k) - set(lengths)
+        if missing:
             raise ValueError(
                 f"curve: the column length has no row for k = {min(missing):g}"
             )
-        if (least := min(self.curve["length"])) < 1:
+        if min(lengths) < 1:
             raise ValueError(
-                f"curve: the column length has {least:g}, which is below 1"
+                f"curve: the column length has {min(lengths):g}, which is below 1"
             )
         return self
 
     @property
-    def table(self) -> pd.DataFrame:  # `curve`, a row for each length
+    def table(self) -> pd.DataFrame:
+        """The curve, with a row for each length."""
         return pd.DataFrame(self.curve)
 
 
-class _Stored(Length):  # the content of length.json
-    of: str  # digest of the results
+class _Stored(Length):
+    """The content of length.json; `of` is the digest of the results when written."""
+
+    of: str
     tables: list[Table] = Field(default_factory=list)
     command: str = ""
 
@@ -182,63 +192,81 @@ def measure_length(
     list_rows: int | None = None,
     worth: Worth | None = None,
 ) -> Length:
-    """Return what the top of a list of `list_rows` new rows is expected to hold, by its length.
+    """Return what the top of a list of new rows is expected to hold, by its length.
 
     `lists` are held-out parts, a `test_share` each, of a file of `n_rows` rows, `n_pos`
-    positives.
+    positives. The new list has `list_rows`, by default as many as the file.
     """
-    rows = list_rows or n_rows  # of the new list
+    rows = list_rows or n_rows
     calibration = Calibration.fit(lists, test_share)
     n_held = calibration.held  # rows of a held-out list, on average
     n_expected = round(n_pos * rows / n_rows)  # positives in the new list
-    # each once
+    # Each length once, in the order of `k`.
     k_rows = list(dict.fromkeys(resolve_k(length, n_expected, rows) for length in k))
     # The shortest round length: so many new rows as one held-out row stands for.
-    lengths = np.array(
-        sorted({*k_rows, *_round_lengths(math.ceil(rows / n_held), rows)})
-    )
-    pooled, single = _precisions_of_lists(calibration, lists, lengths / rows)
-    precision = pooled.mean(axis=0)
+    shortest = math.ceil(rows / n_held)
+    lengths = np.array(sorted({*k_rows, *_round_lengths(shortest, rows)}))
+    by_list = _precisions_of_lists(calibration, lists, lengths / rows)
+    precision = by_list.pooled.mean(axis=0)
     hits = [
-        calibration.unseen(by_curve, n, rows)
-        for by_curve, n in zip(
-            np.vstack([precision, single]).T, lengths.tolist(), strict=True
+        calibration.unseen(
+            np.append(precision[i], by_list.single[:, i]), int(length), rows
         )
+        for i, length in enumerate(lengths)
     ]
     by_chance = precision[-1]  # of the whole list
-    recall, lift = precision * lengths / (by_chance * rows), precision / by_chance
-    # `hits` becomes three columns: the expected number, and the ends of its interval.
-    curve = dict(
-        zip(
-            _CURVE, (lengths, *np.transpose(hits), precision, recall, lift), strict=True
-        )
-    )
+    curve: dict[str, Any] = {
+        "length": lengths,
+        "hits": np.array([interval.mean for interval in hits]),
+        "low": np.array([interval.low for interval in hits]),
+        "high": np.array([interval.high for interval in hits]),
+        "precision": precision,
+        "recall": precision * lengths / (by_chance * rows),
+        "lift": precision / by_chance,
+    }
     profit = None
     if worth is not None:
-        # of each list
+        # Rows at the top of each held-out list, by length.
         depths = np.array([lengths * (len(held.y) / rows) for held in lists])
-        amounts = _Amounts(lists, worth, depths, lengths * (n_held / rows), test_share)
-        profit, profit_columns = _profit(amounts, curve)
-        curve |= profit_columns
-    curve = {name: values.tolist() for name, values in curve.items()}
+        tested = lengths * (n_held / rows)
+        amounts = _Amounts(lists, worth, depths, tested, test_share)
+        by_length = _profit_by_length(amounts, curve)
+        profit = _most_profitable(amounts, curve, by_length)
+        curve["profit"] = by_length.profit[1:]
+        curve["profit_low"] = by_length.low[1:]
+        curve["profit_high"] = by_length.high[1:]
     return Length(
         method=method,
         rows=rows,
         splits=len(lists),
         k=k_rows,
-        curve=curve,
+        curve={name: values.tolist() for name, values in curve.items()},
         profit=profit,
     )
 
 
+class _PrecisionsOfLists(NamedTuple):
+    """Mean probabilities at the top of each list, by list and by length.
+
+    Attributes
+    ----------
+    pooled : ndarray
+        By the curve of all lists.
+    single : ndarray
+        By the curve of each list.
+    """
+
+    pooled: NDArray[np.float64]
+    single: NDArray[np.float64]
+
+
 def _precisions_of_lists(
     calibration: Calibration, lists: Sequence[HeldOut], shares: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean probabilities at the top of each list, by list and by share of its rows.
+) -> _PrecisionsOfLists:
+    """Return mean probabilities at the top of each list, by share of its rows.
 
-    First those by the pooled curve, then those by the curve of each list. Each list has
-    a top of its own: the top of all lists together would leave out a list whose scores
-    are low.
+    Each list has a top of its own: the top of all lists together would leave out a list
+    whose scores are low.
     """
     pooled, single = [], []
     for place, held in enumerate(lists):
@@ -246,11 +274,11 @@ def _precisions_of_lists(
         pooled_curve, *curves = calibration.curves(held.scores)
         pooled.append(sums_at(pooled_curve, held.scores, depths) / depths)
         single.append(sums_at(curves[place], held.scores, depths) / depths)
-    return np.array(pooled), np.array(single)
+    return _PrecisionsOfLists(np.array(pooled), np.array(single))
 
 
 def share_of_list(k: TopK, rows: int) -> float | str:
-    """Return a share `k` as it is, a count as a share of `rows`, for lists of another length.
+    """Return a share `k` as it is, and a count as a share of `rows`.
 
     Raises
     ------
@@ -260,8 +288,9 @@ def share_of_list(k: TopK, rows: int) -> float | str:
     if not isinstance(k, int):
         return k
     resolve_k(k, rows, rows)  # only to raise the error
-    # rounded down, as `resolve_k` rounds up
-    return f"{_SIX_DIGITS.divide(100 * k, rows):f} %"
+    # Rounded down, as `resolve_k` rounds up.
+    percent = _SIX_DIGITS.divide(100 * k, rows)
+    return f"{percent:f} %"
 
 
 def _round_lengths(least: int, most: int) -> list[int]:
@@ -269,98 +298,136 @@ def _round_lengths(least: int, most: int) -> list[int]:
 
     Below 10 all are round; then each is some 12 % above the one before.
     """
-    powers = np.arange(_STEPS * math.log10(most) + 1)
-    numbers = {round(float(f"{10 ** (power / _STEPS):.2g}")) for power in powers}
-    return [*(number for number in numbers if least <= number < most), most]
+    numbers = {most}
+    for step in np.arange(_STEPS * math.log10(most) + 1):
+        two_digits = f"{10 ** (step / _STEPS):.2g}"
+        number = round(float(two_digits))
+        if least <= number < most:
+            numbers.add(number)
+    return list(numbers)
 
 
 class _Amounts:
-    """Gains of the held-out rows, added up from the top of each list."""
+    """Gains of the held-out rows, added up from the top of each list.
+
+    Attributes
+    ----------
+    depths : ndarray
+        Rows at the top, by list and length. Length 0, of no rows at all, is the first.
+    tested : ndarray
+        By length, the mean of these depths.
+    sums, squares : ndarray
+        By list and length, the sums of the first rows' gains, and of their squares.
+    mean_square : float
+        Of the gain of a hit.
+    """
 
     def __init__(
         self,
         lists: Sequence[HeldOut],
         worth: Worth,
-        depths: NDArray[np.float64],  # by list and length: rows at the top
-        tested: NDArray[np.float64],  # by length: the mean of these depths
+        depths: NDArray[np.float64],
+        tested: NDArray[np.float64],
         test_share: float,
     ):
-        # Add up, by list and length, the gains of the first rows, and the squares for
-        # variances.
-        self.worth, self.test_share = worth, test_share
-        self.depths = np.pad(depths, ((0, 0), (1, 0)))  # index 0: no rows at all
+        """Add up gains; `depths` and `tested` are without the length 0."""
+        self.worth = worth
+        self.test_share = test_share
+        self.depths = np.pad(depths, ((0, 0), (1, 0)))
         self.tested = np.append(0.0, tested)
-        sums, squares, total, n_hits = [], [], 0.0, 0
+        sums = []
+        squares = []
+        total_square = 0.0
+        n_hits = 0
         for held, list_depths in zip(lists, self.depths, strict=True):
             amounts: Any = held.amounts if worth.gain is None else worth.gain
             gains = np.where(held.y > 0, amounts, 0.0)  # only hits gain
             sums.append(sums_at(gains, held.scores, list_depths))
             squares.append(sums_at(gains**2, held.scores, list_depths))
-            total += float((gains**2).sum())
+            total_square += float((gains**2).sum())
             n_hits += int(np.count_nonzero(held.y > 0))
-        self.sums, self.squares = np.array(sums), np.array(squares)
-        self.mean_square = total / n_hits  # of the gain of a hit
+        self.sums = np.array(sums)
+        self.squares = np.array(squares)
+        self.mean_square = total_square / n_hits
 
-    def expected(
-        self, start: int, end: int, k: int | None
-    ) -> tuple[float, float, float]:
-        """Return the expected gain of the rows between two lengths, and its interval (low, high).
+    def expected(self, start: int, end: int, k: int | None) -> Interval:
+        """Return the expected gain of the rows between two lengths.
 
         `start` and `end` index the lengths, 0 for no rows. The gain is the total of `k`
         new rows there, or if `k` is None the mean of one row.
         """
         n = self.depths[:, end] - self.depths[:, start]  # rows between, in each list
-        means = (self.sums[:, end] - self.sums[:, start]) / n
         tested = self.tested[end] - self.tested[start]  # the mean of `n`
-        # The variance of a row's gain: its mean square less its squared mean
-        variance = float(np.mean((self.squares[:, end] - self.squares[:, start]) / n))
-        variance -= float(means.mean()) ** 2
+        means = (self.sums[:, end] - self.sums[:, start]) / n
+        mean_squares = (self.squares[:, end] - self.squares[:, start]) / n
+        # The variance of a row's gain: its mean square less its squared mean.
+        variance = float(np.mean(mean_squares)) - float(means.mean()) ** 2
         # At least as if these rows and one more had half a hit: a new row may gain
         # where none did.
         least = self.mean_square * 0.5 / (tested * len(n) + 1)
         return expected_total(means, max(variance, least), tested, self.test_share, k)
 
 
-def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str, Any]]:
-    # Return the most profitable length, and the columns `_OF_PROFIT` of `Length.curve`:
-    # the profit (gain less cost) of each length, and the ends of its interval.
-    worth, lengths = amounts.worth, np.append(0, curve["length"])  # 0: no list at all
-    # hits differ in gain; `gains`: mean of the first rows, by length
-    if worth.gain is None:
-        gains = (amounts.sums / np.where(amounts.depths > 0, amounts.depths, 1)).mean(
-            axis=0
-        )
+class _ProfitByLength(NamedTuple):
+    """The profit of each length, 0 first, and the ends of its interval."""
+
+    profit: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+def _profit_by_length(amounts: _Amounts, curve: dict[str, Any]) -> _ProfitByLength:
+    """Return the profit of each length: the gain of the hits less the cost of the rows.
+
+    `curve` has the columns of `Length.curve`, which lack the length 0.
+    """
+    gain = amounts.worth.gain
+    if gain is None:  # each row has a gain of its own
+        no_rows_as_one = np.where(amounts.depths > 0, amounts.depths, 1)
+        gain_of_row = (amounts.sums / no_rows_as_one).mean(axis=0)
         totals = [
-            amounts.expected(0, end, int(n)) for end, n in enumerate(curve["length"], 1)
+            amounts.expected(0, end, int(length))
+            for end, length in enumerate(curve["length"], 1)
         ]
-        ends = np.transpose(totals)[1:]  # low and high, without the mean
-    else:  # all hits gain the same
-        gains = worth.gain * np.append(0.0, curve["precision"])
-        ends = worth.gain * np.array([curve["low"], curve["high"]])
-    costs = worth.cost * lengths
-    profit = gains * lengths - costs
-    low, high = (np.append(0.0, end) - costs for end in ends)  # 0.0: of no list
-    best = int(np.argmax(profit))
-    # Indices of the lengths whose profit is not significantly lower (`sorted`: shorter
-    # one first)
-    alike = [
-        i
-        for i in range(len(lengths))
-        if i == best or _is_alike(amounts, *sorted((i, best)))
-    ]
-    most_profitable = Profit(
+        gain_low = np.array([total.low for total in totals])
+        gain_high = np.array([total.high for total in totals])
+    else:
+        gain_of_row = gain * np.append(0.0, curve["precision"])
+        gain_low = gain * curve["low"]
+        gain_high = gain * curve["high"]
+    lengths = np.append(0, curve["length"])
+    costs = amounts.worth.cost * lengths
+    return _ProfitByLength(
+        profit=gain_of_row * lengths - costs,
+        low=np.append(0.0, gain_low) - costs,
+        high=np.append(0.0, gain_high) - costs,
+    )
+
+
+def _most_profitable(
+    amounts: _Amounts, curve: dict[str, Any], by_length: _ProfitByLength
+) -> Profit:
+    """Return the most profitable length, and those that are not significantly worse."""
+    lengths = np.append(0, curve["length"])
+    best = int(np.argmax(by_length.profit))
+    alike = []  # indices of lengths
+    for i in range(len(lengths)):
+        shorter = min(i, best)
+        longer = max(i, best)
+        if i == best or _is_alike(amounts, shorter, longer):
+            alike.append(i)
+    worth = amounts.worth
+    return Profit(
         gain=None if worth.gain is None else float(worth.gain),
         column=worth.column,
         cost=float(worth.cost),
         best=int(lengths[best]),
         low=int(lengths[min(alike)]),
         high=int(lengths[max(alike)]),
-        profit=float(profit[best]),
-        profit_low=float(low[best]),
-        profit_high=float(high[best]),
+        profit=float(by_length.profit[best]),
+        profit_low=float(by_length.low[best]),
+        profit_high=float(by_length.high[best]),
     )
-    columns = (values[1:] for values in (profit, low, high))  # without the empty list
-    return most_profitable, dict(zip(_OF_PROFIT, columns, strict=True))
 
 
 def _is_alike(amounts: _Amounts, start: int, end: int) -> bool:
@@ -368,20 +435,23 @@ def _is_alike(amounts: _Amounts, start: int, end: int) -> bool:
 
     The rows between them may gain what they cost.
     """
-    _, low, high = amounts.expected(start, end, None)
-    return low <= amounts.worth.cost <= high
+    gain_of_row = amounts.expected(start, end, None)
+    return gain_of_row.low <= amounts.worth.cost <= gain_of_row.high
 
 
 def length_table(length: Length) -> Table:
     """Return the lengths around `k` as a table, the most profitable one bold."""
     best = length.profit.best if length.profit else 0
-    least, most = min(length.k) / _AROUND, max(length.k) * _AROUND
-    always_shown = {*length.k, best}  # of the others 1, 2, 5, 10, 20 ... near k
+    always_shown = {*length.k, best}
+    least = min(length.k) / _AROUND
+    most = max(length.k) * _AROUND
     rows = []
     for row in length.table.to_dict("records"):
         n = int(row["length"])
+        # Of other lengths those near k: 1, 2, 5, 10, 20 ...
         leading = n / 10 ** int(math.log10(n))  # 2 of 200, 2.5 of 250
-        if n not in always_shown and not (least <= n <= most and leading in _SHOWN):
+        is_near_k = least <= n <= most and leading in _SHOWN
+        if n not in always_shown and not is_near_k:
             continue
         hits = f"{row['hits']:,.1f} ({row['low']:,.0f} to {row['high']:,.0f})"
         profit_or_lift = f"{row['lift']:.2f}"
@@ -412,7 +482,8 @@ def length_table(length: Length) -> Table:
     return Table(title, names, rows, [note], best="most profitable")
 
 
-def _money(value: float) -> str:  # whole from 100 on, else three digits
+def _money(value: float) -> str:
+    """Format an amount of 100 or more as a whole number, others in three digits."""
     return f"{value:,.0f}" if abs(value) >= 100 else three_digits(value)
 
 
@@ -421,16 +492,13 @@ def profit_text(length: Length) -> str:
     profit = length.profit
     if profit is None:
         return ""
-    gain = (
-        f"a gain of {profit.gain:g}"
-        if profit.column is None
-        else f"gains by {profit.column}"
-    )
+    gain = f"gains by {profit.column}"
+    if profit.column is None:
+        gain = f"a gain of {profit.gain:g}"
     terms = f"with {gain} for each hit and a cost of {profit.cost:g} for each row"
     if profit.best == 0:
         text = f"No length pays {terms}"
-        # the longest list whose profit does not differ significantly from 0
-        if profit.high:
+        if profit.high:  # whose profit does not differ significantly from 0
             text += f"; up to {count(profit.high, 'row')} may lose nothing"
     else:
         ends = f"{_money(profit.profit_low)} to {_money(profit.profit_high)}"
@@ -449,33 +517,45 @@ def profit_text(length: Length) -> str:
 def write_length(
     length: Length, folder: Path, tables: Iterable[Table] = (), command: str = ""
 ) -> None:
-    """Write ``length.json`` into a results folder, with `tables` and `command` for the report."""
+    """Write ``length.json`` into a results folder.
+
+    The report shows `tables` and `command` beside it.
+    """
     stored = _Stored(
-        of=_digest(folder), tables=[*tables], command=command, **dict(length)
+        of=_digest(folder), tables=list(tables), command=command, **dict(length)
     )
     write_whole({folder / _FILE: stored.model_dump_json()})
 
 
-def read_length(folder: Path) -> tuple[Length, list[Table], str] | None:
-    """Return what `write_length` stored.
+class StoredLength(NamedTuple):
+    """A forecast as `write_length` stored it."""
 
-    None without the file, or if the results have changed.
+    length: Length
+    tables: list[Table]
+    command: str
+
+
+def read_length(folder: Path) -> StoredLength | None:
+    """Return a stored forecast.
+
+    None without the file, or if the results have changed since.
     """
     path = folder / _FILE
     if not path.is_file():
         return None
     try:
-        stored = parse(path.read_bytes(), _Stored)  # a kind of `Length`
+        stored = parse(path.read_bytes(), _Stored)
     except ValueError as error:
         raise InputError(
             f"{path} is damaged: {error}; run precbench compare again"
         ) from None
-    # `of`: the digest of the results when written
-    is_current = stored.of == _digest(folder)
-    return (stored, stored.tables, stored.command) if is_current else None
+    if stored.of != _digest(folder):
+        return None
+    return StoredLength(stored, stored.tables, stored.command)
 
 
-def _digest(folder: Path) -> str:  # of the results in a folder
+def _digest(folder: Path) -> str:
+    """Return a digest of the results in a folder."""
     return hashlib.sha256((folder / "results.csv").read_bytes()).hexdigest()
 
 
@@ -484,38 +564,50 @@ def length_sheet(length: Length) -> Sheet:
     caption = (
         f"Of {length.method}, from held-out rows of {count(length.splits, 'split')}."
         " Bands: 95 % of such lists; grey line: by chance; vertical: the lengths asked"
-        f" for{'; grey: may be as profitable' if length.profit else ''}."
+        " for"
     )
+    n_panels = 1
+    if length.profit:
+        caption += "; grey: may be as profitable"
+        n_panels = 2
     return Sheet(
         f"A list from {length.rows:,} new rows",
         draw=partial(_draw, length=length),
         width=_WIDTH,
-        height=(2 if length.profit else 1) * _PANEL + _X_LABEL,
-        caption=[caption],
+        height=n_panels * _PANEL + _X_LABEL,
+        caption=[f"{caption}."],
     )
 
 
 def _draw(figure: "SubFigure", length: Length) -> None:
-    # Draw hits, and profit in a panel below, against the length, up to four times the
-    # longest k.
+    """Draw hits, and profit in a panel below, up to four times the longest k."""
     most = min(4 * max(length.k), length.rows)
     curve = length.table[length.table["length"] <= most]
-    x, names = curve["length"], ["hits", "profit"] if length.profit else ["hits"]
-    panels = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
-    for axes, name in zip(panels, names, strict=True):
-        low, high = ("low", "high") if name == "hits" else ("profit_low", "profit_high")
-        # the interval
-        axes.fill_between(x, curve[low], curve[high], alpha=0.2, linewidth=0)
-        axes.plot(x, curve[name])
-        axes.set_ylabel(name)
-        for k in length.k:
-            axes.axvline(k, color="0.5", linewidth=0.8, zorder=1)
+    n_panels = 2 if length.profit else 1
+    panels = figure.subplots(n_panels, 1, sharex=True, squeeze=False)[:, 0]
+    _draw_band(panels[0], length, curve, "hits", ("low", "high"))
+    if length.profit:
+        ends = ("profit_low", "profit_high")
+        _draw_band(panels[1], length, curve, "profit", ends)
+        # Shade the lengths that may be equally profitable.
+        last = min(length.profit.high, most)
+        panels[1].axvspan(length.profit.low, last, color="0.9", zorder=0)
     by_chance = length.table["precision"].iloc[-1]  # that of the whole list
-    panels[0].plot(x, x * by_chance, color="0.5", linewidth=0.8)
+    lengths = curve["length"]
+    panels[0].plot(lengths, lengths * by_chance, color="0.5", linewidth=0.8)
     panels[0].set_ylim(bottom=0)
-    if length.profit:  # shade the lengths that may be equally profitable
-        panels[1].axvspan(
-            length.profit.low, min(length.profit.high, most), color="0.9", zorder=0
-        )
     panels[-1].set_xlim(0, most)
     panels[-1].set_xlabel("rows in the list")
+
+
+def _draw_band(
+    axes: Any, length: Length, curve: pd.DataFrame, name: str, ends: tuple[str, str]
+) -> None:
+    """Draw a column against the length with its interval, and the lengths asked for."""
+    low, high = ends
+    lengths = curve["length"]
+    axes.fill_between(lengths, curve[low], curve[high], alpha=0.2, linewidth=0)
+    axes.plot(lengths, curve[name])
+    axes.set_ylabel(name)
+    for k in length.k:
+        axes.axvline(k, color="0.5", linewidth=0.8, zorder=1)

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from precbench.tables.reading import Label
 
 # As good as the best trees of docs/which-method.md, without a further package.
 RECOMMENDED = "hist-gradient-boosting"
-# of training rows: the trees of one split then take some ten seconds
+# Of training rows: the trees of one split then take some ten seconds.
 _MOST_VALUES = 20_000_000
 
 _Interval = Annotated[list[Number], Field(min_length=2, max_length=2)] | None
@@ -40,7 +40,8 @@ class Quality(Fields):
     Numbers of held-out rows and metrics are means over the splits, with 95 % intervals.
     A single split has the interval of one list, and none for the AUC. ``length`` says
     what a new list holds, ``importance`` which columns matter; both are None where not
-    measured.
+    measured. ``label`` is the column of the labels of a table, ``positive`` has the
+    labels of the hits if they were named.
     """
 
     precision_at_k: Number
@@ -55,16 +56,16 @@ class Quality(Fields):
     by_chance: Number
     length: Length | None = None
     importance: Importance | None = None
-    label: str | None = None  # column of a table
-    positive: list[str] | None = None  # labels of the hits, if they were named
+    label: str | None = None
+    positive: list[str] | None = None
 
 
 def quality_of(model: Model, name: str) -> Quality | None:
     """Return the quality that a model states; None if it was not measured."""
+    if "precision_at_k" not in model.about:
+        return None
     try:
-        return (
-            checked(model.about, Quality) if "precision_at_k" in model.about else None
-        )
+        return checked(model.about, Quality)
     except ValueError as error:
         raise InputError(
             f"{name}: the stored quality is damaged ({error}); fit and save the model"
@@ -74,8 +75,11 @@ def quality_of(model: Model, name: str) -> Quality | None:
 
 def as_texts(positive: Label | Sequence[Label] | None) -> list[str] | None:
     """Return the labels of the hits as a model states them; None if none was named."""
-    labels = [positive] if isinstance(positive, str | int | float) else positive or ()
-    return [str(label) for label in labels] or None
+    if positive is None:
+        return None
+    if isinstance(positive, str | int | float):
+        return [str(positive)]
+    return [str(label) for label in positive] or None
 
 
 def held_out_splits(dataset: Dataset, n_splits: int, seed: int) -> list[RowSplit]:
@@ -83,11 +87,10 @@ def held_out_splits(dataset: Dataset, n_splits: int, seed: int) -> list[RowSplit
 
     Leave out impossible ones with a warning.
     """
-    options = rule_for_new_lists(dataset, n_splits)._asdict() | {
-        "n_splits": n_splits,
-        "seed": seed,
-    }
-    splits, refusals = [], []
+    options = rule_for_new_lists(dataset, n_splits)._asdict()
+    options |= {"n_splits": n_splits, "seed": seed}
+    splits = []
+    refusals = []
     for index in range(n_splits):
         try:
             splits.append(split_rows(dataset, index=index, **options))
@@ -104,6 +107,22 @@ def held_out_splits(dataset: Dataset, n_splits: int, seed: int) -> list[RowSplit
     return splits
 
 
+class MeasuredQuality(NamedTuple):
+    """The quality of models on held-out lists.
+
+    Attributes
+    ----------
+    quality : Quality
+    lists : list of HeldOut
+    test_share : float
+        Share of the rows that a split holds out.
+    """
+
+    quality: Quality
+    lists: list[HeldOut]
+    test_share: float
+
+
 def held_out_quality(
     dataset: Dataset,
     splits: Sequence[RowSplit],
@@ -113,38 +132,39 @@ def held_out_quality(
     amounts: NDArray[np.float64] | None = None,
     encoding: Encoding | None = None,
     list_rows: int | None = None,
-) -> tuple[Quality, list[HeldOut], float]:
-    """Return the quality of models fitted to splits, the held-out lists, and the share held out.
+) -> MeasuredQuality:
+    """Return the quality of models that are fitted to splits, with what was measured.
 
     `how` has the arguments of `Model.fit`; precision is that of the first `k` of
     `list_rows` rows.
     """
     # A count k of rows is measured as a share, since held-out lists are shorter than
     # `list_rows`.
-    shuffling, top = Shuffling(encoding), share_of_list(k, list_rows or len(dataset.y))
+    top = share_of_list(k, list_rows or len(dataset.y))
+    shuffling = Shuffling(encoding)
     lists = held_out_lists(dataset, splits, how, weights, amounts, shuffling)
     share = _test_share(splits)
     n_pos = round(np.mean([np.count_nonzero(held.y > 0) for held in lists]))
     n_rows = round(np.mean([len(held.y) for held in lists]))
     precisions = [precision_at_k(held.y, held.scores, top) for held in lists]
-    precision, low, high = share_interval(precisions, share)
+    precision = share_interval(precisions, share)
     # At least the interval of as many rows as were at the top of a list: values of few
-    # splits may agree by chance. The ends of one split are NaN, which these functions
-    # ignore.
-    k_held = resolve_k(top, n_pos, n_rows)
-    n_tested = (
-        k_held if len(lists) == 1 else round(distinct_rows(len(lists), k_held, share))
-    )
-    least_low, least_high = binomial_interval(min(precision, 1.0), n_tested)
-    low, high = np.fmin(low, least_low), np.fmax(high, least_high)
+    # splits may agree by chance.
+    n_tested = resolve_k(top, n_pos, n_rows)
+    if len(lists) > 1:
+        n_tested = round(distinct_rows(len(lists), n_tested, share))
+    least_low, least_high = binomial_interval(min(precision.mean, 1.0), n_tested)
+    # The ends of one split are NaN, which these functions ignore.
+    low = float(np.fmin(precision.low, least_low))
+    high = float(np.fmax(precision.high, least_high))
     aucs = [auc(held.y, held.scores) for held in lists]
     all_pos = int(np.count_nonzero(dataset.y > 0))
-    mean_auc, *auc_ends = auc_interval(aucs, share, all_pos, len(dataset.y) - all_pos)
+    mean_auc = auc_interval(aucs, share, all_pos, len(dataset.y) - all_pos)
     quality = Quality(
-        precision_at_k=precision,
-        precision_at_k_interval=[float(low), float(high)],
-        auc=mean_auc,
-        auc_interval=auc_ends if len(lists) > 1 else None,
+        precision_at_k=precision.mean,
+        precision_at_k_interval=[low, high],
+        auc=mean_auc.mean,
+        auc_interval=[mean_auc.low, mean_auc.high] if len(lists) > 1 else None,
         split="random" if dataset.time is None else "time",
         splits=len(lists),
         held_out_rows=n_rows,
@@ -153,7 +173,7 @@ def held_out_quality(
         by_chance=float(np.mean([np.mean(held.y > 0) for held in lists])),
         importance=shuffling.importance(share),
     )
-    return quality, lists, share
+    return MeasuredQuality(quality, lists, share)
 
 
 def importance_of(
@@ -174,9 +194,11 @@ def importance_of(
     return shuffling.importance(_test_share(splits))
 
 
-def _test_share(splits: Sequence[RowSplit]) -> float:  # of all rows, on average
+def _test_share(splits: Sequence[RowSplit]) -> float:
+    """Return the share of all rows that is held out, on average."""
     n_held = sum(len(split.test) for split in splits)
-    return n_held / (n_held + sum(len(split.train) for split in splits))
+    n_train = sum(len(split.train) for split in splits)
+    return n_held / (n_held + n_train)
 
 
 def held_out_lists(
@@ -187,13 +209,16 @@ def held_out_lists(
     amounts: NDArray[np.float64] | None = None,
     shuffling: Shuffling | None = None,
 ) -> list[HeldOut]:
-    """Return the held-out rows of each split, scored by a model that `shuffling` may measure."""
+    """Return the held-out rows of each split, scored by a model fitted to the others.
+
+    `shuffling` measures each model.
+    """
     lists = []
     for split in splits:
         train_weights = None if weights is None else weights[split.train]
         with warnings.catch_warnings():  # the fit to all rows repeats the warnings
             warnings.simplefilter("ignore")
-            # second: rows to fill gaps from
+            # Gaps are filled from the training rows.
             train = dataset.gathered(split.train, split.train)
             model = Model.fit(
                 train, dataset.y[split.train], sample_weight=train_weights, **how
@@ -209,19 +234,22 @@ def held_out_lists(
 
 def describe_quality(quality: Quality) -> str:
     """Return the quality of a model in words, as one line."""
-    n, k, length = quality.splits, quality.k, quality.length
+    k = quality.k
     # A count k is of a list as long as the file: shorter held-out lists were cut at
     # fewer rows.
-    if isinstance(k, int) and length is not None:
-        top = share_of_list(k, length.rows)
+    if isinstance(k, int) and quality.length is not None:
+        top = share_of_list(k, quality.length.rows)
         k = resolve_k(top, quality.held_out_positives, quality.held_out_rows)
-    if quality.split == "time":
-        rows = f"{n} periods of about" if n > 1 else "the latest"
-        rows += f" {quality.held_out_rows:,} rows"
+    n = quality.splits
+    n_rows = f"{quality.held_out_rows:,}"
+    if quality.split == "time" and n > 1:
+        rows = f"{n} periods of about {n_rows} rows"
+    elif quality.split == "time":
+        rows = f"the latest {n_rows} rows"
     elif n > 1:
-        rows = f"{n} splits, about {quality.held_out_rows:,} held-out rows each"
+        rows = f"{n} splits, about {n_rows} held-out rows each"
     else:
-        rows = f"1 split, {quality.held_out_rows:,} held-out rows"
+        rows = f"1 split, {n_rows} held-out rows"
     return (
         f"{rows}, {quality.held_out_positives:,} positive: prec@{k}"
         f" {_written(quality.precision_at_k, quality.precision_at_k_interval)}, by"

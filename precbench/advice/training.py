@@ -39,7 +39,7 @@ def fit(
     allow: Sequence[str] = (),
     **reading: Unpack[ReadingOptions],
 ) -> Model:
-    """Fit a model to all rows of a labelled table, after measuring how well it ranks new ones.
+    """Fit a model to all rows of a labelled table, and measure how it ranks new ones.
 
     As ``precbench fit`` does: models fitted to 70 % of the rows are measured on the
     other 30 %, or, with a column of times, models fitted to the past are measured on
@@ -61,8 +61,9 @@ def fit(
         `fourier`.
     params : mapping, optional
         Parameters of the solver, other than `k` and `random_state`.
-    scaling : {"standardise", "unit", "unit-norm", "standardise-unit-norm", "none"}, optional
-        By default "standardise", and "none" for sparse rows and for trees.
+    scaling : str, optional
+        "standardise", "unit", "unit-norm", "standardise-unit-norm" or "none". By
+        default "standardise", and "none" for sparse rows and for trees.
     fourier : int, optional
         Number of random Fourier features to use instead of the features.
     weight : str, optional
@@ -111,14 +112,16 @@ def fit(
     ks = several_k(k)
     if solver is not None:  # only to raise an error before the table is read
         _parameters(solver, params or {}, ks[0], random_state)
-    column, number = (gain, None) if isinstance(gain, str) else (None, gain)
-    worth = (
-        None if gain is None and cost is None else Worth(number, column, cost or 0.0)
-    )
+    column = gain if isinstance(gain, str) else None
+    number = None if isinstance(gain, str) else gain
+    worth = None
+    if gain is not None or cost is not None:
+        worth = Worth(number, column, cost or 0.0)
     own = open_table(table, {"label": label, **reading})
     amounts = read_amounts(own, column, "gain") if column else None
-    weights = read_amounts(own, weight, "weight") if weight else None
+    weights = None
     if weight:
+        weights = read_amounts(own, weight, "weight")
         reading["drop"] = [*reading.get("drop", ()), weight]  # not a feature
     dataset, encoding = read_own_file(own, label=label, allow=allow, **reading)
     del own  # frees its memory
@@ -127,21 +130,21 @@ def fit(
         resolve_k(length, dataset.n_pos, list_rows or n_rows)
     if solver is None:
         solver = "sgd-avg" if issparse(X) or fourier else RECOMMENDED
-    if scaling is None:  # trees (`to_trees`) need none, random features do
-        is_scaled = fourier or not hasattr(make_solver(solver, {}), "to_trees")
-        scaling = "standardise" if is_scaled and not issparse(X) else "none"
-    # arguments of `Model.fit`
-    how: dict[str, Any] = {"solver": solver, "scaling": scaling}
+    if scaling is None:
+        # Trees of the features themselves need no scaling.
+        has_trees = hasattr(make_solver(solver, {}), "to_trees") and not fourier
+        scaling = "none" if has_trees or issparse(X) else "standardise"
+    how: dict[str, Any] = {"solver": solver, "scaling": scaling}  # for `Model.fit`
     how |= _parameters(solver, params or {}, ks[0], random_state)
     if fourier:
         how["fourier"] = {"n_components": fourier, "random_state": random_state}
     splits = held_out_splits(dataset, n_splits, random_state)
-    quality, lists, share = held_out_quality(
+    measured = held_out_quality(
         dataset, splits, ks[0], how, weights, amounts, encoding, list_rows or n_rows
     )
     forecast = measure_length(
-        lists,
-        share,
+        measured.lists,
+        measured.test_share,
         ks,
         dataset.n_pos,
         n_rows,
@@ -150,31 +153,30 @@ def fit(
         worth=worth,
     )
     model = Model.fit(X, dataset.y, encoding=encoding, sample_weight=weights, **how)
-    model = model.calibrated(lists, share, X).profiled(X, lists, dataset.imputed)
-    # 0: no groups
-    n_groups = 0 if dataset.groups is None else len(set(dataset.groups.tolist()))
+    model = model.calibrated(measured.lists, measured.test_share, X)
+    model = model.profiled(X, measured.lists, dataset.imputed)
     positive = as_texts(reading.get("positive"))
     stated = {"length": forecast, "label": label, "positive": positive}
-    measured = quality.model_copy(update=stated)
-    model.about.update(
-        measured.model_dump(exclude_unset=True), weight=weight, groups=n_groups
-    )
+    quality = measured.quality.model_copy(update=stated)
+    model.about.update(quality.model_dump(exclude_unset=True))
+    model.about["weight"] = weight
+    model.about["groups"] = 0
+    if dataset.groups is not None:
+        model.about["groups"] = len(set(dataset.groups.tolist()))
     return model
 
 
 def _parameters(
     solver: str, params: Mapping[str, Any], k: TopK, random_state: int
 ) -> dict[str, Any]:
-    # Return `params`, and of `k` and `random_state` those that are parameters of the
-    # solver.
+    """Return `params`, with `k` and `random_state` if the solver has them."""
     known = make_solver(solver, params).get_params()  # raises an error for unknown ones
-    common = {"k": k, "random_state": random_state}
-    if duplicates := common.keys() & params.keys():
-        raise InputError(
-            f"params must not hold {min(duplicates)!r}; give {min(duplicates)}= as an"
-            " argument"
-        )
-    return {
-        **params,
-        **{name: value for name, value in common.items() if name in known},
-    }
+    all_params = dict(params)
+    for name, value in {"k": k, "random_state": random_state}.items():
+        if name in params:
+            raise InputError(
+                f"params must not hold {name!r}; give {name}= as an argument"
+            )
+        if name in known:
+            all_params[name] = value
+    return all_params
