@@ -1,4 +1,4 @@
-"""Statistics over overlapping splits, with a corrected variance, and over several data sets.
+"""Statistics over overlapping splits, with a corrected variance, and over data sets.
 
 References
 ----------
@@ -40,8 +40,10 @@ __all__ = [
 ]
 
 LEVEL = 0.05  # of significance: intervals are of 95 %
-NO_WIDTH = 1e-9  # a narrower interval of values in [0, 1] is due to rounding alone
-_EQUAL = 1e-12  # of the largest value: smaller differences are due to rounding
+# A narrower interval of values in [0, 1] is due to rounding alone.
+NO_WIDTH = 1e-9
+# Differences below this share of the largest value are due to rounding.
+_EQUAL = 1e-12
 
 
 class Interval(NamedTuple):
@@ -56,7 +58,7 @@ class Interval(NamedTuple):
 
 
 class PairedTest(NamedTuple):
-    """The mean difference of two methods over the same splits, its confidence interval, and p.
+    """The mean difference of two methods over the same splits, its interval, and p.
 
     `p` is two-sided, and NaN for one split.
     """
@@ -82,11 +84,11 @@ def resampled_interval(values: ArrayLike, test_share: float) -> Interval:
         n_test / (n_test + n_train), in [0, 1); 0 for draws that share no rows.
     """
     checked = _splits(values)
-    # some risks are near the largest float
+    # Some risks are near the largest float.
     with np.errstate(over="ignore", invalid="ignore"):
         mean, error = _mean_and_error(checked, test_share)
-        half = error * _quantile(len(checked))  # half the width
-        return Interval(mean, mean - half, mean + half)
+        half_width = error * _quantile(len(checked))
+        return Interval(mean, mean - half_width, mean + half_width)
 
 
 def share_interval(values: ArrayLike, test_share: float) -> Interval:
@@ -98,10 +100,17 @@ def share_interval(values: ArrayLike, test_share: float) -> Interval:
     mean, low, high = resampled_interval(values, test_share)
     if not 0 < mean < 1:
         return Interval(mean, max(low, 0.0), min(high, 1.0))
-    half = (high - mean) / (mean * (1 - mean))  # of the log odds, by their derivative
-    low, high = expit(logit(mean) + np.array([-half, half])).tolist()
-    # by rounding, an end may pass the mean
+    # The derivative of the log odds is 1 / (p (1 - p)).
+    half_of_log_odds = (high - mean) / (mean * (1 - mean))
+    low, high = _from_log_odds(mean, half_of_log_odds)
+    # By rounding, an end may pass the mean.
     return Interval(mean, min(low, mean), max(high, mean))
+
+
+def _from_log_odds(share: float, half_width: float) -> tuple[float, float]:
+    """Return the ends of an interval whose width is given in log odds."""
+    low, high = expit(logit(share) + np.array([-half_width, half_width])).tolist()
+    return low, high
 
 
 def auc_interval(
@@ -127,24 +136,27 @@ def auc_interval(
     # misplaced.
     least = 0.5 / min(n_pos, n_neg)
     auc = min(max(mean, least), 1 - least)
-    # Variance of one AUC (hanley1982, equation 1 with the shares of equation 2)
-    share_of_two_pos = auc / (2 - auc)
-    share_of_two_neg = 2 * auc**2 / (1 + auc)
-    variance = auc * (1 - auc)
-    variance += (n_pos - 1) * (share_of_two_pos - auc**2)
-    variance += (n_neg - 1) * (share_of_two_neg - auc**2)
-    error = np.sqrt(variance / (n_pos * n_neg))
-    half = ndtri(1 - LEVEL / 2) * error / (auc * (1 - auc))  # of the log odds
-    least_low, least_high = expit(logit(auc) + np.array([-half, half])).tolist()
+    # Variance of one AUC A (hanley1982, equation 1 with Q1 and Q2 of equation 2):
+    # (A (1 - A) + (n_pos - 1) (Q1 - A^2) + (n_neg - 1) (Q2 - A^2)) / (n_pos n_neg)
+    q1 = auc / (2 - auc)  # two positives are above one negative
+    q2 = 2 * auc**2 / (1 + auc)  # one positive is above two negatives
+    pairs_variance = auc * (1 - auc)
+    pairs_variance += (n_pos - 1) * (q1 - auc**2)
+    pairs_variance += (n_neg - 1) * (q2 - auc**2)
+    error = np.sqrt(pairs_variance / (n_pos * n_neg))
+    # The derivative of the log odds is 1 / (A (1 - A)).
+    half_of_log_odds = ndtri(1 - LEVEL / 2) * error / (auc * (1 - auc))
+    least_low, least_high = _from_log_odds(auc, half_of_log_odds)
     # The ends of one split are NaN, which these functions ignore.
-    low, high = np.fmin(low, least_low), np.fmax(high, least_high)
-    return Interval(mean, min(float(low), mean), max(float(high), mean))
+    lowest = float(np.fmin(low, least_low))
+    highest = float(np.fmax(high, least_high))
+    return Interval(mean, min(lowest, mean), max(highest, mean))
 
 
 def resampled_test(
     first: ArrayLike, second: ArrayLike, test_share: float
 ) -> PairedTest:
-    """Test whether two methods differ over the same splits, by the corrected resampled t-test.
+    """Test whether two methods differ over splits, by the corrected resampled t-test.
 
     Parameters
     ----------
@@ -165,20 +177,23 @@ def resampled_test(
             f"the first method has {len(one)} values and the second {len(other)}; give"
             " each method a value for each split"
         )
+    n = len(one)
     # Differences up to `rounding` count as equal.
-    n, rounding = len(one), _EQUAL * max(np.abs(one).max(), np.abs(other).max())
-    # some risks are near the largest float
+    rounding = _EQUAL * max(np.abs(one).max(), np.abs(other).max())
+    # Some risks are near the largest float.
     with np.errstate(over="ignore", invalid="ignore"):
         differences = one - other
         mean, error = _mean_and_error(differences, test_share)
-        half = error * _quantile(n)
+        half_width = error * _quantile(n)
         if n == 1:
             p = np.nan
-        elif np.ptp(differences) <= rounding:  # all differences are equal
-            p = 1.0 if abs(mean) <= rounding else 2.0 ** (1 - n)  # by the sign test
-        else:  # both tails of Student's t
+        elif np.ptp(differences) > rounding:  # both tails of Student's t
             p = 2 * float(stdtr(n - 1, -np.divide(abs(mean), error)))
-        return PairedTest(mean, mean - half, mean + half, p)
+        elif abs(mean) <= rounding:  # no difference on any split
+            p = 1.0
+        else:  # the same difference on all splits: the sign test
+            p = 2.0 ** (1 - n)
+        return PairedTest(mean, mean - half_width, mean + half_width, p)
 
 
 def binomial_interval(share: float, n: int) -> tuple[float, float]:
@@ -198,12 +213,13 @@ def _mean_and_error(
 ) -> tuple[float, float]:
     """Return mean and standard error, corrected for overlapping splits.
 
-    One split: error NaN.
+    The error of one split is NaN.
     """
-    n, share = len(values), _checked_share(test_share)
+    n = len(values)
+    share = _checked_share(test_share)
     if n == 1:
         return float(values[0]), np.nan
-    # 1/J + n_test/n_train, see `resampled_interval`
+    # 1 / J + n_test / n_train, see `resampled_interval`.
     inflation = 1 / n + share / (1 - share)
     return float(values.mean()), float(np.sqrt(inflation) * values.std(ddof=1))
 
@@ -232,16 +248,17 @@ def expected_hits(
     *,
     share_of_lists: float = 0.0,
 ) -> Interval:
-    """Predict the hits among the first `k` rows of a new list, with a prediction interval.
+    """Predict the hits among the first `k` rows of a new list, with an interval.
 
     The precision of the new list is a beta variable with the mean of `precisions`. Its
     variance is the sum of three:
 
-    - of the mean over splits (see `resampled_interval`; few splits widen it as in Student's
-      interval), but at least of a mean over the distinct rows at the top of all splits;
+    - of the mean over splits (see `resampled_interval`; few splits widen it as in
+      Student's interval), but at least of a mean over the distinct rows at the top of
+      all splits;
     - of a mean over `k` rows;
-    - of a list among lists: the variance of `precisions` beyond that of a mean over `tested` rows,
-      times `share_of_lists`.
+    - of a list among lists: the variance of `precisions` beyond that of a mean over
+      `tested` rows, times `share_of_lists`.
 
     The ends of the interval are rounded outwards.
 
@@ -272,18 +289,21 @@ def expected_hits(
     if len(values) > 1:
         between = max(0.0, float(values.var(ddof=1)) - spread / tested)
         variance += share_of_lists * between * _widening(len(values))
-    variance = min(variance, spread / 1.001)  # a beta variable has less than `spread`
-    # a + b of the beta distribution with this mean and variance
-    size = spread / variance - 1
-    a, b = shrunk * size, (1 - shrunk) * size  # the parameters a, b
-    low, high = betaincinv(a, b, LEVEL / 2), betaincinv(a, b, 1 - LEVEL / 2)
+    # The variance of a beta variable of mean m is m (1 - m) / (a + b + 1), which is
+    # less than `spread`.
+    variance = min(variance, spread / 1.001)
+    a_plus_b = spread / variance - 1
+    a = shrunk * a_plus_b
+    b = (1 - shrunk) * a_plus_b
+    low = betaincinv(a, b, LEVEL / 2)
+    high = betaincinv(a, b, 1 - LEVEL / 2)
     return Interval(k * mean, float(np.floor(k * low)), float(np.ceil(k * high)))
 
 
 def expected_total(
     means: ArrayLike, spread: float, tested: float, test_share: float, k: int | None
 ) -> Interval:
-    """Predict the total of the amounts of the first `k` rows of a new list, with an interval.
+    """Predict the total of the first `k` rows' amounts in a new list, with an interval.
 
     Parameters
     ----------
@@ -298,33 +318,40 @@ def expected_total(
     n_rows = distinct_rows(len(values), tested, test_share, k)
     # As in `expected_hits`, but amounts have no bounds: a normal interval, which is not
     # rounded.
-    half = np.sqrt(_variance_of_list(values, spread, n_rows, test_share, k)) * ndtri(
-        1 - LEVEL / 2
+    variance = _variance_of_list(values, spread, n_rows, test_share, k)
+    half_width = np.sqrt(variance) * ndtri(1 - LEVEL / 2)
+    mean = values.mean()
+    n_amounts = 1 if k is None else k  # without k, the mean itself is predicted
+    return Interval(
+        mean=float(n_amounts * mean),
+        low=float(n_amounts * (mean - half_width)),
+        high=float(n_amounts * (mean + half_width)),
     )
-    # The total is `factor` times the mean; without k, the mean itself is predicted.
-    mean, factor = values.mean(), 1 if k is None else k
-    return Interval(*(float(factor * end) for end in (mean, mean - half, mean + half)))
 
 
 def distinct_rows(
     n_splits: int, tested: float, test_share: float, k: int | None = None
 ) -> float:
-    """Return the expected number of different rows in `n_splits` samples of `tested` rows.
+    """Return the expected number of different rows in samples of `tested` rows.
 
-    Each sample is the fraction `test_share` of one set of rows; for 0, no two samples
-    share a row.
+    Each of `n_splits` samples is the fraction `test_share` of one set of rows; for 0, no
+    two samples share a row. `k` is only checked.
     """
-    # k: check only
-    for name, number in {"tested": tested, "k": 1 if k is None else k}.items():
-        if not number > 0:
-            raise InputError(
-                f"{name} = {number} is not above 0; give a positive number"
-            )
+    _require_positive("tested", tested)
+    if k is not None:
+        _require_positive("k", k)
     share = _checked_share(test_share)
-    # Each of tested / share rows is in any of the samples with chance 1 - (1 -
-    # share)**n_splits.
+    if share == 0:
+        return tested * n_splits
+    # Each of tested / share rows is in any of the samples with the chance
+    # 1 - (1 - share)**n_splits.
     chance = -np.expm1(n_splits * np.log1p(-share))
-    return tested * (n_splits if share == 0 else float(chance / share))
+    return tested * float(chance / share)
+
+
+def _require_positive(name: str, number: float) -> None:
+    if not number > 0:
+        raise InputError(f"{name} = {number} is not above 0; give a positive number")
 
 
 def _variance_of_list(
@@ -334,21 +361,32 @@ def _variance_of_list(
     test_share: float,
     k: int | None,
 ) -> float:
-    """Return the variance of the mean over splits plus `spread` / k, of the mean over k rows."""
-    _mean, error = _mean_and_error(values, test_share)
-    of_splits = 0.0 if np.isnan(error) else error**2 * _widening(len(values))
+    """Return the variance of the mean of k new rows about the mean over splits.
+
+    It is the variance of the mean over splits plus `spread` / k.
+    """
     # At least the variance over `n_rows` independent rows, since few splits may agree
     # by chance.
-    variance_of_mean = max(of_splits, spread / n_rows)
-    return variance_of_mean + (0.0 if k is None else spread / k)
+    variance_of_mean = spread / n_rows
+    _mean, error = _mean_and_error(values, test_share)
+    if not np.isnan(error):  # of one split
+        over_splits = error**2 * _widening(len(values))
+        variance_of_mean = max(over_splits, variance_of_mean)
+    if k is None:
+        return variance_of_mean
+    return variance_of_mean + spread / k
 
 
 def _widening(n: int) -> float:
-    """Return the factor by which a variance of n values is too small for a normal interval."""
+    """Return how much a variance of n values is too small for a normal interval.
+
+    It is the square of the ratio of Student's and the normal quantile.
+    """
     return float((_quantile(n) / ndtri(1 - LEVEL / 2)) ** 2)
 
 
-def _numbers(values: ArrayLike) -> NDArray[np.float64]:  # of any shape; NaN is allowed
+def _numbers(values: ArrayLike) -> NDArray[np.float64]:
+    """Return values of any shape as float64; NaN is allowed."""
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -376,7 +414,7 @@ def _splits(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _vector(values: ArrayLike, name: str, each: str) -> NDArray[np.float64]:
-    # NaN is allowed
+    """Return values as a vector of float64; NaN is allowed."""
     numbers = _numbers(values)
     if numbers.ndim != 1:
         raise InputError(
@@ -389,19 +427,18 @@ def _vector(values: ArrayLike, name: str, each: str) -> NDArray[np.float64]:
 def levels(values: ArrayLike) -> NDArray[np.float64]:
     """Return the place of each value in ascending order, from 0.
 
-    Equal values share a place.
-
-    NaN stays NaN. Differences by rounding do not count: a mean depends on the order of
-    summation.
+    Equal values share a place, and NaN stays NaN. Differences by rounding do not count:
+    a mean depends on the order of summation.
     """
     numbers = _vector(values, "values", "item")
+    if not len(numbers):
+        return np.empty(0)
     order = np.argsort(numbers)  # NaN come last
-    finite = np.abs(numbers[np.isfinite(numbers)])
-    with np.errstate(invalid="ignore"):  # of equal infinities
-        # True: a new place begins
-        steps = np.diff(numbers[order]) > _EQUAL * finite.max(initial=0)
+    greatest = np.abs(numbers[np.isfinite(numbers)]).max(initial=0)
+    with np.errstate(invalid="ignore"):  # the difference of equal infinities
+        begins_place = np.diff(numbers[order]) > _EQUAL * greatest
     places = np.empty(len(numbers))
-    places[order] = np.cumsum([0, *steps])[: len(numbers)]  # [:0] for no numbers
+    places[order] = np.cumsum([0, *begins_place])
     places[np.isnan(numbers)] = np.nan
     return places
 
@@ -452,7 +489,10 @@ def _pairs(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
 
 
 class Posterior(NamedTuple):
-    """Probabilities that the first method, neither or the second is better on a new data set."""
+    """Probabilities that the first method, neither or the second is better.
+
+    They are of a new data set.
+    """
 
     first: float
     equivalent: float
@@ -472,14 +512,17 @@ def bayesian_signed_rank(first: ArrayLike, second: ArrayLike, rope: float) -> Po
         Half the width of the region of practical equivalence.
     """
     table = _pairs(first, second)
-    differences = np.append(0.0, table[:, 0] - table[:, 1])  # 0 stands for the prior
-    sums = differences[:, None] + differences  # twice the mean of each pair
-    strength = np.append(0.5, np.ones(len(table)))  # of the prior, and of each data set
+    # The prior counts as half a data set, on which the methods are equal.
+    differences = np.append(0.0, table[:, 0] - table[:, 1])
+    strength = np.append(0.5, np.ones(len(table)))
     total = strength.sum()
-    # Expected product of the probabilities of each pair of differences, by the
-    # Dirichlet posterior.
+    # With probabilities w of Dirichlet(strength s, of the sum S) for the differences,
+    # E[w_i w_j] = (s_i s_j + [i = j] s_i) / (S (S + 1)).
     joint = (np.outer(strength, strength) + np.diag(strength)) / (total * (total + 1))
-    above, below = (
-        float(joint[beyond].sum()) for beyond in (sums > 2 * rope, sums < -2 * rope)
-    )
+    # A pair of differences z counts by its mean (z_i + z_j) / 2.
+    sums = differences[:, None] + differences
+    is_above = sums > 2 * rope
+    is_below = sums < -2 * rope
+    above = float(joint[is_above].sum())
+    below = float(joint[is_below].sum())
     return Posterior(above, 1 - above - below, below)
