@@ -1,4 +1,4 @@
-"""The hits of a saved model on new labelled rows, against its forecast and another model."""
+"""The hits of a saved model on new labelled rows, and whether they were forecast."""
 
 import os
 from collections.abc import Sequence
@@ -269,11 +269,11 @@ def evaluate(
 
 
 def _decimal_of(encoding: Encoding) -> str | None:
-    """Return the decimal mark of the numbers that a model was fitted to, if it is known."""
-    marks = [
-        column.notation for column in encoding.columns if column.notation in (".", ",")
-    ]
-    return marks[0] if marks else None
+    """Return the decimal mark of the model's training numbers, if it is known."""
+    for column in encoding.columns:
+        if column.notation in (".", ","):
+            return column.notation
+    return None
 
 
 def _length(
@@ -291,7 +291,7 @@ def _length(
 
 
 def _precision_when_fitted(quality: Quality | None, share: float) -> float | None:
-    """Return the held-out precision of a list that has a share of the rows, if it was measured."""
+    """Return the held-out precision of a list of a share of the rows, if measured."""
     if quality is None or quality.length is None:
         return None
     curve = quality.length.curve
@@ -305,7 +305,7 @@ def _scores(
     rows: str | os.PathLike[str] | pd.DataFrame,
     layout: LayoutOptions,
 ) -> tuple[NDArray[np.float64], int]:
-    """Return the scores of the rows, and how many of the rows the model was trained on."""
+    """Return the scores of the rows, and how many of them are training rows."""
     parts: list[NDArray[np.float64]] = []
     n_known = 0
     for X, _texts in read_new_blocks(rows, encoding, **layout):
@@ -318,11 +318,14 @@ def _scores(
 def _listing_probabilities(
     scores: NDArray[np.float64], length: int
 ) -> NDArray[np.float64]:
-    """Return the probability that each row is on the list, if tied rows are in random order."""
-    above, tied, n_places = split_at(scores, length)  # n_places: left for tied rows
+    """Return the probability that each row is on the list.
+
+    Tied rows are in random order.
+    """
+    top = split_at(scores, length)
     listed = np.zeros(len(scores))
-    listed[above] = 1
-    listed[tied] = n_places / len(tied)
+    listed[top.above] = 1
+    listed[top.tied] = top.n_tied_in_top / len(top.tied)
     return listed
 
 
@@ -345,14 +348,15 @@ def _verdict(hits: float, forecast: Interval) -> Verdict:
 def _compare_lists(
     own: NDArray[np.float64], other: NDArray[np.float64], is_hit: NDArray[np.bool_]
 ) -> ListComparison:
-    """Compare the hits among the rows that only one of two lists has, by Fisher's exact test.
+    """Compare the hits among the rows that only one of two lists has, by Fisher's test.
 
     `own` and `other` are probabilities that a row is listed. Ties make fractions of
     rows, which are rounded, as the test needs whole numbers.
     """
     from scipy.stats import fisher_exact
 
-    only_own, only_other = np.maximum(own - other, 0), np.maximum(other - own, 0)
+    only_own = np.maximum(own - other, 0)
+    only_other = np.maximum(other - own, 0)
     n_rows = round(float(only_own.sum()))
     own_hits = round(float(only_own @ is_hit))
     other_hits = round(float(only_other @ is_hit))

@@ -54,7 +54,7 @@ def make_solver(name: str, params: Mapping[str, Any]) -> Ranker:
         )
     solver = SOLVERS[name]()
     if not _can_be_kept(solver):
-        others = ", ".join(n for n in SOLVERS if _can_be_kept(SOLVERS[n]()))
+        others = ", ".join(other for other in SOLVERS if _can_be_kept(SOLVERS[other]()))
         raise InputError(
             f"solver {name} has neither weights nor trees to save; compare {name} in a"
             f" config of precbench run, or choose from {others}"
@@ -66,16 +66,15 @@ def make_solver(name: str, params: Mapping[str, Any]) -> Ranker:
                 f"{name} has no parameter {param!r}{did_you_mean(param, known)}; choose"
                 f" from {', '.join(known)}"
             )
-        # True would count as 1
+        # True would count as 1.
         if isinstance(value, bool) and not isinstance(known[param], bool):
             raise InputError(f"{name}: {param} must be a number or text, found {value}")
     return solver.set_params(**params)
 
 
 def _can_be_kept(solver: Ranker) -> bool:
-    return isinstance(solver, LinearRanker) or (
-        hasattr(solver, "to_trees") or hasattr(solver, "to_members")
-    )
+    has_weights = isinstance(solver, LinearRanker)
+    return has_weights or hasattr(solver, "to_trees") or hasattr(solver, "to_members")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -212,28 +211,25 @@ class Model(FittedClassifier):
             table = table_of(X, "X")
             encoding = Encoding.learn(table, categorical=categorical, missing=missing)
             X = encoding.encode(table.frame, "X")
-        X = _matrix(X)
-        # before the scaler, which also holds vectors
-        unfitted.require_memory(X.shape[1])
-        scaler = Scaler(scaling).fit(X)
-        scaled = X if scaling == "none" else scaler.transform_in_place(X.copy())
-        # mean: of scaled rows, for `explain`; None: 0 or unused
-        random_features = mean = None
+        matrix = _matrix(X)
+        # Before the scaler, which also holds vectors.
+        unfitted.require_memory(matrix.shape[1])
+        scaler = Scaler(scaling).fit(matrix)
+        features = matrix
+        if scaling != "none":
+            features = scaler.transform_in_place(matrix.copy())
+        mean = None  # of standardised rows 0, by trees unused
         if not (scaler.kind == "standardise" or hasattr(unfitted, "to_trees")):
-            mean = np.asarray(scaled.mean(axis=0), dtype=np.float64).ravel()
+            mean = np.asarray(features.mean(axis=0), dtype=np.float64).ravel()
+        random_features = None
         if fourier is not None:
-            options = (
-                dict(fourier)
-                if isinstance(fourier, Mapping)
-                else {"n_components": fourier}
+            random_features = _random_features(
+                features, fourier, params.get("random_state")
             )
-            # or the solver's
-            seed = options.pop("random_state", params.get("random_state"))
-            random_features = _random_features(scaled, options, seed)
-            scaled = random_features.transform(scaled)
+            features = random_features.transform(features)
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         try:
-            weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-            fitted = unfitted.fit(scaled, y, trace=untraced, **weights)
+            fitted = unfitted.fit(features, y, trace=untraced, **weights)
         except InputError:
             raise  # also a `ValueError`, but says what to do
         except ValueError as error:  # of scikit-learn's checks
@@ -241,15 +237,15 @@ class Model(FittedClassifier):
                 f"{solver} cannot be fitted: {str(error).rstrip('.')}; change the rows,"
                 " the labels or a parameter"
             ) from error
+        fitted_params = fitted.get_params()
+        fitted_params.pop("random_state", None)
         return cls(
             solver=solver,
-            params={
-                n: v for n, v in fitted.get_params().items() if n != "random_state"
-            },
+            params=fitted_params,
             coef=getattr(fitted, "coef_", None),
             scaler=scaler,
             encoding=encoding,
-            about=_circumstances(fitted, X, y),
+            about=_circumstances(fitted, matrix, y),
             intercept=float(getattr(fitted, "intercept_", 0.0)),
             trees=fitted.to_trees() if hasattr(fitted, "to_trees") else None,
             random_features=random_features,
@@ -264,15 +260,16 @@ class Model(FittedClassifier):
 
     @property
     def _parts(self) -> tuple[Member, ...]:
-        # the members, or the model itself as one member
-        return self.members or (
-            Member("", self.coef, self.trees, self.random_features),
-        )
+        """The members, or the model itself as one member."""
+        if self.members:
+            return self.members
+        return (Member("", self.coef, self.trees, self.random_features),)
 
     @property
     def spans(self) -> list[tuple[Column, slice]]:
         """The columns and their features; of bare arrays each feature is a column."""
-        return (self.encoding or Encoding("npz", self.n_features, dense=True)).spans()
+        encoding = self.encoding or Encoding("npz", self.n_features, dense=True)
+        return encoding.spans()
 
     def decision_function(
         self, X: Any, *, n_jobs: int | None = None
@@ -312,55 +309,63 @@ class Model(FittedClassifier):
 
     def _encoded(self, X: Any) -> Any:
         """Return rows as a matrix of the model's features; a frame is encoded."""
+        values = X
         if self.encoding is not None and self.encoding.columns and is_frame(X):
             gaps = Gaps()
-            X = self.encoding.encode(table_of(X, "X").frame, "X", gaps)
+            values = self.encoding.encode(table_of(X, "X").frame, "X", gaps)
             for sentence in gaps.sentences():  # such as "3 values filled in age"
                 warnings.warn(f"X: check the rows to score: {sentence}", stacklevel=3)
-        X = _matrix(X)
-        if X.shape[1] != self.n_features:
+        matrix = _matrix(values)
+        if matrix.shape[1] != self.n_features:
             raise InputError(
-                f"X has {X.shape[1]} features, and the model {self.n_features}; give"
-                " rows with the features that the model was fitted to"
+                f"X has {matrix.shape[1]} features, and the model {self.n_features};"
+                " give rows with the features that the model was fitted to"
             )
-        return X
+        return matrix
 
     def _scores(self, X: Any, n_jobs: int | None) -> NDArray[np.float64]:
-        """Return the scores of encoded rows.
-
-        Weights of features absorb a scaling of columns, since w (x - shift) / scale is
-        linear in x; all other models score scaled copies of blocks.
-        """
-        weights, constant = self.coef, self.intercept
-        if (
-            weights is not None
-            and self.random_features is None
-            and not self.scaler.scales_rows
-        ):
-            if self.scaler.shift is not None and self.scaler.scale is not None:
-                weights = weights / self.scaler.scale
-                constant -= float(self.scaler.shift @ weights)
-            return linear_scores(as_rows(X), weights) + constant
+        """Return the scores of encoded rows."""
+        has_weights_of_features = self.coef is not None and self.random_features is None
+        if has_weights_of_features and not self.scaler.scales_rows:
+            return self._scores_by_scaled_weights(X)
         width = 1 if self.random_features is None else len(self.random_features.offset)
         length = max(1, min(ROWS_AT_ONCE, _VALUES_AT_ONCE // width))  # of a block
 
         def score_block(start: int) -> NDArray[np.float64]:
-            """Return the scores of the `length` rows of X from `start` on."""
-            rows = self._scaled(X[start : start + length])
-            if self.random_features is not None:
-                rows = self.random_features.transform(rows)
-            if self.members:
-                return weighted_scores(self.members, rows) + constant
-            if self.trees is not None:
-                return self.trees.scores(rows)
-            assert weights is not None
-            return linear_scores(as_rows(rows), weights) + constant
+            return self._scores_of_block(X[start : start + length])
 
-        is_slow = weights is None or self.random_features is not None
-        n_threads = effective_n_jobs(n_jobs) if is_slow else 1  # -1: one per core
+        # Weights of the features themselves take one thread.
+        n_threads = 1 if has_weights_of_features else effective_n_jobs(n_jobs)
+        starts = range(0, X.shape[0], length)
+        if n_threads == 1:
+            return np.concatenate([score_block(start) for start in starts])
         with _threads(n_threads) as pool:
-            apply = map if n_threads == 1 else pool.map
-            return np.concatenate([*apply(score_block, range(0, X.shape[0], length))])
+            return np.concatenate(list(pool.map(score_block, starts)))
+
+    def _scores_by_scaled_weights(self, X: Any) -> NDArray[np.float64]:
+        """Return scores by weights that absorb the scaling of columns.
+
+        They can, since w (x - shift) / scale is linear in x.
+        """
+        assert self.coef is not None
+        weights = self.coef
+        constant = self.intercept
+        if self.scaler.shift is not None and self.scaler.scale is not None:
+            weights = weights / self.scaler.scale
+            constant -= float(self.scaler.shift @ weights)
+        return linear_scores(as_rows(X), weights) + constant
+
+    def _scores_of_block(self, X: Any) -> NDArray[np.float64]:
+        """Return the scores of a scaled copy of some rows."""
+        rows = self._scaled(X)
+        if self.random_features is not None:
+            rows = self.random_features.transform(rows)
+        if self.members:
+            return weighted_scores(self.members, rows) + self.intercept
+        if self.trees is not None:
+            return self.trees.scores(rows)
+        assert self.coef is not None
+        return linear_scores(as_rows(rows), self.coef) + self.intercept
 
     def _scaled(self, rows: Any) -> Any:
         """Return a scaled copy of rows, dense if columns are shifted.
@@ -407,35 +412,35 @@ class Model(FittedClassifier):
         InputError
             See `decision_function`, and if the model has trees of random features.
         """
-        spans = self.spans
-        mean = np.zeros(self.n_features) if self.mean is None else self.mean
-        widths = [features.stop - features.start for _, features in spans]
-        # column of a feature
-        columns = np.repeat(np.arange(len(spans), dtype=np.int32), widths)
+        names = []
+        widths = []  # in features
+        for column, features in self.spans:
+            names.append(column.name)
+            widths.append(features.stop - features.start)
         explain_rows = partial(
             Contributions.of,
             self._parts,
-            mean=mean,
-            column=columns,
+            mean=np.zeros(self.n_features) if self.mean is None else self.mean,
+            column=np.repeat(np.arange(len(names), dtype=np.int32), widths),
             is_stacked=bool(self.members),
         )
         with np.errstate(over="ignore", invalid="ignore"):
-            rows = self._scaled(self._encoded(X))
-            rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
+            scaled = self._scaled(self._encoded(X))
+            rows = scaled if isinstance(scaled, np.ndarray) else scaled.toarray()
             n_threads = max(1, min(effective_n_jobs(n_jobs), len(rows)))
             with _threads(n_threads) as pool:
-                parts = [*pool.map(explain_rows, np.array_split(rows, n_threads))]
+                parts = list(pool.map(explain_rows, np.array_split(rows, n_threads)))
         values = np.concatenate([part.values for part in parts])
         _check_finite(values)
-        explained = pd.DataFrame(values, columns=[column.name for column, _ in spans])
-        # the same base in all parts
-        explained.attrs["base"] = parts[0].base + self.intercept
+        explained = pd.DataFrame(values, columns=names)
+        base = parts[0].base  # that of all parts
+        explained.attrs["base"] = base + self.intercept
         return explained
 
     def calibrated(
         self, lists: Sequence[HeldOut], test_share: float, X: Any = None
     ) -> Self:
-        """Return the model with probabilities, learnt from rows that the model was not fitted to.
+        """Return the model with probabilities, learnt from held-out rows.
 
         Parameters
         ----------
@@ -461,7 +466,8 @@ class Model(FittedClassifier):
     def _training_scores(self, X: Any) -> NDArray[np.float64] | None:
         """Return scores of the training rows X.
 
-        None if too extreme: no weights, or few rows.
+        None if they may be too extreme: of a model without weights, or with few rows
+        for each weight.
         """
         if self.coef is None or X.shape[0] < _ENOUGH * len(self.coef):
             return None
@@ -470,7 +476,7 @@ class Model(FittedClassifier):
     def profiled(
         self, X: Any, lists: Sequence[HeldOut], imputed: Imputed | None = None
     ) -> Self:
-        """Return the model with the distribution of its training rows, and hashes of these rows.
+        """Return the model with the distribution and hashes of its training rows.
 
         Parameters
         ----------
@@ -485,11 +491,9 @@ class Model(FittedClassifier):
         """
         assert self.encoding is not None
         training_scores = self._training_scores(X)
-        scores = (
-            [held.scores for held in lists]
-            if training_scores is None
-            else [training_scores]
-        )
+        scores = [held.scores for held in lists]
+        if training_scores is not None:
+            scores = [training_scores]
         profile = Profile.learn(X, self.encoding, imputed, scores)
         return replace(self, profile=profile, training_rows=TrainingRows.learn(X))
 
@@ -532,7 +536,7 @@ class Model(FittedClassifier):
         return np.column_stack([1 - positive, positive])
 
     def probabilities(self, scores: ArrayLike) -> NDArray[np.float64]:
-        """Return the probability of a hit at each score of this model, in the same order.
+        """Return the probability of a hit at each score of this model.
 
         Raises
         ------
@@ -565,8 +569,9 @@ class Model(FittedClassifier):
             Columns ``rank`` (from 1), ``row`` (from 1, in the order of X) and
             ``score``. Of equal scores the earlier row comes first.
         """
-        # without n_rows
-        return self.rank_blocks([(X, pd.DataFrame())], top, n_jobs=n_jobs)[0]
+        blocks = [(X, pd.DataFrame())]
+        ranking, _n_rows = self.rank_blocks(blocks, top, n_jobs=n_jobs)
+        return ranking
 
     def rank_blocks(
         self,
@@ -577,7 +582,7 @@ class Model(FittedClassifier):
         watch: Callable[[Any, NDArray[np.float64]], None] | None = None,
         listed: dict[int, Any] | None = None,
     ) -> tuple[pd.DataFrame, int]:
-        """Return the ranking, or its top, of rows that come in blocks, and the number of rows.
+        """Return the ranking, or its top, of rows that come in blocks.
 
         Parameters
         ----------
@@ -602,31 +607,29 @@ class Model(FittedClassifier):
         """
         if top is not None and top < 1:
             raise InputError(f"top must be at least 1, found {top}")
-        ranked, n_rows = list[pd.DataFrame](), 0  # n_rows: of the blocks so far
-        for X, other_columns in blocks:
-            # to keep rows as `explain` takes them
-            X = X if listed is None else self._encoded(X)
+        ranked: list[pd.DataFrame] = []
+        n_rows = 0  # of the blocks so far
+        for block, other_columns in blocks:
+            # Listed rows are stored encoded, as `explain` takes them.
+            X = block if listed is None else self._encoded(block)
             scores = self.decision_function(X, n_jobs=n_jobs)
             if watch is not None:
                 watch(X, scores)
-            rows = np.arange(n_rows + 1, n_rows + len(scores) + 1)  # numbers from 1
+            n_before = n_rows
+            n_rows += len(scores)
             columns = {name: texts.to_numpy() for name, texts in other_columns.items()}
-            if clashes := {"rank", "row", "score", "probability"} & columns.keys():
+            clashes = {"rank", "row", "score", "probability"} & columns.keys()
+            if clashes:
                 raise InputError(
                     f"the ranking has a column {min(clashes)!r} of its own; rename the"
                     " column of the file, or keep other columns"
                 )
-            ranked.append(pd.DataFrame({"row": rows, **columns, "score": scores}))
+            numbers = np.arange(n_before + 1, n_rows + 1)  # of the rows, from 1
+            ranked.append(pd.DataFrame({"row": numbers, **columns, "score": scores}))
             if top is not None:
                 ranked = [_best(ranked, top)]  # only the top so far
-            if listed is not None:  # replace displaced rows by rows of this block
-                in_top = {int(row) for block in ranked for row in block["row"]}
-                for row in listed.keys() - in_top:
-                    del listed[row]
-                listed |= {
-                    row: X[row - n_rows - 1].copy() for row in in_top if row > n_rows
-                }
-            n_rows += len(scores)
+            if listed is not None:
+                _replace_displaced(listed, ranked, X, n_before)
         ranking = _best(ranked, top)
         ranking.insert(0, "rank", np.arange(1, len(ranking) + 1))
         return ranking, n_rows
@@ -667,13 +670,27 @@ class Model(FittedClassifier):
 
 
 def _best(blocks: Sequence[pd.DataFrame], top: int | None) -> pd.DataFrame:
-    """Return the `top` rows with the highest scores, or all.
-
-    Of equal scores the earlier first.
-    """
+    """Return the `top` rows with the highest scores, or all; ties in order."""
     rows = pd.concat(blocks)
     order = np.argsort(-rows["score"].to_numpy(), kind="stable")[:top]
     return rows.iloc[order].reset_index(drop=True)
+
+
+def _replace_displaced(
+    listed: dict[int, Any], ranked: Sequence[pd.DataFrame], X: Any, n_before: int
+) -> None:
+    """Replace rows that have left the top by rows of a block, by row number from 1.
+
+    `ranked` is the top so far, `X` the block after `n_before` rows.
+    """
+    in_top: set[int] = set()
+    for part in ranked:
+        in_top |= {int(row) for row in part["row"]}
+    for row in listed.keys() - in_top:
+        del listed[row]
+    for row in in_top:
+        if row > n_before:
+            listed[row] = X[row - n_before - 1].copy()
 
 
 def _threads(n: int) -> ThreadPoolExecutor:
@@ -690,10 +707,7 @@ def _check_finite(scores: NDArray[np.float64]) -> None:
 
 
 def _matrix(X: Any) -> Any:
-    """Return rows as a float64 array in C order or a CSR matrix.
-
-    Require finite values.
-    """
+    """Return rows of finite numbers as a float64 array in C order or a CSR matrix."""
     try:
         return check_array(
             X, accept_sparse="csr", dtype=np.float64, order="C", input_name="X"
@@ -703,36 +717,46 @@ def _matrix(X: Any) -> Any:
 
 
 def _circumstances(fitted: Ranker, X: Any, y: Any) -> dict[str, Any]:
-    """Return sizes, day and versions for `Model.about`, nothing about user, machine or folder."""
+    """Return sizes, day and versions for `Model.about`.
+
+    Nothing is stated about the user, the machine or a folder.
+    """
     from precbench import __version__
 
-    # `algorithm_version` is such as "1, lightgbm 4.6" if a solver wraps a library, else
-    # a number.
-    library, _, version = (
-        str(fitted.algorithm_version).partition(", ")[2].rpartition(" ")
-    )
+    versions = {
+        "precbench": __version__,
+        "Python": platform.python_version(),
+        "numpy": np.__version__,
+    }
+    # A solver that wraps a library has a version such as "1, lightgbm 4.6".
+    _number, _, library_and_version = str(fitted.algorithm_version).partition(", ")
+    library, _, version = library_and_version.rpartition(" ")
+    if library:
+        versions[library] = version
     return {
         "rows": X.shape[0],
         "features": X.shape[1],
         "positives": int(np.count_nonzero(np.asarray(y) == fitted.classes_[1])),
         "fitted": datetime.now(UTC).date().isoformat(),
-        "versions": {
-            "precbench": __version__,
-            "Python": platform.python_version(),
-            "numpy": np.__version__,
-            **({library: version} if library else {}),
-        },
+        "versions": versions,
     }
 
 
-def _random_features(X: Any, options: dict[str, Any], seed: Any) -> RandomFeatures:
+def _random_features(
+    X: Any, fourier: int | Mapping[str, Any], seed_of_solver: Any
+) -> RandomFeatures:
     """Draw random Fourier features for scaled rows; check the names of the options."""
+    options: dict[str, Any] = {"n_components": fourier}
+    if isinstance(fourier, Mapping):
+        options = dict(fourier)
+    seed = options.pop("random_state", seed_of_solver)
     known = {"n_components", "gamma", "bandwidth"}
-    for name in options.keys() - known:  # raises for one unknown name
-        raise InputError(
-            f"fourier has no option {name!r}{did_you_mean(name, known)}; choose from "
-            f"{', '.join(sorted(known))}"
-        )
+    for name in options:
+        if name not in known:
+            raise InputError(
+                f"fourier has no option {name!r}{did_you_mean(name, known)}; choose"
+                f" from {', '.join(sorted(known))}"
+            )
     if "n_components" not in options:
         raise InputError(
             "fourier lacks n_components; give the number of random features"

@@ -4,36 +4,35 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from precbench.model.model import Model
-from precbench.tables.encoding import Gaps
+from precbench.tables.encoding import Column, Gaps
 
 _VALUES_AT_ONCE = 2**22  # of a block of rows: 32 MiB
-# The columns that raise and that lower a score: column, value as text, contribution
+# The columns that raise and that lower a score: column, value as text, contribution.
 Reasons = dict[str, list[dict[str, Any]]]
-_ROUNDING = 1e-12  # of the sum of all absolute contributions: less is due to rounding
+# Less than this share of the sum of all absolute contributions is due to rounding.
+_ROUNDING = 1e-12
 
 
 class ReasonsOfList:
-    """The rows that `Model.rank_blocks` lists, with the `n` columns that raise each score most."""
+    """The rows that `Model.rank_blocks` lists, and the columns that raise each score."""
 
     def __init__(self, model: Model, n: int):
         model.explain(np.zeros((1, model.n_features)))  # raises before a file is read
         self._model = model
         self.n = min(n, len(model.spans))  # columns to name
-        # by number from 1; filled by `Model.rank_blocks`
+        # By their numbers from 1; `Model.rank_blocks` writes them.
         self.rows: dict[int, Any] = {}
-        # by number: columns without a value
+        # Columns without a value, by the number of the row.
         self._missing: dict[int, frozenset[str]] = {}
 
     def noting(
         self, blocks: Iterable[tuple[Any, Any]], gaps: Gaps
     ) -> Iterator[tuple[Any, Any]]:
-        """Yield blocks unchanged to `Model.rank_blocks`.
-
-        Note which values the listed rows lack.
-        """
+        """Yield blocks unchanged to `Model.rank_blocks`, and note gaps of listed rows."""
         n_before = 0  # rows of the earlier blocks
         for X, names in blocks:
             yield X, names
@@ -55,17 +54,16 @@ class ReasonsOfList:
 
 
 def reason_columns(row_reasons: Sequence[Reasons], n: int) -> dict[str, list[str]]:
-    """Return columns of text for a table.
-
-    ``raises_1`` to ``raises_n``, and ``lowers_1``.
+    """Return columns of text for a table: ``raises_1`` to ``raises_n``, ``lowers_1``.
 
     A cell is empty if fewer columns raise or lower the score of its row.
     """
-    columns = {
-        f"raises_{i + 1}": [_in_words(row["raises"], i) for row in row_reasons]
-        for i in range(n)
-    }
-    return columns | {"lowers_1": [_in_words(row["lowers"], 0) for row in row_reasons]}
+    columns = {}
+    for i in range(n):
+        texts = [_in_words(row["raises"], i) for row in row_reasons]
+        columns[f"raises_{i + 1}"] = texts
+    columns["lowers_1"] = [_in_words(row["lowers"], 0) for row in row_reasons]
+    return columns
 
 
 def _in_words(chosen: Sequence[dict[str, Any]], i: int) -> str:
@@ -84,35 +82,49 @@ def reasons(
     ``column``, ``value`` as text and ``contribution``. `missing` names the filled-in
     columns of each row.
     """
-    # rows of a block
-    spans, length = model.spans, max(1, _VALUES_AT_ONCE // model.n_features)
-
-    def reason(i: int, features: Any, j: int, contribution: float) -> dict[str, Any]:
-        # Return the name of column j, its value in row i, and the contribution of this
-        # value.
-        column, span = spans[j]
-        is_missing = missing is not None and column.name in missing[i]
-        value = "(missing)" if is_missing else column.value_of(features[span])
-        return {"column": column.name, "value": value, "contribution": contribution}
-
+    spans = model.spans
+    length = max(1, _VALUES_AT_ONCE // model.n_features)  # rows of a block
     for start in range(0, len(X), length):
         block = X[start : start + length]
-        rows = (
-            np.stack(block)
-            if isinstance(block[0], np.ndarray)
-            else sparse.vstack(block).tocsr()
-        )
+        is_dense = isinstance(block[0], np.ndarray)
+        rows = np.stack(block) if is_dense else sparse.vstack(block).tocsr()
         values = model.explain(rows, n_jobs=-1).to_numpy()
         for i, (row, contributions) in enumerate(zip(rows, values, strict=True), start):
-            negligible = _ROUNDING * np.abs(contributions).sum()
-            order = np.argsort(-contributions, kind="stable").tolist()
-            features = row if isinstance(row, np.ndarray) else row.toarray()[0]
-            chosen = {
-                "raises": [j for j in order[:n] if contributions[j] > negligible],
-                # one at most
-                "lowers": [j for j in order[-1:] if contributions[j] < -negligible],
-            }
+            features = row if is_dense else row.toarray()[0]
+            lacking = () if missing is None else missing[i]
+            raising, lowering = _decisive_columns(contributions, n)
             yield {
-                kind: [reason(i, features, j, float(contributions[j])) for j in columns]
-                for kind, columns in chosen.items()
+                "raises": [
+                    _reason(spans[j], features, contributions[j], lacking)
+                    for j in raising
+                ],
+                "lowers": [
+                    _reason(spans[j], features, contributions[j], lacking)
+                    for j in lowering
+                ],
             }
+
+
+def _decisive_columns(
+    contributions: NDArray[np.float64], n: int
+) -> tuple[list[int], list[int]]:
+    """Return the up to n columns that raise a score most, and the one that lowers it."""
+    negligible = _ROUNDING * np.abs(contributions).sum()
+    order = np.argsort(-contributions, kind="stable").tolist()
+    raising = [j for j in order[:n] if contributions[j] > negligible]
+    lowering = [j for j in order[-1:] if contributions[j] < -negligible]
+    return raising, lowering
+
+
+def _reason(
+    span: tuple[Column, slice],
+    features: Any,
+    contribution: float,
+    lacking: Collection[str],
+) -> dict[str, Any]:
+    """Return the name of a column, its value in a row, and what the value adds."""
+    column, places = span
+    value = "(missing)"
+    if column.name not in lacking:
+        value = column.value_of(features[places])
+    return {"column": column.name, "value": value, "contribution": float(contribution)}

@@ -9,10 +9,12 @@ candidates:
 
 .. math::
 
-   struct &= \max_{\hat y} \{\Delta(y, \hat y) + \sum_i (\hat y_i - y_i) s_i\}            \; (3)
+   struct &= \max_{\hat y} \{\Delta(y, \hat y) + \sum_i (\hat y_i - y_i) s_i\}
+          \; (3)
 
    ramp &= \max_{\hat y} \{\Delta(y, \hat y) + \sum_i \hat y_i s_i\}
-           - (\text{sum of the k highest positive scores})                                \; (4)
+          - (\text{sum of the k highest positive scores})
+          \; (4)
 
    max &= \max_{\hat y} \{\Delta(y, \hat y) + \sum_i (\hat y_i - y_i) s_i
           + \text{sum of the n₊ - k highest false negative scores}\}
@@ -52,10 +54,12 @@ first.
 
 References
 ----------
-kar2015 : Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the top", ICML
-    2015; the equation numbers above.
-kar2014 : Kar, Narasimhan, Jain, "Online and stochastic gradient methods for non-decomposable loss
-    functions", NIPS 2014.
+kar2015
+    Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the top",
+    ICML 2015; the equation numbers above.
+kar2014
+    Kar, Narasimhan, Jain, "Online and stochastic gradient methods for non-decomposable
+    loss functions", NIPS 2014.
 
 Joachims, "A support vector method for multivariate performance measures", ICML 2005.
 """
@@ -92,7 +96,8 @@ __all__ = [
     "struct",
 ]
 
-Evaluation = tuple[float, NDArray[np.float64]]  # value and subgradient
+# Value and subgradient.
+Evaluation = tuple[float, NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -146,7 +151,8 @@ class Loss(ABC):
             If scores, labels or a parameter are invalid, such as a k above the number
             of positives.
         """
-        return self._evaluation(scores, y, k)[0]  # of (value, subgradient)
+        value, _subgradient = self._evaluation(scores, y, k)
+        return value
 
     def subgradient(
         self, scores: ArrayLike, y: ArrayLike, k: float | int | None = None
@@ -158,15 +164,16 @@ class Loss(ABC):
         If several candidates attain the maximum, the first one in the order of the
         class counts.
         """
-        return self._evaluation(scores, y, k)[1]  # of (value, subgradient)
+        _value, subgradient = self._evaluation(scores, y, k)
+        return subgradient
 
     def _evaluation(
         self, scores: ArrayLike, y: ArrayLike, k: float | int | None
     ) -> Evaluation:
         positive, checked = check_ranking(y, scores)
-        # in place of the k of the instance
         fields: dict[str, Any] = {} if k is None else {"k": k}
-        return replace(self, **fields).evaluate(np.ascontiguousarray(checked), positive)
+        loss = replace(self, **fields)
+        return loss.evaluate(np.ascontiguousarray(checked), positive)
 
     @abstractmethod
     def evaluate(
@@ -199,39 +206,47 @@ class Surrogate(Loss):
 
 
 def _rank(scores: NDArray, member: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the rows of the mask `member` by descending score, rows with equal scores in order."""
+    """Return the rows of the mask `member` by descending score, ties in order."""
     rows = np.flatnonzero(member)
     return rows[np.argsort(-scores[rows], kind="stable")]
 
 
 def _sums_of_first(values: NDArray) -> NDArray:
-    return np.concatenate(([0.0], np.cumsum(values)))  # entry n: the sum of the first n
+    """Return an array whose entry n is the sum of the first n values."""
+    return np.concatenate(([0.0], np.cumsum(values)))
 
 
 def _augmented_top_less(
     scores: NDArray, positive: NDArray[np.bool_], k: int, subtracted: NDArray
 ) -> Evaluation:
-    # Return (sum of the k highest ``s_i + 1[y_i = 0]``) - (sum of s_i over the rows
-    # `subtracted`), and its subgradient with respect to the scores s.
-    # each negative is raised by 1
-    top = top_rows(scores + ~positive, rows=None, count=k)
+    """Return the sum of the k highest v_i, less the sum of s_i over `subtracted` rows.
+
+    The augmented scores are v_i = s_i + 1[y_i = 0]. The second result is the
+    subgradient with respect to the scores s.
+    """
+    augmented = scores + ~positive
+    top = top_rows(augmented, rows=None, count=k)
     gradient = np.zeros_like(scores)
     gradient[top] = 1
     gradient[subtracted] -= 1
-    # The raised scores add 1 to the value for each negative in the top.
-    return np.count_nonzero(~positive[top]) + dot(gradient, scores), gradient
+    # Each negative in the top adds its 1.
+    n_negatives = np.count_nonzero(~positive[top])
+    return n_negatives + dot(gradient, scores), gradient
 
 
 def struct(
     scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int
 ) -> Evaluation:
-    """Return value and subgradient of `StructSurrogate` for 0 <= k <= n, also for one class only.
+    """Return value and subgradient of `StructSurrogate`, also for one class only.
+
+    `k` is a number of rows, 0 <= k <= n.
 
     Examples
     --------
     >>> import numpy as np
     >>> from precbench.ranking.losses import struct
-    >>> value, gradient = struct(np.array([0.5, 2.0, 0.0]), np.array([False, True, False]), 1)
+    >>> scores, positive = np.array([0.5, 2.0, 0.0]), np.array([False, True, False])
+    >>> value, gradient = struct(scores, positive, 1)
     >>> float(value), gradient.tolist()
     (0.0, [0.0, 0.0, 0.0])
     """
@@ -309,9 +324,8 @@ class MaxSurrogate(Surrogate):
         The highest negative j with the lowest positive i, the second highest with the
         second lowest, and so on.
         """
-        # the k highest, descending
-        neg = _rank(scores, ~positive)[: self.count(positive)]
-        pos = _rank(scores, positive)[::-1][: neg.size]  # the lowest, ascending
+        neg = _rank(scores, ~positive)[: self.count(positive)]  # the highest first
+        pos = _rank(scores, positive)[::-1][: neg.size]  # the lowest first
         hinges = 1 + scores[neg] - scores[pos]
         active = hinges > 0
         gradient = np.zeros_like(scores)
@@ -340,19 +354,26 @@ class AvgSurrogate(Surrogate):
     name = "avg"
 
     def evaluate(self, scores, positive):
-        # Of labellings with a (above: k') true and b = k - a false positives, the best
-        # takes the highest s⁺_i and s⁻_j. Its value, by prefix sums for all a, is b +
-        # sum_{j <= b} s⁻_j - D sum_{i > a} s⁺_i with D = b / (n₊ - a), or 0 for b = 0.
+        """Maximise over the number of true positives.
+
+        Of labellings with a (above: k') true and b = k - a false positives, the best
+        takes the highest s⁺_i and s⁻_j. Its value, by prefix sums for all a, is
+
+            b + sum_{j <= b} s⁻_j - D sum_{i > a} s⁺_i,
+
+        with D = b / (n₊ - a), or 0 for b = 0.
+        """
         k = self.count(positive)
-        pos, neg = _rank(scores, positive), _rank(scores, ~positive)
-        pos_sums, neg_sums = _sums_of_first(scores[pos]), _sums_of_first(scores[neg])
+        pos = _rank(scores, positive)
+        neg = _rank(scores, ~positive)
+        pos_sums = _sums_of_first(scores[pos])
+        neg_sums = _sums_of_first(scores[neg])
         n_true = np.arange(max(0, k - neg.size), k + 1)  # all a
         n_false = k - n_true  # b for each a
-        # D for each a; if a = n₊, b is 0
+        # D for each a. If a = n₊, b is 0, and so is D.
         weights = n_false / np.maximum(pos.size - n_true, 1)
-        values = (
-            n_false + neg_sums[n_false] - weights * (pos_sums[-1] - pos_sums[n_true])
-        )
+        other_pos_sums = pos_sums[-1] - pos_sums[n_true]  # sum_{i > a} s⁺_i
+        values = n_false + neg_sums[n_false] - weights * other_pos_sums
         best = int(np.argmax(values))  # of equal values the first
         gradient = np.zeros_like(scores)
         gradient[neg[: n_false[best]]] += 1
@@ -402,7 +423,7 @@ class PartialAUC(Loss):
     --------
     >>> from precbench.ranking.losses import PartialAUC
     >>> scores, y = [2.0, 0.5, 0.0, -1.0], [1, 0, 0, 1]
-    >>> float(PartialAUC(beta=0.5).value(scores, y))  # (0 + 2.5) / 2, of the negative at 0.5
+    >>> float(PartialAUC(beta=0.5).value(scores, y))  # (0 + 2.5) / 2, against 0.5
     1.25
     """
 
@@ -414,11 +435,11 @@ class PartialAUC(Loss):
 
     def evaluate(self, scores, positive):
         pos = np.flatnonzero(positive)
-        neg = top_rows(
-            scores, ~positive, count=ceil_share(self.beta, positive.size - pos.size)
-        )
+        n_top = ceil_share(self.beta, positive.size - pos.size)
+        neg = top_rows(scores, ~positive, count=n_top)
         value, gradient = pair_hinges(scores, pos, neg)
-        return value / (pos.size * neg.size), gradient / (pos.size * neg.size)
+        n_pairs = pos.size * neg.size
+        return value / n_pairs, gradient / n_pairs
 
 
 @dataclass(frozen=True)
@@ -442,10 +463,10 @@ class AUC(Loss):
 def pair_hinges(
     scores: NDArray[np.float64], pos: NDArray[np.intp], neg: NDArray[np.intp]
 ) -> Evaluation:
-    """Return the sum of ``[1 - (s_i - s_j)]_+`` over pairs of rows i and j, and a subgradient.
+    """Return the sum of ``[1 - (s_i - s_j)]_+`` over pairs of rows i and j.
 
-    The subgradient counts the active pairs of each row (hinge above 0), negatively for
-    rows i.
+    The second result is a subgradient, which counts the active pairs of each row (hinge
+    above 0), negatively for rows i.
 
     Parameters
     ----------
@@ -457,16 +478,17 @@ def pair_hinges(
     --------
     >>> import numpy as np
     >>> from precbench.ranking.losses import pair_hinges
-    >>> pair_hinges(np.array([2.0, 0.5, 0.0]), np.array([0, 1]), np.array([2]))  # 0 and 1 - 0.5
+    >>> scores = np.array([2.0, 0.5, 0.0])
+    >>> pair_hinges(scores, np.array([0, 1]), np.array([2]))  # 0 and 1 - 0.5
     (0.5, array([-0., -1.,  1.]))
     """
-    # a pair is active if value < threshold
-    values, thresholds = scores[pos], 1 + scores[neg]
-    if pos.size <= neg.size:  # counting is faster if the first array is the shorter
-        # active pairs of each i, of each j
+    # A pair is active if s_i < 1 + s_j. Counting is faster if the first array is the
+    # shorter one.
+    values = scores[pos]
+    thresholds = 1 + scores[neg]
+    if pos.size <= neg.size:
         per_pos, per_neg = _count_pairs(values, thresholds)
     else:
-        # values negated and swapped
         per_neg, per_pos = _count_pairs(-thresholds, -values)
     value = dot(per_neg, thresholds) - dot(per_pos, values)  # sum of the active hinges
     gradient = np.zeros_like(scores)
@@ -478,15 +500,13 @@ def pair_hinges(
 def _count_pairs(
     few: NDArray[np.float64], many: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return two arrays.
-
-    The number of pairs with ``few[i] < many[j]`` for each i, and for each j.
-    """
-    n_few = few.size
-    few_counts, many_counts = np.zeros(n_few), np.zeros(many.size)
-    if n_few:  # the kernel needs one value or more, and fills both counts
-        # scratch
-        starts, heads = np.empty(n_few + 1, dtype=np.int32), np.empty(n_few + 1)
+    """Return the number of pairs with ``few[i] < many[j]``, for each i and for each j."""
+    few_counts = np.zeros(few.size)
+    many_counts = np.zeros(many.size)
+    if few.size:  # the kernel needs one value or more
+        # What the kernel works in.
+        starts = np.empty(few.size + 1, dtype=np.int32)
+        heads = np.empty(few.size + 1)
         count_pairs(few, np.sort(few), many, starts, few_counts, many_counts, heads)
     return few_counts, many_counts
 
@@ -505,7 +525,7 @@ class F1(Loss):
     --------
     >>> from precbench.ranking.losses import F1
     >>> scores, y = [2.0, 0.5, 0.0, -1.0], [1, 0, 0, 1]
-    >>> float(F1().value(scores, y))  # 1 - F1 of the first three is 0.6, their margin 1.5 / 2
+    >>> float(F1().value(scores, y))  # of the first three: 1 - F1 = 0.6, plus 1.5 / 2
     1.35
     """
 
@@ -516,37 +536,49 @@ class F1(Loss):
         """Maximise over labellings.
 
         The best with a true and b false positives takes the a highest positives s⁺_i
-        and the b highest negatives s⁻_j. Its value times n₊ is, as F1 is 2 a / (n₊ + a
-        + b), n₊ (n₊ - a + b) / (n₊ + a + b) - sum_{i > a} s⁺_i + sum_{j <= b} s⁻_j. One
-        more false positive adds 2 a n₊ / ((n₊ + a + b) (n₊ + a + b + 1)) + s⁻_{b+1},
-        which never grows with b: the loop bisects for the best b, for all a at once.
-        The fraction is below 1/2, so negatives at -1/2 or below never add to the
-        maximum and are left out.
+        and the b highest negatives s⁻_j. As F1 is 2 a / (n₊ + a + b), its value times n₊
+        is
+
+            n₊ (n₊ - a + b) / (n₊ + a + b) - sum_{i > a} s⁺_i + sum_{j <= b} s⁻_j.
         """
-        pos, neg = _rank(scores, positive), _rank(scores, ~positive & (scores > -0.5))
-        n_pos, n_true = pos.size, np.arange(pos.size + 1)  # n₊, all a
-        # after the last negative, no other pays
-        padded = np.append(scores[neg], -np.inf)
-        n_false, bound = np.zeros_like(n_true), np.full_like(n_true, neg.size)
-        while np.any(n_false < bound):  # n_false <= best b <= bound
-            middle = (n_false + bound) // 2
-            size = n_pos + n_true + middle
-            # One more false positive pays if it adds a value above 0.
-            pays = 2 * n_true * n_pos / (size * (size + 1)) + padded[middle] > 0
-            n_false, bound = (
-                np.where(pays, middle + 1, n_false),
-                np.where(pays, bound, middle),
-            )
+        pos = _rank(scores, positive)
+        # Negatives at -1/2 or below never add to the maximum, see `_best_false_positives`.
+        neg = _rank(scores, ~positive & (scores > -0.5))
+        n_pos = pos.size  # n₊
+        n_true = np.arange(n_pos + 1)  # all a
+        n_false = _best_false_positives(n_pos, scores[neg])  # the best b for each a
         lost = _sums_of_first(scores[pos][::-1])[::-1]  # sum_{i > a} s⁺_i
         gained = _sums_of_first(scores[neg])[n_false]  # sum_{j <= b} s⁻_j
-        values = n_pos * (n_pos - n_true + n_false) / (n_pos + n_true + n_false) + (
-            gained - lost
-        )
+        shares = n_pos * (n_pos - n_true + n_false) / (n_pos + n_true + n_false)
+        values = shares + (gained - lost)
         best = int(np.argmax(values))  # the best a, as n_true[a] is a
         gradient = np.zeros_like(scores)
         gradient[pos[best:]] = -1 / n_pos
         gradient[neg[: n_false[best]]] = 1 / n_pos
         return float(values[best]) / n_pos, gradient
+
+
+def _best_false_positives(n_pos: int, negatives: NDArray) -> NDArray[np.intp]:
+    """Return the best number of false positives b for each number of true ones a.
+
+    `negatives` are the descending scores s⁻. One more false positive adds
+
+        2 a n₊ / ((n₊ + a + b) (n₊ + a + b + 1)) + s⁻_{b+1}
+
+    to the value of `F1.evaluate`. This never grows with b, so bisection finds the best
+    b, for all a at once. The fraction is below 1/2.
+    """
+    n_true = np.arange(n_pos + 1)
+    padded = np.append(negatives, -np.inf)  # after the last negative, no other pays
+    n_false = np.zeros_like(n_true)
+    bound = np.full_like(n_true, len(negatives))
+    while np.any(n_false < bound):  # n_false <= best b <= bound
+        middle = (n_false + bound) // 2
+        size = n_pos + n_true + middle
+        pays = 2 * n_true * n_pos / (size * (size + 1)) + padded[middle] > 0
+        n_false = np.where(pays, middle + 1, n_false)
+        bound = np.where(pays, bound, middle)
+    return n_false
 
 
 SURROGATES: dict[str, Surrogate] = {
@@ -565,9 +597,7 @@ OBJECTIVES: dict[str, type[Loss]] = {
 
 
 def prec_loss(scores: ArrayLike, y: ArrayLike, k: float | int) -> int:
-    """Return the loss prec@k, kar2015 (1).
-
-    The number of negatives among the k highest scores.
+    """Return the loss prec@k, kar2015 (1): the negatives among the k highest scores.
 
     Among equal scores the lower row index comes first.
 
@@ -585,16 +615,15 @@ def prec_loss(scores: ArrayLike, y: ArrayLike, k: float | int) -> int:
     """
     positive, checked = check_ranking(y, scores)
     count = resolve_k(k, int(np.count_nonzero(positive)))
-    return int(np.count_nonzero(~positive[top_rows(checked, rows=None, count=count)]))
+    top = top_rows(checked, rows=None, count=count)
+    return int(np.count_nonzero(~positive[top]))
 
 
 @dataclass(frozen=True)
 class Margins:
     """The greatest margins that scores realise, in units of the scores.
 
-    Weak >= average >= strong.
-
-    Each is a mean less the highest negative score.
+    Each is a mean less the highest negative score. Weak >= average >= strong.
 
     Attributes
     ----------
@@ -636,11 +665,11 @@ def margins(scores: ArrayLike, y: ArrayLike, k: float | int) -> Margins:
     """
     positive, checked = check_ranking(y, scores)
     count = resolve_k(k, int(np.count_nonzero(positive)))
-    # from the k-th highest positive down
-    lowest = -np.sort(-checked[positive])[count - 1 :]
+    descending = -np.sort(-checked[positive])
+    from_kth = descending[count - 1 :]  # the n₊ - k + 1 lowest positive scores
     top_negative = checked[~positive].max()
     return Margins(
-        weak=float(lowest[0] - top_negative),  # of the k-th highest
-        average=float(lowest.mean() - top_negative),  # of all in `lowest`
-        strong=float(lowest[-1] - top_negative),  # of the lowest
+        weak=float(from_kth[0] - top_negative),
+        average=float(from_kth.mean() - top_negative),
+        strong=float(from_kth[-1] - top_negative),
     )

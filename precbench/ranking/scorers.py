@@ -1,4 +1,4 @@
-"""Scorers, with which scikit-learn's searches and cross-validation measure the top of a list."""
+"""Scorers, with which scikit-learn's searches measure the top of a list."""
 
 from collections.abc import Callable
 
@@ -10,8 +10,7 @@ def precision_at_k_scorer(k: TopK, ties: Ties = "expected") -> Callable[..., flo
     """Return precision at `k` as a scorer, for the `scoring` of searches.
 
     `GridSearchCV`, `cross_val_score` and others take it. An estimator ranks by
-    `decision_function`, else by the probability of the positive
-    class.
+    `decision_function`, else by the probability of the positive class.
 
     Parameters
     ----------

@@ -31,9 +31,9 @@ _NEARLY_PERCENT = re.compile(
 
 
 class HeldOut(NamedTuple):
-    """Labels (above 0 for positives) and scores of the rows that a model was measured on.
+    """Labels and scores of the rows that a model was measured on.
 
-    `amounts` holds what each row gains if it is a hit.
+    Labels are above 0 for positives. `amounts` holds what each row gains if it is a hit.
     """
 
     y: NDArray[np.float64]
@@ -55,35 +55,41 @@ def check_k(k: TopK) -> TopK:
 
 def several_k(k: TopK | Sequence[TopK]) -> list[TopK]:
     """Return one `k` or several as a list without duplicates; refuse an empty list."""
-    values: list[Any] = [*k] if isinstance(k, list | tuple) else [k]
+    values: list[Any] = list(k) if isinstance(k, list | tuple) else [k]
     if not values:
         raise InputError("k is an empty list; give at least one length of the top")
-    plain = [
-        value.item() if isinstance(value, np.generic) else value for value in values
-    ]
-    # by text: 1 (a row) == 1.0 (all)
-    return [*{repr(v): check_k(v) for v in plain}.values()]
+    # By their text, as 1 (a row) == 1.0 (as many rows as positives).
+    by_text: dict[str, TopK] = {}
+    for value in values:
+        plain = value.item() if isinstance(value, np.generic) else value
+        by_text[repr(plain)] = check_k(plain)
+    return list(by_text.values())
 
 
 def _is_count(k: Any) -> bool:
     return isinstance(k, Integral) and not isinstance(k, bool) and int(k) >= 1
 
 
-def _is_share(k: Any) -> bool:  # of the positives
+def _is_share(k: Any) -> bool:
+    """Return whether `k` is a share of the positives."""
     return isinstance(k, Real) and not isinstance(k, Integral) and 0 < float(k) <= 1
 
 
 def _share_of_rows(k: object) -> float | None:
-    # of text such as "1 %"; None for all else
-    match = _PERCENT.fullmatch(k) if isinstance(k, str) else None
-    share = float(match[1]) / 100 if match else 0.0
+    """Return the share of text such as "1 %", None for all else."""
+    if not isinstance(k, str):
+        return None
+    match = _PERCENT.fullmatch(k)
+    if match is None:
+        return None
+    share = float(match[1]) / 100
     return share if 0 < share <= 1 else None
 
 
 def _suggestion(k: object) -> str:
-    """Return what text that is nearly a `k` may mean: ``" (did you mean '1 %'?)"``.
+    """Return what text that is nearly a `k` may mean, such as " (did you mean '1 %'?)".
 
-    Else "".
+    For all else "".
     """
     if not isinstance(k, str):
         return ""
@@ -101,25 +107,26 @@ def _suggestion(k: object) -> str:
 def resolve_k(k: TopK, n_pos: int, n_rows: int | None = None) -> int:
     """Return `k` as a number of rows, fractions rounded up.
 
-    Refuse more than the list has.
-
-    Without `n_rows`, `k` must not exceed the number of positives, nor be a fraction of
-    the rows.
+    Refuse more than the list has. Without `n_rows`, `k` must not exceed the number of
+    positives, nor be a fraction of the rows.
     """
     if n_rows is None and _share_of_rows(k) is not None:
         raise InputError(
             f"k = {k} is a fraction of the rows, whose number is not known here; give a"
             " fraction of the positives such as 0.25, or a count"
         )
-    # a share of the rows has been refused without n_rows
+    # Without n_rows, `k` is no share of the rows, and `_count` does not need them.
     count = _count(k, n_pos, n_rows or 0)
-    most, what = (n_pos, "positives") if n_rows is None else (n_rows, "rows")
-    if count > most:
-        raise InputError(
-            f"k = {count} exceeds the number of {what}, {most}; "
-            "give a smaller count, or a fraction of the positives in (0, 1]"
-        )
-    return count
+    if n_rows is None and count > n_pos:
+        limit = f"positives, {n_pos}"
+    elif n_rows is not None and count > n_rows:
+        limit = f"rows, {n_rows}"
+    else:
+        return count
+    raise InputError(
+        f"k = {count} exceeds the number of {limit}; give a smaller count, or a fraction"
+        " of the positives in (0, 1]"
+    )
 
 
 def training_k(k: TopK, n_pos: int, n_rows: int) -> tuple[int, int]:
@@ -132,23 +139,27 @@ def training_k(k: TopK, n_pos: int, n_rows: int) -> tuple[int, int]:
 
 
 def _count(k: TopK, n_pos: int, n_rows: int) -> int:
-    """Return `k` as a number of rows, fractions rounded up, even if there are fewer rows."""
+    """Return `k` as a number of rows, fractions rounded up, even if there are fewer."""
     check_k(k)  # raises if `k` is invalid
-    if (share := _share_of_rows(k)) is not None:
+    share = _share_of_rows(k)
+    if share is not None:
         return ceil_share(share, n_rows)
-    return int(k) if isinstance(k, Integral) else ceil_share(float(k), n_pos)
+    if isinstance(k, Integral):
+        return int(k)
+    return ceil_share(float(k), n_pos)
 
 
 @functools.lru_cache(maxsize=32, typed=True)  # typed: 1 and 1.0 are two values of k
 def k_by_size(k: TopK, length: int) -> NDArray[np.int32]:
-    """Return an array.
+    """Return an array whose entry n is the k to train for with n positives.
 
-    Entry n is the k to train for with n positives among `length` rows.
+    They are among `length` rows. The array is cached: callers must not change it.
     """
-    # The array is cached: callers must not change its entries.
-    # [0]: the k to train for
-    counts = (training_k(k, n, length)[0] for n in range(1, length + 1))
-    return np.array([0, *counts], dtype=np.int32)
+    counts = [0]
+    for n_pos in range(1, length + 1):
+        k_to_train_for, _n_rows = training_k(k, n_pos, length)
+        counts.append(k_to_train_for)
+    return np.array(counts, dtype=np.int32)
 
 
 def ceil_share(share: float, n: int) -> int:
@@ -168,39 +179,56 @@ def check_beta(beta: float) -> float:
     return float(beta)
 
 
-def split_at(
-    scores: NDArray, count: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
-    # Return the rows above the `count`-th highest score, the rows tied with it, and how
-    # many of the tied rows are needed for a top of `count` rows. Takes linear time.
+class Split(NamedTuple):
+    """The top of a list, whose last rows may be tied with rows below it.
+
+    Attributes
+    ----------
+    above : ndarray
+        Rows above the lowest score in the top.
+    tied : ndarray
+        Rows with this score.
+    n_tied_in_top : int
+        How many of the tied rows the top needs.
+    """
+
+    above: NDArray[np.intp]
+    tied: NDArray[np.intp]
+    n_tied_in_top: int
+
+
+def split_at(scores: NDArray, count: int) -> Split:
+    """Return the top of `count` rows in linear time."""
     place = scores.size - count
     lowest = np.partition(scores, place)[place]  # the lowest score in the top
-    top = np.flatnonzero(scores >= lowest)
-    is_tied = scores[top] == lowest
-    above = top[~is_tied]
-    return above, top[is_tied], count - above.size
+    reached = np.flatnonzero(scores >= lowest)
+    is_tied = scores[reached] == lowest
+    above = reached[~is_tied]
+    return Split(above, reached[is_tied], count - above.size)
 
 
 def top_rows(
     scores: NDArray[np.float64], rows: NDArray[Any] | None, count: int
 ) -> NDArray[np.intp]:
-    """Return the `count` highest scored of `rows` (indices, a mask, or None.
+    """Return the `count` highest scored of `rows` as indices.
 
-    All) as indices.
+    `rows` are indices, a mask, or None for all. Of equal scores the lower index comes
+    first. The result is not sorted by score, but rows with its lowest score come last.
     """
-    # Of equal scores the lower index comes first; ``np.argpartition`` breaks ties
-    # differently on other processors. Not sorted by score, but rows with the lowest
-    # score of the top come last.
+    # ``np.argpartition`` breaks ties differently on other processors.
     if not count:
         return np.empty(0, dtype=np.intp)
-    if rows is not None and rows.dtype == np.bool_:
-        # a mask: other rows come last
-        scores, rows = np.where(rows, scores, -np.inf), None
-    above, tied, n_tied_in_top = split_at(
-        scores if rows is None else scores[rows], count
-    )
-    first = np.concatenate([above, tied[:n_tied_in_top]])  # positions in `rows`
-    return first if rows is None else rows[first]
+    if rows is None:
+        return _first_of_split(scores, count)
+    if rows.dtype == np.bool_:
+        in_mask = np.where(rows, scores, -np.inf)  # all other rows come last
+        return _first_of_split(in_mask, count)
+    return rows[_first_of_split(scores[rows], count)]
+
+
+def _first_of_split(scores: NDArray[np.float64], count: int) -> NDArray[np.intp]:
+    top = split_at(scores, count)
+    return np.concatenate([top.above, top.tied[: top.n_tied_in_top]])
 
 
 def first_rows(scores: NDArray, count: int) -> NDArray[np.intp]:
@@ -212,37 +240,38 @@ def first_rows(scores: NDArray, count: int) -> NDArray[np.intp]:
 
 
 def sums_at(values: NDArray, scores: NDArray, counts: ArrayLike) -> NDArray[np.float64]:
-    """Return the sums of `values` over the rows with the highest scores, for each of `counts`."""
-    # Ties at the end of the top count by the mean over their orders, which is linear in
-    # the length.
+    """Return the sum of `values` over so many rows at the top, for each of `counts`.
+
+    Ties at the end of the top count by the mean over their orders, which is linear in
+    the length.
+    """
     order = np.argsort(-scores, kind="stable")
-    # last row of each score
-    ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))
-    return np.interp(
-        np.asarray(counts), [0, *(ends + 1)], [0.0, *np.cumsum(values[order])[ends]]
-    )
+    last_of_score = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))
+    lengths = [0, *(last_of_score + 1)]
+    sums = [0.0, *np.cumsum(values[order])[last_of_score]]
+    return np.interp(np.asarray(counts), lengths, sums)
 
 
 def cut_below(scores: NDArray, count: int) -> float:
     """Return a number that only the `count` highest scores exceed.
 
-    Those tied at the end do not.
+    If scores of the top are tied with one below it, they do not exceed it.
     """
     # Cut midway between the last score of the top and the highest below, so that the
     # last bit of a score, which may differ between processors, does not decide. If
     # scores of the top are tied, up to noise, with the highest score below, cut above
     # the ties; if the top has all rows, cut below all. The noise is far above rounding
     # errors, and far below differences of scores.
-    noise = max(
-        2.0**-33 * float(np.abs(scores).max()), float(np.finfo(np.float64).tiny)
-    )
+    smallest = float(np.finfo(np.float64).tiny)
+    noise = max(2.0**-33 * float(np.abs(scores).max()), smallest)
     if count >= scores.size:
         return float(scores.min()) - noise
-    # top and next score
-    ascending = np.sort(scores[top_rows(scores, rows=None, count=count + 1)])
+    top_and_next = top_rows(scores, rows=None, count=count + 1)
+    ascending = np.sort(scores[top_and_next])
     gaps = np.flatnonzero(np.diff(ascending) > noise)
     if not gaps.size:  # all these scores are tied
         return float(ascending[-1]) + noise
-    # lowest gap: below the top or above its ties
-    below, above = ascending[gaps[0] : gaps[0] + 2]
+    # The lowest gap is below the top, or above its ties.
+    below = ascending[gaps[0]]
+    above = ascending[gaps[0] + 1]
     return float(below / 2 + above / 2)  # halved before the sum, which might overflow
