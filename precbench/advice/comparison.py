@@ -465,7 +465,7 @@ class Comparison(Choice):
 
     @property
     def table(self) -> pd.DataFrame:
-        """Hits in the first `k` rows of held-out lists, the recommended method first."""
+        """Hits in the first `k` held-out rows, the recommended method first."""
         methods = self.values.set_index("solver").rename_axis("method")
         precisions = ["mean", "low", "high", "behind", "behind_low", "behind_high"]
         hits = methods[precisions] * self.k

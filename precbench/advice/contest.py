@@ -40,6 +40,9 @@ from precbench.tables.own_file import read_own_file
 from precbench.tables.own_table import open_table
 
 NAME = "list"  # of every compared data set, as the name seeds the splits
+# The entry of rows without a file in a config. It is not validated, as no registry has
+# this name: the plan gets the rows.
+_WITHOUT_FILE = NamedData.model_construct(name=NAME)
 _LARGE = 50_000  # rows above which there are fewer splits
 
 
@@ -167,18 +170,13 @@ class _Source(NamedTuple):
     entry: Any
 
 
-def _entry_without_file() -> NamedData:
-    # Not validated, as no registry has the name: the plan gets the rows.
-    return NamedData.model_construct(name=NAME)
-
-
 def _source_of_dataset(dataset: Dataset) -> _Source:
     return _Source(
         dataset=dataset,
         encoding=None,
         path=Path(dataset.title),
         label="",
-        entry=_entry_without_file(),
+        entry=_WITHOUT_FILE,
     )
 
 
@@ -188,7 +186,7 @@ def _source_of_table(
     options = {name: value for name, value in data.items() if value and name != "file"}
     own = open_table(data["file"], options)
     dataset, encoding = read_own_file(own, **options, allow=allow)
-    entry: Any = _entry_without_file()
+    entry: Any = _WITHOUT_FILE
     if own.is_file:
         entry = {"file": os.path.relpath(own.path, folder), "name": NAME, **options}
     return _Source(

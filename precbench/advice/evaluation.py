@@ -146,11 +146,9 @@ class Evaluation:
             )
         if self.forecast is not None:
             mean, low, high = self.forecast
-            verdict = (
-                "as forecast"
-                if self.verdict == "kept"
-                else f"{self.verdict} than forecast"
-            )
+            verdict = f"{self.verdict} than forecast"
+            if self.verdict == "kept":
+                verdict = "as forecast"
             sentences.append(
                 f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); "
                 f"found {self.hits:g}, {verdict}"
@@ -221,7 +219,7 @@ def evaluate(
     20
     """
     fitted, encoding = model_of_table(model)
-    other = None if against is None else model_of_table(against)
+    other = None if against is None else model_of_table(against)  # raises at once
     name = FRAME if isinstance(rows, pd.DataFrame) else str(rows)
     quality = quality_of(
         fitted, "the model" if isinstance(model, Model) else str(model)
@@ -247,7 +245,8 @@ def evaluate(
         warning = fitted.training_rows.sentence(n_known, n_rows)
     comparison = None
     if other is not None:
-        other_scores, _n_known = _scores(*other, rows, layout)
+        other_model, other_encoding = other
+        other_scores, _n_known = _scores(other_model, other_encoding, rows, layout)
         other_listed = _listing_probabilities(other_scores, length)
         comparison = _compare_lists(listed, other_listed, is_hit)
     return Evaluation(

@@ -81,22 +81,27 @@ def profile(
 
 def columns_table(columns: Sequence[ColumnProfile], title: str) -> Table:
     """Lay out the first `_MOST_SHOWN` columns of a profile."""
-    cells = [
-        [
-            column.name,
-            column.holds,
-            f"{column.distinct:,}",
-            f"{column.missing:,}",
-            column.low,
-            column.high,
-            "" if column.auc is None else f"{column.auc:.3f}",
-        ]
-        for column in columns[:_MOST_SHOWN]
-    ]
+    shown = columns[:_MOST_SHOWN]
     header = ["column", "holds", "different", "gaps", "from", "to", "AUC alone"]
-    n_more = len(columns) - len(cells)
-    notes = [f"and {count(n_more, 'column')} more (--json has all)"] if n_more else []
-    return text_table(title, header, cells, *notes)
+    notes = []
+    if len(columns) > len(shown):
+        n_more = len(columns) - len(shown)
+        notes.append(f"and {count(n_more, 'column')} more (--json has all)")
+    return text_table(
+        title, header, [_column_cells(column) for column in shown], *notes
+    )
+
+
+def _column_cells(column: ColumnProfile) -> list[str]:
+    return [
+        column.name,
+        column.holds,
+        f"{column.distinct:,}",
+        f"{column.missing:,}",
+        column.low,
+        column.high,
+        "" if column.auc is None else f"{column.auc:.3f}",
+    ]
 
 
 def _outlook(own: OwnTable, options: dict[str, Any], ks: Sequence[TopK]) -> str:
@@ -104,7 +109,7 @@ def _outlook(own: OwnTable, options: dict[str, Any], ks: Sequence[TopK]) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the profile shows what the warnings would say
         contest = prepare({"file": own, **options}, ks)
-    # has the times of an earlier compare
+    # An earlier compare has left its times in this folder.
     store = Store(Path("results") / contest.experiment.name)
     trials = [trial for trial, _data in contest.plan.trials]
     seconds = sum(expected_seconds(contest.plan, store, trials))

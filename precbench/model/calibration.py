@@ -77,7 +77,7 @@ class Calibration:
         )
 
     def matched(self, scores: NDArray[np.float64], own: NDArray[np.float64]) -> Self:
-        """Return the curves for a model whose scores have another scale than the lists'.
+        """Return the curves for a model whose scores have another scale.
 
         The curves move so that the median and interquartile range of `scores` (of the
         lists) become the median and interquartile range of `own` (scores of the model).

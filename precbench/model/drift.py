@@ -17,13 +17,13 @@ from precbench.tables.problems import listed
 
 _BINS = 10  # of numbers
 _MOST_CATEGORIES = 20  # with a bin for themselves
-# training rows of a category with a bin, so that its share is known well enough
+# Training rows of a category with a bin, so that its share is known well enough.
 _FEWEST = 10
 # The usual limits of the stability index, see `psi`.
 _SOME = 0.1
 _DRIFT = 0.25
 _CHANCE = 0.001  # significance level over all columns and the scores
-# share of the rows up to which new values, gaps or categories are not reported
+# Share of the rows up to which new values, gaps or categories are not reported.
 _OUTSIDE = 0.01
 # The index of scores may exceed `Profile.between` by this factor without drift: the
 # saved model is fitted to more rows than the models of the lists (chosen).
@@ -392,7 +392,7 @@ class Drift:
         n_training = training.sum()
         n_new = new.sum()
         n_beyond = float(max(new[0], new[-1]))  # on the side with more of them
-        # The chance that the `n_beyond` most extreme of all rows are new, without drift.
+        # Chance that the `n_beyond` most extreme of all rows are new, without drift.
         by_chance = (n_new / (n_new + n_training)) ** n_beyond
         # Half of alpha for each of the two sides.
         has_left_range = bool(n_beyond > _OUTSIDE * n_new and by_chance < alpha / 2)

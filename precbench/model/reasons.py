@@ -18,7 +18,7 @@ _ROUNDING = 1e-12
 
 
 class ReasonsOfList:
-    """The rows that `Model.rank_blocks` lists, and the columns that raise each score."""
+    """The rows that `Model.rank_blocks` lists, and why each has its score."""
 
     def __init__(self, model: Model, n: int):
         model.explain(np.zeros((1, model.n_features)))  # raises before a file is read
@@ -32,7 +32,7 @@ class ReasonsOfList:
     def noting(
         self, blocks: Iterable[tuple[Any, Any]], gaps: Gaps
     ) -> Iterator[tuple[Any, Any]]:
-        """Yield blocks unchanged to `Model.rank_blocks`, and note gaps of listed rows."""
+        """Yield blocks to `Model.rank_blocks` unchanged; note gaps of listed rows."""
         n_before = 0  # rows of the earlier blocks
         for X, names in blocks:
             yield X, names
@@ -108,7 +108,7 @@ def reasons(
 def _decisive_columns(
     contributions: NDArray[np.float64], n: int
 ) -> tuple[list[int], list[int]]:
-    """Return the up to n columns that raise a score most, and the one that lowers it."""
+    """Return up to n columns that raise a score most, and one that lowers it."""
     negligible = _ROUNDING * np.abs(contributions).sum()
     order = np.argsort(-contributions, kind="stable").tolist()
     raising = [j for j in order[:n] if contributions[j] > negligible]

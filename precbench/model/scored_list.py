@@ -139,7 +139,7 @@ class ScoredList:
         return sentences
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the list as CSV, Excel or Parquet, by the suffix, whole or not at all."""
+        """Write the list as CSV, Excel or Parquet, whole or not at all."""
         write_list(self.rows, Path(path))
 
     def __repr__(self) -> str:
@@ -222,7 +222,7 @@ def score(
     names_before = None if last is None else _names_of_list(last, id or "row")
     fitted, encoding = model_of_table(model)
     if probability:
-        # raises before the rows are read, if the model has none
+        # Raises before the rows are read, if the model has no probabilities.
         fitted.probabilities([])
     monitor = fitted.drift() if drift else None
     gaps = Gaps() if monitor is None else monitor.gaps
@@ -255,7 +255,7 @@ def score(
     scores = ranking["score"].to_numpy()
     if probability:
         ranking["probability"] = fitted.probabilities(scores)
-    # numbers in the file, blank rows included
+    # Numbers in the file count blank rows.
     ranking["row"] = gaps.places_of(ranking["row"])
     hits = None
     if fitted.calibration is not None and len(scores):

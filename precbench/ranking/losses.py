@@ -179,7 +179,7 @@ class Loss(ABC):
     def evaluate(
         self, scores: NDArray[np.float64], positive: NDArray[np.bool_]
     ) -> Evaluation:
-        """Return value and subgradient for finite scores and a mask of the positives."""
+        """Return value and subgradient for finite scores, given a mask of positives."""
 
 
 @dataclass(frozen=True)
@@ -500,7 +500,7 @@ def pair_hinges(
 def _count_pairs(
     few: NDArray[np.float64], many: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the number of pairs with ``few[i] < many[j]``, for each i and for each j."""
+    """Count the pairs with ``few[i] < many[j]``, for each i and for each j."""
     few_counts = np.zeros(few.size)
     many_counts = np.zeros(many.size)
     if few.size:  # the kernel needs one value or more
@@ -536,13 +536,13 @@ class F1(Loss):
         """Maximise over labellings.
 
         The best with a true and b false positives takes the a highest positives s⁺_i
-        and the b highest negatives s⁻_j. As F1 is 2 a / (n₊ + a + b), its value times n₊
-        is
+        and the b highest negatives s⁻_j. As F1 is 2 a / (n₊ + a + b), its value times
+        n₊ is
 
             n₊ (n₊ - a + b) / (n₊ + a + b) - sum_{i > a} s⁺_i + sum_{j <= b} s⁻_j.
         """
         pos = _rank(scores, positive)
-        # Negatives at -1/2 or below never add to the maximum, see `_best_false_positives`.
+        # Lower negatives never add to the maximum, see `_best_false_positives`.
         neg = _rank(scores, ~positive & (scores > -0.5))
         n_pos = pos.size  # n₊
         n_true = np.arange(n_pos + 1)  # all a

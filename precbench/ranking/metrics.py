@@ -952,7 +952,7 @@ class MetricSpec:
 
     @functools.cached_property
     def parameters(self) -> dict[str, Any]:
-        """Parameter names and defaults; a required one has `inspect.Parameter.empty`."""
+        """Names and defaults of parameters, `inspect.Parameter.empty` if required."""
         signature = inspect.signature(self.function)
         _labels, _scores, *parameters = signature.parameters.values()
         return {parameter.name: parameter.default for parameter in parameters}
@@ -1036,7 +1036,7 @@ class Metric:
 
     @property
     def written(self) -> str:
-        """The notation in text and figures, such as ``prec@0.25`` or ``prec@5.56 %``."""
+        """The notation in text and figures, such as ``prec@0.25``, ``prec@5.56 %``."""
         pattern = self._spec.written
         # A field of the pattern shows the given value, else the default, else the name
         # of the parameter.
@@ -1059,7 +1059,7 @@ class Metric:
         return self._spec.smaller_is_better
 
     def check_size(self, n_pos: int, n_rows: int) -> None:
-        """Raise an error if a list has fewer rows than the `k` of the metric, if any."""
+        """Require a list with as many rows as the `k` of the metric, if it has one."""
         if "k" in self._spec.parameters:
             resolve_k(self.params["k"], n_pos, n_rows)
 

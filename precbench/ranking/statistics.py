@@ -334,8 +334,8 @@ def distinct_rows(
 ) -> float:
     """Return the expected number of different rows in samples of `tested` rows.
 
-    Each of `n_splits` samples is the fraction `test_share` of one set of rows; for 0, no
-    two samples share a row. `k` is only checked.
+    Each of `n_splits` samples is the fraction `test_share` of one set of rows; for 0,
+    no two samples share a row. `k` is only checked.
     """
     _require_positive("tested", tested)
     if k is not None:

@@ -33,7 +33,7 @@ _NEARLY_PERCENT = re.compile(
 class HeldOut(NamedTuple):
     """Labels and scores of the rows that a model was measured on.
 
-    Labels are above 0 for positives. `amounts` holds what each row gains if it is a hit.
+    Labels are above 0 for positives. `amounts` holds what each row gains as a hit.
     """
 
     y: NDArray[np.float64]
@@ -115,7 +115,7 @@ def resolve_k(k: TopK, n_pos: int, n_rows: int | None = None) -> int:
             f"k = {k} is a fraction of the rows, whose number is not known here; give a"
             " fraction of the positives such as 0.25, or a count"
         )
-    # Without n_rows, `k` is no share of the rows, and `_count` does not need them.
+    # Without n_rows, `k` is no share of the rows: `_count` does not need them.
     count = _count(k, n_pos, n_rows or 0)
     if n_rows is None and count > n_pos:
         limit = f"positives, {n_pos}"
@@ -124,8 +124,8 @@ def resolve_k(k: TopK, n_pos: int, n_rows: int | None = None) -> int:
     else:
         return count
     raise InputError(
-        f"k = {count} exceeds the number of {limit}; give a smaller count, or a fraction"
-        " of the positives in (0, 1]"
+        f"k = {count} exceeds the number of {limit}; give a smaller count, or a"
+        " fraction of the positives in (0, 1]"
     )
 
 
