@@ -223,12 +223,7 @@ def choose_method(
     dataset = dataset or run.datasets[0]
     metric = run.metrics[0]
     measure = run.measures[metric]
-    if run.sweep is not None or measure.name != "precision_at_k":
-        fault = "the run has a sweep" if run.sweep else f"the first metric is {metric}"
-        raise InputError(
-            f"{run.name}: {fault}; give a run without a sweep whose first metric is"
-            " precision_at_k"
-        )
+    _require_prec_at_k(run)
     data = run.data[dataset]
     test_share = run.test_shares.get(dataset, 1.0)  # 1: one test set
     held_rows = round(data.rows * test_share)
@@ -285,6 +280,21 @@ def choose_method(
         margin=margin,
         n_pos=data.positives,
         needed=needed,
+    )
+
+
+def _require_prec_at_k(run: Run) -> None:
+    """Require a run without a sweep whose first metric is prec@k."""
+    metric = run.metrics[0]
+    if run.sweep is not None:
+        fault = "the run has a sweep"
+    elif run.measures[metric].name != "precision_at_k":
+        fault = f"the first metric is {metric}"
+    else:
+        return
+    raise InputError(
+        f"{run.name}: {fault}; give a run without a sweep whose first metric is"
+        " precision_at_k"
     )
 
 
