@@ -1,4 +1,7 @@
-"""Figure 1 of gultekin (Gultekin and Paisley, "Risk bounds for low cost bipartite ranking")."""
+"""Figure 1 of gultekin: BBR and LCBR beside the optimal rankers of Gaussian mixtures.
+
+The paper is Gultekin and Paisley, "Risk bounds for low cost bipartite ranking".
+"""
 
 import itertools
 from collections.abc import Iterator
@@ -20,6 +23,35 @@ from precbench.solvers import BBR, LCBR, LinearRanker
 from precbench.solvers.bbr.ball import minimise_over_ball
 
 _MIXTURE, _ROWS, _PAIRS, _RATIO, _SKEW = range(5)  # streams of random numbers
+
+
+class _Record(NamedTuple):
+    """A value that one repetition measures."""
+
+    part: str  # of the figure: pairs, covariance or skew
+    components: int  # of the mixture of a class
+    method: str
+    measure: str
+    value: float
+    pairs: float = np.nan  # that LCBR draws
+    share: float = 0.5  # of positives
+
+
+class _Row(NamedTuple):
+    """A value of the table, over all repetitions."""
+
+    part: str
+    components: float
+    method: str
+    pairs: float
+    share: float
+    measure: str
+    statistic: str
+    value: float
+
+
+# Rows of the table that have the same values here are repetitions of each other.
+_KEYS = ["part", "components", "method", "pairs", "share", "measure"]
 
 
 def gaussian_mixtures(
@@ -67,22 +99,17 @@ def gaussian_mixtures(
         for i in range(repetitions):
             repetition = _Repetition(skewed, features, (seed, skewed.components, i))
             records += _fit_skewed(repetition, rows, skewed_pairs, shares, radius)
-    table = _statistics(pd.DataFrame(records, columns=_COLUMNS))
+    table = _statistics(pd.DataFrame(records))
     extra = [
         *_speed_ups(table, pairs[-1]),
         *_larger_ends(table, skewed, skewed_pairs, shares),
     ]
-    return pd.concat(
-        [table, pd.DataFrame(extra, columns=table.columns)], ignore_index=True
-    )
-
-
-_COLUMNS = ["part", "components", "method", "pairs", "share", "measure", "value"]
-_Record = tuple[str, int, str, float, float, str, float]  # in the order of `_COLUMNS`
+    return pd.concat([table, pd.DataFrame(extra)], ignore_index=True)
 
 
 class _Repetition(NamedTuple):
-    # draws its mixture, and makes generators for its rows and pairs
+    """What one repetition draws: its mixture, rows and pairs."""
+
     problem: MixtureProblem
     features: int
     entropy: tuple[int, ...]  # seeds
@@ -92,9 +119,21 @@ class _Repetition(NamedTuple):
 
     def mixture(self, eccentricity: float = 0.0) -> MixturePair:
         return draw_mixture_pair(
-            self.problem.components, self.problem.sigma, self.features, self.rng(_MIXTURE),
+            self.problem.components,
+            self.problem.sigma,
+            self.features,
+            self.rng(_MIXTURE),
             eccentricity=eccentricity,
-        )  # fmt: skip
+        )
+
+
+class _Method(NamedTuple):
+    """A solver to be timed, and whether its risk and AUC are measured as well."""
+
+    name: str
+    pairs: float  # that it draws; NaN for all pairs
+    solver: LinearRanker
+    is_measured: bool
 
 
 def _fit_methods(
@@ -104,173 +143,175 @@ def _fit_methods(
     radius: float,
     *,
     with_loop: bool,
-) -> Iterator[_Record]:  # in the order of `_COLUMNS`
-    """Time BBR and LCBR, with `with_loop` also BBR's loop.
-
-    Measure their risk and AUC.
-    """
-    # k: components of a class
-    mixture, k = repetition.mixture(), repetition.problem.components
+) -> Iterator[_Record]:
+    """Time BBR and LCBR, with `with_loop` also BBR's loop; measure risk and AUC."""
+    components = repetition.problem.components
+    mixture = repetition.mixture()
     X, y = mixture.sample(
         n_pos=rows // 2, n_neg=rows - rows // 2, rng=repetition.rng(_ROWS)
     )
-    solvers: list[tuple[str, float, LinearRanker]] = [
-        ("bbr", np.nan, BBR(radius=radius))
-    ]
-    solvers += [
-        ("lcbr", n, LCBR(n, radius=radius, random_state=repetition.rng(_PAIRS, n)))
-        for n in dict.fromkeys([1, *pairs])  # each once; a single pair is only timed
-    ]
+    methods = [_Method("bbr", np.nan, BBR(radius=radius), is_measured=True)]
+    # A fit on a single pair is timed, so that `_speed_ups` can leave out what every
+    # fit takes.
+    for n in dict.fromkeys([1, *pairs]):
+        solver = LCBR(n, radius=radius, random_state=repetition.rng(_PAIRS, n))
+        methods.append(_Method("lcbr", n, solver, is_measured=n in pairs))
     if with_loop:
-        solvers.append(("bbr-pairs", np.nan, BBR(radius=radius, accumulate="pairs")))
+        loop = BBR(radius=radius, accumulate="pairs")
+        methods.append(_Method("bbr-pairs", np.nan, loop, is_measured=False))
     weights = {}  # by method
-    for method, n_drawn, solver in solvers:  # n_drawn: NaN for all pairs
-        seconds, with_checks = timed_fit(solver, X, y)
-        weights[method] = w = solver.coef_
-        yield "pairs", k, method, n_drawn, 0.5, "seconds", seconds
-        yield "pairs", k, method, n_drawn, 0.5, "seconds with checks", with_checks
-        # others: only timed
-        if method == "bbr" or (method == "lcbr" and n_drawn in pairs):
-            yield "pairs", k, method, n_drawn, 0.5, "risk", mixture.risk(w)
-            yield "pairs", k, method, n_drawn, 0.5, "auc", mixture.auc(w)
+    for method in methods:
+        times = timed_fit(method.solver, X, y)
+        w = method.solver.coef_
+        weights[method.name] = w
+        values = dict(zip(("seconds", "seconds with checks"), times, strict=True))
+        if method.is_measured:
+            values["risk"] = mixture.risk(w)
+            values["auc"] = mixture.auc(w)
+        for measure, value in values.items():
+            yield _Record(
+                "pairs", components, method.name, measure, value, pairs=method.pairs
+            )
     if with_loop:
         difference = float(np.abs(weights["bbr-pairs"] - weights["bbr"]).max())
-        yield "pairs", k, "bbr-pairs", np.nan, 0.5, "difference of w", difference
+        yield _Record("pairs", components, "bbr-pairs", "difference of w", difference)
 
 
 def _optima(
     repetition: _Repetition, radius: float, drawn: int, eccentricity: float
-) -> Iterator[_Record]:  # in the order of `_COLUMNS`
-    """Measure the best linear ranker, the best scores, and the best w for another covariance."""
-    mixture, eccentric = repetition.mixture(), repetition.mixture(eccentricity)
-    k = repetition.problem.components
-    # of the least risk, by moments
-    w = minimise_over_ball(mixture.second, mixture.mean, radius)
-    auc = mixture.auc(w)
-    yield "pairs", k, "optimum", np.nan, 0.5, "risk", mixture.risk(w)
-    yield "pairs", k, "optimum", np.nan, 0.5, "auc", auc
-    # of any scores, estimated
+) -> Iterator[_Record]:
+    """Measure the best linear ranker and the best scores of the distribution.
+
+    The best linear ranker is measured for another covariance as well.
+    """
+    components = repetition.problem.components
+    mixture = repetition.mixture()
+    auc, risk = _measure_optimum(mixture, radius)
+    yield _Record("pairs", components, "optimum", "risk", risk)
+    yield _Record("pairs", components, "optimum", "auc", auc)
+    # No scores have a larger AUC than the likelihood ratio, whose AUC is estimated.
     largest_auc = mixture.largest_auc(drawn, repetition.rng(_RATIO))
-    yield "pairs", k, "likelihood-ratio", np.nan, 0.5, "auc", largest_auc
-    other_auc = eccentric.auc(
-        minimise_over_ball(eccentric.second, eccentric.mean, radius)
+    yield _Record("pairs", components, "likelihood-ratio", "auc", largest_auc)
+    eccentric_auc, _ = _measure_optimum(repetition.mixture(eccentricity), radius)
+    yield _Record("covariance", components, "optimum", "auc", eccentric_auc)
+    yield _Record(
+        "covariance", components, "optimum", "auc less isotropic", eccentric_auc - auc
     )
-    yield "covariance", k, "optimum", np.nan, 0.5, "auc", other_auc
-    yield "covariance", k, "optimum", np.nan, 0.5, "auc less isotropic", other_auc - auc
+
+
+def _measure_optimum(mixture: MixturePair, radius: float) -> tuple[float, float]:
+    """Return the AUC and the risk of the w of least risk in the ball, by moments.
+
+    The risk is the mean of the loss (3), (1 - w'z)^2 / 2 = 1/2 - w'z + w'zz'w / 2, over
+    the differences z = x^1 - x^0 of a positive and a negative: `mean` is E[z], `second`
+    E[zz'].
+    """
+    w = minimise_over_ball(mixture.second, mixture.mean, radius)
+    return mixture.auc(w), mixture.risk(w)
 
 
 def _fit_skewed(
     repetition: _Repetition, rows: int, pairs: int, shares: list[float], radius: float
-) -> Iterator[_Record]:  # in the order of `_COLUMNS`
-    """Measure the AUC of BBR and LCBR for each share of positives (Figure 1, panel (j))."""
-    # k: components of a class
-    mixture, k = repetition.mixture(), repetition.problem.components
+) -> Iterator[_Record]:
+    """Measure the AUC of BBR and LCBR by the share of positives (Figure 1, (j))."""
+    components = repetition.problem.components
+    mixture = repetition.mixture()
     for share in shares:
         n_pos = round(rows * share)
         X, y = mixture.sample(n_pos, rows - n_pos, repetition.rng(_SKEW, n_pos))
-        bbr = BBR(radius=radius)
-        lcbr = LCBR(
-            pairs, radius=radius, random_state=repetition.rng(_SKEW, n_pos, pairs)
+        bbr = BBR(radius=radius).fit(X, y)
+        yield _Record(
+            "skew", components, "bbr", "auc", mixture.auc(bbr.coef_), share=share
         )
-        yield "skew", k, "bbr", np.nan, share, "auc", mixture.auc(bbr.fit(X, y).coef_)
-        yield "skew", k, "lcbr", pairs, share, "auc", mixture.auc(lcbr.fit(X, y).coef_)
+        rng = repetition.rng(_SKEW, n_pos, pairs)
+        lcbr = LCBR(pairs, radius=radius, random_state=rng).fit(X, y)
+        yield _Record(
+            "skew", components, "lcbr", "auc", mixture.auc(lcbr.coef_), pairs, share
+        )
 
 
+# The names that pandas has for the statistics.
 _STATISTICS = {
     "mean": "mean",
     "standard error": "sem",
     "least": "min",
     "largest": "max",
 }
-_STATISTICS_OF = {  # measures with statistics of their own
-    "seconds": ("least",), "seconds with checks": ("least",), "difference of w": ("largest",),
-}  # fmt: skip
+# Other measures have their mean and its standard error.
+_STATISTICS_OF = {
+    "seconds": ["least"],
+    "seconds with checks": ["least"],
+    "difference of w": ["largest"],
+}
 
 
-def _statistics(table: pd.DataFrame) -> pd.DataFrame:
-    """Return statistics over the repetitions.
-
-    By `_STATISTICS_OF`, else mean and standard error.
-    """
-    keys = list(table.columns[:-1])  # all but "value"
-    groups = [  # of each measure, with the name of each of its statistics
+def _statistics(records: pd.DataFrame) -> pd.DataFrame:
+    """Return statistics over the repetitions, as rows of the table."""
+    parts = []
+    for measure, values in records.groupby("measure", sort=False):
         # NaN, no pairs, is a key
-        (values.groupby(keys, sort=False, dropna=False)["value"], name)
-        for measure, values in table.groupby("measure", sort=False)
-        for name in _STATISTICS_OF.get(str(measure), ("mean", "standard error"))
-    ]
-    parts = [
-        g.agg(_STATISTICS[name]).reset_index().assign(statistic=name)
-        for g, name in groups
-    ]
-    return pd.concat(parts, ignore_index=True)[[*keys, "statistic", "value"]]
-
-
-# As `_COLUMNS`, with the statistic before the value.
-_Row = tuple[str, float, str, float, float, str, str, float]
+        repetitions = values.groupby(_KEYS, sort=False, dropna=False)["value"]
+        for name in _STATISTICS_OF.get(str(measure), ["mean", "standard error"]):
+            part = repetitions.agg(_STATISTICS[name]).reset_index()
+            parts.append(part.assign(statistic=name))
+    return pd.concat(parts, ignore_index=True)[[*_Row._fields]]
 
 
 def _speed_ups(table: pd.DataFrame, pairs: int) -> Iterator[_Row]:
-    """Yield how many times faster than BBR's loop are BBR by moments and LCBR on `pairs` pairs."""
+    """Yield how many times faster than BBR's loop are BBR by moments and LCBR."""
     # The seconds of ``bbr-pairs``, the loop of Algorithm 1, are divided by the seconds
     # of a method; for ``accumulation``, the seconds that each of the two takes beyond a
-    # fit on one pair.
-    keys = ["measure", "components", "method", "pairs"]
-    # 0 for BBR, which draws none
+    # fit on one pair. The paper states that LCBR is 100 times as fast.
+    yield _speed_row(np.nan, "lcbr", pairs, "stated", 100.0)
+    # BBR draws no pairs: 0
     timed = table[table["statistic"] == "least"].fillna({"pairs": 0})
+    keys = ["measure", "components", "method", "pairs"]
     least = timed.set_index(keys)["value"].to_dict()
-    # by the paper
-    yield "speed", np.nan, "lcbr", pairs, np.nan, "speed-up", "stated", 100.0
     for components in timed["components"].unique():
-        loop, moments, on_one_pair, on_pairs = (  # of each fit: its seconds by measure
-            {
-                m: least[m, components, method, n]
-                for m in ("seconds", "seconds with checks")
-            }
-            for method, n in (
-                ("bbr-pairs", 0),
-                ("bbr", 0),
-                ("lcbr", 1),
-                ("lcbr", pairs),
-            )
-        )
-        for measure in loop:
-            ratio = loop[measure] / moments[measure]
-            yield "speed", components, "bbr", np.nan, np.nan, "speed-up", measure, ratio
-        ratios = {measure: loop[measure] / on_pairs[measure] for measure in loop}
-        of_all, of_drawn = (
-            fit["seconds"] - on_one_pair["seconds"] for fit in (loop, on_pairs)
-        )
-        if min(of_all, of_drawn) > 0:
+        ratios = {}  # of LCBR
+        for measure in ("seconds", "seconds with checks"):
+            by_loop = least[measure, components, "bbr-pairs", 0]
+            by_moments = least[measure, components, "bbr", 0]
+            ratios[measure] = by_loop / least[measure, components, "lcbr", pairs]
+            yield _speed_row(components, "bbr", np.nan, measure, by_loop / by_moments)
+        on_one_pair = least["seconds", components, "lcbr", 1]
+        of_all = least["seconds", components, "bbr-pairs", 0] - on_one_pair
+        of_drawn = least["seconds", components, "lcbr", pairs] - on_one_pair
+        if of_all > 0 and of_drawn > 0:
             ratios["accumulation"] = of_all / of_drawn
         for statistic, ratio in ratios.items():
-            yield (
-                "speed",
-                components,
-                "lcbr",
-                pairs,
-                np.nan,
-                "speed-up",
-                statistic,
-                ratio,
-            )
+            yield _speed_row(components, "lcbr", pairs, statistic, ratio)
+
+
+def _speed_row(
+    components: float, method: str, pairs: float, statistic: str, ratio: float
+) -> _Row:
+    return _Row(
+        part="speed",
+        components=components,
+        method=method,
+        pairs=pairs,
+        share=np.nan,
+        measure="speed-up",
+        statistic=statistic,
+        value=ratio,
+    )
 
 
 def _larger_ends(
     table: pd.DataFrame, skewed: MixtureProblem, pairs: int, shares: list[float]
 ) -> Iterator[_Row]:
-    """Yield for each method the larger of its mean AUCs at the first and at the last share."""
+    """Yield for each method the larger of its mean AUCs at the first and last share."""
     means = table[(table["part"] == "skew") & (table["statistic"] == "mean")]
     ends = means[means["share"].isin([shares[0], shares[-1]])]
-    for method, n in (("bbr", np.nan), ("lcbr", pairs)):
-        most = float(ends["value"][ends["method"] == method].max())
-        yield (
-            "skew",
-            skewed.components,
-            method,
-            n,
-            np.nan,
-            "auc",
-            "larger mean of both ends",
-            most,
+    for method, n_drawn in (("bbr", np.nan), ("lcbr", pairs)):
+        yield _Row(
+            part="skew",
+            components=skewed.components,
+            method=method,
+            pairs=n_drawn,
+            share=np.nan,
+            measure="auc",
+            statistic="larger mean of both ends",
+            value=float(ends["value"][ends["method"] == method].max()),
         )
