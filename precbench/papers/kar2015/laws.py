@@ -16,17 +16,36 @@ from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat
 from scipy.optimize import brentq
 
-from precbench.core.studies import Count, Seed, rows_of, table_of
+from precbench.core.studies import Count, Seed, table_of
 from precbench.ranking.losses import SURROGATES, margins, prec_loss
 
 
-class _Case(NamedTuple):  # one list, on which a law is tried
+class _Case(NamedTuple):
+    """One list, on which a law is tried."""
+
     scores: NDArray[np.float64]
     positive: NDArray[np.bool_]
     k: int
 
 
 _Quantity = Callable[[_Case], float]  # such as a loss, a margin, or the excess of a law
+
+
+class _Law(NamedTuple):
+    """A law ``left <= right`` of the paper, and a similar one that is false."""
+
+    place: str  # in the paper
+    name: str
+    excess: _Quantity  # left - right: at most 0 in all cases, by the law
+    control: _Quantity  # left - right of the false law: above 0 in some cases
+
+
+class _LawRow(NamedTuple):
+    place: str
+    law: str
+    scores: str  # how they are drawn
+    quantity: str
+    value: float
 
 
 @table_of("place", "law", "scores", "quantity", "value")
@@ -36,7 +55,7 @@ def precision_laws(
     steps: Count,
     most_rows: Annotated[int, Field(ge=4)],
     seed: Seed,
-) -> Iterator[tuple[str, str, str, str, float]]:
+) -> Iterator[_LawRow]:
     """Try to refute the laws of Section 3, which are stated for all scores."""
     # Each law is tried on `vectors` random score vectors of each kind in `_SORTS` and
     # by `starts` hill climbs of `steps` moves (``sought``). Numbers of rows, of
@@ -46,212 +65,249 @@ def precision_laws(
     # of 1, the negatives are shifted to this margin, in the control to 0.9.
     rng = np.random.default_rng(seed)
     for law in _LAWS:
-        for scores in _SORTS:
-            cases = [_case(scores, rng, most_rows) for _ in range(vectors)]
-            worst = {
-                "excess": max(_relative(law.excess, case) for case in cases),
-                "control": max(_relative(law.control, case) for case in cases),
-            }
-            yield from _rows(law, scores, vectors, worst)
-        sought = {
-            name: max(_climb(inequality, rng, most_rows, steps) for _ in range(starts))
-            for name, inequality in (("excess", law.excess), ("control", law.control))
-        }
-        # a climb tries steps + 1
-        yield from _rows(law, "sought", starts * (steps + 1), sought)
-
-
-class _Law(NamedTuple):
-    """A law ``left <= right`` of the paper, and a similar inequality that does not always hold."""
-
-    place: str  # in the paper
-    name: str
-    excess: _Quantity  # left - right: at most 0 in all cases, by the law
-    control: _Quantity  # left - right of the other inequality: above 0 in some cases
+        for sort in _SORTS:
+            cases = [_draw_case(sort, rng, most_rows) for _ in range(vectors)]
+            excess = max(_relative(law.excess, case) for case in cases)
+            control = max(_relative(law.control, case) for case in cases)
+            yield from _rows(law, sort, excess, control, vectors)
+        excess, control = (
+            max(_climb(quantity, rng, most_rows, steps) for _ in range(starts))
+            for quantity in (law.excess, law.control)
+        )
+        # A climb tries its start and `steps` moves.
+        yield from _rows(law, "sought", excess, control, starts * (steps + 1))
 
 
 def _rows(
-    law: _Law, scores: str, vectors: int, largest: dict[str, float]
-) -> Iterator[tuple[str, str, str, str, float]]:  # place, law, scores, quantity, value
-    values = {**largest, "allowed": 0.0, "vectors": float(vectors)}
-    return rows_of(values, law.place, law.name, scores)
+    law: _Law, scores: str, excess: float, control: float, vectors: int
+) -> Iterator[_LawRow]:
+    values = {
+        "excess": excess,
+        "control": control,
+        "allowed": 0.0,
+        "vectors": float(vectors),
+    }
+    for quantity, value in values.items():
+        yield _LawRow(law.place, law.name, scores, quantity, value)
+
+
+# --- cases ---
+
+
+def _draw_normal(rng: np.random.Generator, n: int) -> NDArray[np.float64]:
+    return rng.standard_normal(n) * rng.choice([0.3, 1.0, 3.0])
+
+
+def _draw_small_integers(rng: np.random.Generator, n: int) -> NDArray[np.float64]:
+    return rng.integers(-2, 3, n).astype(float)
+
+
+def _draw_powers_of_ten(rng: np.random.Generator, n: int) -> NDArray[np.float64]:
+    return rng.choice([-1, 1], n) * 10.0 ** rng.uniform(-3, 3, n)
 
 
 _SORTS: dict[str, Callable[[np.random.Generator, int], NDArray[np.float64]]] = {
-    "normal": lambda rng, n: rng.standard_normal(n) * rng.choice([0.3, 1.0, 3.0]),
-    "small integers": lambda rng, n: rng.integers(-2, 3, n).astype(float),
-    "powers of ten": (
-        lambda rng, n: rng.choice([-1, 1], n) * 10.0 ** rng.uniform(-3, 3, n)
-    ),
+    "normal": _draw_normal,
+    "small integers": _draw_small_integers,  # many ties
+    "powers of ten": _draw_powers_of_ten,
 }
 
 
-def _case(sort: str, rng: np.random.Generator, most_rows: int) -> _Case:
-    n = int(rng.integers(4, most_rows + 1))  # rows
-    # k stays below n_pos: at n_pos some surrogates are equal
+def _draw_case(sort: str, rng: np.random.Generator, most_rows: int) -> _Case:
+    n = int(rng.integers(4, most_rows + 1))
     n_pos = int(rng.integers(2, n))
-    return _Case(
-        _SORTS[sort](rng, n), rng.permutation(n) < n_pos, int(rng.integers(1, n_pos))
-    )
+    scores = _SORTS[sort](rng, n)
+    positive = rng.permutation(n) < n_pos
+    # k stays below n_pos: at n_pos some surrogates are equal.
+    return _Case(scores, positive, k=int(rng.integers(1, n_pos)))
 
 
-def _relative(excess: _Quantity, case: _Case) -> float:
-    # / the largest |score|, at least 1
-    return excess(case) / max(1.0, float(np.abs(case.scores).max()))
+def _relative(quantity: _Quantity, case: _Case) -> float:
+    """Return the quantity in units of the largest score, at least 1."""
+    return quantity(case) / max(1.0, float(np.abs(case.scores).max()))
 
 
 def _climb(
-    excess: _Quantity, rng: np.random.Generator, most_rows: int, steps: int
+    quantity: _Quantity, rng: np.random.Generator, most_rows: int, steps: int
 ) -> float:
-    """Return the largest excess that hill climbing reaches by changing one score at a time."""
-    case = _case("normal", rng, most_rows)
-    best = _relative(excess, case)
+    """Return the largest quantity that changing one score at a time reaches."""
+    case = _draw_case("normal", rng, most_rows)
+    best = _relative(quantity, case)
     for _ in range(steps):
-        moved = case.scores.copy()
-        # another random score
-        moved[rng.integers(len(moved))] = _SORTS["normal"](rng, 1)[0]
-        if (reached := _relative(excess, case._replace(scores=moved))) >= best:
-            case, best = case._replace(scores=moved), reached
+        scores = case.scores.copy()
+        [score] = _draw_normal(rng, 1)
+        scores[rng.integers(len(scores))] = score
+        moved = case._replace(scores=scores)
+        reached = _relative(quantity, moved)
+        if reached >= best:
+            case = moved
+            best = reached
     return best
 
 
-def _loss(name: str) -> _Quantity:
-    # value of the surrogate, or loss prec@k, with this name
+# --- quantities of a case ---
+
+
+def _loss(name: str, case: _Case) -> float:
+    """Return the loss prec@k, or the value of the surrogate with this name."""
     if name == "prec@k":
-        return lambda case: prec_loss(*case)  # scores, positive, k
-    return lambda case: replace(SURROGATES[name], k=case.k).evaluate(
-        case.scores, case.positive
-    )[0]
+        return prec_loss(case.scores, case.positive, case.k)
+    surrogate = replace(SURROGATES[name], k=case.k)
+    value, _ = surrogate.evaluate(case.scores, case.positive)
+    return value
 
 
-def _excess(
-    left: str, right: str, quantity: Callable[[str], _Quantity] = _loss
-) -> _Quantity:
-    return lambda case: quantity(left)(case) - quantity(right)(case)
+def _margin(kind: str, case: _Case) -> float:
+    """Return the weak, average or strong margin (Definitions 2, 5 and 4)."""
+    return getattr(margins(case.scores, case.positive, case.k), kind)
 
 
-def _margin(kind: str) -> _Quantity:
-    return lambda case: getattr(margins(*case), kind)
+def _loss_excess(left: str, right: str, case: _Case) -> float:
+    return _loss(left, case) - _loss(right, case)
 
 
-def _vanishes(surrogate: str, kind: str, gamma: float) -> _Quantity:
-    """Return a function.
+def _margin_excess(left: str, right: str, case: _Case) -> float:
+    return _margin(left, case) - _margin(right, case)
 
-    How far surrogate and loss are from 0 in a case moved to margin gamma.
+
+def _distance_from_zero(
+    surrogate: str, margin: str, gamma: float, case: _Case
+) -> float:
+    """Return how far surrogate or loss are from 0 if the case has the margin gamma.
+
+    All negatives are shifted to this margin.
     """
-
-    def distance(case: _Case) -> float:
-        # of the negatives: the margin is then gamma
-        shift = _margin(kind)(case) - gamma
-        shifted = case._replace(scores=case.scores + shift * ~case.positive)
-        return max(abs(_loss(surrogate)(shifted)), _loss("prec@k")(shifted))
-
-    return distance
+    shift = _margin(margin, case) - gamma
+    shifted = case._replace(scores=case.scores + shift * ~case.positive)
+    return max(abs(_loss(surrogate, shifted)), abs(_loss("prec@k", shifted)))
 
 
 def _avg_from_struct(case: _Case) -> float:
-    return abs(_excess("avg", "struct")(case))
+    return abs(_loss_excess("avg", "struct", case))
 
 
-def _largest_over_sets(surrogate: str) -> _Quantity:
-    """Return a function.
+def _avg_from_struct_at_n_pos(case: _Case) -> float:
+    return _avg_from_struct(case._replace(k=int(case.positive.sum())))
 
-    The largest xi of Claim 1, over all sets of k rows, less a surrogate.
+
+def _xi_excess(surrogate: str, case: _Case) -> float:
+    """Return the least xi that Claim 1 allows, less a surrogate.
+
+    The claim: if the surrogate is at most xi, some set S of at most k rows has
+    sum_(i in S) s_i >= sum_i y^_i s_i + Delta(y, y^) - xi for all y^ with k ones. Here S
+    is the k positives with the highest scores, so the least xi is the largest
+    sum_i y^_i (s_i + 1 - y_i) over all y^, less the sum of S.
     """
-    # xi of a set sums its scores, plus 1 for each negative, less the k largest scores
-    # of positives.
-
-    def excess(case: _Case) -> float:
-        scores, positive, k = case
-        sets = np.array([*combinations(range(len(scores)), k)])
-        sums = (scores + ~positive)[sets].sum(axis=1)  # + 1 for each negative
-        return float(sums.max() - np.sort(scores[positive])[-k:].sum()) - _loss(
-            surrogate
-        )(case)
-
-    return excess
+    scores, positive, k = case
+    labellings = np.array([*combinations(range(len(scores)), k)])  # the ones of y^
+    sums = (scores + ~positive)[labellings].sum(axis=1)
+    xi = float(sums.max() - np.sort(scores[positive])[-k:].sum())
+    return xi - _loss(surrogate, case)
 
 
 def _lemma_16(case: _Case, sign: float = 1.0) -> float:
-    """Return `sign` * (mean of the k least scores - mean of the k' = n_pos > k least scores)."""
+    """Return `sign` * (mean of the k least scores - mean of the k' least scores).
+
+    Lemma 16: for k <= k' the first mean is at most the second. Here k' is n_pos > k.
+    """
+    n_pos = case.positive.sum()
     ordered = np.sort(case.scores)
-    return sign * float(
-        ordered[: case.k].mean() - ordered[: case.positive.sum()].mean()
-    )
+    return sign * float(ordered[: case.k].mean() - ordered[:n_pos].mean())
 
 
 def _lemma_21(case: _Case, share: float = 1.0) -> float:
-    """Return how far the mean of the k largest scores moves, less `share` of the largest move."""
-    # Scores of positives move by the first score, scores of negatives by half the first
-    # score.
+    """Return |g(v) - g(u)| - `share` * max_i |v_i - u_i|, g a maximum of 1-Lipschitz f.
+
+    Lemma 21: such a g is 1-Lipschitz. Here g is the mean of the k largest scores, the
+    maximum over all sets of k scores of their mean.
+    """
+    # From v to u positives move by the first score, negatives by half of it.
     other = case.scores + case.scores[0] * np.where(case.positive, 1.0, 0.5)
     change = np.mean(np.sort(case.scores)[-case.k :] - np.sort(other)[-case.k :])
     return float(abs(change) - share * np.abs(case.scores - other).max())
 
 
-def _upper_bound(place: str, left: str, surrogate: str) -> _Law:
-    # control: struct, no bound
+# --- laws ---
+
+
+def _upper_bound(place: str, loss: str, surrogate: str) -> _Law:
+    """Return the law that a surrogate bounds a loss; its control is struct, no bound."""
     return _Law(
         place,
-        f"{left} <= {surrogate}",
-        _excess(left, surrogate),
-        _excess(left, "struct"),
+        f"{loss} <= {surrogate}",
+        excess=partial(_loss_excess, loss, surrogate),
+        control=partial(_loss_excess, loss, "struct"),
     )
 
 
-def _order(
-    left: str, right: str, quantity: Callable[[str], _Quantity], suffix: str = ""
-) -> _Law:
+def _order_of_losses(left: str, right: str) -> _Law:
     """Return the law `left` <= `right`, with the reverse inequality as the control."""
-    name = f"{left} <= {right}{suffix}"
     return _Law(
-        "Figure 1", name, _excess(left, right, quantity), _excess(right, left, quantity)
+        "Figure 1",
+        f"{left} <= {right}",
+        excess=partial(_loss_excess, left, right),
+        control=partial(_loss_excess, right, left),
+    )
+
+
+def _order_of_margins(left: str, right: str) -> _Law:
+    """Return the law `left` <= `right`, with the reverse inequality as the control."""
+    return _Law(
+        "Figure 1",
+        f"{left} <= {right} margin",
+        excess=partial(_margin_excess, left, right),
+        control=partial(_margin_excess, right, left),
     )
 
 
 def _consistent(place: str, surrogate: str, margin: str) -> _Law:
-    """Return the law that the surrogate is 0 at a margin of 1.
-
-    Its control has a margin of 0.9.
-    """
-    name = f"{surrogate} = 0 at a {margin} margin of 1"
+    """Return the law that surrogate and loss are 0 at a margin of 1; control: 0.9."""
     return _Law(
         place,
-        name,
-        _vanishes(surrogate, margin, 1.0),
-        _vanishes(surrogate, margin, 0.9),
+        f"{surrogate} = 0 at a {margin} margin of 1",
+        excess=partial(_distance_from_zero, surrogate, margin, 1.0),
+        control=partial(_distance_from_zero, surrogate, margin, 0.9),
     )
 
 
 _LAWS = (
     _upper_bound("Claim 1", "prec@k", "ramp"),
-    *(
-        _upper_bound("Sections 3.3 and 3.4", left, right)
-        for left in ("prec@k", "ramp")
-        for right in ("max", "avg")
-    ),
+    _upper_bound("Sections 3.3 and 3.4", "prec@k", "max"),
+    _upper_bound("Sections 3.3 and 3.4", "prec@k", "avg"),
+    _upper_bound("Sections 3.3 and 3.4", "ramp", "max"),
+    _upper_bound("Sections 3.3 and 3.4", "ramp", "avg"),
     _consistent("Claim 3", "ramp", "weak"),
     _consistent("Section 3.3", "max", "strong"),
     _consistent("Claim 6", "avg", "average"),
     _Law(
         "Section 3.4",
         "avg = struct at k = n_+",
-        lambda case: _avg_from_struct(case._replace(k=int(case.positive.sum()))),
-        _avg_from_struct,
+        excess=_avg_from_struct_at_n_pos,
+        control=_avg_from_struct,
     ),
-    _order("ramp", "avg", _loss),
-    _order("avg", "max", _loss),
-    _order("strong", "average", _margin, " margin"),
-    _order("average", "weak", _margin, " margin"),
+    _order_of_losses("ramp", "avg"),
+    _order_of_losses("avg", "max"),
+    _order_of_margins("strong", "average"),
+    _order_of_margins("average", "weak"),
     _Law(
         "Claim 1, the set S",
         "sum <= xi",
-        _largest_over_sets("ramp"),
-        _largest_over_sets("struct"),
+        excess=partial(_xi_excess, "ramp"),
+        control=partial(_xi_excess, "struct"),
     ),
-    _Law("Lemma 16", "k <= k'", _lemma_16, partial(_lemma_16, sign=-1.0)),
-    _Law("Lemma 21", "1-Lipschitz", _lemma_21, partial(_lemma_21, share=0.5)),
+    _Law(
+        "Lemma 16", "k <= k'", excess=_lemma_16, control=partial(_lemma_16, sign=-1.0)
+    ),
+    _Law(
+        "Lemma 21",
+        "1-Lipschitz",
+        excess=_lemma_21,
+        control=partial(_lemma_21, share=0.5),
+    ),
 )
+
+
+# --- the counterexample of Appendix A ---
 
 
 @table_of("quantity", "weight", "value")
@@ -265,19 +321,20 @@ def appendix_a(
     # ``root``, the w < 0 at which struct is 0; ``case (i)``, the least w > 0 from which
     # on struct is w / 2.
     for w in weights:
-        yield "struct(w)", f"{w:g}", _struct(w)
-        yield "struct(-w)", f"{w:g}", _struct(-w)
-        yield "from 1 - w / 6", f"{w:g}", abs(_struct(-w) - (1 - w / 6))
-        yield "loss(-w)", f"{w:g}", prec_loss(-w * _POINTS, _LABELS, k=1)
-    largest = 2 * max(weights)  # where the search for ``root`` and ``case (i)`` ends
-    yield from (
-        ("least", "a negative sign", min(_struct(-w) for w in weights)),
-        ("least", "a positive sign", min(_struct(w) for w in weights)),
-        ("zero", "", 0.0),  # for comparisons
-        ("root", "", brentq(_struct, -largest, 0.0)),
-        # + rounding
-        ("case (i)", "", _bisect(lambda w: _struct(w) <= w / 2 + _TINY, largest)),
-    )
+        values = {
+            "struct(w)": _struct(w),
+            "struct(-w)": _struct(-w),
+            "from 1 - w / 6": abs(_struct(-w) - (1 - w / 6)),
+            "loss(-w)": prec_loss(-w * _POINTS, _LABELS, k=1),
+        }
+        for quantity, value in values.items():
+            yield quantity, f"{w:g}", value
+    yield "least", "a negative sign", min(_struct(-w) for w in weights)
+    yield "least", "a positive sign", min(_struct(w) for w in weights)
+    yield "zero", "", 0.0  # for comparisons
+    largest = 2 * max(weights)  # where the two searches end
+    yield "root", "", brentq(_struct, -largest, 0.0)
+    yield "case (i)", "", _bisect(_is_half_of_weight, largest)
 
 
 _POINTS = np.array([-1.0, -1.0, -2.0, -3.0, -3.0, -3.0])
@@ -287,18 +344,25 @@ _TINY = 1e-12  # for rounding
 
 def _struct(w: float) -> float:
     """Return the struct surrogate at w for k = 1, by the first display of Appendix A."""
-    # as scaled there; a labelling has a single 1 (k = 1)
+    # max over y^ of 1 + sum_i y^_i (w x_i / n - y_i / k) - sum_i y_i w x_i / n. As k is
+    # 1, y^ has a single 1.
     scores = w * _POINTS / len(_POINTS)
     return float((1 + scores - _LABELS).max() - scores[_LABELS == 1].sum())
 
 
-def _bisect(holds: Callable[[float], bool], high: float) -> float:
-    """Return the least number from which on `holds` is true.
+def _is_half_of_weight(w: float) -> bool:
+    """Return whether struct(w) is w / 2, its least value, but for rounding."""
+    return _struct(w) <= w / 2 + _TINY
 
-    False at 0, true at `high`.
-    """
-    low, tol = 0.0, _TINY * high
-    while high - low > tol:
+
+def _bisect(holds: Callable[[float], bool], high: float) -> float:
+    """Return the least number from which on `holds` is true: not at 0, but at `high`."""
+    low = 0.0
+    tolerance = _TINY * high
+    while high - low > tolerance:
         middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
+        if holds(middle):
+            high = middle
+        else:
+            low = middle
     return high
