@@ -384,15 +384,13 @@ def test_other_measures_follow_their_definitions():
         recalls = chosen[positive].mean() * (1 - chosen[~positive].mean())
         difference = (chosen.astype(float) - positive) @ scores
         objective = max(objective, 1 - math.sqrt(recalls) + difference / 3)
-    shares = {"top": 0.25, "beta": 0.5}
-    of = {
-        name: partial(measure, **shares) for name, measure in kar2014._MEASURES.items()
-    }
-    assert of["g-mean"](scores, positive) == pytest.approx(objective)
-    assert of["g-mean"](np.zeros(7), positive) == of["f1"](np.zeros(7), positive) == 1
+    loss = partial(kar2014._mean_loss, top=0.25, beta=0.5)
+    assert loss("g-mean", scores, positive) == pytest.approx(objective)
+    assert loss("g-mean", np.zeros(7), positive) == 1
+    assert loss("f1", np.zeros(7), positive) == 1
     top = np.sort(scores[~positive])[-2:]
     pairs = [math.log1p(math.exp(j - i)) for i in scores[positive] for j in top]
-    assert of["pauc, logistic"](scores, positive) == pytest.approx(np.mean(pairs))
+    assert loss("pauc, logistic", scores, positive) == pytest.approx(np.mean(pairs))
 
 
 # Configs

@@ -1,12 +1,9 @@
-"""The bounds of kar2014 beside measured values.
-
-Regret, stability, convergence, error.
-"""
+"""The bounds of kar2014 beside measured values: regret, stability, convergence, error."""
 
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +34,8 @@ Converging = Annotated[
 
 DELTA = 0.05  # the probability with which a bound may fail
 SINGLE, BATCHES = "single rows", "batches of sqrt(T)"
-# of (3) over `struct`: (3) at w is 4 times `struct` at w / 2, up to a constant
+# The Lipschitz constant of the loss (3), in units of that of `struct`: up to a constant
+# (3) at w is 4 times `struct` at w / 2.
 _SLOPE = 2.0
 _FEATURES = 3  # of random points
 
@@ -53,7 +51,7 @@ def regret(
     trials: Count,  # random pairs of weights
     seed: Seed,
 ) -> Iterator[tuple[str, str, str, float, str, float]]:
-    """Play `FTRL` on streams of growing length and compare its regret with the theorems."""
+    """Play `FTRL` on streams of growing length; compare its regret with the theorems."""
     # A stream is the rows of a data set, divided by the largest norm of a row, in
     # random order; horizon T takes the first T rows, one or ceil(sqrt(T)) rows at a
     # time (Theorems 1 and 3, Lemmas 9, 10 and 13). Lemmas 2 and 12 have random pairs of
@@ -66,18 +64,17 @@ def regret(
                 player = FTRL(
                     objective, top=top, beta=beta, radius=radius, shuffle=False
                 )
-                # (SINGLE or BATCHES, values)
-                played = [*_play(player, X[:horizon], y[:horizon])]
-                if objective == "pauc":
-                    played.append((SINGLE, _extreme_streams(player, X, y, horizon)))
-                for way, values in played:
+                for way, values in _play(player, X[:horizon], y[:horizon]):
                     yield from rows_of(values, dataset, objective, way, horizon)
+                if objective == "pauc":
+                    values = _extreme_streams(player, X, y, horizon)
+                    yield from rows_of(values, dataset, objective, SINGLE, horizon)
     # Ratios and constants of Lemmas 2, 10 and 12, which need no data set.
     yield from rows_of(_constants(top, trials, seed), "", "", "", np.nan)
 
 
 def _stream(dataset: str, seed: int, **needed: int) -> tuple[Any, NDArray[np.float64]]:
-    """Return the rows of a data set in random order, divided by their largest norm, and labels.
+    """Return rows and labels in random order, the rows divided by their largest norm.
 
     `needed` are numbers of rows by the parameter that asks for them; too few rows are
     refused.
@@ -95,140 +92,178 @@ def _stream(dataset: str, seed: int, **needed: int) -> tuple[Any, NDArray[np.flo
     return X / float(np.sqrt(squares.sum(axis=1).max())), loaded.y[order]
 
 
-def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield the regret of FTRL and its bounds.
+class _Scale(NamedTuple):
+    """What divides the losses on a stream, and how fast the regret then falls."""
 
-    By single rows, then by batches of sqrt(T).
-    """
-    # The regret is (sum of the penalties - least loss in the ball) / T; "pauc" divides
-    # by beta T_+ T_- instead. With Lipschitz constants G_t of penalties, the regret is
-    # at most sqrt(2 sum_t G_t^2) radius / T (Theorem 1), which is O(sqrt(1 / T)), or
-    # O(sqrt(1 / T_+ + 1 / T_-)) for "pauc" (Theorem 3), and with s rows at a time at
-    # most sqrt(s) times as much (Lemma 13).
+    divisor: float
+    rate: float  # without its constant
+
+
+def _scale(player: FTRL, y: NDArray) -> _Scale:
+    """Return the scale of the regret in Theorem 1, or for "pauc" in Theorem 3."""
     n, n_pos = len(y), int(np.sum(y > 0))
-    is_sum = player.objective != "pauc"  # over rows; "pauc" sums over pairs of rows
-    scale = n if is_sum else player.beta * n_pos * (n - n_pos)
-    rate = math.sqrt(1 / n) if is_sum else math.sqrt(1 / n_pos + 1 / (n - n_pos))
-    bound_of_single = 0.0  # set by the single rows, which come first
-    for way, size in ((SINGLE, 1), (BATCHES, math.ceil(math.sqrt(n)))):
-        played = [np.zeros(X.shape[1])]  # w_0, w_1, ..., appended by the trace
-        player.set_params(batch_size=size).fit(
-            X, y, trace=partial(_append_weights, played)
+    if player.objective == "pauc":
+        n_neg = n - n_pos
+        # beta T_+ T_- pairs; O(sqrt(1 / T_+ + 1 / T_-))
+        return _Scale(
+            player.beta * n_pos * n_neg, rate=math.sqrt(1 / n_pos + 1 / n_neg)
         )
-        leader = player.leader(X, y)
-        # at most `error` below the exact
-        regret_found, error = _regret_against(leader, player)
-        at_most = regret_found / scale + error / scale
-        bound = (
-            player.radius * math.sqrt(2 * float(np.sum(player.lipschitz_**2))) / scale
-        )
-        values = {
-            "regret": regret_found / scale,
-            "regret, at most": at_most,
-            "bound": bound,  # of Theorem 1, with the G_t of `FTRL`
-            "rate": math.sqrt(size) * rate,  # the O(...), without its constant
-            # by which to multiply the rate
-            "constant": at_most / (math.sqrt(size) * rate),
-            # the regret of w = 0
-            "w = 0": (_loss_at_zero(player, y) - leader.loss) / scale,
-        }
-        if size == 1:
-            bound_of_single = bound
-            values |= _steps(player, X, y, played, leader, scale)
-        else:
-            # Lemma 13
-            values["sqrt(s) times the bound"] = math.sqrt(size) * bound_of_single
-            # 6 ||w*|| sqrt(s / T), where the paper's loss is 4 times ours, at 2 w
-            if is_sum:
-                # 6 * 2 / 4
-                values["proof of Lemma 13"] = 3 * player.radius * math.sqrt(size / n)
-        yield way, values
+    # T rows; O(sqrt(1 / T)), as G_t is at most 8
+    return _Scale(n, rate=math.sqrt(1 / n))
+
+
+def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, float]]]:
+    """Yield the regret of FTRL and its bounds, by single rows, then by batches."""
+    scale = _scale(player, y)
+    weights = [np.zeros(X.shape[1])]  # w_0, w_1, ...
+    player.set_params(batch_size=1)
+    player.fit(X, y, trace=partial(_append_weights, weights))
+    leader = player.leader(X, y)
+    values = _regret_and_bounds(player, leader, y, scale)
+    bound_of_single = values["bound"]
+    yield SINGLE, values | _steps(player, X, y, weights, leader, scale.divisor)
+
+    size = math.ceil(math.sqrt(len(y)))
+    player.set_params(batch_size=size).fit(X, y)
+    values = _regret_and_bounds(player, player.leader(X, y), y, scale)
+    # Lemma 13: R(T, s) <= sqrt(s) R(T)
+    values["sqrt(s) times the bound"] = math.sqrt(size) * bound_of_single
+    if player.objective != "pauc":
+        # By the proof of Lemma 13 the regret of (3) is at most 6 ||w*|| sqrt(s / T).
+        # (3) is 4 times our loss, at 2 w: 6 * 2 / 4 = 3.
+        values["proof of Lemma 13"] = 3 * player.radius * math.sqrt(size / len(y))
+    yield BATCHES, values
+
+
+def _append_weights(weights: list[NDArray[np.float64]], player: Any) -> None:
+    """Append the weights of a player if they are new, as a trace of its fit."""
+    # A trace may be called again at the end of a batch, whose w is appended already.
+    if player.n_iter_ == len(weights):
+        weights.append(player.coef_.copy())
+
+
+def _regret_and_bounds(
+    player: FTRL, leader: Leader, y: NDArray, scale: _Scale
+) -> dict[str, float]:
+    """Return the regret of a fitted player against the leader, and what bounds it.
+
+    The regret (Section 3) is sum_t L_t(w_t) / T - least loss in the ball / T; "pauc"
+    divides by beta T_+ T_- instead (Theorem 3).
+    """
+    least_regret, error = _regret_against(leader, player)
+    at_most = least_regret / scale.divisor + error / scale.divisor
+    # Theorem 1: ||w*|| sqrt(2 sum_t G_t^2) / T, with the G_t of `FTRL`
+    bound = (
+        player.radius
+        * math.sqrt(2 * float(np.sum(player.lipschitz_**2)))
+        / scale.divisor
+    )
+    # Batches of s rows have at most sqrt(s) times the regret (Lemma 13).
+    rate = math.sqrt(player.batch_size) * scale.rate
+    return {
+        "regret": least_regret / scale.divisor,
+        "regret, at most": at_most,
+        "bound": bound,
+        "rate": rate,
+        "constant": at_most / rate,
+        "w = 0": (_loss_at_zero(player, y) - leader.loss) / scale.divisor,
+    }
 
 
 def _regret_against(leader: Leader, player: FTRL) -> tuple[float, float]:
-    """Return a lower bound of the regret against the leader, and the largest error of the bound."""
+    """Return a lower bound of the regret against the leader, and its largest error."""
+    # The leader's loss may be `gap` above the least one, each played w may be `error_`
+    # from the exact one.
     error = leader.gap + player.error_ * float(np.sum(player.lipschitz_))
     return float(np.sum(player.penalties_)) - leader.loss, error
-
-
-def _append_weights(played: list[NDArray[np.float64]], player: Any) -> None:  # a trace
-    # at the end of a batch, whose w is not in `played`
-    if player.n_iter_ == len(played):
-        played.append(player.coef_.copy())
 
 
 def _steps(
     player: FTRL,
     X: Any,
     y: NDArray,
-    played: list[NDArray[np.float64]],  # w_0, w_1, ...
-    leader: Leader,  # the best w in hindsight
-    scale: float,  # divides losses
+    weights: list[NDArray[np.float64]],  # w_0, w_1, ...
+    leader: Leader,  # the best w in hindsight, w*
+    divisor: float,  # of losses
 ) -> dict[str, float]:
-    """Return both sides of Lemma 9, and the largest ratio eta ||step|| / G_t of Lemma 10."""
-    # Lemma 9: the penalties L_t of w_{t+1} (forward, rows t from 0) sum to at most the
-    # loss of the leader w* plus eta/2 ||w*||^2. Lemma 10: eta ||w_{t+1} - w_t|| <= G_t.
+    """Return both sides of Lemma 9, and the largest ratio of the sides of Lemma 10."""
     loss = player._loss(X, y > 0)  # `at(w, t)`: at w, on the first t rows
-    forward = sum(
-        loss.at(w, t + 1).risk - (loss.at(w, t).risk if t else 0.0)  # L_t of w_{t+1}
-        for t, w in enumerate(played[1:])
-    )
+    # Lemma 9: sum_t L_t(w_{t+1}) <= loss of w* + eta / 2 ||w*||^2
+    penalties = []
+    for t, w in enumerate(weights[1:]):
+        with_row = loss.at(w, t + 1).risk
+        without_row = loss.at(w, t).risk if t else 0.0
+        penalties.append(with_row - without_row)
     bound = leader.loss + 0.5 * player.eta_ * float(leader.w @ leader.w)
-    # each w may be off by `error_`
+    # Each w may be off by `error_`.
     bound += player.error_ * float(np.sum(player.lipschitz_))
-    # lower bounds
-    steps = np.linalg.norm(np.diff(played, axis=0), axis=1) - 2 * player.error_
+    # Lemma 10, divided by ||w_{t+1} - w_t||: eta ||w_{t+1} - w_t|| <= G_t
+    steps = np.linalg.norm(np.diff(weights, axis=0), axis=1)
+    least_steps = steps - 2 * player.error_  # both w may be off
     moved = player.lipschitz_ > 0  # G_t is 0 where a row adds no penalty
+    ratios = player.eta_ * least_steps[moved] / player.lipschitz_[moved]
     return {
-        "forward loss": float(forward) / scale,
-        "forward bound": bound / scale,
-        "largest step": float(
-            np.max(player.eta_ * steps[moved] / player.lipschitz_[moved])
-        ),
+        "forward loss": float(sum(penalties)) / divisor,
+        "forward bound": bound / divisor,
+        "largest step": float(np.max(ratios)),
     }
 
 
 def _extreme_streams(
     player: FTRL, X: Any, y: NDArray, horizon: int
 ) -> dict[str, float]:
-    """Return a lower bound of the pAUC regret with one positive, an upper bound if balanced."""
-    # Extremes of Theorem 3: sqrt(1 / T_+ + 1 / T_-) is largest for one positive, least
-    # if balanced.
+    """Return the pAUC regret of streams at the extremes of Theorem 3.
+
+    Its rate sqrt(1 / T_+ + 1 / T_-) is largest for one positive, for which a lower
+    bound of the regret is returned, and least for a balanced stream, for which an upper
+    bound is returned.
+    """
     pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
+    # "an adversary may wish to provide the lone positive point in the last round"
+    lone = np.append(neg[: horizon - 1], pos[0])
+    least_of_lone, _ = _regret_of_rows(player, X, y, lone)
     half = min(horizon // 2, len(pos), len(neg))
     balanced = np.sort(np.concatenate([pos[:half], neg[:half]]))  # in the order of X
-    regrets = []  # (lower, upper) bounds
-    # the one positive comes last
-    for rows in (np.append(neg[: horizon - 1], pos[0]), balanced):
-        player.set_params(batch_size=1).fit(X[rows], y[rows])
-        n_pos = int(np.sum(y[rows] > 0))
-        scale = player.beta * n_pos * (len(rows) - n_pos)
-        least, error = _regret_against(player.leader(X[rows], y[rows]), player)
-        regrets.append((least / scale, (least + error) / scale))
-    (least_of_one, _), (_, most_of_balanced) = regrets
-    return {"regret, lone positive": least_of_one, "regret, balanced": most_of_balanced}
+    _, most_of_balanced = _regret_of_rows(player, X, y, balanced)
+    return {
+        "regret, lone positive": least_of_lone,
+        "regret, balanced": most_of_balanced,
+    }
+
+
+def _regret_of_rows(
+    player: FTRL, X: Any, y: NDArray, rows: NDArray[np.intp]
+) -> tuple[float, float]:
+    """Play these rows one by one; return a lower and an upper bound of the regret."""
+    player.set_params(batch_size=1).fit(X[rows], y[rows])
+    divisor = _scale(player, y[rows]).divisor
+    least, error = _regret_against(player.leader(X[rows], y[rows]), player)
+    return least / divisor, (least + error) / divisor
 
 
 def _loss_at_zero(player: FTRL, y: NDArray) -> float:
     """Return the loss of w = 0 on all rows, where all scores tie."""
     n, n_pos = len(y), int(np.sum(y > 0))
-    if player.objective == "pauc":  # a hinge of 1 for each pair that counts
-        # beta: a share of the negatives
+    if player.objective == "pauc":
+        # The hinge is 1 for each positive with each of the share beta of the negatives.
         return n_pos * resolve_k(player.beta, n - n_pos)
-    # top: of all rows
     k = n_pos if player.objective == "prbep" else resolve_k(player.top, n)
     return min(k, n - n_pos)  # the worst order of a tie: negatives on top
 
 
 def _constants(top: float, trials: int, seed: int) -> dict[str, float]:
-    """Return the constants of Lemmas 2, 10, 12, Case 2.1.
+    """Return the constants that Lemmas 2, 10, 12 and Case 2.1 state, and measured ones.
 
-    Stated, and largest for random points.
+    Measured are the largest ratios of random points; those of Lemma 10 stand in
+    `_steps`.
     """
     rng = np.random.default_rng(seed)
-    lists, cases, penalties = np.transpose(
-        [_ratios(*_points(rng, is_adverse=i % 2 == 1), top) for i in range(trials)]
-    )
+    lists, cases, penalties = [], [], []
+    for i in range(trials):
+        points = _draw_points(rng, is_adverse=i % 2 == 1)
+        lists.append(_lemma_2(points))
+        cases.append(_case_2_1(points))
+        penalties.append(_lemma_12(points, top))
     return {
         "Lemma 2, largest ratio": max(lists),
         "Lemma 2, stated": 3.0,
@@ -236,68 +271,96 @@ def _constants(top: float, trials: int, seed: int) -> dict[str, float]:
         "Case 2.1, stated": 9.0,
         "Lemma 12, largest ratio": max(penalties),
         "Lemma 12, stated": 8.0,
-        "Lemma 10, stated": 1.0,  # measured by `_steps`
+        "Lemma 10, stated": 1.0,
     }
 
 
-def _points(
-    rng: np.random.Generator, *, is_adverse: bool
-) -> tuple[NDArray, NDArray, NDArray[np.float64], NDArray[np.float64]]:
-    """Return points of norm at most 1, their labels and two weight vectors at any distance."""
-    # Adverse points lie near a line along which the weights differ.
+class _Points(NamedTuple):
+    """Points of norm at most 1 with labels, and two weight vectors."""
+
+    X: NDArray
+    y: NDArray
+    w: NDArray[np.float64]
+    v: NDArray[np.float64]
+
+    @property
+    def distance(self) -> float:  # ||w - v||
+        return float(np.linalg.norm(self.w - self.v))
+
+    def z(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return z_i = w'x_i - y_i at these weights."""
+        return (self.X @ weights) - self.y
+
+
+def _draw_points(rng: np.random.Generator, *, is_adverse: bool) -> _Points:
+    """Draw points and two weight vectors at any distance.
+
+    Adverse points lie near a line along which the weights differ.
+    """
     n = int(rng.integers(3, 30))
     X = rng.standard_normal((n, _FEATURES))
     w = rng.standard_normal(_FEATURES)
     # near or far
-    other = w + 10.0 ** rng.uniform(-4, 1) * rng.standard_normal(_FEATURES)
+    v = w + 10.0 ** rng.uniform(-4, 1) * rng.standard_normal(_FEATURES)
     if is_adverse:
-        axis = (w - other) / np.linalg.norm(w - other)
+        axis = (w - v) / np.linalg.norm(w - v)
         X = rng.choice([-1.0, 1.0], (n, 1)) * axis + 1e-3 * X
     X /= max(1.0, float(np.linalg.norm(X, axis=1).max()))
     y = rng.choice([-1, 1], n)
-    # both classes before the last row, for `_ratios`
+    # Both classes come before the last row, as `_lemma_12` leaves it out.
     y[rng.permutation(n - 1)[:2]] = [-1, 1]
-    return X, y, w, other
+    return _Points(X, y, w, v)
 
 
-def _ratios(
-    X: NDArray,
-    y: NDArray,
-    w: NDArray[np.float64],
-    other: NDArray[np.float64],
-    top: float,
-) -> tuple[float, float, float]:
-    """Return what Lemma 2, Case 2.1 and Lemma 12 bound, divided by the distance ||w - v||."""
-    # v is `other`. Lemma 2: from w to v no entry of the sorted list of w'x - y changes
-    # by more than 3 ||w - v||. Lemma 12: the penalty L_t of the last row, the loss with
-    # less the loss without this row, changes by at most 8 ||w - v||. Case 2.1 of the
-    # proof: if the last entry z_t is at most an entry z_i of the others, at w and at v,
-    # 2 z_i - z_t changes by up to 9 ||w - v||.
-    distance = float(np.linalg.norm(w - other))
-    at_w, at_other = ((X @ u) - y for u in (w, other))  # the lists, unsorted
-    change_of_lists = np.abs(np.sort(at_w) - np.sort(at_other)).max()
-    # falling
-    ordered, ordered_other = (np.sort(z[:-1])[::-1] for z in (at_w, at_other))
-    in_case = (at_w[-1] <= ordered) & (at_other[-1] <= ordered_other)
-    change = 2 * (ordered - ordered_other) - (at_w[-1] - at_other[-1])  # of Case 2.1
-    scores, positive, n = (X @ w, X @ other), y > 0, len(y)
-    # at w and at v, a row for each k; `struct` returns the loss and a gradient
-    penalties = [
-        [
-            struct(s, positive, k)[0] - struct(s[:-1], positive[:-1], k_before)[0]
-            for s in scores
-        ]
-        for k, k_before in (  # k with the last row, and without it
-            (int(np.sum(positive)), int(np.sum(positive[:-1]))),  # of PRBEP
-            (resolve_k(top, n), resolve_k(top, n - 1)),  # of prec@k
-        )
+def _lemma_2(points: _Points) -> float:
+    """Return by how much an entry of the sorted list of the z_i changes, / ||w - v||.
+
+    Lemma 2: |z_{i_k} - z'_{j_k}| <= 3 ||w - v||, where z is at w and z' at v.
+    """
+    sorted_at_w, sorted_at_v = np.sort(points.z(points.w)), np.sort(points.z(points.v))
+    return float(np.abs(sorted_at_w - sorted_at_v).max()) / points.distance
+
+
+def _case_2_1(points: _Points) -> float:
+    """Return the largest change in Case 2.1 of the proof of Lemma 12, / ||w - v||.
+
+    Case 2.1: if z_t <= z_{i_a} and z'_t <= z'_{j_a}, for the last row t and the entry a
+    of the sorted lists of the others, then
+    2 (z_{i_a} - z'_{j_a}) - (z_t - z'_t) <= 9 ||w - v||.
+    """
+    at_w, at_v = points.z(points.w), points.z(points.v)
+    sorted_at_w, sorted_at_v = np.sort(at_w[:-1])[::-1], np.sort(at_v[:-1])[::-1]
+    in_case = (at_w[-1] <= sorted_at_w) & (at_v[-1] <= sorted_at_v)
+    change = 2 * (sorted_at_w - sorted_at_v) - (at_w[-1] - at_v[-1])
+    return float(np.abs(change[in_case]).max(initial=0.0)) / points.distance
+
+
+def _lemma_12(points: _Points, top: float) -> float:
+    """Return by how much the penalty L_t of the last row changes, / ||w - v||.
+
+    Lemma 12: |L_t(w) - L_t(v)| <= 8 ||w - v||. L_t is the loss (3) with the row t less
+    the loss without it, here for PRBEP (k is n_pos) and for prec@k.
+    """
+    X, y, w, v = points
+    n, positive = len(y), y > 0
+    ks = [
+        (int(np.sum(positive)), int(np.sum(positive[:-1]))),  # of PRBEP
+        (resolve_k(top, n), resolve_k(top, n - 1)),  # of prec@k
     ]
-    return (
-        float(change_of_lists) / distance,
-        float(np.abs(change[in_case]).max(initial=0.0)) / distance,
-        # of the paper's loss (3)
-        _SLOPE * float(np.abs(np.diff(penalties)).max()) / distance,
-    )
+    changes = []
+    for k, k_before in ks:
+        penalty = _penalty(X @ w, positive, k, k_before)
+        changes.append(abs(_penalty(X @ v, positive, k, k_before) - penalty))
+    return _SLOPE * float(max(changes)) / points.distance
+
+
+def _penalty(
+    scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int, k_before: int
+) -> float:
+    """Return `struct` with the last row, for k, less `struct` without it."""
+    loss, _ = struct(scores, positive, k)
+    loss_before, _ = struct(scores[:-1], positive[:-1], k_before)
+    return loss - loss_before
 
 
 @table_of("dataset", "objective", "size", "quantity", "value")
@@ -312,7 +375,7 @@ def uniform_convergence(
     radius: PositiveFloat,
     seed: Seed,
 ) -> Iterator[tuple[str, str, int, str, float]]:
-    """Measure the largest deviation over w of surrogates on a sample from values on all rows."""
+    """Measure how far surrogates on samples deviate from their values on all rows."""
     # Theorems 7 and 8: with probability 1 - delta a surrogate on s random rows is
     # within O(sqrt(log(1 / delta) / s)) of its value on all rows, for all w in the ball
     # (Definition 5); here for some random w. Rows are divided by the largest norm;
@@ -322,27 +385,16 @@ def uniform_convergence(
         X, y = _stream(dataset, seed, sizes=max(sizes))
         positive = y > 0
         rng = np.random.default_rng(seed)
-        # a row for each w
-        scores = np.asarray(_in_ball(rng, X, positive, weights, radius) @ X.T)
+        W = _in_ball(rng, X, positive, weights, radius)
+        scores = np.asarray(W @ X.T)  # a row for each w
         for objective in objectives:
-            measure = partial(_MEASURES[objective], top=top, beta=beta)
+            measure = partial(_mean_loss, objective, top=top, beta=beta)
             on_all_rows = [measure(s, positive) for s in scores]
             for size in sizes:
-                # rows
-                drawn = (
+                drawn = [
                     rng.choice(len(y), size, replace=False) for _ in range(samples)
-                )
-                parts = (
-                    (scores.take(chosen, axis=1), positive[chosen]) for chosen in drawn
-                )
-                deviations = [  # of each sample, the largest over all w
-                    max(
-                        abs(measure(s, is_pos) - on_all)
-                        for s, on_all in zip(sampled_scores, on_all_rows, strict=True)
-                    )
-                    for sampled_scores, is_pos in parts
-                    if 0 < np.sum(is_pos) < size  # both classes
                 ]
+                deviations = _deviations(scores, positive, on_all_rows, drawn, measure)
                 if not deviations:
                     raise InputError(
                         f"sizes: no sample of {size} rows of {dataset} has both"
@@ -359,10 +411,31 @@ def uniform_convergence(
                 yield from rows_of(values, dataset, objective, size)
 
 
+def _deviations(
+    scores: NDArray[np.float64],  # a row for each w
+    positive: NDArray[np.bool_],
+    on_all_rows: list[float],  # the measure, for each w
+    samples: list[NDArray[np.intp]],  # the rows of each
+    measure: "_Measure",
+) -> list[float]:
+    """Return by sample of both classes the largest deviation over all w."""
+    deviations = []
+    for rows in samples:
+        has_both_classes = 0 < np.sum(positive[rows]) < len(rows)
+        if not has_both_classes:
+            continue
+        by_w = [
+            abs(measure(s, positive[rows]) - on_all)
+            for s, on_all in zip(scores.take(rows, axis=1), on_all_rows, strict=True)
+        ]
+        deviations.append(max(by_w))
+    return deviations
+
+
 def _in_ball(
     rng: np.random.Generator, X: Any, positive: NDArray[np.bool_], n: int, radius: float
 ) -> NDArray[np.float64]:
-    """Draw n weight vectors in the ball, towards the difference between the class means."""
+    """Draw n weight vectors in the ball, towards the difference of the class means."""
     axis = np.asarray(X[positive].mean(axis=0) - X[~positive].mean(axis=0)).ravel()
     axis /= max(float(np.linalg.norm(axis)), 1e-300)  # 0 stays 0: equal means
     W = rng.standard_normal((n, X.shape[1])) / math.sqrt(X.shape[1])
@@ -387,7 +460,7 @@ def error_bounds(
     radius: PositiveFloat,  # of the ball in which w lies
     seed: Seed,
 ) -> Iterator[tuple[str, str, str, int, str, float]]:
-    """Measure the excess risk of FTRL on streams of growing length, and of 1PMB in one pass."""
+    """Measure the excess risk of FTRL on streams, and of 1PMB in one pass."""
     # Theorems 4 (14 for "pauc") and 6. Rows are divided by the largest norm, losses by
     # the number of rows; the loss of "pauc" is the mean hinge. The excess is the risk
     # less a lower bound of the least risk in the ball: shown is its 95 % quantile over
@@ -395,7 +468,7 @@ def error_bounds(
     for dataset in datasets:
         X, y = _stream(dataset, seed, horizons=max(horizons), rows=rows)
         for objective in objectives:
-            measure = partial(_MEASURES[objective], top=top, beta=beta)
+            measure = partial(_mean_loss, objective, top=top, beta=beta)
             player = FTRL(
                 objective,
                 top=top,
@@ -425,34 +498,39 @@ def error_bounds(
 def _one_pass(
     objective: str, size: int, *, beta: float, eta0: float, radius: float
 ) -> OnePMB:
-    # Return 1PMB with buffers of `size` rows. "prbep" is its prec@k with k = 1.0, all
-    # positives: this loss is a sum over rows, hence eta0 / size, where that of "pauc"
-    # is a mean over pairs.
-    name, eta = ("pauc", eta0) if objective == "pauc" else ("prec@k", eta0 / size)
+    """Return 1PMB for an objective, with buffers of `size` rows."""
+    if objective == "pauc":
+        name = "pauc"
+        step = eta0
+    else:
+        # "prbep" is the prec@k of 1PMB with k = 1.0, all positives. This loss is a sum
+        # over rows, where that of "pauc" is a mean over pairs.
+        name = "prec@k"
+        step = eta0 / size
     return OnePMB(
         name,
         k=1.0,
         beta=beta,
         batch_size=size,
         epochs=1,
-        eta0=eta,
+        eta0=step,
         radius=radius,
         shuffle=False,
     )
 
 
 def _terms(player: FTRL, y: NDArray) -> float:
-    """Return the number of rows, or of pairs of rows, over which an objective sums its loss."""
+    """Return the number of rows, or of pairs, over which an objective sums its loss."""
     n, n_pos = len(y), int(np.sum(y > 0))
-    return (
-        n_pos * resolve_k(player.beta, n - n_pos) if player.objective == "pauc" else n
-    )
+    if player.objective == "pauc":
+        return n_pos * resolve_k(player.beta, n - n_pos)
+    return n
 
 
 def _best(player: FTRL, X: Any, y: NDArray) -> tuple[NDArray[np.float64], float]:
     """Return the best w in the ball, and a lower bound of the mean loss of any w there."""
-    two = [np.argmax(y > 0), np.argmax(y < 0)]  # the first row of each class
-    # `leader` needs a fit, to any rows
+    # `leader` needs a fit, to any rows: here to the first row of each class.
+    two = [np.argmax(y > 0), np.argmax(y < 0)]
     leader = player.fit(X[two], y[two]).leader(X, y)
     return leader.w, (leader.loss - leader.gap) / _terms(player, y)
 
@@ -467,26 +545,29 @@ def _theorem_4(
     least_risk: float,  # a lower bound of the mean loss of w*
     seed: int,
 ) -> dict[str, float]:
-    """Return the excess risk of FTRL on random streams less the regret, and Theorem 4's bound."""
-    # With probability 1 - delta the mean of w_1 to w_T has a risk of at most the risk
-    # of w* plus the regret plus O((log(1 / delta) / T)^(1/4)).
+    """Return the excess risk of FTRL on random streams and its bound by Theorem 4.
+
+    With batches of s = sqrt(T) rows and probability 1 - delta, the mean of w_1 to w_T
+    has a risk of at most the risk of w* + regret + O((log(1 / delta) / T)^(1/4)). The
+    excess is the difference of the two risks, less the regret.
+    """
     rng = np.random.default_rng([seed, horizon])
-    excesses, regrets = [], []
+    excesses = []
+    regrets = []
     player.set_params(batch_size=math.ceil(math.sqrt(horizon)))
     for _ in range(streams):
         drawn = rng.choice(len(y), horizon, replace=False)
-        player.fit(X[drawn], y[drawn])
+        player.fit(X[drawn], y[drawn])  # `coef_` is the mean of the w_t
         least_regret, _ = _regret_against(player.leader(X[drawn], y[drawn]), player)
-        # per row, or pair of rows
         regrets.append(least_regret / _terms(player, y[drawn]))
-        # at the mean of the w_t
         excesses.append(measure(X @ player.coef_, y > 0) - least_risk)
+    risk_at_zero = measure(np.zeros(len(y)), y > 0)
     return {
         "excess": float(np.quantile(np.subtract(excesses, regrets), 1 - DELTA)),
         # the open constant is taken as 1
         "bound": (math.log(1 / DELTA) / horizon) ** 0.25,
-        # The excess of w = 0 less the regret, on the stream where this is largest
-        "w = 0": measure(np.zeros(len(y)), y > 0) - least_risk - min(regrets),
+        # the excess of w = 0 on the stream where it is largest
+        "w = 0": risk_at_zero - least_risk - min(regrets),
     }
 
 
@@ -500,32 +581,37 @@ def _theorem_6(
     best: tuple[NDArray[np.float64], float],  # w*, and a lower bound of its mean loss
     seed: int,
 ) -> dict[str, float]:
-    """Return the excess risk of passes of 1PMB in random orders, and Theorem 6's bound."""
-    # The excess is at most 2 gamma + O(sqrt(s / n)) after n rows in buffers of s, if
-    # gamma bounds how far the risk on s random rows deviates from the risk on all n
-    # rows, for all w.
+    """Return the excess risk of passes of 1PMB and its bound by Theorem 6.
+
+    After n rows in buffers of s the excess is at most 2 alpha + O(sqrt(s / n)), if on s
+    random rows the risk deviates by at most alpha from the risk on all n rows, for all
+    w.
+    """
     best_w, least_risk = best
-    size, positive = int(solver.batch_size), y > 0
+    size = int(solver.batch_size)
+    positive = y > 0
     rng = np.random.default_rng([seed, size])
-    weights, excesses = [best_w], []  # weights: w*, then one w for each order
+    weights = [best_w]  # w*, then one w for each order
+    excesses = []
     for _ in range(orders):
         order = rng.permutation(len(y))
-        weights.append(solver.fit(X[order], y[order]).coef_)
-        # at the w just fitted
-        excesses.append(measure(X @ weights[-1], positive) - least_risk)
-    at_w = [(X @ w, measure(X @ w, positive)) for w in weights]  # scores, loss
-    largest = 0.0  # deviation, over samples and these w
+        w = solver.fit(X[order], y[order]).coef_
+        weights.append(w)
+        excesses.append(measure(X @ w, positive) - least_risk)
+    scores_and_losses = [(X @ w, measure(X @ w, positive)) for w in weights]
+    alpha = 0.0  # over samples and these w
     for _ in range(samples):
         drawn = rng.choice(len(y), size, replace=False)
-        if 0 < np.sum(positive[drawn]) < size:  # both classes
-            deviations = (
-                abs(measure(s[drawn], positive[drawn]) - loss) for s, loss in at_w
-            )
-            largest = max(largest, *deviations)
+        has_both_classes = 0 < np.sum(positive[drawn]) < size
+        if not has_both_classes:
+            continue
+        for scores, loss in scores_and_losses:
+            deviation = abs(measure(scores[drawn], positive[drawn]) - loss)
+            alpha = max(alpha, deviation)
     return {
         "excess": float(np.quantile(excesses, 1 - DELTA)),
         # the open constant is taken as 1
-        "bound": 2 * largest + math.sqrt(size / len(y)),
+        "bound": 2 * alpha + math.sqrt(size / len(y)),
         "w = 0": measure(np.zeros(len(y)), positive) - least_risk,
     }
 
@@ -533,44 +619,57 @@ def _theorem_6(
 _Measure = Callable[[NDArray, NDArray[np.bool_]], float]
 
 
+def _mean_loss(
+    objective: str,
+    scores: NDArray,
+    positive: NDArray[np.bool_],
+    *,
+    top: float,  # of the rows, for "prec@k"
+    beta: float,  # of the negatives, for "pauc" and "pauc, logistic"
+) -> float:
+    """Return the surrogate of an objective, per row or per pair of rows."""
+    n = len(scores)
+    if objective == "prbep":
+        loss, _ = struct(scores, positive, int(np.sum(positive)))
+        return loss / n
+    if objective == "prec@k":
+        loss, _ = struct(scores, positive, resolve_k(top, n))
+        return loss / n
+    if objective == "pauc":
+        loss, _ = PartialAUC(beta).evaluate(scores, positive)
+        return loss
+    if objective == "pauc, logistic":
+        return _logistic_pauc(scores, positive, beta)
+    if objective == "f1":
+        loss, _ = F1().evaluate(scores, positive)
+        return loss
+    assert objective == "g-mean"
+    return _g_mean(scores, positive)
+
+
 def _logistic_pauc(scores: NDArray, positive: NDArray[np.bool_], beta: float) -> float:
+    """Return (5) with phi(c) = log(1 + e^-c), as a mean over its pairs."""
     neg = -np.sort(-scores[~positive])
-    neg = neg[: resolve_k(beta, len(neg))]  # the share `beta` with the highest scores
-    return float(np.logaddexp(0, neg - scores[positive][:, None]).mean())
+    top_neg = neg[: resolve_k(beta, len(neg))]
+    return float(np.logaddexp(0, top_neg - scores[positive][:, None]).mean())
 
 
 def _g_mean(scores: NDArray, positive: NDArray[np.bool_]) -> float:
-    """Return the struct surrogate of 1 - sqrt(recall of positives * recall of negatives)."""
-    # As for `F1`: the largest value over all labellings of the loss + (sum of the
-    # scores of negatives labelled 1 - sum of the scores of positives labelled 0) /
-    # n_pos.
-    pos, neg = (-np.sort(-scores[side]) for side in (positive, ~positive))
-    # Only labellings with 1 for the highest `n_true` positives and 0, 1, … negatives
-    # can be best. by n_true: sum of the other positives
-    missed = np.append(0.0, np.cumsum(pos[::-1]))[::-1]
-    # by number of negatives: sum of the highest
-    gained = np.append(0.0, np.cumsum(neg))
-    root_of_recall = np.sqrt(1 - np.arange(len(neg) + 1) / len(neg))
-    best = -math.inf  # the maximum without the 1, times n_pos
-    for n_true, missed_scores in enumerate(missed):
-        value = gained - len(pos) * math.sqrt(n_true / len(pos)) * root_of_recall
-        best = max(best, float(value.max()) - missed_scores)
-    return 1 + best / len(pos)
+    """Return the struct surrogate of 1 - sqrt(recall of positives * of negatives).
 
-
-# The surrogates, as functions of scores and of which rows are positive, with `top` and
-# `beta`
-_MEASURES: dict[str, Callable[..., float]] = {
-    "prbep": (
-        lambda s, positive, **_: struct(s, positive, int(np.sum(positive)))[0] / len(s)
-    ),
-    "prec@k": (
-        lambda s, positive, top, **_: (
-            struct(s, positive, resolve_k(top, len(s)))[0] / len(s)
-        )
-    ),
-    "pauc": lambda s, positive, beta, **_: PartialAUC(beta).evaluate(s, positive)[0],
-    "pauc, logistic": lambda s, positive, beta, **_: _logistic_pauc(s, positive, beta),
-    "f1": lambda s, positive, **_: F1().evaluate(s, positive)[0],
-    "g-mean": lambda s, positive, **_: _g_mean(s, positive),
-}
+    As for `F1`, it is the largest value over all labellings of the loss + (sum of the
+    scores of negatives labelled 1 - sum of the scores of positives labelled 0) / n_pos.
+    The best labelling has a 1 for the a highest positives and the b highest negatives:
+    n_pos times its value is n_pos (1 - sqrt(a / n_pos) sqrt(1 - b / n_neg)) - sum of
+    the other positives + sum of these negatives.
+    """
+    pos, neg = -np.sort(-scores[positive]), -np.sort(-scores[~positive])
+    n_pos, n_neg = len(pos), len(neg)
+    sums_of_others = np.append(0.0, np.cumsum(pos[::-1]))[::-1]  # by a
+    sums_of_neg = np.append(0.0, np.cumsum(neg))  # by b
+    roots = np.sqrt(1 - np.arange(n_neg + 1) / n_neg)  # by b
+    best = -math.inf  # without the n_pos of the loss's 1
+    for a, sum_of_others in enumerate(sums_of_others):
+        by_b = sums_of_neg - n_pos * math.sqrt(a / n_pos) * roots
+        best = max(best, float(by_b.max()) - sum_of_others)
+    return 1 + best / n_pos
