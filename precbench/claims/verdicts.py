@@ -78,7 +78,7 @@ _NUMBER = re.compile(  # groups: integer, decimals, power of ten, K
 
 
 def parse_printed(text: str, power_of_ten: int = 0) -> Printed:
-    """Return a printed number, such as ``17,160.17``, ``2.73*10^3``, ``33K`` or ``3.92 %``.
+    """Read a number such as ``17,160.17``, ``2.73*10^3``, ``33K`` or ``3.92 %``.
 
     The number is multiplied by 10^`power_of_ten`, which the print left out.
     """
@@ -91,12 +91,13 @@ def parse_printed(text: str, power_of_ten: int = 0) -> Printed:
     digits = integer.replace(",", "")
     exponent = (3 if thousands else int(power or 0)) + power_of_ten
     return Printed(
-        float(f"{digits}.{decimals}e{exponent}"), float(f"1e{exponent - len(decimals)}")
+        value=float(f"{digits}.{decimals}e{exponent}"),
+        unit=float(f"1e{exponent - len(decimals)}"),
     )
 
 
 def agrees(printed: Printed, measured: float, truncated: bool = False) -> bool:
-    """Return whether a measured number would be printed as `printed`, rounded or truncated."""
+    """Return whether a number would be printed as `printed`, rounded or truncated."""
     slack = 1e-9 * printed.unit  # for the rounding of the difference
     if truncated:
         return -slack <= measured - printed.value < printed.unit + slack
@@ -106,112 +107,118 @@ def agrees(printed: Printed, measured: float, truncated: bool = False) -> bool:
 class Placement(NamedTuple):
     """Where the printed values of a row lie among our own repetitions."""
 
-    # fraction of repetitions, the printed one included, at least as far out as the
-    # print
+    # share of repetitions, the print counted as one, at least as far out as the print
     p: float
-    # fraction in which any row is as far out; at most `LEVEL`: the row differs
+    # share in which any row is as far out; at most `LEVEL`: the row differs
     p_of_all: float
-    # by cell: detected if all other values are our means
+    # by cell: the least error that is detected if all other values are our means
     smallest_error: NDArray[np.float64]
 
 
 def place(
     rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
 ) -> list[Placement]:
-    """Return for each printed row where it lies among our repetitions, which all rows share.
+    """Return for each printed row where it lies among our repetitions.
 
     A row is the printed values and our repetitions, an array of shape (n_repetitions,
-    n_cells). How far out it lies is its Mahalanobis distance from the repetitions:
-    differences between columns of the same split vary less than the values, and count
-    for more. Distances are scaled for each row by those of its own repetitions, which
-    may have heavy tails; one threshold for all rows then keeps the fraction of false
-    alarms at 5 %.
+    n_cells); all rows share the repetitions. How far out it lies is its Mahalanobis
+    distance from the repetitions: differences between columns of the same split vary
+    less than the values, and count for more. Distances are scaled for each row by those
+    of its own repetitions, which may have heavy tails; one threshold for all rows then
+    keeps the fraction of false alarms at 5 %.
     """
-    # By row: the squared distances of the print and of each repetition, and the units
-    # of errors
-    printed, drawn, units = zip(*(_distances(*row) for row in rows), strict=True)
+    distances = [_distances(printed, samples) for printed, samples in rows]
     with np.errstate(divide="ignore"):  # a distance of 0 has the logarithm -inf
-        log_drawn, log_printed = np.log(drawn), np.log(printed)
-    # Logarithms are scaled: 0 is the median of a row's repetitions, 1 is their 95 %
-    # point.
-    middle, high = (
-        np.median(log_drawn, axis=1),
-        np.quantile(log_drawn, 1 - LEVEL, axis=1),
-    )
+        log_printed = np.log([d.of_print for d in distances])  # by row
+        log_samples = np.log([d.of_samples for d in distances])  # by row and repetition
+    # The logarithms d of a row are scaled to (d - middle) / (high - middle), so that 0
+    # is the median of its repetitions and 1 their 95 % point.
+    middle = np.median(log_samples, axis=1)
+    high = np.quantile(log_samples, 1 - LEVEL, axis=1)
     scaled_print = (log_printed - middle) / (high - middle)
-    farthest = ((log_drawn.T - middle) / (high - middle)).max(axis=1)  # by repetition
-    # Only a print beyond the threshold has `p_of_all` <= `LEVEL`, see `_share`.
+    scaled_samples = (log_samples.T - middle) / (high - middle)
+    farthest = scaled_samples.max(axis=1)  # of all rows, by repetition
+    # Only a print beyond the threshold has `p_of_all` <= `LEVEL`, see `_p_value`.
     threshold = np.sort(farthest)[-int(LEVEL * (1 + farthest.size))]
-    # by row, as squared distances
+    # the threshold of each row as a squared distance
     limits = np.exp(middle + threshold * (high - middle))
     return [
         Placement(
-            p=_p_value(log_drawn[i] >= log_printed[i]),
+            p=_p_value(log_samples[i] >= log_printed[i]),
             p_of_all=_p_value(farthest >= scaled_print[i]),
-            smallest_error=np.sqrt(limits[i]) * units[i],
+            smallest_error=np.sqrt(limits[i]) * distances[i].unit_errors,
         )
         for i in range(len(rows))
     ]
 
 
+class _Distances(NamedTuple):
+    """Squared Mahalanobis distances of a row."""
+
+    of_print: float  # from our repetitions
+    of_samples: NDArray[np.float64]  # of each repetition from the others
+    # by cell: the error that alone gives a distance of 1
+    unit_errors: NDArray[np.float64]
+
+
 def _distances(
     printed: NDArray[np.float64], samples: NDArray[np.float64]
-) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-    """Return squared Mahalanobis distances.
-
-    Of a printed row from `samples`, of each from others.
-
-    Last comes, by cell, how far it alone has to be off for a distance of 1. The samples
-    are our repetitions, an array of shape (n_repetitions, n_cells).
-    """
-    # With z the standardised difference from the mean and C the correlation of the
-    # samples, the squared distance is z' inv(C) z = (n - 1) |along z|^2; along = axes /
-    # s, by the SVD of all z.
-    n, centre, spread = len(samples), samples.mean(axis=0), samples.std(axis=0)
+) -> _Distances:
+    """Return the distances of a printed row and of our repetitions, (n, n_cells)."""
+    # With z the standardised difference from the mean, Z the matrix of all z of the
+    # samples, and C = Z'Z / (n - 1) their covariance, the squared distance is
+    # z' C^-1 z. By the SVD Z = U S A' it is (n - 1) |S^-1 A' z|^2.
+    n = len(samples)
+    centre = samples.mean(axis=0)
+    spread = samples.std(axis=0)
     u, s, axes = np.linalg.svd((samples - centre) / spread, full_matrices=False)
     # axes along which repetitions vary by more than rounding; s[0]: most
     used = s > 1e-9 * s[0]
-    leverage, along = (u[:, used] ** 2).sum(axis=1), axes[used] / s[used, None]
+    along = axes[used] / s[used, None]  # S^-1 A'
+
     offset = (printed - centre) / spread  # z of the print
     # Our repetitions never leave the used axes: a print that leaves them is infinitely
     # far out.
-    is_outside = (
-        np.abs(axes[~used] @ offset).max(initial=0) > 1e-6 * np.abs(offset).max()
-    )
-    # cells that follow from others
-    is_fixed = np.abs(axes[~used]).max(axis=0, initial=0) > 1e-6
+    outside = np.abs(axes[~used] @ offset).max(initial=0)
+    if outside > 1e-6 * np.abs(offset).max():
+        of_print = np.inf
+    else:
+        of_print = (n - 1) * float(((along @ offset) ** 2).sum())
+
+    # Each repetition from the n - 1 others, by its leverage h = |row of U|^2 (Sherman
+    # and Morrison, as one row is left out):
+    # (n - 2) n h / ((n - 1)^2 / n - (n - 1) h).
+    leverage = (u[:, used] ** 2).sum(axis=1)
+    denominator = np.maximum((n - 1) ** 2 / n - (n - 1) * leverage, 0)
     with np.errstate(divide="ignore"):  # a denominator of 0: infinitely far out
-        # Each from the n - 1 others, by its leverage h (Sherman and Morrison, as one
-        # row is left out): (n - 2) n h / ((n - 1)^2 / n - (n - 1) h).
-        drawn = (
-            (n - 2)
-            * n
-            * leverage
-            / np.maximum((n - 1) ** 2 / n - (n - 1) * leverage, 0)
-        )
+        of_samples = (n - 2) * n * leverage / denominator
+
+    # An error of a cell that follows from the others is infinitely far out, however
+    # small.
+    follows = np.abs(axes[~used]).max(axis=0, initial=0) > 1e-6
     unit = spread / np.sqrt((n - 1) * (along**2).sum(axis=0))
-    distance = np.inf if is_outside else (n - 1) * float(((along @ offset) ** 2).sum())
-    # An error of a fixed cell alone is infinitely far out, however small.
-    return distance, drawn, np.where(is_fixed, 0.0, unit)
+    return _Distances(of_print, of_samples, np.where(follows, 0.0, unit))
 
 
 def _p_value(as_far: NDArray[np.bool_]) -> float:
-    # share as far out as the print, counted as one
+    """Return the share that is as far out as the print, which is counted as one."""
     return float(1 + as_far.sum()) / (1 + as_far.size)
 
 
 def has_spread(sample: NDArray[np.float64]) -> bool:
     """Return whether the interquartile range is positive whichever repetition is left out."""
-    ordered, n = np.sort(sample), len(sample)
+    n = len(sample)
+    ordered = np.sort(sample)
     # A quartile moves a place at most: inner places are compared. -(-a // 4) rounds a /
     # 4 up.
     return bool(n > 3 and ordered[3 * (n - 2) // 4] > ordered[-(-(n - 2) // 4) + 1])
 
 
 def prediction_half_width(sample: NDArray[np.float64], runs: int) -> float:
-    """Return how far the mean of `runs` more draws is from the mean of a sample in 95 % of cases.
+    """Return half the width of Student's prediction interval, for normal draws.
 
-    This is half of Student's prediction interval, for normal draws.
+    In 95 % of cases the mean of `runs` more draws lies as near to the mean of the
+    sample.
     """
     n = len(sample)
     return float(
@@ -219,56 +226,55 @@ def prediction_half_width(sample: NDArray[np.float64], runs: int) -> float:
     )
 
 
-def sign_test(
-    better: NDArray, worse: NDArray, chance: float = 0.5
-) -> tuple[int, int, float]:
-    """Return wins, losses, and p of the one-sided sign test over splits.
+class SignTest(NamedTuple):
+    wins: int
+    losses: int
+    p: float
 
-    Larger is better.
+
+def sign_test(better: NDArray, worse: NDArray, chance: float = 0.5) -> SignTest:
+    """Return the one-sided sign test over splits; larger is better.
 
     Ties count for neither. `chance` is how often the claim would hold if the methods
     did not differ: b / (b + w) for the best of b methods against the best of w.
     """
     from scipy.stats import binomtest  # takes half a second to import
 
-    wins, losses = int(np.sum(better > worse)), int(np.sum(better < worse))
+    wins = int(np.sum(better > worse))
+    losses = int(np.sum(better < worse))
     if wins + losses == 0:
-        return 0, 0, 1.0
-    return (
-        wins,
-        losses,
-        float(binomtest(wins, wins + losses, chance, alternative="greater").pvalue),
-    )
+        return SignTest(0, 0, p=1.0)
+    test = binomtest(wins, wins + losses, chance, alternative="greater")
+    return SignTest(wins, losses, float(test.pvalue))
 
 
 def mean_test(differences: ArrayLike) -> float:
-    """Return p of the one-sided t test.
-
-    A small p says that the mean of the values is above 0.
-    """
+    """Return p of the one-sided t test: small if the mean of the values is above 0."""
     values = np.asarray(differences, dtype=float)
-    mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
-    # values equal but for rounding: no doubt is left
+    mean = values.mean()
+    error = values.std(ddof=1) / np.sqrt(len(values))
+    # If the values are equal but for rounding, no doubt is left.
     if error <= 1e-12 * abs(mean) or error == 0:
         return 0.0 if mean > 0 else 1.0
     return float(stdtr(len(values) - 1, -mean / error))
 
 
-class Slope(NamedTuple):  # with the limits of an interval
+class Slope(NamedTuple):
     value: float
-    low: float
+    low: float  # limits of its confidence interval
     high: float
 
 
 def fitted_slope(x: NDArray, values: NDArray, level: float = LEVEL) -> Slope:
-    """Return the slope of the logarithms of positive values against x, the logarithms of sizes.
+    """Return the slope of log(values) against x, the logarithms of sizes.
 
     Student's interval misses the true slope in the fraction `level` of cases, for
     independent normal errors of equal spread; with fewer than three points the interval
     is unbounded.
     """
     # Least squares: slope = sum (x - mean x) log v / sum (x - mean x)^2.
-    n, logarithms = len(x), np.log(values)
+    n = len(x)
+    logarithms = np.log(values)
     centred = x - x.mean()
     square = float(centred @ centred)
     slope = float(centred @ logarithms) / square

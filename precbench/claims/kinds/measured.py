@@ -1,7 +1,4 @@
-"""Claims about results on several splits.
-
-Orders, ratios, spreads, sweeps and counts.
-"""
+"""Claims about results on several splits: orders, ratios, spreads, sweeps and counts."""
 
 from collections.abc import Sequence
 from itertools import permutations
@@ -9,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat
 
 from precbench.claims.evidence import WALL_SECONDS, Evidence, MissingError, Outcomes
@@ -35,12 +33,14 @@ class OrderClaim(MeasuredClaim):
     kind: Literal["order"]
     better: Items[str]
     worse: Items[str]
-    # What is compared of each side. best: the best value; gap: the distance between two
-    # values; falls: the share of steps to the next checkpoint that fall by more than
-    # `fall_by`; shortfall: the mean distance of the values before the last from the
-    # best of the curve; variation: by which share the least value of the sweep is below
-    # the largest. Except best, less is better.
-    of: Literal["best", "gap", "falls", "shortfall", "variation"] = "best"
+    # What is compared of each side, by split. Except for "best", less is better.
+    of: Literal[
+        "best",  # the best value
+        "gap",  # the distance between two values
+        "falls",  # the share of steps of the curve that fall by more than `fall_by`
+        "shortfall",  # the mean distance of a curve's values from its best value
+        "variation",  # by which share a sweep's least value is below its largest
+    ] = "best"
     fall_by: float = 0.0
     margin: float = 0.0  # the better side may be worse by less than this
     worse_checkpoint: int | Literal["last"] | None = None  # None: as the better side
@@ -59,106 +59,112 @@ class OrderClaim(MeasuredClaim):
         # If each solver is equally often the best, the best is this often on the better
         # side.
         share = len(self.better) / (len(self.better) + len(self.worse))
-        # 0.5: the claim is about most splits
-        return share if self.one_draw else max(share, 0.5)
+        if self.one_draw:
+            return share
+        return max(share, 0.5)  # the claim is about most splits
 
     @property
     def is_about_the_end(self) -> bool:
         return self.of not in ("falls", "shortfall")  # which are of the curve
 
+    @property
+    def _needed_splits(self) -> int:
+        if self.deterministic:
+            return 1
+        return MIN_REPETITIONS if self.one_draw else MIN_SPLITS
+
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge by a sign test over the splits whether the better side wins more than by chance."""
-        outcomes = self.results_in(evidence.outcomes)
-        at_worse = (
-            self.checkpoint if self.worse_checkpoint is None else self.worse_checkpoint
-        )
-        # checkpoint; None: final weights
-        at_worse = None if at_worse == "last" else at_worse
-        better = self._best(outcomes, self.better, self.checkpoint, self.at)
-        worse = self._best(outcomes, self.worse, at_worse, self.worse_at or self.at)
-        better, worse = better.align(worse, join="inner")  # on common splits
+        """Judge by a sign test whether the better side wins more than by chance."""
+        better, worse = self._sides(self.results_in(evidence.outcomes))
         wins, losses, p = sign_test(
             better.to_numpy() + self.margin, worse.to_numpy(), self.chance
         )
+        n_splits = len(better)
         fields: dict[str, Any] = {
-            "measured": f"holds in {wins} of {len(better)}, fails in {losses}",
-            "runs": len(better),
+            "measured": f"holds in {wins} of {n_splits}, fails in {losses}",
+            "runs": n_splits,
         }
-        needed = (
-            1
-            if self.deterministic
-            else (MIN_REPETITIONS if self.one_draw else MIN_SPLITS)
-        )
-        if len(better) < needed:
-            return self.undecided(f"needs {count(needed, 'split')}", **fields)
+        if n_splits < self._needed_splits:
+            reason = f"needs {count(self._needed_splits, 'split')}"
+            return self.undecided(reason, **fields)
         if self.deterministic:
-            holds = wins == len(better)
+            holds = wins == n_splits
             reason = "nothing is left to chance" if holds else ""
             return self.ledger_row(*self.judged(holds), reason=reason, **fields)
-        fields["reason"] = f"sign test: p = {p:.2g}"
+
+        reason = f"sign test: p = {p:.2g}"
         if self.chance != 0.5:
-            fields["reason"] += f" against {self.chance:.0%} by chance"
+            reason += f" against {self.chance:.0%} by chance"
         # The paper's single draw is no surprise if more than 5 % of our draws are like
         # that draw.
-        compatible = not self.one_draw or wins > LEVEL * len(better)
+        compatible = not self.one_draw or wins > LEVEL * n_splits
         if p <= LEVEL and compatible:
-            return self.ledger_row(*self.judged(holds=True), **fields)
+            return self.ledger_row(*self.judged(holds=True), reason=reason, **fields)
         if self.one_draw and compatible:
-            fields["reason"] += (
-                "; the paper's single draw could have come out either way"
-            )
-            return self.ledger_row(Verdict.NO_POWER, **fields)
+            reason += "; the paper's single draw could have come out either way"
+            return self.ledger_row(Verdict.NO_POWER, reason=reason, **fields)
         # more than by chance, if not significantly
         trend = wins > self.chance * (wins + losses)
-        return self.ledger_row(*self.judged(holds=False, trend=trend), **fields)
+        return self.ledger_row(
+            *self.judged(holds=False, trend=trend), reason=reason, **fields
+        )
 
-    def _best(
+    def _sides(self, outcomes: Outcomes) -> tuple[pd.Series, pd.Series]:
+        """Return what is compared of the better and of the worse side, on common splits."""
+        checkpoint_of_worse = self.worse_checkpoint
+        if checkpoint_of_worse is None:
+            checkpoint_of_worse = self.checkpoint
+        elif checkpoint_of_worse == "last":
+            checkpoint_of_worse = None  # the final weights
+        better = self._side(outcomes, self.better, self.checkpoint, self.at)
+        worse = self._side(
+            outcomes, self.worse, checkpoint_of_worse, self.worse_at or self.at
+        )
+        return better.align(worse, join="inner")
+
+    def _side(
         self,
         outcomes: Outcomes,
         solvers: Sequence[str],
         checkpoint: int | None,
-        at: str,
+        point: str,
     ) -> pd.Series:
-        """Return by split the best (largest, see `_read`) value.
-
-        For "gap" minus the gap of two.
-        """
-        columns = [self._read(outcomes, solver, checkpoint, at) for solver in solvers]
+        """Return by split what is compared of a side, so that larger is better."""
+        columns = [
+            self._read(outcomes, solver, checkpoint, point) for solver in solvers
+        ]
         by_split = pd.concat(columns, axis=1, join="inner")
         best = by_split.max(axis=1)
-        return by_split.min(axis=1) - best if self.of == "gap" else best
+        if self.of == "gap":
+            return by_split.min(axis=1) - best
+        return best
 
     def _read(
-        self, outcomes: Outcomes, solver: str, checkpoint: int | None, at: str
+        self, outcomes: Outcomes, solver: str, checkpoint: int | None, point: str
     ) -> pd.Series:
-        """Return by split what `of` names for a solver.
-
-        With a sign so that larger is better.
-        """
+        """Return by split what is compared of a solver, so that larger is better."""
         cell = self.dataset, solver, self.metric, self.part
-        if self.of in ("falls", "shortfall"):  # of the curve over the checkpoints
-            by_split = outcomes.curves(*cell).items()
-            return pd.Series(
-                {split: self._of_curve(curve) for split, curve in by_split}
-            )
-        if self.of == "variation":  # over the points of the sweep
-            points = outcomes.sweep(*cell, points=[at] if at else [])
-            # 0 or less: minus the variation
+        if self.of in ("falls", "shortfall"):
+            by_split = {}
+            for split, curve in outcomes.curves(*cell).items():
+                by_split[split] = self._read_curve(curve["value"].to_numpy())
+            return pd.Series(by_split)
+        if self.of == "variation":
+            points = outcomes.sweep(*cell, points=[point] if point else [])
+            # minus the variation
             return points.min(axis=1) / points.max(axis=1) - 1
-        if at:
-            values = outcomes.sweep(*cell, points=[at])[at]
+        if point:
+            values = outcomes.sweep(*cell, points=[point])[point]
         elif self.metric == WALL_SECONDS:
             values = outcomes.times(self.dataset, solver)
             outcomes.refuse_different_runs(self.dataset, self.labels)
         else:
             values = outcomes.values(*cell, checkpoint)
-        return (
-            -values if self.metric in (WALL_SECONDS, *outcomes.run.losses) else values
-        )
+        smaller_is_better = self.metric in (WALL_SECONDS, *outcomes.run.losses)
+        return -values if smaller_is_better else values
 
-    def _of_curve(self, curve: pd.DataFrame) -> float:
-        """Return minus the share of steps that fall, or minus the shortfall, see `of`."""
-        values = curve["value"].to_numpy()
+    def _read_curve(self, values: NDArray[np.float64]) -> float:
+        """Return minus the share of steps that fall, or minus the shortfall."""
         if len(values) < 2:  # a curve of one point has no step
             return np.nan  # neither a win nor a loss
         if self.of == "falls":
@@ -196,46 +202,48 @@ class RatioClaim(Claim):
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge by the median over the splits of the ratio of the two times."""
         outcomes = self.results_in(evidence.outcomes)
-        slower, faster = (
-            outcomes.times(self.dataset, s) for s in (self.slower, self.faster)
-        )
+        slower = outcomes.times(self.dataset, self.slower)
+        faster = outcomes.times(self.dataset, self.faster)
         outcomes.refuse_different_runs(self.dataset, self.labels)
         if self.within is not None:
             slower, faster = self._times_to_accuracy(self.within, outcomes)
         ratios = (slower / faster).dropna()  # of common splits
-        ratio = float(ratios.median())
-        printed = self.read_as or parse_printed(self.printed).value
         if len(ratios) < MIN_TIMED_SPLITS:
             reason = f"needs {MIN_TIMED_SPLITS} splits that both sides have"
             return self.undecided(reason, runs=len(ratios))
+        ratio = float(ratios.median())
         fields: dict[str, Any] = {"measured": f"{ratio:.3g}", "runs": len(ratios)}
-        # Times differ between machines: a ratio agrees up to a factor of 2.
-        holds = (
-            ratio >= printed if self.at_least else printed / 2 <= ratio <= printed * 2
-        )
-        if holds:
+        if self._agrees(ratio):
             return self.ledger_row(*self.judged(holds=True), **fields)
         reason = f"the {'same' if ratio > 1 else 'other'} side is the faster"
         return self.ledger_row(
             *self.judged(holds=False, trend=ratio > 1), reason=reason, **fields
         )
 
+    def _agrees(self, ratio: float) -> bool:
+        printed = self.read_as or parse_printed(self.printed).value
+        if self.at_least:
+            return ratio >= printed
+        # Times differ between machines: a ratio agrees up to a factor of 2.
+        return printed / 2 <= ratio <= printed * 2
+
     def _times_to_accuracy(
         self, within: float, outcomes: Outcomes
     ) -> tuple[pd.Series, pd.Series]:
-        """Return by split when each side reaches the worse of the final values, less `within`."""
-        slower, faster = (
-            outcomes.curves(self.dataset, s, self.metric)
-            for s in (self.slower, self.faster)
-        )
+        """Return by split when the slower and the faster side reach a common accuracy.
+
+        It is the worse of their final values, less `within`.
+        """
+        curves_of_slower = outcomes.curves(self.dataset, self.slower, self.metric)
+        curves_of_faster = outcomes.curves(self.dataset, self.faster, self.metric)
         seconds = {}
-        for split in slower.keys() & faster.keys():
-            curves = slower[split], faster[split]
+        for split in curves_of_slower.keys() & curves_of_faster.keys():
+            curves = curves_of_slower[split], curves_of_faster[split]
             target = min(curve["value"].iloc[-1] for curve in curves) - within
-            # The first checkpoint of each side that reaches the target; the last
-            # checkpoint does.
+            # The last checkpoint of each side reaches the target, if no other does.
             seconds[split] = [
-                c.loc[c["value"] >= target, WALL_SECONDS].iloc[0] for c in curves
+                curve.loc[curve["value"] >= target, WALL_SECONDS].iloc[0]
+                for curve in curves
             ]
         times = pd.DataFrame.from_dict(
             seconds, orient="index", columns=["slower", "faster"]
@@ -275,7 +283,7 @@ class VariationClaim(Claim):
     points: Texts = ()  # points of the sweep, as ``batch_size=500``; default all
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge by t tests of all pairs of points whether a mean is too far below another mean."""
+        """Judge by t tests whether the mean at a point is too far below another mean."""
         results = self.results_in(evidence.outcomes)
         values = results.sweep(
             self.dataset, self.solver, self.metric, points=self.points
@@ -285,22 +293,24 @@ class VariationClaim(Claim):
         fields: dict[str, Any] = {"measured": f"{variation:.2%}", "runs": len(values)}
         if len(values) < MIN_SPLITS:
             return self.undecided(f"needs {MIN_SPLITS} splits", **fields)
-        # the claim: for all points a and b, a is at least share * b
+        # The claim: for all points a and b the mean at a is at least share * the mean
+        # at b. By pair, a small p_holds says that it is, a small p_fails that it is
+        # less.
         share = 1 - self.at_most
-        # p by pair: a small p in `shown` says that the claim holds, in `refuted` that
-        # it fails
-        shown = [
-            mean_test(values[a] - share * values[b]) for a, b in permutations(values, 2)
-        ]
-        refuted = [
-            mean_test(share * values[b] - values[a]) for a, b in permutations(values, 2)
-        ]
-        if max(shown) <= LEVEL:  # for every pair
-            reason = f"t tests of {len(shown)} pairs: p = {max(shown):.2g}"
+        p_holds = []
+        p_fails = []
+        for a, b in permutations(values, 2):
+            p_holds.append(mean_test(values[a] - share * values[b]))
+            p_fails.append(mean_test(share * values[b] - values[a]))
+        p_of_all = max(p_holds)  # small: the claim holds for every pair
+        if p_of_all <= LEVEL:
+            reason = f"t tests of {len(p_holds)} pairs: p = {p_of_all:.2g}"
             return self.ledger_row(*self.judged(holds=True), reason=reason, **fields)
-        # for one pair, by Bonferroni's rule
-        if (p := min(refuted) * len(refuted)) <= LEVEL:
-            reason = f"t test of the farthest of {len(refuted)} pairs: p = {p:.2g}"
+        p_of_any = min(p_fails) * len(p_fails)  # by Bonferroni's rule
+        if p_of_any <= LEVEL:
+            reason = (
+                f"t test of the farthest of {len(p_fails)} pairs: p = {p_of_any:.2g}"
+            )
             return self.ledger_row(*self.judged(holds=False), reason=reason, **fields)
         reason = (
             f"{len(values)} splits show neither less nor more than {self.at_most:.0%}"
@@ -315,12 +325,17 @@ class FactClaim(Claim):
 
     kind: Literal["fact"]
     dataset: str
+    # what is counted
     of: Literal[
-        "rows", "features", "positives", "negatives", "positives_per_fold",
+        "rows",
+        "features",
+        "positives",
+        "negatives",
+        "positives_per_fold",
         "training_rows",  # of the provided split
         "columns",  # features and label
         "share",  # percentage of positives
-    ]  # fmt: skip
+    ]
 
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge whether the count agrees with the digits in print."""
