@@ -14,7 +14,9 @@ from precbench.core.locations import shipped
 
 
 @dataclass(frozen=True)
-class LedgerRow:  # a claim with its measured value and verdict
+class LedgerRow:
+    """A claim with its measured value and verdict."""
+
     id: str
     paper: str
     where: str
@@ -26,7 +28,7 @@ class LedgerRow:  # a claim with its measured value and verdict
     deviation: str = ""  # ids of documented deviations, separated by spaces
     reason: str = ""
     spread: str = ""  # quartiles of our repetitions
-    # smallest relative error of a print that we would detect
+    # the smallest relative error of a print that we would detect
     smallest_error: float | None = None
 
     @property
@@ -54,73 +56,77 @@ def changes(
     for an exact number or a complete study, or if the verdict is "no power", "no
     config" or "not testable".
     """
-    before = {row.id: row for row in reference}
+    old_rows = {row.id: row for row in reference}
     for row in ledger:
-        old = before.get(row.id)
+        old = old_rows.get(row.id)
         if old is None or old.verdict == row.verdict or not old.verdict.is_settled:
             continue
-        # Ranks: 0 (best) to 3 (not reproduced). "No power" counts as 2, so that only 3
-        # is worse.
-        rank = 2 if old.verdict.rank is None else old.verdict.rank
-        if row.verdict.rank is not None:  # a decision
-            yield Change(row.id, old.verdict, row.verdict, row.verdict.rank > rank)
-        elif old.verdict.rank is not None and (row.kind == "exact" or _is_final(row)):
+        # Ranks go from 0 (best) to 3 (not reproduced).
+        old_rank = old.verdict.rank
+        new_rank = row.verdict.rank
+        if new_rank is not None and old_rank is not None:
+            yield Change(row.id, old.verdict, row.verdict, worse=new_rank > old_rank)
+        elif new_rank is not None:
+            # After "no power" only "not reproduced" is worse.
+            is_worse = row.verdict is Verdict.NOT_REPRODUCED
+            yield Change(row.id, old.verdict, row.verdict, worse=is_worse)
+        elif old_rank is not None and (row.kind == "exact" or _is_final(row)):
             yield Change(row.id, old.verdict, row.verdict, worse=True)
 
 
 def updated(
     ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]
 ) -> list[LedgerRow]:
-    """Return the new reference.
-
-    For each claim of the ledger the new row, or the old row.
+    """Return the new reference: for each claim of the ledger its new or its old row.
 
     The new row is taken if more results cannot change its verdict, or if its runs are
     at least as many. An old row is returned with the place, the print and the
     deviations of the claim now.
     """
-    before = {row.id: row for row in reference}
-    return [
-        (
-            row
-            if _replaces(row, before.get(row.id, row))
-            else _requote(before[row.id], row)
-        )
-        for row in ledger
-    ]
+    old_rows = {row.id: row for row in reference}
+    rows = []
+    for row in ledger:
+        old = old_rows.get(row.id)
+        if old is None or _replaces(row, old):
+            rows.append(row)
+        else:
+            rows.append(_requote(old, row))
+    return rows
 
 
 def _requote(old: LedgerRow, now: LedgerRow) -> LedgerRow:
-    """Return the old row of a claim, with the place, print and deviations of the claim now."""
+    """Return the old row, with the place, print and deviations of the claim now."""
     # But an exact number keeps the old deviation: only a measurement says which reading
     # agreed.
     deviation = old.deviation if old.kind == "exact" else now.deviation
-    if_it_holds = Verdict.WITH_DEVIATION if deviation else Verdict.REPRODUCED
-    verdict = if_it_holds if old.verdict.holds else old.verdict
+    verdict = old.verdict
+    if verdict.holds:
+        verdict = Verdict.WITH_DEVIATION if deviation else Verdict.REPRODUCED
     return replace(
         old, where=now.where, printed=now.printed, deviation=deviation, verdict=verdict
     )
 
 
 def _is_final(row: LedgerRow) -> bool:
-    """Return whether more results cannot change the verdict.
-
-    Results of a study are complete.
-    """
-    by_study = row.kind in ("bound", "rate") and row.verdict is Verdict.INCONCLUSIVE
-    return row.verdict.is_settled or row.verdict.is_fixed or by_study
-
-
-def _replaces(row: LedgerRow, before: LedgerRow) -> bool:  # in the new reference
-    if _is_final(row) or row.kind != before.kind:
+    """Return whether more results cannot change the verdict."""
+    if row.verdict.is_settled or row.verdict.is_fixed:
         return True
-    # As many runs are enough; but a settled row of 0 runs stays.
-    return row.runs >= before.runs and (
-        before.runs > 0 or not before.verdict.is_settled
-    )
+    # The results of a study are complete, whatever they say.
+    is_of_study = row.kind in ("bound", "rate")
+    return is_of_study and row.verdict is Verdict.INCONCLUSIVE
 
 
-def to_csv(ledger: Iterable[LedgerRow]) -> str:  # numbers have four digits
+def _replaces(row: LedgerRow, old: LedgerRow) -> bool:
+    """Return whether a row takes the place of the old one in the new reference."""
+    if _is_final(row) or row.kind != old.kind:
+        return True
+    if old.runs == 0 and old.verdict.is_settled:  # settled without runs
+        return False
+    return row.runs >= old.runs
+
+
+def to_csv(ledger: Iterable[LedgerRow]) -> str:
+    """Return the ledger as CSV, its numbers with four digits."""
     table = pd.DataFrame(
         map(vars, ledger), columns=[field.name for field in fields(LedgerRow)]
     )
@@ -135,7 +141,8 @@ def reference_path() -> Path:
     return shipped("results/reference") / "ledger.csv"
 
 
-def read_ledger(path: Path) -> list[LedgerRow]:  # from a file that `to_csv` made
+def read_ledger(path: Path) -> list[LedgerRow]:
+    """Read a file that `to_csv` made."""
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
         return [_from_text(row) for row in table.to_dict("records")]
@@ -146,11 +153,11 @@ def read_ledger(path: Path) -> list[LedgerRow]:  # from a file that `to_csv` mad
         ) from None
 
 
-def _from_text(row: dict[Any, str]) -> LedgerRow:  # a row of the CSV file, by column
+def _from_text(row: dict[Any, str]) -> LedgerRow:
+    """Return a row of the CSV file, given by column."""
+    error = row["smallest_error"]
     typed: dict[str, Any] = {
-        "smallest_error": (
-            float(row["smallest_error"]) if row["smallest_error"] else None
-        ),
+        "smallest_error": float(error) if error else None,
         "runs": int(row["runs"]),
         "verdict": Verdict(row["verdict"]),
     }

@@ -41,11 +41,13 @@ DEVIATIONS = f"deviations{SUFFIX}"
 
 Fields = dict[str, Any]
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
-# fields whose entries are joined when claims inherit them
-_JOINED = ("cell", "by", "trivial")
+# fields that select rows of a study; their entries are joined when claims inherit them
+_SELECTIONS = ("cell", "by", "trivial")
 
 
-class _Row(Section):  # of a printed table
+class _Row(Section):
+    """A row of a printed table."""
+
     printed: Items[str]
     fields: Fields = Field(default_factory=dict)
     best: str | None = None  # group of columns that the paper calls the best
@@ -68,60 +70,49 @@ class _Table(Section):
     def _check_names_in_groups(
         cls, groups: dict[str, tuple[str, ...]], info: Any
     ) -> Any:
-        """Refuse unknown columns in groups, unknown best groups, and columns that lack a solver."""
-        # {} if refused
-        columns, rows = info.data.get("columns", {}), info.data.get("rows", {})
+        """Refuse unknown columns, unknown best groups, and columns that lack a solver."""
+        # Both were checked before; they are missing if they were refused.
+        columns = info.data.get("columns", {})
+        rows = info.data.get("rows", {})
+        problems: list[Problem] = []
+        for name, members in groups.items():
+            for i, column in enumerate(members):
+                mistakes = unknown("column of this table", column, columns)
+                problems += at((name, i), mistakes)
         best = {name: row.best for name, row in rows.items() if row.best is not None}
-        problems: list[Problem] = [
-            ((name, i), text)
-            for name, members in groups.items()
-            for i, column in enumerate(members)
-            for text in unknown("column of this table", column, columns)
-        ]
-        for name, group in best.items():  # (): the place is ``groups`` itself
-            problems += at((), unknown(f"group (best of row {name})", group, groups))
-        # The best group of a row is a claim about solvers, so that each column needs a
-        # solver.
-        lacking = [
-            column
-            for column, fields in columns.items()
-            if best and "solver" not in fields
-        ]
-        refuse(
-            problems
-            + at((), [f"column {c} has no solver, which best needs" for c in lacking])
-        )
+        for name, group in best.items():
+            mistakes = unknown(f"group (best of row {name})", group, groups)
+            problems += at((), mistakes)  # the place is ``groups`` itself
+        # The best group of a row is a claim about solvers.
+        if best:
+            for column, fields in columns.items():
+                if "solver" not in fields:
+                    mistake = f"column {column} has no solver, which best needs"
+                    problems += at((), [mistake])
+        refuse(problems)
         return groups
 
     @field_validator("rows")
     @classmethod
     def _fit_the_columns(cls, rows: dict[str, _Row], info: Any) -> Any:
-        """Refuse rows without exactly a cell for each column, and exceptions in unknown columns."""
-        # checked before; {} if they were refused
+        """Refuse rows without a cell for each column, and exceptions elsewhere."""
+        # The columns were checked before; they are missing if they were refused.
         columns = info.data.get("columns", {})
-        problems: list[Problem] = [
-            (
-                (name, "printed"),
-                f"has {len(row.printed)} cells for {len(columns)} columns",
-            )
-            for name, row in rows.items()
-            if len(row.printed) != len(columns)
-        ]
-        problems += [
-            ((name, "exceptions", column), text)
-            for name, row in rows.items()
-            for column in row.exceptions
-            for text in unknown("column of this table", column, columns)
-        ]
+        problems: list[Problem] = []
+        for name, row in rows.items():
+            if len(row.printed) != len(columns):
+                mistake = f"has {len(row.printed)} cells for {len(columns)} columns"
+                problems += at((name, "printed"), [mistake])
+        for name, row in rows.items():
+            for column in row.exceptions:
+                mistakes = unknown("column of this table", column, columns)
+                problems += at((name, "exceptions", column), mistakes)
         refuse(problems)
         return rows
 
 
 def _as_mapping(values: Any) -> Any:
-    """Return a list of values as a mapping from each value to no fields.
-
-    Refuse repeated values.
-    """
+    """Return a list of different values as a mapping from each value to no fields."""
     if not isinstance(values, list):
         return values  # a mapping already
     refuse(
@@ -162,7 +153,9 @@ class Deviation(Section):
     reading: bool = False
 
 
-class _Published(Section):  # the content of a file of claims
+class _Published(Section):
+    """The content of a file of claims."""
+
     paper: Name
     experiment: str
     common: Fields = Field(default_factory=dict)
@@ -170,11 +163,14 @@ class _Published(Section):  # the content of a file of claims
     claims: Annotated[tuple[_Entry, ...], Field(strict=False)] = ()
 
 
-class _Deviations(Section):  # the content of the file of deviations
+class _Deviations(Section):
+    """The content of the file of deviations."""
+
     deviations: dict[Name, Deviation]
 
 
-def load_claims() -> list[Claim]:  # of all shipped files
+def load_claims() -> list[Claim]:
+    """Read the claims of all shipped files."""
     folder = shipped("configs")
     paths = sorted(set(folder.rglob("*" + SUFFIX)) - {_deviations_file()})
     return _checked(
@@ -183,7 +179,8 @@ def load_claims() -> list[Claim]:  # of all shipped files
     )
 
 
-def read_claims(path: Path) -> list[Claim]:  # of one file
+def read_claims(path: Path) -> list[Claim]:
+    """Read the claims of one file."""
     return _checked([(load(path), path.name.removesuffix(SUFFIX))])
 
 
@@ -193,9 +190,9 @@ def parse_claims(text: str, file: str, config: str) -> list[Claim]:
 
 
 def _checked(documents: Iterable[tuple[Document, str]]) -> list[Claim]:
-    """Return the claims of (document, config) pairs.
+    """Return the claims of documents, each with the name of its config.
 
-    Refuse equal ids and unknown deviations.
+    Equal ids and unknown deviations are refused.
     """
     deviations = load_deviations()
     claims: dict[str, Claim] = {}
@@ -203,9 +200,8 @@ def _checked(documents: Iterable[tuple[Document, str]]) -> list[Claim]:
         problems: list[Problem] = []
         for keys, claim in _claims_of(document, config):
             if claim.id in claims:
-                problems += at(
-                    keys, [f"a second claim has the id {claim.id}; give another id"]
-                )
+                mistake = f"a second claim has the id {claim.id}; give another id"
+                problems += at(keys, [mistake])
             for deviation in claim.all_deviations():
                 problems += at(keys, unknown("deviation", deviation, deviations))
             claims[claim.id] = claim
@@ -229,9 +225,12 @@ class _Unchecked(NamedTuple):
     keys: Keys  # the place of the claim in the file
     fields: Fields
     values: Mapping[str, Any]  # of placeholders such as {row}, by name
-    places: Mapping[str, Keys]  # of inherited fields, by name; others are at `keys`
+    # of inherited fields, by name: the mapping in which each stands; others are at
+    # `keys`
+    places: Mapping[str, Keys]
 
-    def place_of(self, field: str) -> Keys:  # of the mapping in which the field stands
+    def place_of(self, field: str) -> Keys:
+        """Return the place of the mapping in which a field stands."""
         return self.places.get(field, self.keys)
 
 
@@ -242,103 +241,117 @@ def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
     """
     published = validated(document, _Published)
     common = {"experiment": published.experiment, "config": config, **published.common}
-    mistakes: dict[Problem, str] = {}  # each once, with the id of the first claim
+    # A mistake in fields that several claims inherit is reported once, with the id of
+    # the first of these claims.
+    prefixes: dict[Problem, str] = {}
     for entry in _unchecked(published, common):
         problems: list[Problem] = []
-        fields = {  # with placeholders filled in; `problems` gets unknown placeholders
-            name: _filled(value, entry.values, (*entry.place_of(name), name), problems)
-            for name, value in entry.fields.items()
-        }
-        claim_id, kind = fields.get("id"), str(fields.get("kind", ""))
+        fields = {}
+        for name, value in entry.fields.items():
+            place = (*entry.place_of(name), name)
+            fields[name] = _filled(value, entry.values, place, problems)
+        claim_id = fields.get("id")
         if claim_id is not None:
             fields["id"] = f"{published.paper}/{claim_id}"
-        problems += at(
-            (*entry.place_of("kind"), "kind"), unknown("kind of claim", kind, KINDS)
-        )
-        try:
-            if not problems:
+        kind = str(fields.get("kind", ""))
+        place_of_kind = (*entry.place_of("kind"), "kind")
+        problems += at(place_of_kind, unknown("kind of claim", kind, KINDS))
+        if not problems:
+            try:
                 yield entry.keys, KINDS[kind].model_validate(fields)
-        except ValidationError as error:
-            for detail in error.errors():
-                # a field and the keys in it; () for the whole claim
-                loc = detail["loc"]
-                place = entry.place_of(str(loc[0])) if loc else entry.keys
-                problems.append(((*place, *loc), detail["msg"]))
+            except ValidationError as error:
+                problems += _problems_in(error, entry)
         for problem in problems:
-            mistakes.setdefault(problem, f"{claim_id}: " if claim_id else "")
-    if mistakes:
+            prefixes.setdefault(problem, f"{claim_id}: " if claim_id else "")
+    if prefixes:
         raise document.refusal(
-            (keys, prefix + text) for (keys, text), prefix in mistakes.items()
+            (keys, prefix + text) for (keys, text), prefix in prefixes.items()
         )
+
+
+def _problems_in(error: ValidationError, entry: _Unchecked) -> Iterator[Problem]:
+    """Yield what is wrong with a claim, at the places of its fields in the file."""
+    for detail in error.errors():
+        loc = detail["loc"]  # a field and the keys in it; () for the whole claim
+        place = entry.place_of(str(loc[0])) if loc else entry.keys
+        yield (*place, *loc), detail["msg"]
 
 
 def _unchecked(published: _Published, common: Fields) -> Iterator[_Unchecked]:
-    """Yield the fields of each claim of a file.
-
-    Of its tables, then of single claims.
-    """
-    # A claim of a table has no places of inherited fields ({}): mistakes are reported
-    # at its row.
-    places: dict[str, Keys] = dict.fromkeys(published.common, ("common",))
+    """Yield the fields of each claim of a file: of its tables, then of single claims."""
     for number, table in enumerate(published.tables):
         for name, row in table.rows.items():
-            keys = ("tables", number, "rows", name)
+            # Mistakes in the claims of a row are reported at the row: no places.
+            claim = _Unchecked(("tables", number, "rows", name), common, {}, places={})
             for column, fields in _cells(table, name, row):
-                yield _Unchecked(
-                    keys, _merged(common, fields), {"row": name, "column": column}, {}
+                yield claim._replace(
+                    fields=_merged(common, fields),
+                    values={"row": name, "column": column},
                 )
             if row.best is not None:
-                yield _Unchecked(
-                    keys, _merged(common, _best(table, name, row)), {"row": name}, {}
+                yield claim._replace(
+                    fields=_merged(common, _best(table, name, row.best)),
+                    values={"row": name},
                 )
+    places: dict[str, Keys] = dict.fromkeys(published.common, ("common",))
     for number, entry in enumerate(published.claims):
         yield from _repeated(entry, _Unchecked(("claims", number), common, {}, places))
 
 
+class _Choice(NamedTuple):
+    """One of the values that a name under ``for`` takes in turn."""
+
+    name: str
+    value: str | int | float
+    fields: Fields  # that the value brings
+
+
 def _repeated(entry: _Entry, outer: _Unchecked) -> Iterator[_Unchecked]:
-    """Yield the claims of an entry, once for each combination of the values under ``for``."""
-    # The claims inherit the fields and the values of placeholders of the `outer`
-    # entries. own: all keys but ``for`` and ``claims``
-    keys, own = outer.keys, entry.model_extra or {}
-    # For each name under ``for``: triples of the name, a value, and the fields that it
-    # brings
+    """Yield the claims of an entry, once for each combination of values under ``for``.
+
+    They inherit the fields and the values of placeholders of the `outer` entries.
+    """
+    keys = outer.keys
+    own = entry.model_extra or {}  # all keys but ``for`` and ``claims``
     axes = [
-        [(name, *item) for item in values.items()]
+        [_Choice(name, value, fields) for value, fields in values.items()]
         for name, values in entry.repeat.items()
     ]
-    for triples in product(*axes):  # a triple per name; without ``for`` a single ()
-        places = {
-            f: (*keys, "for", name, str(v))
-            for name, v, fields in triples
-            for f in fields
-        }
-        claim = _Unchecked(
-            keys,
-            # last wins
-            fields=_merged(outer.fields, *(fields for _, _, fields in triples), own),
-            values={**outer.values, **{name: value for name, value, _ in triples}},
-            # own fields: here
-            places={**outer.places, **places, **dict.fromkeys(own, keys)},
-        )
+    for choices in product(*axes):  # without ``for`` once, with no choices
+        # Of equal names the last wins: own fields over those of a value, these over
+        # those of the outer entries.
+        fields = _merged(outer.fields, *(choice.fields for choice in choices), own)
+        values = dict(outer.values)
+        places = dict(outer.places)
+        for choice in choices:
+            values[choice.name] = choice.value
+            place = (*keys, "for", choice.name, str(choice.value))
+            places.update(dict.fromkeys(choice.fields, place))
+        places.update(dict.fromkeys(own, keys))
+        claim = _Unchecked(keys, fields, values, places)
         if entry.claims is None:  # the entry is a claim itself
             yield claim
-        # the claims inside inherit `claim`
-        for number, inner in enumerate(entry.claims or ()):
-            yield from _repeated(inner, claim._replace(keys=(*keys, "claims", number)))
+        else:
+            for number, inner in enumerate(entry.claims):
+                inner_keys = (*keys, "claims", number)
+                yield from _repeated(inner, claim._replace(keys=inner_keys))
 
 
 def _filled(
     piece: Any, values: Mapping[str, Any], keys: Keys, problems: list[Problem]
 ) -> Any:
-    """Return a piece of YAML with each ``{name}`` replaced by its value."""
-    # A text that is nothing but ``{name}`` becomes the value itself, which may be a
-    # number. Unknown names are appended to `problems`; `keys` is the place of the
-    # piece.
+    """Return a piece of YAML with each ``{name}`` replaced by its value.
+
+    A text that is nothing but ``{name}`` becomes the value itself, which may be a
+    number. Unknown names are appended to `problems`; `keys` is the place of the piece.
+    """
     if isinstance(piece, dict):
         return {k: _filled(v, values, (*keys, k), problems) for k, v in piece.items()}
     if isinstance(piece, list):
         return [_filled(v, values, (*keys, i), problems) for i, v in enumerate(piece)]
-    names = _PLACEHOLDER.findall(piece) if isinstance(piece, str) else []
+    if not isinstance(piece, str):
+        return piece
+    names = _PLACEHOLDER.findall(piece)
     mistakes = [text for name in names for text in unknown("placeholder", name, values)]
     problems += at(keys, mistakes)
     if mistakes or not names:
@@ -350,67 +363,66 @@ def _filled(
 
 def _cells(table: _Table, name: str, row: _Row) -> Iterator[tuple[str, Fields]]:
     """Yield for each cell of a row the name of its column, and the fields of its claim."""
-    of_first_cell: Fields = {}
-    # the trend of a cell is its difference from the first of its row
+    of_row: Fields = {}
     if table.kind == "mean":
-        of_first_cell = {
+        # The trend of a mean is its difference from the first cell of its row.
+        first_column = next(iter(table.columns.values()))
+        of_row = {
             "row": f"{table.id}/{name}",
-            "first_solver": next(iter(table.columns.values())).get("solver"),
+            "first_solver": first_column.get("solver"),
             "first_printed": row.printed[0],
         }
-    for (column, fields), printed in zip(
-        table.columns.items(), row.printed, strict=True
-    ):
-        cell = {
+    cells = zip(table.columns.items(), row.printed, strict=True)
+    for (column, of_column), printed in cells:
+        of_cell = {
             "id": f"{table.id}/{column}/{name}",
             "where": f"{table.where}, {name}, {column}",
             "kind": table.kind,
             "printed": printed,
         }
-        exception = row.exceptions.get(column, {})
+        exceptions = row.exceptions.get(column, {})
         # Of equal names the last wins: cell over row, row over column.
         yield (
             column,
-            _merged(table.common, of_first_cell, fields, row.fields, exception, cell),
+            _merged(table.common, of_row, of_column, row.fields, exceptions, of_cell),
         )
 
 
-def _best(table: _Table, name: str, row: _Row) -> Fields:
-    """Return the fields of a claim.
+# An order compares no digits, and a claim of this kind has no fields about digits.
+_ABOUT_DIGITS = ("power_of_ten", "logarithm")
 
-    The best cell of a row is in the row's `best` group.
-    """
-    assert row.best is not None
-    best = table.groups[row.best]  # names of columns
-    solvers = {column: fields["solver"] for column, fields in table.columns.items()}
-    fields = _merged(table.common, row.fields)
-    # An order compares no digits, and a claim of this kind has no fields about digits.
-    of_order = {
-        n: v for n, v in fields.items() if n not in ("power_of_ten", "logarithm")
-    }
+
+def _best(table: _Table, name: str, group: str) -> Fields:
+    """Return the fields of the claim that the best cell of a row is in a group."""
+    fields = _merged(table.common, table.rows[name].fields)
+    for field in _ABOUT_DIGITS:
+        fields.pop(field, None)
+    in_group = table.groups[group]  # names of columns
+    others = [column for column in table.columns if column not in in_group]
     return {
-        **of_order,
+        **fields,
         "id": f"{table.id}/best/{name}",
         "where": f"{table.where}, {name}, column best",
         "kind": "order",
         "one_draw": True,
-        "printed": row.best,
-        "better": [solvers[column] for column in best],
-        "worse": [solver for column, solver in solvers.items() if column not in best],
+        "printed": group,
+        "better": [table.columns[column]["solver"] for column in in_group],
+        "worse": [table.columns[column]["solver"] for column in others],
     }
 
 
 def _merged(*parts: Mapping[str, Any]) -> Fields:
-    """Return merged fields: of equal names the last wins.
+    """Return merged fields, of equal names the last.
 
-    Selections and deviations are joined.
+    Selections of rows are joined, as are lists of deviations.
     """
     merged: Fields = {}
     for part in parts:
         for name, value in part.items():
-            if name in _JOINED and isinstance(value, dict):  # a selection of rows
-                value = {**merged.get(name, {}), **value}
+            if name in _SELECTIONS and isinstance(value, dict):
+                merged[name] = {**merged.get(name, {}), **value}
             elif name == "deviations" and isinstance(value, list):
-                value = [*merged.get(name, []), *value]
-            merged[name] = value
+                merged[name] = [*merged.get(name, []), *value]
+            else:
+                merged[name] = value
     return merged
