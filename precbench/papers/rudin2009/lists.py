@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ CRUCIAL = "crucial pairs"
 
 
 class RankedList(Section):
-    """Labels (the greater is the positive class) with their scores, in the same order."""
+    """Labels, of which the greater is the positive class, with their scores."""
 
     labels: list[int]
     scores: list[float]
@@ -42,15 +42,14 @@ def ranked_lists(
     scales: Annotated[list[PositiveFloat], Field(min_length=1)],
     measures: Measures,
 ) -> Iterator[tuple[str, float, str, float]]:
-    """Measure ranked lists, with their scores multiplied by each scale (Tables 1 and 2)."""
+    """Measure ranked lists, their scores multiplied by each scale (Tables 1 and 2)."""
     # A loss other than zero-one depends on the scale of the scores, so several scales
     # can be tried.
     for name, ranked in lists.items():
         for scale, (label, measure) in itertools.product(scales, measures.items()):
+            scores = scale * np.array(ranked.scores) / ranked.divisor
             try:
-                value = measure(
-                    ranked.labels, scale * np.array(ranked.scores) / ranked.divisor
-                )
+                value = measure(ranked.labels, scores)
             except InputError as error:
                 raise InputError(
                     f"measure {label} of the list {name}: {error}"
@@ -72,58 +71,63 @@ def pair_shares(
     if ir:
         objectives["IR"] = ir_shares(labels, scores)
     for name, shares in objectives.items():
-        yield from ((name, *entry) for entry in _with_sums(shares))
+        for (i, k), share in np.ndenumerate(shares):  # ranks count from 1
+            yield name, str(i + 1), str(k + 1), share
+        for i, share in enumerate(shares.sum(axis=1)):
+            yield name, str(i + 1), "all", share
+        for k, share in enumerate(shares.sum(axis=0)):
+            yield name, "all", str(k + 1), share
 
 
 def pnorm_shares(
     y_true: ArrayLike, y_score: ArrayLike, p: float
 ) -> NDArray[np.float64]:
-    """Return the share of each pair in the risk of the P-Norm Push, highest scores first."""
-    # The risk sums ``height**p`` over the negatives k, with the height ``sum_i e^(s_k -
-    # s_i)``, i over the positives. The share of a pair is ``height**p`` of k, times the
-    # share of i in this height, divided by the risk; in logs nothing overflows.
-    z = _differences(y_true, y_score)  # s_k - s_i, a row for each i
+    """Return the share of each pair in the risk of the P-Norm Push.
+
+    Rows are positives, columns negatives, each from the highest score down. The risk is
+    sum_k height_k^p, with height_k = sum_i e^(s_k - s_i), i over the positives and k over
+    the negatives. The share of a pair is height_k^p / risk * e^(s_k - s_i) / height_k.
+    """
+    z = _differences(y_true, y_score)
+    # in logarithms, in which nothing overflows
     log_heights = np.logaddexp.reduce(z, axis=0)
-    return np.exp((p - 1) * log_heights + z - np.logaddexp.reduce(p * log_heights))
+    log_risk = np.logaddexp.reduce(p * log_heights)
+    return np.exp((p - 1) * log_heights + z - log_risk)
 
 
 def ir_shares(y_true: ArrayLike, y_score: ArrayLike) -> NDArray[np.float64]:
-    """Return the share of each pair in the objective of the IR Push, highest scores first."""
-    # The objective sums ``ln(1 + sum_k e^(s_k - s_i))``, k over the negatives, for the
-    # positives i. The share of a pair is the term of i times the share of k in the sum,
-    # over the objective.
-    z = _differences(y_true, y_score)  # s_k - s_i, a row for each i
+    """Return the share of each pair in the objective of the IR Push, as `pnorm_shares`.
+
+    The objective is sum_i ln(1 + sum_i), with sum_i = sum_k e^(s_k - s_i). The share of
+    a pair is ln(1 + sum_i) / objective * e^(s_k - s_i) / sum_i.
+    """
+    z = _differences(y_true, y_score)
     log_sums = np.logaddexp.reduce(z, axis=1, keepdims=True)
     contributions = np.logaddexp(0, log_sums) * np.exp(z - log_sums)
     return contributions / contributions.sum()
 
 
 def _differences(y_true: ArrayLike, y_score: ArrayLike) -> NDArray[np.float64]:
-    """Return ``s_k - s_i``, a row per positive i, a column per negative k, highest first."""
+    """Return s_k - s_i, a row for each positive i, a column for each negative k.
+
+    Both go from the highest score down.
+    """
     positive, scores = check_ranking(y_true, y_score)
     return -np.sort(-scores[~positive]) + np.sort(-scores[positive])[:, None]
-
-
-def _with_sums(shares: NDArray) -> Iterator[tuple[str, str, float]]:
-    """Yield the share of each pair, then the sums for each positive and each negative."""
-    for (i, k), share in np.ndenumerate(shares):  # ranks count from 1
-        yield str(i + 1), str(k + 1), share
-    for i, share in enumerate(shares.sum(axis=1)):
-        yield str(i + 1), "all", share
-    for k, share in enumerate(shares.sum(axis=0)):
-        yield "all", str(k + 1), share
 
 
 def discount_factors(
     z_min: PositiveFloat, z_max: PositiveFloat, points: AtLeastTwo
 ) -> pd.DataFrame:
-    """Compare the discounting factors of DCG, average reciprocal rank and IR push (Fig. 3)."""
+    """Compare the discounts of DCG, average reciprocal rank and IR push (Figure 3)."""
     if z_max <= z_min:
         raise InputError(
             f"z_max = {z_max:g} should exceed z_min = {z_min:g}; raise z_max"
         )
     z = np.linspace(z_min, z_max, points)
-    dcg, reciprocal, ir = 1 / np.log1p(z), 1 / z, -np.log1p(z)
+    dcg = 1 / np.log1p(z)
+    reciprocal = 1 / z
+    ir = -np.log1p(z)
     # as the paper's caption says
     in_order = float(np.mean((dcg > reciprocal) & (reciprocal > ir)))
     curves = {"1/ln(1+z)": dcg, "1/z": reciprocal, "-ln(1+z)": ir}
@@ -134,9 +138,7 @@ def lemma_7(
     p: Annotated[float, Field(gt=1)], a: Share, points: AtLeastTwo
 ) -> pd.DataFrame:
     """Compare both sides of Lemma 7 for a fixed a and for b from 0 to 1 (Figure 8)."""
-    # |a^(1/p) - b^(1/p)| <= min(|a - b| a^(1/p - 1), |a - b|^(1/p)). The quotient of
-    # the two terms of the minimum is (|a - b| / a)^(1 - 1/p): the first is the smaller
-    # for b between 0 and 2 a.
+    # |a^(1/p) - b^(1/p)| <= min(|a - b| a^(1/p - 1), |a - b|^(1/p))
     b = np.linspace(0, 1, points)
     left = np.abs(a ** (1 / p) - b ** (1 / p))
     root = np.abs(a - b) ** (1 / p)
@@ -147,7 +149,8 @@ def lemma_7(
         "|a - b|^(1/p)": root,
     }
     facts = {
-        # by the quotient
+        # The first term divided by the second is (|a - b| / a)^(1 - 1/p), below 1 for b
+        # between 0 and 2 a.
         "share of b with |a - b| a^(1/p - 1) < |a - b|^(1/p)": min(2 * a, 1.0),
         # At b = 0 both sides are equal, except for rounding.
         "share of b where Lemma 7 holds": float(np.mean(left <= right + 1e-12)),
@@ -157,7 +160,8 @@ def lemma_7(
 
 def _curves(
     name: str, x: NDArray, curves: Mapping[str, NDArray], facts: Mapping[str, float]
-) -> pd.DataFrame:  # columns curve, `name`, value; facts are values without an x
+) -> pd.DataFrame:
+    """Return a table of curves over x, a column called `name`, and facts without an x."""
     parts = [
         pd.DataFrame({"curve": curve, name: x, "value": y})
         for curve, y in curves.items()
@@ -181,81 +185,92 @@ def one_dimensional(
     # increasing one. I is the number of positives.
     rng = np.random.default_rng(seed)
     drawn = pd.DataFrame(
-        _measure_both(*_draw_sample(rng, epsilon, m)) for _ in range(repetitions)
+        _measure_both(_draw_sample(rng, epsilon, m)) for _ in range(repetitions)
     )
-    test = pd.Series(_measure_both(*_draw_sample(rng, epsilon, test_size)))
-    bound = (1 - epsilon) ** m  # at most the probability that "increasing" is chosen
-    # of sets that choose "increasing"
-    chosen = drawn.loc[drawn["chosen"], "increasing R_max / I"]
-    supported = _is_at_least(bound, len(chosen), repetitions)  # by a binomial test
-    up = "increasing"  # the function of four rows below
-    yield from (
-        ("distribution", "", "positives on [-2, -1]", epsilon / 2),
-        ("distribution", "", "negatives on [-1, 0]", (1 - epsilon) / 2),
-        ("distribution", "", "positives on [0, 1]", (1 - epsilon) / 2),
-        ("distribution", "", "negatives on [1, 2]", epsilon / 2),
-        ("training sets", "", "(1 - epsilon)^m", bound),
-        ("training sets", "", "share that miss epsilon", drawn["missed"].mean()),
-        ("training sets", "", "share with a tie", drawn["tied"].mean()),
-        ("training sets", up, "share that choose it", drawn["chosen"].mean()),
-        (
-            "training sets",
-            up,
-            "consistent with at least (1 - epsilon)^m",
-            float(supported),
-        ),
-        ("training sets", up, "R_max / I where chosen", chosen.mean()),
-        (
-            "training sets",
-            up,
-            "5 % quantile of AUC",
-            float(drawn["increasing AUC"].quantile(0.05)),
-        ),
-    )
+    test = pd.Series(_measure_both(_draw_sample(rng, epsilon, test_size)))
+    for interval, share in zip(_INTERVALS, _shares(epsilon), strict=True):
+        yield "distribution", "", interval, share
+
+    # at most the probability that "increasing" is chosen
+    bound = (1 - epsilon) ** m
+    facts = {
+        "(1 - epsilon)^m": bound,
+        "share that miss epsilon": drawn["missed"].mean(),
+        "share with a tie": drawn["tied"].mean(),
+    }
+    for quantity, value in facts.items():
+        yield "training sets", "", quantity, value
+
+    r_max_where_chosen = drawn.loc[drawn["chosen"], "increasing R_max / I"]
+    is_consistent = _is_at_least(bound, len(r_max_where_chosen), repetitions)
+    facts = {
+        "share that choose it": drawn["chosen"].mean(),
+        "consistent with at least (1 - epsilon)^m": float(is_consistent),
+        "R_max / I where chosen": r_max_where_chosen.mean(),
+        "5 % quantile of AUC": float(drawn["increasing AUC"].quantile(0.05)),
+    }
+    for quantity, value in facts.items():
+        yield "training sets", "increasing", quantity, value
+
     parts = {
         "training sets": drawn.mean(),
         "training sets that miss epsilon": drawn[drawn["missed"]].mean(),
         "test set": test,
     }
-    for part, function, quantity in itertools.product(
-        parts, (up, "decreasing"), ("R_max / I", "AUC")
-    ):
-        yield part, function, quantity, float(parts[part][f"{function} {quantity}"])
+    for part, values in parts.items():
+        for function in ("increasing", "decreasing"):
+            for quantity in ("R_max / I", "AUC"):
+                yield part, function, quantity, float(values[f"{function} {quantity}"])
 
 
-def _draw_sample(
-    rng: np.random.Generator, epsilon: float, n: int
-) -> tuple[NDArray, NDArray]:
-    """Draw n labels and their places on the line, by the distribution of `one_dimensional`."""
-    # cumulated shares of the intervals
+_INTERVALS = [
+    "positives on [-2, -1]",
+    "negatives on [-1, 0]",
+    "positives on [0, 1]",
+    "negatives on [1, 2]",
+]
+
+
+def _shares(epsilon: float) -> list[float]:
+    """Return the probability of each of the `_INTERVALS`."""
+    return [epsilon / 2, (1 - epsilon) / 2, (1 - epsilon) / 2, epsilon / 2]
+
+
+class _LineSample(NamedTuple):
+    labels: NDArray[np.int_]
+    x: NDArray[np.float64]  # places on the line
+
+
+def _draw_sample(rng: np.random.Generator, epsilon: float, n: int) -> _LineSample:
+    """Draw n rows by the distribution of `one_dimensional`."""
+    # of the `_INTERVALS` but the last, their shares cumulated
     ends = np.array([epsilon / 2, 0.5, 1 - epsilon / 2])
-    # [-2, -1], ..., [1, 2]
     interval = np.searchsorted(ends, rng.random(n), side="right")
-    return np.array([1, -1, 1, -1])[interval], interval - 2 + rng.random(n)
+    labels = np.array([1, -1, 1, -1])[interval]
+    return _LineSample(labels, x=interval - 2 + rng.random(n))
 
 
-def _measure_both(labels: NDArray, x: NDArray) -> dict[str, float]:
-    """Measure an increasing and a decreasing function of x, and how R_max chooses between them."""
+def _measure_both(sample: _LineSample) -> dict[str, float]:
+    """Measure an increasing and a decreasing function of x, and which R_max chooses."""
+    labels, x = sample
     n_pos = np.sum(labels == 1)
-    scores = {"increasing": x, "decreasing": -x}
-    worst = {
-        f"{function} R_max / I": r_max(labels, s) / n_pos
-        for function, s in scores.items()
-    }
+    worst_of_increasing = r_max(labels, x) / n_pos
+    worst_of_decreasing = r_max(labels, -x) / n_pos
     return {
         "missed": bool(np.all(np.abs(x) <= 1)),  # no row outside of [-1, 1]
-        # increasing
-        "chosen": worst["increasing R_max / I"] < worst["decreasing R_max / I"],
-        "tied": worst["increasing R_max / I"] == worst["decreasing R_max / I"],
-        **worst,
-        **{f"{function} AUC": auc(labels, s) for function, s in scores.items()},
+        "chosen": worst_of_increasing < worst_of_decreasing,  # the increasing one
+        "tied": worst_of_increasing == worst_of_decreasing,
+        "increasing R_max / I": worst_of_increasing,
+        "decreasing R_max / I": worst_of_decreasing,
+        "increasing AUC": auc(labels, x),
+        "decreasing AUC": auc(labels, -x),
     }
 
 
 def _is_at_least(probability: float, successes: int, draws: int) -> bool:
+    """Return whether a binomial test at the level of 1 % does not refute it."""
     from scipy.stats import binom
 
-    # the level; below: refuted
     return bool(binom.cdf(successes, draws, probability) >= 0.01)
 
 
@@ -268,31 +283,36 @@ def push_variants(
     repetitions: AtLeastTwo,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Compare the pushes of Section 7.
-
-    At the top, the bottom, both ends, and on crucial pairs.
-    """
+    """Compare the pushes of Section 7: at top, bottom, both ends and on crucial pairs."""
     # The crucial pairs are those of the `crucial` positives that the push at the top
     # ranks lowest, each with every negative of the training set; the push on crucial
     # pairs ignores all others. ``R^(1/p)`` is the p-norm of the heights of negatives,
     # at the bottom of heights of positives.
-    return means_of_fits(
-        (name, *compared)
-        for name in datasets
-        for train, test in training_sets(name, rows, repetitions, seed)
-        for compared in _compare_pushes(train, test, p, bottom_weight, crucial)
-    )
+    values: list[FitValue] = []
+    for name in datasets:
+        for train, test in training_sets(name, rows, repetitions, seed):
+            values += _compare_pushes(name, train, test, p, bottom_weight, crucial)
+    return means_of_fits(values)
 
 
-def means_of_fits(values: Iterable[tuple[str, str, str, str, float]]) -> pd.DataFrame:
-    """Return mean and standard error over training sets, by data set, fit, rows and measure."""
+class FitValue(NamedTuple):
+    """A measure of a fit on one training set."""
+
+    dataset: str
+    fit: str
+    rows: str  # "training" or "test"
+    measure: str
+    value: float
+
+
+def means_of_fits(values: Iterable[FitValue]) -> pd.DataFrame:
+    """Return mean and standard error over training sets, by all but the value."""
     keys = ["dataset", "fit", "rows", "measure"]
-    groups = pd.DataFrame(values, columns=[*keys, "value"]).groupby(keys, sort=False)[
-        "value"
-    ]
+    table = pd.DataFrame(values, columns=[*keys, "value"])
+    by_fit = table.groupby(keys, sort=False)["value"]
     parts = [
-        groups.mean().reset_index().assign(statistic="mean"),
-        groups.sem().reset_index().assign(statistic="standard error"),
+        by_fit.mean().reset_index().assign(statistic="mean"),
+        by_fit.sem().reset_index().assign(statistic="standard error"),
     ]
     return pd.concat(parts, ignore_index=True)[[*keys, "statistic", "value"]]
 
@@ -303,7 +323,7 @@ Rows = tuple[NDArray[np.float64], NDArray[np.float64]]
 def training_sets(
     name: str, rows: int, repetitions: int, seed: int
 ) -> Iterator[tuple[Rows, Rows]]:
-    """Yield random training sets of `rows` rows, each with all other rows of the data set."""
+    """Yield random training sets of `rows` rows, each with all other rows to test on."""
     X, y = scaled_to_unit(name)
     if rows >= len(y):
         raise InputError(
@@ -317,7 +337,7 @@ def training_sets(
 
 
 def scaled_to_unit(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the rows of a data set, each feature scaled to [0, 1] over all rows, and labels."""
+    """Return rows and labels of a data set, each feature scaled to [0, 1]."""
     data = load_dataset(name)
     X: Any = data.X
     X = X.toarray() if sparse.issparse(X) else X
@@ -327,12 +347,14 @@ def scaled_to_unit(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def _compare_pushes(
-    train: Rows, test: Rows, p: float, bottom_weight: float, crucial: int
-) -> Iterator[tuple[str, str, str, float]]:
-    """Fit the pushes of Section 7.
-
-    Yield each fit, the rows measured, the measure and its value.
-    """
+    dataset: str,
+    train: Rows,
+    test: Rows,
+    p: float,
+    bottom_weight: float,
+    crucial: int,
+) -> Iterator[FitValue]:
+    """Fit the pushes of Section 7, and measure them on training and test rows."""
     X, y = train
     positives, negatives = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     if len(positives) <= crucial:
@@ -340,40 +362,33 @@ def _compare_pushes(
             f"crucial = {crucial} is not below the {len(positives)} positives of a"
             " training set; lower crucial, or raise rows"
         )
-    pushes = ("top", "bottom", "both")
-    fits = {
-        push: PNormPush(p, push=push, bottom_weight=bottom_weight) for push in pushes
-    }
-    for fit in fits.values():
-        fit.fit(X, y)
+    fits = {}
+    for push in ("top", "bottom", "both"):
+        solver = PNormPush(p, push=push, bottom_weight=bottom_weight)
+        fits[push] = solver.fit(X, y)
     # The crucial pairs: the positives that the push at the top ranks lowest, with all
     # negatives.
-    lowest = positives[
-        np.argsort((X @ fits["top"].coef_)[positives], kind="stable")[:crucial]
-    ]
-    # is 1 where the row should rank above the column
-    relation = np.zeros((len(y), len(y)))
-    relation[np.ix_(lowest, negatives)] = 1
-    fits[CRUCIAL] = PNormPush(p).fit_pairs(X, relation)
+    scores_of_pos = (X @ fits["top"].coef_)[positives]
+    lowest = positives[np.argsort(scores_of_pos, kind="stable")[:crucial]]
+    should_rank_above = np.zeros((len(y), len(y)))  # the row above the column
+    should_rank_above[np.ix_(lowest, negatives)] = 1
+    fits[CRUCIAL] = PNormPush(p).fit_pairs(X, should_rank_above)
+
     for name, fit in fits.items():
         for part, (X_part, y_part) in (("training", train), ("test", test)):
             scores = X_part @ fit.coef_
-            yield name, part, "top, R^(1/p)", pnorm_risk(y_part, scores, p) ** (1 / p)
-            # Negated labels and scores: R then sums over positives instead of
-            # negatives.
-            yield (
-                name,
-                part,
-                "bottom, R^(1/p)",
-                pnorm_risk(-y_part, -scores, p) ** (1 / p),
-            )
-            yield name, part, "AUC", auc(y_part, scores)
-    for name in ("top", CRUCIAL):  # compared on crucial pairs, and on all other pairs
+            top = pnorm_risk(y_part, scores, p)
+            # With negated labels and scores the risk sums over positives.
+            bottom = pnorm_risk(-y_part, -scores, p)
+            yield FitValue(dataset, name, part, "top, R^(1/p)", top ** (1 / p))
+            yield FitValue(dataset, name, part, "bottom, R^(1/p)", bottom ** (1 / p))
+            yield FitValue(dataset, name, part, "AUC", auc(y_part, scores))
+
+    # the share of crucial pairs, and of all other pairs, in order
+    others = np.setdiff1d(positives, lowest)
+    for name in ("top", CRUCIAL):
         scores = X @ fits[name].coef_
-        for measure, pos in (
-            (CRUCIAL, lowest),
-            ("other pairs", np.setdiff1d(positives, lowest)),
-        ):
+        for measure, pos in ((CRUCIAL, lowest), ("other pairs", others)):
             rows = np.concatenate([pos, negatives])
-            # share of pairs in order
-            yield name, "training", measure, auc(y[rows], scores[rows])
+            share = auc(y[rows], scores[rows])
+            yield FitValue(dataset, name, "training", measure, share)
