@@ -1,5 +1,6 @@
 """The studies of rudin2009."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -11,6 +12,7 @@ from precbench.core.studies import Result, StudyKind, SubFigure
 from precbench.ranking.metrics import Metric
 from precbench.report.panels import draw_panels, in_panels
 from precbench.report.study_tables import tabulate, value_table
+from precbench.report.style import Axes
 from precbench.report.table import Cell, Table
 
 _TEX = {
@@ -26,78 +28,84 @@ _TEX = {
 
 
 def _comparable(result: Result) -> list[list[str]]:
-    """Return groups of names of lists with equal numbers of positives and of negatives."""
+    """Return the names of the lists, grouped by their numbers of rows of each class."""
     groups: dict[Any, list[str]] = {}  # by ((label, count), ...)
     for name, ranked in result.parameters["lists"].items():
-        groups.setdefault(tuple(sorted(Counter(ranked["labels"]).items())), []).append(
-            name
-        )
+        counts = tuple(sorted(Counter(ranked["labels"]).items()))
+        groups.setdefault(counts, []).append(name)
     return list(groups.values())
 
 
-def _measures(result: Result) -> dict[str, Metric]:  # the metrics of the study by label
-    measures = result.parameters["measures"]  # names, or {name: parameters}
-    entries = [entry if isinstance(entry, dict) else {entry: {}} for entry in measures]
-    metrics = [
-        Metric(name, params) for entry in entries for name, params in entry.items()
-    ]
-    return {metric.label: metric for metric in metrics}
+def _measures(result: Result) -> dict[str, Metric]:
+    """Return the metrics of the study by label."""
+    metrics = {}
+    for entry in result.parameters["measures"]:  # a name, or {name: parameters}
+        by_name = entry if isinstance(entry, dict) else {entry: {}}
+        for name, params in by_name.items():
+            metric = Metric(name, params)
+            metrics[metric.label] = metric
+    return metrics
 
 
 def _ranked_tables(result: Result) -> Iterator[Table]:
     """Yield a table for each scale of the scores and each group of comparable lists."""
-    for scale, of_scale in result.values.groupby("scale", sort=False):
+    metrics = _measures(result)
+    for scale, rows in result.values.groupby("scale", sort=False):
         for lists in _comparable(result):
-            rows = of_scale[of_scale["list"].isin(lists)]
-            # in order
-            wide = rows.pivot(index="measure", columns="list", values="value")[lists]
+            of_lists = rows[rows["list"].isin(lists)]
+            values = of_lists.pivot(index="measure", columns="list", values="value")
+            values = values[lists]  # in the order of the study
             yield Table(
                 title=f"{result.title}: {', '.join(lists)}, {_scaled(scale)}",
                 header=["", *lists],
                 rows=[
-                    # the values of the lists
-                    _ranked_row(metric, wide.loc[label].tolist())
-                    for label, metric in _measures(result).items()
+                    _ranked_row(metric, values.loc[label].tolist())
+                    for label, metric in metrics.items()
                 ],
                 notes=["Bold: the list that the measure prefers."],
             )
 
 
 def _ranked_row(metric: Metric, values: list[float]) -> list[Cell]:
-    # label; values, best bold
+    """Return the name of a metric and its values, the best bold unless all are equal."""
     best = min(values) if metric.smaller_is_better else max(values)
-    # unless all are equal
-    bold = [value == best and len(set(values)) > 1 for value in values]
+    all_equal = len(set(values)) == 1
     cells = [
-        Cell(f"{value:,.7g}", chosen)
-        for value, chosen in zip(values, bold, strict=True)
+        Cell(f"{value:,.7g}", bold=value == best and not all_equal) for value in values
     ]
     return [Cell(metric.written), *cells]
 
 
 def _draw_ranked(figure: SubFigure, result: Result) -> None:
-    """Draw the norm of each risk of a list, divided by the norm of the first list in its group."""
-    table = _with_powers(result)  # a row per list, scale and risk; norm: R^(1/p)
-    groups = [] if table.empty else _comparable(result)
+    """Draw the norm of each risk of a list, divided by that of the first of its group."""
+    table = _with_powers(result)
     norms = table.pivot(index=["scale", "loss", "p"], columns="list", values="norm")
+    groups = [] if table.empty else _comparable(result)
     parts = []
     for first, *others in groups:
         for other in others:
-            ratios = (
-                (norms[other] / norms[first]).dropna().rename("value").reset_index()
-            )
-            # a title per row
-            titles = f"{other} / {first}, " + ratios["scale"].map(_scaled)
-            parts.append(ratios.assign(panel=titles, quantity="ratio"))
+            ratios = (norms[other] / norms[first]).dropna()
+            part = ratios.rename("value").reset_index()
+            part["panel"] = f"{other} / {first}, " + part["scale"].map(_scaled)
+            part["quantity"] = "ratio"
+            parts.append(part)
     if not parts:
         figure.text(
             0.5, 0.5, "No two lists to compare by a risk with a power p.", ha="center"
         )
         return
-    for axes in draw_panels(
-        figure, pd.concat(parts), x="p", panel="panel", curve="loss", dashes={"ratio": "-"}, log=(),
-        n_columns=2, xlabel="p",
-    ):  # fmt: skip
+    panels = draw_panels(
+        figure,
+        pd.concat(parts),
+        x="p",
+        panel="panel",
+        curve="loss",
+        dashes={"ratio": "-"},
+        log=(),
+        n_columns=2,
+        xlabel="p",
+    )
+    for axes in panels:
         axes.axhline(1, color="black", linewidth=0.8, zorder=1)  # equal norms
 
 
@@ -106,18 +114,22 @@ def _scaled(scale: Any) -> str:
 
 
 def _with_powers(result: Result) -> pd.DataFrame:
-    """Return the rows of risks R with a power p, with their ``loss``, ``p`` and norm R^(1/p)."""
-    risks = [
-        (label, float(metric.params["p"]), metric.params.get("loss", "zero-one"))
-        for label, metric in _measures(result).items()
-        if metric.name == "pnorm_risk" and not metric.params.get("log")
-    ]
+    """Return the rows of risks R with a power p: ``loss``, ``p`` and norm R^(1/p)."""
+    risks = []
+    for label, metric in _measures(result).items():
+        if metric.name == "pnorm_risk" and not metric.params.get("log"):
+            loss = metric.params.get("loss", "zero-one")
+            risks.append(
+                {"measure": label, "p": float(metric.params["p"]), "loss": loss}
+            )
     # The merge, on "measure", leaves out the rows of other measures.
-    table = result.values.merge(pd.DataFrame(risks, columns=["measure", "p", "loss"]))
+    risks_by_label = pd.DataFrame(risks, columns=["measure", "p", "loss"])
+    table = result.values.merge(risks_by_label)
     return table.assign(norm=table["value"] ** (1 / table["p"]))
 
 
 def _pair_tables(result: Result) -> Iterator[Table]:
+    """Yield the shares of the negatives, then of the positives."""
     for side, other in (("negative", "positive"), ("positive", "negative")):
         sums = result.values[result.values[other] == "all"]
         note = (
@@ -131,45 +143,53 @@ def _draw_pairs(figure: SubFigure, result: Result) -> None:
     """Draw the share of each pair as an image, a panel for each objective."""
     is_sum = (result.values[["positive", "negative"]] == "all").any(axis=1)
     pairs = result.values[~is_sum].astype({"positive": int, "negative": int})
-    # panels, three in a row; -(-n // 3) rounds up
     names = list(dict.fromkeys(pairs["objective"]))
     panels = figure.subplots(
-        -(-len(names) // 3), 3, sharex=True, sharey=True, squeeze=False
+        math.ceil(len(names) / 3), 3, sharex=True, sharey=True, squeeze=False
     )
     for axes in panels.flat[len(names) :]:  # left over in the last row
         axes.remove()
     for axes, name in zip(panels.flat, names, strict=False):
-        rows = pairs[pairs["objective"] == name]
-        shares = rows.pivot(index="positive", columns="negative", values="value")
-        largest = rows["value"].max()
-        # ranks at the centres
-        extent = (0.5, shares.shape[1] + 0.5, 0.5, shares.shape[0] + 0.5)
-        axes.imshow(
-            shares,
-            cmap="gray",
-            vmin=0,
-            vmax=largest,
-            origin="lower",
-            extent=extent,
-            aspect="equal",
-        )
-        title = "IR push" if name == "IR" else name.replace("=", " = ")
-        axes.set_title(f"{title} (white: {largest:.1%})")
-        axes.set(xticks=shares.columns, yticks=shares.index)
-        axes.grid(False)
+        _draw_shares(axes, name, pairs[pairs["objective"] == name])
     for axes in panels[-1]:
         axes.set_xlabel("negative (1: highest score)")
     for axes in panels[:, 0]:
         axes.set_ylabel("positive (1: highest score)")
 
 
+def _draw_shares(axes: Axes, name: str, pairs: pd.DataFrame) -> None:
+    """Draw the shares of the pairs in an objective, ranks at the centres of squares."""
+    shares = pairs.pivot(index="positive", columns="negative", values="value")
+    largest = pairs["value"].max()
+    axes.imshow(
+        shares,
+        cmap="gray",
+        vmin=0,
+        vmax=largest,
+        origin="lower",
+        extent=(0.5, shares.shape[1] + 0.5, 0.5, shares.shape[0] + 0.5),
+        aspect="equal",
+    )
+    title = "IR push" if name == "IR" else name.replace("=", " = ")
+    axes.set_title(f"{title} (white: {largest:.1%})")
+    axes.set(xticks=shares.columns, yticks=shares.index)
+    axes.grid(False)
+
+
 def _draw_curves(figure: SubFigure, result: Result, x: str, ylabel: str) -> None:
     table = result.values.dropna(subset=x)
     table = table.assign(curve=table["curve"].map(_TEX), quantity="", panel="")
     draw_panels(
-        figure, table, x=x, panel="panel", curve="curve", dashes={"": "-"}, log=(), xlabel=x,
+        figure,
+        table,
+        x=x,
+        panel="panel",
+        curve="curve",
+        dashes={"": "-"},
+        log=(),
+        xlabel=x,
         ylabel=ylabel,
-    )  # fmt: skip
+    )
 
 
 def _draw_lemma(figure: SubFigure, result: Result) -> None:
@@ -183,40 +203,54 @@ def _draw_lemma(figure: SubFigure, result: Result) -> None:
 
 
 def _draw_fits(figure: SubFigure, result: Result) -> None:
-    """Draw, as dots, the means of each fit on training and test rows, a panel for each measure."""
+    """Draw the means of each fit as dots, a panel for each measure."""
     # The statistic is the quantity that `draw_panels` chooses: "mean", no standard
     # errors.
     table = result.values.assign(quantity=result.values["statistic"])
     table["panel"] = table["dataset"] + ": " + table["measure"]
-    for axes in draw_panels(
-        figure, table, x="fit", panel="panel", curve="rows", dashes={"mean": ""}, log=(),
+    panels = draw_panels(
+        figure,
+        table,
+        x="fit",
+        panel="panel",
+        curve="rows",
+        dashes={"mean": ""},
+        log=(),
         n_columns=table["measure"].nunique(),  # a row of panels for each data set
-    ):  # fmt: skip
+    )
+    for axes in panels:
         axes.tick_params(axis="x", labelsize=7, labelrotation=60)
         axes.title.set_fontsize(8)
 
 
 def _theorem_tables(result: Result) -> Iterator[Table]:
+    """Yield a table of what has no size, and one of deviations by size."""
     # without the limit of all ratios
     table = result.values[result.values["statement"] != ""]
     has_size = table["size"].notna()
     yield value_table(result, table[~has_size], ["statement", "p", "quantity"])
-    yield value_table(
-        result, table[has_size], ["statement", "p", "size"],
-        "Deviations that are exceeded with probability 0.05; a bound above 1 is vacuous. The size "
-        "is that of each class, I = K.",
-        across="quantity",
-    )  # fmt: skip
+    note = (
+        "Deviations that are exceeded with probability 0.05; a bound above 1 is"
+        " vacuous. The size is that of each class, I = K."
+    )
+    by_size = ["statement", "p", "size"]
+    yield value_table(result, table[has_size], by_size, note, across="quantity")
 
 
 def _draw_theorems(figure: SubFigure, result: Result) -> None:
-    """Draw deviations and bounds by size, a panel for each theorem and a curve for each p."""
+    """Draw deviations and bounds by size, a panel by theorem and a curve by p."""
     table = result.values.dropna(subset="size")
     table = table.assign(power=table["p"].map("p = {:g}".format))
-    for axes in draw_panels(
-        figure, table, x="size", panel="statement", curve="power", xlabel="I = K",
+    panels = draw_panels(
+        figure,
+        table,
+        x="size",
+        panel="statement",
+        curve="power",
+        xlabel="I = K",
         dashes={"measured": "-", "bound": "--"},
-    ):  # fmt: skip
+    )
+    for axes in panels:
         axes.axhline(1, color="0.6", linewidth=0.8)  # no deviation can exceed 1
 
 
