@@ -7,7 +7,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, NamedTuple
@@ -29,13 +29,14 @@ from precbench.core.studies import (
 )
 from precbench.data import Dataset, load_dataset
 from precbench.data.splits import split_rows, validation_split
-from precbench.ranking.losses import SURROGATES, Surrogate, margins, prec_loss
+from precbench.ranking.losses import SURROGATES, margins, prec_loss
 from precbench.ranking.topk import ceil_share, resolve_k
 from precbench.solvers import LinearRanker, PerceptronAtK, SGDAtK
 
 DELTA = 0.05  # the probability with which a bound may fail
 # c, for the multiples c w* of the known optimum w*
 _MULTIPLES = np.geomspace(0.1, 1000, 41)
+_MEASURES = ("prec@k loss", "ramp surrogate", "avg surrogate", "max surrogate")
 
 
 @table_of(
@@ -60,7 +61,7 @@ def precision_bounds(
     samples: AtLeastTwo,  # of each size
     seed: Seed,
 ) -> Iterator[tuple[str, str, str, str, float, float, str, float]]:
-    """Compare Theorems 7, 9, 12, 13, 15, their corollaries and lemmas with measured values."""
+    """Compare Theorems 7, 9, 12, 13, 15 and their corollaries with measured values."""
     # Each solver makes one pass over the training set of a split, 70 % of the rows in
     # random order, so that the batches of the theorems are those of the solver. `k` is
     # kappa, a fraction of the positives of a batch. A bound above the ``trivial``
@@ -92,9 +93,15 @@ def precision_bounds(
         for split, size in itertools.product(range(splits), batch_sizes):
             stream = _stream(population, size, split, splits)
             for solver, statements in _statements(stream, eta0, radius):
-                for theorem, measure, quantities in statements:
+                for statement in statements:
                     yield from rows_of(
-                        quantities, theorem, measure, solver, name, split, size
+                        statement.quantities,
+                        statement.theorem,
+                        statement.measure,
+                        solver,
+                        name,
+                        split,
+                        size,
                     )
 
 
@@ -109,7 +116,7 @@ def precision_rates(
     radius: PositiveFloat,  # of the ball in which w lies
     seed: Seed,
 ) -> Iterator[tuple[str, str, int, str, float]]:
-    """Measure whether the open constants of Theorems 13, 15 and Corollary 14 stay bounded."""
+    """Measure whether the open constants of Theorems 13, 15, Corollary 14 stay bounded."""
     # Streams of b batches of b rows are drawn from all rows, with replacement; as b
     # grows all terms of the bounds fall together. `eta0` is the step of Theorem 15, on
     # a surrogate divided by the k rows of a batch. SGD@k does not divide by k, so its
@@ -119,23 +126,21 @@ def precision_rates(
     rng = np.random.default_rng(seed)
     share_of_pos = np.mean(data.y > 0)
     for length in lengths:
-        # k: that of an average batch
-        step = eta0 / math.ceil(k * share_of_pos * length)
+        k_of_average_batch = math.ceil(k * share_of_pos * length)
+        step = eta0 / k_of_average_batch
         constants: dict[tuple[str, str], list[float]] = {}  # by theorem and solver
         for _ in range(repetitions):
             drawn = rng.integers(len(data.y), size=length**2)  # b batches of b rows
-            X, y = np.asarray(data.X)[drawn], data.y[drawn]
-            for key, constant in _constants(
-                _Stream(population, X, y, length), step, radius
-            ):
+            X = np.asarray(data.X)[drawn]
+            stream = _Stream(population, X, data.y[drawn], length)
+            for key, constant in _constants(stream, step, radius):
                 constants.setdefault(key, []).append(constant)
-        yield from (
-            (*key, length, "constant", float(np.mean(c)))
-            for key, c in constants.items()
-        )
+        for (theorem, solver), of_streams in constants.items():
+            yield theorem, solver, length, "constant", float(np.mean(of_streams))
 
 
-def _with_optimum(name: str) -> Dataset:  # refuses a data set whose optimum is unknown
+def _with_optimum(name: str) -> Dataset:
+    """Load a data set, and refuse it if its optimum is unknown."""
     dataset = load_dataset(name)
     if dataset.optimum is None:
         raise InputError(
@@ -146,13 +151,10 @@ def _with_optimum(name: str) -> Dataset:  # refuses a data set whose optimum is 
 
 @dataclass(frozen=True)
 class _Population:
-    """All rows of a data set with a known optimum w*, and kappa.
-
-    K as a share of the positives.
-    """
+    """All rows of a data set with a known optimum w*."""
 
     data: Dataset
-    k: float  # kappa
+    k: float  # kappa, a share of the positives
 
     @property
     def scores_of_optimum(self) -> NDArray[np.float64]:
@@ -161,22 +163,39 @@ class _Population:
 
     @cached_property
     def surrogate_at_multiples(self) -> NDArray[np.float64]:
-        # at c w*, c in `_MULTIPLES`
+        """The avg surrogate at c w*, for each c of `_MULTIPLES`."""
         scores = self.scores_of_optimum
         return np.array(
             [self.measured("avg surrogate", c * scores) for c in _MULTIPLES]
         )
 
     def measured(self, measure: str, scores: NDArray[np.float64]) -> float:
+        """Return a measure of all rows, divided by their k."""
         y = self.data.y
-        # / the k of all rows
-        return _measures(self.k)[measure](scores, y) / _count(self.k, y)
+        return _measured(measure, self.k, scores, y) / _count(self.k, y)
+
+
+def _measured(
+    measure: str, k: float, scores: NDArray[np.float64], y: NDArray[np.float64]
+) -> float:
+    """Return the loss prec@k or one of its surrogates, not divided by k."""
+    if measure == "prec@k loss":
+        return prec_loss(scores, y, k)
+    surrogate = replace(SURROGATES[measure.removesuffix(" surrogate")], k=k)
+    value, _gradient = surrogate.evaluate(scores, y > 0)
+    return value
 
 
 def _count(k: float, y: NDArray[np.float64]) -> int:
-    # k of rows with these labels; 0: no positive
+    """Return the k of rows with these labels, 0 if none is positive."""
     n_pos = int(np.sum(y > 0))
     return resolve_k(k, n_pos) if n_pos else 0
+
+
+class _Batch(NamedTuple):
+    X: NDArray[np.floating]
+    y: NDArray[np.float64]
+    k: int  # 0 without a positive
 
 
 class _Stream(NamedTuple):
@@ -188,24 +207,25 @@ class _Stream(NamedTuple):
     batch_size: int
 
     @property
-    def batches(self) -> list[tuple[NDArray[np.floating], NDArray[np.float64], int]]:
-        """Rows, labels and k of each batch; k is 0 without a positive."""
-        parts = (
-            slice(i, i + self.batch_size)
-            for i in range(0, len(self.y), self.batch_size)
-        )
-        return [
-            (self.X[part], self.y[part], _count(self.population.k, self.y[part]))
-            for part in parts
-        ]
+    def batches(self) -> list[_Batch]:
+        batches = []
+        for start in range(0, len(self.y), self.batch_size):
+            rows = slice(start, start + self.batch_size)
+            k = _count(self.population.k, self.y[rows])
+            batches.append(_Batch(self.X[rows], self.y[rows], k))
+        return batches
+
+    @property
+    def largest_norm(self) -> float:  # R
+        return float(np.linalg.norm(self.X, axis=1).max())
 
     @property
     def n_batches(self) -> int:
-        return -(-len(self.y) // self.batch_size)  # rounded up
+        return math.ceil(len(self.y) / self.batch_size)
 
     @property
     def uniform_rate(self) -> float:
-        """The most by which any batch deviates, by Theorem 12 without its open constant."""
+        """The most by which any batch deviates, but for a constant, by Theorem 12."""
         return math.sqrt(math.log(self.n_batches / DELTA) / self.batch_size)
 
 
@@ -221,40 +241,49 @@ def _stream(
     return _Stream(population, dataset.X[train], dataset.y[train], batch_size)
 
 
-def _path(
-    stream: _Stream, solver: PerceptronAtK
-) -> tuple[Sequence[NDArray[np.float64]], NDArray[np.int64]]:
-    """Train for an epoch; return w_0, w_1, ... and the mistakes on each batch."""
-    # at first and after each batch: w, mistakes
-    path: list[tuple[NDArray[np.float64], int]] = []
-    solver.fit_pieces(
-        stream.X.shape[1],
-        lambda: (
-            (X, y, np.arange(len(y), dtype=np.int32)) for X, y, _k in stream.batches
-        ),
-        # None: goes on
-        trace=lambda solver: path.append((solver.coef_, solver.n_mistakes_)),
-    )
-    weights, counts = zip(*path, strict=True)
-    return weights, np.diff(counts)
+class _Path(NamedTuple):
+    """One epoch of a perceptron."""
+
+    weights: Sequence[NDArray[np.float64]]  # w_0, w_1, ...
+    mistakes: NDArray[np.int64]  # Delta_1, Delta_2, ...: on each batch
 
 
-# theorem, measure, values by quantity
-_Statement = tuple[str, str, Mapping[str, float]]
+def _path(stream: _Stream, solver: PerceptronAtK) -> _Path:
+    """Train for an epoch, and return the weights and the mistakes."""
+    weights = []
+    counts = []  # of all mistakes so far
+
+    def append_state(solver: PerceptronAtK) -> None:  # at first and after each batch
+        weights.append(solver.coef_)
+        counts.append(solver.n_mistakes_)
+
+    def pieces() -> Iterator[tuple[NDArray, NDArray, NDArray[np.int32]]]:
+        for batch in stream.batches:
+            yield batch.X, batch.y, np.arange(len(batch.y), dtype=np.int32)
+
+    solver.fit_pieces(stream.X.shape[1], pieces, trace=append_state)
+    return _Path(weights, np.diff(counts))
+
+
+class _Statement(NamedTuple):
+    """What a theorem says of a fit, and what was measured."""
+
+    theorem: str
+    measure: str
+    quantities: Mapping[str, float]
 
 
 def _statements(
     stream: _Stream, eta0: float, radius: float
 ) -> Iterator[tuple[str, Iterator[_Statement]]]:
-    """Train each solver on the stream.
-
-    Yield the solver's name and statements on its weights.
-    """
+    """Train each solver on the stream; yield its name and statements on its weights."""
     options: dict[str, Any] = {
         "k": stream.population.k,
         "batch_size": stream.batch_size,
+        # one pass in the order of the stream
+        "epochs": 1,
+        "shuffle": False,
     }
-    options |= {"epochs": 1, "shuffle": False}  # one pass in the order of the stream
     for variant, theorem, corollary in (("avg", 7, 8), ("max", 9, 10)):
         weights, mistakes = _path(stream, PerceptronAtK(variant, **options))
         bounds = _mistake_bounds(stream, mistakes, variant, theorem, corollary)
@@ -272,43 +301,43 @@ def _mistake_bounds(
     theorem: int,
     corollary: int,
 ) -> Iterator[_Statement]:
-    """Yield the number of mistakes, and its bounds by Theorem 7 or 9 and by Corollary 8 or 10."""
-    # Theorem: at most (||w|| R sqrt(4 k) + sqrt(sum_t L_t(w)))^2 for each w. L_t is the
-    # surrogate on batch t (7: avg, 9: max), k the largest of a batch, R the largest
-    # norm of a row. Only multiples of w* are tried, whose norm is 1: the least bound
-    # over all w may be smaller. Corollary: at most 4 k R^2 / margin^2, with the least
-    # margin of w* on a batch.
+    """Yield the number of mistakes, and its bounds by a theorem and its corollary.
+
+    Theorems 7 and 9: sum_t Delta_t <= (||w|| R sqrt(4 k) + sqrt(sum_t L_t(w)))^2 for
+    each w, where L_t is the surrogate on batch t (7: avg, 9: max), k the largest of a
+    batch and R the largest norm of a row. Only multiples of w* are tried, whose norm is
+    1: the least bound over all w may be smaller. Corollaries 8 and 10:
+    sum_t Delta_t <= 4 k R^2 / gamma^2, with the least margin gamma of w* on a batch.
+    """
     optimum: Any = stream.population.data.optimum
-    # scores, labels, k
-    batches = [(X @ optimum, y, k) for X, y, k in stream.batches if k]
-    loss = _measures(stream.population.k)[f"{surrogate} surrogate"]
-    most_k = max(k for *_, k in batches)
-    # R sqrt(4 k)
-    reach = float(np.linalg.norm(stream.X, axis=1).max()) * math.sqrt(4 * most_k)
-    bound = min(
-        (c * reach + math.sqrt(sum(loss(c * scores, y) for scores, y, _ in batches)))
-        ** 2
-        for c in _MULTIPLES  # w = c w*, so ||w|| is c
-    )
-    values = {
+    kappa = stream.population.k
+    batches = [batch for batch in stream.batches if batch.k]
+    scores = [batch.X @ optimum for batch in batches]
+    most_k = max(batch.k for batch in batches)
+    reach = stream.largest_norm * math.sqrt(4 * most_k)
+    bounds = []
+    for c in _MULTIPLES:  # w = c w*, so ||w|| is c
+        losses = [
+            _measured(f"{surrogate} surrogate", kappa, c * s, batch.y)
+            for s, batch in zip(scores, batches, strict=True)
+        ]
+        bounds.append((c * reach + math.sqrt(sum(losses))) ** 2)
+    quantities = {
         "measured": float(mistakes.sum()),
-        "bound": float(bound),
-        "trivial": float(sum(k for *_, k in batches)),
+        "bound": float(min(bounds)),
+        "trivial": float(sum(batch.k for batch in batches)),
     }
-    yield f"Theorem {theorem}", "mistakes", values
-    # margin of batches with both classes
+    yield _Statement(f"Theorem {theorem}", "mistakes", quantities)
+
     kind = {"avg": "average", "max": "strong"}[surrogate]
-    margin = min(
-        getattr(margins(scores, y, k), kind)
-        for scores, y, k in batches
-        if (y < 0).any()
-    )
-    if margin > 0:  # else the corollary says nothing
-        yield (
-            f"Corollary {corollary}",
-            "mistakes",
-            values | {"bound": (reach / margin) ** 2},
-        )
+    gammas = []
+    for s, batch in zip(scores, batches, strict=True):
+        if (batch.y < 0).any():  # both classes
+            gammas.append(getattr(margins(s, batch.y, batch.k), kind))
+    gamma = min(gammas)
+    if gamma > 0:  # else the corollary says nothing
+        quantities = quantities | {"bound": (reach / gamma) ** 2}
+        yield _Statement(f"Corollary {corollary}", "mistakes", quantities)
 
 
 def _steps(
@@ -317,78 +346,86 @@ def _steps(
     mistakes: NDArray[np.int64],
     surrogate: str,
 ) -> Iterator[_Statement]:
-    """Yield how Lemma 18 and Lemma 19 (avg) or 20 (max) hold on the batches with mistakes."""
-    # Delta_t are the mistakes on batch t, R the largest norm of a row. Lemma 18: the
-    # largest ratio of left to right side of ||w_t||^2 - ||w_{t-1}||^2 <= 4 k R^2
-    # Delta_t. Lemmas 19 and 20: for w = c w* the largest left less right side of
-    # Delta_t - L_t(w) <= <w_t - w_{t-1}, w>.
+    """Yield how Lemma 18 and Lemma 19 (avg) or 20 (max) hold on batches with mistakes."""
     optimum: Any = stream.population.data.optimum
-    largest_norm = float(np.linalg.norm(stream.X, axis=1).max())  # R
-    growth = np.diff(np.sum(weights**2, axis=1))  # of ||w||^2, by each batch
-    # mistakes: Delta_t
-    allowed = 4 * largest_norm**2 * mistakes * [k for *_, k in stream.batches]
+    batches = stream.batches
+    # Lemma 18: ||w_t||^2 - ||w_{t-1}||^2 <= 4 k R^2 Delta_t, as a ratio
+    growth = np.diff(np.sum(weights**2, axis=1))
+    k_of_batch = [batch.k for batch in batches]
+    allowed = 4 * stream.largest_norm**2 * mistakes * k_of_batch
     ratios = growth[mistakes > 0] / allowed[mistakes > 0]
-    yield "Lemma 18", "norm", {"measured": float(ratios.max()), "bound": 1.0}
-    loss = _measures(stream.population.k)[f"{surrogate} surrogate"]
+    quantities = {"measured": float(ratios.max()), "bound": 1.0}
+    yield _Statement("Lemma 18", "norm", quantities)
+
+    # Lemmas 19 and 20: Delta_t - L_t(w) <= <w_t - w_{t-1}, w>, here for w = c w*
     progress = np.diff(weights @ optimum)  # <w_t - w_{t-1}, w*>
-    most = max(  # over w = c w*
-        mistakes[t] - loss(c * (X @ optimum), y) - c * progress[t]
-        for t, (X, y, _) in enumerate(stream.batches)
-        for c in _MULTIPLES
-        if mistakes[t]
-    )
-    name = {"avg": "Lemma 19", "max": "Lemma 20"}[surrogate]
-    yield name, "progress", {"measured": float(most), "bound": 0.0}
+    excesses = []
+    for t, batch in enumerate(batches):
+        if not mistakes[t]:
+            continue
+        scores = batch.X @ optimum
+        for c in _MULTIPLES:
+            loss = _measured(
+                f"{surrogate} surrogate", stream.population.k, c * scores, batch.y
+            )
+            excesses.append(mistakes[t] - loss - c * progress[t])
+    lemma = {"avg": "Lemma 19", "max": "Lemma 20"}[surrogate]
+    quantities = {"measured": float(max(excesses)), "bound": 0.0}
+    yield _Statement(lemma, "progress", quantities)
 
 
 def _online_to_batch(
     stream: _Stream, weights: Sequence[NDArray[np.float64]], mistakes: NDArray[np.int64]
 ) -> Iterator[_Statement]:
-    """Yield Theorem 13.
+    """Yield Theorem 13 for the weights w_1, ... and the mistakes on the batch after each.
 
-    Mean losses of the w_t, on all rows and on the batch after each w_t.
+    mean_t prec@kappa(w_t; all rows) <= mean_t Delta_t / b + C `uniform_rate`. The paper
+    prints Delta_t / b, read here as Delta_t / (kappa n_+(X_t)), the loss prec@kappa of
+    w_{t-1} on batch t. w_0 = 0 is left out, as all scores tie, and so are the mistakes
+    on the first batch.
     """
-    # The first mean is at most the second plus C `uniform_rate`, losses as shares of k.
-    # The paper prints Delta_t / b, read here as Delta_t / (kappa n_+(X_t)), the loss
-    # prec@kappa of w_{t-1} on batch t. `weights` lack w_0 = 0, where all scores tie,
-    # and `mistakes` the first batch.
     population = stream.population
     losses = [
         population.measured("prec@k loss", population.data.X @ w) for w in weights
     ]
-    batches = zip(mistakes, stream.batches[1:], strict=True)
-    online = float(np.mean([n_mistakes / k for n_mistakes, (_, _, k) in batches if k]))
-    measured = float(np.mean(losses))
-    yield (
-        "Theorem 13",
-        "prec@k loss",
-        _open_ended(measured, online, stream.uniform_rate),
+    losses_on_next_batch = [
+        n_mistakes / batch.k
+        for n_mistakes, batch in zip(mistakes, stream.batches[1:], strict=True)
+        if batch.k
+    ]
+    quantities = _open_ended(
+        measured=float(np.mean(losses)),
+        explicit=float(np.mean(losses_on_next_batch)),
+        rate=stream.uniform_rate,
     )
+    yield _Statement("Theorem 13", "prec@k loss", quantities)
 
 
 def _convergence(
     stream: _Stream, solver: LinearRanker, radius: float
 ) -> Iterator[_Statement]:
-    """Yield Theorem 15.
+    """Yield Theorem 15 for the returned w and the multiples of w* in the ball.
 
-    The avg surrogate at the returned w, and the least at multiples of w*.
+    avg(w) <= avg(w*) + C (`uniform_rate` + sqrt(1 / T)), for the avg surrogate on all
+    rows.
     """
-    # The surrogate at w is at most C (`uniform_rate` + sqrt(1 / T)) above the least in
-    # the ball.
     population = stream.population
-    # at c w* with c = radius or 1e3
-    at_edge = min(radius, 1e3) * population.scores_of_optimum
-    # at c w* in the ball
+    # at the multiples in the ball, and at its edge, or at the last multiple
     inside = population.surrogate_at_multiples[radius >= _MULTIPLES]
-    # the explicit part
-    best = min(population.measured("avg surrogate", at_edge), *inside)
-    measured = population.measured("avg surrogate", population.data.X @ solver.coef_)
-    rate = stream.uniform_rate + math.sqrt(1 / stream.n_batches)
-    yield "Theorem 15", "avg surrogate", _open_ended(measured, best, rate)
+    largest_multiple = min(radius, 1e3)
+    at_edge = population.measured(
+        "avg surrogate", largest_multiple * population.scores_of_optimum
+    )
+    quantities = _open_ended(
+        measured=population.measured("avg surrogate", population.data.X @ solver.coef_),
+        explicit=min(at_edge, *inside),
+        rate=stream.uniform_rate + math.sqrt(1 / stream.n_batches),
+    )
+    yield _Statement("Theorem 15", "avg surrogate", quantities)
 
 
 def _open_ended(measured: float, explicit: float, rate: float) -> dict[str, float]:
-    """Return the quantities of a bound ``explicit + constant * rate`` with its least constant."""
+    """Return the least constant C with which measured <= explicit + C rate, and these."""
     constant = max(0.0, (measured - explicit) / rate)
     return {
         "measured": measured,
@@ -401,58 +438,33 @@ def _open_ended(measured: float, explicit: float, rate: float) -> dict[str, floa
 def _constants(
     stream: _Stream, eta0: float, radius: float
 ) -> Iterator[tuple[tuple[str, str], float]]:
-    """Yield (theorem, solver) and the least constant with which the theorem holds on a stream."""
+    """Yield (theorem, solver) and the least constant that suffices on a stream."""
     for solver, statements in _statements(stream, eta0, radius):
-        for theorem, _, quantities in statements:
-            if "rate" not in quantities:
+        for statement in statements:
+            if "constant" not in statement.quantities:
                 continue  # the statement has no open constant
-            yield (theorem, solver), quantities["constant"]
-            # Corollary 14 adds Theorem 7
-            if (theorem, solver) == ("Theorem 13", "perceptron-avg"):
-                constant = _constant_of_corollary_14(stream, quantities["measured"])
-                yield ("Corollary 14", solver), constant
+            yield (statement.theorem, solver), statement.quantities["constant"]
+            # Corollary 14 joins Theorems 13 and 7.
+            if statement.theorem == "Theorem 13" and solver == "perceptron-avg":
+                loss = statement.quantities["measured"]
+                yield ("Corollary 14", solver), _constant_of_corollary_14(stream, loss)
 
 
 def _constant_of_corollary_14(stream: _Stream, loss: float) -> float:
-    """Return the least constant C with which Corollary 14 holds at the multiples w = c w*."""
-    # loss <= (sqrt(L(w)) + C (||w|| R / sqrt(T) + `uniform_rate`))^2, L: avg, R:
-    # largest row norm.
-    optimum: Any = stream.population.data.optimum
-    # ||w*|| R
-    reach = float(np.linalg.norm(optimum) * np.linalg.norm(stream.X, axis=1).max())
-    needed = (
-        (math.sqrt(loss) - math.sqrt(surrogate))
-        / (c * reach / math.sqrt(stream.n_batches) + stream.uniform_rate)
-        for c, surrogate in zip(
-            _MULTIPLES, stream.population.surrogate_at_multiples, strict=True
-        )
-    )
-    return max(0.0, *needed)  # one C for all w
+    """Return the least constant C with which Corollary 14 holds at all w = c w*.
 
-
-_Measure = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
-
-
-def _measures(k: float) -> dict[str, _Measure]:
-    """Return functions of scores and labels.
-
-    Prec@k and its surrogates, not divided by k.
+    loss <= (sqrt(avg(w)) + C (||w|| R / sqrt(T) + `uniform_rate`))^2, with the avg
+    surrogate on all rows and the largest norm R of a row.
     """
-
-    def measure(surrogate: Surrogate) -> _Measure:  # binds the surrogate of one turn
-        # without its gradient
-        return lambda scores, y: surrogate.evaluate(scores, y > 0)[0]
-
-    surrogates = {
-        name: replace(SURROGATES[name], k=k) for name in ("ramp", "avg", "max")
-    }
-    return {
-        "prec@k loss": lambda scores, y: prec_loss(scores, y, k),
-        **{
-            f"{name} surrogate": measure(surrogate)
-            for name, surrogate in surrogates.items()
-        },
-    }
+    optimum: Any = stream.population.data.optimum
+    reach = float(np.linalg.norm(optimum)) * stream.largest_norm
+    surrogates = stream.population.surrogate_at_multiples
+    constants = [0.0]
+    for c, surrogate in zip(_MULTIPLES, surrogates, strict=True):
+        difference = math.sqrt(loss) - math.sqrt(surrogate)
+        rate = c * reach / math.sqrt(stream.n_batches) + stream.uniform_rate
+        constants.append(difference / rate)
+    return max(constants)
 
 
 def _deviations(
@@ -464,10 +476,7 @@ def _deviations(
     radius: float,  # of the w
     rng: np.random.Generator,
 ) -> dict[str, list[NDArray[np.float64]]]:
-    """Return lists by measure.
-
-    For each size the samples' largest deviations over many w.
-    """
+    """Return by measure and size the largest deviation over many w of each sample."""
     # Theorem 12 bounds how far, for all w, a loss on a sample is from the loss on all
     # rows, each divided by its k. Here all w are near the optimum, then scaled to the
     # norm `radius`. Samples are drawn with replacement, else deviations would fall too
@@ -478,26 +487,28 @@ def _deviations(
     W = directions / math.sqrt(X.shape[1]) + optimum  # a row for each w
     W *= radius / np.linalg.norm(W, axis=1, keepdims=True)
     scores = X @ W.T  # a column for each w
-    measures = _measures(k)
 
     def losses(rows: Any) -> NDArray[np.float64]:
-        # a row for each measure, a column for each w
+        """Return a row for each measure, a column for each w."""
         labels = y[rows]
-        count = resolve_k(k, int(np.sum(labels > 0)))  # k of these rows
-        by_w = np.ascontiguousarray(scores[rows].T)
+        k_of_rows = resolve_k(k, int(np.sum(labels > 0)))
+        scores_by_w = np.ascontiguousarray(scores[rows].T)
         return np.array(
-            [[f(s, labels) / count for s in by_w] for f in measures.values()]
+            [
+                [_measured(name, k, s, labels) / k_of_rows for s in scores_by_w]
+                for name in _MEASURES
+            ]
         )
 
-    population = losses(slice(None))
+    on_all_rows = losses(slice(None))
     by_size = []  # arrays with a row for each sample, a column for each measure
     for size in sizes:
-        drawn = (rng.integers(len(y), size=size) for _ in range(samples))
-        deviations = [
-            np.abs(losses(rows) - population).max(axis=1)
-            for rows in drawn
-            if 0 < np.sum(y[rows] > 0) < size  # both classes
-        ]
+        deviations = []
+        for _ in range(samples):
+            rows = rng.integers(len(y), size=size)
+            has_both_classes = 0 < np.sum(y[rows] > 0) < size
+            if has_both_classes:
+                deviations.append(np.abs(losses(rows) - on_all_rows).max(axis=1))
         if not deviations:
             raise InputError(
                 f"sample_sizes: no sample of {size} rows of {dataset.name} has both"
@@ -505,24 +516,25 @@ def _deviations(
             )
         by_size.append(np.array(deviations))
     return {
-        name: [at_size[:, i] for at_size in by_size] for i, name in enumerate(measures)
+        name: [of_size[:, i] for of_size in by_size] for i, name in enumerate(_MEASURES)
     }
 
 
 def _top_averages(
     dataset: Dataset, share: float, size: int, samples: int, rng: np.random.Generator
 ) -> dict[str, float]:
-    """Compare means over the top of samples with the mean over the top of all rows (Lemma 22)."""
-    # The means of a function h over the best kappa b of b rows and the best share kappa
-    # of all rows differ by at most 4 sqrt(log(2 / delta) / (kappa b)). Here w* ranks,
-    # and h marks negatives.
+    """Compare the top of samples with the top of all rows (Lemma 22).
+
+    The means of a function h over the best kappa b of b rows and over the best share
+    kappa of all rows differ by at most 4 sqrt(log(2 / delta) / (kappa b)). Here w*
+    ranks, and h is 1 for negatives, else 0.
+    """
     scores = _Population(dataset, share).scores_of_optimum
-    # from the highest score down
-    h = (dataset.y < 0)[np.argsort(-scores, kind="stable")]
-    # of drawn rows, best first
+    h = (dataset.y < 0)[np.argsort(-scores, kind="stable")]  # of all rows, best first
     ranks = np.sort(rng.integers(len(h), size=(samples, size)), axis=1)
-    top = h[ranks[:, : ceil_share(share, size)]].mean(axis=1)  # of each sample
-    deviations = np.abs(top - h[: ceil_share(share, len(h))].mean())
+    of_samples = h[ranks[:, : ceil_share(share, size)]].mean(axis=1)
+    of_all_rows = h[: ceil_share(share, len(h))].mean()
+    deviations = np.abs(of_samples - of_all_rows)
     bound = 4 * math.sqrt(math.log(2 / DELTA) / (share * size))
     return {
         "measured": float(np.quantile(deviations, 1 - DELTA)),
@@ -532,7 +544,7 @@ def _top_averages(
 
 
 def _rate(deviations: NDArray[np.float64], size: int) -> dict[str, float]:
-    """Return a quantile of deviations, the rate of Theorem 12, and their quotient, the constant."""
+    """Return a quantile of deviations, and the rate and constant of Theorem 12."""
     measured = float(np.quantile(deviations, 1 - DELTA))
     rate = math.sqrt(math.log(1 / DELTA) / size)
     return {"measured": measured, "rate": rate, "constant": measured / rate}
