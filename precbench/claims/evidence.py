@@ -39,11 +39,11 @@ class Outcomes:
 
     @cached_property
     def _curve_places(self) -> dict[Any, Any]:
-        # row numbers of all checkpoints
+        """The row numbers of all checkpoints, by cell."""
         return self._ok.groupby(_CELL, sort=False).indices
 
     def _curve(self, *key: str) -> pd.DataFrame:
-        # all checkpoints of a cell, with split as index
+        """Return all checkpoints of a cell, with split as index."""
         self._cell(*key)  # raises if the cell is missing
         return self._ok.iloc[self._curve_places[key]].set_index("split")
 
@@ -55,14 +55,13 @@ class Outcomes:
         part: str = "test",
         checkpoint: int | None = None,
     ) -> pd.Series:
-        """Return by repetition the mean over the folds, without repetitions that lack a fold."""
+        """Return by repetition the mean over its folds, if it has all of them."""
         if checkpoint is None:  # the final weights
             rows = self._cell(dataset, solver, metric, part)
         else:
             rows = self._curve(dataset, solver, metric, part)
             rows = rows[rows["checkpoint"] == checkpoint]
-        # 1 without cross-validation: then a repetition is a split
-        folds = self.run.folds
+        folds = self.run.folds  # 1 without cross-validation
         # The index is the number of the split; the folds of a repetition are successive
         # splits.
         by_repetition = rows["value"].groupby((rows.index // folds).astype(int))
@@ -71,10 +70,8 @@ class Outcomes:
     def refuse_different_runs(self, dataset: str, solvers: Sequence[str]) -> None:
         """Raise `MissingError` if times of solvers are of different runs or machines."""
         trials = pd.concat([self._trials(dataset, solver) for solver in solvers])
-        for column, where in (
-            ("run", "in different runs"),
-            ("machine", "on different machines"),
-        ):
+        differences = {"run": "in different runs", "machine": "on different machines"}
+        for column, where in differences.items():
             if trials[column].nunique() > 1:
                 raise MissingError(
                     f"times of {self.run.name} were measured {where}: run the"
@@ -84,10 +81,12 @@ class Outcomes:
     def curves(
         self, dataset: str, solver: str, metric: str, part: str = "test"
     ) -> Mapping[Any, pd.DataFrame]:
-        """Return by split the checkpoints in order, from the first checkpoint where w is not 0."""
-        # A checkpoint has ``value`` (larger is better) and ``wall_seconds``. At w = 0,
-        # where the cutting plane stays for its first rows, all scores are tied, and the
-        # value may be high.
+        """Return by split the checkpoints in order, from the first where w is not 0.
+
+        A checkpoint has ``value`` (larger is better) and ``wall_seconds``. At w = 0,
+        where the cutting plane stays for its first rows, all scores are tied, and the
+        value may be high.
+        """
         rows = self._curve(dataset, solver, metric, part).sort_values(
             "checkpoint", kind="stable"
         )
@@ -99,7 +98,7 @@ class Outcomes:
         # later values count. Without a checkpoint at 0 all count: `value_at_zero` is
         # NaN, unequal to any value.
         has_moved = (rows["value"] != value_at_zero).groupby(level="split").cummax()
-        # also the end, if rows were seen
+        # The end counts as well, if rows were seen.
         rows = rows[has_moved | (rows["final"] & has_begun)]
         sign = -1 if metric in self.run.losses else 1
         rows = rows.assign(value=sign * rows["value"])[["value", WALL_SECONDS]]
@@ -126,24 +125,27 @@ class Outcomes:
         part: str = "test",
         points: Iterable[str] = (),
     ) -> pd.DataFrame:
-        """Return the values by split (rows) and point of the sweep (columns, default all)."""
+        """Return the values by split (rows) and point of the sweep (columns).
+
+        Only splits that have all points are returned; by default all points are.
+        """
         rows = self._points(dataset, solver, metric, part).reset_index()
         values = rows.pivot(index="split", columns="sweep", values="value")
-        if missing := sorted(set(points) - set(values.columns)):
+        missing = sorted(set(points) - set(values.columns))
+        if missing:
             raise MissingError(
                 f"the results of {self.run.name} lack the points {', '.join(missing)}"
                 " of the sweep: run the experiment with these values"
             )
-        # only splits that have all points
         return values[list(points) or values.columns].dropna()
 
     def _trials(self, dataset: str, solver: str) -> pd.DataFrame:
-        # final rows: one for each trial
+        """Return the final rows, one for each trial."""
         # Any metric and part would do, as the columns of a trial are the same in each.
         return self._cell(dataset, solver, self.run.metrics[0], "test")
 
     def _cell(self, dataset: str, solver: str, metric: str, part: str) -> pd.DataFrame:
-        # the final rows, with split as index
+        """Return the final rows of a cell without a sweep, with split as index."""
         rows = self._points(dataset, solver, metric, part)
         if rows.index.has_duplicates:  # several points of the sweep
             raise MissingError(
@@ -156,7 +158,7 @@ class Outcomes:
     def _points(
         self, dataset: str, solver: str, metric: str, part: str
     ) -> pd.DataFrame:
-        """Return the final rows of a cell, by split and point of the sweep, with split as index."""
+        """Return the final rows of a cell, of all points of a sweep, by split."""
         key = (dataset, solver, metric, part)
         self._refuse_missing(dataset)
         if key not in self._final_places:
@@ -173,13 +175,13 @@ class Outcomes:
         return self.run.data[dataset].model_dump()
 
     def _refuse_missing(self, dataset: str) -> None:
-        """Raise `MissingError` if there are no results on the real rows of a data set."""
+        """Raise `MissingError` without results on the real rows of a data set."""
         if dataset not in self.run.data:
             raise MissingError(
                 f"the results hold nothing of {dataset}: get its rows, see precbench"
                 f" data info {dataset}, and run again"
             )
-        # of all, or some trials
+        # in all trials, or in some
         if self.run.data[dataset].stand_in or dataset in self._stand_ins:
             raise MissingError(
                 f"synthetic data stood in for {dataset}: add the real files, see"
@@ -188,20 +190,18 @@ class Outcomes:
 
 
 @dataclass
-class Evidence:  # what was measured, read from folders of results
-    # by name of the experiment
+class Evidence:
+    """What was measured, by name of the experiment or study."""
+
     outcomes: dict[str, Outcomes] = field(default_factory=dict)
-    values: dict[str, pd.DataFrame] = field(default_factory=dict)  # of studies, by name
+    values: dict[str, pd.DataFrame] = field(default_factory=dict)  # of studies
     has_results: bool = False  # whether the folders hold results, even of smoke size
 
 
 def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
-    """Read experiments and studies from folders of results.
-
-    Leave out results of smoke size.
-    """
-    # by name of the experiment or study
-    evidence, folder_of = Evidence(), dict[str, Path]()
+    """Read experiments and studies from folders of results, but for smoke sizes."""
+    evidence = Evidence()
+    folder_of: dict[str, Path] = {}
     for path, measured in _read_results(map(Path, folders)):
         evidence.has_results = True
         if measured.smoke:
@@ -220,13 +220,9 @@ def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
 
 
 def _read_results(folders: Iterable[Path]) -> Iterator[tuple[Path, Run | Result]]:
-    # with folders
+    """Yield studies and experiments, each with its folder."""
     for folder in folders:
-        yield from (
-            (path, read_values(path))
-            for path in find_result_folders(folder, "values.csv")
-        )
-        yield from (
-            (path, read_run(path))
-            for path in find_result_folders(folder, "results.csv")
-        )
+        for path in find_result_folders(folder, "values.csv"):
+            yield path, read_values(path)
+        for path in find_result_folders(folder, "results.csv"):
+            yield path, read_run(path)

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -33,13 +33,21 @@ _SOLVER_LISTS = ("better", "worse", "among", "steady", "unsteady")
 
 
 class Minimum(Section):
-    """A study that shows on which data sets the problem of a solver has its minimum at w = 0."""
+    """A study of the data sets on which a solver's problem has its minimum at w = 0."""
 
     solver: str
     study: str  # name of the experiment
     config: str
     # one row for each data set, whose value is 1 if w = 0 is a minimiser, else 0
     cell: Selection
+
+
+class _Doubt(NamedTuple):
+    """Trials of a solver on a data set that ended before they should."""
+
+    solver: str
+    is_serious: bool  # half or more of the trials
+    text: str  # how many, in words
 
 
 class Claim(Section):
@@ -101,17 +109,19 @@ class Claim(Section):
     secondhand: bool = False
     sentence: str = ""
 
+    # An id is "paper/place/...".
+
     @property
-    def paper(self) -> str:  # of "paper/place/..."
-        return self.id.partition("/")[0]
+    def paper(self) -> str:
+        return self.id.split("/")[0]
 
     @property
     def place(self) -> str:
-        return self.id.split("/")[1]  # of "paper/place/..."
+        return self.id.split("/")[1]
 
     @property
     def in_words(self) -> bool:
-        """Whether the verdict needs no printed number, as where two measured sides are compared."""
+        """Whether the verdict needs no printed number, as of two measured sides."""
         fields = self.number_unless
         return fields is None or any(
             getattr(self, field) is not None for field in fields
@@ -124,19 +134,19 @@ class Claim(Section):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Labels of the solvers that the claim compares.
-
-        None for a study or a count.
-        """
+        """Labels of the solvers that the claim compares; none for a study or a count."""
         return self._names_in(*_SOLVERS)
 
     def _names_in(self, *fields: str) -> tuple[str, ...]:
-        # each a name, or a tuple of names
-        values = [getattr(self, field, ()) for field in fields]
-        lists = [
-            [names] if isinstance(names, str) else names for names in values if names
-        ]
-        return tuple(name for names in lists for name in names)
+        """Return the names in these fields, each a name or a tuple of names."""
+        names: list[str] = []
+        for field in fields:
+            value = getattr(self, field, ())
+            if isinstance(value, str):
+                names += [value] if value else []
+            else:
+                names += value
+        return tuple(names)
 
     @property
     def is_testable(self) -> bool:
@@ -144,7 +154,8 @@ class Claim(Section):
         return not self.untested
 
     @property
-    def is_timed(self) -> bool:  # whether times are compared
+    def is_timed(self) -> bool:
+        """Whether times are compared."""
         return getattr(self, "metric", "") == WALL_SECONDS
 
     def is_about(self, dataset: str) -> bool:
@@ -156,10 +167,9 @@ class Claim(Section):
 
     @model_validator(mode="after")
     def _check_printed(self) -> Self:
-        """Refuse a claim whose verdict needs a printed number, if `printed` is no number."""
+        """Refuse a `printed` that is no number, if the verdict needs one."""
         if not (self.untested or self.in_words):  # an untested claim gets no verdict
             try:
-                # raises for text without a number; result not used
                 parse_printed(self.printed)
             except InputError as error:
                 refuse(at((), [str(error)]))  # (): the claim as a whole
@@ -177,10 +187,7 @@ class Claim(Section):
     def judge_all(
         cls, claims: Sequence[Self], evidence: Evidence
     ) -> Iterator[LedgerRow]:
-        """Yield the verdicts on all claims of this kind.
-
-        A subclass may judge them together.
-        """
+        """Yield the verdicts on claims of this kind; a subclass may judge them together."""
         for claim in claims:
             try:
                 yield claim.judge_checked(evidence)
@@ -188,29 +195,27 @@ class Claim(Section):
                 yield claim.ledger_row(Verdict.NO_DATA, reason=str(missing))
 
     def judge_checked(self, evidence: Evidence) -> LedgerRow:
-        """Judge the claim without doubtful solvers, see `doubts`.
-
-        The reason names the solvers.
-        """
-        row, claim, dropped = self.judge(evidence), self, list[str]()
+        """Judge the claim without doubtful solvers, see `doubts`, which the reason names."""
+        claim = self
+        row = claim.judge(evidence)
+        dropped: list[str] = []
         for solver, (verdict, reason) in self.doubts(evidence).items():
             reduced = claim.drop_solver(solver)
             if reduced is None:  # nothing is left to compare: the doubt is the verdict
-                return replace(
-                    row, verdict=verdict, reason=_joined(reason, row.reason, *dropped)
-                )
-            claim, row = reduced, reduced.judge(evidence)
+                reason = _joined(reason, row.reason, *dropped)
+                return replace(row, verdict=verdict, reason=reason)
+            claim = reduced
+            row = claim.judge(evidence)
             dropped.append(f"left out, as {reason}")
-        row = replace(row, reason=_joined(row.reason, *dropped))
-        # Of too few trials for a doubt
-        for *_, text in (
+        # Doubts about too few trials to leave a solver out are only named.
+        remaining = [
             *claim._stopped(evidence, "tuning limit"),
             *claim._unconverged(evidence),
-        ):
-            row = replace(row, reason=_joined(row.reason, text))
-        if self.is_timed and (
-            stopped := [text for *_, text in claim._stopped(evidence)]
-        ):
+        ]
+        texts = [doubt.text for doubt in remaining]
+        row = replace(row, reason=_joined(row.reason, *dropped, *texts))
+        stopped = [doubt.text for doubt in claim._stopped(evidence)]
+        if self.is_timed and stopped:
             # The full time is at least the time cut short, so a claim that fails might
             # hold.
             verdict = row.verdict if row.verdict.holds else Verdict.INCONCLUSIVE
@@ -219,39 +224,36 @@ class Claim(Section):
         return row
 
     def doubts(self, evidence: Evidence) -> dict[str, tuple[Verdict, str]]:
-        """Return the solvers whose results decide nothing, each with a verdict and the reason."""
-        # A solver is doubtful if, on a data set of the claim, its problem has the
-        # minimum at w = 0, or if half or more of its trials or tunings were stopped by
-        # a limit, or half or more of its trials ended before the tolerance: with other
-        # parameters, values and times would differ.
+        """Return verdict and reason by solver whose results decide nothing.
+
+        A solver is doubtful if, on a data set of the claim, its problem has the minimum
+        at w = 0, or if half or more of its trials or tunings were stopped by a limit, or
+        half or more of its trials ended before the tolerance: with other parameters,
+        values and times would differ.
+        """
         doubts: dict[str, tuple[Verdict, str]] = {}
-        if self.minimum is not None and (
-            at_zero := self._datasets_at_zero(self.minimum, evidence)
-        ):
-            reason = (
-                f"the minimum of {self.minimum.solver} is w = 0 on {', '.join(at_zero)}"
-            )
-            doubts[self.minimum.solver] = Verdict.NO_POWER, reason
-        # Where times alone decide, trained trials may be cut short: only limits of
-        # tuning count.
-        for by in (
-            ("tuning limit", "limit")
-            if self.is_decided_by_values
-            else ("tuning limit",)
-        ):
-            for solver, are_too_many, text in self._stopped(evidence, by):
-                if are_too_many:
-                    doubts.setdefault(solver, (Verdict.INCONCLUSIVE, text))
-        for solver, are_too_many, text in self._unconverged(evidence):
-            if are_too_many:
-                doubts.setdefault(solver, (Verdict.INCONCLUSIVE, text))
+        if self.minimum is not None:
+            at_zero = self._datasets_at_zero(self.minimum, evidence)
+            if at_zero:
+                solver = self.minimum.solver
+                reason = f"the minimum of {solver} is w = 0 on {', '.join(at_zero)}"
+                doubts[solver] = Verdict.NO_POWER, reason
+        ended_early = [*self._stopped(evidence, "tuning limit")]
+        # Where times alone decide, trained trials may be cut short.
+        if self.is_decided_by_values:
+            ended_early += self._stopped(evidence, "limit")
+        ended_early += self._unconverged(evidence)
+        for doubt in ended_early:
+            if doubt.is_serious:
+                doubts.setdefault(doubt.solver, (Verdict.INCONCLUSIVE, doubt.text))
         return doubts
 
     def _datasets_at_zero(self, minimum: Minimum, evidence: Evidence) -> list[str]:
-        """Return the data sets of the claim on which a study found the minimum at w = 0."""
+        """Return the data sets of the claim on which a study finds the minimum at w = 0."""
         table = _results_of(minimum.study, minimum.config, evidence.values)
         values = self.selected(table, minimum.cell).set_index("dataset")["value"]
-        if missing := set(self.data) - set(values.index):
+        missing = set(self.data) - set(values.index)
+        if missing:
             raise MissingError(
                 f"the results of {minimum.study} lack {', '.join(sorted(missing))}:"
                 f" make them with precbench run {minimum.config}"
@@ -259,18 +261,16 @@ class Claim(Section):
         return [name for name in self.data if values[name] == 1]  # 1: at w = 0
 
     def drop_solver(self, solver: str) -> Self | None:
-        """Return the claim without a solver, None if a side would have no solver left."""
-        # A claim without lists compares single solvers: with a solver dropped nothing
-        # is left.
-        lists = {field: getattr(self, field, ()) for field in _SOLVER_LISTS}
-        others = {
-            f: tuple(s for s in names if s != solver)
-            for f, names in lists.items()
-            if names
-        }
-        return (
-            self.model_copy(update=others) if others and all(others.values()) else None
-        )
+        """Return the claim without a solver, None if a side would have none left."""
+        others = {}
+        for field in _SOLVER_LISTS:
+            names = getattr(self, field, ())
+            if names:
+                others[field] = tuple(name for name in names if name != solver)
+        # A claim without lists compares single solvers.
+        if not others or not all(others.values()):
+            return None
+        return self.model_copy(update=others)
 
     @property
     def is_decided_by_values(self) -> bool:
@@ -282,20 +282,19 @@ class Claim(Section):
         """Whether final weights or times are compared, not the way to them."""
         return True
 
-    def _stopped(
-        self, evidence: Evidence, by: str = "limit"
-    ) -> Iterator[tuple[str, bool, str]]:
-        """Yield how many trials a limit stopped, if any, for each solver and data set compared."""
-        # `by` names the limit: "limit", which is that of training, or "tuning limit".
-        # Yielded are the solver, whether half or more of its trials were stopped, and
-        # how many, in words.
-        for solver, dataset, rows in self._final_rows(evidence):
-            if n := int((rows["stopped"] == by).sum()):
-                text = f"a {by} stopped {solver} in {n} of {len(rows)} on {dataset}"
-                yield solver, 2 * n >= len(rows), text
+    def _stopped(self, evidence: Evidence, by: str = "limit") -> Iterator[_Doubt]:
+        """Yield how many trials a limit stopped, by solver and data set, if any.
 
-    def _unconverged(self, evidence: Evidence) -> Iterator[tuple[str, bool, str]]:
-        """Yield, as `_stopped`, how many trials ended at the most iterations before the tolerance.
+        The limit is that of training, "limit", or "tuning limit".
+        """
+        for solver, dataset, rows in self._final_rows(evidence):
+            n = int((rows["stopped"] == by).sum())
+            if n:
+                text = f"a {by} stopped {solver} in {n} of {len(rows)} on {dataset}"
+                yield _Doubt(solver, 2 * n >= len(rows), text)
+
+    def _unconverged(self, evidence: Evidence) -> Iterator[_Doubt]:
+        """Yield how many trials ended at max_iter, before the tolerance, by data set.
 
         Only the solver counts whose minimum the claim is about.
         """
@@ -305,7 +304,7 @@ class Claim(Section):
             n = int(((rows["converged"] == "False") & (rows["stopped"] == "")).sum())
             if n and solver == self.minimum.solver:
                 text = f"{solver} ended at max_iter in {n} of {len(rows)} on {dataset}"
-                yield solver, 2 * n >= len(rows), text
+                yield _Doubt(solver, 2 * n >= len(rows), text)
 
     def _final_rows(
         self, evidence: Evidence
@@ -315,8 +314,8 @@ class Claim(Section):
         if outcomes is None:
             return
         metric = getattr(self, "metric", "")
-        # "" stands for the first metric
-        metric = "" if metric == WALL_SECONDS else metric
+        if metric == WALL_SECONDS:
+            metric = ""  # the first: times stand in the rows of any metric
         for solver in dict.fromkeys(self.labels):
             for dataset in self.data:
                 try:
@@ -325,7 +324,7 @@ class Claim(Section):
                     continue  # not measured, so not compared
 
     def results_in(self, results: Mapping[str, _Results]) -> _Results:
-        # of the experiment
+        """Return the results of the experiment that decides the claim."""
         return _results_of(self.experiment, self.config, results)
 
     def selected(self, table: pd.DataFrame, cell: Selection) -> pd.DataFrame:
@@ -343,17 +342,19 @@ class Claim(Section):
     def counterparts(
         self, table: pd.DataFrame, own: Selection, cell: Selection
     ) -> NDArray:
-        """Return the right-hand values of a comparison, a value for each row that `own` selects.
+        """Return by row that `own` selects the right-hand value of a comparison.
 
         A right-hand row is selected by `cell`, and equals its left-hand row in all
         columns that neither selection names. If `cell` selects a single row, every
         left-hand row has this row.
         """
-        left, right = self.selected(table, own), self.selected(table, cell)
+        left = self.selected(table, own)
+        right = self.selected(table, cell)
         if len(right) == 1 and len(left):
             return np.full(len(left), float(right["value"].iloc[0]))
-        others = [c for c in table if c != "value" and c not in {**own, **cell}]
-        pairs = left.merge(right, on=others, suffixes=("", "_right"))
+        named = {"value", *own, *cell}
+        shared = [column for column in table if column not in named]
+        pairs = left.merge(right, on=shared, suffixes=("", "_right"))
         if pairs.empty or len(pairs) != len(left):
             raise InputError(
                 f"claim {self.id}: {own} selects {len(left)} values, {cell} gives"
@@ -366,10 +367,11 @@ class Claim(Section):
     def ledger_row(
         self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any
     ) -> LedgerRow:
-        """Return the row of the ledger, with the deviations of the claim and further deviations."""
-        # `other` are further fields of the row. The verdict is weakened if the claim
-        # was chosen after the results, and no decision if the claim is known
-        # second-hand only.
+        """Return the row of the ledger, with further deviations and `other` fields.
+
+        The verdict is weakened if the claim was chosen after the results, and no
+        decision if the claim is known second-hand only.
+        """
         row = LedgerRow(
             id=self.id,
             paper=self.paper,
@@ -397,18 +399,22 @@ class Claim(Section):
     def judged(
         self, holds: bool, trend: bool = False, more: Iterable[str] = ()
     ) -> tuple[Verdict, list[str]]:
-        """Return the verdict, and the deviations under which the verdict was reached."""
-        # `holds`: our result is as printed; `trend`: only the trend is; `more`: further
-        # deviations
+        """Return the verdict, and the deviations under which it was reached.
+
+        Our result is as printed if it `holds`, or at least its `trend` is; `more` are
+        further deviations.
+        """
         deviations = list(dict.fromkeys([*self.deviations, *more]))
         if holds:
-            return (
-                Verdict.WITH_DEVIATION if deviations else Verdict.REPRODUCED
-            ), deviations
-        return Verdict.TREND_ONLY if trend else Verdict.NOT_REPRODUCED, deviations
+            verdict = Verdict.WITH_DEVIATION if deviations else Verdict.REPRODUCED
+        else:
+            verdict = Verdict.TREND_ONLY if trend else Verdict.NOT_REPRODUCED
+        return verdict, deviations
 
 
-class MeasuredClaim(Claim):  # about a metric, measured on a data set
+class MeasuredClaim(Claim):
+    """A claim about a metric, measured on a data set."""
+
     dataset: str
     metric: str
     part: Literal["test", "training"] = "test"
@@ -418,7 +424,8 @@ class MeasuredClaim(Claim):  # about a metric, measured on a data set
 def _results_of(
     experiment: str, config: str, results: Mapping[str, _Results]
 ) -> _Results:
-    if experiment not in results:  # results by experiment; `config` is for the message
+    """Return the results of an experiment, or say which config makes them."""
+    if experiment not in results:
         raise MissingError(
             f"no results of {experiment}: make them with precbench run {config}"
         )
@@ -435,17 +442,15 @@ def make_ledger(claims: Sequence[Claim], evidence: Evidence) -> list[LedgerRow]:
     by_kind: dict[type[Claim], list[Claim]] = {}
     for claim in claims:
         reason = claim.untested  # why nothing decides the claim yet, else ""
-        if (
-            claim.is_testable
-            and not (shipped("configs") / f"{claim.config}.yaml").exists()
-        ):
+        config = shipped("configs") / f"{claim.config}.yaml"
+        if claim.is_testable and not config.exists():
             reason = f"there is no config {claim.config} yet"
         if reason:
             rows.append(claim.ledger_row(Verdict.NO_CONFIG, reason=reason))
         else:
             by_kind.setdefault(type(claim), []).append(claim)
     for kind, of_kind in by_kind.items():
-        # together: cells of a row depend on each other
+        # Claims of a kind are judged together: cells of a row depend on each other.
         rows += kind.judge_all(of_kind, evidence)
     place_of = {claim.id: i for i, claim in enumerate(claims)}
     return sorted(rows, key=lambda row: place_of[row.id])

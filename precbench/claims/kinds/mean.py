@@ -38,8 +38,8 @@ class MeanClaim(MeasuredClaim):
     averaged: bool = False
     # with `averaged`, a distance that still agrees ("approximately")
     margin: float = 0.0
-    # Few draws: the print should lie where a mean of as many of ours would in 95 of 100
-    # cases.
+    # a few draws: the print should lie where a mean of as many of ours would in 95 of
+    # 100 cases
     runs: PositiveInt | None = None
     power_of_ten: int = 0  # that the print leaves out; a power above 0 is our choice
     logarithm: bool = False  # whether distances are taken between logarithms
@@ -49,50 +49,52 @@ class MeanClaim(MeasuredClaim):
 
     @property
     def is_one_draw(self) -> bool:
-        # whether the print comes from a single draw of the data
+        """Whether the print comes from a single draw of the data."""
         return self.runs is None and not self.averaged
 
     def scaled(self, printed: str, shift: int = 0) -> float:
-        """Return a printed number, or its logarithm if the claim has the key ``logarithm``."""
-        # `shift` tries a neighbouring power of ten, if the power is our choice (above
-        # 0).
-        value = parse_printed(
-            printed, self.power_of_ten + shift * (self.power_of_ten > 0)
-        ).value
-        if self.logarithm and value <= 0:
+        """Return a printed number, or its logarithm for a claim with ``logarithm``.
+
+        `shift` tries a neighbouring power of ten, if the power is our choice (above 0).
+        """
+        power = self.power_of_ten
+        if power > 0:
+            power += shift
+        value = parse_printed(printed, power).value
+        if not self.logarithm:
+            return value
+        if value <= 0:
             raise InputError(
                 f"claim {self.id}: print {printed!r} has no logarithm; leave the key"
                 " logarithm out"
             )
-        return float(np.log(value)) if self.logarithm else value
+        return float(np.log(value))
 
-    def draws(self, evidence: Evidence) -> "_Draws":  # our values, by repetition
+    def draws(self, evidence: Evidence) -> "_Draws":
+        """Return our values by repetition."""
         outcomes = self.results_in(evidence.outcomes)
         values = outcomes.values(
             self.dataset, self.solver, self.metric, self.part, self.checkpoint
         )
-        # log 0 is -inf, with which no verdict is reached
-        with np.errstate(divide="ignore"):
-            return _Draws(self, np.log(values) if self.logarithm else values)
+        if self.logarithm:
+            # log 0 is -inf, with which no verdict is reached
+            with np.errstate(divide="ignore"):
+                values = np.log(values)
+        return _Draws(self, values)
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge a printed mean.
-
-        Of many draws by its digits, of a few draws by an interval.
-        """
+        """Judge a mean of many draws by its digits, of a few draws by an interval."""
         cell = self.draws(evidence)
         mean = float(cell.draws.mean())
         fields: dict[str, Any] = {"measured": f"{mean:.6g}"}
         if len(cell.draws) < MIN_SPLITS or not np.isfinite(cell.draws).all():
             return cell.undecided(f"needs {MIN_SPLITS} repetitions", **fields)
         if self.runs is None:  # the print is a mean over many draws
-            # of the last printed digit
             unit = parse_printed(self.printed, self.power_of_ten).unit
-            # 1e-9: rounding of the difference
-            limit = max(self.margin, unit / 2) + 1e-9 * unit
+            rounding = 1e-9 * unit  # of the difference
+            limit = max(self.margin, unit / 2) + rounding
         else:
             limit = prediction_half_width(cell.draws.to_numpy(), self.runs)
-            # a relative error
             fields["smallest_error"] = limit / abs(mean) if mean else None
         holds = abs(self.scaled(self.printed) - mean) <= limit
         if holds or self.runs is None:
@@ -108,26 +110,28 @@ class MeanClaim(MeasuredClaim):
     def judge_all(
         cls, claims: Sequence[Self], evidence: Evidence
     ) -> Iterator[LedgerRow]:
-        """Judge each mean of several draws alone, and means of one draw by their printed rows."""
+        """Judge each mean of several draws alone, means of one draw by printed rows."""
         yield from super().judge_all([c for c in claims if not c.is_one_draw], evidence)
         cells = []
         for claim in claims:
+            if not claim.is_one_draw:
+                continue
             try:
-                if claim.is_one_draw:
-                    cells.append(claim.draws(evidence))
+                cells.append(claim.draws(evidence))
             except MissingError as missing:
                 yield claim.ledger_row(Verdict.NO_DATA, reason=str(missing))
         yield from _judge_rows(cells, evidence)
 
 
 class _Draws(NamedTuple):
-    """A claim about a mean, with our draws, as logarithms if the claim has the key `logarithm`."""
+    """A claim about a mean, with our draws (logarithms, for a claim with that key)."""
 
     claim: MeanClaim
     draws: pd.Series  # by repetition
 
     @property
-    def column(self) -> tuple[str, ...]:  # of the printed table
+    def column(self) -> tuple[str, ...]:
+        """The column of the printed table in which the mean stands."""
         return (
             self.claim.experiment,
             self.claim.dataset,
@@ -142,12 +146,14 @@ class _Draws(NamedTuple):
         fields: dict[str, Any] = {"runs": len(self.draws)}
         if fields["runs"] and np.isfinite(self.draws).all():
             quartiles = np.quantile(self.draws, [0.25, 0.5, 0.75])
-            q25, q50, q75 = np.exp(quartiles) if self.claim.logarithm else quartiles
+            if self.claim.logarithm:
+                quartiles = np.exp(quartiles)
+            q25, q50, q75 = quartiles
             fields |= {"measured": f"{q50:.6g}", "spread": f"{q25:.4g} to {q75:.4g}"}
         return self.claim.ledger_row(verdict, deviations, **fields | other)
 
     def undecided(self, reason: str, **other: Any) -> LedgerRow:
-        # for too few or unsuitable draws
+        """Return the row of the ledger if draws are too few or unsuitable."""
         return self.row(Verdict.INCONCLUSIVE, reason=reason, **other)
 
     @property
@@ -157,70 +163,70 @@ class _Draws(NamedTuple):
             return f"needs {MIN_REPETITIONS} repetitions"
         if not np.isfinite(self.draws).all():
             return "a repetition has no finite value"
-        return (
-            ""
-            if has_spread(self.draws.to_numpy())
-            else "half of the repetitions are equal"
-        )
+        if not has_spread(self.draws.to_numpy()):
+            return "half of the repetitions are equal"
+        return ""
 
 
 def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerRow]:
-    """Judge means of one draw by their printed rows, if all have enough draws in common."""
-    yield from (cell.undecided(cell.obstacle) for cell in cells if cell.obstacle)
-    judged = [cell for cell in cells if not cell.obstacle]
-    if not judged:
+    """Judge means of one draw by their printed rows, if all have draws in common."""
+    placeable = []
+    for cell in cells:
+        if cell.obstacle:
+            yield cell.undecided(cell.obstacle)
+        else:
+            placeable.append(cell)
+    if not placeable:
         return
-    # The draws as a table: a row for each repetition that all cells have, a column for
-    # each cell
-    common = pd.concat([cell.draws for cell in judged], axis=1, join="inner")
+    # a row for each repetition that all cells have, a column for each cell
+    common = pd.concat([cell.draws for cell in placeable], axis=1, join="inner")
     if len(common) < MIN_REPETITIONS:
         reason = f"needs {MIN_REPETITIONS} repetitions that all cells have"
-        yield from (cell.undecided(reason) for cell in judged)
+        yield from (cell.undecided(reason) for cell in placeable)
         return
     by_row: dict[str, list[_Draws]] = {}
-    for i, cell in enumerate(judged):
-        cell = cell._replace(draws=common.iloc[:, i])
-        # without a row: alone
-        by_row.setdefault(cell.claim.row or cell.claim.id, []).append(cell)
+    for i, cell in enumerate(placeable):
+        name = cell.claim.row or cell.claim.id  # a mean without a row stands alone
+        with_common_draws = cell._replace(draws=common.iloc[:, i])
+        by_row.setdefault(name, []).append(with_common_draws)
     yield from _judge_comparable(list(by_row.values()), evidence)
 
 
 def _judge_comparable(
     rows: Sequence[Sequence[_Draws]], evidence: Evidence
 ) -> Iterator[LedgerRow]:
-    """Judge cells by how far out their rows lie among our draws, which all rows have in common."""
+    """Judge cells by how far out their rows lie among the draws that all share."""
+    placements = place([_printed_and_drawn(row) for row in rows])
     # A power of ten that is our choice is also tried lower by one and higher by one.
-    by_shift = {  # by the shift of our powers: where each row lies
+    shifted = {
         shift: place([_printed_and_drawn(row, shift) for row in rows])
-        for shift in (-1, 0, 1)
+        for shift in (-1, 1)
     }
-    passed = [
-        row
-        for row, placed in zip(rows, by_shift[0], strict=True)
-        if placed.p_of_all > LEVEL
-    ]
-    # rows not passed differ anyhow
-    misfits = _misfits(cell for row in passed for cell in row)
+    # The columns are looked at in rows that pass; other rows differ anyhow.
+    passed: list[_Draws] = []
+    for row, placement in zip(rows, placements, strict=True):
+        if placement.p_of_all > LEVEL:
+            passed += row
+    misfits = _misfits(passed)
     for row_number, row in enumerate(rows):
-        # the same for all cells of the row
-        power, ambiguity = row[0].claim.power_of_ten, ""
+        power = row[0].claim.power_of_ten  # the same for all cells of the row
         fits = [
-            shift for shift in (-1, 1) if by_shift[shift][row_number].p_of_all > LEVEL
+            f"10^{power + shift}"
+            for shift, placed in shifted.items()
+            if placed[row_number].p_of_all > LEVEL
         ]
-        # the power is our choice, and the row passes with other powers
+        ambiguity = ""
         if power > 0 and fits:
-            others = " and ".join(f"10^{power + shift}" for shift in fits)
             ambiguity = (
-                f"with the power 10^{power}, which is ours; {others} pass as well"
+                f"with the power 10^{power}, which is ours; {' and '.join(fits)} pass"
+                " as well"
             )
         for i, cell in enumerate(row):
-            misfit = (
-                misfits.get(cell.column, "")
-                if power > 0 and cell.claim.logarithm
-                else ""
-            )
+            misfit = ""
+            if power > 0 and cell.claim.logarithm:
+                misfit = misfits.get(cell.column, "")
             yield _judge_cell(
-                cell, by_shift[0][row_number], i, evidence, misfit, ambiguity
+                cell, placements[row_number], i, evidence, misfit, ambiguity
             )
 
 
@@ -236,36 +242,34 @@ def _printed_and_drawn(
 
 
 def _misfits(cells: Iterable[_Draws]) -> dict[tuple[str, ...], str]:
-    """Return by column why the powers of ten that we chose contradict the column's numbers."""
+    """Return by column why the powers of ten that we chose contradict its numbers."""
     # All measures of a column come from one draw, so that their logarithms must fit
     # each other. `place`, made for rows of a table, tests this fit: each column is
     # given to `place` as a row.
     columns = _columns_with_our_power(cells)
-    placements = (
-        place([_printed_and_drawn(c) for c in columns.values()]) if columns else []
-    )
-    return {
-        column: (
-            f"powers of ten with the others of the column: p = {placement.p_of_all:.2g}"
-        )
-        for column, placement in zip(columns, placements, strict=True)
-        if placement.p_of_all <= LEVEL
-    }
+    if not columns:
+        return {}
+    placements = place([_printed_and_drawn(column) for column in columns.values()])
+    misfits = {}
+    for name, placement in zip(columns, placements, strict=True):
+        p = placement.p_of_all
+        if p <= LEVEL:
+            misfits[name] = f"powers of ten with the others of the column: p = {p:.2g}"
+    return misfits
 
 
 def _columns_with_our_power(
     cells: Iterable[_Draws],
 ) -> dict[tuple[str, ...], list[_Draws]]:
-    # Return by column its cells of logarithms, for columns in which we chose a power of
-    # ten.
+    """Return the cells of logarithms of columns in which we chose a power of ten."""
     columns: dict[tuple[str, ...], list[_Draws]] = {}
     for cell in cells:
         if cell.claim.logarithm:
             columns.setdefault(cell.column, []).append(cell)
     return {
-        column: column_cells
-        for column, column_cells in columns.items()
-        if any(cell.claim.power_of_ten > 0 for cell in column_cells)
+        name: column
+        for name, column in columns.items()
+        if any(cell.claim.power_of_ten > 0 for cell in column)
     }
 
 
@@ -277,16 +281,20 @@ def _judge_cell(
     misfit: str,
     ambiguity: str,
 ) -> LedgerRow:
-    """Judge the i-th cell of a row by the row's placement, and by a power of ten that we chose."""
-    # `misfit` says why our power is wrong, `ambiguity` which other powers pass; "": no
-    # objection. least error that is detected
-    claim, error = cell.claim, float(placement.smallest_error[i])
+    """Judge the i-th cell of a row by the row's placement, and by our power of ten.
+
+    `misfit` says why our power is wrong, `ambiguity` which other powers pass; "": no
+    objection.
+    """
+    claim = cell.claim
+    error = float(placement.smallest_error[i])
     fields: dict[str, Any] = {
         "reason": f"row: p = {placement.p:.2g}, of all rows {placement.p_of_all:.2g}",
     }
+    mean = float(cell.draws.mean())
     if claim.logarithm:
         fields["smallest_error"] = float(np.expm1(error))  # relative, from a logarithm
-    elif (mean := float(cell.draws.mean())) != 0:
+    elif mean != 0:
         fields["smallest_error"] = error / abs(mean)
     printed = claim.scaled(claim.printed)
     if not cell.draws.min() <= printed <= cell.draws.max():
@@ -296,16 +304,20 @@ def _judge_cell(
         trend, text = _trend(cell, evidence)
         fields["reason"] += f"; {text}"
         return cell.row(*claim.judged(holds=False, trend=trend), **fields)
-    if objection := misfit or ambiguity:
-        fields["reason"] += f"; {objection}"
-        return cell.row(
-            Verdict.NOT_REPRODUCED if misfit else Verdict.NO_POWER, **fields
-        )
+    if misfit:
+        fields["reason"] += f"; {misfit}"
+        return cell.row(Verdict.NOT_REPRODUCED, **fields)
+    if ambiguity:
+        fields["reason"] += f"; {ambiguity}"
+        return cell.row(Verdict.NO_POWER, **fields)
     return cell.row(*claim.judged(holds=True), **fields)
 
 
 def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:
-    """Return whether the trend (the side of the first cell) is as printed, and why, in words."""
+    """Return whether the trend is as printed, and why, in words.
+
+    The trend is on which side of the first cell of its row a cell lies.
+    """
     claim = cell.claim
     if claim.first_solver in ("", claim.solver):
         return False, "it is the first of its row"
@@ -313,15 +325,13 @@ def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:
         first = claim.model_copy(update={"solver": claim.first_solver}).draws(evidence)
     except MissingError:
         return False, "the first of its row was not measured"
-    own, others = cell.draws.align(first.draws, join="inner")
+    own, of_first = cell.draws.align(first.draws, join="inner")
     # 1 if the print is above the first print, -1 if below: times this, larger is the
     # printed side.
     printed_side = np.sign(
         claim.scaled(claim.printed) - claim.scaled(claim.first_printed)
     )
-    wins, _losses, p = sign_test(
-        printed_side * own.to_numpy(), printed_side * others.to_numpy()
-    )
-    # repetitions
-    text = f"on the printed side of the first of its row in {wins} of {len(own)}"
-    return bool(p <= LEVEL) and len(own) >= MIN_SPLITS, text
+    test = sign_test(printed_side * own.to_numpy(), printed_side * of_first.to_numpy())
+    is_as_printed = bool(test.p <= LEVEL) and len(own) >= MIN_SPLITS
+    text = f"on the printed side of the first of its row in {test.wins} of {len(own)}"
+    return is_as_printed, text

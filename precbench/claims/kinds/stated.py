@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -51,54 +51,62 @@ class ExactClaim(Claim):
     # lower limit of the number, if the paper says it in words
     at_least: float | None = None
 
-    def all_deviations(self) -> Iterator[str]:  # with the deviations of readings
+    def all_deviations(self) -> Iterator[str]:
         yield from self.deviations
         yield from (r.deviation for r in self.readings if r.deviation is not None)
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge by the first reading that agrees with the print.
-
-        If none does, by the first.
-        """
+        """Judge by the first reading that agrees with the print, or by the first."""
         table = self.results_in(evidence.values)
         results = [self._read(reading, table) for reading in self.readings]
-        for reading, (measured, agreed) in zip(self.readings, results, strict=True):
-            if agreed:
-                verdict = self.judged(
-                    True, more=[reading.deviation] if reading.deviation else []
-                )
-                return self.ledger_row(*verdict, measured=measured, runs=1)
-        measured, _agreed = results[0]  # of the first reading
-        return self.ledger_row(Verdict.NOT_REPRODUCED, measured=measured, runs=1)
+        for reading, result in zip(self.readings, results, strict=True):
+            if result.agrees:
+                more = [reading.deviation] if reading.deviation else []
+                verdict = self.judged(True, more=more)
+                return self.ledger_row(*verdict, measured=result.measured, runs=1)
+        return self.ledger_row(
+            Verdict.NOT_REPRODUCED, measured=results[0].measured, runs=1
+        )
 
-    def _read(self, reading: Reading, table: pd.DataFrame) -> tuple[str, bool]:
-        """Return the study's value under a reading, as text, and whether the print agrees."""
+    def _read(self, reading: Reading, table: pd.DataFrame) -> "_ReadValue":
+        """Return the study's value under a reading, and whether the print agrees."""
         rows = self.selected(table, {**self.cell, **reading.cell})
         if self.argmin is not None:
             # a row for each entry that competes
             rows = rows[rows[self.argmin].isin(self.among)]
-        if len(rows) != (n_expected := len(self.among) or 1):
+        n_expected = len(self.among) or 1
+        if len(rows) != n_expected:
             raise InputError(
                 f"claim {self.id}: `cell` selects {len(rows)} values of the study, but"
                 f" needs {n_expected}; give `cell`"
                 f" {'more' if len(rows) > n_expected else 'fewer'} columns"
             )
-        if self.argmin is not None:  # the print is the entry with the smallest value
+        if self.argmin is not None:
             smallest = str(rows[self.argmin].iloc[int(rows["value"].argmin())])
             # f_1 in print is f1
-            return smallest, smallest == self.printed.replace("_", "")
+            return _ReadValue(smallest, smallest == self.printed.replace("_", ""))
         value = float(rows["value"].iloc[0])  # of the only row
-        # The paper gives the number, or its lower limit, in words; else it prints
-        # digits.
-        if self.expected is not None or self.at_least is not None:
-            reached = self.at_least is not None and value >= self.at_least
-            exact = self.expected is not None and math.isclose(
-                value, self.expected, rel_tol=1e-12
-            )
-            return f"{value:.8g}", reached or exact
-        return f"{value:.8g}", agrees(
-            parse_printed(self.printed), value, self.truncated
+        return _ReadValue(f"{value:.8g}", self._agrees(value))
+
+    def _agrees(self, value: float) -> bool:
+        """Return whether a value agrees with the print.
+
+        The paper gives the number, or its lower limit, in words; else it prints digits.
+        """
+        if self.expected is None and self.at_least is None:
+            return agrees(parse_printed(self.printed), value, self.truncated)
+        if self.at_least is not None and value >= self.at_least:
+            return True
+        return self.expected is not None and math.isclose(
+            value, self.expected, rel_tol=1e-12
         )
+
+
+class _ReadValue(NamedTuple):
+    """The value of a study under one reading of the paper."""
+
+    measured: str
+    agrees: bool
 
 
 class BoundClaim(Claim):
@@ -125,7 +133,7 @@ class BoundClaim(Claim):
     open_constant: bool = False
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge whether all values obey their bounds, and at least half could have failed."""
+        """Judge whether all values obey their bounds, and half could have failed."""
         table = self.results_in(evidence.values)
         left = self.selected(table, self.cell)["value"].to_numpy()
         right = self.counterparts(table, self.cell, self.by)
@@ -162,17 +170,15 @@ class BoundClaim(Claim):
 
 
 def _compared_in_words(left: NDArray, right: NDArray, n_holding: int) -> str:
-    """Return the sides of a bound in words.
-
-    Of several, how many hold and how the sides differ.
-    """
+    """Return in words the sides of a bound, or how many hold and how they differ."""
     if len(left) == 1:
         return f"{left[0]:.4g} against {right[0]:.4g}"
     with np.errstate(divide="ignore", invalid="ignore"):
-        name, compared = "ratio", left / right
-    # some right side is 0: differences in place of ratios
-    if not np.isfinite(compared).all():
-        name, compared = "excess", left - right
+        compared = left / right
+    name = "ratio"
+    if not np.isfinite(compared).all():  # some right side is 0
+        compared = left - right
+        name = "excess"
     outcome = f"holds in {n_holding} of {len(left)}"
     return f"{outcome}, {name} {compared.min():.3g} to {compared.max():.3g}"
 
@@ -218,11 +224,10 @@ class RateClaim(Claim):
         return self
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge whether the slopes of the curves, with their joint intervals, show the rate."""
+        """Judge whether the slopes of the curves show the rate, by joint intervals."""
         curves = list(self._curves(self.results_in(evidence.values)))
         positive = [(x, values) for x, values in curves if (values > 0).all()]
-        # An interval for each curve: all hold together in 95 of 100 cases, by
-        # Bonferroni's rule.
+        # All intervals hold together in 95 of 100 cases, by Bonferroni's rule.
         slopes = [fitted_slope(*curve, LEVEL / len(positive)) for curve in positive]
         runs = sum(len(values) for _, values in curves)
         if not slopes:
@@ -230,50 +235,51 @@ class RateClaim(Claim):
             return self.ledger_row(
                 Verdict.NO_POWER, measured="0", runs=runs, reason=reason
             )
-        trivial = self.trivial  # the slope of what does not obey the claim
+        trivial = self.trivial
         if trivial is None:  # a falling rate: no fall; a growing rate: a power more
             trivial = 0.0 if self.exponent < 0 else self.exponent + 1
-        # surely below `trivial`
         n_informative = sum(slope.high < trivial for slope in slopes)
-        n_slower = sum(slope.low > self.exponent for slope in slopes)  # than the rate
-        measured, of_all = _slopes_in_words(slopes), f"of {len(curves)} curves"
-        if n_slower:
+        n_slower_than_rate = sum(slope.low > self.exponent for slope in slopes)
+        out_of = f"of {len(curves)} curves"
+        if n_slower_than_rate:
             reason = (
-                f"{n_slower} {of_all}: the interval excludes {self.exponent:g} at these"
-                " sizes, which refutes no O"
+                f"{n_slower_than_rate} {out_of}: the interval excludes"
+                f" {self.exponent:g} at these sizes, which refutes no O"
             )
             verdict = Verdict.INCONCLUSIVE
         elif n_informative < MIN_INFORMATIVE * len(curves):
             reason = (
-                f"only {n_informative} {of_all} can be told from the slope {trivial:g}"
+                f"only {n_informative} {out_of} can be told from the slope {trivial:g}"
             )
             verdict = Verdict.NO_POWER
         else:
             reason = f"no interval excludes {self.exponent:g}; the constant is open"
             verdict = Verdict.TREND_ONLY
+        measured = _slopes_in_words(slopes)
         return self.ledger_row(verdict, measured=measured, runs=runs, reason=reason)
 
     def _curves(self, table: pd.DataFrame) -> Iterator[tuple[NDArray, NDArray]]:
         """Yield for each curve the logarithms of its sizes, and its values."""
         rows = self.selected(table, self.cell)
         sizes = rows[self.against].to_numpy(dtype=float)
-        x = np.log(sizes * np.log(sizes)) if self.times_log else np.log(sizes)
         if self.by is not None:
             # 1 / rate stands for a size
             x = -np.log(self.counterparts(table, self.cell, self.by))
-        # equal along a curve
-        of_curve = [c for c in table if c not in ("value", self.against)]
-        for _, curve in rows.assign(x=x).groupby(of_curve, sort=False, dropna=False):
+        elif self.times_log:
+            x = np.log(sizes * np.log(sizes))
+        else:
+            x = np.log(sizes)
+        keys = [c for c in table if c not in ("value", self.against)]  # of a curve
+        for _, curve in rows.assign(x=x).groupby(keys, sort=False, dropna=False):
             yield curve["x"].to_numpy(), curve["value"].to_numpy(dtype=float)
 
 
 def _slopes_in_words(slopes: list[Slope]) -> str:
-    """Return a slope and its interval in words.
-
-    Of several, the ranges of slopes and of limits.
-    """
-    values, lows, highs = zip(*slopes, strict=True)
-    limits = f"{min(lows):.3g} to {max(highs):.3g}"
+    """Return in words a slope and its interval, or the ranges of slopes and limits."""
+    values = [slope.value for slope in slopes]
+    lowest = min(slope.low for slope in slopes)
+    highest = max(slope.high for slope in slopes)
+    limits = f"{lowest:.3g} to {highest:.3g}"
     if len(slopes) == 1:
         return f"slope {values[0]:.3g} ({limits})"
     return f"slopes {min(values):.3g} to {max(values):.3g} (limits {limits})"
@@ -290,7 +296,8 @@ class StatementClaim(Claim):
         return False
 
     @model_validator(mode="after")
-    def _check_reason(self) -> Self:  # require either `reason` or `untested`
+    def _check_reason(self) -> Self:
+        """Require either `reason` or `untested`."""
         if bool(self.reason) == bool(self.untested):
             needs = (
                 "needs either reason (no run can decide the claim) or untested (none"

@@ -12,12 +12,13 @@ from precbench.core.yaml.models import Items
 
 
 class ConsistencyClaim(Claim):
-    """Some solvers are near the best on all data sets, others fall behind on some."""
+    """Some solvers are near the best on all data sets, others fall behind on some.
 
-    # On a data set a solver falls behind by 1 - its value / the best value of the
-    # solvers `among`; the largest share over the data sets counts. On a split the claim
-    # holds if each of the `unsteady` falls behind by over `margin` more than all of the
-    # `steady` (than 0 without any).
+    On a data set a solver falls behind by 1 - its value / the best value of the solvers
+    `among`; the largest share over the data sets counts. On a split the claim holds if
+    each of the `unsteady` falls behind by over `margin` more than all of the `steady`
+    (than 0 without any).
+    """
 
     kind: Literal["consistency"]
     datasets: Items[str]
@@ -31,7 +32,7 @@ class ConsistencyClaim(Claim):
         return False  # no single data set decides the claim
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge by a sign test over the splits whether the `unsteady` fall behind by more."""
+        """Judge by a sign test over the splits if the `unsteady` fall behind by more."""
         outcomes = self.results_in(evidence.outcomes)
         # by data set: 1 - value / best value, a row per split, a column per solver
         behind = []
