@@ -43,34 +43,42 @@ from precbench.core.studies import AtLeastTwo, Count, Seed, Share, Sizes, table_
 from precbench.papers.gultekin.mixtures import MixtureProblem, draw_mixture_pair
 from precbench.solvers.bbr.ball import minimise_over_ball
 
-# columns of `pair_bounds`; NaN: no number
-_Row = tuple[str, str, float, float, float, str, float]
+
+class _Row(NamedTuple):
+    """A value of the study; NaN: no number."""
+
+    what: str
+    statement: str
+    rows: float
+    pairs: float
+    epsilon: float
+    quantity: str
+    value: float
 
 
 class Bounds(NamedTuple):
     """Right sides of Lemmas 1 and 2 with X = 1, and the eps at which they are delta."""
 
-    # `radius` is W and `n_features` D; `covered` is the radius of the ball, or sphere,
-    # that is covered in Lemma 1. Lemma 2 (ii) has eps sqrt(S) / (factor W):
-    # `lemma_factor` in the lemma, `theorem_factor` where (11) and (17) use the lemma.
-
-    radius: float
-    n_features: int
-    covered: float
+    radius: float  # W
+    n_features: int  # D
+    covered: float  # radius of the ball, or sphere, that is covered in Lemma 1
+    # Lemma 2 (ii) has eps sqrt(S) / (factor W): in the lemma, and where (11) and (17)
+    # use it.
     lemma_factor: float
     theorem_factor: float
 
     def uniform(self, n: int, delta: float) -> float:
-        """Return the eps for which Lemma 1 gives the probability delta, with n / 2 rows a class."""
-        # This eps solves delta = 2 (1 + 4 r C_1 / eps)^D exp(-n eps^2 / (8 C_2^2)), r:
-        # `covered`.
+        """Return the eps for which Lemma 1 gives delta, with n / 2 rows a class.
+
+        It solves delta = 2 (1 + 4 r C_1 / eps)^D exp(-n eps^2 / (8 C_2^2)), r: `covered`.
+        """
         from scipy.optimize import brentq
 
-        # of Lemma 1
-        c_1, c_2 = 8 * self.radius + 4, 3 * self.radius**2 + 2 * self.radius
+        c_1 = 8 * self.radius + 4
+        c_2 = 3 * self.radius**2 + 2 * self.radius
 
         def excess(epsilon: float) -> float:
-            # log(right side / delta), falls with epsilon
+            """Return log(right side / delta), which falls with epsilon."""
             log_cover = self.n_features * math.log1p(4 * self.covered * c_1 / epsilon)
             return math.log(2 / delta) + log_cover - epsilon**2 * n / (8 * c_2**2)
 
@@ -80,49 +88,49 @@ class Bounds(NamedTuple):
         return float(brentq(excess, 1e-9, high))  # the root, above 1e-9
 
     def quadratic(self, s: int, delta: float, norm: float) -> float:
-        """Return the eps for which Lemma 2 (i) gives delta; `norm` is ||Sigma_N||."""
-        # This eps solves delta = 2 D exp(-S eps^2 / (constant + slope eps)), a
-        # quadratic equation.
+        """Return the eps for which Lemma 2 (i) gives delta; `norm` is ||Sigma_N||.
+
+        It solves delta = 2 D exp(-S eps^2 / (constant + slope eps)), a quadratic
+        equation.
+        """
         scale = math.log(2 * self.n_features / delta) / s
         constant, slope = self._bernstein(norm)
         half = slope * scale / 2
         return half + math.sqrt(half**2 + constant * scale)  # the positive root
 
     def quadratic_probability(self, s: int, epsilon: NDArray, norm: float) -> NDArray:
-        # The inverse of `quadratic`: return the delta of each eps.
+        """Return the delta of each eps: the inverse of `quadratic`."""
         constant, slope = self._bernstein(norm)
-        return (
-            2 * self.n_features * np.exp(-s * epsilon**2 / (constant + slope * epsilon))
-        )
+        exponents = -s * epsilon**2 / (constant + slope * epsilon)
+        return 2 * self.n_features * np.exp(exponents)
 
-    def _bernstein(self, norm: float) -> tuple[float, float]:  # `constant` and `slope`
+    def _bernstein(self, norm: float) -> tuple[float, float]:
+        """Return the constant and the slope of Lemma 2 (i)."""
         return 8 * norm * self.radius**4, 16 / 3 * self.radius**2
 
     def linear(self, s: int, delta: float, factor: float) -> float:
-        """Return the eps for which Lemma 2 (ii) gives delta, with a factor of `Bounds`."""
-        return (
-            factor
-            * self.radius
-            * (1 + math.sqrt(2 * math.log(2 / delta)))
-            / math.sqrt(s)
-        )
+        """Return the eps for which Lemma 2 (ii) gives delta, with a factor of `Bounds`.
+
+        It solves delta = 2 exp(-(eps sqrt(S) / (factor W) - 1)^2 / 2).
+        """
+        root = 1 + math.sqrt(2 * math.log(2 / delta))
+        return factor * self.radius * root / math.sqrt(s)
 
     def linear_probability(self, s: int, epsilon: NDArray, factor: float) -> NDArray:
-        # The inverse of `linear`: return the delta of each eps; 2 is vacuous.
+        """Return the delta of each eps: the inverse of `linear`; 2 is vacuous."""
         beyond = np.maximum(epsilon * math.sqrt(s) / (factor * self.radius) - 1, 0)
         return 2 * np.exp(-(beyond**2) / 2)
 
     def theorem_2(self, s: int, delta: float, norm: float) -> float:
-        """Return the least eps for which S pairs are as many as both terms of (11) require."""
+        """Return the least eps for which S pairs satisfy both terms of (11)."""
         quadratic = self.quadratic(s, delta / 2, norm)
         return 2 * max(quadratic, self.linear(s, delta / 2, self.theorem_factor))
 
     def theorem_2_probability(self, s: int, epsilon: NDArray, norm: float) -> NDArray:
-        """Return the least delta for which S pairs are as many as both terms of (11) require."""
+        """Return the least delta for which S pairs satisfy both terms of (11)."""
         quadratic = self.quadratic_probability(s, epsilon / 2, norm)
-        return 2 * np.maximum(
-            quadratic, self.linear_probability(s, epsilon / 2, self.theorem_factor)
-        )
+        linear = self.linear_probability(s, epsilon / 2, self.theorem_factor)
+        return 2 * np.maximum(quadratic, linear)
 
 
 _BoundsByName = dict[str, Bounds]  # "re-derived" and "printed"
@@ -154,13 +162,13 @@ def pair_bounds(
     coins: AtLeastTwo,  # S of the sample of coins
     seed: Seed,
 ) -> Iterator[_Row]:
-    """Compare bounds of Lemmas 1 and 2, Theorems 1 to 3 with deviations, by N, S and quantity."""
+    """Compare the bounds of Lemmas 1 and 2 and Theorems 1 to 3 with deviations."""
     # The distribution is a finite population of rows of a Gaussian mixture, divided by
     # the largest norm, so that X is 1 and all expectations are sums. Samples of N rows,
     # half of them positive, are drawn with replacement. One more sample, of coins, has
-    # half of each class at 1 and half at
-    # -1, on a line: the distribution of its deviations is known. ``measured`` is the quantile of
-    # the deviations at 1 - delta, for Lemma 1 of upper bounds of the maximum.
+    # half of each class at 1 and half at -1, on a line: the distribution of its
+    # deviations is known. ``measured`` is the quantile of the deviations at 1 - delta,
+    # for Lemma 1 of upper bounds of the maximum.
     for n in rows:
         if n % 2:
             raise InputError(
@@ -175,35 +183,30 @@ def pair_bounds(
     all_rows = _Sample.whole(X[y > 0], X[y < 0])
     at_zero: dict[int, float] = {}  # by n: the excess of w = 0, where R_N is 0
     for n in rows:
-        # apart from the streams 0 and 1 above
         rng = np.random.default_rng([seed, 2, n])
         sample = all_rows.drawn(n // 2, rng)  # whose pairs are drawn
         risk = sample.risk()  # R_N
         at_zero[n] = -risk(risk.minimiser(radius))
-        # What is measured, then the rows of the table: deviations beside their bounds
         of_samples = _sample_deviations(all_rows, n, pairs, draws, radius, rng)
-        of_pairs = [_pair_deviations(sample, s, draws, radius, rng) for s in pairs]
         yield from _compare_samples(of_samples, n, pairs, delta, bounds)
-        statements = [  # (S, a statement about S pairs)
-            (s, statement)
-            for s, deviations in zip(pairs, of_pairs, strict=True)
-            for statement in _pair_statements(deviations, s, delta, risk.norm)
-        ]
-        for s, statement in statements:
-            # eps for delta
+        statements = []
+        for s in pairs:
+            deviations = _pair_deviations(sample, s, draws, radius, rng)
+            statements += _pair_statements(deviations, s, delta, risk.norm)
+        for statement in statements:
             stated = {name: statement.epsilon(b) for name, b in bounds.items()}
-            yield from _compare(statement.name, n, s, statement.values, delta, stated)
-    yield from (
-        ("deviation", "w = 0", n, np.nan, np.nan, "measured", x)
-        for n, x in at_zero.items()
-    )
-    for s, statement in statements:  # of the last sample size
-        yield from _probabilities(statement, rows[-1], s, points, bounds)
+            yield from _compare(
+                statement.name, n, statement.pairs, statement.values, delta, stated
+            )
+    for n, excess in at_zero.items():
+        yield _Row("deviation", "w = 0", n, np.nan, np.nan, "measured", excess)
+    for statement in statements:  # of the last sample size
+        yield from _probabilities(statement, rows[-1], points, bounds)
     yield from _coins(coins, points, radius)
 
 
 class _QuadraticRisk(NamedTuple):
-    """The risk w' second w / 2 - mean' w, at the head of the file w' Sigma w / 2 - mu' w."""
+    """The risk w' second w / 2 - mean' w, w' Sigma w / 2 - mu' w at the head."""
 
     mean: NDArray[np.float64]
     second: NDArray[np.float64]
@@ -223,35 +226,39 @@ class _QuadraticRisk(NamedTuple):
 
 
 class _Sample(NamedTuple):
-    """All rows of a population, and the numbers `i` of positives, `k` of negatives in a sample."""
+    """A sample of the rows of a population."""
 
-    pos: NDArray[np.float64]
+    pos: NDArray[np.float64]  # all of the population
     neg: NDArray[np.float64]
-    i: NDArray[np.intp]
-    k: NDArray[np.intp]
+    i: NDArray[np.intp]  # the numbers of the positives in the sample
+    k: NDArray[np.intp]  # of the negatives
 
     @classmethod
     def whole(cls, pos: NDArray[np.float64], neg: NDArray[np.float64]) -> "_Sample":
         return cls(pos, neg, np.arange(len(pos)), np.arange(len(neg)))
 
-    def drawn(self, n: int, rng: np.random.Generator) -> "_Sample":  # n of each class
-        i, k = (rng.integers(len(rows), size=n) for rows in (self.pos, self.neg))
+    def drawn(self, n: int, rng: np.random.Generator) -> "_Sample":
+        """Draw a sample of n rows of each class."""
+        i = rng.integers(len(self.pos), size=n)
+        k = rng.integers(len(self.neg), size=n)
         return self._replace(i=i, k=k)
 
-    def risk(self) -> _QuadraticRisk:  # over all pairs of the sample
+    def risk(self) -> _QuadraticRisk:
+        """Return the risk over all pairs of the sample.
+
+        With z = x1 - x0, z z' = x1 x1' + x0 x0' - x1 x0' - x0 x1'.
+        """
         pos, squares_pos = _moments(self.pos, self.i)
         neg, squares_neg = _moments(self.neg, self.k)
-        # mean of x1 x0' over all pairs, which have z = x1 - x0
         cross = np.outer(pos, neg)
         return _QuadraticRisk(pos - neg, squares_pos + squares_neg - cross - cross.T)
 
     def risk_of(self, n_pairs: int, rng: np.random.Generator) -> _QuadraticRisk:
         """Return the risk over the pairs that `LCBR` draws with this generator."""
-        # The pair of the i-th positive and the k-th negative has the number i *
-        # len(self.k) + k.
-        i, k = np.divmod(
-            rng.integers(len(self.i) * len(self.k), size=n_pairs), len(self.k)
-        )
+        # The pair of the i-th positive and the k-th negative has the number
+        # i * len(self.k) + k.
+        numbers = rng.integers(len(self.i) * len(self.k), size=n_pairs)
+        i, k = np.divmod(numbers, len(self.k))
         z = self.pos[self.i[i]] - self.neg[self.k[k]]
         return _QuadraticRisk(z.mean(axis=0), z.T @ z / n_pairs)
 
@@ -259,9 +266,18 @@ class _Sample(NamedTuple):
 def _moments(
     rows: NDArray[np.float64], numbers: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the means of x and of x x' over the rows with these numbers, repeated or not."""
+    """Return the means of x and of x x' over the rows with these numbers."""
     shares = np.bincount(numbers, minlength=len(rows)) / len(numbers)
     return shares @ rows, (rows.T * shares) @ rows
+
+
+class _SampleDeviations(NamedTuple):
+    """What Lemma 1, Theorem 1 and Theorem 3 bound, by sample of n rows."""
+
+    lemma_1: NDArray[np.float64]
+    theorem_1: NDArray[np.float64]
+    theorem_3: NDArray[np.float64]  # a column for each number of pairs
+    norms: NDArray[np.float64]  # ||Sigma_N||
 
 
 def _sample_deviations(
@@ -271,113 +287,119 @@ def _sample_deviations(
     draws: int,
     radius: float,
     rng: np.random.Generator,
-) -> list[NDArray[np.float64]]:
-    """Draw samples of n rows, and measure how far each deviates from the population.
-
-    Return, with an entry or a row for each sample, what Lemma 1, Theorem 1 and Theorem
-    3 (with a column for each number of pairs) bound, and the norm of Sigma_N.
-    """
-    risk = whole.risk()  # R; `norm` is ||Sigma||, `mean` mu
+) -> _SampleDeviations:
+    """Draw samples of n rows, and measure how far each deviates from the population."""
+    risk = whole.risk()  # R
     least = risk(risk.minimiser(radius))  # R(w*)
-    deviations = []
+    suprema, excesses, excesses_of_pairs, norms = [], [], [], []
     for _ in range(draws):
         sample = whole.drawn(n // 2, rng)
-        sample_risk = sample.risk()
-        # R_N - R, w_N
-        difference, w_n = sample_risk - risk, sample_risk.minimiser(radius)
+        sample_risk = sample.risk()  # R_N
+        difference = sample_risk - risk
         # An upper bound of max |R_N - R| over the ball, as both terms have their own
-        # maximiser.
+        # maximiser: W^2 ||Sigma_N - Sigma|| / 2 + W ||mu_N - mu||.
         supremum = radius**2 * difference.norm / 2
         supremum += radius * float(np.linalg.norm(difference.mean))
-        of_pairs = (sample.risk_of(s, rng).minimiser(radius) for s in pairs)
-        theorem_3 = [risk(w_s) - least for w_s in of_pairs]
-        deviations.append((supremum, risk(w_n) - least, theorem_3, sample_risk.norm))
-    return [np.array(values) for values in zip(*deviations, strict=True)]
+        suprema.append(supremum)
+        w_s = [sample.risk_of(s, rng).minimiser(radius) for s in pairs]
+        excesses_of_pairs.append([risk(w) - least for w in w_s])
+        w_n = sample_risk.minimiser(radius)
+        excesses.append(risk(w_n) - least)
+        norms.append(sample_risk.norm)
+    return _SampleDeviations(
+        np.array(suprema),
+        np.array(excesses),
+        np.array(excesses_of_pairs),
+        np.array(norms),
+    )
+
+
+class _PairDeviations(NamedTuple):
+    """What Lemma 2 (i), Lemma 2 (ii) and Theorem 2 bound, by draw of s pairs."""
+
+    quadratic: NDArray[np.float64]
+    linear: NDArray[np.float64]
+    theorem_2: NDArray[np.float64]
 
 
 def _pair_deviations(
     sample: _Sample, s: int, draws: int, radius: float, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """Draw s pairs of one sample many times, and measure how far each draw is from the sample.
-
-    Return rows of what Lemma 2 (i), Lemma 2 (ii) and Theorem 2 bound, a column for each
-    draw.
-    """
+) -> _PairDeviations:
+    """Draw s pairs of one sample many times, and measure how far they are from it."""
     risk = sample.risk()  # R_N
     least = risk(risk.minimiser(radius))  # R_N(w_N)
-    deviations = []
+    quadratic, linear, excesses = [], [], []
     for _ in range(draws):
-        pair_risk = sample.risk_of(s, rng)
-        # R_S - R_N, w_S
-        difference, w_s = pair_risk - risk, pair_risk.minimiser(radius)
-        # 2 W ||mu_S - mu_N||
-        linear = 2 * radius * float(np.linalg.norm(difference.mean))
-        deviations.append((radius**2 * difference.norm, linear, risk(w_s) - least))
-    return np.array(deviations).T
+        pair_risk = sample.risk_of(s, rng)  # R_S
+        difference = pair_risk - risk
+        # W^2 ||Sigma_S - Sigma_N|| and 2 W ||mu_S - mu_N||
+        quadratic.append(radius**2 * difference.norm)
+        linear.append(2 * radius * float(np.linalg.norm(difference.mean)))
+        w_s = pair_risk.minimiser(radius)
+        excesses.append(risk(w_s) - least)
+    return _PairDeviations(np.array(quadratic), np.array(linear), np.array(excesses))
 
 
 def _compare_samples(
-    deviations: list[NDArray[np.float64]],
+    deviations: _SampleDeviations,
     n: int,
     pairs: list[int],
     delta: float,
     bounds: _BoundsByName,
 ) -> Iterator[_Row]:
-    """Yield Lemma 1, Theorem 1, then Theorem 3 for each number of pairs.
-
-    The quantile of what `_sample_deviations` returns, and the eps that each version of
-    the bounds states.
-    """
-    suprema, of_theorem_1, of_theorem_3, norms = deviations
-    for statement, values, factor in (
-        ("Lemma 1", suprema, 1),
-        ("Theorem 1", of_theorem_1, 2),  # Lemma 1 with eps / 2
-    ):
-        stated = {name: factor * b.uniform(n, delta) for name, b in bounds.items()}
-        yield from _compare(statement, n, np.nan, values, delta, stated)
-    norm = float(norms.max())  # the largest: one bound for all samples
-    for s, values in zip(pairs, of_theorem_3.T, strict=True):
-        stated = {  # Lemma 1 and Theorem 2 with eps / 5, and with half of delta each
+    """Yield Lemma 1, Theorem 1, then Theorem 3 for each number of pairs."""
+    lemma_1 = {name: b.uniform(n, delta) for name, b in bounds.items()}
+    yield from _compare("Lemma 1", n, np.nan, deviations.lemma_1, delta, lemma_1)
+    # Theorem 1 is Lemma 1 with eps / 2.
+    theorem_1 = {name: 2 * eps for name, eps in lemma_1.items()}
+    yield from _compare("Theorem 1", n, np.nan, deviations.theorem_1, delta, theorem_1)
+    # Theorem 3 is Lemma 1 and Theorem 2 with eps / 5, and with half of delta each.
+    norm = float(deviations.norms.max())  # the largest: one bound for all samples
+    for s, values in zip(pairs, deviations.theorem_3.T, strict=True):
+        theorem_3 = {
             name: 5 * max(b.uniform(n, delta / 2), b.theorem_2(s, delta / 2, norm))
             for name, b in bounds.items()
         }
-        yield from _compare("Theorem 3", n, s, values, delta, stated)
+        yield from _compare("Theorem 3", n, s, values, delta, theorem_3)
 
 
 class _PairStatement(NamedTuple):
-    """A statement about S pairs, and the measured deviations that the statement bounds."""
+    """A statement about S pairs, and the measured deviations that it bounds."""
 
     name: str
+    pairs: int  # S
     values: NDArray[np.float64]  # the deviations
     epsilon: Callable[[Bounds], float]  # for the delta of the study
     probability: Callable[[Bounds, NDArray], NDArray]  # delta for each eps
 
 
 def _pair_statements(
-    deviations: NDArray[np.float64], s: int, delta: float, norm: float
+    deviations: _PairDeviations, s: int, delta: float, norm: float
 ) -> list[_PairStatement]:
-    """Return the statements about what `_pair_deviations` returns.
-
-    `norm` is ||Sigma_N||.
-    """
-    quadratic, linear, of_theorem_2 = deviations
+    """Return the statements about deviations of s pairs; `norm` is ||Sigma_N||."""
     return [
         _PairStatement(
-            "Lemma 2 (i)", quadratic,
-            lambda b: b.quadratic(s, delta, norm),
-            lambda b, epsilon: b.quadratic_probability(s, epsilon, norm),
+            "Lemma 2 (i)",
+            s,
+            deviations.quadratic,
+            epsilon=lambda b: b.quadratic(s, delta, norm),
+            probability=lambda b, eps: b.quadratic_probability(s, eps, norm),
         ),
         _PairStatement(
-            "Lemma 2 (ii)", linear,
-            lambda b: b.linear(s, delta, b.lemma_factor),
-            lambda b, epsilon: b.linear_probability(s, epsilon, b.lemma_factor),
+            "Lemma 2 (ii)",
+            s,
+            deviations.linear,
+            epsilon=lambda b: b.linear(s, delta, b.lemma_factor),
+            probability=lambda b, eps: b.linear_probability(s, eps, b.lemma_factor),
         ),
         _PairStatement(
-            "Theorem 2", of_theorem_2,
-            lambda b: b.theorem_2(s, delta, norm),
-            lambda b, epsilon: b.theorem_2_probability(s, epsilon, norm),
+            "Theorem 2",
+            s,
+            deviations.theorem_2,
+            epsilon=lambda b: b.theorem_2(s, delta, norm),
+            probability=lambda b, eps: b.theorem_2_probability(s, eps, norm),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _compare(
@@ -386,47 +408,54 @@ def _compare(
     s: float,
     values: NDArray,
     delta: float,
-    stated: dict[str, float],
-) -> Iterator[_Row]:  # the quantile of `values`, then `stated`: an eps for each version
+    stated: dict[str, float],  # by version of the bounds
+) -> Iterator[_Row]:
+    """Yield the quantile of deviations at 1 - delta, and the stated eps."""
     measured = {"measured": float(np.quantile(values, 1 - delta))}
     for quantity, value in (measured | stated).items():
-        yield "deviation", statement, n, s, np.nan, quantity, value
+        yield _Row("deviation", statement, n, s, np.nan, quantity, value)
 
 
 def _probabilities(
-    statement: _PairStatement, n: int, s: int, points: int, bounds: _BoundsByName
+    statement: _PairStatement, n: int, points: int, bounds: _BoundsByName
 ) -> Iterator[_Row]:
-    """Yield the share of draws whose deviation reaches epsilon, and the bounds of this share."""
+    """Yield the share of draws whose deviation reaches epsilon, and its bounds."""
     # Epsilon goes from the median deviation to where the re-derived bound is delta.
     end = statement.epsilon(bounds["re-derived"])
     epsilon = np.geomspace(np.median(statement.values), end, points)
     curves = {"measured": (statement.values >= epsilon[:, np.newaxis]).mean(axis=1)}
-    curves |= {name: statement.probability(b, epsilon) for name, b in bounds.items()}
-    yield from _curves(statement.name, n, s, epsilon, curves)
+    for name, b in bounds.items():
+        curves[name] = statement.probability(b, epsilon)
+    yield from _curves(statement.name, n, statement.pairs, epsilon, curves)
 
 
 def _curves(
     statement: str, n: float, s: float, epsilon: NDArray, curves: dict[str, NDArray]
-) -> Iterator[_Row]:  # the probability at each epsilon, curve by curve
+) -> Iterator[_Row]:
+    """Yield the probability at each epsilon, at most 1, curve by curve."""
     for quantity, values in curves.items():
-        # bounds cut to 1
         for eps, value in zip(epsilon, np.minimum(values, 1), strict=True):
-            yield "probability", statement, n, s, float(eps), quantity, float(value)
+            yield _Row(
+                "probability", statement, n, s, float(eps), quantity, float(value)
+            )
 
 
 def _coins(s: int, points: int, radius: float) -> Iterator[_Row]:
-    """Yield P(2 W |mu_S| >= eps), exact for a sample of coins, and its bounds by Lemma 2 (ii)."""
-    # Here mu_N is 0, and S mu_S is the sum of 2 S coins, 1 (heads) or -1. S + h heads
-    # have the sum 2 h. The standard deviation of h is sqrt(S / 2): h goes from about
-    # 0.7 to 7 times this.
+    """Yield P(2 W |mu_S| >= eps) of a sample of coins, and its bounds by Lemma 2 (ii).
+
+    Here mu_N is 0, and S mu_S is the sum of 2 S coins, 1 (heads) or -1. S + h heads have
+    the sum 2 h.
+    """
     from scipy.stats import binom
 
+    # The standard deviation of h is sqrt(S / 2): h goes from 0.7 to 7 times this.
     h = np.unique(np.linspace(math.sqrt(s) / 2, 5 * math.sqrt(s), points).astype(int))
     epsilon = 4 * radius * h / s  # 2 W (2 h) / S
     exact = 2 * binom.sf(s + h - 1, 2 * s, 0.5)  # twice P(heads >= S + h), by symmetry
     curves = {"measured": exact}
-    for name, b in bounds_of(radius, 1).items():  # re-derived, printed; D = 1
+    statement = "Lemma 2 (ii), coins"
+    for name, b in bounds_of(radius, n_features=1).items():
         curves[name] = b.linear_probability(s, epsilon, b.lemma_factor)
         ratio = float(np.max(exact / curves[name]))
-        yield "largest ratio", "Lemma 2 (ii), coins", np.nan, s, np.nan, name, ratio
-    yield from _curves("Lemma 2 (ii), coins", np.nan, s, epsilon, curves)
+        yield _Row("largest ratio", statement, np.nan, s, np.nan, name, ratio)
+    yield from _curves(statement, np.nan, s, epsilon, curves)
