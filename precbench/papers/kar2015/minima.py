@@ -9,18 +9,20 @@
 #
 # The cutting plane minimises a risk plus the square of ||w||, whose gradient is 0 at w
 # = 0, so the answer is the same for every C: w = 0 is the minimiser if and only if
-#   "struct, at least k", F-measure   the mean of the positives is a mean of negatives with weights
-#       of at most 1/n_pos, whatever k is. At w = 0 the most violated labellings have no true
-#       positive and any number of false ones; the constant column makes their weights sum to n_pos.
-#   "pauc"    the mean of the positives is a mean with weights of at most 1/ceil(beta n_neg).
-#   "struct"  (exactly k ones, as in (3)) n_pos times the mean of the positives is k times a mean of
-#       negatives with weights of at most 1/k.
+#   "struct, at least k", F-measure: the mean of the positives is a mean of negatives
+#       with weights of at most 1/n_pos, whatever k is. At w = 0 the most violated
+#       labellings have no true positive and any number of false ones; the constant
+#       column makes their weights sum to n_pos.
+#   "pauc": the mean of the positives is a mean with weights of at most
+#       1/ceil(beta n_neg).
+#   "struct" (exactly k ones, as in (3)): n_pos times the mean of the positives is k
+#       times a mean of negatives with weights of at most 1/k.
 
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +43,9 @@ from precbench.solvers import CuttingPlane, SGDAtK, as_rows, linear_scores
 from precbench.solvers.common.base import untraced
 
 _MINIMISER = "w = 0 is a minimiser"
-_FIRST_NEGATIVES, _MORE_NEGATIVES = 30_000, 10_000  # of `is_least_at_zero`, in a step
+# Negatives in the first linear programme of `is_least_at_zero`, and added to each next
+# one; chosen, as the answer does not depend on them.
+_FIRST_NEGATIVES, _MORE_NEGATIVES = 30_000, 10_000
 _SAME = 1e-7  # the tolerance of the linear programmes
 _ROWS: dict[str, Scaling] = {"as scaled": "none", "of norm 1": "unit-norm"}
 
@@ -56,14 +60,15 @@ def surrogate_minima(
     batch_size: Count,
     seed: Seed,
 ) -> Iterator[tuple[str, str, str, str, float, float]]:
-    """Compare the surrogates at the w of SGD@k with their values at w = 0, on all rows."""
+    """Compare the surrogates at the w of SGD@k with their values at w = 0."""
     # Of each surrogate: whether w = 0 minimises it (1 or 0); of avg and max also, by
     # step size, its value as a multiple of that at w = 0. Rows are scaled as the cards
     # recommend, then to norm 1.
     for name in datasets:
         dataset = load_dataset(name)
+        positive = dataset.y > 0
         scaler = Scaler(DATASETS[name].scaling).fit(dataset.X)
-        scaled, positive = scaler.transform_in_place(dataset.X.copy()), dataset.y > 0
+        scaled = scaler.transform_in_place(dataset.X.copy())
         random_state = trial_seed(seed, name, 0)
         sgd = SGDAtK(
             k=k, epochs=epochs, batch_size=batch_size, random_state=random_state
@@ -71,11 +76,10 @@ def surrogate_minima(
         # "as scaled" first: "of norm 1" overwrites `scaled`
         for rows, scaling in _ROWS.items():
             X = Scaler(scaling).fit(scaled).transform_in_place(scaled)
+            shares = {"struct": k, "struct, at least k": k, "pauc": beta, "avg": k}
             is_least = {
-                problem: is_least_at_zero(
-                    X, positive, beta if problem == "pauc" else k, problem
-                )
-                for problem in ("struct", "struct, at least k", "pauc", "avg")
+                problem: is_least_at_zero(X, positive, share, problem)
+                for problem, share in shares.items()
             }
             # Where avg is least at w = 0, so is max: max lies above avg, and equals avg
             # at w = 0.
@@ -97,11 +101,9 @@ def _ratios_of(
     k: float,
     eta0: list[float],
 ) -> Iterator[tuple[float, float]]:
-    """Fit `sgd` with each step size.
-
-    Yield the step size, and surrogate at w / at w = 0.
-    """
-    loss, positive = SURROGATES[surrogate], y > 0
+    """Yield by step size the surrogate at the w of SGD@k, divided by that at w = 0."""
+    loss = SURROGATES[surrogate]
+    positive = y > 0
     at_zero = loss.value(np.zeros(len(y)), positive, k)  # all scores are 0
     for step in eta0:
         w = sgd.set_params(surrogate=surrogate, eta0=step).fit(X, y).coef_
@@ -112,8 +114,10 @@ _Measure = Callable[..., float]  # of labels and scores
 
 
 def _problem(name: str, beta: float) -> tuple[dict[str, Any], _Measure]:
-    """Return the parameters of `CuttingPlane`, and the measure that the objective stands for."""
-    # `name` is ``pauc``, ``f1`` or ``prec@K``, K a share of the positives.
+    """Return the parameters of `CuttingPlane` for a problem, and its measure.
+
+    `name` is ``pauc``, ``f1`` or ``prec@K``, K a share of the positives.
+    """
     if name == "pauc":
         return {"objective": "pauc", "beta": beta}, partial(partial_auc, beta=beta)
     if name == "f1":
@@ -132,10 +136,7 @@ def cutting_plane_minima(
     paths: list[str],
     seed: Seed,
 ) -> Iterator[tuple[str, str, float, float, str, float]]:
-    """Measure how the cutting plane ends.
-
-    Values as multiples of that at w = 0, norms, measures.
-    """
+    """Measure how the cutting plane ends: values relative to w = 0, norms, measures."""
     # Each data set has one random split, 70 % for training, and is scaled as its card
     # recommends. The `problems` are ``pauc``, ``f1``, or ``prec@`` with a fraction of
     # the positives, the least number of ones of a labelling. `paths` names the data
@@ -147,58 +148,64 @@ def cutting_plane_minima(
             dataset, "random", index=0, n_splits=1, seed=trial_seed(seed, name, 0)
         )
         scaler = Scaler(DATASETS[name].scaling).fit(dataset.X[parts.train])
-        train, test = (
-            scaler.transform_in_place(dataset.X[rows].copy())
-            for rows in (parts.train, parts.test)
-        )
+        train = scaler.transform_in_place(dataset.X[parts.train].copy())
+        test = scaler.transform_in_place(dataset.X[parts.test].copy())
         y_train, y_test = dataset.y[parts.train], dataset.y[parts.test]
         for problem, strength in product(problems, C):
             parameters, measure = _problem(problem, beta)
-            # whether all iterates are shown
-            has_path = name in paths and problem == problems[0]
-            # `path` needs a traced fit, not `summary`
+            shows_all_iterates = name in paths and problem == problems[0]
             trace = _FitTrace(measure, test, y_test)
             solver = CuttingPlane(C=strength, max_iter=max_iter, **parameters)
             with warnings.catch_warnings():
                 # the summary has "converged"
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                solver.fit(train, y_train, trace=trace if has_path else untraced)
-            for row in (
-                *trace.summary(solver),
-                *(trace.path(solver) if has_path else ()),
-            ):
-                yield name, problem, strength, *row  # iteration, quantity, value
+                solver.fit(
+                    train, y_train, trace=trace if shows_all_iterates else untraced
+                )
+            values = list(trace.summary(solver))
+            if shows_all_iterates:
+                values += trace.path(solver)
+            for value in values:
+                yield name, problem, strength, *value
+
+
+class _FitValue(NamedTuple):
+    iteration: float  # NaN: of the whole fit
+    quantity: str
+    value: float
 
 
 class _FitTrace:
-    """A trace that measures each iterate on the test rows.
+    """A trace that measures each iterate on the test rows, for `summary` and `path`.
 
-    The results are `summary` and `path`.
+    The summary needs no traced fit.
     """
 
     def __init__(self, measure: _Measure, X: Any, labels: NDArray[np.float64]):
         self._metric = measure
-        self._rows, self._labels, self._n = as_rows(X), labels, X.shape[1]
+        self._rows = as_rows(X)
+        self._labels = labels
+        self._n_features = X.shape[1]
         self._measured: list[float] = []
 
     def __call__(self, solver: CuttingPlane) -> bool:
         if solver.n_iter_ > len(self._measured):  # a new iterate
-            # [] adds nothing
-            w = np.append(solver.coef_, getattr(solver, "intercept_", []))
-            self._measured.append(self.measure(w))
+            self._measured.append(self.measure(_with_intercept(solver)))
         return False  # the fit goes on
 
     def measure(self, w: NDArray[np.float64]) -> float:
-        scores = linear_scores(self._rows, np.ascontiguousarray(w[: self._n]))
-        # + intercept, or 0
-        return float(self._metric(self._labels, scores + sum(w[self._n :])))
+        """Return the measure of weights, followed by an intercept if there is one."""
+        weights = np.ascontiguousarray(w[: self._n_features])
+        intercept = sum(w[self._n_features :])
+        scores = linear_scores(self._rows, weights) + intercept
+        return float(self._metric(self._labels, scores))
 
-    def summary(self, solver: CuttingPlane) -> Iterator[tuple[float, str, float]]:
-        """Yield iteration (NaN: none), quantity and value: how the whole fit ended."""
-        # the first iterate is w = 0
-        at_zero, best = solver.primal_path_[0], solver.best_weights_
-        last = np.append(solver.coef_, getattr(solver, "intercept_", []))
-        for quantity, value in {
+    def summary(self, solver: CuttingPlane) -> Iterator[_FitValue]:
+        """Yield how the whole fit ended."""
+        at_zero = solver.primal_path_[0]  # the first iterate is w = 0
+        best = solver.best_weights_
+        last = _with_intercept(solver)
+        values = {
             "minimum": solver.primal_ / at_zero,
             "bound": solver.lower_bound_ / at_zero,
             "norm of the best w": float(np.linalg.norm(best)),
@@ -208,13 +215,13 @@ class _FitTrace:
             "measure of w = 0": self.measure(np.zeros_like(best)),
             "iterations": float(solver.n_iter_),
             "converged": float(solver.converged_),
-        }.items():
-            yield np.nan, quantity, value
+        }
+        for quantity, value in values.items():
+            yield _FitValue(np.nan, quantity, value)
 
-    def path(self, solver: CuttingPlane) -> Iterator[tuple[float, str, float]]:
-        # Yield iteration, quantity and value of each iterate of a fit that this object
-        # has traced.
-        at_zero = solver.primal_path_[0]  # of which values and bounds are multiples
+    def path(self, solver: CuttingPlane) -> Iterator[_FitValue]:
+        """Yield values of each iterate of a fit that this object has traced."""
+        at_zero = solver.primal_path_[0]
         paths = {
             "value": solver.primal_path_ / at_zero,
             "best": solver.best_path_ / at_zero,
@@ -223,30 +230,38 @@ class _FitTrace:
             "measure": self._measured,
         }
         for quantity, path in paths.items():
-            yield from (
-                (float(i), quantity, float(value)) for i, value in enumerate(path)
-            )
+            for i, value in enumerate(path):
+                yield _FitValue(float(i), quantity, float(value))
+
+
+def _with_intercept(solver: CuttingPlane) -> NDArray[np.float64]:
+    """Return the last weights, followed by the intercept if there is one."""
+    return np.append(solver.coef_, getattr(solver, "intercept_", []))
 
 
 def is_least_at_zero(
     X: Any, positive: NDArray[np.bool_], k: float | int, surrogate: str
 ) -> bool:
-    """Return whether w = 0 minimises a surrogate, by the linear programme of the file's head."""
-    # w = 0 does so if, with some bounded weights, the sums of positives and negatives
-    # are equal. `k` is a count, or a fraction of the positives; for "pauc" of the
-    # negatives, the head's beta.
+    """Return whether w = 0 minimises a surrogate, by a linear programme.
+
+    It does so if, with some bounded weights, the sums of positives and negatives are
+    equal, see the head of the file. `k` is a count, or a fraction of the positives; for
+    "pauc" of the negatives, the head's beta.
+    """
     n_pos = int(positive.sum())
-    # k as a count
-    count = resolve_k(k, len(positive) - n_pos if surrogate == "pauc" else n_pos)
+    n_of_share = len(positive) - n_pos if surrogate == "pauc" else n_pos
+    count = resolve_k(k, n_of_share)
     # The negatives' weights sum to `total`, each at most `most_neg`: 1 and 1/k (avg,
     # max), 1 and 1/ceil(beta n_neg) (pauc), 1 and 1/n_pos (at least k ones), k/n_pos
     # and 1/n_pos (exactly k).
     total = count / n_pos if surrogate == "struct" else 1.0
     most_neg = 1 / n_pos if surrogate.startswith("struct") else 1 / count
-    neg, pos, mean_pos = X[~positive], X[positive], _mean(X[positive])
+    neg = X[~positive]
+    pos = X[positive]
+    mean_pos = _mean(pos)
     if surrogate != "max":  # all positives have the same weight: take their mean
         pos = mean_pos[np.newaxis]
-    # positives, for their weights; 1 if it is the mean
+    # the least numbers of rows whose weights, as large as allowed, reach their sum
     least_pos = min(count, pos.shape[0])
     least_neg = n_pos if surrogate == "struct, at least k" else count
     most_pos = 1 / least_pos
@@ -284,16 +299,16 @@ def _mean(rows: Any) -> NDArray[np.float64]:
 def _least_distance(
     neg: Any, pos: Any, total: float, most_neg: float, most_pos: float
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return the least L1 distance between weighted sums of rows, and the prices of the programme.
+    """Return the least L1 distance between weighted sums of rows, and the prices.
 
-    The weights of `neg` sum to `total`, those of `pos` to 1. The prices are of the
-    features, then of the two sums of weights.
+    Over u, v and d+, d- >= 0, the least sum of all d+ and d- with
+    neg' u - pos' v + d+ - d- = 0, sum u = total, 0 <= u <= most_neg, sum v = 1 and
+    0 <= v <= most_pos. The prices are of the features, then of the two sums.
     """
     from scipy.optimize import linprog
 
-    # Unknown are the weights of negatives and of positives, and by feature what the
-    # weighted sum of the negatives lacks, or has in excess.
-    (n_neg, n_features), n_pos = neg.shape, pos.shape[0]
+    n_neg, n_features = neg.shape
+    n_pos = pos.shape[0]
     one = sparse.eye_array(n_features)
     blocks = [
         [sparse.csc_array(neg.T), sparse.csc_array(-pos.T), one, -one],
