@@ -68,7 +68,7 @@ class Outcomes:
         return by_repetition.mean()[by_repetition.count() == folds]
 
     def refuse_different_runs(self, dataset: str, solvers: Sequence[str]) -> None:
-        """Raise `MissingError` if times of solvers are of different runs or machines."""
+        """Raise `MissingError` if times are of different runs or machines."""
         trials = pd.concat([self._trials(dataset, solver) for solver in solvers])
         differences = {"run": "in different runs", "machine": "on different machines"}
         for column, where in differences.items():
@@ -105,7 +105,7 @@ class Outcomes:
         return dict(iter(rows.groupby(level="split")))
 
     def times(self, dataset: str, solver: str) -> pd.Series:
-        """Return the seconds to the final weights by split, of trials that ran alone."""
+        """Return the seconds to the final weights by split; trials ran alone."""
         rows = self._trials(dataset, solver)
         if (rows["timing"] != "sequential").any():
             raise MissingError(

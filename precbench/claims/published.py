@@ -70,7 +70,7 @@ class _Table(Section):
     def _check_names_in_groups(
         cls, groups: dict[str, tuple[str, ...]], info: Any
     ) -> Any:
-        """Refuse unknown columns, unknown best groups, and columns that lack a solver."""
+        """Refuse unknown columns and best groups, and columns that lack a solver."""
         # Both were checked before; they are missing if they were refused.
         columns = info.data.get("columns", {})
         rows = info.data.get("rows", {})
@@ -278,7 +278,7 @@ def _problems_in(error: ValidationError, entry: _Unchecked) -> Iterator[Problem]
 
 
 def _unchecked(published: _Published, common: Fields) -> Iterator[_Unchecked]:
-    """Yield the fields of each claim of a file: of its tables, then of single claims."""
+    """Yield the fields of the claims of a file: its tables, then single claims."""
     for number, table in enumerate(published.tables):
         for name, row in table.rows.items():
             # Mistakes in the claims of a row are reported at the row: no places.
@@ -362,7 +362,7 @@ def _filled(
 
 
 def _cells(table: _Table, name: str, row: _Row) -> Iterator[tuple[str, Fields]]:
-    """Yield for each cell of a row the name of its column, and the fields of its claim."""
+    """Yield by cell of a row the name of its column and the fields of its claim."""
     of_row: Fields = {}
     if table.kind == "mean":
         # The trend of a mean is its difference from the first cell of its row.

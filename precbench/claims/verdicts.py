@@ -206,7 +206,7 @@ def _p_value(as_far: NDArray[np.bool_]) -> float:
 
 
 def has_spread(sample: NDArray[np.float64]) -> bool:
-    """Return whether the interquartile range is positive whichever repetition is left out."""
+    """Return whether any n - 1 repetitions have a positive interquartile range."""
     n = len(sample)
     ordered = np.sort(sample)
     # A quartile moves a place at most: inner places are compared. -(-a // 4) rounds a /

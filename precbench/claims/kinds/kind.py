@@ -134,7 +134,7 @@ class Claim(Section):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Labels of the solvers that the claim compares; none for a study or a count."""
+        """Labels of the solvers that the claim compares, if any."""
         return self._names_in(*_SOLVERS)
 
     def _names_in(self, *fields: str) -> tuple[str, ...]:
@@ -187,7 +187,7 @@ class Claim(Section):
     def judge_all(
         cls, claims: Sequence[Self], evidence: Evidence
     ) -> Iterator[LedgerRow]:
-        """Yield the verdicts on claims of this kind; a subclass may judge them together."""
+        """Yield the verdicts on claims of this kind; some are judged together."""
         for claim in claims:
             try:
                 yield claim.judge_checked(evidence)
@@ -195,7 +195,7 @@ class Claim(Section):
                 yield claim.ledger_row(Verdict.NO_DATA, reason=str(missing))
 
     def judge_checked(self, evidence: Evidence) -> LedgerRow:
-        """Judge the claim without doubtful solvers, see `doubts`, which the reason names."""
+        """Judge the claim without doubtful solvers, which the reason names."""
         claim = self
         row = claim.judge(evidence)
         dropped: list[str] = []
@@ -227,8 +227,8 @@ class Claim(Section):
         """Return verdict and reason by solver whose results decide nothing.
 
         A solver is doubtful if, on a data set of the claim, its problem has the minimum
-        at w = 0, or if half or more of its trials or tunings were stopped by a limit, or
-        half or more of its trials ended before the tolerance: with other parameters,
+        at w = 0, or if half or more of its trials or tunings were stopped by a limit,
+        or half or more of its trials ended before the tolerance: with other parameters,
         values and times would differ.
         """
         doubts: dict[str, tuple[Verdict, str]] = {}
@@ -249,7 +249,7 @@ class Claim(Section):
         return doubts
 
     def _datasets_at_zero(self, minimum: Minimum, evidence: Evidence) -> list[str]:
-        """Return the data sets of the claim on which a study finds the minimum at w = 0."""
+        """Return the data sets on which a study finds the minimum at w = 0."""
         table = _results_of(minimum.study, minimum.config, evidence.values)
         values = self.selected(table, minimum.cell).set_index("dataset")["value"]
         missing = set(self.data) - set(values.index)
@@ -309,7 +309,7 @@ class Claim(Section):
     def _final_rows(
         self, evidence: Evidence
     ) -> Iterator[tuple[str, str, pd.DataFrame]]:
-        """Yield solver, data set and final rows of what is compared and was measured."""
+        """Yield solver, data set and final rows of what was measured."""
         outcomes = evidence.outcomes.get(self.experiment)
         if outcomes is None:
             return
@@ -328,7 +328,7 @@ class Claim(Section):
         return _results_of(self.experiment, self.config, results)
 
     def selected(self, table: pd.DataFrame, cell: Selection) -> pd.DataFrame:
-        """Return the rows of a study's table whose columns hold the entries of `cell`."""
+        """Return the rows of a study's table that hold the entries of `cell`."""
         is_selected = np.ones(len(table), dtype=bool)
         for column, entry in cell.items():
             if column not in table:

@@ -233,7 +233,7 @@ def _judge_comparable(
 def _printed_and_drawn(
     cells: Sequence[_Draws], shift: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the printed values of a row, with our powers of ten shifted, and our draws.
+    """Return the printed values of a row, our powers of ten shifted, and our draws.
 
     Their shapes are (n_cells,) and (n_repetitions, n_cells), as `place` takes them.
     """

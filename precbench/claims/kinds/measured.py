@@ -1,4 +1,4 @@
-"""Claims about results on several splits: orders, ratios, spreads, sweeps and counts."""
+"""Claims about several splits: orders, ratios, spreads, sweeps and counts."""
 
 from collections.abc import Sequence
 from itertools import permutations
@@ -110,7 +110,7 @@ class OrderClaim(MeasuredClaim):
         )
 
     def _sides(self, outcomes: Outcomes) -> tuple[pd.Series, pd.Series]:
-        """Return what is compared of the better and of the worse side, on common splits."""
+        """Return what is compared of the two sides, on common splits."""
         checkpoint_of_worse = self.worse_checkpoint
         if checkpoint_of_worse is None:
             checkpoint_of_worse = self.checkpoint
@@ -283,7 +283,7 @@ class VariationClaim(Claim):
     points: Texts = ()  # points of the sweep, as ``batch_size=500``; default all
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge by t tests whether the mean at a point is too far below another mean."""
+        """Judge by t tests whether a mean is too far below another mean."""
         results = self.results_in(evidence.outcomes)
         values = results.sweep(
             self.dataset, self.solver, self.metric, points=self.points

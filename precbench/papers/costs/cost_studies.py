@@ -9,7 +9,7 @@ from precbench.report.study_tables import tabulate
 
 
 def _draw(figure: SubFigure, result: Result) -> None:
-    """Draw the measured costs, and the stated power of n or n log n through the last cost."""
+    """Draw the measured costs, and the stated power through the last cost."""
     # `draw_panels` takes the line style from "quantity", which hence moves to
     # "measure".
     measured = result.values.assign(
@@ -18,14 +18,19 @@ def _draw(figure: SubFigure, result: Result) -> None:
     parts = [measured]
     for name, rows in measured.groupby("curve", sort=False):
         curve = result.parameters["curves"][name]
-        # n (log n)
-        size = rows["size"] * (np.log(rows["size"]) if curve.get("times_log") else 1)
+        size = rows["size"]  # n, or n log n
+        if curve.get("times_log"):
+            size = size * np.log(size)
         stated = rows["value"].iloc[-1] * (size / size.iloc[-1]) ** curve["exponent"]
         parts.append(rows.assign(quantity="stated", value=stated))
     draw_panels(
-        figure, pd.concat(parts), x="size", panel="measure", curve="curve",
+        figure,
+        pd.concat(parts),
+        x="size",
+        panel="measure",
+        curve="curve",
         dashes={"measured": "-", "stated": "--"},
-    )  # fmt: skip
+    )
 
 
 GROWING_COSTS = StudyKind(

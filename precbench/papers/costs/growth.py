@@ -1,7 +1,4 @@
-"""How the seconds and the memory of a solver grow.
-
-What an O(...) in a paper says, measured.
-"""
+"""How the seconds and the memory of a solver grow: a paper's O(...), measured."""
 
 import tracemalloc
 from collections.abc import Iterator
@@ -20,10 +17,7 @@ _ROWS, _FEATURES = "rows", "features"
 
 
 class CostCurve(Section):
-    """A series of fits of one solver.
-
-    What `grows` has each of the `sizes`, the rest is fixed.
-    """
+    """Fits of one solver: what `grows` has each of the `sizes`, the rest is fixed."""
 
     solver: str
     # rows, features, parameters of the solver
@@ -39,22 +33,20 @@ class CostCurve(Section):
 
     @model_validator(mode="after")
     def _check_parameters(self) -> Self:
-        """Refuse an unknown solver, and parameters that the solver lacks or rejects, by key."""
-        # raises if unknown
+        """Refuse an unknown solver, and parameters that it lacks or rejects, by key."""
         refuse(at(("solver",), unknown("solver", self.solver, SOLVERS)))
-        parameters = SOLVERS[self.solver]().get_params()
-        problems = list[Problem]()
+        solver_class = SOLVERS[self.solver]
+        known = solver_class().get_params()
+        problems: list[Problem] = []
         for name, value in self.parameters.items():
-            # [] if known
-            texts = unknown(f"parameter of {self.solver}", name, parameters)
-            if not texts:
+            mistakes = unknown(f"parameter of {self.solver}", name, known)
+            if not mistakes:
                 try:
-                    # raises if invalid
-                    SOLVERS[self.solver](**{name: value})._validate_params()
+                    solver_class(**{name: value})._validate_params()
                 except (TypeError, ValueError) as error:
-                    texts = [str(error)]
-            problems += at(("parameters", name), texts)  # with the place in the config
-        refuse(problems)  # raises if there are any
+                    mistakes = [str(error)]
+            problems += at(("parameters", name), mistakes)
+        refuse(problems)
         return self
 
 
@@ -77,23 +69,21 @@ def growing_costs(
                     cost = _cost(curve, size, [seed, repetition, size])
                     least[name, size] = min(cost, least.get((name, size), np.inf))
     for name, curve in curves.items():
-        yield from (
-            (name, size, curve.measure, least[name, size]) for size in curve.sizes
-        )
+        for size in curve.sizes:
+            yield name, size, curve.measure, least[name, size]
 
 
 def _cost(curve: CostCurve, size: int, entropy: list[int]) -> float:
-    """Return the seconds or bytes of one fit of this size, on rows drawn with these seeds."""
-    # rows, features, and parameters of the solver
-    grown = dict.fromkeys(curve.grows, size)
-    # fixed if not grown
-    n, d = grown.pop(_ROWS, curve.rows), grown.pop(_FEATURES, curve.features)
+    """Return the seconds or bytes of one fit, on rows drawn with these seeds."""
+    parameters = {**curve.parameters, **dict.fromkeys(curve.grows, size)}
+    n = parameters.pop(_ROWS, curve.rows)
+    d = parameters.pop(_FEATURES, curve.features)
     rng = np.random.default_rng(entropy)
     y = np.where(np.arange(n) < n // 2, 1, -1)  # half of the rows are positive
     rng.shuffle(y)
     # noise, shifted by class
     X = rng.standard_normal((n, d)) / np.sqrt(d) + 0.1 * y[:, None]
-    solver = SOLVERS[curve.solver](**{**curve.parameters, **grown})
+    solver = SOLVERS[curve.solver](**parameters)
     if curve.measure == "bytes":
         return _bytes(solver, X, y)
     seconds, _with_checks = timed_fit(solver, X, y)
@@ -104,7 +94,8 @@ def _bytes(solver: Ranker, X: Any, y: Any) -> float:
     """Return the largest number of bytes that a fit allocates at a time."""
     tracemalloc.start()
     try:
-        solver.fit(X, y, trace=untraced)  # a trace that does nothing
-        return float(tracemalloc.get_traced_memory()[1])  # of (current, peak)
+        solver.fit(X, y, trace=untraced)
+        _current, peak = tracemalloc.get_traced_memory()
+        return float(peak)
     finally:
         tracemalloc.stop()

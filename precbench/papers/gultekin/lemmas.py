@@ -70,7 +70,8 @@ class Bounds(NamedTuple):
     def uniform(self, n: int, delta: float) -> float:
         """Return the eps for which Lemma 1 gives delta, with n / 2 rows a class.
 
-        It solves delta = 2 (1 + 4 r C_1 / eps)^D exp(-n eps^2 / (8 C_2^2)), r: `covered`.
+        It solves delta = 2 (1 + 4 r C_1 / eps)^D exp(-n eps^2 / (8 C_2^2)), where r is
+        `covered`.
         """
         from scipy.optimize import brentq
 
@@ -443,8 +444,8 @@ def _curves(
 def _coins(s: int, points: int, radius: float) -> Iterator[_Row]:
     """Yield P(2 W |mu_S| >= eps) of a sample of coins, and its bounds by Lemma 2 (ii).
 
-    Here mu_N is 0, and S mu_S is the sum of 2 S coins, 1 (heads) or -1. S + h heads have
-    the sum 2 h.
+    Here mu_N is 0, and S mu_S is the sum of 2 S coins, 1 (heads) or -1. S + h heads
+    have the sum 2 h.
     """
     from scipy.stats import binom
 

@@ -1,4 +1,4 @@
-"""Two classes that are Gaussian mixtures: moments, and exact risks of linear rankers."""
+"""Two classes that are Gaussian mixtures, and exact risks of linear rankers."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +14,7 @@ from precbench.core.yaml.models import Section
 
 
 class MixtureProblem(Section):
-    """Two classes of Gaussian mixtures, with the covariance ``sigma**2 I`` throughout."""
+    """Two classes of mixtures of Gaussians with the covariance ``sigma**2 I``."""
 
     components: Count
     sigma: PositiveFloat

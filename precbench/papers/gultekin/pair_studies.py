@@ -21,69 +21,76 @@ _MEASURES = {"risk": "risk", "auc": "AUC", "seconds": "CPU seconds"}
 
 
 def _mixture_tables(result: Result) -> Iterator[Table]:
+    """Yield a table for each part of the figure."""
+    keys = ["part", "method", "pairs", "share", "measure", "statistic"]
+    note = "Columns: K, the components."
     for _, part in result.values.groupby("part", sort=False):
-        keys = ["part", "method", "pairs", "share", "measure", "statistic"]
-        yield value_table(
-            result, part, keys, "Columns: K, the components.", across="components"
-        )
+        yield value_table(result, part, keys, note, across="components")
 
 
 def _draw_mixtures(figure: SubFigure, result: Result) -> None:
-    """Draw Figure 1.
-
-    Risk, AUC and seconds of each mixture by pairs, then AUC by share.
-    """
-    # least: of seconds
+    """Draw Figure 1: risk, AUC and seconds by pairs, then AUC by share of positives."""
+    # "least" is the statistic of seconds.
     shown = result.values[result.values["statistic"].isin(["mean", "least"])]
-    # one pair: only timed
+    # A fit on one pair is only timed.
     by_pairs = shown[(shown["part"] == "pairs") & (shown["pairs"] != 1)]
     # A method without a number of pairs is a horizontal line from the fewest to the
     # most pairs.
     constant = by_pairs[by_pairs["pairs"].isna()]
     ends = [constant.assign(pairs=end) for end in by_pairs["pairs"].agg(["min", "max"])]
     by_pairs = pd.concat([by_pairs.dropna(subset="pairs"), *ends])
-    parts = [
-        by_pairs[by_pairs["measure"] == measure].assign(panel=title)
-        for measure, title in _MEASURES.items()
-    ]
-    skewed = shown[shown["part"] == "skew"]
+    parts = []
+    for measure, title in _MEASURES.items():
+        parts.append(by_pairs[by_pairs["measure"] == measure].assign(panel=title))
     # The last panel has the share of positives on its axis, in place of the pairs.
-    parts.append(
-        skewed.assign(pairs=skewed["share"], panel="AUC by fraction of positives")
-    )
+    skewed = shown[shown["part"] == "skew"]
+    title = "AUC by fraction of positives"
+    parts.append(skewed.assign(pairs=skewed["share"], panel=title))
     table = pd.concat(parts)
     table["panel"] += table["components"].map(", K = {:.0f}".format)
-    # all solid lines
-    table = table.assign(curve=table["method"].map(_METHODS), quantity="mean")
-    for axes in draw_panels(
-        figure, table, x="pairs", panel="panel", curve="curve", dashes={"mean": "-"},
-        # log=(): linear axes
-        n_columns=3, log=(), xlabel="S (pairs), ρ (fraction of positives)",
-    ):  # fmt: skip
+    table["curve"] = table["method"].map(_METHODS)
+    table["quantity"] = "mean"  # all lines are solid
+    panels = draw_panels(
+        figure,
+        table,
+        x="pairs",
+        panel="panel",
+        curve="curve",
+        dashes={"mean": "-"},
+        n_columns=3,
+        log=(),
+        xlabel="S (pairs), ρ (fraction of positives)",
+    )
+    for axes in panels:
         if "seconds" in axes.get_title():
             log_scale(axes, "y")
 
 
 def _draw_bounds(figure: SubFigure, result: Result) -> None:
-    """Draw, with bounds, the deviations of all statements and the probabilities of two of them."""
-    # On x: for deviations the pairs (of the most rows only), or the rows where there
-    # are no pairs; for probabilities epsilon (of the most pairs only).
+    """Draw deviations of all statements and probabilities of two, with their bounds."""
     table = result.values[result.values["statement"] != "w = 0"]
+    # Deviations are drawn by pairs, of the most rows only, or by rows where there are
+    # no pairs; probabilities by epsilon, of the most pairs only.
     x = table["epsilon"].fillna(table["pairs"]).fillna(table["rows"])
+    has_most_rows = table["rows"] == table["rows"].max()
+    has_most_pairs = table["pairs"] == table["pairs"].max()
     is_deviation = table["what"] == "deviation"
-    is_deviation &= table["pairs"].isna() | (table["rows"] == table["rows"].max())
-    is_curve = table["statement"].isin(["Theorem 2", "Lemma 2 (ii), coins"])
-    is_curve &= (table["what"] == "probability") & (
-        table["pairs"] == table["pairs"].max()
-    )
+    is_deviation &= table["pairs"].isna() | has_most_rows
+    is_curve = table["what"] == "probability"
+    is_curve &= table["statement"].isin(["Theorem 2", "Lemma 2 (ii), coins"])
+    is_curve &= has_most_pairs
     prefix = table["epsilon"].isna().map({True: "", False: "probability, "})
-    table = table.assign(x=x, panel=prefix + table["statement"])[
-        is_deviation | is_curve
-    ]
+    table = table.assign(x=x, panel=prefix + table["statement"])
+    table = table[is_deviation | is_curve]
     draw_panels(
-        figure, table, x="x", panel="panel", curve="quantity", xlabel="N, S, or ε of probabilities",
+        figure,
+        table,
+        x="x",
+        panel="panel",
+        curve="quantity",
+        xlabel="N, S, or ε of probabilities",
         dashes={"measured": "-", "re-derived": "--", "printed": ":"},
-    )  # fmt: skip
+    )
 
 
 GAUSSIAN_MIXTURES = StudyKind(

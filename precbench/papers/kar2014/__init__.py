@@ -1,1 +1,1 @@
-"""Kar, Narasimhan and Jain (NIPS 2014), gradients for measures that do not decompose."""
+"""Kar, Narasimhan and Jain (NIPS 2014): gradients for non-decomposable measures."""

@@ -1,4 +1,4 @@
-"""The bounds of kar2014 beside measured values: regret, stability, convergence, error."""
+"""The bounds of kar2014 beside measured values."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -51,7 +51,7 @@ def regret(
     trials: Count,  # random pairs of weights
     seed: Seed,
 ) -> Iterator[tuple[str, str, str, float, str, float]]:
-    """Play `FTRL` on streams of growing length; compare its regret with the theorems."""
+    """Play `FTRL` on growing streams, and compare its regret with the theorems."""
     # A stream is the rows of a data set, divided by the largest norm of a row, in
     # random order; horizon T takes the first T rows, one or ceil(sqrt(T)) rows at a
     # time (Theorems 1 and 3, Lemmas 9, 10 and 13). Lemmas 2 and 12 have random pairs of
@@ -528,7 +528,7 @@ def _terms(player: FTRL, y: NDArray) -> float:
 
 
 def _best(player: FTRL, X: Any, y: NDArray) -> tuple[NDArray[np.float64], float]:
-    """Return the best w in the ball, and a lower bound of the mean loss of any w there."""
+    """Return the best w in the ball, and a lower bound of the least mean loss."""
     # `leader` needs a fit, to any rows: here to the first row of each class.
     two = [np.argmax(y > 0), np.argmax(y < 0)]
     leader = player.fit(X[two], y[two]).leader(X, y)

@@ -1,1 +1,1 @@
-"""Kar, Narasimhan and Jain (ICML 2015), surrogates and perceptrons for precision at the top."""
+"""Kar, Narasimhan and Jain (ICML 2015): surrogates for precision at the top."""

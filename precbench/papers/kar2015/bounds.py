@@ -116,7 +116,7 @@ def precision_rates(
     radius: PositiveFloat,  # of the ball in which w lies
     seed: Seed,
 ) -> Iterator[tuple[str, str, int, str, float]]:
-    """Measure whether the open constants of Theorems 13, 15, Corollary 14 stay bounded."""
+    """Measure whether the open constants of Theorems 13 to 15 stay bounded."""
     # Streams of b batches of b rows are drawn from all rows, with replacement; as b
     # grows all terms of the bounds fall together. `eta0` is the step of Theorem 15, on
     # a surrogate divided by the k rows of a batch. SGD@k does not divide by k, so its
@@ -232,7 +232,7 @@ class _Stream(NamedTuple):
 def _stream(
     population: _Population, batch_size: int, split: int, splits: int
 ) -> _Stream:
-    """Return the training rows of a split as a stream, in the order of an experiment."""
+    """Return the training rows of a split, in the order of an experiment."""
     dataset = population.data
     seed = trial_seed(0, dataset.name, split)  # as in an experiment with the seed 0
     train = split_rows(dataset, "random", split, n_splits=splits, seed=seed).train
@@ -346,7 +346,7 @@ def _steps(
     mistakes: NDArray[np.int64],
     surrogate: str,
 ) -> Iterator[_Statement]:
-    """Yield how Lemma 18 and Lemma 19 (avg) or 20 (max) hold on batches with mistakes."""
+    """Yield how Lemmas 18 and 19 (avg) or 20 (max) hold on batches with mistakes."""
     optimum: Any = stream.population.data.optimum
     batches = stream.batches
     # Lemma 18: ||w_t||^2 - ||w_{t-1}||^2 <= 4 k R^2 Delta_t, as a ratio
@@ -377,7 +377,7 @@ def _steps(
 def _online_to_batch(
     stream: _Stream, weights: Sequence[NDArray[np.float64]], mistakes: NDArray[np.int64]
 ) -> Iterator[_Statement]:
-    """Yield Theorem 13 for the weights w_1, ... and the mistakes on the batch after each.
+    """Yield Theorem 13 for weights w_1, ... and mistakes on the batch after each.
 
     mean_t prec@kappa(w_t; all rows) <= mean_t Delta_t / b + C `uniform_rate`. The paper
     prints Delta_t / b, read here as Delta_t / (kappa n_+(X_t)), the loss prec@kappa of
@@ -425,7 +425,7 @@ def _convergence(
 
 
 def _open_ended(measured: float, explicit: float, rate: float) -> dict[str, float]:
-    """Return the least constant C with which measured <= explicit + C rate, and these."""
+    """Return these and the least constant C: measured <= explicit + C rate."""
     constant = max(0.0, (measured - explicit) / rate)
     return {
         "measured": measured,

@@ -32,7 +32,7 @@ class ConsistencyClaim(Claim):
         return False  # no single data set decides the claim
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge by a sign test over the splits if the `unsteady` fall behind by more."""
+        """Judge by a sign test whether the `unsteady` fall behind by more."""
         outcomes = self.results_in(evidence.outcomes)
         # by data set: 1 - value / best value, a row per split, a column per solver
         behind = []

@@ -194,8 +194,8 @@ def _xi_excess(surrogate: str, case: _Case) -> float:
     """Return the least xi that Claim 1 allows, less a surrogate.
 
     The claim: if the surrogate is at most xi, some set S of at most k rows has
-    sum_(i in S) s_i >= sum_i y^_i s_i + Delta(y, y^) - xi for all y^ with k ones. Here S
-    is the k positives with the highest scores, so the least xi is the largest
+    sum_(i in S) s_i >= sum_i y^_i s_i + Delta(y, y^) - xi for all y^ with k ones. Here
+    S is the k positives with the highest scores, so the least xi is the largest
     sum_i y^_i (s_i + 1 - y_i) over all y^, less the sum of S.
     """
     scores, positive, k = case
@@ -231,7 +231,7 @@ def _lemma_21(case: _Case, share: float = 1.0) -> float:
 
 
 def _upper_bound(place: str, loss: str, surrogate: str) -> _Law:
-    """Return the law that a surrogate bounds a loss; its control is struct, no bound."""
+    """Return the law that a surrogate bounds a loss; struct, its control, does not."""
     return _Law(
         place,
         f"{loss} <= {surrogate}",
@@ -314,7 +314,7 @@ _LAWS = (
 def appendix_a(
     weights: Annotated[list[PositiveFloat], Field(min_length=1)],
 ) -> Iterator[tuple[str, str, float]]:
-    """Evaluate the struct surrogate on the six points of Appendix A, as scaled there."""
+    """Evaluate the struct surrogate on the six points of Appendix A."""
     # The score of a point x is w x / 6. Each weight w > 0 has ``struct(w)``,
     # ``struct(-w)``, how far struct(-w) is ``from 1 - w / 6``, and ``loss(-w)``, the
     # loss prec@1 at -w. Besides: the ``least`` struct for each sign of the weights;
@@ -343,7 +343,7 @@ _TINY = 1e-12  # for rounding
 
 
 def _struct(w: float) -> float:
-    """Return the struct surrogate at w for k = 1, by the first display of Appendix A."""
+    """Return the struct surrogate at w, by the first display of Appendix A."""
     # max over y^ of 1 + sum_i y^_i (w x_i / n - y_i / k) - sum_i y_i w x_i / n. As k is
     # 1, y^ has a single 1.
     scores = w * _POINTS / len(_POINTS)
@@ -356,7 +356,7 @@ def _is_half_of_weight(w: float) -> bool:
 
 
 def _bisect(holds: Callable[[float], bool], high: float) -> float:
-    """Return the least number from which on `holds` is true: not at 0, but at `high`."""
+    """Return from where on `holds` is true; it is false at 0, true at `high`."""
     low = 0.0
     tolerance = _TINY * high
     while high - low > tolerance:

@@ -12,19 +12,19 @@ _ROUNDING = 1e-9
 
 
 def _means_over_splits(values: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean over splits of each quantity, of ``holds`` (0 or 1) and of ``share``."""
+    """Return the mean over splits of each quantity, and of two more.
+
+    ``holds`` is whether the bound holds, 0 or 1, ``share`` what is measured as a share
+    of the bound; both are NaN without a bound.
+    """
     splits = values.fillna({"split": 0})  # 0: measured without splits
-    wide = splits.pivot(
-        index=[*_KEYS, "split"], columns="quantity", values="value"
-    ).reset_index()
+    index = [*_KEYS, "split"]
+    wide = splits.pivot(index=index, columns="quantity", values="value").reset_index()
     holds = (wide["measured"] <= wide["bound"] + _ROUNDING).astype(float)
-    # whether the bound holds; NaN without one
     wide["holds"] = holds.where(wide["bound"].notna())
-    # of the bound
     wide["share"] = (wide["measured"] / wide["bound"]).where(wide["bound"] > 0)
-    means = (
-        wide.groupby(_KEYS, sort=False).mean(numeric_only=True).drop(columns="split")
-    )
+    means = wide.groupby(_KEYS, sort=False).mean(numeric_only=True)
+    means = means.drop(columns="split")
     return means.reset_index().melt(_KEYS, var_name="quantity").dropna(subset="value")
 
 
@@ -36,79 +36,106 @@ _PANELS = {
 
 
 def _draw(figure: SubFigure, result: Result) -> None:
-    """Draw shares of the bounds, deviations and constants by batch size, a panel for each."""
-    # quantities without a panel are not drawn
+    """Draw shares of the bounds, deviations and constants by batch size, in panels."""
     means = _means_over_splits(result.values)
-    # "measured" is drawn of Theorem 12 only, as a deviation; "constant" of the other
-    # statements.
-    not_drawn = (means["theorem"] == "Theorem 12").map(
-        {True: "constant", False: "measured"}
-    )
+    # Of Theorem 12 "measured" is drawn, a deviation, of other statements "constant".
+    # Quantities without a panel are not drawn.
+    is_theorem_12 = means["theorem"] == "Theorem 12"
+    not_drawn = is_theorem_12.map({True: "constant", False: "measured"})
     means = means[means["quantity"] != not_drawn]
-    # "": no solver
+    # A statement about no solver is named by its measure.
     solvers = means["solver"].where(means["solver"] != "", means["measure"])
     names = means["theorem"] + ", " + solvers + ", " + means["dataset"]
     names = names.str.replace("Theorem", "Th.").str.replace("Corollary", "Cor.")
     means = means.assign(curve=names, panel=means["quantity"].map(_PANELS))
     draw_panels(
-        figure, means, x="batch_size", panel="panel", curve="curve",
-        dashes=dict.fromkeys(_PANELS, "-"), xlabel="b (rows of a batch)",
-    )  # fmt: skip
+        figure,
+        means,
+        x="batch_size",
+        panel="panel",
+        curve="curve",
+        dashes=dict.fromkeys(_PANELS, "-"),
+        xlabel="b (rows of a batch)",
+    )
 
 
 def _draw_laws(figure: SubFigure, result: Result) -> None:
-    """Draw the largest excess of each law and of its control, the laws one above another."""
-    largest = (
-        result.values.groupby(["law", "quantity"], sort=False)["value"]
-        .max()
-        .reset_index()
-    )
+    """Draw the largest excess of each law and of its control, one law above another."""
+    by_law = result.values.groupby(["law", "quantity"], sort=False)["value"]
+    largest = by_law.max().reset_index()
     # `draw_panels` puts "value" on the y axis: here the laws. The dash "" draws
     # markers, no line.
-    largest = largest.rename(columns={"value": "excess", "law": "value"}).assign(
-        panel=""
-    )
+    largest = largest.rename(columns={"value": "excess", "law": "value"})
+    largest["panel"] = ""
     [axes] = draw_panels(
-        figure, largest, x="excess", panel="panel", curve="quantity",
-        dashes={"excess": "", "control": ""}, log=(), xlabel="largest excess of the left side",
-    )  # fmt: skip
+        figure,
+        largest,
+        x="excess",
+        panel="panel",
+        curve="quantity",
+        dashes={"excess": "", "control": ""},
+        log=(),
+        xlabel="largest excess of the left side",
+    )
     axes.axvline(0, color="0.6", linewidth=0.8)  # the largest excess that a law allows
 
 
 def _draw_appendix(figure: SubFigure, result: Result) -> None:
-    """Draw the struct surrogate at weights of both signs, and the loss at negative weights."""
+    """Draw the struct surrogate at both signs, and the loss at negative weights."""
     # "weight" holds absolute values
     signs = {"struct(w)": 1, "struct(-w)": -1, "loss(-w)": -1}
-    values = result.values[result.values["quantity"].isin(signs)].assign(
-        panel="Appendix A"
-    )
+    values = result.values[result.values["quantity"].isin(signs)]
+    values = values.assign(panel="Appendix A")
     values["weight"] = values["weight"].astype(float) * values["quantity"].map(signs)
     draw_panels(
-        figure, values, x="weight", panel="panel", curve="quantity",
-        dashes=dict.fromkeys(signs, "-"), log=(), xlabel="w", ylabel="struct, and the loss prec@1",
-    )  # fmt: skip
+        figure,
+        values,
+        x="weight",
+        panel="panel",
+        curve="quantity",
+        dashes=dict.fromkeys(signs, "-"),
+        log=(),
+        xlabel="w",
+        ylabel="struct, and the loss prec@1",
+    )
 
 
 def _draw_minima(figure: SubFigure, result: Result) -> None:
-    """Draw by step size the surrogate that SGD@k reaches, as a multiple of the value at w = 0."""
+    """Draw the surrogate that SGD@k reaches, relative to w = 0, by step size."""
     reached = result.values.dropna(subset="eta0")
     curves = reached.assign(curve=reached["dataset"] + ", " + reached["surrogate"])
-    for axes in draw_panels(
-        figure, curves, x="eta0", panel="rows", curve="curve", xlabel="eta0",
+    panels = draw_panels(
+        figure,
+        curves,
+        x="eta0",
+        panel="rows",
+        curve="curve",
+        xlabel="eta0",
         dashes={"relative to w = 0": "-"},
-    ):  # fmt: skip
+    )
+    for axes in panels:
         axes.axhline(1, color="black", linewidth=0.8)  # below 1 SGD@k improves on w = 0
 
 
 def _draw_optima(figure: SubFigure, result: Result) -> None:
-    """Draw values, bounds and measures on test rows of the iterates, in two panels for each C."""
+    """Draw values and bounds of the iterates, and measures on test rows, for each C."""
     paths = result.values.dropna(subset="iteration")  # without the summaries
     titles = paths["quantity"].eq("measure").map({True: "test rows", False: "value"})
     named = paths.assign(panel=titles + ", C = " + paths["C"].map("{:g}".format))
     draw_panels(
-        figure, named, x="iteration", panel="panel", curve="quantity", log=(), xlabel="iteration",
+        figure,
+        named,
+        x="iteration",
+        panel="panel",
+        curve="quantity",
+        log=(),
+        xlabel="iteration",
         dashes={"value": "-", "best": "--", "bound so far": ":", "measure": "-"},
-    )  # fmt: skip
+    )
+
+
+def _by_theorem_and_solver(values: pd.DataFrame) -> pd.DataFrame:
+    return values.assign(curve=values["theorem"] + ", " + values["solver"])
 
 
 PRECISION_RATES = StudyKind(
@@ -117,15 +144,21 @@ PRECISION_RATES = StudyKind(
     numbers=("batch_size",),
     tables=tabulate(["theorem", "solver", "quantity", "batch_size"]),
     draw=in_panels(
-        lambda values: values.assign(curve=values["theorem"] + ", " + values["solver"]),
-        x="batch_size", panel="quantity", curve="curve", dashes={"constant": "-"}, log=("x",),
+        _by_theorem_and_solver,
+        x="batch_size",
+        panel="quantity",
+        curve="curve",
+        dashes={"constant": "-"},
+        log=("x",),
         xlabel="b = T (batches, and rows of each)",
     ),
     size=(6.4, 3.6),
-    caption="Each bound has a factor that the paper leaves open. Shown is the smallest factor with "
-    "which the bound holds, as the mean over {repetitions} streams of b batches of b rows of "
-    "{dataset}; this factor should not grow with b.",
-)  # fmt: skip
+    caption=(
+        "Each bound has a factor that the paper leaves open. Shown is the smallest"
+        " factor with which the bound holds, as the mean over {repetitions} streams of"
+        " b batches of b rows of {dataset}; this factor should not grow with b."
+    ),
+)
 
 PRECISION_LAWS = StudyKind(
     compute="precbench.papers.kar2015.laws:precision_laws",

@@ -64,7 +64,7 @@ def pair_shares(
     powers: Annotated[list[PositiveFloat], Field(min_length=1)],  # p
     ir: bool,  # whether to add the IR push
 ) -> Iterator[tuple[str, str, str, float]]:
-    """Yield the share of each pair in the objectives of the pushes (Figures 1 and 4)."""
+    """Yield the share of each pair in the objectives (Figures 1 and 4)."""
     # Positives and negatives are named by their ranks within their class, 1 for the
     # highest score; the rank ``all`` stands for the sum over the class.
     objectives = {f"p={p:g}": pnorm_shares(labels, scores, p) for p in powers}
@@ -85,8 +85,9 @@ def pnorm_shares(
     """Return the share of each pair in the risk of the P-Norm Push.
 
     Rows are positives, columns negatives, each from the highest score down. The risk is
-    sum_k height_k^p, with height_k = sum_i e^(s_k - s_i), i over the positives and k over
-    the negatives. The share of a pair is height_k^p / risk * e^(s_k - s_i) / height_k.
+    sum_k height_k^p, with height_k = sum_i e^(s_k - s_i), i over the positives and k
+    over the negatives. The share of a pair is
+    height_k^p / risk * e^(s_k - s_i) / height_k.
     """
     z = _differences(y_true, y_score)
     # in logarithms, in which nothing overflows
@@ -161,7 +162,7 @@ def lemma_7(
 def _curves(
     name: str, x: NDArray, curves: Mapping[str, NDArray], facts: Mapping[str, float]
 ) -> pd.DataFrame:
-    """Return a table of curves over x, a column called `name`, and facts without an x."""
+    """Return a table of curves over x, called `name`, and facts without an x."""
     parts = [
         pd.DataFrame({"curve": curve, name: x, "value": y})
         for curve, y in curves.items()
@@ -176,7 +177,7 @@ def _curves(
 def one_dimensional(
     epsilon: Share, m: AtLeastTwo, repetitions: Count, test_size: AtLeastTwo, seed: Seed
 ) -> Iterator[tuple[str, str, str, float]]:
-    """Choose by R_max between an increasing and a decreasing function (Section 10.1)."""
+    """Choose by R_max between two functions of one feature (Section 10.1)."""
     # The negatives lie on [-1, 0] and the positives on [0, 1], but for a share
     # `epsilon`: half of this share are positives on [-2, -1], half negatives on [1, 2].
     # A training set of `m` rows chooses the function with the smaller R_max; a tie
@@ -283,7 +284,7 @@ def push_variants(
     repetitions: AtLeastTwo,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Compare the pushes of Section 7: at top, bottom, both ends and on crucial pairs."""
+    """Compare the pushes of Section 7: top, bottom, both ends, crucial pairs."""
     # The crucial pairs are those of the `crucial` positives that the push at the top
     # ranks lowest, each with every negative of the training set; the push on crucial
     # pairs ignores all others. ``R^(1/p)`` is the p-norm of the heights of negatives,
@@ -323,7 +324,7 @@ Rows = tuple[NDArray[np.float64], NDArray[np.float64]]
 def training_sets(
     name: str, rows: int, repetitions: int, seed: int
 ) -> Iterator[tuple[Rows, Rows]]:
-    """Yield random training sets of `rows` rows, each with all other rows to test on."""
+    """Yield random training sets, each with all other rows to test on."""
     X, y = scaled_to_unit(name)
     if rows >= len(y):
         raise InputError(

@@ -67,7 +67,8 @@ def _ranked_tables(result: Result) -> Iterator[Table]:
 
 
 def _ranked_row(metric: Metric, values: list[float]) -> list[Cell]:
-    """Return the name of a metric and its values, the best bold unless all are equal."""
+    """Return the name of a metric and its values, the best in bold."""
+    # No value is bold where all are equal.
     best = min(values) if metric.smaller_is_better else max(values)
     all_equal = len(set(values)) == 1
     cells = [
@@ -77,7 +78,7 @@ def _ranked_row(metric: Metric, values: list[float]) -> list[Cell]:
 
 
 def _draw_ranked(figure: SubFigure, result: Result) -> None:
-    """Draw the norm of each risk of a list, divided by that of the first of its group."""
+    """Draw the norm of each risk of a list over that of the first of its group."""
     table = _with_powers(result)
     norms = table.pivot(index=["scale", "loss", "p"], columns="list", values="norm")
     groups = [] if table.empty else _comparable(result)

@@ -59,7 +59,7 @@ def push_theorems(
     problems: Count,  # random problems, for Theorem 4
     seed: Seed,
 ) -> Iterator[_Row]:
-    """Measure both sides of Theorems 1 to 4, Lemmas 5 and 9, and limits of Section 2."""
+    """Measure both sides of Theorems 1 to 4 and Lemmas 5 and 9."""
     # Each function below says what it measures. A ratio divides the left
     # side of an inequality by the right side, so it should be at most 1 (``stated``,
     # the last row); in Section 2 the ratio falls towards 1. ``measured`` is the
@@ -196,7 +196,7 @@ def _root_to_largest(heights: NDArray) -> float:
 
 
 def _ramp_risk(pos: NDArray, neg: NDArray, theta: float, p: float) -> float:
-    """Return the p-norm over the negatives of the mean ramp losses over the positives."""
+    """Return the p-norm over negatives of the mean ramp loss over positives."""
     heights = np.clip(1 - (pos[:, None] - neg) / theta, 0, 1).mean(axis=0)
     return float(np.mean(heights**p) ** (1 / p))
 
@@ -206,8 +206,8 @@ def _lipschitz(
 ) -> Iterator[_Row]:
     """Yield the largest ratio of the left to the right side of Lemma 5.
 
-    L(f_1) - L(f_2) <= 4 Lip(phi) max |f_1 - f_2|, where L(f) is the risk of the scores f
-    on all rows less the risk on a sample. The loss phi is the ramp, with
+    L(f_1) - L(f_2) <= 4 Lip(phi) max |f_1 - f_2|, where L(f) is the risk of the scores
+    f on all rows less the risk on a sample. The loss phi is the ramp, with
     Lip(phi) = 1 / theta.
     """
     for p in powers:
@@ -341,8 +341,8 @@ def _epsilon(cover: int, n: int, p: float, *, divisor: int, least: float) -> flo
 
     With n rows a class, I = K = n, and e = epsilon / divisor, Theorem 2 (where `least`
     is 0), Theorem 3 and Lemma 9 bound the probability by
-    2 cover (exp(-2 n max((e least^(p-1))^2, e^(2 p))) + n exp(-2 n e^2)). `cover` is the
-    number of rankers in the class, `least` their least true risk.
+    2 cover (exp(-2 n max((e least^(p-1))^2, e^(2 p))) + n exp(-2 n e^2)). `cover` is
+    the number of rankers in the class, `least` their least true risk.
     """
 
     def log_bound(log_epsilon: float) -> float:  # log(this bound / 0.05), which falls
@@ -419,8 +419,8 @@ def _log_risk(
 ) -> Callable[[NDArray], tuple[float, NDArray]]:
     """Return log R_p,exp / p and its gradient as a function of w.
 
-    R_p,exp = sum_k (sum_i e^(s_k - s_i))^p = (sum_i e^-s_i)^p sum_k e^(p s_k): scores s,
-    i over the positives, k over the negatives.
+    R_p,exp = sum_k (sum_i e^(s_k - s_i))^p = (sum_i e^-s_i)^p sum_k e^(p s_k): scores
+    s, i over the positives, k over the negatives.
     """
 
     def risk(w: NDArray) -> tuple[float, NDArray]:
@@ -446,10 +446,10 @@ def _log_adaboost_risk(pos: NDArray, neg: NDArray, w: NDArray) -> tuple[float, N
 def _log_exponential_price(
     pos: NDArray, neg: NDArray, w: NDArray
 ) -> tuple[float, NDArray]:
-    """Return log sum_k e^(height_k), height_k = sum_i e^(s_k - s_i), and its gradient."""
+    """Return log sum_k e^(sum_i e^(s_k - s_i)) and its gradient."""
     a = -(pos @ w)
     b = neg @ w
-    # log height_k = logsumexp(a) + b_k
+    # height_k = sum_i e^(s_k - s_i), so log height_k = logsumexp(a) + b_k
     heights = np.exp(np.minimum(logsumexp(a) + b, _LARGEST_LOG))
     shares = softmax(heights) * heights  # d height_k = height_k d(log height_k)
     gradient = neg.T @ shares - shares.sum() * (pos.T @ softmax(a))
@@ -499,7 +499,7 @@ def _compare_objectives(
 def _minimise_objectives(
     X: NDArray, y: NDArray, powers: list[float]
 ) -> Iterator[tuple[str, NDArray]]:
-    """Yield names and minimisers of R_p,exp, AdaBoost's risk, the price e^r and R_max."""
+    """Yield names and minimisers of all objectives."""
     pos, neg, zero = X[y > 0], X[y < 0], np.zeros(X.shape[1])
     w = zero  # the minimiser for one p is the start for the next p
     for p in powers:
