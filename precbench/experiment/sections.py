@@ -8,7 +8,7 @@ this module is cheap.
 import inspect
 import os
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_type_hints
 
@@ -67,26 +67,31 @@ _LARGEST_TRY = 100_000  # rows on which a metric is tried, to check its paramete
 
 
 def _checkpoints(value: Any) -> Any:
-    """Return a count, "every", or a list of passes over the rows.
-
-    Refuse anything else.
-    """
+    """Return a count, "every", or a list of passes; refuse anything else."""
     if isinstance(value, list):
-        are_numbers = all(
-            isinstance(v, int | float) and not isinstance(v, bool) for v in value
-        )
-        # They are distinct, ascending and above 0 if sorting, with 0 in front, changes
-        # nothing.
-        if not value or not are_numbers or sorted({0.0, *value}) != [0.0, *value]:
+        if not _are_ascending_above_0(value):
             refuse(
                 at((), ["should list passes over the rows: ascending numbers above 0"])
             )
         return tuple(map(float, value))
     is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
     if not is_count and value != "every":
-        what = "should be a count above 0, every, or a list of passes"
-        refuse(at((), [f"{what}, found {reprlib.repr(value)}"]))
+        problem = (
+            "should be a count above 0, every, or a list of passes, found"
+            f" {reprlib.repr(value)}"
+        )
+        refuse(at((), [problem]))
     return value
+
+
+def _are_ascending_above_0(values: list[Any]) -> bool:
+    if not values:
+        return False
+    for value in values:
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            return False
+    # sorting, with 0 in front, changes nothing
+    return sorted({0.0, *values}) == [0.0, *values]
 
 
 # The approximate number of checkpoints, at growing distances; "every": after each batch
@@ -189,10 +194,7 @@ class StreamedFile(Section):
 
 
 def _dataset(entry: Any, info: ValidationInfo) -> Any:
-    """Return an entry as the kind of data that its keys show.
-
-    Mistakes of this kind are refused.
-    """
+    """Return an entry, validated as the kind of data that its keys show."""
     if isinstance(entry, str):
         entry = {"name": entry}
     if isinstance(entry, dict) and "file" in entry:
@@ -248,73 +250,66 @@ class Protocol(Section):
 
     @model_validator(mode="after")
     def _fits_the_split(self) -> "Protocol":
-        """Refuse keys that the kind of split does not use, and impossible numbers of splits."""
+        """Refuse keys that the kind of split does not use, and impossible splits."""
+        refuse(
+            [
+                *self._unused_keys(),
+                *self._impossible_numbers(),
+                *self._impossible_indices(),
+            ]
+        )
+        return self
+
+    def _unused_keys(self) -> Iterator[Problem]:
+        """Yield the problems of keys that mean nothing for this kind of split."""
+        keys_in_file = self.model_fields_set
         kinds_that_use = {
             "test_size": ("random", "time"),
             "train_size": ("random",),
             "stratified": ("random", "kfold"),
             "repetitions": ("kfold",),
         }
-        given = self.model_fields_set  # keys in the file
+        for key, kinds in kinds_that_use.items():
+            if key in keys_in_file and self.split not in kinds:
+                yield (key,), f"has no meaning with split: {self.split}; remove this"
+        if {"test_size", "train_size"} <= keys_in_file:
+            message = "cannot be combined with test_size: give one of the two"
+            yield ("train_size",), message
+
+    def _impossible_numbers(self) -> Iterator[Problem]:
+        """Yield the problems of too few splits, too many, or too large test sets."""
+        if self.split == "kfold" and self.n_splits < 2:
+            yield ("n_splits",), "kfold needs 2 or more"
+        if self.split == "time" and self.n_splits * self.test_size >= 1:
+            message = (
+                f"{self.n_splits} test sets of {self.test_size:g} leave no rows to"
+                f" train on: give less than {1 / self.n_splits:.3g}"
+            )
+            yield ("test_size",), message
+        n_all = len(self._all_indices)
+        if n_all > MOST_SPLITS:
+            message = (
+                f"{n_all:,} splits in all, but {MOST_SPLITS:,} are the most: give fewer"
+            )
+            yield ("repetitions",), message
+
+    def _impossible_indices(self) -> Iterator[Problem]:
+        """Yield the problems of repeated or unknown numbers of splits to run."""
         splits = self.splits or ()
-        n_all = len(self._all)  # splits of all repetitions
-        # A case: a key; whether the key or its value is wrong; the message if so.
-        cases = [
-            *(
-                (
-                    name,
-                    name in given and self.split not in kinds,
-                    f"has no meaning with split: {self.split}; remove this",
-                )
-                for name, kinds in kinds_that_use.items()
-            ),
-            (
-                "train_size",
-                {"test_size", "train_size"} <= given,
-                "cannot be combined with test_size: give one of the two",
-            ),
-            (
-                "n_splits",
-                self.split == "kfold" and self.n_splits < 2,
-                "kfold needs 2 or more",
-            ),
-            (
-                "test_size",
-                self.split == "time" and self.n_splits * self.test_size >= 1,
-                (
-                    f"{self.n_splits} test sets of {self.test_size:g} leave no rows to"
-                    f" train on: give less than {1 / self.n_splits:.3g}"
-                ),
-            ),
-            (
-                "repetitions",
-                n_all > MOST_SPLITS,
-                (
-                    f"{n_all:,} splits in all, but {MOST_SPLITS:,} are the most: give"
-                    " fewer"
-                ),
-            ),
-        ]
-        problems: list[Problem] = [
-            ((name,), text) for name, is_wrong, text in cases if is_wrong
-        ]
-        problems += [
-            (("splits", i), f"{splits[i]} is repeated") for i in repeats(splits)
-        ]
-        problems += [
-            (("splits", i), no_splits([index], self._all))
-            for i, index in enumerate(splits)
-            if index not in self._all
-        ]
-        refuse(problems)
-        return self
+        for i in repeats(splits):
+            yield ("splits", i), f"{splits[i]} is repeated"
+        for i, index in enumerate(splits):
+            if index not in self._all_indices:
+                yield ("splits", i), no_splits([index], self._all_indices)
 
     @property
-    def indices(self) -> tuple[int, ...]:  # numbers of the splits to run
-        return tuple(self._all) if self.splits is None else self.splits
+    def indices(self) -> tuple[int, ...]:
+        """Numbers of the splits to run."""
+        return tuple(self._all_indices) if self.splits is None else self.splits
 
     @property
-    def _all(self) -> range:  # numbers of all splits
+    def _all_indices(self) -> range:
+        """Numbers of the splits of all repetitions."""
         return range(self.n_splits * self.repetitions)
 
     @property
@@ -324,32 +319,24 @@ class Protocol(Section):
 
 
 def _metric(entry: Any, info: ValidationInfo) -> Metric:
-    """Return the metric of an entry, a name or ``{name: parameters}``.
-
-    Else refuse the entry.
-    """
+    """Return the metric of an entry, a name or ``{name: parameters}``."""
     if isinstance(entry, str):
         entry = {entry: {}}
     if not isinstance(entry, dict) or len(entry) != 1:
-        problem = (
-            "should be a name, or {name: {parameters}}, found"
-            f" {reprlib.repr(entry)}"
-        )
-        refuse(at((), [problem]))  # raises
-    [(name, params)] = entry.items()
-    # raises if the name is unknown
+        expected = "should be a name, or {name: {parameters}}"
+        refuse(at((), [f"{expected}, found {reprlib.repr(entry)}"]))
+    [(name, own_params)] = entry.items()
     refuse(at((name,), unknown("metric", name, METRICS)))
-    if not isinstance(params, dict):
-        refuse(
-            at(
-                (name,),
-                [f"should be a mapping of parameters, found {reprlib.repr(params)}"],
-            )
-        )
-    common = {n: v for n, v in info.data.get("common", {}).items() if not is_tuned(v)}
-    # `replace` takes the parameters of the metric from `common`; parameters in the
-    # entry win.
-    params = {**Metric(name, {}).replace(**common).params, **params}
+    if not isinstance(own_params, dict):
+        problem = f"should be a mapping of parameters, found {reprlib.repr(own_params)}"
+        refuse(at((name,), [problem]))
+    # The parameters of the entry win over those of `common`, of which `replace` takes
+    # the parameters that the metric has.
+    common = {}
+    for key, value in info.data.get("common", {}).items():
+        if not is_tuned(value):
+            common[key] = value
+    params = {**Metric(name, {}).replace(**common).params, **own_params}
     refuse(((name, *path), text) for path, text in metric_problems(name, params))
     return Metric(name, params)
 
@@ -389,18 +376,14 @@ class Limit(Section):
 
 
 def _tunable(kind: Any) -> PlainValidator:
-    """Return a validator that accepts values of a type, and ``{tune.
-
-    [values of the type]}``.
-    """
+    """Return a validator of values of a type, or of ``{tune: [such values]}``."""
     adapter = TypeAdapter(kind)
 
     def check(value: Any) -> Any:
-        # Return `value` if `value`, or each of the values to tune in it, is of the
-        # type; or refuse.
         refuse(at((), choice_problems(value)))
+        candidates = value["tune"] if is_tuned(value) else [value]
         try:
-            for candidate in value["tune"] if is_tuned(value) else [value]:
+            for candidate in candidates:
                 adapter.validate_python(candidate, strict=True)
         except ValidationError as error:
             # the first error is enough
@@ -411,10 +394,11 @@ def _tunable(kind: Any) -> PlainValidator:
 
 
 class Fourier(Section):
-    """Random Fourier features, whose linear scores approximate the scores of a Gaussian kernel.
+    """Random Fourier features, which approximate a Gaussian kernel.
 
-    They replace the scaled features x, see `sklearn.kernel_approximation.RBFSampler`.
-    Each value may be tuned: ``{tune: [two or more values]}``.
+    Linear scores of them are close to the scores of the kernel. They replace the scaled
+    features x, see `sklearn.kernel_approximation.RBFSampler`. Each value may be tuned:
+    ``{tune: [two or more values]}``.
     """
 
     n_components: Annotated[Any, _tunable(Annotated[int, Field(ge=1, le=1_000_000)])]
@@ -426,22 +410,17 @@ class Fourier(Section):
 
     @property
     def candidates(self) -> dict[str, list[Any]]:
-        # values to try of each tuned field, by name
-        return {
-            n: value["tune"]
-            for n, value in self.model_dump().items()
-            if is_tuned(value)
-        }
+        """Values to try of each tuned field, by name."""
+        fields = self.model_dump().items()
+        return {name: value["tune"] for name, value in fields if is_tuned(value)}
 
     @property
     def phrase(self) -> str:
-        """Words such as ``100, 200 or 500 random Fourier features``, with each number to try."""
-        *most, last = (
-            f"{n:,}" for n in self.candidates.get("n_components", [self.n_components])
-        )
-        return (
-            f"{', '.join(most)}{' or ' if most else ''}{last} random Fourier features"
-        )
+        """Words with each number to try: ``100 or 200 random Fourier features``."""
+        sizes = self.candidates.get("n_components", [self.n_components])
+        *others, last = [f"{size:,}" for size in sizes]
+        listed = f"{', '.join(others)} or {last}" if others else last
+        return f"{listed} random Fourier features"
 
 
 class SolverEntry(Section):
@@ -464,33 +443,36 @@ class SolverEntry(Section):
         """Move all keys that are not in `SOLVER_KEYS` to the field `params`."""
         if not isinstance(value, dict):
             return value
-        own = {name: value[name] for name in SOLVER_KEYS if name in value}
-        return {**own, "params": {n: v for n, v in value.items() if n not in own}}
+        own: dict[str, Any] = {}
+        params: dict[str, Any] = {}
+        for name in SOLVER_KEYS:
+            if name in value:
+                own[name] = value[name]
+        for name, parameter in value.items():
+            if name not in own:
+                params[name] = parameter
+        return {**own, "params": params}
 
     @classmethod
-    def _path(cls, loc: Keys) -> Keys:  # the place in the file of a place in the model
-        return loc[1:] if loc[:1] == ("params",) else loc  # a file has no key `params`
+    def _path(cls, loc: Keys) -> Keys:
+        """Return the place in the file, which has no key `params`."""
+        return loc[1:] if loc[:1] == ("params",) else loc
 
     @field_validator("params")
     @classmethod
     def _refuse_unsuited(
         cls, params: dict[str, Any], info: ValidationInfo
     ) -> dict[str, Any]:
-        # Refuse parameters that the solver, which is validated before, does not have or
-        # accept.
-        if "solver" in info.data:  # the fields that have passed
-            refuse(
-                problem
-                for name, value in params.items()
-                for problem in at(
-                    (name,), parameter_problems(info.data["solver"], name, value)
-                )
-            )
-        else:  # cannot be checked: perhaps the key `solver` is misspelt
-            near = {name: did_you_mean(name, SOLVER_KEYS) for name in params}
-            refuse(
-                ((name,), f"unknown key{hint}") for name, hint in near.items() if hint
-            )
+        """Refuse parameters that the solver does not have or accept."""
+        problems: list[Problem] = []
+        solver = info.data.get("solver")  # None if it was refused, or is missing
+        for name, value in params.items():
+            if solver is not None:
+                problems += at((name,), parameter_problems(solver, name, value))
+            # perhaps the key `solver` is misspelt
+            elif hint := did_you_mean(name, SOLVER_KEYS):
+                problems.append(((name,), f"unknown key{hint}"))
+        refuse(problems)
         return params
 
     def has_parameter(self, name: str) -> bool:
@@ -505,10 +487,7 @@ class SolverEntry(Section):
 
 
 class Smoke(Section):
-    """The size for trying a config out.
-
-    Limits on rows and iterations, never on time.
-    """
+    """The size for trying a config out: limits of rows and passes, never of time."""
 
     rows: PositiveInt = 2000
     n_splits: PositiveInt = 1
@@ -522,11 +501,14 @@ class Smoke(Section):
 
 def no_splits(missing: Sequence[int], known: Sequence[int]) -> str:
     """Return the message about splits that do not exist."""
-    named = ", ".join(map(str, missing[:5])) + ", ..." * (len(missing) > 5)
-    listed = (
-        f"{known[0]} to {known[-1]}" if len(known) > 10 else ", ".join(map(str, known))
-    )
-    return f"there is no split {named}: the splits are {listed}"
+    named = ", ".join(map(str, missing[:5]))
+    if len(missing) > 5:
+        named += ", ..."
+    if len(known) > 10:
+        available = f"{known[0]} to {known[-1]}"
+    else:
+        available = ", ".join(map(str, known))
+    return f"there is no split {named}: the splits are {available}"
 
 
 def solver_defaults(solver: str) -> dict[str, Any]:
@@ -540,35 +522,31 @@ def solver_defaults(solver: str) -> dict[str, Any]:
     return {name: value for name, value in params.items() if name not in left_out}
 
 
-def is_tuned(value: Any) -> bool:  # whether a value is {"tune": candidates}
+def is_tuned(value: Any) -> bool:
+    """Return whether a value is ``{"tune": candidates}``."""
     return isinstance(value, dict) and set(value) == {"tune"}
 
 
 def choice_problems(value: Any) -> list[str]:
-    """Return the problems of a value, which may be ``{tune.
-
-    [two or more different values]}``.
-    """
+    """Return the problems of a value that may be ``{tune: [different values]}``."""
     if not isinstance(value, dict):  # a plain value
         return []
     candidates = value["tune"] if is_tuned(value) else None
-    if isinstance(candidates, list) and len(candidates) > 1:
+    if not isinstance(candidates, list) or len(candidates) < 2:
+        first_key = next(iter(value), "")
+        hint = did_you_mean(first_key, ["tune"])
         return [
-            f"{candidates[i]} is repeated among the values to tune; give each value"
-            " once"
-            for i in repeats(map(repr, candidates))  # by text: 1 is not 1.0
+            "should be a value, or {tune: [two or more values]}, found"
+            f" {reprlib.repr(value)}{hint}"
         ]
-    return [  # with a hint if the first key is ``tune`` misspelt
-        "should be a value, or {tune: [two or more values]}, "
-        f"found {reprlib.repr(value)}{did_you_mean(next(iter(value), ''), ['tune'])}"
+    return [
+        f"{candidates[i]} is repeated among the values to tune; give each value once"
+        for i in repeats(map(repr, candidates))  # by text: 1 is not 1.0
     ]
 
 
 def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
-    """Return the problems of a solver's parameter.
-
-    Its name, or values that the solver refuses.
-    """
+    """Return the problems of a solver's parameter: its name, or values refused."""
     from precbench.solvers import SOLVERS
     from precbench.solvers.common.parameters import K
 
@@ -578,26 +556,24 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
         ]
     defaults = solver_defaults(solver)
     if name not in defaults:
-        return [
-            "unknown parameter of"
-            f" {solver}{did_you_mean(name, [*defaults, *SOLVER_KEYS])}"
-        ]
-    if problems := choice_problems(value):
+        hint = did_you_mean(name, [*defaults, *SOLVER_KEYS])
+        return [f"unknown parameter of {solver}{hint}"]
+    problems = choice_problems(value)
+    if problems:
         return problems
-    for candidate in value["tune"] if is_tuned(value) else [value]:
+    candidates = value["tune"] if is_tuned(value) else [value]
+    for candidate in candidates:
         if isinstance(candidate, bool) and not isinstance(defaults[name], bool):
             problems.append(f"should not be true or false, found {candidate}")
         try:
             estimator = SOLVERS[solver](**{name: candidate})
             # `K` is the constraint of a parameter that is a count, a share, or text
-            # such as "1 %".
-            if (
-                isinstance(candidate, str)
-                and estimator._parameter_constraints[name] is K
-            ):
-                # raises an error, with a better message than the next line
-                check_k(candidate)
-            # scikit-learn's: raises if a constraint does not hold
+            # such as "1 %". For wrong text, `check_k` has a better message than
+            # scikit-learn's check of all constraints, which follows.
+            if isinstance(candidate, str):
+                constraint = estimator._parameter_constraints[name]
+                if constraint is K:
+                    check_k(candidate)
             estimator._validate_params()
         except (TypeError, ValueError) as error:
             problems.append(str(error))
@@ -605,17 +581,14 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
 
 
 def metric_problems(metric: str, params: Mapping[str, Any]) -> list[Problem]:
-    """Return the problems of a metric's parameters.
-
-    A name, a type, or a value that is refused.
-    """
+    """Return the problems of a metric's parameters: names, types, or values refused."""
     spec = METRICS[metric]
-    defaults, types = spec.parameters, get_type_hints(spec.function)
-    problems: list[Problem] = [
-        ((), f"needs the parameter {name}")
-        for name, default in defaults.items()
-        if default is inspect.Parameter.empty and name not in params
-    ]
+    defaults = spec.parameters
+    types = get_type_hints(spec.function)
+    problems: list[Problem] = []
+    for name, default in defaults.items():
+        if default is inspect.Parameter.empty and name not in params:
+            problems.append(((), f"needs the parameter {name}"))
     for name, value in params.items():
         if name not in defaults:
             hint = did_you_mean(name, defaults)
@@ -625,13 +598,16 @@ def metric_problems(metric: str, params: Mapping[str, Any]) -> list[Problem]:
             TypeAdapter(types.get(name, Any)).validate_python(value, strict=True)
         except ValidationError as error:
             problems.append(((name,), in_plain_words(error.errors()[0])))
+    if problems:
+        return problems
     # Measure a perfect ranking: labels as scores, so many that no count such as k
     # exceeds them.
-    n_pos = max([2, *(value for value in params.values() if isinstance(value, int))])
-    if not problems and n_pos <= _LARGEST_TRY:  # a larger ranking would take long
+    counts = [value for value in params.values() if isinstance(value, int)]
+    n_pos = max([2, *counts])
+    if n_pos <= _LARGEST_TRY:  # a larger ranking would take long
         labels = [1] * n_pos + [0] * 2
         try:
             spec(labels, labels, **params)
         except ValueError as error:
-            problems += at((), [str(error)])  # (): the place of the metric itself
+            problems.append(((), str(error)))
     return problems
