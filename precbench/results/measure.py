@@ -9,7 +9,7 @@ the description of the experiment.
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import isfinite
@@ -56,97 +56,101 @@ _PROGRESS = ("rows_seen", "cpu_seconds", "wall_seconds")
 
 @plain_strings
 def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
-    """Compute the metrics of a plan's records, write the files.
-
-    Return the plan's result rows.
+    """Compute the metrics of a plan's records, write the files, return the rows.
 
     Nothing is computed if the records and the code that measures are unchanged. A trial
     without a record has no row; a trial without a result has a row per metric, with the
     reason. `config` is the name or path of the config, for the command that repeats a
     trial.
     """
-    facts = _description(plan, config)  # the content of experiment.json
-    facts["data"] = (
-        _sizes_of_other_datasets(plan, store.folder / "experiment.json") | facts["data"]
+    description = _description(plan, config)
+    description["data"] = (
+        _sizes_of_other_datasets(plan, store.folder / "experiment.json")
+        | description["data"]
     )
-    described = json.dumps(facts, indent=1) + "\n"
-    if (measured_before := _measured_before(plan, store, described)) is not None:
-        return measured_before
+    description_text = json.dumps(description, indent=1) + "\n"
+    unchanged_rows = _unchanged_rows(plan, store, description_text)
+    if unchanged_rows is not None:
+        return unchanged_rows
     rows, curves = _measure(plan, store)
     results = pd.DataFrame(rows, columns=[*COLUMNS])
     for name, tables in {"results.csv": [results], **curves}.items():
         table = pd.concat([_rows_of_other_datasets(plan, store.folder / name), *tables])
         _write(store, name, table.to_csv(index=False, lineterminator="\n"))
     # last: says that the other files are complete
-    _write(store, "experiment.json", described)
+    _write(store, "experiment.json", description_text)
     return results
 
 
 def _measure(
     plan: Plan, store: Store
-) -> tuple[list[Any], dict[str, list[pd.DataFrame]]]:
-    # Return the rows of ``results.csv``, and by file name the tables that make up a
-    # file of curves.
-    experiment, plots = plan.experiment, plan.experiment.plots or ()
+) -> tuple[list[dict[str, Any]], dict[str, list[pd.DataFrame]]]:
+    """Return the rows of ``results.csv``, and by file name the tables of curves."""
+    experiment = plan.experiment
+    plots = experiment.plots or ()
     rows: list[dict[str, Any]] = []
-    # The first table of a file has no rows: it makes the header of a file without
-    # curves. always written
-    curves = {"roc.csv": [pd.DataFrame(columns=[*_ROC_COLUMNS, "fpr", "tpr"])]}
-    if "precision-k" in plots:
-        header = [*_ROC_COLUMNS, "k", "share", "precision"]
-        curves["precision-k.csv"] = [pd.DataFrame(columns=header)]
+    curves = _headers_of_curves(plots)
     machine_kinds = {name: machine.kind for name, machine in store.machines().items()}
-    for trials in _by_rows(plan, store):  # a group that shares its rows
-        first, *_ = trials[0]  # a trial, without key and record
-        # once for all trials of a group
-        prepared = Rows(first, plan.datasets[first.dataset.name])
-        for trial, key, record in trials:
+    for group in _by_rows(plan, store):
+        trial_of_group = group[0].trial
+        # prepared once for all trials of a group
+        prepared = Rows(trial_of_group, plan.datasets[trial_of_group.dataset.name])
+        for trial, key, record in group:
             columns = _trial_columns(plan, trial, record)
             columns["machine"] = machine_kinds.get(record.environment, "")
             metrics = experiment.metrics_at(trial.sweep)
             if record.status != "ok":
                 rows += [columns | {"metric": metric.label} for metric in metrics]
                 continue
-            measured: dict[str, Sample] = {
+            samples: dict[str, Sample] = {
                 part: prepared.part(part) for part in experiment.parts
             }
-            arrays = _checkpoints(store, key, measured)
-            for part, sample_rows in measured.items():
-                part_columns, y = columns | {"part": part}, sample_rows.y
-                # at each checkpoint; `final`: the last
-                scores = _scores(arrays, part, sample_rows)
-                metric_rows, final = _metric_rows(
-                    metrics, part_columns, arrays, y, scores
+            arrays = _checkpoints(store, key, samples)
+            for part, sample in samples.items():
+                part_columns = columns | {"part": part}
+                scores = _scores(arrays, part, sample)
+                metric_rows, final_scores = _metric_rows(
+                    metrics, part_columns, arrays, sample.y, scores
                 )
                 rows += metric_rows
-                for name, table in _curves(plots, part_columns, y, final, metrics):
+                for name, table in _curves(
+                    plots, part_columns, sample.y, final_scores, metrics
+                ):
                     curves.setdefault(name, []).append(table)
     return rows, curves
 
 
-def _measured_before(plan: Plan, store: Store, described: str) -> pd.DataFrame | None:
-    # Return the rows of ``results.csv`` if they are of these records and this code,
-    # else None.
-    path = store.folder / "results.csv"
-    # Plots of accuracies are drawn from results.csv, each other plot from the file of
-    # its name.
-    needed = [
-        f"{plot}.csv" for plot in plan.experiment.plots or () if "accuracy" not in plot
-    ]
+def _headers_of_curves(plots: Sequence[str]) -> dict[str, list[pd.DataFrame]]:
+    """Return by file name a table without rows, the header if there are no curves."""
+    headers = {"roc.csv": [*_ROC_COLUMNS, "fpr", "tpr"]}  # always written
+    if "precision-k" in plots:
+        headers["precision-k.csv"] = [*_ROC_COLUMNS, "k", "share", "precision"]
+    return {name: [pd.DataFrame(columns=names)] for name, names in headers.items()}
+
+
+def _unchanged_rows(
+    plan: Plan, store: Store, description_text: str
+) -> pd.DataFrame | None:
+    """Return the rows of ``results.csv`` if records and code are unchanged."""
     with suppress(OSError, InputError):
-        # names the code that measured
+        # the description names the code that measured
         written = (store.folder / "experiment.json").read_bytes()
-        has_curves = all((store.folder / name).is_file() for name in needed)
-        if written == visible(described).encode() and has_curves:
-            results = read_csv(path, COLUMNS)
-            results = results[results["dataset"].isin(plan.datasets)]
-            # with a record
-            keys = {key for _, key in plan.trials}.intersection(store.keys())
-            if (
-                keys == {*results["key"]}
-                and store.last_change() < path.stat().st_mtime_ns
-            ):
-                return results
+        if written != visible(description_text).encode():
+            return None
+        for plot in plan.experiment.plots or ():
+            # Plots of accuracies are drawn from results.csv, each other plot from the
+            # file of its name.
+            is_drawn_from_curves = "accuracy" not in plot
+            if is_drawn_from_curves and not (store.folder / f"{plot}.csv").is_file():
+                return None
+        path = store.folder / "results.csv"
+        results = read_csv(path, COLUMNS)
+        results = results[results["dataset"].isin(plan.datasets)]
+        keys_with_record = {key for _, key in plan.trials}.intersection(store.keys())
+        if keys_with_record != {*results["key"]}:
+            return None
+        if store.last_change() < path.stat().st_mtime_ns:
+            return results
     return None
 
 
@@ -161,7 +165,7 @@ def _write(store: Store, name: str, content: str) -> None:
 
 
 class ScoredSplit(NamedTuple):
-    """A trial's record, its division of the rows, and the last scores of its test rows."""
+    """A trial's record, its division of the rows, and the last scores of test rows."""
 
     record: Record
     split: RowSplit
@@ -170,59 +174,53 @@ class ScoredSplit(NamedTuple):
 
 def final_scores(plan: Plan, store: Store, label: str) -> Iterator[ScoredSplit]:
     """Yield the last test scores of each trial of a method that has a result."""
-    for trials in _by_rows(plan, store):
-        for trial, key, record in trials:
+    for group in _by_rows(plan, store):
+        for trial, key, record in group:
             if trial.label == label and record.status == "ok":
                 rows = Rows(trial, plan.datasets[trial.dataset.name])
                 arrays = _checkpoints(store, key, {"test": rows.test})
-                *_before, scores = _scores(arrays, "test", rows.test)
+                *_earlier_scores, last_scores = _scores(arrays, "test", rows.test)
                 split, _n_fit = rows.split
-                yield ScoredSplit(record, split, scores)
+                yield ScoredSplit(record, split, last_scores)
 
 
 def final_means(results: pd.DataFrame) -> list[dict[str, Any]]:
     """Return a row for each mean of final values, with the number of splits.
 
-    Not finite: None.
+    A mean that is not finite is None, for JSON, which has no infinity.
     """
-    # `final` may be NaN
-    final = results[results["final"].eq(True) & results["value"].notna()]
-    cells = final.groupby(["dataset", "sweep", "metric", "part", "solver"], sort=False)[
-        "value"
-    ]
-    means = (
-        cells.agg(["mean", "count"]).reset_index().rename(columns={"count": "splits"})
+    is_final = results["final"].eq(True)  # `final` may be NaN
+    final = results[is_final & results["value"].notna()]
+    cells = final.groupby(["dataset", "sweep", "metric", "part", "solver"], sort=False)
+    means = cells["value"].agg(["mean", "count"]).reset_index()
+    records: list[dict[Any, Any]] = means.rename(columns={"count": "splits"}).to_dict(
+        "records"
     )
-    # for JSON, which has no infinity
-    records: list[dict[Any, Any]] = means.to_dict("records")
-    return [
-        {**row, "mean": row["mean"] if isfinite(row["mean"]) else None}
-        for row in records
-    ]
+    for row in records:
+        if not isfinite(row["mean"]):
+            row["mean"] = None
+    return records
 
 
 def not_ok(results: pd.DataFrame, part: Experiment) -> dict[str, int]:
-    """Count by status the trials of `part`, a selection of an experiment, that are not ok."""
-    trials = results.loc[results["status"] != "ok"]  # has a row for each metric
-    trials = trials.drop_duplicates(["dataset", "solver", "split", "sweep"])
+    """Count by status the trials of a part of an experiment that are not ok."""
     planned = {
         (trial.dataset.name, trial.label, trial.split.index) for trial in part.trials()
     }
-    ended = zip(
-        trials["dataset"],
-        trials["solver"],
-        trials["split"],
-        trials["status"],
-        strict=True,
-    )
-    return dict(Counter(status for *trial, status in ended if tuple(trial) in planned))
+    rows = results.loc[results["status"] != "ok"]
+    # a row for each trial, in place of a row for each metric
+    rows = rows.drop_duplicates(["dataset", "solver", "split", "sweep"])
+    counts = Counter[str]()
+    for dataset, solver, split, status in zip(
+        rows["dataset"], rows["solver"], rows["split"], rows["status"], strict=True
+    ):
+        if (dataset, solver, split) in planned:
+            counts[status] += 1
+    return dict(counts)
 
 
 def _rows_of_other_datasets(plan: Plan, path: Path) -> pd.DataFrame:
-    """Return the rows of a file on data sets that this plan omits.
-
-    Earlier runs wrote these rows.
-    """
+    """Return the rows that earlier runs wrote on data sets that this plan omits."""
     others = _other_datasets(plan)
     if not others or not path.exists():
         return pd.DataFrame()
@@ -231,44 +229,52 @@ def _rows_of_other_datasets(plan: Plan, path: Path) -> pd.DataFrame:
     return table[table["dataset"].isin(others)]
 
 
-def _other_datasets(plan: Plan) -> set[str]:  # of the experiment, but not of the plan
+def _other_datasets(plan: Plan) -> set[str]:
+    """Return the names of the data sets of the experiment that the plan omits."""
     return {entry.name for entry in plan.experiment.datasets} - set(plan.datasets)
 
 
-class _Former(Fields):  # of an ``experiment.json`` from an earlier run
+class _EarlierDescription(Fields):
+    """What is read of the ``experiment.json`` of an earlier run."""
+
     data: dict[str, Sizes]
 
 
 def _sizes_of_other_datasets(plan: Plan, path: Path) -> dict[str, Any]:
-    # Return the ``data`` of an earlier ``experiment.json`` for data sets that the plan
-    # omits.
+    """Return ``data`` of an earlier ``experiment.json`` for data sets omitted now."""
     others = _other_datasets(plan)
     with suppress(FileNotFoundError, ValueError):  # an edited file is ignored
-        former = parse(path.read_bytes(), _Former)
+        earlier = parse(path.read_bytes(), _EarlierDescription)
         return {
             name: sizes.model_dump()
-            for name, sizes in former.data.items()
+            for name, sizes in earlier.data.items()
             if name in others
         }
     return {}
 
 
-def _by_rows(plan: Plan, store: Store) -> Iterator[list[tuple[Trial, str, Record]]]:
-    # Yield groups of trials with the same prepared rows, each trial with its key and
-    # record.
-    groups: dict[Any, list[tuple[Trial, str, Record]]] = {}
-    for trial, key in plan.trials:
-        if (record := store.read(key)) is not None:
-            trial = _with_features(trial, store, record)
-            # what the rows depend on
-            rows = trial.dataset.name, trial.split, trial.fourier
-            groups.setdefault(rows, []).append((trial, key, record))
+class _RecordedTrial(NamedTuple):
+    trial: Trial
+    key: str
+    record: Record
+
+
+def _by_rows(plan: Plan, store: Store) -> Iterator[list[_RecordedTrial]]:
+    """Yield groups of trials with the same prepared rows."""
+    groups: dict[Hashable, list[_RecordedTrial]] = {}
+    for planned_trial, key in plan.trials:
+        record = store.read(key)
+        if record is None:
+            continue
+        trial = _with_features(planned_trial, store, record)
+        rows_depend_on = trial.dataset.name, trial.split, trial.fourier
+        group = groups.setdefault(rows_depend_on, [])
+        group.append(_RecordedTrial(trial, key, record))
     yield from groups.values()
 
 
 def _with_features(trial: Trial, store: Store, record: Record) -> Trial:
-    # Return a trial with the random features that tuning chose, without features if it
-    # failed.
+    """Return a trial with the random features that tuning chose, if it succeeded."""
     if trial.fourier is None or record.status != "ok":
         return replace(trial, fourier=None)
     chosen = record.chosen
@@ -283,8 +289,9 @@ _RECORDED = {"key", "status", "reason", "stopped", "timing", "run", "tuning_seco
 
 
 def _trial_columns(plan: Plan, trial: Trial, record: Record) -> dict[str, Any]:
-    # of each row
+    """Return the columns that all rows of a trial share."""
     dataset = plan.datasets[trial.dataset.name]
+    chosen = [f"{name}={_written(value)}" for name, value in record.chosen.items()]
     return {
         "experiment": plan.experiment.name,
         "dataset": dataset.name,
@@ -299,36 +306,37 @@ def _trial_columns(plan: Plan, trial: Trial, record: Record) -> dict[str, Any]:
         # Of a solver that has a tolerance: whether the final fit reached it, "True" or
         # "False".
         "converged": str(record.fitted.get("converged_", "")),
-        "chosen": " ".join(f"{n}={_written(v)}" for n, v in record.chosen.items()),
+        "chosen": " ".join(chosen),
     }
 
 
-def _written(value: Any) -> str:  # a value that tuning chose, as text
+def _written(value: Any) -> str:
+    """Return a value that tuning chose as text."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"{value:g}"
     return str(value).lower()
 
 
 def _checkpoints(
-    store: Store, key: str, measured: Mapping[str, Sample]
+    store: Store, key: str, samples: Mapping[str, Sample]
 ) -> dict[str, NDArray]:
     """Return the stored arrays of a trial; refuse damaged arrays.
 
-    For each checkpoint they hold the progress, and the scores of each part in
-    `measured` or the weights of a linear solver.
+    For each checkpoint they hold the progress, and the scores of each part in `samples`
+    or the weights of a linear solver.
     """
     arrays = store.arrays(key)
-    # `len` fails for 0-d
-    n_checkpoints = len(np.atleast_1d(arrays.get("rows_seen", ())))
+    rows_seen = np.atleast_1d(arrays.get("rows_seen", ()))  # a damaged array may be 0-d
+    n_checkpoints = len(rows_seen)
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_PROGRESS, (n_checkpoints,))
-    # the recorder stores n_iter only with scores, not with weights
-    if "n_iter" in arrays:
-        for part, rows in measured.items():
-            shapes[f"scores_{part}"] = (n_checkpoints, rows.n_rows)
+    if _holds_scores(arrays):
+        for part, sample in samples.items():
+            shapes[f"scores_{part}"] = (n_checkpoints, sample.n_rows)
     else:
-        # of any part
-        shapes["coef"] = (n_checkpoints, next(iter(measured.values())).X.shape[1])
-        shapes |= {"intercept": (n_checkpoints,)} if "intercept" in arrays else {}
+        any_sample = next(iter(samples.values()))
+        shapes["coef"] = (n_checkpoints, any_sample.X.shape[1])
+        if "intercept" in arrays:
+            shapes["intercept"] = (n_checkpoints,)
     for name, shape in shapes.items():
         array = arrays.get(name, np.empty(0))
         if not n_checkpoints or array.shape != shape or array.dtype.kind not in "fi":
@@ -338,18 +346,20 @@ def _checkpoints(
     return arrays
 
 
-def _scores(
-    arrays: dict[str, NDArray], part: str, rows: Sample
-) -> Iterator[NDArray[np.float64]]:
-    """Yield the scores of a part at each checkpoint.
+def _holds_scores(arrays: Mapping[str, NDArray]) -> bool:
+    """Return whether a trial stored scores, not weights: only then has it n_iter."""
+    return "n_iter" in arrays
 
-    Stored scores, or scores by stored weights.
-    """
-    states = arrays[f"scores_{part}" if "n_iter" in arrays else "coef"]
-    states = states.astype(np.float64, copy=False)
-    yield from (
-        states if "n_iter" in arrays else rows.scores(states, arrays.get("intercept"))
-    )
+
+def _scores(
+    arrays: dict[str, NDArray], part: str, sample: Sample
+) -> Iterator[NDArray[np.float64]]:
+    """Yield the scores of a part at each checkpoint, stored or by stored weights."""
+    if _holds_scores(arrays):
+        yield from arrays[f"scores_{part}"].astype(np.float64, copy=False)
+    else:
+        weights = arrays["coef"].astype(np.float64, copy=False)
+        yield from sample.scores(weights, arrays.get("intercept"))
 
 
 def _metric_rows(
@@ -359,36 +369,35 @@ def _metric_rows(
     y: NDArray[np.float64],
     scores: Iterable[NDArray[np.float64]],
 ) -> tuple[list[dict[str, Any]], NDArray[np.float64]]:
-    # Return rows of ``results.csv``, metric by metric, and the scores at the last
-    # checkpoint. A row has `columns`, which all rows of a trial on a part share, and
-    # what was measured.
-    by_metric: list[list[dict[str, Any]]] = [[] for _ in metrics]
-    final = np.empty(0)
-    # after the loop, `final` holds the last scores
-    for checkpoint, final in enumerate(scores):
-        for metric, rows in zip(metrics, by_metric, strict=True):
-            named = columns | {"metric": metric.label}
+    """Return rows of ``results.csv``, metric by metric, and the last scores.
+
+    A row has `columns`, which all rows of a trial on a part share, and what was
+    measured at a checkpoint.
+    """
+    rows_by_metric: list[list[dict[str, Any]]] = [[] for _ in metrics]
+    last_scores = np.empty(0)
+    for checkpoint, scores_now in enumerate(scores):
+        last_scores = scores_now
+        progress = {name: arrays[name][checkpoint] for name in _PROGRESS}
+        for metric, rows in zip(metrics, rows_by_metric, strict=True):
             # A metric that has failed at a checkpoint is not computed at later
             # checkpoints.
             if rows and rows[-1]["status"] == "failed":
                 continue
+            row = columns | {"metric": metric.label}
             try:
-                value = metric(y, final)
+                value = metric(y, scores_now)
             except InputError as error:  # too few rows, or a metric that a package adds
-                rows.append(
-                    named | {"status": "failed", "reason": f"not measured: {error}"}
-                )
-                continue
-            rows.append(
-                named
-                | {
+                row |= {"status": "failed", "reason": f"not measured: {error}"}
+            else:
+                row |= {
                     "checkpoint": checkpoint,
-                    **{name: arrays[name][checkpoint] for name in _PROGRESS},
+                    **progress,
                     "value": value,
                     "final": checkpoint == len(arrays["rows_seen"]) - 1,
                 }
-            )
-    return [row for rows in by_metric for row in rows], final
+            rows.append(row)
+    return list(itertools.chain.from_iterable(rows_by_metric)), last_scores
 
 
 def _curves(
@@ -398,11 +407,11 @@ def _curves(
     scores: NDArray[np.float64],
     metrics: Iterable[Metric],
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    # Yield pairs of a file name and the rows that the final scores of a trial on a part
-    # add to it.
-    if "roc" in plots and columns["part"] == "test":
+    """Yield file names and the rows that the final scores of a trial add to a file."""
+    is_test = columns["part"] == "test"
+    if "roc" in plots and is_test:
         yield "roc.csv", _roc_vertices(columns, y, scores)
-    if "precision-k" in plots and columns["part"] == "test":
+    if "precision-k" in plots and is_test:
         yield "precision-k.csv", _precisions(columns, y, scores, metrics)
     if "roc-counts" in plots and columns["split"] == 0:  # one split is drawn
         yield "roc-counts.csv", _roc_counts(columns, y, scores)
@@ -411,40 +420,37 @@ def _curves(
 def _roc_vertices(
     columns: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]
 ):
-    """Return the rows of ``roc.csv``.
-
-    At most `_ROC_VERTICES` vertices, denser towards the top.
-    """
-    fpr, tpr, _ = roc_curve(y, scores)
+    """Return rows of ``roc.csv``: at most `_ROC_VERTICES`, denser towards the top."""
+    fpr, tpr, _thresholds = roc_curve(y, scores)
     if len(fpr) > _ROC_VERTICES:
-        places = np.unique(
-            np.geomspace(1, len(fpr), _ROC_VERTICES).round().astype(int) - 1
-        )
-        fpr, tpr = fpr[places], tpr[places]
-    return pd.DataFrame(
-        {**{n: columns[n] for n in _ROC_COLUMNS}, "fpr": fpr, "tpr": tpr}
-    )
+        numbers = np.geomspace(1, len(fpr), _ROC_VERTICES).round().astype(int)
+        vertices = np.unique(numbers - 1)
+        fpr = fpr[vertices]
+        tpr = tpr[vertices]
+    trial_columns = {name: columns[name] for name in _ROC_COLUMNS}
+    return pd.DataFrame({**trial_columns, "fpr": fpr, "tpr": tpr})
 
 
 def _roc_counts(
     columns: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]
 ):
-    """Return the rows of ``roc-counts.csv``.
-
-    Some vertices of the ROC curve, in numbers of rows.
-    """
-    fpr, tpr, _ = roc_curve(y, scores)
-    spaced = np.linspace(0, len(fpr) - 1, _ROC_VERTICES).round().astype(int)
+    """Return rows of ``roc-counts.csv``: vertices of the curve, in numbers of rows."""
+    fpr, tpr, _thresholds = roc_curve(y, scores)
     # All of the first vertices, where the figure shows the top in full; evenly spaced
     # ones beyond
-    vertices = np.union1d(spaced, np.arange(min(_ROC_VERTICES, len(fpr))))
+    first = np.arange(min(_ROC_VERTICES, len(fpr)))
+    spaced = np.linspace(0, len(fpr) - 1, _ROC_VERTICES).round().astype(int)
+    vertices = np.union1d(spaced, first)
     n_pos = np.count_nonzero(y > 0)
-    named = {name: columns[name] for name in _COUNTS_COLUMNS}
-    # whole: rounded below
-    false, true = fpr[vertices] * (len(y) - n_pos), tpr[vertices] * n_pos
-    return pd.DataFrame(
-        {**named, "false_positives": false, "true_positives": true}
-    ).round(6)
+    n_neg = len(y) - n_pos
+    table = pd.DataFrame(
+        {
+            **{name: columns[name] for name in _COUNTS_COLUMNS},
+            "false_positives": fpr[vertices] * n_neg,
+            "true_positives": tpr[vertices] * n_pos,
+        }
+    )
+    return table.round(6)  # counts, which products of fractions miss by a rounding
 
 
 def _precisions(
@@ -455,10 +461,11 @@ def _precisions(
 ):
     """Return the rows of ``precision-k.csv``.
 
-    Prec@k for the k of the metrics, and for k whose logarithms are spaced evenly. Where
-    rows are tied, the mean over their orders counts.
+    They hold prec@k for the k of the metrics, and for k whose logarithms are spaced
+    evenly. Where rows are tied, the mean over their orders counts.
     """
-    n_pos, n_rows = int(np.count_nonzero(y > 0)), len(y)
+    n_rows = len(y)
+    n_pos = int(np.count_nonzero(y > 0))
     depths = set(np.geomspace(1, n_rows, _DEPTHS).round().astype(int).tolist())
     for metric in metrics:
         if metric.name == "precision_at_k":
@@ -466,8 +473,14 @@ def _precisions(
                 depths.add(resolve_k(metric.params["k"], n_pos, n_rows))
     k = np.array(sorted(depths))
     hits = sums_at(y > 0, scores, k)
-    named = {name: columns[name] for name in _ROC_COLUMNS}
-    return pd.DataFrame({**named, "k": k, "share": k / n_pos, "precision": hits / k})
+    return pd.DataFrame(
+        {
+            **{name: columns[name] for name in _ROC_COLUMNS},
+            "k": k,
+            "share": k / n_pos,
+            "precision": hits / k,
+        }
+    )
 
 
 def _sizes(dataset: Dataset) -> dict[str, Any]:
@@ -490,39 +503,63 @@ def _form(entry: SolverEntry) -> str:
 
 
 def _code_of_measuring(experiment: Experiment) -> str:
-    """Return hashes of the code that measures.
-
-    Ours, and that of packages that add metrics.
-    """
+    """Return hashes of the code that measures: ours, and of packages with metrics."""
     modules = {
         METRICS[metric.name].function.__module__ for metric in experiment.metrics
     }
     packages = {module.partition(".")[0] for module in modules} - {"precbench"}
-    return " ".join(
-        [code_of("precbench", _NOT_MEASURING), *map(code_of, sorted(packages))]
-    )
+    own_hash = code_of("precbench", _NOT_MEASURING)
+    return " ".join([own_hash, *map(code_of, sorted(packages))])
+
+
+def _described_metric(metric: Metric) -> dict[str, Any]:
+    return {
+        "name": metric.name,
+        "parameters": metric.params,
+        "written": metric.written,
+        "smaller_is_better": metric.smaller_is_better,
+    }
+
+
+def _described_sweep(experiment: Experiment) -> dict[str, Any] | None:
+    if experiment.sweep is None:
+        return None
+    [(name, values)] = experiment.sweep.items()
+    labels = [
+        [metric.label for metric in experiment.metrics_at(point)]
+        for point in experiment.sweep_points()
+    ]
+    # the name of the parameter stands for its value, as in prec@k
+    symbolic = [metric.replace(**{name: name}) for metric in experiment.metrics]
+    return {
+        "name": name,
+        "values": list(values),
+        "metrics": labels,
+        "written": [metric.written for metric in symbolic],
+    }
+
+
+def _described_data(plan: Plan) -> dict[str, dict[str, Any]]:
+    """Return the sizes of each data set, and the share of its rows that are tested."""
+    a_split = {trial.dataset.name: trial.split for trial, _ in plan.trials}
+    described = {}
+    for name, dataset in plan.datasets.items():
+        described[name] = _sizes(dataset)
+        described[name]["test_share"] = a_split[name].test_share(len(dataset.y))
+    return described
 
 
 def _description(plan: Plan, config: str) -> dict[str, Any]:
-    # Return the content of ``experiment.json``, with the fields of
-    # `precbench.results.read.Run`.
-    experiment, sweep = plan.experiment, None
-    # any split of each
-    splits = {trial.dataset.name: trial.split for trial, _ in plan.trials}
-    points = [experiment.metrics_at(point) for point in experiment.sweep_points()]
-    if experiment.sweep is not None:
-        # `symbolic` shows this name as the value
-        [(name, values)] = experiment.sweep.items()
-        symbolic = [
-            metric.replace(**{name: name}).written for metric in experiment.metrics
-        ]
-        labels = [[metric.label for metric in metrics] for metrics in points]
-        sweep = {
-            "name": name,
-            "values": list(values),
-            "metrics": labels,
-            "written": symbolic,
-        }
+    """Return ``experiment.json``, with the fields of `precbench.results.read.Run`."""
+    experiment = plan.experiment
+    swept_metrics = [
+        experiment.metrics_at(point) for point in experiment.sweep_points()
+    ]
+    grids = {
+        trial.label: trial.candidates for trial, _ in plan.trials if trial.candidates
+    }
+    # Other people may read the file: a folder of the user is left out.
+    config_name = Path(config).name if Path(config).is_absolute() else config
     return {
         "name": experiment.name,
         "title": experiment.title,
@@ -530,36 +567,20 @@ def _description(plan: Plan, config: str) -> dict[str, Any]:
         "plots": list(experiment.plots or ()),
         "metrics": [metric.label for metric in experiment.metrics],
         "measures": {
-            metric.label: {
-                "name": metric.name,
-                "parameters": metric.params,
-                "written": metric.written,
-                "smaller_is_better": metric.smaller_is_better,
-            }
-            for metric in itertools.chain(experiment.metrics, *points)
+            metric.label: _described_metric(metric)
+            for metric in itertools.chain(experiment.metrics, *swept_metrics)
         },
         "solvers": list(experiment.solvers),
         "built_in_solvers": SOLVERS.built_in,
         "forms": {label: _form(entry) for label, entry in experiment.solvers.items()},
-        "grids": {
-            trial.label: trial.candidates
-            for trial, _ in plan.trials
-            if trial.candidates
-        },
+        "grids": grids,
         "datasets": [entry.name for entry in experiment.datasets],
-        "sweep": sweep,
+        "sweep": _described_sweep(experiment),
         "protocol": plan.protocol,
         "scaling": plan.scaling,
         "folds": experiment.protocol.folds,
-        "data": {
-            name: (
-                _sizes(dataset)
-                | {"test_share": splits[name].test_share(len(dataset.y))}
-            )
-            for name, dataset in plan.datasets.items()
-        },
+        "data": _described_data(plan),
         "smoke": plan.smoke,
         "code": _code_of_measuring(experiment),
-        # Other people may read the file: a folder of the user is left out.
-        "config": visible(Path(config).name if Path(config).is_absolute() else config),
+        "config": visible(config_name),
     }
