@@ -8,7 +8,7 @@ from precbench.results.store import Store
 
 
 def find_stores(results: Path) -> list[Store]:
-    """Return a store for each experiment with trials in a folder of results, and for its shards."""
+    """Return a store for each experiment with trials in a folder, shards included."""
     entries = ("trials", "asked.json")  # a shard without trials has asked.json
     folders = find_result_folders(results, *entries)
     for shard in sorted(results.glob(f"{SHARDS}/*/")):
@@ -21,13 +21,16 @@ def find_stores(results: Path) -> list[Store]:
 
 
 def find_result_folders(results: Path, *entries: str) -> list[Path]:
-    """Return `results` alone if it has an entry of `entries`, else its subfolders with an entry."""
+    """Return `results` if it has one of `entries`, else its subfolders with one."""
     if not results.is_dir():
         raise InputError(
             f"there is no folder {results}; give a folder that precbench run wrote"
         )
-    for pattern in ("", "*/"):  # `results`, its subfolders
-        paths = (path for entry in entries for path in results.glob(pattern + entry))
-        if folders := {path.parent for path in paths}:
+    for pattern in ("", "*/"):  # `results`, then its subfolders
+        folders = set()
+        for entry in entries:
+            for path in results.glob(f"{pattern}{entry}"):
+                folders.add(path.parent)
+        if folders:
             return sorted(folders)
     return []

@@ -56,20 +56,14 @@ class Machine(Fields):  # what `environment` returns; other keys are kept
 
 @cache
 def environment() -> dict[str, Any]:
-    """Return a description of machine and software, without user name, host name or paths."""
-    from threadpoolctl import threadpool_info
-
-    blas = [
-        {
-            name: value
-            for name, value in library.items()
-            if name not in ("filepath", "prefix")
-        }
-        for library in threadpool_info()
-    ]
+    """Return a description of machine and software, without names of user or host."""
     commit = _git("rev-parse", "HEAD")
-    # "": none
-    changes = _git("status", "--porcelain", "--untracked-files=no") if commit else None
+    is_dirty = None
+    if commit:
+        changes = _git("status", "--porcelain", "--untracked-files=no")
+        if changes is not None:
+            is_dirty = changes != ""
+    memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "os": f"{platform.system()} {platform.release()}",
         "machine": platform.machine(),
@@ -77,54 +71,59 @@ def environment() -> dict[str, Any]:
         "cores": (
             len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
         ),
-        "memory_gib": round(
-            os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1
-        ),
+        "memory_gib": round(memory_bytes / 2**30, 1),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "packages": package_versions(),
-        "blas": sorted(blas, key=canonical_json),
+        "blas": _blas_libraries(),
         "commit": commit,
-        "dirty": None if changes is None else bool(changes),
+        "dirty": is_dirty,
     }
 
 
+def _blas_libraries() -> list[dict[str, Any]]:
+    """Return descriptions of the libraries of linear algebra, without their paths."""
+    from threadpoolctl import threadpool_info
+
+    libraries = []
+    for library in threadpool_info():
+        library.pop("filepath", None)
+        library.pop("prefix", None)
+        libraries.append(library)
+    return sorted(libraries, key=canonical_json)
+
+
 def package_versions() -> dict[str, str | None]:
-    """Return the versions of packages that numbers and figures depend on, None if missing."""
+    """Return the versions of packages that numbers and figures depend on."""
     return {name: _version(name) for name in _PACKAGES}
 
 
 def _cpu_model() -> str:
-    # Return the name of the processor on macOS and Linux, only its kind on other
-    # systems.
+    """Return the name of the processor on macOS and Linux, else only its kind."""
     if sys.platform == "darwin":
         return _output("sysctl", "-n", "machdep.cpu.brand_string") or platform.machine()
     with suppress(OSError), Path("/proc/cpuinfo").open() as lines:
-        models = (
-            line.split(":", 1)[1].strip()
-            for line in lines
-            if line.startswith("model name")
-        )
-        return next(models, platform.machine())
+        for line in lines:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
     return platform.machine()
 
 
 @cache
 def _version(package: str) -> str | None:
+    """Return the version of a package, None if it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
-        return None  # not installed
+        return None
 
 
 @cache  # a later commit does not change the code that runs
 def _git(*arguments: str) -> str | None:
-    # what git prints in our repository, None without one
+    """Return what git prints in our repository, None without one."""
     root = Path(__file__).parents[2]
-    return (
-        _output("git", "-C", str(root), *arguments)
-        if (root / ".git").exists()
-        else None
-    )
+    if not (root / ".git").exists():
+        return None
+    return _output("git", "-C", str(root), *arguments)
 
 
 def _output(*command: str) -> str | None:

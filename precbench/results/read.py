@@ -3,9 +3,10 @@
 Tables, figures and verdicts are made from these files alone.
 """
 
+import itertools
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -60,21 +61,27 @@ _Positive = Annotated[Count, Field(ge=1)]
 plain_strings = pd.option_context("mode.string_storage", "python")
 
 
-class Measure(Fields):  # a metric with its parameters
+class Measure(Fields):
+    """A metric with its parameters."""
+
     name: str
     parameters: dict[str, Any]
     written: str
     smaller_is_better: bool
 
 
-class Sweep(Fields):  # the parameter that an experiment varies, and its values
+class Sweep(Fields):
+    """The parameter that an experiment varies, and its values."""
+
     name: str
     values: Annotated[list[bool | Count | Number | str], Field(min_length=1)]
     metrics: list[_Labels]  # for each value, the labels of all metrics
     written: list[str]  # the notation of each metric for all values together
 
 
-class Sizes(Fields):  # of a data set
+class Sizes(Fields):
+    """The sizes of a data set."""
+
     rows: _Positive
     features: Count
     positives: Count
@@ -114,21 +121,26 @@ class Run(Fields):
     @model_validator(mode="after")
     def _check_measures(self) -> Self:
         """Require the measure of each metric, at each point of a sweep."""
-        labels, sweep = {*self.metrics}, self.sweep
-        if sweep is not None:
-            labels.update(*sweep.metrics)
-            # One list of labels for each value, then `written`; each with one entry for
-            # each metric
-            expected = [len(self.metrics)] * (len(sweep.values) + 1)
-            if [*map(len, sweep.metrics), len(sweep.written)] != expected:
-                raise ValueError(
-                    "sweep: written, and each list in metrics, must name each metric"
-                )
-        if missing := labels - self.measures.keys():
+        labels = {*self.metrics}
+        if self.sweep is not None:
+            labels.update(*self.sweep.metrics)
+            self._check_sweep(self.sweep)
+        missing = labels - self.measures.keys()
+        if missing:
             raise ValueError(
                 f"the key 'measures' lacks the metric {', '.join(sorted(missing))}"
             )
         return self
+
+    def _check_sweep(self, sweep: Sweep) -> None:
+        """Require a list of labels for each value, with a label for each metric."""
+        lists = [*sweep.metrics, sweep.written]
+        if len(sweep.metrics) != len(sweep.values) or any(
+            len(names) != len(self.metrics) for names in lists
+        ):
+            raise ValueError(
+                "sweep: written, and each list in metrics, must name each metric"
+            )
 
     @property
     def sweep_points(self) -> list[str]:
@@ -138,12 +150,11 @@ class Run(Fields):
         return [f"{self.sweep.name}={value}" for value in self.sweep.values]
 
     def metric_at(self, metric: str, sweep: str) -> str:
-        """Return a metric's label at a point of the sweep, which may set a metric parameter."""
+        """Return a metric's label at a point of the sweep, which may set its ``k``."""
         if self.sweep is None:
             return metric
-        return self.sweep.metrics[self.sweep_points.index(sweep)][
-            self.metrics.index(metric)
-        ]
+        labels_at_point = self.sweep.metrics[self.sweep_points.index(sweep)]
+        return labels_at_point[self.metrics.index(metric)]
 
     def metric_name(self, metric: str) -> str:
         """Return the notation of a metric, ``prec@k`` where a sweep sets its ``k``."""
@@ -152,7 +163,8 @@ class Run(Fields):
         return self.sweep.written[self.metrics.index(metric)]
 
     @property
-    def losses(self) -> set[str]:  # labels of the metrics that are better when smaller
+    def losses(self) -> set[str]:
+        """Labels of the metrics that are better when smaller."""
         return {
             label
             for label, measure in self.measures.items()
@@ -161,7 +173,7 @@ class Run(Fields):
 
     @property
     def test_shares(self) -> dict[str, float]:
-        """The fraction of rows in the test set, by data set with overlapping splits."""
+        """Fractions of rows in the test set, by data set with overlapping splits."""
         return {
             dataset: sizes.test_share
             for dataset, sizes in self.data.items()
@@ -169,7 +181,7 @@ class Run(Fields):
         }
 
     def dataset_title(self, dataset: str) -> str:
-        """Return the title of a data set, marked if it is a stand-in or of smoke size."""
+        """Return the title of a data set, marked as a stand-in or of smoke size."""
         titles = self.results.loc[self.results["dataset"] == dataset, "title"]
         title = titles.iloc[0] if len(titles) else dataset
         if self.is_stand_in(dataset) and "stand-in" not in title:
@@ -177,7 +189,8 @@ class Run(Fields):
         return f"{title}, smoke size" if self.smoke else title
 
     @property
-    def protocol_sentence(self) -> str:  # of protocol and scaling
+    def protocol_sentence(self) -> str:
+        """A sentence about protocol and scaling."""
         text = "; ".join(phrase for phrase in (self.protocol, self.scaling) if phrase)
         return f"{text[:1].upper()}{text[1:]}."
 
@@ -192,10 +205,7 @@ class Run(Fields):
 
 
 def read_run(folder: str | os.PathLike[str]) -> Run:
-    """Return the contents of ``results/<experiment>``.
-
-    ``experiment.json`` and ``results.csv``.
-    """
+    """Return an experiment's ``experiment.json`` and ``results.csv`` as one object."""
     folder = Path(folder)
     path = folder / "results.csv"
     results = read_csv(path, COLUMNS)
@@ -206,11 +216,11 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
     split = results["split"]  # a float, NaN if missing; exact for integers up to 2**53
     is_valid = split.between(0, 2**53) & (split % 1 == 0) & results["seed"].notna()
     if not is_valid.all():
-        row = is_valid.argmin()  # the first that is not valid, from 0
-        column = "seed" if np.isnan(results["seed"][row]) else "split"
+        first_invalid = is_valid.argmin()
+        column = "seed" if np.isnan(results["seed"][first_invalid]) else "split"
         raise InputError(
-            f"{path}: row {row + 1} below the header has no whole number as {column};"
-            f" {_RUN_AGAIN}"
+            f"{path}: row {first_invalid + 1} below the header has no whole number as"
+            f" {column}; {_RUN_AGAIN}"
         )
     run = _read_json(folder / "experiment.json", Run, folder=folder, results=results)
     _check_rows(run, path)
@@ -218,10 +228,9 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
 
 
 def _check_rows(run: Run, path: Path) -> None:
-    """Require rows of this experiment only.
+    """Require rows of this experiment only, and test rows of each metric.
 
-    Rows of a former config remain if a run of a new config is interrupted. A data set
-    with rows at a point of the sweep must have rows of each metric.
+    Rows of a former config remain if a run of a new config is interrupted.
     """
     tested = run.results[run.results["part"] == "test"]
     if tested.empty:
@@ -229,43 +238,50 @@ def _check_rows(run: Run, path: Path) -> None:
             f"{path} has no row with 'test' in the column 'part'; {_RUN_AGAIN}"
         )
     labels = {
-        point: [run.metric_at(m, point) for m in run.metrics]
+        point: [run.metric_at(metric, point) for metric in run.metrics]
         for point in run.sweep_points
     }
-    measures = [(point, label) for point in labels for label in labels[point]]
-    # All combinations that may occur of a data set, a solver, a point of the sweep and
-    # a metric
-    known = {
-        (d, s, *measure)
-        for d in run.datasets
-        for s in run.solvers
-        for measure in measures
-    }
+    _refuse_unknown_rows(run, labels, path)
+    # A data set with rows at a point of the sweep must have rows of each metric.
+    tested_metrics: dict[tuple[str, str], set[str]] = {}
+    columns = ["dataset", "sweep", "metric"]
+    for dataset, point, metric in tested[columns].itertuples(index=False, name=None):
+        tested_metrics.setdefault((dataset, point), set()).add(metric)
+    for (dataset, point), metrics in tested_metrics.items():
+        for label in labels[point]:
+            if label not in metrics:
+                raise InputError(
+                    f"{path} has no test row of the metric {label} on {dataset};"
+                    f" {_RUN_AGAIN}"
+                )
+
+
+def _refuse_unknown_rows(
+    run: Run, labels: Mapping[str, Sequence[str]], path: Path
+) -> None:
+    """Refuse a row of a combination that the experiment does not have.
+
+    `labels` are those of the metrics at each point of the sweep.
+    """
+    known = set()
+    for dataset, solver in itertools.product(run.datasets, run.solvers):
+        for point, metrics in labels.items():
+            known |= {(dataset, solver, point, metric) for metric in metrics}
     columns = ["dataset", "solver", "sweep", "metric"]
-    if unknown := {*run.results[columns].itertuples(index=False, name=None)} - known:
-        named = ", ".join(
-            f"{n} {v}" for n, v in zip(columns, min(unknown), strict=True) if v
-        )
+    combinations = {*run.results[columns].itertuples(index=False, name=None)}
+    unknown = combinations - known
+    if unknown:
+        example = zip(columns, min(unknown), strict=True)
+        phrase = ", ".join(f"{column} {value}" for column, value in example if value)
         raise InputError(
-            f"{path} has a row of {named}; {path.with_name('experiment.json')} does not"
-            " list this combination; write both files again with precbench run CONFIG"
+            f"{path} has a row of {phrase}; {path.with_name('experiment.json')} does"
+            " not list this combination; write both files again with precbench run"
+            " CONFIG"
         )
-    measured = {
-        *tested[["dataset", "sweep", "metric"]].itertuples(index=False, name=None)
-    }
-    for dataset, point in {(dataset, point) for dataset, point, _ in measured}:
-        if missing := [m for m in labels[point] if (dataset, point, m) not in measured]:
-            raise InputError(
-                f"{path} has no test row of the metric {missing[0]} on {dataset};"
-                f" {_RUN_AGAIN}"
-            )
 
 
 def read_values(folder: str | os.PathLike[str]) -> Result:
-    """Return the contents of ``results/<study>``.
-
-    ``illustration.json`` and ``values.csv``.
-    """
+    """Return a study's ``illustration.json`` and ``values.csv`` as one object."""
     folder = Path(folder)
     path = folder / "values.csv"
     values = _read_table(path, na_values=[""])  # an empty cell is NaN
@@ -279,14 +295,12 @@ def read_values(folder: str | os.PathLike[str]) -> Result:
 
 
 def read_csv(path: Path, columns: Mapping[str, type]) -> pd.DataFrame:
-    """Return the `columns` of a table, each as its type.
-
-    An empty cell is "", False or NaN.
-    """
+    """Return the `columns` of a table by type; an empty cell is "", False or NaN."""
     table = _read_table(path, dtype=str, usecols=lambda column: column in columns)
     for column in _ADDED.intersection(columns).difference(table):
         table[column] = ""
-    if missing := [column for column in columns if column not in table]:
+    missing = [column for column in columns if column not in table]
+    if missing:
         raise InputError(f"{path} has no column {', '.join(missing)}; {_RUN_AGAIN}")
     for column, kind in columns.items():
         if kind is bool:
@@ -311,21 +325,20 @@ _Kind = TypeVar("_Kind", bound=Fields)
 
 
 def _read_json(path: Path, kind: type[_Kind], **more: Any) -> _Kind:
-    # Return a `kind` made of the fields of a JSON file and those in `more`, all
-    # checked.
+    """Return a `kind` made of the fields of a JSON file and those in `more`."""
     content = _existing_file(path).read_bytes()
     try:
-        described = json.loads(content)
-        if not isinstance(described, dict):
+        fields = json.loads(content)
+        if not isinstance(fields, dict):
             raise ValueError("the content is not a JSON object")
-        return checked(described | more, kind)
+        return checked(fields | more, kind)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: {error}; {_RUN_AGAIN}") from None
 
 
 def _read_table(path: Path, **options: Any) -> pd.DataFrame:
-    # "NA" is text, not missing
     try:
+        # "NA" is text, not a missing value
         return pd.read_csv(_existing_file(path), keep_default_na=False, **options)
     except ValueError as error:  # of pandas, for an empty or ragged file
         raise InputError(f"{path} is not a table: {error}; {_RUN_AGAIN}") from None

@@ -29,10 +29,7 @@ _Value = _Scalar | str
 
 
 class Record(Fields):
-    """The record of a trial.
-
-    A trial without numbers has no description and no arrays.
-    """
+    """The record of a trial; without numbers it has no description and no arrays."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -68,8 +65,7 @@ class Record(Fields):
 
     @model_validator(mode="after")
     def _require_complete(self) -> Self:
-        # Require the key that is the hash of the description, and arrays if the trial
-        # has numbers.
+        """Require the hash of the description as key, and arrays where needed."""
         if self.description and key_of(self.description) != self.key:
             raise ValueError("key is not the hash of description")
         if self.status in HAVE_NUMBERS and not (self.description and self.arrays):
@@ -79,14 +75,18 @@ class Record(Fields):
         return self
 
     @property
-    def sweep_point(self) -> str:  # such as "k=0.25"; "" without a sweep
+    def sweep_point(self) -> str:
+        """The swept parameter and its value: ``k=0.25``; empty without a sweep."""
         return "" if self.sweep is None else f"{self.sweep[0]}={self.sweep[1]}"
 
     def to_dict(self) -> dict[str, Any]:
-        return self.model_dump(exclude_unset=True)  # only fields that the file has
+        """Return the fields that the file has."""
+        return self.model_dump(exclude_unset=True)
 
 
-class Head(Fields):  # read first: a newer schema may have other fields
+class Head(Fields):
+    """What is read first, as a newer schema may have other fields."""
+
     version: Count = Field(alias="schema")
 
 

@@ -1,7 +1,7 @@
 """Records of trials on disk, each written whole or not at all.
 
-``<folder>/trials/<key>.json`` is a record, ``<key>.npz`` its arrays, which do not count
-without it.
+``<folder>/trials/<key>.json`` is a record; ``<key>.npz`` are its arrays, which do not
+count without the record.
 """
 
 import fcntl
@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,16 +24,27 @@ from precbench.results.machine import Machine
 from precbench.results.records import SCHEMA, Head, Record, Request
 
 
+class _FileState(NamedTuple):
+    """What changes when a file is written again."""
+
+    inode: int
+    mtime_ns: int
+    size: int
+
+
+class _CachedRecord(NamedTuple):
+    state: _FileState  # when the record was read
+    record: Record
+
+
 class Store:
-    """The records of one experiment, in ``results/<experiment>``, which is made when needed."""
+    """The records of an experiment in ``results/<experiment>``, made when needed."""
 
     def __init__(self, folder: str | os.PathLike[str]):
         self.folder = Path(folder)
         self._trials = self.folder / "trials"
         self._lock = -1  # descriptor of the file ``.lock`` while `lock` is held
-        # By key: (inode, time, size) of the file when the record was read, and the
-        # record.
-        self._cache: dict[str, tuple[tuple[int, int, int], Record]] = {}
+        self._cache: dict[str, _CachedRecord] = {}  # by key
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -64,14 +75,11 @@ class Store:
             yield
 
     def require_lock(self) -> None:
-        """Raise an error if the locked folder is no longer there.
-
-        Moved, removed or replaced.
-        """
-        held = os.fstat(self._lock)  # the file that `lock` has opened
+        """Raise an error if the locked folder was moved, removed or replaced."""
+        locked_file = os.fstat(self._lock)
         with suppress(OSError):  # no such file
-            present = (self.folder / ".lock").stat()  # the file that is there now
-            if (present.st_dev, present.st_ino) == (held.st_dev, held.st_ino):
+            present_file = (self.folder / ".lock").stat()
+            if os.path.samestat(present_file, locked_file):
                 return
         raise PrecbenchError(
             f"{self.folder} was moved or removed during the run, and later results are"
@@ -80,28 +88,24 @@ class Store:
         )
 
     @property
-    def running(self) -> Path:  # folder with a file for each trial that runs now
+    def running(self) -> Path:
+        """The folder with a file for each trial that runs now."""
         return self.folder / "running"
 
     def write_request(self, keys: Iterable[str], shards: Iterable[str] = ()) -> None:
-        """Note which records a run is to make, for `precbench status` and `precbench merge`."""
+        """Note which records a run is to make, for ``status`` and ``merge``."""
         request = {"keys": sorted(keys), "started": time.time(), "shards": [*shards]}
         self.write_text("asked.json", json.dumps(request) + "\n")
 
     def request(self) -> Request:
-        """Return what the last run was asked to run.
-
-        Without a note, the keys of stored records.
-        """
+        """Return what the last run was asked for, without a note the stored keys."""
         path = self.folder / "asked.json"
-        return (
-            _read(path, Request)
-            if path.exists()
-            else Request.model_construct(keys=self.keys())
-        )
+        if not path.exists():
+            return Request.model_construct(keys=self.keys())
+        return _read(path, Request)
 
     def running_process(self) -> int | None:
-        """Return the process id of the run in the folder, 0 if unknown, None without a run."""
+        """Return the id of the process that runs, 0 if unknown, None without a run."""
         try:
             stream = (self.folder / ".lock").open("rb")
         except OSError:
@@ -112,26 +116,24 @@ class Store:
                 fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 text = stream.read(20)  # more bytes than any id has
-                # 0: a run has not yet written its id
+                # a run that has just begun has not yet written its id
                 return int(text) if text.isdigit() else 0
         return None
 
     def write_times(self, keys: Iterable[str]) -> Iterator[float]:
-        """Yield when each record was written, in seconds since 1970.
-
-        Skip missing records.
-        """
+        """Yield when each record was written, in seconds since 1970."""
         for key in keys:
-            with suppress(OSError):
+            with suppress(OSError):  # a missing record is skipped
                 yield self._file(key).stat().st_mtime
 
     def last_change(self) -> int:
-        """Return when a record or its arrays were last written, in nanoseconds since 1970."""
+        """Return when a record or arrays were last written, in ns since 1970."""
         return max(
             (path.stat().st_mtime_ns for path in self._trials.glob("*")), default=0
         )
 
-    def machines(self) -> dict[str, Machine]:  # by id, see `add_environment`
+    def machines(self) -> dict[str, Machine]:
+        """Return the machines of the records by their ids, see `add_environment`."""
         folder = self.folder / "environments"
         return {
             path.stem: _read(path, Machine) for path in sorted(folder.glob("*.json"))
@@ -144,13 +146,12 @@ class Store:
     def write(
         self, record: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None
     ) -> None:
-        """Write a record and its arrays, or replace them.
-
-        Numbers not finite become null.
-        """
+        """Write or replace a record and its arrays; numbers not finite become null."""
         json_file = self._file(record["key"])
         npz_file = json_file.with_suffix(".npz")
-        contents = {npz_file: pack(arrays)} if arrays else {}
+        contents: dict[Path, bytes] = {}
+        if arrays:
+            contents[npz_file] = pack(arrays)
         # The JSON is written last: without it, the arrays do not count.
         contents[json_file] = _json(
             {**record, "schema": SCHEMA, "arrays": sorted(arrays or ())}
@@ -160,20 +161,18 @@ class Store:
             npz_file.unlink(missing_ok=True)  # of a former record
 
     def read(self, key: str) -> Record | None:
-        """Return a checked record, None without one.
-
-        Parse the file again only after a change.
-        """
+        """Return a checked record, None without one; parse a file once if unchanged."""
         path = self._file(key)
         try:
             status = path.stat()
-            # equal if not changed
-            state = status.st_ino, status.st_mtime_ns, status.st_size
-            if key not in self._cache or self._cache[key][0] != state:
-                self._cache[key] = state, _read_record(path)
+            state = _FileState(status.st_ino, status.st_mtime_ns, status.st_size)
+            cached = self._cache.get(key)
+            if cached is None or cached.state != state:
+                cached = _CachedRecord(state, _read_record(path))
+                self._cache[key] = cached
         except FileNotFoundError:
             return None
-        return self._cache[key][1]  # without the state
+        return cached.record
 
     def arrays(self, key: str) -> dict[str, np.ndarray]:
         """Return the arrays of a record by name; an empty dictionary without any."""
@@ -189,14 +188,18 @@ class Store:
             ) from error
 
     def damaged(self, key: str, why: str) -> InputError:
-        """Return the error to raise for a record that this program cannot have written."""
+        """Return the error for a record that this program cannot have written."""
         return _damaged(self._file(key).with_suffix(".npz"), why)
 
     def keys(self) -> list[str]:
         return sorted(path.stem for path in self._trials.glob("*.json"))
 
-    def records(self) -> Iterator[Record]:  # skips records that are removed meanwhile
-        return (record for record in map(self.read, self.keys()) if record is not None)
+    def records(self) -> Iterator[Record]:
+        """Yield the records, but those that are removed meanwhile."""
+        for key in self.keys():
+            record = self.read(key)
+            if record is not None:
+                yield record
 
     def add_environment(self, description: Mapping[str, Any]) -> str:
         """Store the description of a machine once, and return its id."""
@@ -207,13 +210,13 @@ class Store:
         return name
 
     def _remove_leftovers(self) -> None:
-        # of killed runs: unfinished writes, marks of trials
-        stray = [*self.folder.glob("**/.*.tmp"), *self.running.glob("*")]
+        """Remove what killed runs left: unfinished writes, and marks of trials."""
+        leftovers = [*self.folder.glob("**/.*.tmp"), *self.running.glob("*")]
         # Arrays without their JSON, which is written last, are of an unfinished write.
-        stray += [
-            p for p in self._trials.glob("*.npz") if not p.with_suffix(".json").exists()
-        ]
-        for path in stray:
+        for npz_file in self._trials.glob("*.npz"):
+            if not npz_file.with_suffix(".json").exists():
+                leftovers.append(npz_file)
+        for path in leftovers:
             path.unlink()
 
     def _file(self, key: str) -> Path:
@@ -234,43 +237,39 @@ def _read(path: Path, kind: type[_Kind]) -> _Kind:
 
 
 def _read_record(path: Path) -> Record:
-    """Return a checked record.
-
-    Raise an error for a damaged record, or a record of a newer schema.
-    """
+    """Return a checked record; raise if it is damaged, or of a newer schema."""
     content = path.read_bytes()
     try:
         schema = parse(content, Head).version
-        record = parse(content, Record) if schema <= SCHEMA else None  # None: newer
-        if record is not None and record.key != path.stem:
-            raise ValueError(f"its key is {record.key}, not the name of the file")
     except ValueError as error:
         raise _damaged(path, str(error)) from error
-    if record is None:
+    if schema > SCHEMA:
         raise InputError(
             f"{path} was written by a newer precbench (schema {schema}, this one knows"
             f" {SCHEMA}); update precbench, or write elsewhere with --out"
         )
+    try:
+        record = parse(content, Record)
+    except ValueError as error:
+        raise _damaged(path, str(error)) from error
+    if record.key != path.stem:
+        raise _damaged(path, f"its key is {record.key}, not the name of the file")
     return record
 
 
 def _json(value: Mapping[str, Any]) -> bytes:
-    return (
-        json.dumps(_plain(value), indent=1, sort_keys=True, allow_nan=False) + "\n"
-    ).encode()
+    text = json.dumps(_plain(value), indent=1, sort_keys=True, allow_nan=False)
+    return f"{text}\n".encode()
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON can hold it.
-
-    Without NumPy types, and None for numbers not finite.
-    """
+    """Return a value for JSON: no NumPy types, and None for numbers not finite."""
     text = json.dumps(value, default=lambda array: array.tolist())
     return json.loads(text, parse_constant=lambda _: None)  # NaN, Infinity, -Infinity
 
 
 def _write(contents: Mapping[Path, bytes | str]) -> None:
-    # Write files of one folder, which is made when needed, each whole or not at all.
+    """Write files of one folder, made when needed, each whole or not at all."""
     [folder] = {path.parent for path in contents}
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -278,8 +277,7 @@ def _write(contents: Mapping[Path, bytes | str]) -> None:
 
 
 def _damaged(path: Path, why: str) -> InputError:
-    # The error names the JSON, also for damaged arrays: without the JSON, the trial
-    # runs again.
+    """Return an error that names the JSON: without it, the trial runs again."""
     return InputError(
         f"{path} is damaged ({why}); remove {path.stem}.json and run again"
     )
