@@ -1,7 +1,4 @@
-"""A config file as one frozen object.
-
-An experiment, expanded into trials, or a study.
-"""
+"""A config file as one frozen object: an experiment with its trials, or a study."""
 
 import inspect
 import itertools
@@ -71,13 +68,13 @@ if TYPE_CHECKING:
 
 
 def _not_reserved(name: str) -> str:
-    """Refuse a name that means something else in a folder of results.
-
-    A file system may ignore case.
-    """
-    if name.lower() in RESERVED:
-        what = "is the name of a folder that precbench makes in a folder of results"
-        refuse(at((), [f"{name!r} {what}; choose another"]))
+    """Refuse a name that means something else in a folder of results."""
+    if name.lower() in RESERVED:  # a file system may ignore case
+        problem = (
+            f"{name!r} is the name of a folder that precbench makes in a folder of"
+            " results; choose another"
+        )
+        refuse(at((), [problem]))
     return name
 
 
@@ -119,30 +116,30 @@ class Experiment(Section):
     @field_validator("solvers", mode="before")
     @classmethod
     def _label_is_the_solver(cls, solvers: Any) -> Any:
+        """Take a label for the name of the solver, where the entry names none."""
         if not isinstance(solvers, dict):
             return solvers
-        return {  # by default a label is the name of its solver
-            label: (
-                {"solver": label, **(entry or {})}
-                if isinstance(entry, dict | None)
-                else entry
-            )
-            for label, entry in solvers.items()
-        }
+        entries = {}
+        for label, entry in solvers.items():
+            if entry is None:
+                entries[label] = {"solver": label}
+            elif isinstance(entry, dict):
+                entries[label] = {"solver": label, **entry}
+            else:
+                entries[label] = entry  # is refused later
+        return entries
 
     @field_validator("common")
     @classmethod
     def _common_to_some(cls, common: dict[str, Any], info: ValidationInfo) -> Any:
+        """Refuse shared parameters that no solver has, or a value that one refuses."""
         if "solvers" in info.data:
-            # shared parameters that no solver has, or with a value that a solver
-            # refuses
-            refuse(
-                problem
-                for name, value in common.items()
-                for problem in _shared_problems(
+            problems: list[Problem] = []
+            for name, value in common.items():
+                problems += _shared_problems(
                     (name,), name, {(name,): value}, info.data["solvers"]
                 )
-            )
+            refuse(problems)
         return common
 
     @field_validator("metrics", mode="wrap")
@@ -150,27 +147,25 @@ class Experiment(Section):
     def _inherit_from_common(
         cls, metrics: Any, read: ValidatorFunctionWrapHandler, info: ValidationInfo
     ) -> Any:
-        # `_metric` needs a valid `common`
+        # a metric takes parameters from `common`, which must be valid
         return read(metrics) if "common" in info.data else ()
 
     @field_validator("plots")
     @classmethod
     def _choose_plots(cls, plots: tuple[Plot, ...] | None, info: ValidationInfo) -> Any:
-        """Return the given plots.
-
-        By default plots that suit the sweep and the metrics.
-        """
+        """Return the given plots, or plots that suit the sweep and the metrics."""
         if plots is not None:
             return plots
         if info.data.get("sweep"):
             return ("accuracy-time", "accuracy-sweep")
-        at_k = any(
-            metric.name == "precision_at_k" for metric in info.data.get("metrics", ())
-        )
-        return ("accuracy-time", "precision-k") if at_k else ("accuracy-time",)
+        names = [metric.name for metric in info.data.get("metrics", ())]
+        if "precision_at_k" in names:
+            return ("accuracy-time", "precision-k")
+        return ("accuracy-time",)
 
     @model_validator(mode="after")
-    def _fit_together(self) -> "Experiment":  # refuse keys that do not fit
+    def _fit_together(self) -> "Experiment":
+        """Refuse keys that do not fit each other."""
         refuse(
             [
                 *self._repeated(),
@@ -180,7 +175,8 @@ class Experiment(Section):
         )
         return self
 
-    def _repeated(self) -> Iterator[Problem]:  # names that stand twice in a list
+    def _repeated(self) -> Iterator[Problem]:
+        """Yield the problems of names that stand twice in a list."""
         lists: dict[str, Sequence[str]] = {
             "datasets": [entry.name for entry in self.datasets],
             "metrics": [metric.label for metric in self.metrics],
@@ -188,138 +184,109 @@ class Experiment(Section):
             "plots": self.plots or (),
         }
         for key, names in lists.items():
-            yield from (((key, i), f"{names[i]} is repeated") for i in repeats(names))
+            for i in repeats(names):
+                yield (key, i), f"{names[i]} is repeated"
 
     def _sweep_and_smoke_problems(self) -> Iterator[Problem]:
-        """Yield the problems of ``sweep``, of keys that need a sweep, and of ``smoke.datasets``."""
-        smoke, plots = self.smoke, self.plots or ()
+        """Yield the problems of a sweep, of keys that need one, and of smoke data."""
+        smoke = self.smoke
+        plots = self.plots or ()
         if self.sweep is None:
             if smoke.sweep:
-                yield (
-                    (
-                        "smoke",
-                        "sweep",
-                    ),
-                    "has no meaning without sweep: add sweep, or remove this",
-                )
+                message = "has no meaning without sweep: add sweep, or remove this"
+                yield ("smoke", "sweep"), message
             if "accuracy-sweep" in plots:
-                yield (
-                    ("plots", plots.index("accuracy-sweep")),
-                    (
-                        "accuracy-sweep needs a sweep, and there is none: add sweep, or"
-                        " remove this"
-                    ),
+                message = (
+                    "accuracy-sweep needs a sweep, and there is none: add sweep, or"
+                    " remove this"
                 )
+                yield ("plots", plots.index("accuracy-sweep")), message
         elif len(self.sweep) != 1:
-            yield (
-                ("sweep",),
-                f"should name one parameter, found {', '.join(self.sweep) or 'none'}",
-            )
+            names = ", ".join(self.sweep) or "none"
+            yield ("sweep",), f"should name one parameter, found {names}"
         else:
-            [(name, values)] = self.sweep.items()
-            yield from self._swept_value_problems(("sweep", name), name, values)
+            [(parameter, values)] = self.sweep.items()
+            yield from self._swept_value_problems(
+                ("sweep", parameter), parameter, values
+            )
             if smoke.sweep:
                 yield from self._swept_value_problems(
-                    ("smoke", "sweep"), name, smoke.sweep
+                    ("smoke", "sweep"), parameter, smoke.sweep
                 )
-        names = [entry.name for entry in self.datasets]
-        for i, name in enumerate(smoke.datasets or ()):
-            yield from at(
-                ("smoke", "datasets", i),
-                unknown("data set of this config", name, names),
-            )
+        datasets = [entry.name for entry in self.datasets]
+        for i, dataset in enumerate(smoke.datasets or ()):
+            texts = unknown("data set of this config", dataset, datasets)
+            yield from at(("smoke", "datasets", i), texts)
 
     def _swept_value_problems(
         self, path: Keys, name: str, values: Sequence[Any]
     ) -> list[Problem]:
-        """Return the problems of swept values.
-
-        Invalid, repeated, or making two metrics equal.
-        """
-        # places in the file
+        """Return the problems of values: invalid, repeated, or making metrics equal."""
         by_place = {(*path, i): value for i, value in enumerate(values)}
-        if problems := _shared_problems(
-            path, name, by_place, self.solvers, self.metrics
-        ):
+        problems = _shared_problems(path, name, by_place, self.solvers, self.metrics)
+        if problems:
             return problems
-        problems = [
-            ((*path, i), f"{values[i]} is repeated") for i in repeats(map(repr, values))
-        ]
+        for i in repeats(map(repr, values)):
+            problems.append(((*path, i), f"{values[i]} is repeated"))
         # Metrics that differ in the swept parameter alone become equal at each swept
         # value, so that the first value is enough to find such metrics.
         labels = [metric.replace(**{name: values[0]}).label for metric in self.metrics]
-        return problems + at(
-            path,
-            [
-                f"makes metrics equal: {labels[i]}; remove a metric"
-                for i in repeats(labels)
-            ],
-        )
+        for i in repeats(labels):
+            message = f"makes metrics equal: {labels[i]}; remove a metric"
+            problems.append((path, message))
+        return problems
 
     def _inapplicable_keys(self) -> Iterator[Problem]:
-        """Yield the problems of keys that mean nothing beside another key, or for a stream."""
+        """Yield the problems of keys without meaning beside others, or for streams."""
         tuning = self.tuning
         if tuning.folds and tuning.rows:
-            yield (
-                (
-                    "tuning",
-                    "rows",
-                ),
-                "has no meaning with folds, which take all rows; remove this",
-            )
-        given: list[Keys] = [
+            message = "has no meaning with folds, which take all rows; remove this"
+            yield ("tuning", "rows"), message
+        tuning_keys: list[Keys] = [
             ("tuning", key) for key in ("folds", "rows") if getattr(tuning, key)
         ]
         if self.protocol.split == "time":
-            why = (
+            message = (
                 "has no meaning with split: time, which validates on the latest rows;"
                 " remove this"
             )
-            yield from ((place, why) for place in given)
-        streams = [
-            e.name for e in self.datasets if isinstance(e, StreamedCard | StreamedFile)
-        ]
-        # messages name the first stream: for others only the name would differ
-        if streams:
-            yield from self._stream_problems(streams[0], given)
+            for place in tuning_keys:
+                yield place, message
+        for entry in self.datasets:
+            if isinstance(entry, StreamedCard | StreamedFile):
+                yield from self._stream_problems(entry.name, tuning_keys)
+                return  # the problems of other streams would differ in the name only
 
     def _stream_problems(
-        self, name: str, of_tuning: Sequence[Keys]
+        self, name: str, tuning_keys: Sequence[Keys]
     ) -> Iterator[Problem]:
-        """Yield the problems of keys and solvers that do not suit the streamed data set `name`."""
+        """Yield the problems of keys and solvers that do not suit a stream."""
         from precbench.solvers import SOLVERS
 
-        of_solvers = [
-            ("solvers", n, "fourier") for n, e in self.solvers.items() if e.fourier
-        ]
-        why = (
-            f"has no meaning for {name}, which is streamed; remove this, or stream:"
-            " true"
-        )
-        yield from ((place, why) for place in (*of_tuning, *of_solvers))
-        of_protocol = {  # whether each key of `protocol` is set
+        unsuited_keys = list(tuning_keys)
+        for label, entry in self.solvers.items():
+            if entry.fourier:
+                unsuited_keys.append(("solvers", label, "fourier"))
+        remedy = "remove this, or stream: true"
+        for place in unsuited_keys:
+            yield place, f"has no meaning for {name}, which is streamed; {remedy}"
+        is_set = {
             "stratified": self.protocol.stratified,
-            "train_size": self.protocol.train_size,
+            "train_size": self.protocol.train_size is not None,
             "split": self.protocol.split == "time",
         }
-        why = (
-            f"has no meaning for {name}, a stream divided by row; remove this, or"
-            " stream: true"
-        )
-        yield from (
-            (("protocol", key), why) for key, value in of_protocol.items() if value
-        )
-        why = (
-            f"needs all rows at once, and {name} is streamed; remove this, or stream:"
-            " true"
-        )
-        yield from (
-            (("solvers", label), f"{entry.solver} {why}")
-            for label, entry in self.solvers.items()
+        for key, value in is_set.items():
+            if value:
+                message = (
+                    f"has no meaning for {name}, a stream divided by row; {remedy}"
+                )
+                yield ("protocol", key), message
+        for label, entry in self.solvers.items():
             # Only some solvers learn from pieces, and some only with suitable
             # parameters.
-            if not hasattr(SOLVERS[entry.solver](**entry.params), "fit_pieces")
-        )
+            if not hasattr(SOLVERS[entry.solver](**entry.params), "fit_pieces"):
+                need = f"{entry.solver} needs all rows at once"
+                yield ("solvers", label), f"{need}, and {name} is streamed; {remedy}"
 
     def select(
         self,
@@ -327,78 +294,74 @@ class Experiment(Section):
         datasets: Sequence[str] | None = None,
         seeds: Sequence[int] | None = None,
     ) -> "Experiment":
-        """Return the experiment with these solvers, data sets and splits (`seeds`).
-
-        None: all.
-        """
-        names = [entry.name for entry in self.datasets]
-        choices = (("solver", solvers, self.solvers), ("data set", datasets, names))
-        complaints = [
-            f"{self.name}: {text}"
-            for what, chosen, available in choices
-            for name in chosen or ()
-            for text in unknown(what, name, available)
-        ]
-        indices = self.protocol.indices
-        if missing := sorted({*(seeds or ())}.difference(indices)):
-            complaints.append(no_splits(missing, indices))
+        """Return a part of the experiment; `seeds` are splits, None means all."""
+        all_datasets = [entry.name for entry in self.datasets]
+        all_splits = self.protocol.indices
+        problems: list[str] = []
+        for name in solvers or ():
+            problems += unknown("solver", name, self.solvers)
+        for name in datasets or ():
+            problems += unknown("data set", name, all_datasets)
+        complaints = [f"{self.name}: {problem}" for problem in problems]
+        missing = sorted(set(seeds or ()).difference(all_splits))
+        if missing:
+            complaints.append(no_splits(missing, all_splits))
         if complaints:
             raise InputError("\n".join(complaints))
-        chosen_splits = set(indices if seeds is None else seeds)
-        splits = tuple(index for index in indices if index in chosen_splits)
-        changes = {
-            "solvers": {
-                n: e for n, e in self.solvers.items() if solvers is None or n in solvers
-            },
-            "datasets": tuple(
-                e for e in self.datasets if datasets is None or e.name in datasets
-            ),
-            "protocol": self.protocol.model_copy(update={"splits": splits}),
-        }
+        changes: dict[str, Any] = {}
+        if solvers is not None:
+            changes["solvers"] = {
+                label: entry
+                for label, entry in self.solvers.items()
+                if label in solvers
+            }
+        if datasets is not None:
+            changes["datasets"] = tuple(
+                entry for entry in self.datasets if entry.name in datasets
+            )
+        splits = all_splits
+        if seeds is not None:
+            chosen = set(seeds)
+            splits = tuple(index for index in all_splits if index in chosen)
+        changes["protocol"] = self.protocol.model_copy(update={"splits": splits})
         return self.model_copy(update=changes)
 
     def smoke_size(self) -> "Experiment":
-        """Return the experiment at its smoke size, without some data sets.
-
-        Call `select` before.
-        """
+        """Return the experiment at its smoke size, if needed after `select`."""
         smoke = self.smoke
         lengths = smoke.model_dump(include={"epochs", "max_iter", "n_estimators"})
-        chosen = tuple(e for e in self.datasets if e.name in (smoke.datasets or ()))
+        smoke_datasets = tuple(
+            entry for entry in self.datasets if entry.name in (smoke.datasets or ())
+        )
+        splits = self.protocol.indices[: smoke.n_splits]
         changes: dict[str, Any] = {
             "rows": smoke.rows,
-            # all, if `select` has left no chosen data set
-            "datasets": chosen or self.datasets,
-            "protocol": self.protocol.model_copy(
-                update={"splits": self.protocol.indices[: smoke.n_splits]}
-            ),
+            # all, if `select` has left none of the data sets for the smoke size
+            "datasets": smoke_datasets or self.datasets,
+            "protocol": self.protocol.model_copy(update={"splits": splits}),
             # `replace` ignores parameters in `lengths` that the solver does not have.
             "solvers": {
-                n: entry.replace(**lengths) for n, entry in self.solvers.items()
+                label: entry.replace(**lengths) for label, entry in self.solvers.items()
             },
             "checkpoints": smoke.checkpoints,
         }
-        # by default the first and last value, or the only value
         if self.sweep is not None:
-            changes["sweep"] = {
-                name: smoke.sweep or (values[0], values[-1])[: len(values)]
-                for name, values in self.sweep.items()
-            }
+            [(name, values)] = self.sweep.items()
+            # by default the first and the last value, or the only one
+            ends = (values[0], values[-1]) if len(values) > 1 else values
+            changes["sweep"] = {name: smoke.sweep or ends}
         return self.model_copy(update=changes)
 
     def sweep_points(self) -> list[tuple[str, Any] | None]:
-        """Return (parameter, value) for each value of the sweep.
-
-        ``[None]`` without a sweep.
-        """
+        """Return (parameter, value) by value of the sweep, ``[None]`` without one."""
         if self.sweep is None:
             return [None]
-        return [
-            (name, value) for name, values in self.sweep.items() for value in values
-        ]
+        [(name, values)] = self.sweep.items()
+        return [(name, value) for value in values]
 
     def metrics_at(self, sweep: tuple[str, Any] | None) -> tuple[Metric, ...]:
-        swept = dict([sweep] if sweep else [])  # {parameter: value}, or {}
+        """Return the metrics at a point of the sweep."""
+        swept = _swept_parameter(sweep)
         return tuple(metric.replace(**swept) for metric in self.metrics)
 
     def trials(self) -> list[Trial]:
@@ -417,33 +380,29 @@ class Experiment(Section):
     def _trial(
         self, index: int, dataset: Data, sweep: tuple[str, Any] | None, label: str
     ) -> Trial:
-        """Return the trial of the solver with this label on split `index` of a data set."""
-        protocol, entry = self.protocol, self.solvers[label]
-        seed = trial_seed(protocol.seed, dataset.name, index)
-        split_seed = seed
-        # one division of the rows makes all folds of a repetition
-        if protocol.split == "kfold":
-            repetition = index // protocol.folds
-            # Repetition 0 has the seed, and so the folds, of a config without
-            # repetitions.
-            purpose = ("folds", repetition) if repetition else ("folds",)
-            split_seed = trial_seed(protocol.seed, dataset.name, *purpose)
-        swept = dict([sweep] if sweep else [])
-        given = {**self.common, **entry.params, **swept}  # of equal names the last wins
-        # of `given`, only names in `defaults` are used
-        defaults = solver_defaults(entry.solver)
-        # goes before the scaling of the config
-        own_scaling = getattr(dataset, "scaling", None)
+        """Return the trial of a labelled solver on split `index` of a data set."""
+        protocol = self.protocol
+        entry = self.solvers[label]
+        swept = _swept_parameter(sweep)
+        # of equal names the last wins
+        configured = {**self.common, **entry.params, **swept}
+        params = {}
+        for name, default in solver_defaults(entry.solver).items():
+            params[name] = configured.get(name, default)
+        scaling_of_dataset = getattr(dataset, "scaling", None)
+        tuning_metric = entry.tuned_by or self.tuning.by or self.metrics[0]
         return Trial(
             experiment=self.name,
             dataset=dataset,
-            scaling=own_scaling or self.scaling or _recommended_scaling(dataset),
+            scaling=(
+                scaling_of_dataset or self.scaling or _recommended_scaling(dataset)
+            ),
             scaling_fitted_on=self.scaling_fitted_on,
             dtype=self.dtype,
             split=Split(
                 kind=getattr(dataset, "split", None) or protocol.split,
                 index=index,
-                seed=split_seed,
+                seed=self._split_seed(index, dataset),
                 n_splits=protocol.n_splits,
                 test_size=protocol.test_size,
                 train_size=protocol.train_size,
@@ -452,23 +411,39 @@ class Experiment(Section):
             ),
             solver=entry.solver,
             label=label,
-            params={name: given.get(name, value) for name, value in defaults.items()},
+            params=params,
             sweep=sweep,
-            metric=(entry.tuned_by or self.tuning.by or self.metrics[0]).replace(
-                **swept
-            ),
+            metric=tuning_metric.replace(**swept),
             folds=self.tuning.folds,
             tuning_rows=self.tuning.rows,
             draw=self.tuning.draw,
             validation_size=protocol.validation_size,
             checkpoints=self.checkpoints,
             rows=self.rows,
-            seed=seed,
+            seed=trial_seed(protocol.seed, dataset.name, index),
             timeout=self.timeout,
             limit=entry.limit,
             fourier=entry.fourier,
             parts=self.parts,
         )
+
+    def _split_seed(self, index: int, dataset: Data) -> int:
+        """Return the seed of a split, which all folds of a repetition share."""
+        protocol = self.protocol
+        if protocol.split != "kfold":
+            return trial_seed(protocol.seed, dataset.name, index)
+        repetition = index // protocol.folds
+        if repetition == 0:  # has the folds of a config without repetitions
+            return trial_seed(protocol.seed, dataset.name, "folds")
+        return trial_seed(protocol.seed, dataset.name, "folds", repetition)
+
+
+def _swept_parameter(sweep: tuple[str, Any] | None) -> dict[str, Any]:
+    """Return ``{parameter: value}`` at a point of the sweep, ``{}`` without a sweep."""
+    if sweep is None:
+        return {}
+    name, value = sweep
+    return {name: value}
 
 
 class Study(Section):
@@ -489,8 +464,9 @@ class Study(Section):
     def _match_the_function(
         cls, parameters: dict[str, Any], info: ValidationInfo
     ) -> Any:
+        """Refuse parameters that the function of the study does not take."""
         if "kind" in info.data:
-            _arguments(info.data["kind"], parameters)  # raises if some are invalid
+            _arguments(info.data["kind"], parameters)
         return parameters
 
     @field_validator("smoke")
@@ -498,30 +474,27 @@ class Study(Section):
     def _replaces_parameters(
         cls, smoke: dict[str, Any], info: ValidationInfo
     ) -> dict[str, Any]:
-        """Check the parameters at the smoke size, which replace parameters of the full size."""
-        # kind and parameters were found valid
-        if {"kind", "parameters"} <= set(info.data):
-            parameters = info.data["parameters"]
-            # raises if some are invalid
-            _arguments(info.data["kind"], {**parameters, **smoke})
-            # new keys in a mapping of the full size; a new mapping may have any keys
-            refuse(
-                problem
-                for name, value in smoke.items()
-                if isinstance(value, dict)
-                for key in value
-                for problem in at(
-                    (name, key), unknown("entry", key, parameters.get(name, value))
-                )
-            )
+        """Refuse invalid values at the smoke size, which replace those of full size."""
+        if "kind" not in info.data or "parameters" not in info.data:
+            return smoke  # refused already
+        parameters = info.data["parameters"]
+        _arguments(info.data["kind"], {**parameters, **smoke})
+        # A mapping has only keys of the mapping that it replaces, if there is one.
+        problems: list[Problem] = []
+        for name, value in smoke.items():
+            if isinstance(value, dict):
+                replaced = parameters.get(name, value)
+                for key in value:
+                    problems += at((name, key), unknown("entry", key, replaced))
+        refuse(problems)
         return smoke
 
     @model_validator(mode="after")
     def _try_if_quick(self) -> "Study":
-        """Refuse parameters that are invalid only together, which computing a quick study shows."""
+        """Compute a quick study, to refuse parameters that are invalid together."""
         if self.is_quick:
             try:
-                self.smoke_size().compute()  # the function of the study raises
+                self.smoke_size().compute()
             except ValueError as error:
                 refuse(at(("parameters",), [str(error)]))
         return self
@@ -530,43 +503,41 @@ class Study(Section):
     def is_quick(self) -> bool:
         return STUDIES[self.kind].quick
 
-    def compute(self) -> "pd.DataFrame":  # the values of the study
+    def compute(self) -> "pd.DataFrame":
+        """Return the values of the study."""
         return STUDIES[self.kind].function(**self.arguments())
 
     def arguments(self) -> dict[str, Any]:
-        # checked parameters, for the function of the study
+        """Return the checked parameters as the study's function takes them."""
         return _arguments(self.kind, self.parameters)
 
-    def smoke_size(self) -> "Study":  # the study with the parameters under ``smoke``
+    def smoke_size(self) -> "Study":
+        """Return the study with the parameters under ``smoke``."""
         return self.model_copy(update={"parameters": {**self.parameters, **self.smoke}})
 
 
 def _arguments(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Check the parameters of a study.
+    """Check the parameters of a study; return them as its function takes them."""
+    return dict(_model_of_parameters(kind).model_validate(parameters))
 
-    Return the parameters as the study's function takes them.
-    """
-    return dict(_parameters_of(kind).model_validate(parameters))
+
+def _by_label(metrics: Iterable[Metric]) -> dict[str, Metric]:
+    return {metric.label: metric for metric in metrics}
 
 
 @cache
-def _parameters_of(kind: str) -> type[Section]:
-    """Return a model of the parameters of a kind of study, from its function's signature."""
+def _model_of_parameters(kind: str) -> type[Section]:
+    """Return a model of a study's parameters, from the signature of its function."""
     function = STUDIES[kind].function
-    # A config lists metrics, where the function takes `Measures`: a mapping from labels
-    # to metrics.
-    as_configured: dict[Any, Any] = {
-        Measures: Annotated[
-            Items[MetricEntry],
-            AfterValidator(lambda metrics: {m.label: m for m in metrics}),
-        ]
-    }
     types = get_type_hints(function, include_extras=True)
-    fields: dict[str, Any] = {
-        # pydantic: ... for required
-        name: (as_configured.get(types[name], types[name]), ...)
-        for name in inspect.signature(function).parameters
-    }
+    fields: dict[str, Any] = {}
+    for name in inspect.signature(function).parameters:
+        field_type = types[name]
+        if field_type == Measures:
+            # A config lists metrics, where the function takes a mapping from labels to
+            # metrics.
+            field_type = Annotated[Items[MetricEntry], AfterValidator(_by_label)]
+        fields[name] = (field_type, ...)  # pydantic: ... means required
     return create_model(kind, __base__=Section, **fields)
 
 
@@ -575,7 +546,8 @@ def load_config(config: str | Path) -> Experiment | Study:
 
     Where there is no such file, ``configs/NAME.yaml`` means the shipped config NAME.
     """
-    names, path = config_names(), Path(config)
+    names = config_names()
+    path = Path(config)
     if str(config) in names or not path.is_file():  # shipped names go before files
         name = str(config).removeprefix("configs/").removesuffix(".yaml")
         path = shipped("configs") / f"{name}.yaml"
@@ -588,30 +560,24 @@ def load_config(config: str | Path) -> Experiment | Study:
 
 
 def from_document(document: Document, folder: Path) -> Experiment | Study:
-    """Return the content of a config file, checked.
-
-    Relative paths in it start at `folder`.
-    """
-    # with the contents of the config that is extended
-    document = extended(document, folder)
-    # A study has the key `study`; if this key is misspelt, the key `parameters` shows a
-    # study.
-    keys = set(document.data) if isinstance(document.data, dict) else set()
+    """Return the checked content of a config; relative paths start at `folder`."""
+    whole = extended(document, folder)
+    keys = set(whole.data) if isinstance(whole.data, dict) else set()
+    # If the key `study` is misspelt, the key `parameters` shows a study.
     if keys.isdisjoint({"study", "parameters"}):
-        return validated(document, Experiment, folder)
-    return validated(document, Study, folder)
+        return validated(whole, Experiment, folder)
+    return validated(whole, Study, folder)
 
 
 def _recommended_scaling(dataset: Data) -> Scaling:
-    # by the card; "none" for a file of the user
+    """Return the scaling of the data set's card, "none" for a file of the user."""
     from precbench.data import DATASETS
 
-    card = dataset.card if isinstance(dataset, StreamedCard) else dataset.name
-    return (
-        DATASETS[card].scaling
-        if isinstance(dataset, NamedData | StreamedCard)
-        else "none"
-    )
+    if isinstance(dataset, StreamedCard):
+        return DATASETS[dataset.card].scaling
+    if isinstance(dataset, NamedData):
+        return DATASETS[dataset.name].scaling
+    return "none"
 
 
 def _shared_problems(
@@ -621,33 +587,33 @@ def _shared_problems(
     solvers: Mapping[str, SolverEntry],
     metrics: Iterable[Metric] = (),
 ) -> list[Problem]:
-    """Return the problems that solvers and metrics have with a shared parameter."""
-    # `path` is the place of `name` in the file; `values` are keyed by their places in
-    # the file.
+    """Return the problems that solvers and metrics have with a shared parameter.
+
+    `path` is the place of its `name` in the file; `values` are by place in the file.
+    """
     if name == "random_state":  # refused, whatever the solver and the value
         return at(path, parameter_problems("", name, None))
     solvers_with_it = sorted(
-        {e.solver for e in solvers.values() if e.has_parameter(name)}
+        {entry.solver for entry in solvers.values() if entry.has_parameter(name)}
     )
     metrics_with_it = [
         metric for metric in metrics if name in METRICS[metric.name].parameters
     ]
     if not solvers_with_it and not metrics_with_it:
-        available = {
-            n for entry in solvers.values() for n in solver_defaults(entry.solver)
-        }
+        available: set[str] = set()
+        for entry in solvers.values():
+            available.update(solver_defaults(entry.solver))
         hint = did_you_mean(name, sorted(available))
         return at(path, [f"none of the solvers has this parameter{hint}"])
-    problems = []
+    problems: list[Problem] = []
     for place, value in values.items():
-        texts = [
-            text for s in solvers_with_it for text in parameter_problems(s, name, value)
-        ]
+        texts: list[str] = []
+        for solver in solvers_with_it:
+            texts += parameter_problems(solver, name, value)
         for metric in metrics_with_it:
-            replaced = metric.replace(**{name: value})
-            texts += [
-                text for _, text in metric_problems(replaced.name, replaced.params)
-            ]
+            swept = metric.replace(**{name: value})
+            for _place, text in metric_problems(swept.name, swept.params):
+                texts.append(text)
         # one text is enough: most solvers have equal constraints
         problems += at(place, texts[:1])
     return problems

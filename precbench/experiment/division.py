@@ -46,9 +46,9 @@ def check_division(rule: Split, dataset: Dataset) -> None:
 
 
 def smallest_part(trial: Trial, dataset: Dataset) -> int:
-    """Return about how many rows the smallest part (test, fitting, validation) has.
+    """Return about how many rows the smallest part has, 1 if unknown.
 
-    1: unknown.
+    Parts are the rows for testing, fitting and validation.
     """
     n_rows = dataset.X.shape[0]
     test_share = trial.split.test_share(n_rows)
@@ -56,17 +56,18 @@ def smallest_part(trial: Trial, dataset: Dataset) -> int:
     if test_share is None or trial.split.kind == "time":
         return 1
     validation_share = trial.validation_size if trial.folds is None else 1 / trial.folds
-    # The smaller of test and training share, times the smaller of validation and
-    # fitting share
-    smaller = min(test_share, 1 - test_share) * min(
-        validation_share, 1 - validation_share
+    smaller_of_test_and_training = min(test_share, 1 - test_share)
+    smaller_of_validation_and_fitting = min(validation_share, 1 - validation_share)
+    return int(
+        smaller_of_test_and_training * smaller_of_validation_and_fitting * n_rows
     )
-    return int(smaller * n_rows)
 
 
 def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
-    """Return by part ("training", "test", "validation") the numbers of positives and of rows."""
-    # There are validation rows only if the trial has candidates to compare.
+    """Return the numbers of positives and of rows by part.
+
+    Parts are "training", "test" and, if the trial has candidates, "validation".
+    """
     if isinstance(dataset, StreamedDataset):
         streams = divide_stream(trial, dataset)
         parts = {"training": streams.train, "test": streams.test}
@@ -76,11 +77,10 @@ def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
     (train, test), n_fit = divide_rows(trial, dataset)
     rows = {"training": train, "test": test}
     if trial.candidates and trial.folds:
-        folds = divide_into_folds(trial, dataset, train)
-        # the smallest fold
-        rows["validation"] = train[min((fold for _, fold in folds), key=len)]
+        folds = [fold for _fit, fold in divide_into_folds(trial, dataset, train)]
+        smallest_fold = min(folds, key=len)
+        rows["validation"] = train[smallest_fold]
     elif trial.candidates:
-        # the training rows after the rows for fitting
         rows["validation"] = train[n_fit:]
     return {
         part: (int(np.count_nonzero(dataset.y[numbers] > 0)), len(numbers))
@@ -89,13 +89,12 @@ def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
 
 
 def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
-    """Divide rows in memory.
+    """Divide rows in memory; also return how many training rows are for fitting.
 
-    Return the split, and how many training rows are for fitting.
+    Training rows for fitting come first, and training rows for validation last, each in
+    random order. The order is the same for every solver: comparisons on a split are
+    paired.
     """
-    # Training rows for fitting come first, and training rows for validation last, each
-    # in random order. The order is the same for every solver: comparisons on a split
-    # are paired.
     rule = trial.split
     if rule.groups == "ignore":
         dataset = replace(dataset, groups=None)
@@ -110,11 +109,9 @@ def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
         seed=rule.seed,
     )
     groups = None if dataset.groups is None else dataset.groups[train]
-    time = (
-        dataset.time[train]
-        if rule.kind == "time" and dataset.time is not None
-        else None
-    )
+    time = None
+    if rule.kind == "time" and dataset.time is not None:
+        time = dataset.time[train]
     try:
         fit, validation = validation_split(
             dataset.y[train],
@@ -134,39 +131,40 @@ def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
 def divide_into_folds(
     trial: Trial, dataset: Dataset, rows: NDArray[np.intp]
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Return stratified folds of the training rows `rows`.
+    """Return stratified folds of training rows: rows to fit, and the fold held out.
 
-    Pairs of arrays of places in `rows`.
+    Both are places in `rows`. Groups stay together. There are at most as many folds as
+    the rarer class has rows, or groups.
     """
-    # The first array has the rows to fit, the second the rows of the fold, which are
-    # held out. Groups stay together. There are at most as many folds as the rarer class
-    # has rows, or groups.
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
     assert trial.folds is not None
-    y, groups = dataset.y[rows], None  # `y`: -1 or 1
+    y = dataset.y[rows]
+    groups = None
     if dataset.groups is not None and trial.split.groups == "keep":
-        _, groups = np.unique(dataset.groups[rows], return_inverse=True)  # ids from 0
-    # rows of one id stay together
-    ids = np.arange(len(rows)) if groups is None else groups
-    # folds with both classes
-    most = min(len(np.unique(ids[y == label])) for label in (-1.0, 1.0))
-    if most < 2:
+        _names, groups = np.unique(dataset.groups[rows], return_inverse=True)
+    ids = np.arange(len(rows)) if groups is None else groups  # equal: stay together
+    n_negative_ids = len(np.unique(ids[y == -1.0]))
+    n_positive_ids = len(np.unique(ids[y == 1.0]))
+    most_folds = min(n_negative_ids, n_positive_ids)  # with both classes in each
+    if most_folds < 2:
         raise InputError(
             f"data set {dataset.name}: the training rows of split {trial.split.index}"
             " cannot be divided into folds with rows of both classes in each; remove"
             " tuning.folds"
         )
-    seed = trial_seed(trial.seed, "folds")
-    rule = StratifiedKFold if groups is None else StratifiedGroupKFold
-    folds = rule(min(trial.folds, most), shuffle=True, random_state=seed).split(
-        y, y, groups
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+    splitter = kind(
+        min(trial.folds, most_folds),
+        shuffle=True,
+        random_state=trial_seed(trial.seed, "folds"),
     )
-    # Large groups may leave one class in a fold, or in all other rows: the fold is
-    # dropped.
-    usable = [
-        (fit, fold) for fit, fold in folds if len({*y[fit]}) == len({*y[fold]}) == 2
-    ]
+    usable = []
+    for fit, fold in splitter.split(y, y, groups):
+        # Large groups may leave one class in a fold, or in all other rows: the fold is
+        # dropped.
+        if len(set(y[fit])) == 2 and len(set(y[fold])) == 2:
+            usable.append((fit, fold))
     if not usable:
         raise InputError(
             f"data set {dataset.name}: the groups of split {trial.split.index} leave no"
@@ -177,22 +175,17 @@ def divide_into_folds(
 
 
 class StreamDivision(NamedTuple):
-    """The parts of a stream, unscaled.
-
-    `validation` tells which training rows are held out.
-    """
+    """The parts of a stream, unscaled."""
 
     train: RowStream
     test: RowStream
-    validation: Keep
+    validation: Keep  # tells which training rows are held out
 
 
 def divide_stream(trial: Trial, dataset: StreamedDataset) -> StreamDivision:
-    """Return the parts of a stream.
-
-    Functions of row numbers tell which rows are in which part.
-    """
-    rule, rows = trial.split, dataset.X
+    """Return the parts of a stream, in which a function of row numbers picks rows."""
+    rule = trial.split
+    rows = dataset.X
     is_validation = keep_share(0.0, trial.validation_size, trial.seed, "validation")
     if rule.kind == "none":  # trained and measured on all rows
         return StreamDivision(rows, rows, is_validation)
@@ -217,18 +210,18 @@ def _test_rows(rule: Split, dataset: StreamedDataset) -> Keep:
 
 
 def keep_share(low: float, high: float, *key: Hashable) -> Keep:
-    """Return a function that accepts the rows that draw a number from [low, high) by a key."""
+    """Return a function that accepts rows that draw a number from [low, high)."""
     return partial(in_share, key=key, low=low, high=high)
 
 
 def all_but(keep: Keep) -> Keep:
-    # a function that accepts the rows that `keep` does not accept
+    """Return a function that accepts the rows that `keep` does not accept."""
     return lambda rows: ~keep(rows)
 
 
 def in_share(
     rows: NDArray[np.int64], key: Sequence[Hashable], low: float, high: float
-) -> NDArray[np.bool_]:  # whether each row draws a number from [low, high)
-    # a number in [0, 1) for each row, which the key determines
+) -> NDArray[np.bool_]:
+    """Return whether each row draws a number from [low, high), determined by `key`."""
     drawn = uniforms(rows, *key)
     return (low <= drawn) & (drawn < high)

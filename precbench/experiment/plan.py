@@ -1,9 +1,10 @@
 """An experiment with its data loaded and the keys of its trials."""
 
-from collections.abc import Collection, Iterable, Mapping
+import itertools
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from precbench.core.errors import DataUnavailableError, InputError
 from precbench.core.keys import key_of
@@ -11,6 +12,7 @@ from precbench.core.text import count
 from precbench.data import Dataset
 from precbench.experiment.config import Experiment
 from precbench.experiment.division import check_division, part_sizes, smallest_part
+from precbench.experiment.sections import Protocol
 from precbench.experiment.trial import Trial
 from precbench.ranking.metrics import Metric
 
@@ -29,74 +31,48 @@ class Plan:
 
     def keys_of(self, part: Experiment) -> set[str]:
         """Return the keys of a part of the experiment, see `Experiment.select`."""
-        trials = (
-            trial for trial in part.trials() if trial.dataset.name in self.datasets
-        )
-        return {_key(trial, self.datasets) for trial in trials}
+        return {
+            _key(trial, self.datasets)
+            for trial in part.trials()
+            if trial.dataset.name in self.datasets
+        }
 
     @cached_property
     def most_epochs(self) -> Mapping[tuple[str, Any], int]:
-        """Most epochs of any solver, by data set and point of the sweep, see `sections.Limit`."""
+        """Most epochs of any solver, by data set and point of the sweep.
+
+        A limit is a multiple of them, see `sections.Limit`.
+        """
         most: dict[tuple[str, Any], int] = {}
-        for trial, _ in self.trials:
+        for trial, _key_of_trial in self.trials:
             if "epochs" in trial.params:
-                case = trial.dataset.name, trial.sweep
-                # or one value
+                place = trial.dataset.name, trial.sweep
+                # the candidates, or the only value
                 epochs = trial.candidates.get("epochs", [trial.params["epochs"]])
-                most[case] = max(most.get(case, 0), *epochs)
+                most[place] = max(most.get(place, 0), *epochs)
         return most
 
     @property
     def protocol(self) -> str:
         """How rows are divided, in words, such as ``70/30 random split, 5 splits``."""
-        # There are words for each kind of split. The words for the protocol's kind are
-        # returned, with the words for "provided" if data sets have their own, provided
-        # split.
-        protocol = self.experiment.protocol
-        splits = count(len(protocol.indices), "split")
-        drawn = "stratified" if protocol.stratified else "random"
-        trained = round(100 * (1 - protocol.test_size))  # percent of the rows
-        random = f"{trained}/{100 - trained} {drawn} split"
-        if protocol.train_size is not None:
-            random = (
-                f"trained on {protocol.train_size:,} {drawn} rows, measured on the"
-                " others"
-            )
-        folds = (
-            f"{'stratified ' * protocol.stratified}{protocol.n_splits}-fold"
-            " cross-validation"
-        )
-        if protocol.repetitions > 1:
-            folds += f", {protocol.repetitions} repetitions"
-        which = "latest" if protocol.n_splits == 1 else "next"
-        windows = (
-            f"trained on the past, measured on the {which}"
-            f" {100 * protocol.test_size:.3g} %"
-        )
-        texts = {
-            "random": f"{random}, {splits}",
-            "kfold": folds,
-            "time": windows if protocol.n_splits == 1 else f"{windows}, {splits}",
-            "provided": "the provided training and test sets",
-            "none": "trained and measured on all rows",
-        }
-        own = [
+        phrases = [_phrase_of_split(self.experiment.protocol)]
+        datasets_with_split = [
             entry.name
             for entry in self.experiment.datasets
             if getattr(entry, "split", None)
         ]
-        exceptions = [f"{', '.join(own)}: {texts['provided']}"] if own else []
-        return "; ".join([texts[protocol.split], *exceptions])
+        if datasets_with_split:
+            phrases.append(f"{', '.join(datasets_with_split)}: {_PROVIDED}")
+        return "; ".join(phrases)
 
     @property
     def scaling(self) -> str:
-        """How rows are prepared, in words, such as ``standardised on the training set``."""
+        """How rows are prepared, in words: ``standardised on the training set``."""
         experiment = self.experiment
-        fitted = (
-            "on the training set"
-            if experiment.scaling_fitted_on == "train"
-            else "on all rows"
-        )
+        if experiment.scaling_fitted_on == "train":
+            fitted = "on the training set"
+        else:
+            fitted = "on all rows"
         words = {
             "standardise": f"standardised {fitted}",
             "unit": f"scaled to [0, 1] {fitted}",
@@ -106,18 +82,44 @@ class Plan:
             ),
             "none": "as distributed",
         }
-        kinds = sorted({trial.scaling for trial, _ in self.trials})
-        random_features = [
-            f"{label}: {entry.fourier.phrase}"
-            for label, entry in experiment.solvers.items()
-            if entry.fourier
-        ]
-        stored = (
-            [] if experiment.dtype == "float64" else [f"kept as {experiment.dtype}"]
-        )
-        return "; ".join(
-            [", ".join(words[kind] for kind in kinds), *stored, *random_features]
-        )
+        kinds = sorted({trial.scaling for trial, _key_of_trial in self.trials})
+        phrases = [", ".join(words[kind] for kind in kinds)]
+        if experiment.dtype != "float64":
+            phrases.append(f"kept as {experiment.dtype}")
+        for label, entry in experiment.solvers.items():
+            if entry.fourier:
+                phrases.append(f"{label}: {entry.fourier.phrase}")
+        return "; ".join(phrases)
+
+
+_PROVIDED = "the provided training and test sets"
+
+
+def _phrase_of_split(protocol: Protocol) -> str:
+    """Return how a protocol divides the rows, in words."""
+    if protocol.split == "provided":
+        return _PROVIDED
+    if protocol.split == "none":
+        return "trained and measured on all rows"
+    if protocol.split == "kfold":
+        phrase = f"{protocol.n_splits}-fold cross-validation"
+        if protocol.stratified:
+            phrase = f"stratified {phrase}"
+        if protocol.repetitions > 1:
+            phrase += f", {protocol.repetitions} repetitions"
+        return phrase
+    splits = count(len(protocol.indices), "split")
+    if protocol.split == "time":
+        share = f"{100 * protocol.test_size:.3g} %"
+        if protocol.n_splits == 1:
+            return f"trained on the past, measured on the latest {share}"
+        return f"trained on the past, measured on the next {share}, {splits}"
+    drawn = "stratified" if protocol.stratified else "random"
+    if protocol.train_size is not None:
+        trained = f"trained on {protocol.train_size:,} {drawn} rows"
+        return f"{trained}, measured on the others, {splits}"
+    percent = round(100 * (1 - protocol.test_size))
+    return f"{percent}/{100 - percent} {drawn} split, {splits}"
 
 
 def make_plan(
@@ -129,23 +131,23 @@ def make_plan(
     smoke: bool = False,
     datasets: Mapping[str, Dataset] | None = None,
 ) -> Plan:
-    """Return the plan of an experiment.
+    """Load the data of an experiment, and compute and check the keys of its trials.
 
-    Load its data, compute and check the keys of its trials.
+    `only` names the data sets to load, `datasets` are data sets loaded already. Without
+    `stand_ins`, a missing data set is an error, whatever ``on_missing`` says in the
+    config.
     """
-    # `only` names the data sets to load, `datasets` are data sets loaded already.
-    # Without `stand_ins`, a missing data set is an error, whatever ``on_missing`` says
-    # in the config.
     from precbench.experiment.samples import read_data
 
-    experiment = experiment.smoke_size() if smoke else experiment
-    datasets = dict(datasets or {})  # a copy, to add data sets loaded here
+    if smoke:
+        experiment = experiment.smoke_size()
+    loaded = dict(datasets or {})
     absent: dict[str, str] = {}  # messages about skipped data sets
     for entry in experiment.datasets:
-        if entry.name in datasets or (only is not None and entry.name not in only):
+        if entry.name in loaded or (only is not None and entry.name not in only):
             continue
         try:
-            datasets[entry.name] = read_data(
+            loaded[entry.name] = read_data(
                 entry,
                 mirror=mirror,
                 stand_ins=stand_ins,
@@ -156,25 +158,19 @@ def make_plan(
             if not stand_ins or getattr(entry, "on_missing", "error") != "skip":
                 raise
             absent[entry.name] = str(error)
-    if absent and not datasets:
+    if absent and not loaded:
         raise DataUnavailableError("\n".join(absent.values()))
-    trials = tuple(
-        (trial, _key(trial, datasets))
-        for trial in experiment.trials()
-        if trial.dataset.name in datasets
-    )
-    for trial, _ in trials:
-        check_division(trial.split, datasets[trial.dataset.name])
-    _refuse_two_limits(trials)
-    _refuse_too_few_rows(experiment, [trial for trial, _ in trials], datasets, smoke)
-    return Plan(experiment, datasets, trials, smoke, absent)
+    trials = [trial for trial in experiment.trials() if trial.dataset.name in loaded]
+    with_keys = tuple((trial, _key(trial, loaded)) for trial in trials)
+    for trial in trials:
+        check_division(trial.split, loaded[trial.dataset.name])
+    _refuse_two_limits(with_keys)
+    _refuse_too_few_rows(experiment, trials, loaded, smoke)
+    return Plan(experiment, loaded, with_keys, smoke, absent)
 
 
 def _refuse_two_limits(trials: Iterable[tuple[Trial, str]]) -> None:
-    """Refuse trials that differ in the limit only.
-
-    They would share one key and one record.
-    """
+    """Refuse trials that differ in the limit only, and would share one record."""
     first_with_key: dict[str, Trial] = {}
     for trial, key in trials:
         other = first_with_key.setdefault(key, trial)
@@ -192,60 +188,71 @@ def _refuse_too_few_rows(
     datasets: Mapping[str, Dataset],
     smoke: bool,
 ) -> None:
-    """Refuse a metric if a part that is measured has too few positives or rows for the metric."""
-    # cases: the trials of a case have equal parts and metrics
-    checked = set[tuple[Any, ...]]()
+    """Refuse a metric for which a part has too few positives or rows."""
+    checked = set[Hashable]()
     for trial in trials:
         dataset = datasets[trial.dataset.name]
-        tuned_by = (trial.metric,) if trial.candidates else ()
-        case = (
-            dataset.name,
-            trial.split,
-            trial.sweep_point,
-            *(metric.label for metric in tuned_by),
-        )
-        if case in checked:
+        tuning_label = trial.metric.label if trial.candidates else None
+        # all trials with these have equal parts and metrics
+        parts_and_metrics = dataset.name, trial.split, trial.sweep_point, tuning_label
+        if parts_and_metrics in checked:
             continue
-        checked.add(case)
+        checked.add(parts_and_metrics)
         metrics = experiment.metrics_at(trial.sweep)
-        # per part
-        metrics_of = dict.fromkeys(experiment.parts, metrics) | {"validation": tuned_by}
-        # Dividing the rows takes time, and is left out if every metric could be
-        # measured on 1 positive among half of the rows that the smallest part is
-        # expected to have.
-        fewest = 1, max(1, smallest_part(trial, dataset) // 2)  # positives, rows
-        if not any(_shortage(metric, fewest) for metric in (*metrics, *tuned_by)):
+        metrics_by_part: dict[str, tuple[Metric, ...]]
+        metrics_by_part = dict.fromkeys(experiment.parts, metrics)
+        if trial.candidates:
+            metrics_by_part["validation"] = (trial.metric,)
+        shortage = _first_shortage(trial, dataset, metrics_by_part)
+        if shortage is None:
             continue
-        try:
-            sizes = part_sizes(trial, dataset)
-        except InputError:
-            # the rows cannot be divided, which the trial reports when it runs
-            continue
-        for part, size in sizes.items():
-            for metric in metrics_of.get(part, ()):
-                if shortage := _shortage(metric, size):
-                    sized = (
-                        f"{dataset.name} at the smoke size" if smoke else dataset.name
-                    )
-                    remedies = (
-                        ", or set tuned_by to another metric"
-                        if part == "validation"
-                        else ""
-                    )
-                    remedies += ", or raise smoke.rows" if smoke else ""
-                    # the shortage names a first remedy: "give k = 5 or less"
-                    raise InputError(
-                        f"the metric {metric.label} cannot be measured on the {part}"
-                        f" set of split {trial.split.index} of {sized}:"
-                        f" {shortage}{remedies}"
-                    )
+        sized = f"{dataset.name} at the smoke size" if smoke else dataset.name
+        # the reason names a first remedy: "give k = 5 or less"
+        remedies = ""
+        if shortage.part == "validation":
+            remedies += ", or set tuned_by to another metric"
+        if smoke:
+            remedies += ", or raise smoke.rows"
+        raise InputError(
+            f"the metric {shortage.metric.label} cannot be measured on the"
+            f" {shortage.part} set of split {trial.split.index} of {sized}:"
+            f" {shortage.reason}{remedies}"
+        )
 
 
-def _shortage(metric: Metric, size: tuple[int, int]) -> str:
-    """Return why `size` (positives, rows) is too small for a metric.
+class _Shortage(NamedTuple):
+    """A metric, and the part of the rows that has too few of them, and why."""
 
-    "" if `size` is enough.
-    """
+    metric: Metric
+    part: str
+    reason: str
+
+
+def _first_shortage(
+    trial: Trial, dataset: Dataset, metrics_by_part: Mapping[str, tuple[Metric, ...]]
+) -> _Shortage | None:
+    """Return the first part of a trial that is too small for one of its metrics."""
+    # Dividing the rows takes time, and is left out if every metric could be measured on
+    # 1 positive among half of the rows that the smallest part is expected to have.
+    fewest_rows = max(1, smallest_part(trial, dataset) // 2)
+    fewest = 1, fewest_rows  # positives, rows
+    metrics = list(itertools.chain.from_iterable(metrics_by_part.values()))
+    if not any(_shortage_reason(metric, fewest) for metric in metrics):
+        return None
+    try:
+        sizes = part_sizes(trial, dataset)
+    except InputError:
+        return None  # the rows cannot be divided, which the trial reports when it runs
+    for part, size in sizes.items():
+        for metric in metrics_by_part.get(part, ()):
+            reason = _shortage_reason(metric, size)
+            if reason:
+                return _Shortage(metric, part, reason)
+    return None
+
+
+def _shortage_reason(metric: Metric, size: tuple[int, int]) -> str:
+    """Return why `size` (positives, rows) is too small for a metric, "" if enough."""
     try:
         metric.check_size(*size)
     except InputError as error:
@@ -253,5 +260,6 @@ def _shortage(metric: Metric, size: tuple[int, int]) -> str:
     return ""
 
 
-def _key(trial: Trial, datasets: Mapping[str, Dataset]) -> str:  # of the trial's record
+def _key(trial: Trial, datasets: Mapping[str, Dataset]) -> str:
+    """Return the key of the trial's record."""
     return key_of(trial.description(datasets[trial.dataset.name].sha256))

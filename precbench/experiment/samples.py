@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,8 @@ from precbench.solvers.common.rows import as_rows, linear_scores
 Intercepts: TypeAlias = Sequence[float] | NDArray[np.float64] | None
 
 _SCORES_AT_ONCE = 2**23  # of streamed rows, 64 MiB
-# of the rarer class among drawn rows, so that metrics can be measured
+# The least share of the rarer class among drawn rows, chosen so that metrics can be
+# measured
 _LEAST_SHARE = 0.02
 
 
@@ -45,33 +46,26 @@ def read_data(
     rows: int | None = None,
     dtype: Dtype = "float64",
 ) -> Dataset:
-    """Load the data set of a config entry.
+    """Load the data set of a config entry; of more than `rows` rows, so many are drawn.
 
-    Of more than `rows` rows, about `rows` are drawn.
+    Every run draws the same rows. Without `stand_ins` a missing data set is an error,
+    whatever ``on_missing`` is.
     """
-    # Runs draw alike. Without `stand_ins` a missing data set is an error, whatever
-    # `on_missing` is.
     if isinstance(entry, StreamedFile):
         return _open_stream(entry, rows, dtype)
     if isinstance(entry, FileData):
-        from precbench.tables.own_file import read_own_file
-
-        # The other fields are arguments of the function that reads the file.
-        options = entry.model_dump(exclude={"file", "name"}, exclude_none=True)
-        dataset, _encoding = read_own_file(entry.file, dtype=dtype, **options)
-        # With `split_key=None` the splits depend on the name in the config, not on the
-        # labels.
-        dataset = replace(dataset, name=entry.name, title=entry.name, split_key=None)
+        dataset = _read_file(entry, dtype)
     else:
-        stand_in = stand_ins and entry.on_missing == "stand-in"
         card = entry.card if isinstance(entry, StreamedCard) else entry.name
+        allows_stand_in = stand_ins and entry.on_missing == "stand-in"
         dataset = load_dataset(
             card,
             mirror=mirror,
-            on_missing="stand-in" if stand_in else "error",
+            on_missing="stand-in" if allows_stand_in else "error",
             dtype=dtype,
         )
-    dataset = dataset if rows is None else _subsample_rows(dataset, rows)
+    if rows is not None:
+        dataset = _subsample_rows(dataset, rows)
     if isinstance(entry, StreamedCard):
         options = entry.model_dump(
             include={"block_bytes", "buffer_bytes"}, exclude_none=True
@@ -80,13 +74,21 @@ def read_data(
     return dataset
 
 
+def _read_file(entry: FileData, dtype: Dtype) -> Dataset:
+    from precbench.tables.own_file import read_own_file
+
+    # All other fields are arguments of the function that reads the file.
+    options = entry.model_dump(exclude={"file", "name"}, exclude_none=True)
+    dataset, _encoding = read_own_file(entry.file, dtype=dtype, **options)
+    # With `split_key=None` the splits depend on the name in the config, not on the
+    # labels.
+    return replace(dataset, name=entry.name, title=entry.name, split_key=None)
+
+
 def _open_stream(
     entry: StreamedFile, rows: int | None, dtype: Dtype
 ) -> StreamedDataset:
-    """Open a streamed file.
-
-    Each row is drawn by itself, so that about `rows` rows are kept.
-    """
+    """Open a streamed file; each row is drawn by itself, so that about `rows` stay."""
     from precbench.tables.streamed_files import open_stream
 
     options = entry.model_dump(exclude={"file", "name", "stream"}, exclude_none=True)
@@ -112,10 +114,7 @@ class InMemory:
         return len(self.y)
 
     def train(self, solvers: Sequence[Any], traces: Sequence[Trace]) -> None:
-        """Fit a solver, or solvers with equal visits to the rows.
-
-        Traces record the fits.
-        """
+        """Fit solvers with equal visits to the rows, or one solver; record the fits."""
         # a single solver may lack `visits`, which `fit_together` needs
         if len(solvers) == 1:
             solvers[0].fit(self.X, self.y, trace=traces[0])
@@ -123,16 +122,14 @@ class InMemory:
             fit_together(list(map(Fit, solvers, traces)), self.X, self.y)
 
     def scored_by(self, solver: Ranker) -> NDArray[np.float64]:
-        # the scores of all rows
+        """Return the scores of all rows."""
         return solver.decision_function(self.X)
 
     def scores(
-        self,
-        weights: NDArray[np.float64],
-        intercepts: Intercepts = None,
-        # the scores of all rows under each weight vector
+        self, weights: NDArray[np.float64], intercepts: Intercepts = None
     ) -> Iterator[NDArray[np.float64]]:
-        for w, intercept in _with_intercepts(weights, intercepts):
+        """Yield the scores of all rows under each weight vector."""
+        for w, intercept in _models(weights, intercepts):
             yield linear_scores(self._rows, w) + intercept
 
     @cached_property
@@ -159,13 +156,15 @@ class Streamed:
         return self.X.shape[0]
 
     @cached_property
-    def y(self) -> NDArray[np.float64]:  # read from the stream once
+    def y(self) -> NDArray[np.float64]:
+        """The labels, read from the stream once."""
         return self.X.labels()
 
     def train(self, solvers: Sequence[Any], traces: Sequence[Trace]) -> None:
-        """Fit solvers on the shuffled rows, or in stored order with ``shuffle=False``."""
-        # The clock runs while blocks are read and shuffled, which is the cost of
-        # streaming.
+        """Fit solvers on shuffled rows, or in stored order with ``shuffle=False``.
+
+        The clock runs while blocks are read and shuffled, the cost of streaming.
+        """
         n_rows, n_features = self.X.shape
         if not 0 < self.X.n_pos < n_rows:
             raise InputError(
@@ -173,15 +172,13 @@ class Streamed:
                 " ranking needs rows of both classes: set another protocol.seed, or"
                 " take more rows"
             )
-        first = solvers[0]  # all solvers have one shuffle, seed and batch size
-        rng = (
-            None
-            if first.shuffle is False
-            else np.random.default_rng(first.random_state)
-        )
-        fits = list(map(Fit, solvers, traces))  # each solver with its trace
+        any_solver = solvers[0]  # all have one shuffle, seed and batch size
+        rng = None
+        if any_solver.shuffle is not False:
+            rng = np.random.default_rng(any_solver.random_state)
+        fits = list(map(Fit, solvers, traces))
         fit_pieces_together(
-            fits, n_features, lambda: self.X.visits(first.batch_size, rng)
+            fits, n_features, lambda: self.X.visits(any_solver.batch_size, rng)
         )
 
     def scored_by(self, solver: Ranker) -> NDArray[np.float64]:
@@ -195,36 +192,39 @@ class Streamed:
     def scores(
         self, weights: NDArray[np.float64], intercepts: Intercepts = None
     ) -> Iterator[NDArray[np.float64]]:
-        """Yield the scores of all rows under each weight vector.
+        """Yield the scores of all rows by weight vector; one reading serves several."""
+        models = _models(weights, intercepts)
+        models_a_reading = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))
+        for first in range(0, len(models), models_a_reading):
+            yield from self._scores_of_a_reading(
+                models[first : first + models_a_reading]
+            )
 
-        One reading serves several.
-        """
-        models = _with_intercepts(weights, intercepts)
-        at_once = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))  # models of a reading
-        for first in range(0, len(models), at_once):
-            batch = models[first : first + at_once]  # pairs of weights and intercept
-            scores = np.empty((len(batch), self.n_rows))
-            start = 0
-            for X, y in self.X:  # blocks of rows
-                rows, stop = as_rows(X), start + len(y)
-                for model, (w, intercept) in enumerate(batch):
-                    scores[model, start:stop] = linear_scores(rows, w) + intercept
-                start = stop
-            yield from scores
+    def _scores_of_a_reading(self, models: Sequence["_Model"]) -> NDArray[np.float64]:
+        """Return the scores of all rows, in a row for each model."""
+        scores = np.empty((len(models), self.n_rows))
+        start = 0
+        for block, labels in self.X:
+            stop = start + len(labels)
+            rows = as_rows(block)
+            for number, (w, intercept) in enumerate(models):
+                scores[number, start:stop] = linear_scores(rows, w) + intercept
+            start = stop
+        return scores
 
 
-def _with_intercepts(
-    weights: NDArray[np.float64],
-    intercepts: Intercepts,
-    # by weight vector; an intercept not given is 0
-) -> list[tuple[NDArray[np.float64], float]]:
-    return list(
-        zip(
-            weights,
-            [0.0] * len(weights) if intercepts is None else intercepts,
-            strict=True,
-        )
-    )
+class _Model(NamedTuple):
+    weights: NDArray[np.float64]
+    intercept: float
+
+
+def _models(weights: NDArray[np.float64], intercepts: Intercepts) -> list[_Model]:
+    """Return weight vectors with their intercepts, which are 0 if not given."""
+    if intercepts is None:
+        return [_Model(w, 0.0) for w in weights]
+    return [
+        _Model(w, intercept) for w, intercept in zip(weights, intercepts, strict=True)
+    ]
 
 
 # Rows that solvers learn from or are measured on
@@ -244,10 +244,7 @@ class Rows:
 
     @cached_property
     def training(self) -> Sample:
-        """All training rows.
-
-        The arrays are made read-only, since they may serve several trials.
-        """
+        """All training rows, read-only, since they may serve several trials."""
         if isinstance(self._dataset, StreamedDataset):
             return self._streamed("training", self._streams.train)
         X, _prepare = self._prepared
@@ -260,42 +257,44 @@ class Rows:
 
     @cached_property
     def test(self) -> Sample:
-        # The test rows, prepared (scaled, random features) as fitted to the training
-        # rows
+        """The test rows, prepared as fitted to the training rows."""
         if isinstance(self._dataset, StreamedDataset):
             return self._streamed("test", self._streams.test)
         (train, test), _n_fit = self.split
         # gaps are filled in from the training rows
         X = self._dataset.gathered(test, train)
         if self._trial.scaling != "none" or self._trial.fourier is not None:
-            _, prepare = self._prepared  # also prepares the training rows
+            _training_rows, prepare = self._prepared
             X = prepare(X)
         return InMemory(X, self._dataset.y[test])
 
-    def part(self, name: str) -> Sample:  # named "training" or "test"
+    def part(self, name: str) -> Sample:
+        """Return the part named "training" or "test"."""
         return self.test if name == "test" else self.training
 
     @cached_property
     def divisions(self) -> Sequence[tuple[Any, Any]]:
-        """Pairs.
+        """Pairs of training rows to fit candidates to, and rows to compare them on.
 
-        Training rows to fit candidates to, and training rows to compare candidates on.
+        Rows are a slice or places among the training rows; of a stream, a function
+        picks them.
         """
-        # Rows are a slice or places among the training rows; of a stream, a function
-        # picks rows.
         trial = self._trial
         if isinstance(self._dataset, StreamedDataset):
             validation = self._streams.validation
             return [(all_but(validation), validation)]
-        split, n_fit = self.split  # the first `n_fit` training rows are for fitting
+        split, n_fit = self.split
         if trial.folds and trial.candidates:
             return divide_into_folds(trial, self._dataset, split.train)
-        n_all = len(split.train)
-        fraction = min(1.0, trial.tuning_rows / n_all) if trial.tuning_rows else 1.0
-        n_validation = round(fraction * (n_all - n_fit))
-        # `tuning_rows` keeps the first rows of each of the two parts, which are in
-        # random order.
-        return [(slice(round(fraction * n_fit)), slice(n_fit, n_fit + n_validation))]
+        n_train = len(split.train)
+        fraction = 1.0
+        if trial.tuning_rows:
+            fraction = min(1.0, trial.tuning_rows / n_train)
+        # The first `n_fit` training rows are for fitting, the others for validation.
+        # Both parts are in random order, so that tuning may take the first of each.
+        n_fit_tuning = round(fraction * n_fit)
+        n_validation = round(fraction * (n_train - n_fit))
+        return [(slice(n_fit_tuning), slice(n_fit, n_fit + n_validation))]
 
     @cached_property
     def _streams(self) -> StreamDivision:
@@ -303,14 +302,12 @@ class Rows:
         return divide_stream(self._trial, self._dataset)
 
     def _streamed(self, part: str, rows: RowStream) -> Streamed:
-        """Return the rows of a part of a stream, scaled.
-
-        The part's name is for messages.
-        """
-        trial, all_rows = self._trial, cast(RowStream, self._dataset.X)
-        fitted_on = (
-            self._streams.train if trial.scaling_fitted_on == "train" else all_rows
-        )
+        """Return the scaled rows of a part of a stream, whose name is for messages."""
+        trial = self._trial
+        if trial.scaling_fitted_on == "train":
+            fitted_on = self._streams.train
+        else:
+            fitted_on = cast(RowStream, self._dataset.X)
         return Streamed(
             rows.scaled(trial.scaling, fitted_on),
             f"the {part} set of {self._dataset.name}",
@@ -318,56 +315,69 @@ class Rows:
 
     @cached_property
     def _prepared(self) -> tuple[Any, Callable[[Any], Any]]:
-        """The prepared training rows, and a function that prepares other rows, perhaps in place."""
-        trial, (division, _n_fit) = self._trial, self.split
+        """The prepared training rows, and a function that prepares others in place."""
+        trial = self._trial
+        division, _n_fit = self.split
         train = division.train
         X_train = self._dataset.gathered(train, train)
         fitted_on = X_train if trial.scaling_fitted_on == "train" else self._dataset.X
         scale = Scaler(trial.scaling).fit(fitted_on).transform_in_place
         X = scale(X_train)  # in place, which is safe, as X_train is a copy
-        if (features := trial.fourier) is None:
+        features = trial.fourier
+        if features is None:
             return X, scale
         from precbench.solvers.common.random_features import fitted_sampler, mapped
 
         sampler = fitted_sampler(
             X, features.n_components, features.gamma, features.bandwidth, trial.seed
         )
-        return mapped(sampler, X), lambda X: mapped(sampler, scale(X))
+
+        def scale_and_map(rows: Any) -> Any:
+            return mapped(sampler, scale(rows))
+
+        return mapped(sampler, X), scale_and_map
 
 
 def _subsample_rows(dataset: Dataset, rows: int) -> Dataset:
-    """Return about `rows` rows, drawn by class, 2 or more of each class.
-
-    All if there are fewer.
-    """
-    # The rarer class gets the larger of its share and `_LEAST_SHARE`, but at most all
-    # its rows.
+    """Return about `rows` rows, drawn by class, 2 or more of each class."""
     if dataset.X.shape[0] <= rows:
         return dataset
     rng = np.random.default_rng(0)  # every run draws equal rows
-    # row numbers by class
-    members = [np.flatnonzero(dataset.y == label) for label in (-1.0, 1.0)]
-    sizes = [max(2, round(rows * len(numbers) / len(dataset.y))) for numbers in members]
-    # `rare`: place in `sizes`
-    rare, fewest = int(np.argmin(sizes)), round(_LEAST_SHARE * rows)
-    if sizes[rare] <= fewest:
-        rare_size = min(fewest, len(members[rare]))
-        # 1 - rare: the common class
-        sizes[rare], sizes[1 - rare] = rare_size, rows - rare_size
+    negatives = np.flatnonzero(dataset.y == -1.0)
+    positives = np.flatnonzero(dataset.y == 1.0)
+    n_negatives, n_positives = _sizes_by_class(len(negatives), len(positives), rows)
     drawn = [
-        rng.choice(numbers, min(size, len(numbers)), replace=False)
-        for numbers, size in zip(members, sizes, strict=True)
+        rng.choice(negatives, min(n_negatives, len(negatives)), replace=False),
+        rng.choice(positives, min(n_positives, len(positives)), replace=False),
     ]
     # In stored order, so that the provided training rows stay in front.
     chosen = np.sort(np.concatenate(drawn))
-    return replace(
-        dataset,
-        X=dataset.X[chosen],
-        y=dataset.y[chosen],
-        groups=None if dataset.groups is None else dataset.groups[chosen],
-        time=None if dataset.time is None else dataset.time[chosen],
-        imputed=None if dataset.imputed is None else dataset.imputed.select(chosen),
-        n_train=(
-            None if dataset.n_train is None else int(np.sum(chosen < dataset.n_train))
-        ),
-    )
+    changes: dict[str, Any] = {"X": dataset.X[chosen], "y": dataset.y[chosen]}
+    if dataset.groups is not None:
+        changes["groups"] = dataset.groups[chosen]
+    if dataset.time is not None:
+        changes["time"] = dataset.time[chosen]
+    if dataset.imputed is not None:
+        changes["imputed"] = dataset.imputed.select(chosen)
+    if dataset.n_train is not None:
+        changes["n_train"] = int(np.sum(chosen < dataset.n_train))
+    return replace(dataset, **changes)
+
+
+def _sizes_by_class(n_neg: int, n_pos: int, rows: int) -> tuple[int, int]:
+    """Return how many of `n_neg` and `n_pos` rows to draw, for `rows` rows in all.
+
+    The rarer class gets the larger of its share and `_LEAST_SHARE`, but at most all its
+    rows.
+    """
+    n_rows = n_neg + n_pos
+    neg_size = max(2, round(rows * n_neg / n_rows))
+    pos_size = max(2, round(rows * n_pos / n_rows))
+    fewest = round(_LEAST_SHARE * rows)
+    if min(neg_size, pos_size) > fewest:
+        return neg_size, pos_size
+    if neg_size <= pos_size:
+        rare_size = min(fewest, n_neg)
+        return rare_size, rows - rare_size
+    rare_size = min(fewest, n_pos)
+    return rows - rare_size, rare_size

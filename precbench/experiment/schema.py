@@ -14,10 +14,10 @@ _LABELLED = {"$ref": "#/$defs/LabelledSolver"}
 
 
 def config_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a config file, with the members of all registries.
+    """Return the JSON Schema (draft 2020-12) of a config file.
 
-    It accepts what `load_config` accepts, which alone checks what depends on several
-    keys, or data.
+    It has the members of all registries, and accepts what `load_config` accepts, which
+    alone checks what depends on several keys, or data.
     """
     # Pydantic's schemas know types only. Below, other forms and the registries' names
     # are added.

@@ -24,9 +24,10 @@ class Shard:
     def parse(cls, text: str) -> "Shard":
         """Read text such as "3/10": shard 3 of 10."""
         match = re.fullmatch(SHARD, text)
-        # 0: refused below
-        shard = cls(*map(int, match.groups())) if match else cls(0, 0)
-        if not 1 <= shard.number <= shard.total:
+        shard = None
+        if match:
+            shard = cls(number=int(match[1]), total=int(match[2]))
+        if shard is None or shard.number > shard.total:
             raise InputError(
                 f"the shard {text!r} (--shard) is not NUMBER/TOTAL with NUMBER from 1"
                 " to TOTAL; for ten shards give 1/10, 2/10 ... 10/10"
@@ -37,17 +38,14 @@ class Shard:
         return f"{self.number}/{self.total}"
 
     def folder(self, results: Path) -> Path:
-        """Return the shard's folder in a folder of results, such as ``shards/03-of-10``."""
-        return (
-            results / SHARDS / f"{self.number:0{len(str(self.total))}}-of-{self.total}"
-        )
+        """Return the shard's folder in a folder of results: ``shards/03-of-10``."""
+        width = len(str(self.total))
+        return results / SHARDS / f"{self.number:0{width}}-of-{self.total}"
 
     def keys(
         self, plan: "Plan", wanted: Collection[str], *, by_split: bool = False
     ) -> set[str]:
-        """Return the keys of the trials in this shard.
-
-        All shards together hold the keys `wanted`.
+        """Return the keys of the trials in this shard, of the keys `wanted` in all.
 
         Trials are sorted by data set, solver and key, and dealt one by one: shards
         differ by at most one trial, in all and of each solver, which a choice by hash
@@ -64,15 +62,14 @@ class Shard:
                 # Labels with equal solver and parameters share a key: the first by
                 # alphabet counts.
                 places[key] = min(places.get(key, place), place)
-        # keys dealt together: of a split, or one
+        # keys that are dealt together: all of a split, or a single key
         groups: dict[tuple[str, ...], list[str]] = {}
         for key, place in places.items():
             groups.setdefault(place if by_split else (*place, key), []).append(key)
         # Largest first, then by data set and split; groups of one key by data set,
         # label and key.
         order = sorted(groups, key=lambda group: (-len(groups[group]), group))
-        return {
-            key
-            for group in order[self.number - 1 :: self.total]
-            for key in groups[group]
-        }
+        keys: set[str] = set()
+        for group in order[self.number - 1 :: self.total]:
+            keys.update(groups[group])
+        return keys

@@ -1,7 +1,7 @@
 """A trial: one solver on one split of one data set."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from math import prod
@@ -57,11 +57,12 @@ class Split:  # a division of the rows into training and test rows
     groups: str  # "keep" together, or "ignore"
 
     @property
-    def fold(self) -> int:  # number of the fold in its repetition
+    def fold(self) -> int:
+        """The number of the fold in its repetition."""
         return self.index % self.n_splits
 
     def test_share(self, n_rows: int) -> float | None:
-        """Return the fraction of rows in the test set, None if the data set determines it."""
+        """Return the share of test rows, None if the data set determines it."""
         if self.kind == "kfold":
             return 1 / self.n_splits
         if self.kind == "random" and self.train_size is not None:
@@ -83,7 +84,9 @@ class Split:  # a division of the rows into training and test rows
 
 
 @dataclass(frozen=True)
-class Trial:  # a solver on a split of a data set, with all settings
+class Trial:
+    """A solver on a split of a data set, with all settings."""
+
     experiment: str
     dataset: Data
     scaling: Scaling
@@ -119,81 +122,82 @@ class Trial:  # a solver on a split of a data set, with all settings
 
     @property
     def candidates(self) -> dict[str, list[Any]]:
-        """The tuned parameters with their candidates.
-
-        Parameters of random features come first.
-        """
-        features = {} if self.fourier is None else self.fourier.candidates
-        prefixed = {f"{_FOURIER}{name}": values for name, values in features.items()}
-        own = {
-            name: value["tune"]
-            for name, value in self.params.items()
-            if is_tuned(value)
-        }
-        return prefixed | own
+        """The tuned parameters with their candidates, random features first."""
+        candidates: dict[str, list[Any]] = {}
+        if self.fourier is not None:
+            for name, values in self.fourier.candidates.items():
+                candidates[f"{_FOURIER}{name}"] = values
+        for name, value in self.params.items():
+            if is_tuned(value):
+                candidates[name] = value["tune"]
+        return candidates
 
     def combinations(self) -> list[dict[str, Any]]:
-        """Return the values of the tuned parameters to try, in the order of their product."""
-        # Of more than `draw` combinations, `draw` are drawn, without replacement. The
-        # draw depends on names and lists alone, and so is equal for all data sets and
-        # splits.
-        lists = self.candidates
-        if not self._draws:
-            return [
-                dict(zip(lists, values, strict=True))
-                for values in product(*lists.values())
-            ]
-        # A place in each list is drawn in the order of the sorted names, so that the
-        # order of the config changes nothing; `to_config` then brings the places into
-        # the order of the config.
-        names = sorted(lists)
-        sizes, to_config = (
-            [len(lists[n]) for n in names],
-            [names.index(n) for n in lists],
-        )
-        rng = generator("candidates", json.dumps(lists, sort_keys=True))
-        drawn: set[tuple[int, ...]] = set()  # combinations, each as places in the lists
+        """Return the values of tuned parameters to try, in the order of their product.
+
+        Of more than `draw` combinations, `draw` are drawn, without replacement.
+        """
+        candidates = self.candidates
+        if self._draws:
+            places = self._drawn_places(candidates)
+        else:
+            places = list(product(*(range(len(v)) for v in candidates.values())))
+        combinations = []
+        for combination in places:
+            chosen = {}
+            for (name, values), place in zip(
+                candidates.items(), combination, strict=True
+            ):
+                chosen[name] = values[place]
+            combinations.append(chosen)
+        return combinations
+
+    def _drawn_places(
+        self, candidates: Mapping[str, Sequence[Any]]
+    ) -> list[tuple[int, ...]]:
+        """Draw combinations, each as a place in the list of each parameter.
+
+        The draw depends on names and lists alone, and so is equal for all data sets and
+        splits. A place in each list is drawn in the order of the sorted names, so that
+        the order of the config changes nothing.
+        """
+        names = sorted(candidates)
+        sizes = [len(candidates[name]) for name in names]
+        config_order = [names.index(name) for name in candidates]
+        rng = generator("candidates", json.dumps(candidates, sort_keys=True))
+        drawn: set[tuple[int, ...]] = set()
         while len(drawn) < (self.draw or 0):
-            drawn.add(tuple(rng.integers(sizes)[to_config].tolist()))
-        return [
-            {
-                name: lists[name][place]
-                for name, place in zip(lists, places, strict=True)
-            }
-            for places in sorted(drawn)
-        ]
+            drawn.add(tuple(rng.integers(sizes)[config_order].tolist()))
+        return sorted(drawn)
 
     @property
-    def _draws(self) -> bool:  # whether there are more combinations than `draw`
-        return (
-            self.draw is not None
-            and prod(map(len, self.candidates.values())) > self.draw
-        )
+    def _draws(self) -> bool:
+        """Whether there are more combinations than `draw`."""
+        if self.draw is None:
+            return False
+        return prod(map(len, self.candidates.values())) > self.draw
 
     def with_features(self, chosen: Mapping[str, Any]) -> "Trial":
         """Return the trial with its random features set to the chosen candidates."""
-        # In `chosen`, keys of random features begin with "fourier."; other keys are of
-        # the solver.
         if self.fourier is None:
             return self
-        own = {
-            n.removeprefix(_FOURIER): v
-            for n, v in chosen.items()
-            if n.startswith(_FOURIER)
-        }
-        return replace(self, fourier=self.fourier.model_copy(update=own))
+        features = {}
+        for name, value in chosen.items():
+            if name.startswith(_FOURIER):
+                features[name.removeprefix(_FOURIER)] = value
+        return replace(self, fourier=self.fourier.model_copy(update=features))
 
     def params_of(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
-        # of the solver, as chosen
-        own = {name: v for name, v in chosen.items() if not name.startswith(_FOURIER)}
-        return {**self.params, **own}
+        """Return the parameters of the solver, with the chosen values."""
+        params = dict(self.params)
+        for name, value in chosen.items():
+            if not name.startswith(_FOURIER):
+                params[name] = value
+        return params
 
     @property
     def code(self) -> str:
-        """A hash of the code that the trial runs, for the trial's record.
-
-        Not part of the key.
-        """
+        """A hash of the code that the trial runs, for its record, not for its key."""
         # Modules that no number depends on are left out; a solver's other package adds
         # a hash.
         from precbench.solvers import SOLVERS
@@ -203,9 +207,7 @@ class Trial:  # a solver on a split of a data set, with all settings
         return own if package == "precbench" else f"{own} {code_of(package)}"
 
     def description(self, data_sha256: str) -> dict[str, Any]:
-        """Return everything that the numbers of the trial depend on.
-
-        Its hash is the trial's key.
+        """Return everything that the trial's numbers depend on; its hash is the key.
 
         Code counts by versions: tests/test_versions.py fails if a number moves without
         a new one.
@@ -261,8 +263,13 @@ class Trial:  # a solver on a split of a data set, with all settings
 
 
 def algorithm_version(solver: str, with_tuning: bool) -> dict[str, int | str]:
-    # by part
+    """Return the versions of the parts of a trial: solver, preparation and tuning."""
     from precbench.solvers import solver_version
 
-    own = {"solver": solver_version(solver), "preparation": PREPARATION_VERSION}
-    return {**own, "tuning": TUNING_VERSION} if with_tuning else own
+    versions: dict[str, int | str] = {
+        "solver": solver_version(solver),
+        "preparation": PREPARATION_VERSION,
+    }
+    if with_tuning:
+        versions["tuning"] = TUNING_VERSION
+    return versions

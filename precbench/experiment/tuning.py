@@ -1,7 +1,7 @@
 """The choice of parameters on rows that candidates have not learnt from."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,28 +12,33 @@ from precbench.ranking.statistics import levels
 from precbench.solvers import Ranker
 
 
+class TrainedCandidate(NamedTuple):
+    """A candidate, trained for a fold, and the rows to measure it on."""
+
+    number: int  # of the candidate
+    solver: Ranker
+    validation: Sample
+
+
 def choose(
     trial: Trial,
-    train: Callable[[list[dict[str, Any]]], Iterable[tuple[int, Ranker, Sample]]],
+    train: Callable[[list[dict[str, Any]]], Iterable[TrainedCandidate]],
 ) -> dict[str, Any]:
-    """Return the candidate that ranks held-out rows best.
+    """Return the candidate that ranks held-out rows best, the middle of equal ones.
 
-    Of equally good candidates the middle.
+    `train` takes the candidates and yields them trained, in any order: each once, or
+    once for each fold.
     """
-    # `train` takes the candidates and yields, in any order, the number of a candidate,
-    # its trained solver, and the rows to measure the solver on: once for each
-    # candidate, or once for each fold.
     sign = -1 if trial.metric.smaller_is_better else 1
     candidates = trial.combinations()
-    # values by the number of the candidate; larger is better
-    tried: dict[int, list[float]] = {}
+    values_by_number: dict[int, list[float]] = {}  # larger is better
     for number, solver, validation in train(candidates):
-        # if the weights have overflowed; NaN leaves the candidate out below
-        value = np.nan
-        if not solver.overflowed:
+        if solver.overflowed:
+            value = np.nan  # leaves the candidate out below
+        else:
             value = sign * trial.metric(validation.y, validation.scored_by(solver))
-        tried.setdefault(number, []).append(value)
-    means = {number: np.mean(values) for number, values in tried.items()}
+        values_by_number.setdefault(number, []).append(value)
+    means = {number: np.mean(values) for number, values in values_by_number.items()}
     numbers = sorted(number for number, mean in means.items() if not np.isnan(mean))
     if not numbers:
         raise PrecbenchError(
@@ -46,4 +51,4 @@ def choose(
         for number, rank in zip(numbers, ranks, strict=True)
         if rank == max(ranks)
     ]
-    return candidates[best[len(best) // 2]]  # the middle of the best
+    return candidates[best[len(best) // 2]]

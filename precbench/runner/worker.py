@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from precbench.core.errors import MissingPackageError, PrecbenchError
 from precbench.data import Dataset
 from precbench.experiment import Trial
-from precbench.experiment.samples import InMemory, Rows, Sample
+from precbench.experiment.samples import InMemory, Rows
 from precbench.experiment.sections import Fourier
-from precbench.experiment.tuning import choose
+from precbench.experiment.tuning import TrainedCandidate, choose
 from precbench.ranking.metrics import as_scores
 from precbench.ranking.topk import ceil_share
 from precbench.results.store import Store
@@ -87,7 +87,6 @@ def base_record(job: Job) -> dict[str, Any]:
 
 def run_job(job: Job) -> str:
     """Run a trial, write its record whatever the outcome, and return its status."""
-    # The mark is a file that exists while the trial runs, see `Job.mark`.
     # a full disk is reported when the record is written
     with contextlib.suppress(OSError):
         job.mark.parent.mkdir(parents=True, exist_ok=True)
@@ -102,7 +101,8 @@ def run_job(job: Job) -> str:
 
 def outcome(job: Job) -> tuple[dict[str, Any], dict[str, NDArray] | None]:
     """Run a trial and return its record and arrays, whatever the outcome."""
-    record, arrays = base_record(job), None
+    record = base_record(job)
+    arrays = None
     try:
         with _hard_limit(job.trial.timeout):
             results, arrays = _train(job)
@@ -114,7 +114,7 @@ def outcome(job: Job) -> tuple[dict[str, Any], dict[str, NDArray] | None]:
     except BaseException as error:
         # a package may raise KeyboardInterrupt or SystemExit
         record |= {"status": "failed", "reason": _reason(error)}
-    if any(prod(rows.training.X.shape) > _MOST_KEPT for _, rows in _prepared):
+    if _prepared and prod(_prepared[0].rows.training.X.shape) > _MOST_KEPT:
         _prepared.clear()  # too many values to keep for the next trial
     return record, arrays
 
@@ -122,9 +122,9 @@ def outcome(job: Job) -> tuple[dict[str, Any], dict[str, NDArray] | None]:
 def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     """Tune and train; return the remaining fields of the record, and the arrays."""
     warm_up(job.trial.solver)
-    # `chosen`: values of tuned parameters
-    chosen, tuning_seconds, tuning_stopped = _tune(job)
-    trial, params = job.trial.with_features(chosen), job.trial.params_of(chosen)
+    tuned = _tune(job)
+    trial = job.trial.with_features(tuned.chosen)
+    params = job.trial.params_of(tuned.chosen)
     rows = _prepared_rows(job, trial.fourier)
     training = rows.training
     solver = _solver(trial, params)
@@ -141,26 +141,27 @@ def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     finally:
         gc.enable()
     arrays = recorder.finish(solver)
-    # scores, as there are no weights to score rows by
+    # scores are stored where there are no weights to score rows by
     if isinstance(solver, NonlinearRanker):
         measured = {part: cast(InMemory, rows.part(part)) for part in trial.parts}
         arrays = _with_scores(arrays, solver, measured)
     finite = all(np.isfinite(array).all() for array in arrays.values())
-    return {
+    fields = {
         "status": "ok" if finite else "diverged",
         "reason": "" if finite else "the scores have overflowed: scale the features",
         "description": job.trial.description(job.dataset.sha256),
         "title": job.dataset.title,
         "stand_in": job.dataset.stand_in,
         "n_train": training.n_rows,
-        "chosen": chosen,
-        "tuning_seconds": tuning_seconds,
-        "stopped": recorder.stopped or tuning_stopped,
+        "chosen": tuned.chosen,
+        "tuning_seconds": tuned.seconds,
+        "stopped": recorder.stopped or tuned.stopped,
         "seconds": recorder.seconds,
         "limit_passes": job.passes,
         "fitted": _scalars(solver),
         "warnings": sorted({str(warning.message) for warning in caught}),
-    }, arrays
+    }
+    return fields, arrays
 
 
 def _with_scores(
@@ -168,22 +169,24 @@ def _with_scores(
     solver: NonlinearRanker,
     measured: Mapping[Any, InMemory],
 ) -> dict[str, NDArray]:
-    """Return the arrays with scores added, at as many checkpoints as `_MOST_SCORES` allows."""
-    n_checkpoints, n_rows = (
-        len(arrays["n_iter"]),
-        sum(rows.n_rows for rows in measured.values()),
-    )
-    n_kept = min(n_checkpoints, max(1, _MOST_SCORES // n_rows))
+    """Return the arrays with scores, at the checkpoints that `_MOST_SCORES` allows.
+
+    `measured` are the rows to score, by part.
+    """
+    n_checkpoints = len(arrays["n_iter"])
+    n_rows = sum(rows.n_rows for rows in measured.values())
+    n_stored = min(n_checkpoints, max(1, _MOST_SCORES // n_rows))
     # Evenly spaced from the end, so that the last checkpoint, which is the result, is
-    # kept.
-    checkpoints = np.linspace(n_checkpoints - 1, 0, n_kept).round().astype(int)[::-1]
-    arrays = {name: array[checkpoints] for name, array in arrays.items()}
+    # stored.
+    from_the_end = np.linspace(n_checkpoints - 1, 0, n_stored).round().astype(int)
+    checkpoints = from_the_end[::-1]
+    stored = {name: array[checkpoints] for name, array in arrays.items()}
     for part, rows in measured.items():
-        scores = arrays[f"scores_{part}"] = np.empty((n_kept, rows.n_rows))
-        # rows are filled in place
-        for row, n_iter in zip(scores, arrays["n_iter"], strict=True):
-            row[:] = as_scores(solver.scores_after(rows.X, int(n_iter)), rows.n_rows)
-    return arrays
+        scores = np.empty((n_stored, rows.n_rows))
+        for i, n_iter in enumerate(stored["n_iter"]):
+            scores[i] = as_scores(solver.scores_after(rows.X, int(n_iter)), rows.n_rows)
+        stored[f"scores_{part}"] = scores
+    return stored
 
 
 def _solver(trial: Trial, params: dict[str, Any]) -> Ranker:
@@ -194,125 +197,146 @@ def _solver(trial: Trial, params: dict[str, Any]) -> Ranker:
     return solver
 
 
+# Parameters of which a small value makes a small solver
 _SIZE_PARAMETERS = ("n_estimators", "max_iter", "n_components", "folds")
 
 
 @functools.cache
 def warm_up(solver: str) -> None:
-    """Fit small solvers once in this process, so that no trial is charged for late imports."""
+    """Fit small solvers, so that no trial in this process pays for late imports."""
     X = np.random.default_rng(0).standard_normal((64, 2))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings of too few iterations
         # the first two load shared code
         for name in ("perceptron-avg", "sgd-avg", solver):
             small = SOLVERS[name]()
-            if name in SOLVERS.built_in:  # small: two trees, iterations and so on
-                sizes = [
-                    param for param in _SIZE_PARAMETERS if param in small.get_params()
-                ]
-                small.set_params(**dict.fromkeys(sizes, 2))
-            # also warms `Recorder` up
+            if name in SOLVERS.built_in:
+                for parameter in _SIZE_PARAMETERS:
+                    if parameter in small.get_params():
+                        small.set_params(**{parameter: 2})
+            # the trace warms `Recorder` up
             small.fit(X, np.sign(X[:, 0]), trace=Recorder(first_rows=1))
     gc.collect()
     # later collections, for which a trial waits, skip the objects loaded by now
     gc.freeze()
 
 
+# Fields of a trial's description that its rows depend on
 _ROW_FIELDS = ("dataset", "data_sha256", "rows", "preprocessing", "split", "seed")
-# At most one pair: what prepared rows depend on, and the rows, perhaps of an earlier
-# trial
-_prepared: list[tuple[dict[str, Any], Rows]] = []
+
+
+class _PreparedRows(NamedTuple):
+    depend_on: dict[str, Any]
+    rows: Rows
+
+
+# At most one entry, perhaps of an earlier trial
+_prepared: list[_PreparedRows] = []
 
 
 def _prepared_rows(job: Job, fourier: Fourier | None) -> Rows:
-    """Return prepared rows of a trial with these features.
-
-    The kept rows if they suit, else new.
-    """
+    """Return the rows of a trial with these random features, prepared at most once."""
     trial = replace(job.trial, fourier=fourier)
     description = trial.description(job.dataset.sha256)
-    key = {name: description[name] for name in _ROW_FIELDS}
+    depend_on = {name: description[name] for name in _ROW_FIELDS}
     # `folds` and `tuning_rows` say how tuning divides the training rows, if there are
     # candidates.
-    key["tuned"] = (trial.folds or 1, trial.tuning_rows) if trial.candidates else False
-    # no rows are kept, or unsuitable rows
-    if [kept_key for kept_key, _ in _prepared] != [key]:
-        _prepared.clear()  # before the new rows need the memory
-        rows = Rows(trial, job.dataset)
-        _ = rows.training  # prepares the rows now, before a clock starts
-        _prepared.append((key, rows))
-    [(_, rows)] = _prepared
+    depend_on["tuned"] = False
+    if trial.candidates:
+        depend_on["tuned"] = (trial.folds or 1, trial.tuning_rows)
+    if _prepared and _prepared[0].depend_on == depend_on:
+        return _prepared[0].rows
+    _prepared.clear()  # before the new rows need the memory
+    rows = Rows(trial, job.dataset)
+    _ = rows.training  # prepares the rows now, before a clock starts
+    _prepared.append(_PreparedRows(depend_on, rows))
     return rows
 
 
-def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
-    """Return chosen values, seconds of tuning, and "tuning limit", or "" if none was reached."""
-    # All candidates together have the limit of one training, unless the limit leaves
-    # tuning out.
+class _Tuned(NamedTuple):
+    """What tuning has chosen, how long it took, and whether it was stopped."""
+
+    chosen: dict[str, Any]
+    seconds: float
+    stopped: str  # "tuning limit", or "" if the limit was not reached
+
+
+def _tune(job: Job) -> _Tuned:
+    """Choose the values of tuned parameters.
+
+    All candidates together have the limit of one training, unless the limit leaves
+    tuning out.
+    """
     trial = job.trial
     if not trial.candidates:
-        return {}, 0.0, ""
-    # Prepare the rows of the first candidate before the clock starts; they are kept for
-    # the fit.
+        return _Tuned(chosen={}, seconds=0.0, stopped="")
+    # Prepare the rows of the first candidate before the clock starts.
     _prepared_rows(job, trial.with_features(trial.combinations()[0]).fourier)
-    passes = job.passes if trial.limit is None or trial.limit.tuning else np.inf
-    start, stopped = time.perf_counter(), ""
+    is_limited = trial.limit is None or trial.limit.tuning
+    passes = job.passes if is_limited else np.inf
+    start = time.perf_counter()
+    stopped = ""
 
     def train_candidates(
         candidates: list[dict[str, Any]],
-    ) -> Iterator[tuple[int, Ranker, Sample]]:
-        """Yield the number of each candidate, its solver, and the rows to measure the solver on."""
-        nonlocal stopped  # set below, and returned by `_tune`
-        for fourier, numbers in _groups_of_shared_visits(trial, candidates):
-            rows = _prepared_rows(job, fourier)
-            # a single pair, or a pair by fold
+    ) -> Iterator[TrainedCandidate]:
+        nonlocal stopped
+        for group in _groups_of_shared_visits(trial, candidates):
+            rows = _prepared_rows(job, group.fourier)
+            numbers = group.numbers
             for fitting_rows, validation_rows in rows.divisions:
                 fitting = rows.training.part(fitting_rows)
-                # of the whole limit
+                # of the limit of all candidates and divisions
                 share = len(numbers) / (len(candidates) * len(rows.divisions))
-                # for each solver
+                # of each solver
                 most_rows = passes * fitting.n_rows * share / len(numbers)
-                solvers = [
-                    _solver(trial, trial.params_of(candidates[n])) for n in numbers
-                ]
-                # Traces that record no checkpoint, and end a fit after `most_rows`
-                limits = [
-                    Recorder(first_rows=None, most_rows=most_rows) for _ in solvers
-                ]
+                solvers = []
+                limits = []  # traces without a checkpoint, which end a fit
+                for number in numbers:
+                    params = trial.params_of(candidates[number])
+                    solvers.append(_solver(trial, params))
+                    limits.append(Recorder(first_rows=None, most_rows=most_rows))
                 fitting.train(solvers, limits)
                 if any(limit.stopped for limit in limits):
                     stopped = "tuning limit"
                 validation = rows.training.part(validation_rows)
                 for number, solver in zip(numbers, solvers, strict=True):
-                    yield number, solver, validation
+                    yield TrainedCandidate(number, solver, validation)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         chosen = choose(trial, train_candidates)
-    return chosen, time.perf_counter() - start, stopped
+    return _Tuned(chosen, time.perf_counter() - start, stopped)
+
+
+class _Group(NamedTuple):
+    """Candidates that learn together: their random features, and their numbers."""
+
+    fourier: Fourier | None
+    numbers: list[int]
 
 
 def _groups_of_shared_visits(
     trial: Trial, candidates: list[dict[str, Any]]
-) -> list[tuple[Fourier | None, list[int]]]:
-    """Return groups of candidates that can learn together.
+) -> list[_Group]:
+    """Return groups of candidates whose solvers take equal rows in equal order.
 
-    Random features, candidate numbers.
+    Such solvers have equal `visits`; a solver without `visits` is alone.
     """
-    # Solvers with equal `visits` take equal rows in equal order; without `visits` each
-    # is alone.
-    groups: dict[tuple[Fourier | None, Hashable], list[int]] = {}
+    groups: dict[tuple[Fourier | None, Hashable], _Group] = {}
     for number, candidate in enumerate(candidates):
-        visits = getattr(_solver(trial, trial.params_of(candidate)), "visits", None)
-        key = trial.with_features(candidate).fourier, visits or ("alone", number)
-        groups.setdefault(key, []).append(number)
-    return [(fourier, numbers) for (fourier, _), numbers in groups.items()]
+        solver = _solver(trial, trial.params_of(candidate))
+        fourier = trial.with_features(candidate).fourier
+        visits = getattr(solver, "visits", None) or ("alone", number)
+        group = groups.setdefault((fourier, visits), _Group(fourier, []))
+        group.numbers.append(number)
+    return list(groups.values())
 
 
 def _checkpoint_schedule(
     trial: Trial, params: dict[str, Any], n_train: int
 ) -> dict[str, Any]:
-    """Return the arguments of `Recorder` that say at which row counts the checkpoints are."""
+    """Return arguments of `Recorder` that place the checkpoints, in numbers of rows."""
     checkpoints = trial.checkpoints
     if isinstance(checkpoints, tuple):  # passes over the training rows
         return {
@@ -323,7 +347,7 @@ def _checkpoint_schedule(
         return {"first_rows": None}
     if isinstance(checkpoints, str):  # "every": a checkpoint at each call
         return {"first_rows": 1, "factor": 1.0}
-    # a number, but how many rows the solver will visit is unknown
+    # a number of checkpoints, over rows whose number the epochs determine, if any
     if "epochs" not in params:
         return {"first_rows": 1, "factor": _UNKNOWN_LENGTH_FACTOR}
     first = min(params.get("batch_size", 1), n_train)
@@ -335,24 +359,24 @@ def _checkpoint_schedule(
 
 
 def _scalars(solver: Ranker) -> dict[str, Any]:
-    """Return the fitted attributes that are numbers, such as ``n_iter_`` and ``gap_``."""
+    """Return the fitted attributes that are numbers, such as ``n_iter_``."""
+    scalars = {}
     # dir(solver) would call every property (scikit-learn)
-    attributes = object.__dir__(solver)
-    names = [
-        name for name in attributes if name.endswith("_") and not name.startswith("_")
-    ]
-    values = {name: getattr(solver, name, None) for name in names}
-    return {
-        n: v for n, v in values.items() if isinstance(v, (bool, int, float, np.number))
-    }
+    for name in object.__dir__(solver):
+        if name.endswith("_") and not name.startswith("_"):
+            value = getattr(solver, name, None)
+            if isinstance(value, (bool, int, float, np.number)):
+                scalars[name] = value
+    return scalars
 
 
 @contextlib.contextmanager
 def _hard_limit(seconds: float) -> Iterator[None]:
-    """Raise `TrialTimeoutError` after a number of seconds."""
-    # The exception waits for compiled code to return. If the code needs
-    # `_GRACE_SECONDS` more, the process ends, and the parent process finds a mark
-    # without a record.
+    """Raise `TrialTimeoutError` after a number of seconds.
+
+    The exception waits for compiled code to return. If the code needs `_GRACE_SECONDS`
+    more, the process ends, and the parent process finds a mark without a record.
+    """
     started = time.monotonic()
     # Unlike a signal, this also reaches a trial in another thread, as on a worker of
     # Dask.
@@ -380,15 +404,14 @@ def _hard_limit(seconds: float) -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
-    """Return why a trial failed.
-
-    The message, with type and place if the error is unexpected.
-    """
+    """Return why a trial failed, with type and place if the error is unexpected."""
     if isinstance(error, PrecbenchError):
         return str(error)
     if isinstance(error, MemoryError):
         return f"out of memory: {error}" if str(error) else "out of memory"
-    # the last frame raised the error
+    reason = f"{type(error).__name__}: {error}"
     frames = traceback.extract_tb(error.__traceback__)
-    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {error}{place}"
+    if frames:
+        raising = frames[-1]
+        reason += f" ({Path(raising.filename).name}:{raising.lineno})"
+    return reason
