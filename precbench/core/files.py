@@ -14,10 +14,7 @@ from precbench.core.text import visible
 
 @contextmanager
 def temporary(target: Path) -> Iterator[Path]:
-    """Yield the path ``.<name>.<random>.tmp`` beside `target`.
-
-    At the end remove what is there.
-    """
+    """Yield a path ``.<name>.<random>.tmp`` beside `target`; remove it at the end."""
     path = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
         yield path
@@ -29,17 +26,20 @@ def temporary(target: Path) -> Iterator[Path]:
 
 
 def write_whole(contents: Mapping[Path, bytes | str]) -> None:
-    """Write files of one folder, each whole or not at all; text is made `visible`."""
-    # The last file is removed first and put in place last: if present, all files are of
-    # one call.
+    """Write files of one folder, each whole or not at all; text is made `visible`.
+
+    The last file is removed first and put in place last: if present, all files are of
+    one call.
+    """
     *others, last_file = contents
     with ExitStack() as stack:
         # All files are written under temporary names before the first is put in place.
-        paths = {target: stack.enter_context(temporary(target)) for target in contents}
+        paths = {}
         for target, content in contents.items():
-            paths[target].write_bytes(
-                content if isinstance(content, bytes) else visible(content).encode()
-            )
+            paths[target] = stack.enter_context(temporary(target))
+            if isinstance(content, str):
+                content = visible(content).encode()
+            paths[target].write_bytes(content)
         if others:
             last_file.unlink(missing_ok=True)
         for target, path in paths.items():
@@ -50,9 +50,10 @@ def write_whole(contents: Mapping[Path, bytes | str]) -> None:
 def writing(
     place: Path | str, advice: str = "", refused: type[PrecbenchError] = PrecbenchError
 ) -> Iterator[None]:
-    """Turn an `OSError` while writing to `place` into a one-line error that ends with `advice`."""
-    # The error has the type `refused`, unless the disk is full or the name of the file
-    # is too long.
+    """Turn an `OSError` while writing to `place` into a one-line error with advice.
+
+    It has the type `refused`, unless the disk is full or the file's name too long.
+    """
     try:
         yield
     except OSError as error:
@@ -68,10 +69,7 @@ def writing(
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path.
-
-    What is written there then replaces `path`, whole or not at all.
-    """
+    """Yield a temporary path; what is written there replaces `path`, whole or not."""
     target = Path(os.path.realpath(path))  # a link stays, its file is replaced
     with (
         writing(path, "choose another place", refused=InputError),
@@ -92,7 +90,10 @@ def is_full(error: OSError) -> bool:
 
 def disk_full(place: Path | str, advice: str = "") -> str:
     """Return the message for a disk without room, or without inodes."""
+    remedies = "free space or remove files"
+    if advice:
+        remedies += f", or {advice}"
     return (
-        f"disk full while writing to {place}; what is finished is kept; free space or"
-        f" remove files{advice and f', or {advice}'}, then run the same command again"
+        f"disk full while writing to {place}; what is finished is kept; {remedies},"
+        " then run the same command again"
     )

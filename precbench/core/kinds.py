@@ -1,4 +1,4 @@
-"""Kinds of scaling, of numbers, of splits and of files, without an import that takes long."""
+"""Kinds of scaling, of numbers, of splits and of files; nothing slow is imported."""
 
 from typing import Literal
 

@@ -13,17 +13,21 @@ def shipped(folder: str) -> Path:
     return inside if inside.is_dir() else _PACKAGE.parent / folder
 
 
-def config_names() -> list[str]:  # such as "rudin2009/table-3-magic"
+def config_names() -> list[str]:
+    """Return the names of shipped configs, such as ``rudin2009/table-3-magic``."""
     folder = shipped("configs")
-    names = (
-        p.relative_to(folder).with_suffix("").as_posix() for p in folder.rglob("*.yaml")
-    )
-    return sorted(name for name in names if not name.endswith(".published"))  # claims
+    names = []
+    for path in folder.rglob("*.yaml"):
+        name = path.relative_to(folder).with_suffix("").as_posix()
+        if not name.endswith(".published"):  # claims
+            names.append(name)
+    return sorted(names)
 
 
 def cache_folder() -> Path:
-    """Return ``$PRECBENCH_CACHE``, else the user's cache folder, else ``./precbench-cache``."""
-    if configured := os.environ.get("PRECBENCH_CACHE"):
+    """Return ``$PRECBENCH_CACHE``, the user's cache, or ``./precbench-cache``."""
+    configured = os.environ.get("PRECBENCH_CACHE")
+    if configured:
         return Path(configured).expanduser()
     folder = _user_cache_folder()
     if folder is None:

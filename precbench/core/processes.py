@@ -100,7 +100,7 @@ def _call(function: str, *arguments: Any) -> None:  # in a worker
 
 
 def _prepare(parent: int, *_unused: str) -> None:
-    """Make this worker end when its parent dies, and ignore Ctrl-C, which the parent handles."""
+    """Make this worker end with its parent, and ignore Ctrl-C, which that handles."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         import ctypes
@@ -112,10 +112,10 @@ def _prepare(parent: int, *_unused: str) -> None:
 
 
 def _all_live(executor: Any) -> bool:
-    """Return whether all workers are alive, and the thread of joblib that watches the workers."""
+    """Return whether all workers live, and the thread of joblib that watches them."""
     # The thread notices a closed pipe, but a child of a dead worker may hold the pipe
     # open. The workers are copied to a list, since the thread removes dead workers
-    # meanwhile. None: alive
+    # meanwhile. The exit code of a live worker is None.
     is_dead = any(process.exitcode for process in [*executor._processes.values()])
     return not is_dead and executor._executor_manager_thread.is_alive()
 

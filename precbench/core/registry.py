@@ -21,7 +21,7 @@ _Member = TypeVar("_Member")
 
 
 def find_entry_points(group: str) -> list[EntryPoint]:
-    """Return the entry points of a group, such as ``precbench.solvers``, sorted by name."""
+    """Return the entry points of a group, such as ``precbench.solvers``, by name."""
     return sorted(entry_points(group=group), key=lambda entry: entry.name)
 
 
@@ -32,10 +32,7 @@ def package_of(entry: EntryPoint) -> str:
 
 
 def refusal(entry: EntryPoint, reason: str) -> InputError:
-    """Return the error for an entry point that cannot be used.
-
-    `reason` begins with a verb.
-    """
+    """Return the error for an unusable entry point; `reason` begins with a verb."""
     return InputError(
         f"entry point {entry.name!r} ({entry.group}) of the package {package_of(entry)}"
         f" {reason}; repair or uninstall the package"
@@ -43,9 +40,7 @@ def refusal(entry: EntryPoint, reason: str) -> InputError:
 
 
 class Registry(Mapping[str, _Member]):
-    """A read-only mapping from names to members.
-
-    The built-in ones, then those of packages.
+    """A read-only mapping from names to members, first built-in, then of packages.
 
     `check` takes the object that an entry point refers to, and returns the member or
     raises. `load` takes the name of a built-in member and returns the member on first
@@ -60,19 +55,14 @@ class Registry(Mapping[str, _Member]):
         load: Callable[[str], _Member] | None = None,
     ):
         self._group = group  # of entry points, such as "precbench.solvers"
-        # by name: the member itself, or where `load` finds it
         self._built_in = built_in
-        # takes the object of an entry point, returns the member or raises
         self._check = check
-        self._load = load or built_in.__getitem__  # returns a built-in member by name
+        self._load = load or built_in.__getitem__
         self._loaded: dict[str, _Member] = {}  # members used so far, by name
 
     @cached_property
     def _added(self) -> dict[str, EntryPoint]:
-        """The entry points of packages, by name.
-
-        Raises if two members would share a name.
-        """
+        """The entry points of packages by name, which no two members may share."""
         added: dict[str, EntryPoint] = {}
         for entry in find_entry_points(self._group):
             if entry.name in self._built_in:
@@ -91,31 +81,28 @@ class Registry(Mapping[str, _Member]):
         return list(self._built_in)
 
     def package(self, name: str) -> str:
-        """Return name and version of the package that adds a member.
-
-        "" for a built-in member.
-        """
+        """Return name and version of a member's package, "" for a built-in member."""
         return "" if name in self._built_in else package_of(self._added[name])
 
     def __getitem__(self, name: str) -> _Member:
-        """Return a member, loaded on first use.
-
-        Raise `InputError` if a package's member fails.
-        """
-        if name not in self._loaded and name in self._built_in:
-            self._loaded[name] = self._load(name)
+        """Return a member, loaded on first use."""
         if name not in self._loaded:
-            entry = self._added[name]  # `KeyError` for an unknown name
-            try:
-                self._loaded[name] = self._check(entry.load())
-            except Exception as error:
-                prefix = (
-                    "" if isinstance(error, InputError) else f"{type(error).__name__}: "
-                )
-                raise refusal(
-                    entry, f"cannot be used: {prefix}{one_line(str(error))}"
-                ) from error
+            if name in self._built_in:
+                self._loaded[name] = self._load(name)
+            else:
+                # `KeyError` for an unknown name
+                self._loaded[name] = self._load_added(self._added[name])
         return self._loaded[name]
+
+    def _load_added(self, entry: EntryPoint) -> _Member:
+        """Return the member of a package, or raise an `InputError` that names it."""
+        try:
+            return self._check(entry.load())
+        except Exception as error:
+            reason = one_line(str(error))
+            if not isinstance(error, InputError):
+                reason = f"{type(error).__name__}: {reason}"
+            raise refusal(entry, f"cannot be used: {reason}") from error
 
     def __contains__(self, name: object) -> bool:
         return name in self._built_in or name in self._added

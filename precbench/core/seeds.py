@@ -17,36 +17,41 @@ def trial_seed(*key: int | str) -> int:
     return int.from_bytes(hashlib.sha256(json.dumps(key).encode()).digest()[:4], "big")
 
 
-def generator(*key: Hashable) -> np.random.Generator:  # seeded by the key
+def generator(*key: Hashable) -> np.random.Generator:
+    """Return a generator seeded by a key."""
     return np.random.Generator(np.random.PCG64(_seed_sequence(key)))
 
 
 def legacy_generator(*key: Hashable) -> np.random.RandomState:
-    # for splits of scikit-learn
+    """Return a generator seeded by a key, of the kind that scikit-learn takes."""
     return np.random.RandomState(np.random.MT19937(_seed_sequence(key)))
 
 
 def data_generator(name: str) -> np.random.Generator:
-    # for generated data, seeded by `name`
-    return np.random.Generator(
-        np.random.PCG64(int.from_bytes(_digest((name,))[:16], "little"))
-    )
+    """Return a generator for generated data, seeded by their name."""
+    seed = int.from_bytes(_digest((name,))[:16], "little")
+    return np.random.Generator(np.random.PCG64(seed))
 
 
 def uniforms(rows: NDArray[np.int64], *key: Hashable) -> NDArray[np.float64]:
-    """Return a number in [0, 1) for each row number, independent of the other rows."""
-    # Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014:
-    # SplitMix64 gives the n-th number without the numbers before. All constants are
-    # from there. n steps at once, modulo 2**64
-    z = rows.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    # the seed: 8 bytes of the hash of the key
-    z += np.frombuffer(_digest(key)[:8], dtype="<u8")
-    # mix the bits, in three lines
+    """Return a number in [0, 1) for each row number, independent of the other rows.
+
+    SplitMix64 gives the n-th number of a sequence without the numbers before. The
+    constants are those of Steele, Lea, Flood, "Fast splittable pseudorandom number
+    generators", OOPSLA 2014. Integers are modulo 2**64.
+    """
+    seed = np.frombuffer(_digest(key)[:8], dtype="<u8")
+    # state after n steps: seed + n * gamma
+    gamma = np.uint64(0x9E3779B97F4A7C15)
+    z = rows.astype(np.uint64) * gamma
+    z += seed
+    # mix the bits of the state
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    # keep 53 bits, as many as a float64 has
-    z = (z ^ (z >> np.uint64(31))) >> np.uint64(11)
-    return z.astype(np.float64) * 2.0**-53
+    z = z ^ (z >> np.uint64(31))
+    # a float64 has 53 bits
+    high_bits = z >> np.uint64(11)
+    return high_bits.astype(np.float64) * 2.0**-53
 
 
 def _seed_sequence(key: tuple[Hashable, ...]) -> np.random.SeedSequence:

@@ -11,27 +11,30 @@ from pathlib import Path
 
 @cache
 def code_of(package: str, without: Collection[str] = ()) -> str:
-    """Return a hash of the source of a package or module, as 12 hexadecimal digits."""
-    # `without` names parts of the package to leave out, such as "cli" or
-    # "results.merge". A compiled module counts by its variable SOURCE, a hash of
-    # sources and options, because binaries differ by machine.
+    """Return a hash of the source of a package or module, as 12 hexadecimal digits.
+
+    `without` names parts of the package to leave out, such as "cli" or "results.merge".
+    A compiled module counts by its variable SOURCE, a hash of sources and options,
+    because binaries differ by machine.
+    """
     spec = find_spec(package)
     assert spec is not None and spec.origin is not None, package
     if not spec.submodule_search_locations:  # a module, not a package
         return hashlib.sha256(Path(spec.origin).read_bytes()).hexdigest()[:12]
     folder = Path(spec.origin).parent
     digest = hashlib.sha256()
-    for path in sorted(
-        [*folder.rglob("*.py"), *folder.rglob(f"*{EXTENSION_SUFFIXES[0]}")]
-    ):
+    sources = folder.rglob("*.py")
+    compiled = folder.rglob(f"*{EXTENSION_SUFFIXES[0]}")
+    for path in sorted([*sources, *compiled]):
         *folders, file = path.relative_to(folder).parts
         # inside the package: "data.splits"
         name = ".".join([*folders, file.partition(".")[0]])
-        if not any(f"{name}.".startswith(f"{part}.") for part in without):
+        if any(f"{name}.".startswith(f"{part}.") for part in without):
+            continue
+        if path.suffix == ".py":
             content = path.read_bytes()
-            if path.suffix != ".py":  # compiled
-                content = str(
-                    getattr(import_module(f"{package}.{name}"), "SOURCE", "")
-                ).encode()
-            digest.update(f"{name}\0".encode() + hashlib.sha256(content).digest())
+        else:
+            module = import_module(f"{package}.{name}")
+            content = str(getattr(module, "SOURCE", "")).encode()
+        digest.update(f"{name}\0".encode() + hashlib.sha256(content).digest())
     return digest.hexdigest()[:12]

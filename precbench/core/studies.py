@@ -46,7 +46,7 @@ SubFigure: TypeAlias = "matplotlib.figure.SubFigure"
 def table_of(
     *columns: str,
 ) -> "Callable[[Callable[..., Any]], Callable[..., pd.DataFrame]]":
-    """Return a decorator that makes a study of a function which yields the rows of its table."""
+    """Return a decorator that makes a study of a function that yields rows."""
 
     def decorate(function: Callable[..., Any]) -> Any:
         @wraps(function)
@@ -65,20 +65,23 @@ def table_of(
 def rows_of(
     values: Mapping[str, float], *labels: str | float
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield a row of a table for each of the named values.
-
-    The labels, the name and the value.
-    """
-    return ((*labels, name, value) for name, value in values.items())
+    """Yield a row of a table for each named value: the labels, the name, the value."""
+    for name, value in values.items():
+        yield (*labels, name, value)
 
 
 def timed_fit(solver: Any, X: Any, y: Any) -> tuple[float, float]:
-    """Return the CPU seconds of a fit from the first call of its trace on, and of the whole fit."""
-    calls: list[float] = []  # the first comes after the checks of the input
+    """Return the CPU seconds of a fit, from the end of its checks on and in all."""
+    calls: list[float] = []
+
+    def trace(_solver: Any) -> None:
+        calls.append(time.process_time())
+
     start = time.process_time()
-    solver.fit(X, y, trace=lambda _: calls.append(time.process_time()))  # None: goes on
+    solver.fit(X, y, trace=trace)
     end = time.process_time()
-    return end - calls[0], end - start
+    after_checks = calls[0]  # the first call comes after the checks of the input
+    return end - after_checks, end - start
 
 
 class Result(Fields):

@@ -1,4 +1,4 @@
-"""Text of untrusted origin, made harmless where it leaves the program, and layout of text.
+"""Text of untrusted origin, made harmless where it leaves the program; layout of text.
 
 `visible` is applied to what is printed (`precbench.cli`) and to text files
 (`precbench.core.files`).
@@ -16,21 +16,24 @@ _UNSEEN = re.compile(
 
 
 def visible(text: str) -> str:
-    """Return text with escapes for characters that control a terminal, or cannot be written."""
-    # `ascii` returns an escape sequence in quotes, which [1:-1] removes.
-    return (
-        text
-        if text.isprintable()
-        else _UNSEEN.sub(lambda match: ascii(match[0])[1:-1], text)
-    )
+    """Return text with escapes for what controls a terminal, or cannot be written."""
+    if text.isprintable():
+        return text
+    return _UNSEEN.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    in_quotes = ascii(match[0])
+    return in_quotes[1:-1]
 
 
 def one_line(text: str) -> str:
-    """Return text with single spaces in place of all runs of spaces, tabs and newlines."""
+    """Return text with single spaces in place of runs of spaces, tabs and newlines."""
     return " ".join(text.split())
 
 
-def first_line(member: object) -> str:  # of the docstring; "" without a docstring
+def first_line(member: object) -> str:
+    """Return the first line of a docstring, "" without a docstring."""
     return (inspect.getdoc(member) or "").partition("\n")[0]
 
 

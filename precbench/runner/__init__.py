@@ -28,16 +28,18 @@ def to_do(
     rerun: Collection[str] = (),
     changed_code: bool = False,
 ) -> dict[str, Trial]:
-    """Return by key, in the order of the plan, the trials to run, which lack a usable record."""
-    # Keys outside `wanted` are left out. With `force` every record is unusable, with
-    # `timing` a record of a trial that ran in parallel, with `changed_code` a record
-    # that other code made.
+    """Return by key, in the order of the plan, the trials without a usable record.
+
+    Keys outside `wanted` are left out. With `force` every record is unusable, with
+    `timing` a record of a trial that ran in parallel, with `changed_code` a record that
+    other code made. With `rerun`, trials with one of these statuses run, and no others.
+    """
     to_run: dict[str, Trial] = {}
     for trial, key in plan.trials:
         if key in to_run or (wanted is not None and key not in wanted):
             continue
         record = None if force else store.read(key)
-        if rerun:  # the recorded status decides, and none of the conditions below
+        if rerun:
             if record is not None and record.status in rerun:
                 to_run[key] = trial
         elif (
@@ -52,15 +54,18 @@ def to_do(
 
 
 def keys_of_other_code(plan: Plan, store: Store, keys: Collection[str]) -> list[str]:
-    """Return which of `keys` have a record that other code, of equal versions, has made."""
-    records = [(trial, store.read(key)) for trial, key in plan.trials if key in keys]
-    return [
-        record.key for trial, record in records if record and record.code != trial.code
-    ]
+    """Return which of `keys` have a record of other code, with equal versions."""
+    others = []
+    for trial, key in plan.trials:
+        if key in keys:
+            record = store.read(key)
+            if record is not None and record.code != trial.code:
+                others.append(record.key)
+    return others
 
 
 def _limit_has_changed(plan: Plan, trial: Trial, record: Record) -> bool:
-    """Return whether a recorded trial would end earlier or later under the present limit."""
+    """Return whether a recorded trial would end elsewhere under the present limit."""
     passes = _most_passes(plan, trial)
     limits_tuning = trial.limit is not None and trial.limit.tuning
     if record.stopped == "tuning limit" and not limits_tuning:
@@ -79,9 +84,7 @@ def run_plan(
     n_workers: int = 1,
     elsewhere: "RunJobs | None" = None,
 ) -> "Generator[tuple[Job, str]]":
-    """Run trials and yield each job and its status as it ends.
-
-    The caller holds the store's lock.
+    """Run trials and yield each job and its status; the caller holds the store's lock.
 
     With more than one worker, times are marked as not comparable. `elsewhere`, such as
     `precbench.runner.cluster.Cluster.run`, runs jobs instead, and puts machines in
@@ -94,8 +97,12 @@ def run_plan(
     run = secrets.token_hex(8)  # an id that earlier records lack
     jobs = []
     for key, trial in trials.items():
-        # a record or None; `before` keeps its "status: reason"
         earlier = store.read(key)
+        before = ""
+        if earlier:
+            before = earlier.status
+            if earlier.reason:
+                before += f": {earlier.reason}"
         jobs.append(
             Job(
                 trial=trial,
@@ -106,11 +113,7 @@ def run_plan(
                 timing="sequential" if n_workers == 1 else "parallel",
                 environment=machine_id,
                 run=run,
-                before=(
-                    ": ".join(filter(None, (earlier.status, earlier.reason)))
-                    if earlier
-                    else ""
-                ),
+                before=before,
             )
         )
     try:

@@ -15,8 +15,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from precbench.core.errors import InputError, MissingPackageError, PrecbenchError
@@ -99,10 +100,11 @@ class Cluster:
         ended = queue.SimpleQueue[distributed.Future]()  # filled by threads of Dask
         watch = _Watch(self, sent)
         with _errors_of_dask(self.where):
-            waiting, most_sent = iter(jobs), _SENT_AHEAD * max(1, self.n_workers)
+            waiting = iter(jobs)
+            most_sent = _SENT_AHEAD * max(1, self.n_workers)
             while True:
-                # as many as may still be sent
-                for job in islice(waiting, most_sent - len(sent)):
+                n_more = most_sent - len(sent)
+                for job in islice(waiting, n_more):
                     future = self._submit(job, rows)
                     sent[future] = job
                     future.add_done_callback(ended.put)
@@ -121,26 +123,21 @@ class Cluster:
     def _write_record(
         self, job: Job, future: distributed.Future, watch: "_Watch"
     ) -> str | None:
-        """Write the record of a job that has ended.
-
-        Return its status, None if its workers died.
-        """
+        """Write the record of a job; return its status, None if its workers died."""
         try:
-            record, arrays, machine = self._fetch(future, watch)
+            result = self._fetch(future, watch)
         except (distributed.KilledWorker, TimeoutError):
             # TimeoutError: the result was lost
             return None
         store = Store(job.folder)
-        store.write(record | {"environment": store.add_environment(machine)}, arrays)
-        return str(record["status"])
+        environment_id = store.add_environment(result.machine)
+        store.write(result.record | {"environment": environment_id}, result.arrays)
+        return str(result.record["status"])
 
-    def _fetch(self, future: distributed.Future, watch: "_Watch") -> Any:
-        """Return the result of a job.
-
-        Its worker is watched meanwhile, as the worker may stop.
-        """
+    def _fetch(self, future: distributed.Future, watch: "_Watch") -> "_Result":
+        """Return the result of a job; its worker may stop, and is watched meanwhile."""
         loop: Any = self.client.loop  # runs in a thread of the client
-        fetching = asyncio.run_coroutine_threadsafe(_result(future), loop.asyncio_loop)
+        fetching = asyncio.run_coroutine_threadsafe(_awaited(future), loop.asyncio_loop)
         last_moment = time.monotonic() + _FETCH_SECONDS
         try:
             while True:
@@ -170,26 +167,23 @@ class Cluster:
     def _submit(
         self, job: Job, rows: dict[int, distributed.Future]
     ) -> distributed.Future:
-        """Send a job and return its future.
-
-        Rows sent for the first time are added to `rows`.
-        """
+        """Send a job and return its future; rows are sent once, and added to `rows`."""
+        # With `pure=False`, Dask takes no earlier result for that of an equal task.
         dataset_id = id(job.dataset)
-        # sent as the result of a task, so that Dask restores lost rows
         if dataset_id not in rows:
+            # sent as the result of a task, so that Dask restores lost rows
             rows[dataset_id] = self.client.submit(
                 lambda rows: rows, job.dataset, pure=False
             )
         # `_run` gets a job without rows, and the rows, which Dask puts in place of
         # their future.
         without_rows = replace(job, dataset=cast(Dataset, None))
-        # never cached
         return self.client.submit(_run, without_rows, rows[dataset_id], pure=False)
 
 
 @dataclass
 class _Watch:
-    """Looks at whether the workers of a cluster are at work, and ends those that are stuck."""
+    """Looks at the workers of a cluster, and ends those that are stuck."""
 
     cluster: Cluster
     sent: Mapping[distributed.Future, Job]  # the jobs that have not ended yet
@@ -203,10 +197,7 @@ class _Watch:
         self._last_work = time.monotonic()
 
     def look_if_due(self) -> None:
-        """Look at the workers.
-
-        Raise an error if none is at work for the wait of the cluster.
-        """
+        """Look at the workers; raise if none is at work for the wait of the cluster."""
         seconds = time.monotonic() - self._last_look
         if seconds < _LOOK_SECONDS:
             return
@@ -215,10 +206,14 @@ class _Watch:
         timeouts = {
             str(future.key): job.trial.timeout for future, job in self.sent.items()
         }
-        wait, where = self.cluster.wait, self.cluster.where
+        wait = self.cluster.wait
+        where = self.cluster.where
         longest_silence = max(wait, 10 * heartbeat_interval(len(workers)))
-        stuck = self._heartbeats.look(seconds, workers, jobs, timeouts, longest_silence)
-        if stuck := [worker for worker in stuck if not self._is_computing(worker)]:
+        seem_stuck = self._heartbeats.look(
+            seconds, workers, jobs, timeouts, longest_silence
+        )
+        stuck = [worker for worker in seem_stuck if not self._is_computing(worker)]
+        if stuck:
             self._end(stuck)
         elif any(jobs.values()):
             self.see_work()
@@ -229,7 +224,7 @@ class _Watch:
             )
 
     def _is_computing(self, worker: Stuck) -> bool:
-        """Return whether a worker is silent because compiled code keeps its threads waiting."""
+        """Return whether compiled code keeps a silent worker from answering."""
         if not (worker.is_silent and worker.has_nanny):
             return False
         try:
@@ -244,10 +239,7 @@ class _Watch:
         return share >= _LEAST_SHARE
 
     def _end(self, stuck: Sequence[Stuck]) -> None:
-        """End stuck workers.
-
-        Dask gives their jobs to others, and nannies start new workers.
-        """
+        """End stuck workers: Dask moves their jobs, and nannies start new workers."""
         for worker in stuck:
             warnings.warn(
                 f"the worker {worker.address} {worker.reason}: it is ended, and its"
@@ -260,12 +252,12 @@ class _Watch:
         )
 
 
-async def _result(future: distributed.Future) -> Any:
+async def _awaited(future: distributed.Future) -> Any:
     return await future
 
 
 async def _workers_and_jobs(client: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the descriptions of the workers, and the keys of their jobs, by address."""
+    """Return descriptions of the workers, and the keys of their jobs, by address."""
     identity = await client.scheduler.identity()
     return identity["workers"], await client.processing()
 
@@ -291,10 +283,7 @@ async def _share_of_core(client: Any, address: str) -> float:
 
 
 async def _restart(client: Any, addresses: list[str]) -> None:
-    """Let nannies kill workers and start new ones.
-
-    Workers without a nanny leave the cluster.
-    """
+    """Let nannies start workers anew; workers without a nanny leave the cluster."""
     await client.scheduler.restart_workers(
         workers=addresses,
         timeout=_RESTART_SECONDS,
@@ -306,9 +295,7 @@ async def _restart(client: Any, addresses: list[str]) -> None:
 
 @contextmanager
 def connect(where: str, wait: float = 30.0) -> Iterator[Cluster]:
-    """Yield a connection to a cluster.
-
-    Raise if a worker has other versions than this process.
+    """Yield a connection to a cluster whose workers have the versions of this process.
 
     `where` is the address of a scheduler (``tcp://host:8786``, ``tls://…``), its file,
     or ``local:N`` for N processes of this machine, which end with the connection. After
@@ -332,19 +319,16 @@ def connect(where: str, wait: float = 30.0) -> Iterator[Cluster]:
 
 
 def _scheduler(where: str, opened: ExitStack) -> dict[str, Any]:
-    """Return the arguments of a client for its scheduler.
-
-    A local scheduler ends with `opened`.
-    """
+    """Return a client's arguments for its scheduler; a local one ends with `opened`."""
     kind, _, number = where.partition(":")
     if kind == "local" and number.isdigit() and int(number):
-        # Pages of the dashboards are for this machine only.
-        pages = dict.fromkeys(
-            ("dashboard_address", "worker_dashboard_address"), "127.0.0.1:0"
-        )
+        this_machine_only = "127.0.0.1:0"
         with no_interrupt():  # Ctrl-C ends no process that starts here
             local = distributed.LocalCluster(
-                n_workers=int(number), threads_per_worker=1, **pages
+                n_workers=int(number),
+                threads_per_worker=1,
+                dashboard_address=this_machine_only,
+                worker_dashboard_address=this_machine_only,
             )
         opened.callback(_close_local, local)
         return {"address": local}
@@ -410,7 +394,7 @@ def _close_local(local: distributed.LocalCluster) -> None:
 
 
 async def _kill_workers(local: distributed.LocalCluster) -> None:
-    """Kill the worker processes of a local cluster, whose nannies are in this process."""
+    """Kill the worker processes of a local cluster; nannies are in this process."""
     for nanny in local.workers.values():
         nanny.close_gracefully()  # so that the nanny starts no other worker
         if nanny.pid is not None:
@@ -448,10 +432,7 @@ def _refuse_other_versions(cluster: Cluster) -> None:
 async def _versions_of_workers(
     client: Any, seconds: float
 ) -> dict[str, dict[str, str | None] | None]:
-    """Return the versions of each worker by its address.
-
-    None if there is no answer in time.
-    """
+    """Return the versions of each worker by address, None without an answer in time."""
 
     async def versions_of(address: str) -> dict[str, str | None] | None:
         answering = client.run(versions, workers=[address])
@@ -487,18 +468,25 @@ _one_at_a_time = threading.Lock()  # clocks and warnings belong to the whole pro
 
 def versions() -> dict[str, str | None]:
     """Return the versions that must agree between client and workers, by name."""
+    packages = package_versions()
+    del packages["matplotlib"]  # draws figures only
     return {
         "Python": platform.python_version(),
         "the source of precbench": code_of("precbench"),
-        # draws figures only
-    } | {n: v for n, v in package_versions().items() if n != "matplotlib"}
+        **packages,
+    }
 
 
-def _run(job: Job, dataset: Dataset) -> tuple[dict[str, Any], Any, dict[str, Any]]:
-    """Run a trial.
+class _Result(NamedTuple):
+    """What a worker sends back: record and arrays of a trial, and its machine."""
 
-    Return its record, its arrays, and the description of this machine.
-    """
+    record: dict[str, Any]
+    arrays: dict[str, NDArray] | None
+    machine: dict[str, Any]
+
+
+def _run(job: Job, dataset: Dataset) -> _Result:
+    """Run a trial, one at a time in this process."""
     with _one_at_a_time, threadpool_limits(1):
         record, arrays = outcome(replace(job, dataset=dataset))
-        return record, arrays, environment()
+        return _Result(record, arrays, environment())

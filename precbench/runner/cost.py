@@ -9,18 +9,25 @@ from precbench.experiment.plan import Plan
 from precbench.results.store import Store
 from precbench.solvers import SOLVERS
 
-# Roughly what a pass takes for each value and, in addition, for each row
+# Rough values, enough to tell the user minutes from hours. A pass takes so long for
+# each value and, in addition, for each row.
 _SECONDS_PER_VALUE = 2e-9
 _SECONDS_PER_ROW = 3e-8
 # to begin and to measure a trial, which its record does not count
 _SECONDS_PER_TRIAL = 0.01
 # at which most solvers without epochs have converged, before `max_iter`
 _ITERATIONS = 100
+# What training a candidate takes, as a share of the training after tuning: it leaves
+# out validation rows, shares passes with others, or converges early
+_SHARE_OF_A_CANDIDATE = 0.4
 
 
 def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> list[float]:
-    """Estimate the seconds of each trial from records of its label and data set, or its size."""
-    known: dict[tuple[str, str], list[float]] = {}  # seconds by label and data set
+    """Estimate the seconds of each trial from records of its kind, or from its size.
+
+    Trials of a kind have label and data set in common.
+    """
+    recorded: dict[tuple[str, str], list[float]] = {}
     for record in store.records():
         if record.status == "ok":
             seconds = (
@@ -28,14 +35,15 @@ def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> list[
                 + (record.seconds or 0.0)
                 + (record.tuning_seconds or 0.0)
             )
-            known.setdefault((record.label, record.dataset), []).append(seconds)
-    return [
-        median(
-            known.get((t.label, t.dataset.name))
-            or [_SECONDS_PER_TRIAL + _by_size(plan, t)]
-        )
-        for t in trials  # without known records, the size of the trial decides
-    ]
+            recorded.setdefault((record.label, record.dataset), []).append(seconds)
+    estimates = []
+    for trial in trials:
+        kind = trial.label, trial.dataset.name
+        if kind in recorded:
+            estimates.append(median(recorded[kind]))
+        else:
+            estimates.append(_SECONDS_PER_TRIAL + _by_size(plan, trial))
+    return estimates
 
 
 def _by_size(plan: Plan, trial: Trial) -> float:
@@ -44,31 +52,34 @@ def _by_size(plan: Plan, trial: Trial) -> float:
     n_rows, n_features = X.shape
     # stored ones, if sparse
     values_per_row = getattr(X, "nnz", n_rows * n_features) / n_rows
-    n_candidates = math.prod(map(len, trial.candidates.values()))
-    is_tuned = n_candidates > 1
-    # A candidate takes less than the training after tuning: it leaves out validation
-    # rows, shares passes with others, or converges early.
-    trainings = 1 + 0.4 * n_candidates if is_tuned else 1.0
-    if "epochs" in trial.params:
-        passes = trainings * _largest(trial, "epochs")
-    else:
-        n_iterations = min(_largest(trial, "max_iter", _ITERATIONS), _ITERATIONS)
-        training = n_iterations * SOLVERS[trial.solver]().row_cost
-        tuning = (trainings - 1) * training
-        if trial.limit is not None:
-            most_epochs = max(
-                _largest(other, "epochs", default=1) for other, _ in plan.trials
-            )
-            limit = trial.limit.times_slowest * most_epochs
-            training = min(training, limit)
-            # all candidates together have the limit of one training
-            if trial.limit.tuning:
-                tuning = min(tuning, limit)
-        passes = training + tuning
     n_train = n_rows * (1 - trial.split.test_size)
+    passes = _passes(plan, trial)
     return n_train * passes * (values_per_row * _SECONDS_PER_VALUE + _SECONDS_PER_ROW)
 
 
+def _passes(plan: Plan, trial: Trial) -> float:
+    """Estimate the passes over the rows for tuning and training."""
+    n_candidates = math.prod(map(len, trial.candidates.values()))
+    is_tuned = n_candidates > 1
+    # 1 for the training after tuning
+    trainings = 1 + _SHARE_OF_A_CANDIDATE * n_candidates if is_tuned else 1.0
+    if "epochs" in trial.params:
+        return trainings * _largest(trial, "epochs")
+    n_iterations = min(_largest(trial, "max_iter", _ITERATIONS), _ITERATIONS)
+    training_passes = n_iterations * SOLVERS[trial.solver]().row_cost
+    tuning_passes = (trainings - 1) * training_passes
+    if trial.limit is not None:
+        most_epochs = max(
+            _largest(other, "epochs", default=1) for other, _key in plan.trials
+        )
+        limit = trial.limit.times_slowest * most_epochs
+        training_passes = min(training_passes, limit)
+        # all candidates together have the limit of one training
+        if trial.limit.tuning:
+            tuning_passes = min(tuning_passes, limit)
+    return training_passes + tuning_passes
+
+
 def _largest(trial: Trial, name: str, default: float | None = None) -> float:
-    """Return the largest candidate of a tuned parameter, or the value of another parameter."""
+    """Return the largest candidate of a parameter, or its value if it is not tuned."""
     return float(max(trial.candidates.get(name, [trial.params.get(name, default)])))

@@ -48,29 +48,24 @@ def dispatch(jobs: Sequence[Job], run: RunJobs) -> Iterator[tuple[Job, str]]:
 
 
 def _record_death(job: Job, seconds: float) -> str:
-    """Record a job whose worker died twice, the last time after `seconds`.
-
-    Return its status.
-    """
-    # compiled code has kept the trial's own timer waiting
+    """Record a job whose worker died twice, after `seconds`; return its status."""
     if seconds > job.trial.timeout:
-        status, reason = (
-            "timeout",
-            f"more than {job.trial.timeout:g} s in compiled code",
-        )
+        # compiled code has kept the trial's own timer waiting
+        status = "timeout"
+        reason = f"more than {job.trial.timeout:g} s in compiled code"
     else:
-        status, reason = "crashed", "the process died twice while working on this trial"
+        status = "crashed"
+        reason = "the process died twice while working on this trial"
     Store(job.folder).write(base_record(job) | {"status": status, "reason": reason})
     return status
 
 
 def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | None]]:
-    """Run jobs in local processes.
+    """Run jobs in local processes; yield each with its status, None if it was lost.
 
-    Yield each with its status, None if its worker died.
+    A single job also runs in a process of its own, so that a crash does not end the
+    run.
     """
-    # A single job also runs in a process of its own, so that a crash does not end the
-    # run.
     waiting = {job.key: job for job in jobs}
     was_lost_at_start = False
     while waiting:  # once, and again with new workers each time that a worker has died
@@ -80,18 +75,13 @@ def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | N
                 for key, status in processes.run(_run, calls, n_workers):
                     yield waiting.pop(key), status
         except BrokenProcessPool as error:
-            # a worker has died, and Python has ended all workers Yield the jobs that
-            # had begun: with a record of this run, or with a mark (None).
+            # A worker has died, and Python has ended all workers. The jobs that had
+            # begun have ended in this run, or have a mark.
             for job in list(waiting.values()):
-                record = Store(job.folder).read(job.key)
-                outcome = (
-                    record.status
-                    if record is not None and record.run == job.run
-                    else None
-                )
-                if outcome or job.mark.exists():
+                status_now = _status_in_this_run(job)
+                if status_now or job.mark.exists():
                     job.mark.unlink(missing_ok=True)
-                    yield waiting.pop(job.key), outcome
+                    yield waiting.pop(job.key), status_now
             is_lost_at_start = len(waiting) == n_waiting  # no job had begun
             if is_lost_at_start and was_lost_at_start:  # a single loss may be by chance
                 raise PrecbenchError(
@@ -101,33 +91,37 @@ def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | N
             was_lost_at_start = is_lost_at_start
 
 
+def _status_in_this_run(job: Job) -> str | None:
+    record = Store(job.folder).read(job.key)
+    if record is None or record.run != job.run:
+        return None
+    return record.status
+
+
 def _run(job: Job) -> tuple[str, str]:
-    # in a worker process; returns the key and the status
+    """Run a job in a worker process; return its key and its status."""
     return job.key, run_job(job)
 
 
 @contextmanager
 def _shared_rows(jobs: Iterable[Job]) -> Iterator[Iterator[tuple[Job]]]:
-    """Yield an iterator over the arguments of `_run`.
+    """Yield an iterator over the arguments of `_run`, tuples of one job.
 
-    Files with rows are removed at the end.
+    Many rows become a map of a file, which is written once for all jobs on them, and
+    removed at the end.
     """
-    # data sets as maps of files, by the id of the data set
-    maps: dict[int, Dataset] = {}
+    maps: dict[int, Dataset] = {}  # by the id of the data set
     paths: list[Path] = []
 
     def arguments() -> Iterator[tuple[Job]]:
-        """Yield each job.
-
-        Many rows become a map of a file, written once for all jobs on them.
-        """
         for job in jobs:
             dataset_id = id(job.dataset)
             if dataset_id not in maps and not _needs_no_file(job.dataset.X):
-                paths.append(job.mark.with_name(f"rows-{secrets.token_hex(8)}"))
-                maps[dataset_id] = _mapped(job.dataset, paths[-1])
-            # a tuple of one
-            yield (replace(job, dataset=maps.get(dataset_id, job.dataset)),)
+                path = job.mark.with_name(f"rows-{secrets.token_hex(8)}")
+                paths.append(path)  # before the write, which may fail half-way
+                maps[dataset_id] = _mapped(job.dataset, path)
+            dataset = maps.get(dataset_id, job.dataset)
+            yield (replace(job, dataset=dataset),)
 
     try:
         yield arguments()
@@ -137,26 +131,21 @@ def _shared_rows(jobs: Iterable[Job]) -> Iterator[Iterator[tuple[Job]]]:
 
 
 def _needs_no_file(X: Any) -> bool:
-    """Return whether workers get rows without a new file.
-
-    Few, streamed, or a map of a file.
-    """
-    # of a sparse X, its values
+    """Return whether rows are few, streamed, or a map of a file already."""
     values = getattr(X, "data", X) if sparse.issparse(X) else X
     if getattr(values, "nbytes", 0) <= _MOST_SENT:  # streamed rows have none
         return True
     # Rows may be a view of a memory map, or a view of a view: `base` is what a view
     # shows.
-    while values is not None and not isinstance(values, np.memmap):
+    while values is not None:
+        if isinstance(values, np.memmap):
+            return True
         values = getattr(values, "base", None)
-    return values is not None
+    return False
 
 
 def _mapped(dataset: Dataset, path: Path) -> Dataset:
-    """Write a data set to a file of this user.
-
-    Return it with its arrays as maps of the file.
-    """
+    """Write a data set to a file of this user; return it as a map of the file."""
     with writing(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
         # Other users cannot read the file (0o600), nor have put one there before ("x").

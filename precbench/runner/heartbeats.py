@@ -1,7 +1,4 @@
-"""Which workers of a Dask cluster are stuck.
-
-Without heartbeats, or on a trial for too long.
-"""
+"""Workers of a Dask cluster that are stuck: silent, or on a trial for too long."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -32,9 +29,7 @@ class _Worker:
 
 
 class Heartbeats:
-    """The workers of a cluster.
-
-    Their heartbeats, and how long a trial has kept each busy.
+    """The heartbeats of a cluster's workers, and how long a trial has kept each busy.
 
     Seconds are counted look by look, and each look counts at most `most_counted`. While
     this process, the scheduler or the whole machine sleeps there are no looks, so that
@@ -53,15 +48,14 @@ class Heartbeats:
         timeouts: Mapping[str, float],
         longest_silence: float,
     ) -> list[Stuck]:
-        """Note what the scheduler knows, `seconds` after the last look.
-
-        Return stuck workers.
+        """Note the workers' state `seconds` after the last look; return the stuck ones.
 
         `descriptions` of the workers and the keys of the `jobs` that they hold are by
         address; `timeouts` are the seconds that a trial may take, by the key of its
         job.
         """
-        known, self._workers = self._workers, {}
+        known = self._workers
+        self._workers = {}
         stuck = []
         for address, description in descriptions.items():
             held = timeouts.keys() & set(jobs.get(address, ()))
@@ -80,9 +74,8 @@ class Heartbeats:
             # A worker runs one trial at a time: if all its jobs are still there, none
             # has ended. Nothing executes while rows are sent to the worker; this time
             # is not counted.
-            executes = (
-                description["metrics"].get("task_counts", {}).get("executing", 0) > 0
-            )
+            counts_of_tasks = description["metrics"].get("task_counts", {})
+            executes = counts_of_tasks.get("executing", 0) > 0
             if executes and held and worker.jobs <= held:
                 worker.busy_seconds += counted
             else:
@@ -98,7 +91,7 @@ class Heartbeats:
                 reason = f"has sent no heartbeat for {worker.silent_seconds:.0f} s"
             else:
                 continue
-            # if it stays all the same, its seconds count from 0 again
+            # If the worker stays all the same, its seconds count from 0 again.
             del self._workers[address]
             has_nanny = description.get("nanny") is not None
             stuck.append(Stuck(address, reason, is_silent, has_nanny))

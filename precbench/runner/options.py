@@ -67,10 +67,7 @@ class Options:
     figures: bool = True
 
     def folder(self, name: str) -> Path:
-        """Return the folder of the results of a config.
-
-        A shard has a folder of its own.
-        """
+        """Return the folder of a config's results, which each shard has for itself."""
         if self.own_folder is not None:
             return self.own_folder
         out = self.out if self.shard is None else self.shard.folder(self.out)

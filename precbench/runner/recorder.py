@@ -1,7 +1,4 @@
-"""The trace of a trial.
-
-States and times at checkpoints, recorded with the clocks stopped.
-"""
+"""The trace of a trial: its states at checkpoints, recorded with the clocks stopped."""
 
 import sys
 import time
@@ -16,7 +13,7 @@ from precbench.solvers import LinearRanker, Ranker
 
 
 class Recorder:
-    """Records weights of linear solvers, and numbers of iterations of others, at checkpoints.
+    """Records weights of linear solvers, and iterations of others, at checkpoints.
 
     The first call, which a solver makes once its input is checked, starts the wall and
     CPU clocks and is checkpoint 0. Checkpoint 1 is at `first_rows`; row counts then
@@ -74,28 +71,27 @@ class Recorder:
 
     def _next_place(self, n_rows: int) -> int:
         """Return the row count of the checkpoint after `n_rows`."""
-        if self._places:
-            return next(
-                (place for place in self._places if place > n_rows), sys.maxsize
-            )
-        return max(n_rows + 1, int(n_rows * self._factor))
+        if not self._places:
+            return max(n_rows + 1, int(n_rows * self._factor))
+        for place in self._places:
+            if place > n_rows:
+                return place
+        return sys.maxsize
 
     def finish(self, solver: Ranker) -> dict[str, NDArray]:
-        """Add the final state as the last checkpoint and return all checkpoints as arrays.
+        """Add the final state as the last checkpoint, and return arrays by name.
 
         ``rows_seen, wall_seconds, cpu_seconds, mistakes`` (-1 if not counted); ``coef``
         and perhaps ``intercept`` of a linear solver, ``n_iter`` of others.
         """
-        # not yet recorded; [] at first
-        if self._states["rows_seen"][-1:] != [solver.n_rows_seen_]:
+        rows_seen = self._states["rows_seen"]
+        is_recorded = bool(rows_seen) and rows_seen[-1] == solver.n_rows_seen_
+        if not is_recorded:
             self._record_state(solver)
         return {name: np.array(values) for name, values in self._states.items()}
 
     def _record_state(self, solver: Ranker) -> None:
-        """Append a checkpoint.
-
-        Times, counts, and weights, or without weights the iterations.
-        """
+        """Append a checkpoint: times, counts, and weights or number of iterations."""
         solver.catch_up()  # some solvers set their weights only when asked
         state = {
             "rows_seen": solver.n_rows_seen_,

@@ -49,7 +49,7 @@ class Observer:
     def training(
         self, n_trials: int
     ) -> AbstractContextManager[Callable[[str, Record], None]]:
-        """Return a context in which its function takes title and record of each finished trial."""
+        """Return a context with a function that takes each finished trial's record."""
         return nullcontext(lambda title, record: None)
 
     def on_interrupt(self, n_done: int, n_trials: int, folder: Path) -> None:
@@ -142,7 +142,7 @@ class Results:
         return page if page.is_file() else None
 
     def check(self) -> pd.DataFrame:
-        """Compare the results with the published numbers and sentences about this config.
+        """Compare the results with published numbers and sentences about the config.
 
         Returns
         -------
@@ -169,7 +169,8 @@ class Results:
             f"Results({self.name!r}, {self.trials} trials, folder={str(self.folder)!r})"
         )
 
-    def _repr_html_(self) -> str:  # what a notebook shows
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
         from precbench.report.html import render
 
         return render("comparison.html.j2", card=[repr(self)], tables=self.tables)
@@ -219,10 +220,7 @@ class Work:
 
 
 def read_config(config: str | os.PathLike[str] | Mapping[str, Any] | Config) -> Config:
-    """Return a config.
-
-    A path, the name of a shipped config, the content of a config, or itself.
-    """
+    """Return a config from its path, its shipped name, its content, or itself."""
     if isinstance(config, Experiment | Study):
         return config
     if isinstance(config, Mapping):
@@ -243,7 +241,7 @@ def plan_work(
     options: Options,
     datasets: Mapping[str, Dataset] | None = None,
 ) -> Work:
-    """Read the data of an experiment, but for those given, and find the trials asked for."""
+    """Read the data of an experiment, but for those given, and plan its trials."""
     from precbench.experiment.plan import make_plan
 
     part = selected(experiment, options)
@@ -255,10 +253,13 @@ def plan_work(
         smoke=options.smoke,
         datasets=datasets,
     )
-    all_keys = keys = plan.keys_of(part)
-    if options.shard is not None:  # whole splits, to compare times
+    all_keys = plan.keys_of(part)
+    keys = all_keys
+    if options.shard is not None:
+        # to compare times, a shard has whole splits
         keys = options.shard.keys(plan, all_keys, by_split=options.timing)
-    return Work(part, plan, keys, len(all_keys), Store(options.folder(experiment.name)))
+    store = Store(options.folder(experiment.name))
+    return Work(part, plan, keys, n_in_all_shards=len(all_keys), store=store)
 
 
 def run_config(
@@ -270,9 +271,7 @@ def run_config(
     cluster: Cluster | None = None,
     observer: Observer = Observer(),  # noqa: B008 (without a state)
 ) -> Results:
-    """Run a config.
-
-    Read its data, train the missing trials, measure them, write the report.
+    """Run a config: read data, train missing trials, measure them, write the report.
 
     Parameters
     ----------
@@ -332,7 +331,8 @@ def _train(
     """Train trials here or on a cluster, until all are done or the user interrupts."""
     from precbench.runner import run_plan
 
-    store, n_done = work.store, 0
+    store = work.store
+    n_done = 0
     outcomes = run_plan(
         work.plan,
         store,
@@ -342,8 +342,7 @@ def _train(
     )
     with observer.training(len(trials)) as show, closing(outcomes) as finished:
         try:
-            # as trials end; _: the status, which is also in the record
-            for job, _ in finished:
+            for job, _status in finished:
                 store.require_lock()
                 record = store.read(job.key)
                 assert record is not None
@@ -357,10 +356,11 @@ def _train(
 
 def _not_ok_of_records(work: Work) -> dict[str, int]:
     """Count by status the records of trials that are not ok."""
-    statuses = (
-        record.status for record in work.store.records() if record.key in work.keys
-    )
-    return dict(Counter(status for status in statuses if status != "ok"))
+    counts = Counter[str]()
+    for record in work.store.records():
+        if record.key in work.keys and record.status != "ok":
+            counts[record.status] += 1
+    return dict(counts)
 
 
 def _compute_study(study: Study, options: Options) -> Results:
@@ -393,9 +393,7 @@ def run(
     cluster: str | None = None,
     progress: bool = False,
 ) -> Results:
-    """Run an experiment.
-
-    Train the missing trials, then write tables, figures and a report.
+    """Run an experiment: train missing trials, write tables, figures and a report.
 
     As ``precbench run`` does: a run that was stopped resumes, and after a change to a
     config only the affected trials run again.

@@ -11,12 +11,12 @@ from precbench.results.store import Store
 def run_study(
     study: Study, store: Store, *, smoke: bool = False, mirror: str | None = None
 ) -> None:
-    """Compute a study, and write its values and its description to the folder of `store`."""
+    """Compute a study; write values and description to the folder of `store`."""
     sized = study.smoke_size() if smoke else study
     for name in sized.parameters.get("datasets", ()):
         load_dataset(name, mirror=mirror)  # into the cache, from which the study reads
-    facts = sized.model_dump(include={"name", "title", "source", "kind", "parameters"})
-    description = {"schema": SCHEMA, **facts, "smoke": smoke}
+    fields = sized.model_dump(include={"name", "title", "source", "kind", "parameters"})
+    description = {"schema": SCHEMA, **fields, "smoke": smoke}
     store.write_text(
         "values.csv", sized.compute().to_csv(index=False, lineterminator="\n")
     )

@@ -10,11 +10,10 @@ and an alias is the node it names, with the place of that node.
 import math
 import re
 import reprlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -41,47 +40,61 @@ _OTHER_BASE = re.compile(r"[-+]?0([0-9][0-9.]*|[xob][0-9a-fA-F]+)")
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 
 
+class Place(NamedTuple):
+    """A place in a file, from 1."""
+
+    line: int
+    column: int
+
+
 @dataclass(frozen=True)
 class Document:
     """The content of a file, and the place of each piece."""
 
     file: str  # the name in messages
     data: Any  # dictionaries with text as keys, lists, and scalars
-    where: dict[Keys, tuple[int, int]]  # line and column, from 1, of each key or item
+    where: Mapping[Keys, tuple[int, int]]  # line and column of each key or item
     base: "Document | None" = None  # the file that this one extends, see `extended`
 
     def refusal(self, problems: Iterable[tuple[Keys, str]]) -> InputError:
-        """Return the error with a line for each problem, in file order, at most `MAX_MISTAKES`."""
-        # Each problem becomes (file, (line, column), keys, text); those in the base
-        # file come last.
-        placed = [(*self._place(keys), keys, text) for keys, text in problems]
-        placed.sort(key=lambda problem: (problem[0] != self.file, problem[1]))
-        lines = list(dict.fromkeys(_complaint(*problem) for problem in placed))
-        if (more := len(lines) - MAX_MISTAKES) > 0:
-            lines[MAX_MISTAKES:] = [f"{self.file}: and {more:,} more"]
+        """Return the error with a line for each problem, at most `MAX_MISTAKES`.
+
+        Problems are in the order of the file; those in the base file come last.
+        """
+        own_lines: list[tuple[Place, str]] = []
+        base_lines: list[tuple[Place, str]] = []
+        for keys, message in problems:
+            document = self._document_of(keys)
+            place = document._place(keys)
+            line = _complaint(document.file, place, keys, message)
+            (own_lines if document is self else base_lines).append((place, line))
+        in_order = [
+            *sorted(own_lines, key=_by_place),
+            *sorted(base_lines, key=_by_place),
+        ]
+        lines = list(dict.fromkeys(line for _place, line in in_order))
+        n_more = len(lines) - MAX_MISTAKES
+        if n_more > 0:
+            lines[MAX_MISTAKES:] = [f"{self.file}: and {n_more:,} more"]
         return InputError("\n".join(lines))
 
-    def _place(self, keys: Keys) -> tuple[str, tuple[int, int]]:
-        """Return file, line and column of the piece at `keys`, or of the nearest piece around."""
-        # A piece below a top-level key that only the base file has is placed in the
-        # base file.
-        if (
-            self.base is not None
-            and keys[:1] not in self.where
-            and keys[:1] in self.base.where
-        ):
-            return self.base._place(keys)
-        nearest = next(
-            keys[:n] for n in range(len(keys), -1, -1) if keys[:n] in self.where
-        )
-        return self.file, self.where[nearest]
+    def _document_of(self, keys: Keys) -> "Document":
+        """Return the base if only it has the top-level key, else this document."""
+        top = keys[:1]
+        if self.base is not None and top not in self.where and top in self.base.where:
+            return self.base
+        return self
+
+    def _place(self, keys: Keys) -> Place:
+        """Return the place of the piece at `keys`, or of the nearest piece around."""
+        around = keys
+        while around not in self.where:
+            around = around[:-1]
+        return Place(*self.where[around])
 
 
 def load(path: Path) -> Document:
-    """Return a file's content.
-
-    The error has a line per mistake, ``file:line:col: path: text``.
-    """
+    """Return a file's content, or raise with lines ``file:line:col: path: text``."""
     try:
         with path.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
@@ -105,28 +118,28 @@ def load(path: Path) -> Document:
 
 
 def extended(own: Document, folder: Path) -> Document:
-    """Return a document with the keys of the file in `folder` that ``extends`` names, if any.
+    """Return a document with the keys of the file that ``extends`` names, if any.
 
-    The result has the top-level keys of both files; for a key in both, all below is
-    that of `own`.
+    The file is in `folder`. The result has the top-level keys of both files; for a key
+    in both, all below is that of `own`.
     """
     if not isinstance(own.data, dict) or "extends" not in own.data:
         return own
+    place: Keys = ("extends",)
     name = own.data["extends"]
     if not isinstance(name, str) or Path(name).name != name:
         problem = (
             f"should be the name of a file beside this one, found {reprlib.repr(name)}"
         )
-        raise own.refusal([(("extends",), problem)])
+        raise own.refusal([(place, problem)])
     if not (folder / name).is_file():
-        near = did_you_mean(name, (other.name for other in folder.glob("*.yaml")))
-        raise own.refusal(
-            [(("extends",), f"there is no {name} beside this file{near}")]
-        )
+        hint = did_you_mean(name, (other.name for other in folder.glob("*.yaml")))
+        raise own.refusal([(place, f"there is no {name} beside this file{hint}")])
     base = load(folder / name)
-    if not isinstance(base.data, dict) or "extends" in base.data:
-        fault = "extends a third file" if isinstance(base.data, dict) else "has no keys"
-        raise own.refusal([(("extends",), f"{name} {fault}; name another file")])
+    if not isinstance(base.data, dict):
+        raise own.refusal([(place, f"{name} has no keys; name another file")])
+    if "extends" in base.data:
+        raise own.refusal([(place, f"{name} extends a third file; name another file")])
     data = {**base.data, **own.data}
     del data["extends"]
     return replace(own, data=data, base=base)
@@ -139,8 +152,7 @@ def parse(text: str, file: str = "<text>") -> Document:
         data = builder.document()
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
-        # line, column from 1
-        place = (before.count("\n") + 1, len(before) - before.rfind("\n"))
+        place = Place(before.count("\n") + 1, len(before) - before.rfind("\n"))
         raise InputError(
             _complaint(file, place, (), "a character YAML does not allow")
         ) from error
@@ -159,18 +171,17 @@ class _Builder:
 
     def __init__(self, text: str, file: str):
         self.file = file
-        # line and column of each key or item
-        self.where: dict[Keys, tuple[int, int]] = {}
+        self.where: dict[Keys, Place] = {}  # of each key or item
         self.mistakes: list[str] = []
         # advanced by all methods
         self._events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)
 
     def document(self) -> Any:
-        """Read the only document of the file and return its data, None for an empty file."""
+        """Read the only document and return its data, None for an empty file."""
         data = None
         for event in self._events:
-            # not the first
-            if isinstance(event, yaml.DocumentStartEvent) and self.where:
+            is_second = bool(self.where)
+            if isinstance(event, yaml.DocumentStartEvent) and is_second:
                 self._refuse(
                     event,
                     (),
@@ -179,14 +190,11 @@ class _Builder:
                 )
             elif isinstance(event, yaml.NodeEvent):
                 data = self._value(event, ())
-        self.where.setdefault((), (1, 1))  # the place of the whole, for an empty file
+        self.where.setdefault((), Place(1, 1))  # of the whole, for an empty file
         return data
 
     def _value(self, event: Any, keys: Keys) -> Any:
-        """Read the value that begins with an event.
-
-        Note the places of all its parts in `where`.
-        """
+        """Read the value that begins with an event; note the places of its parts."""
         # A value in a mapping has the place of its key, which `_key` has noted before.
         self.where.setdefault(keys, _position(event.start_mark))
         self._refuse_special(event, keys)
@@ -194,16 +202,27 @@ class _Builder:
             return self._scalar(event, keys)
         if len(keys) == MAX_DEPTH:
             self._refuse(event, keys, f"more than {MAX_DEPTH} levels", fatal=True)
-        members = takewhile(
-            lambda e: not isinstance(e, yaml.CollectionEndEvent), self._events
-        )
         if isinstance(event, yaml.SequenceStartEvent):
-            return [self._value(item, (*keys, i)) for i, item in enumerate(members)]
-        # Keys and values alternate: each key is followed by the events of its value.
-        return {
-            name: self._value(next(self._events), (*keys, name))
-            for name in (self._key(key, keys) for key in members)
-        }
+            items: list[Any] = []
+            for item in self._events_to_the_end():
+                items.append(self._value(item, (*keys, len(items))))
+            return items
+        mapping = {}
+        for key in self._events_to_the_end():
+            name = self._key(key, keys)
+            value = next(self._events)  # follows its key
+            mapping[name] = self._value(value, (*keys, name))
+        return mapping
+
+    def _events_to_the_end(self) -> Iterator[Any]:
+        """Yield the events up to the end of the present list or mapping.
+
+        Whoever takes an event of a part takes the other events of the part, too.
+        """
+        for event in self._events:
+            if isinstance(event, yaml.CollectionEndEvent):
+                return
+            yield event
 
     def _key(self, event: Any, keys: Keys) -> str:
         """Read a key of the mapping at `keys`; note its place in `where`."""
@@ -214,11 +233,12 @@ class _Builder:
         # allowed in values, so `_refuse_special` lets them pass
         if {"\n", "\t"} & set(name):
             self._refuse(event, keys, "a control character in a text")
-        if first := self.where.get((*keys, name)):  # (line, column)
+        first = self.where.get((*keys, name))
+        if first is not None:
             self._refuse(
                 event,
                 (*keys, name),
-                f"duplicate key {name!r}, first in line {first[0]}",
+                f"duplicate key {name!r}, first in line {first.line}",
             )
         self.where.setdefault((*keys, name), _position(event.start_mark))
         return name
@@ -252,9 +272,9 @@ class _Builder:
         return text  # of a refused number too: reading goes on
 
     def _refuse_special(self, event: Any, keys: Keys) -> None:
-        """Refuse aliases, anchors and tags, which are no plain data, and control characters."""
-        # no value to go on with, as the others have
+        """Refuse what is no plain data: aliases, anchors, tags, control characters."""
         if isinstance(event, yaml.AliasEvent):
+            # fatal, as there is no value to go on with
             self._refuse(
                 event,
                 keys,
@@ -275,30 +295,35 @@ class _Builder:
     def _refuse(
         self, event: yaml.Event, keys: Keys, what: str, fatal: bool = False
     ) -> None:
-        """Note a mistake.
-
-        Raise all noted mistakes if `fatal`, or if there are `MAX_MISTAKES`.
-        """
-        # A duplicate key is a mistake anywhere, so its message does not say "not
-        # allowed here".
-        what = what if what.startswith("duplicate") else f"not allowed here: {what}"
-        self.mistakes.append(
-            _complaint(self.file, _position(event.start_mark), keys, what)
-        )
+        """Note a mistake; raise all if it is `fatal`, or there are `MAX_MISTAKES`."""
+        # A duplicate key is a mistake anywhere.
+        is_duplicate = what.startswith("duplicate")
+        message = what if is_duplicate else f"not allowed here: {what}"
+        place = _position(event.start_mark)
+        self.mistakes.append(_complaint(self.file, place, keys, message))
         if fatal or len(self.mistakes) == MAX_MISTAKES:
             raise InputError("\n".join(self.mistakes))
 
 
-def _position(mark: Any) -> tuple[int, int]:  # line and column, from 1
-    return (mark.line + 1, mark.column + 1) if mark else (1, 1)
+def _position(mark: Any) -> Place:
+    """Return the place of a mark of the parser, which counts from 0."""
+    return Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
 
 
-def _complaint(file: str, place: tuple[int, int], keys: Keys, message: str) -> str:
-    """Return ``file:line:column: path.
+def _by_place(placed_line: tuple[Place, str]) -> Place:
+    place, _line = placed_line
+    return place
 
-    Message``, with a path such as ``solvers.a.tune[0]``.
-    """
-    path, (line, column) = "", place
+
+def _complaint(file: str, place: Place, keys: Keys, message: str) -> str:
+    """Return ``file:line:column: solvers.a.tune[0]: message``."""
+    path = ""
     for key in keys:
-        path += f"[{key}]" if isinstance(key, int) else (f".{key}" if path else key)
-    return f"{file}:{line}:{column}: {path}{': ' if path else ''}{message}"
+        if isinstance(key, int):
+            path += f"[{key}]"
+        elif path:
+            path += f".{key}"
+        else:
+            path = key
+    start = f"{file}:{place.line}:{place.column}:"
+    return f"{start} {path}: {message}" if path else f"{start} {message}"

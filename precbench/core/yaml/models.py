@@ -43,10 +43,7 @@ _PROBLEMS = {
 
 
 def refuse(problems: Iterable[Problem]) -> None:
-    """Raise a pydantic error with the problems, if any.
-
-    Pydantic adds the section's place.
-    """
+    """Raise a pydantic error with the problems, if any; pydantic adds the place."""
     details = [
         InitErrorDetails(
             type=PydanticCustomError("problem", "{text}", {"text": text}),
@@ -65,28 +62,27 @@ def at(path: Keys, texts: Iterable[str]) -> list[Problem]:
 
 
 def unknown(what: str, name: str, known: Collection[str]) -> list[str]:
-    """Return an empty list for a known name, else a message with the nearest known name."""
-    return (
-        []
-        if name in known
-        else [f"unknown {what} {name!r}{did_you_mean(name, [*known])}"]
-    )
+    """Return no message for a known name, else one with the nearest known name."""
+    if name in known:
+        return []
+    return [f"unknown {what} {name!r}{did_you_mean(name, [*known])}"]
 
 
 def repeats(values: Iterable[Hashable]) -> list[int]:
     """Return the places of values that equal an earlier value."""
-    values = list(values)
-    # the first place is kept
-    first = {value: i for i, value in reversed([*enumerate(values)])}
-    return [i for i, value in enumerate(values) if first[value] < i]
+    places = []
+    earlier: set[Hashable] = set()
+    for i, value in enumerate(values):
+        if value in earlier:
+            places.append(i)
+        earlier.add(value)
+    return places
 
 
 def in_plain_words(error: Any, keys: Iterable[str] = ()) -> str:
-    """Return the message for an error of pydantic.
-
-    `keys` are the keys that the section allows.
-    """
-    kind, value = error["type"], reprlib.repr(error["input"])
+    """Return the message for an error of pydantic; `keys` are those of the section."""
+    kind = error["type"]
+    value = reprlib.repr(error["input"])
     if kind == "problem":  # of our own checks, see `refuse`
         return error["msg"]
     if kind == "missing":
@@ -95,29 +91,20 @@ def in_plain_words(error: Any, keys: Iterable[str] = ()) -> str:
         return f"unknown key{did_you_mean(error['loc'][-1], keys)}"
     if kind == "literal_error":
         # Pydantic's text "'a', 'b' or 'c'" becomes a list.
-        options = (
-            error["ctx"]["expected"].replace(" or ", ", ").replace("'", "").split(", ")
-        )
-        near = did_you_mean(error["input"], options)
-        return f"{value} is none of {', '.join(options)}{near}"
+        expected = error["ctx"]["expected"].replace(" or ", ", ").replace("'", "")
+        options = expected.split(", ")
+        hint = did_you_mean(error["input"], options)
+        return f"{value} is none of {expected}{hint}"
     problem = _PROBLEMS.get(kind, error["msg"].replace("Input should", "should"))
     return f"{problem}, found {value}"
 
 
 def matching(pattern: str, complaint: str) -> AfterValidator:
-    """Return a validator of text by a pattern.
-
-    `complaint` says what the text should be.
-    """
+    """Return a validator of text by a pattern; `complaint` says what it should be."""
 
     def check(text: str) -> str:
-        # refuse() raises if there is a problem; () is the place of the text itself.
-        refuse(
-            at(
-                (),
-                [] if re.fullmatch(pattern, text) else [f"{complaint}, found {text!r}"],
-            )
-        )
+        if not re.fullmatch(pattern, text):
+            refuse(at((), [f"{complaint}, found {text!r}"]))
         return text
 
     return AfterValidator(check)
@@ -126,10 +113,10 @@ def matching(pattern: str, complaint: str) -> AfterValidator:
 def known(what: str, registry: str) -> AfterValidator:
     """Return a validator that refuses names not in a registry.
 
-    `what` is their kind in messages.
+    `what` is the kind of name in messages. `registry` is written ``module:name``, and
+    imported on first use.
     """
 
-    # `registry` is written ``module:name``, and imported on first use.
     def check(name: str) -> str:
         refuse(at((), unknown(what, name, resolve_name(registry))))
         return name
@@ -138,7 +125,8 @@ def known(what: str, registry: str) -> AfterValidator:
 
 
 def _not_empty(items: Any) -> Any:
-    refuse(at((), [] if items else ["should not be empty"]))
+    if not items:
+        refuse(at((), ["should not be empty"]))
     return items
 
 
@@ -146,10 +134,7 @@ Items = Annotated[tuple[_Item, ...], Strict(False), AfterValidator(_not_empty)]
 
 
 class Section(BaseModel):
-    """A mapping in a file.
-
-    Unknown keys are refused, and nothing is converted silently.
-    """
+    """A mapping in a file: unknown keys are refused, nothing is converted silently."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
     # that a file may have here, beside the fields
@@ -158,37 +143,34 @@ class Section(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _in_plain_words(cls, value: Any, handler: Any) -> Any:
-        """Validate a section, with mistakes in plain words in place of those of pydantic."""
+        """Validate a section, with mistakes in plain words."""
         try:
             return handler(value)
         except ValidationError as error:
-            errors = error.errors()
-        fields = [
+            faults = error.errors()
+        keys = [
             str(field.validation_alias or name)
             for name, field in cls.model_fields.items()
         ]
-        problems = [
-            (fault, in_plain_words(fault, [*fields, *cls.more_keys]))
-            for fault in errors
-        ]
+        keys += cls.more_keys
         # A misspelt key gives two mistakes: "unknown key", with a hint at the right
         # key, is enough.
-        hints = " ".join(
-            text for fault, text in problems if fault["type"] == "extra_forbidden"
-        )
-        return refuse(  # raises always: a problem is left
-            (cls._path(fault["loc"]), text)
-            for fault, text in problems
-            if fault["type"] != "missing"
-            or f"did you mean {fault['loc'][-1]!r}?" not in hints
-        )
+        hints = ""
+        for fault in faults:
+            if fault["type"] == "extra_forbidden":
+                hints += in_plain_words(fault, keys)
+        problems: list[Problem] = []
+        for fault in faults:
+            if fault["type"] == "missing":
+                hint = f"did you mean {fault['loc'][-1]!r}?"
+                if hint in hints:
+                    continue
+            problems.append((cls._path(fault["loc"]), in_plain_words(fault, keys)))
+        return refuse(problems)  # always raises: a problem is left
 
     @classmethod
     def _path(cls, loc: Keys) -> Keys:
-        """Return the place of a field in the file.
-
-        A subclass with moved keys overrides this.
-        """
+        """Return the place of a field in the file, which subclasses may move."""
         return loc
 
 
