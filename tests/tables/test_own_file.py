@@ -34,11 +34,15 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*(filled in|unseen category)"),
 ]
 
-TABLE = pd.DataFrame({
-    "age": [30.0, 40.0, 50.0, 60.0], "city": ["Rome", "Oslo", "Rome", "Bern"],
-    "ok": [True, False, True, True], "patient": ["p2", "p1", "p2", "p3"],
-    "y": ["yes", "no", "no", "yes"],
-})  # fmt: skip
+TABLE = pd.DataFrame(
+    {
+        "age": [30.0, 40.0, 50.0, 60.0],
+        "city": ["Rome", "Oslo", "Rome", "Bern"],
+        "ok": [True, False, True, True],
+        "patient": ["p2", "p1", "p2", "p3"],
+        "y": ["yes", "no", "no", "yes"],
+    }
+)
 OPTIONS = {
     "label": "y",
     "positive": "yes",
@@ -68,8 +72,10 @@ def test_tables(tmp_path, suffix):
     write(TABLE, path := tmp_path / f"own{suffix.lower()}")
     path = path.rename(tmp_path / f"own{suffix}")
     dataset, encoding = read_own_file(path, **OPTIONS)
-    assert dataset.name == dataset.title == "own" and dataset.X.tolist() == EXPECTED
-    assert dataset.X.flags.c_contiguous and dataset.y.tolist() == [1, -1, -1, 1]
+    assert dataset.name == dataset.title == "own"
+    assert dataset.X.tolist() == EXPECTED
+    assert dataset.X.flags.c_contiguous
+    assert dataset.y.tolist() == [1, -1, -1, 1]
     assert dataset.groups.tolist() == [0, 1, 0, 2]
     assert dataset.feature_names == ("age", "city=Bern", "city=Oslo", "city=Rome", "ok")
     assert encoding.feature_names == dataset.feature_names
@@ -83,12 +89,16 @@ def test_times(tmp_path):
     expected = dates.as_unit("us").astype(np.int64).tolist()
     columns = {
         "text": dates.astype(str),
-        "zone": (dates.tz_localize("UTC").tz_convert("Asia/Tokyo")).map(lambda t: t.isoformat()),
-        "stamp": dates, "milli": dates.as_unit("ms"),
+        "zone": (dates.tz_localize("UTC").tz_convert("Asia/Tokyo")).map(
+            lambda t: t.isoformat()
+        ),
+        "stamp": dates,
+        "milli": dates.as_unit("ms"),
         "tokyo": dates.tz_localize("UTC").tz_convert("Asia/Tokyo"),
         "whole": dates.as_unit("us").astype(np.int64),
-        "nullable": pd.array(expected, dtype="Int64"), "real": np.array(expected) / 1e6,
-    }  # fmt: skip
+        "nullable": pd.array(expected, dtype="Int64"),
+        "real": np.array(expected) / 1e6,
+    }
     table = TABLE.drop(columns=["city", "patient"]).assign(**columns)
     for suffix, write in WRITERS.items():
         write(table, path := tmp_path / f"own{suffix}")
@@ -114,15 +124,37 @@ def test_times(tmp_path):
     assert read_own_file(tmp_path / "own.npz")[0].time is None
 
 
-@pytest.mark.parametrize(("texts", "form", "origin"), [
-    ("03112024 05062023 31052024", "%d%m%Y", "2023-06-05"),
-    # a spreadsheet drops the zero
-    ("3112024 5062023 31052024", "%d%m%Y", "2023-06-05"),
-    ("3112024.0 5062023 31052024", "%d%m%Y", "2023-06-05"),
-    ("20241103 20230605 20240531", "%Y%m%d", "2023-06-05"),
-    # dates only as times: salaries may look like them
-    ("112024 62023 52024", "%m%Y", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("texts", "form", "origin"),
+    [
+        pytest.param(
+            "03112024 05062023 31052024", "%d%m%Y", "2023-06-05", id="day month year"
+        ),
+        # a spreadsheet drops the zero
+        pytest.param(
+            "3112024 5062023 31052024",
+            "%d%m%Y",
+            "2023-06-05",
+            id="the zero dropped by a spreadsheet",
+        ),
+        pytest.param(
+            "3112024.0 5062023 31052024",
+            "%d%m%Y",
+            "2023-06-05",
+            id="the zero dropped, as floats",
+        ),
+        pytest.param(
+            "20241103 20230605 20240531", "%Y%m%d", "2023-06-05", id="year month day"
+        ),
+        # dates only as times: salaries may look like them
+        pytest.param(
+            "112024 62023 52024",
+            "%m%Y",
+            None,
+            id="dates only as times: salaries may look like them",
+        ),
+    ],
+)
 def test_digits_in_the_format_of_dates_are_dates(tmp_path, texts, form, origin):
     lines = [f"{t},{i},{i % 2}\n" for i, t in enumerate(texts.split())]
     path = csv(tmp_path, "t,x,y\n" + "".join(lines))
@@ -133,13 +165,33 @@ def test_digits_in_the_format_of_dates_are_dates(tmp_path, texts, form, origin):
     assert (read_new_rows(path, encoding) == dataset.X).all()
 
 
-@pytest.mark.parametrize(("times", "what"), [
-    ("01012024 02012024", "1 '1012024' %d%m%Y"), ("1 2 x 4", "'t' 3 'x'"),
-    ("2024-01-01 2024-01-02 5 2024-01-03", "3 '5'"),
-    ("11/05/2024 01/06/2024", "'11/05/2024' 2024-11-05 %m/%d/%Y 2024-05-11 %d/%m/%Y"),
-    ("31/05/2024 01/06/2024 1/32/2024", "1 '31/05/2024'"), ("1 inf 3", "2 'inf'"),
-    ("2024-01-01 ? 2024-01-03", "own.csv 't' 2"), ("20240101 20240102 20241301", "3 '20241301'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("times", "what"),
+    [
+        pytest.param(
+            "01012024 02012024", "1 '1012024' %d%m%Y", id="digits without a format"
+        ),
+        pytest.param("1 2 x 4", "'t' 3 'x'", id="a word among numbers"),
+        pytest.param(
+            "2024-01-01 2024-01-02 5 2024-01-03", "3 '5'", id="a number among dates"
+        ),
+        pytest.param(
+            "11/05/2024 01/06/2024",
+            "'11/05/2024' 2024-11-05 %m/%d/%Y 2024-05-11 %d/%m/%Y",
+            id="day and month in either order",
+        ),
+        pytest.param(
+            "31/05/2024 01/06/2024 1/32/2024", "1 '31/05/2024'", id="no such day"
+        ),
+        pytest.param("1 inf 3", "2 'inf'", id="infinity"),
+        pytest.param("2024-01-01 ? 2024-01-03", "own.csv 't' 2", id="a gap"),
+        pytest.param(
+            "20240101 20240102 20241301",
+            "3 '20241301'",
+            id="no such month in the format",
+        ),
+    ],
+)
 def test_invalid_times(tmp_path, times, what):
     lines = [f"{i},{t.replace('?', '')},{i % 2}" for i, t in enumerate(times.split())]
     path = csv(tmp_path, "\n".join(["x,t,y", *lines]))
@@ -157,13 +209,8 @@ def test_imputation(tmp_path, missing, fill):
         path, label="y", missing=missing, categorical="one-hot"
     )
     assert dataset.feature_names == ("x", "x is missing", "c=a", "c=b", "c is missing")
-    assert dataset.X[5].tolist() == [fill, 1, 0, 1, 0] and dataset.X[2].tolist() == [
-        40,
-        0,
-        0,
-        1,
-        1,
-    ]
+    assert dataset.X[5].tolist() == [fill, 1, 0, 1, 0]
+    assert dataset.X[2].tolist() == [40, 0, 0, 1, 1]
     new = csv(tmp_path, "x,c,id\n,,r1\n1,a,r2\n", "new.csv")
     assert read_new_rows(new, encoding).tolist() == [
         [fill, 1, 0, 1, 1],
@@ -187,14 +234,14 @@ def test_gaps_of_a_split_are_filled_in_from_its_training_rows(tmp_path, missing)
     table["y"] = np.arange(200) % 2
     train, test = np.split(rng.permutation(150), [100])[0], np.arange(150, 200)
     options = {"label": "y", "missing": missing, "categorical": "one-hot"}
-    found = []
+    training_rows = []
     for shift in (0, 7):
         changed = table.copy()
         changed.loc[150:, ["x", "z"]] += shift
         changed.loc[150:, "city"] = np.where(shift, "Rome", changed.loc[150:, "city"])
         changed.to_csv(path := tmp_path / "own.csv", index=False)
         dataset, _ = read_own_file(path, **options)
-        found.append(dataset.gathered(train, train))
+        training_rows.append(dataset.gathered(train, train))
         fit = SimpleImputer(strategy=missing.replace("-", "_")).fit(
             table[["x", "z"]].iloc[train]
         )
@@ -212,10 +259,8 @@ def test_gaps_of_a_split_are_filled_in_from_its_training_rows(tmp_path, missing)
         known = np.flatnonzero(np.isin(some, train))
         expected = dataset.gathered(some[known], some[known])
         np.testing.assert_array_equal(part.gathered(known, known), expected)
-    assert (
-        found[0].tobytes() == found[1].tobytes()
-        and dataset.X.tobytes() != found[0].tobytes()
-    )
+    assert training_rows[0].tobytes() == training_rows[1].tobytes()
+    assert training_rows[0].tobytes() != dataset.X.tobytes()
 
 
 @pytest.mark.extras("pyarrow")
@@ -250,13 +295,27 @@ def test_names_of_rows_are_text(tmp_path, monkeypatch, rows_at_once):
     assert names(tmp_path / "own.parquet") == expected
 
 
-@pytest.mark.parametrize(("labels", "positive", "expected"), [
-    ("0 1", None, [-1, 1]), ("-1 1", None, [-1, 1]), ("+1 -1", None, [1, -1]),
-    ("True False", None, [1, -1]), ("1 2", 2, [-1, 1]), ("1.0 2.0", "2", [-1, 1]),
-    ("a b", "a", [1, -1]), ("01 1", "01", [1, -1]), ("250.1 250.10", "250.10", [-1, 1]),
-    ("00 0", "00", [1, -1]), ("-0 1", "0", [1, -1]),
-    ("1.00 0", 1, [1, -1]), ("a 1", "1.0", [-1, 1]), (".5 7", "0.5", [1, -1]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("labels", "positive", "expected"),
+    [
+        pytest.param("0 1", None, [-1, 1], id="0 and 1"),
+        pytest.param("-1 1", None, [-1, 1], id="minus 1 and 1"),
+        pytest.param("+1 -1", None, [1, -1], id="signs"),
+        pytest.param("True False", None, [1, -1], id="truth"),
+        pytest.param("1 2", 2, [-1, 1], id="two numbers"),
+        pytest.param("1.0 2.0", "2", [-1, 1], id="two floats, positive as an integer"),
+        pytest.param("a b", "a", [1, -1], id="two words"),
+        pytest.param("01 1", "01", [1, -1], id="a leading zero and without"),
+        pytest.param(
+            "250.1 250.10", "250.10", [-1, 1], id="decimals that differ in a zero"
+        ),
+        pytest.param("00 0", "00", [1, -1], id="two zeros and one"),
+        pytest.param("-0 1", "0", [1, -1], id="minus zero"),
+        pytest.param("1.00 0", 1, [1, -1], id="positive 1 written 1.00"),
+        pytest.param("a 1", "1.0", [-1, 1], id="positive 1.0 written 1"),
+        pytest.param(".5 7", "0.5", [1, -1], id="a half without its zero"),
+    ],
+)
 def test_labels(tmp_path, labels, positive, expected):
     rows = [f"{i},{label}\n" for i, label in enumerate(labels.split())]
     dataset, _ = read_own_file(
@@ -290,15 +349,15 @@ def test_the_index_of_a_frame_is_among_its_columns(tmp_path, monkeypatch):
     )
     frame.set_index("region").to_parquet(tmp_path / "mine.parquet")
     frame.set_index("region").to_csv(tmp_path / "mine.csv")
-    found = [
+    tables = [
         read_own_file(tmp_path / f"mine.{kind}", label="y")
         for kind in ("parquet", "csv")
     ]
-    assert found[0][1].feature_names == found[1][1].feature_names == ("region", "a")
-    np.testing.assert_array_equal(found[0][0].X, found[1][0].X)
+    assert tables[0][1].feature_names == tables[1][1].feature_names == ("region", "a")
+    np.testing.assert_array_equal(tables[0][0].X, tables[1][0].X)
     monkeypatch.setattr("precbench.tables.own_file._MOST_ROWS", 256)
-    rows = read_new_rows(tmp_path / "mine.parquet", found[0][1])
-    np.testing.assert_array_equal(rows, found[0][0].X)
+    rows = read_new_rows(tmp_path / "mine.parquet", tables[0][1])
+    np.testing.assert_array_equal(rows, tables[0][0].X)
 
 
 @pytest.mark.extras("openpyxl", "python_calamine")
@@ -331,33 +390,117 @@ def test_columns_with_neither_name_nor_value_do_not_count(tmp_path):
 
 GOOD = "x,z,y\n1,2,0\n3,4,1\n"
 REFUSED = [
-    (GOOD, {}, ""), (GOOD, {"label": "Y"}, "'Y' 'y'"),
-    (GOOD, {"label": "y", "drop": ["x,zz"]}, "'zz' 'z'"),
-    (GOOD, {"label": "y", "groups": "patient"}, "'patient'"),
-    (GOOD, {"label": "y", "time": "seen"}, "'seen'"),
-    (GOOD, {"label": "y", "drop": ["x", "z"]}, ""), (GOOD, {"label": "y", "positive": 7}, "7 0 1"),
-    ("x,y\n1,a\n2,b\n", {"label": "y"}, ""), ("x,y\n1,1\n2,1\n", {"label": "y"}, "1"),
-    ("x,y\n1,1\n2,\n", {"label": "y"}, "2"),
-    ("x,g,y\n1,,1\n2,1,0\n", {"label": "y", "groups": "g"}, "1"),
-    ("x,y\n1,1\nred,0\n", {"label": "y"}, "'x' 2 'red'"),
-    ("x,y\n1,1\n2,0\n3,0\n1O,0\n", {"label": "y", "categorical": "one-hot"}, "'x' 4 '1O'"),
-    ("x,y\n1,1\n,0\n", {"label": "y"}, "'x' 2"),
-    ("x,y\na,1\n,0\n", {"label": "y", "categorical": "one-hot"}, "'x' 2"),
-    ("x,y\n,1\n,0\n", {"label": "y", "missing": "mean"}, "'x'"),
-    ("x,y\n1,1\ninf,0\n", {"label": "y"}, "'x' 2 'inf'"),
-    (f"x,y\n1,1\n{10**400},0\n", {"label": "y"}, ""),
-    (f"x,y\n1,1\n2,{10**400}\n", {"label": "y"}, ""),
-    ("x,y\n1,1\n-inf,0\n", {"label": "y", "missing": "mean"}, "'-inf'"),
-    ("", {"label": "y"}, "own.csv"), ("x,y\n", {"label": "y"}, ""),
-    ("x,y\n1,2\n3,4,5\n", {"label": "y"}, "2 3"), ("x,y\n1,2,3\n3,4,5\n", {"label": "y"}, ""),
-    ("1,0\n2,1\n", {"label": "y"}, "1 0"), ("x,x,y\n1,2,0\n3,4,1\n", {"label": "y"}, "'x'"),
-    ('"x";"y"\n1;0\n3;1\n', {}, "x y"), ("x,y\n1,0\n3,1\n", {"format": "tsv"}, "x y"),
-    (GOOD, {"label": "y", "encoding": "utf8x"}, "utf8x (encoding)"),
-    (GOOD, {"label": "y", "encoding": "hex"}, "hex (encoding)"),
-    *((GOOD, {"label": "y", "skip_rows": n}, f"{n:,} no rows skip_rows") for n in (3, 1000)),
-    (f"head\n{GOOD[:6]}", {"label": "y", "skip_rows": 1}, "1 skip_rows"),
-    ("\n\"x\n\",y,\"x\n\"\n1,0,2\n", {"label": "y"}, "'x\\n'"),
-]  # fmt: skip
+    pytest.param(GOOD, {}, "", id="no label named"),
+    pytest.param(GOOD, {"label": "Y"}, "'Y' 'y'", id="label in other case"),
+    pytest.param(
+        GOOD, {"label": "y", "drop": ["x,zz"]}, "'zz' 'z'", id="unknown column dropped"
+    ),
+    pytest.param(
+        GOOD,
+        {"label": "y", "groups": "patient"},
+        "'patient'",
+        id="unknown column of groups",
+    ),
+    pytest.param(
+        GOOD, {"label": "y", "time": "seen"}, "'seen'", id="unknown column of times"
+    ),
+    pytest.param(GOOD, {"label": "y", "drop": ["x", "z"]}, "", id="no feature left"),
+    pytest.param(GOOD, {"label": "y", "positive": 7}, "7 0 1", id="no such positive"),
+    pytest.param(
+        "x,y\n1,a\n2,b\n", {"label": "y"}, "", id="labels in words without a positive"
+    ),
+    pytest.param("x,y\n1,1\n2,1\n", {"label": "y"}, "1", id="one label"),
+    pytest.param("x,y\n1,1\n2,\n", {"label": "y"}, "2", id="a label missing"),
+    pytest.param(
+        "x,g,y\n1,,1\n2,1,0\n", {"label": "y", "groups": "g"}, "1", id="a group missing"
+    ),
+    pytest.param(
+        "x,y\n1,1\nred,0\n", {"label": "y"}, "'x' 2 'red'", id="a word among numbers"
+    ),
+    pytest.param(
+        "x,y\n1,1\n2,0\n3,0\n1O,0\n",
+        {"label": "y", "categorical": "one-hot"},
+        "'x' 4 '1O'",
+        id="a letter among digits",
+    ),
+    pytest.param("x,y\n1,1\n,0\n", {"label": "y"}, "'x' 2", id="a number missing"),
+    pytest.param(
+        "x,y\na,1\n,0\n",
+        {"label": "y", "categorical": "one-hot"},
+        "'x' 2",
+        id="a category missing",
+    ),
+    pytest.param(
+        "x,y\n,1\n,0\n", {"label": "y", "missing": "mean"}, "'x'", id="a column of gaps"
+    ),
+    pytest.param("x,y\n1,1\ninf,0\n", {"label": "y"}, "'x' 2 'inf'", id="infinity"),
+    pytest.param(
+        f"x,y\n1,1\n{10**400},0\n",
+        {"label": "y"},
+        "",
+        id="a feature too large for a double",
+    ),
+    pytest.param(
+        f"x,y\n1,1\n2,{10**400}\n",
+        {"label": "y"},
+        "",
+        id="a label too large for a double",
+    ),
+    pytest.param(
+        "x,y\n1,1\n-inf,0\n",
+        {"label": "y", "missing": "mean"},
+        "'-inf'",
+        id="minus infinity",
+    ),
+    pytest.param("", {"label": "y"}, "own.csv", id="an empty file"),
+    pytest.param("x,y\n", {"label": "y"}, "", id="no rows"),
+    pytest.param("x,y\n1,2\n3,4,5\n", {"label": "y"}, "2 3", id="a row too long"),
+    pytest.param(
+        "x,y\n1,2,3\n3,4,5\n", {"label": "y"}, "", id="rows longer than the header"
+    ),
+    pytest.param("1,0\n2,1\n", {"label": "y"}, "1 0", id="no header"),
+    pytest.param("x,x,y\n1,2,0\n3,4,1\n", {"label": "y"}, "'x'", id="a column twice"),
+    pytest.param('"x";"y"\n1;0\n3;1\n', {}, "x y", id="semicolons"),
+    pytest.param(
+        "x,y\n1,0\n3,1\n", {"format": "tsv"}, "x y", id="commas in a TSV file"
+    ),
+    pytest.param(
+        GOOD,
+        {"label": "y", "encoding": "utf8x"},
+        "utf8x (encoding)",
+        id="no such encoding",
+    ),
+    pytest.param(
+        GOOD,
+        {"label": "y", "encoding": "hex"},
+        "hex (encoding)",
+        id="encoding of bytes",
+    ),
+    pytest.param(
+        GOOD,
+        {"label": "y", "skip_rows": 3},
+        "3 no rows skip_rows",
+        id="all rows skipped",
+    ),
+    pytest.param(
+        GOOD,
+        {"label": "y", "skip_rows": 1000},
+        "1,000 no rows skip_rows",
+        id="more rows skipped than there are",
+    ),
+    pytest.param(
+        f"head\n{GOOD[:6]}",
+        {"label": "y", "skip_rows": 1},
+        "1 skip_rows",
+        id="header alone behind a title",
+    ),
+    pytest.param(
+        '\n"x\n",y,"x\n"\n1,0,2\n',
+        {"label": "y"},
+        "'x\\n'",
+        id="a line end in two names",
+    ),
+]
 
 
 @pytest.mark.parametrize(("text", "options", "what"), REFUSED)
@@ -436,14 +579,18 @@ def test_all_problems_of_a_table_are_told_at_once(tmp_path):
     lines = [f"{i},{'ab'[i % 2]},{'uv'[i % 2]},{MIXED[i % 4]},{i}" for i in range(40)]
     text = "\n".join(["n,city,plan,doors,x", *lines, ",,u,3,inf", "9,a,u,3,4"]) + "\n"
     path = csv(tmp_path, text)
-    found = mistakes(lambda: read_own_file(path, groups="patient", time="x"))
-    assert found[0].startswith(f"{path}: ")
-    for line, places in zip(
-        found[1:],
-        ["label city plan", "u v", "'patient'", "'x' 41 'inf'", "2 'n' 41 'city' 41",
-         "'city' 1 'a'", "'doors' 4"],
-        strict=True,
-    ):  # fmt: skip
+    sentences = mistakes(lambda: read_own_file(path, groups="patient", time="x"))
+    assert sentences[0].startswith(f"{path}: ")
+    expected = [
+        "label city plan",
+        "u v",
+        "'patient'",
+        "'x' 41 'inf'",
+        "2 'n' 41 'city' 41",
+        "'city' 1 'a'",
+        "'doors' 4",
+    ]
+    for line, places in zip(sentences[1:], expected, strict=True):
         assert line.startswith("  ")
         names(line, places)
 
@@ -455,21 +602,29 @@ def _suspects(tmp_path, write=WRITERS[".csv"], name="own.csv", n=600, **options)
     rng = np.random.default_rng(0)
     y = rng.random(n) < 0.1
     columns = {
-        "x": (rng.standard_normal(n) + y).round(3), "n": rng.poisson(20_000, n),
+        "x": (rng.standard_normal(n) + y).round(3),
+        "n": rng.poisson(20_000, n),
         "when": pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(n), "D"),
-        "city": rng.choice(["Oslo", "Rome", "Bern"], n), "many": [f"k{i // 3}" for i in range(n)],
-        "leak": np.where(y, 5, 0) + rng.random(n), "cancelled": np.where(y, "2024-05-05", None),
+        "city": rng.choice(["Oslo", "Rome", "Bern"], n),
+        "many": [f"k{i // 3}" for i in range(n)],
+        "leak": np.where(y, 5, 0) + rng.random(n),
+        "cancelled": np.where(y, "2024-05-05", None),
         "status": np.where(y, "gone", rng.choice(["new", "old"], n)),
         "flag": np.where(y, 1, rng.choice([0, 2], n)),
-        "reason": np.where(rng.random(n) < np.where(y, 0.98, 0.03), 1 + rng.random(n), np.nan),
-        "id": [f"c{i:05d}" for i in range(n)], "number": rng.permutation(n),
+        "reason": np.where(
+            rng.random(n) < np.where(y, 0.98, 0.03), 1 + rng.random(n), np.nan
+        ),
+        "id": [f"c{i:05d}" for i in range(n)],
+        "number": rng.permutation(n),
         "zip": rng.integers(20, 190, n) * 500 + 1,
         "padded": [f"{v:02d}" for v in rng.integers(0, 50, n)],
-        "bin": [f"{v % 7}{'E' if v > 40 else ''}{v % 5}" for v in rng.integers(10, 50, n)],
+        "bin": [
+            f"{v % 7}{'E' if v > 40 else ''}{v % 5}" for v in rng.integers(10, 50, n)
+        ],
         "gap": np.where(np.arange(n) == 7, np.nan, rng.permutation(n)),
         "entry": [f"{9000 - (3 if i == 7 else 2 * i):,}" for i in range(n)],
         "income": np.where(np.arange(n) == 7, 3, rng.permutation(n)),
-    }  # fmt: skip
+    }
     write(pd.DataFrame({**columns, "y": y.astype(int)}), path := tmp_path / name)
     try:
         return read_own_file(path, label="y", **{"allow": []} | options)
@@ -482,14 +637,15 @@ def _suspects(tmp_path, write=WRITERS[".csv"], name="own.csv", n=600, **options)
 
 def test_leaks_identifiers_and_codes_are_named(tmp_path):
     leaks = ["leak", "cancelled", "status", "flag", "reason"]
-    found = {
-        "leak": leaks, "identifier": ["id", "number", "gap", "entry"],
+    suspects = {
+        "leak": leaks,
+        "identifier": ["id", "number", "gap", "entry"],
         "codes": ["n", "zip", "padded", "bin"],
-    }  # fmt: skip
-    assert _suspects(tmp_path) == found
+    }
+    assert _suspects(tmp_path) == suspects
     assert _suspects(tmp_path, allow=["flag,n", "id"]) == {
         "leak": [name for name in leaks if name != "flag"],
-        "identifier": found["identifier"],  # too many texts for a feature each
+        "identifier": suspects["identifier"],  # too many texts for a feature each
         "codes": ["zip", "padded", "bin"],
     }
     answers = {
@@ -499,7 +655,15 @@ def test_leaks_identifiers_and_codes_are_named(tmp_path):
     answers |= {"id": ["id"], "drop": [*leaks, "many", "gap", "entry"]}
     dataset, encoding = _suspects(tmp_path, **answers)
     assert [column.name for column in encoding.columns] == [
-        *("x", "n", "when", "city", "number", "zip", "padded", "bin", "income")
+        "x",
+        "n",
+        "when",
+        "city",
+        "number",
+        "zip",
+        "padded",
+        "bin",
+        "income",
     ]
     assert dataset.X.shape[1] > 200
     assert _suspects(tmp_path, n=40) == {
@@ -518,12 +682,23 @@ PAID = pd.DataFrame(
 )
 
 
-@pytest.mark.parametrize(("rows", "groups", "n"), [
-    (pd.concat([PAID] * 2), None, 150), (pd.concat([PAID] * 2), "paid", 0),
-    (pd.concat([PAID, PAID[:10]]), None, 0),
-    (pd.DataFrame(np.random.default_rng(0).integers([18, 0, 0], [90, 5, 2], (300, 3)),
-     columns=["age", "z", "y"]), None, 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("rows", "groups", "n"),
+    [
+        pytest.param(pd.concat([PAID] * 2), None, 150, id="each row twice"),
+        pytest.param(pd.concat([PAID] * 2), "paid", 0, id="each row twice, grouped"),
+        pytest.param(pd.concat([PAID, PAID[:10]]), None, 0, id="few copies"),
+        pytest.param(
+            pd.DataFrame(
+                np.random.default_rng(0).integers([18, 0, 0], [90, 5, 2], (300, 3)),
+                columns=["age", "z", "y"],
+            ),
+            None,
+            0,
+            id="rows of few values",
+        ),
+    ],
+)
 def test_many_copies_are_told_unless_they_may_be_chance(tmp_path, rows, groups, n):
     with (
         warns(UserWarning, f"{n} {len(rows)} groups")
@@ -550,13 +725,16 @@ def test_what_chance_does_is_no_leak():
 def test_odd_names_of_columns(tmp_path):
     path = csv(tmp_path, "error,one-hot,y\n1,5,0\n2,6,1\n")
     for named, width in (
-        ({}, 2), ({"categorical": "one-hot"}, 2), ({"categorical": ["error"]}, 3),
-        ({"categorical": ["error,one-hot"]}, 4), ({"numeric": "one-hot"}, 2),
-    ):  # fmt: skip
+        ({}, 2),
+        ({"categorical": "one-hot"}, 2),
+        ({"categorical": ["error"]}, 3),
+        ({"categorical": ["error,one-hot"]}, 4),
+        ({"numeric": "one-hot"}, 2),
+    ):
         assert read_own_file(path, label="y", **named)[0].X.shape == (2, width)
-    assert read_own_file(csv(tmp_path, "BZh9,y\n1,0\n2,1\n"), label="y")[
-        0
-    ].X.tolist() == [[1], [2]]
+    # the signature of a bzip2 file
+    packed_name, _ = read_own_file(csv(tmp_path, "BZh9,y\n1,0\n2,1\n"), label="y")
+    assert packed_name.X.tolist() == [[1], [2]]
     path = csv(tmp_path, "a;b\n1\n3\n", "new.csv")
     _, encoding = read_own_file(csv(tmp_path, "a;b,y\n1,0\n3,1\n"), label="y")
     assert read_new_rows(path, encoding).tolist() == [[1], [3]]
@@ -650,9 +828,9 @@ def test_a_table_is_never_in_memory_as_a_whole(tmp_path, monkeypatch, suffix):
     tracemalloc.start()
     held = []
     for X, ids in read_new_blocks(path, encoding, keep=["id"]):
-        assert (
-            X.shape == (500, 5) and (ids["id"] == "x" * 200).all() and len(ids) == 500
-        )
+        assert X.shape == (500, 5)
+        assert len(ids) == 500
+        assert (ids["id"] == "x" * 200).all()
         held.append(tracemalloc.get_traced_memory()[0] + in_arrow() - before)
     tracemalloc.stop()
     assert len(held) == 40 and max(held) < path.stat().st_size / 2
@@ -682,14 +860,17 @@ def test_dates_count_in_days(tmp_path):
     stamps = pd.Series(pd.to_datetime(texts, format="ISO8601"))
     days, whole = [61.5, 60, 0, 60], [61.0, 60, 0, 60]
     zoned = stamps.dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo")
+    # the values of each column, and the days since its first
     columns = {
         "text": (stamps.astype(str).replace("NaT", None), days),
         "zoned": (zoned.map(lambda t: t.isoformat(), na_action="ignore"), days),
-        "stamp": (stamps, days), "tokyo": (zoned, days), "date": (stamps.dt.date, whole),
+        "stamp": (stamps, days),
+        "tokyo": (zoned, days),
+        "date": (stamps.dt.date, whole),
         "category": (stamps.astype("category"), days),
-    }  # fmt: skip
+    }
     table = pd.DataFrame({name: values for name, (values, _) in columns.items()})
-    expected = np.column_stack([found for _, found in columns.values()])
+    expected = np.column_stack([numbers for _, numbers in columns.values()])
     y = [0, 1, 1, 0]
     for suffix, write in WRITERS.items():
         write(table.assign(y=y), path := tmp_path / f"own{suffix}")
@@ -765,32 +946,36 @@ def test_what_is_neither_number_nor_date_nor_few_categories_is_rejected(tmp_path
 def test_the_same_rows_are_the_same_numbers(tmp_path):
     rng = np.random.default_rng(0)
     n = 60
-    table = pd.DataFrame({
-        "x": rng.standard_normal(n) * 10.0 ** rng.integers(-9, 9, n),
-        "n": pd.array(rng.integers(-5, 5, n), dtype="Int64"),
-        "big": rng.integers(-(2**53), 2**53, n), "flag": rng.random(n) < 0.5,
-        "maybe": pd.array(rng.random(n) < 0.5, dtype="boolean"),
-        "city": rng.choice(["Oslo", "Rome", "1"], n),
-        "kind": pd.Categorical(rng.choice(["a", "b"], n)),
-        "seen": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 10**6, n), "s"),
-    })  # fmt: skip
+    table = pd.DataFrame(
+        {
+            "x": rng.standard_normal(n) * 10.0 ** rng.integers(-9, 9, n),
+            "n": pd.array(rng.integers(-5, 5, n), dtype="Int64"),
+            "big": rng.integers(-(2**53), 2**53, n),
+            "flag": rng.random(n) < 0.5,
+            "maybe": pd.array(rng.random(n) < 0.5, dtype="boolean"),
+            "city": rng.choice(["Oslo", "Rome", "1"], n),
+            "kind": pd.Categorical(rng.choice(["a", "b"], n)),
+            "seen": pd.Timestamp("2024-01-01")
+            + pd.to_timedelta(rng.integers(0, 10**6, n), "s"),
+        }
+    )
     table.loc[rng.random(n) < 0.2, ["x", "n", "maybe", "city", "seen"]] = pd.NA
     y = np.arange(n) % 2
-    found = {}
+    features = {}
     for suffix, write in WRITERS.items():
         write(table.assign(y=y), path := tmp_path / f"own{suffix}")
         options = {"label": "y", "categorical": "one-hot", "missing": "mean"}
         dataset, encoding = read_own_file(path, **options)
-        found[suffix] = dataset.X
-        found[f"new {suffix}"] = read_new_rows(path, encoding)
-        found[f"frame {suffix}"] = encoding.encode(table)
+        features[suffix] = dataset.X
+        features[f"new {suffix}"] = read_new_rows(path, encoding)
+        features[f"frame {suffix}"] = encoding.encode(table)
         assert (
             Encoding.learn(table_of(table), None, "one-hot", "mean").columns
             == encoding.columns
         )
     np.savez(tmp_path / "own.npz", X=dataset.X, y=y)
-    found["npz"] = read_own_file(tmp_path / "own.npz")[0].X
-    for X in found.values():
+    features["npz"] = read_own_file(tmp_path / "own.npz")[0].X
+    for X in features.values():
         assert X.tobytes() == dataset.X.tobytes()
 
 
@@ -849,25 +1034,84 @@ def test_a_matrix_of_scipy_is_read_as_it_is_stored(tmp_path):
             assert X.indices.dtype == X.indptr.dtype == np.int32
 
 
-@pytest.mark.parametrize(("arrays", "what"), [
-    ({"X": [[1.0], [2.0]]}, "'y'"), ({"X": [[1.0], [2.0]], "y": [1]}, "y 2 1"),
-    ({"X": [1.0, 2.0], "y": [0, 1]}, "2"),
-    ({"X": [[1.0], [2.0]], "y": [[0], [1]]}, "y (2,) (2, 1)"),
-    ({"X": [[1.0], [2.0]], "y": ["a", "b"]}, "positive a b"),
-    ({"data": [[1.0], [2.0]], "target": [0, 1]}, "X data target"),
-    ({"X": [[1.0], [np.nan]], "y": [0, 1]}, "2 1"), ({"A": [1]}, ""),
-    ({"X": np.array([[object()]]), "y": [1]}, ""), ({"X": [["a"]], "y": [1]}, ""),
-    ({"X": [[1j], [2]], "y": [0, 1]}, "X"),
-    ({"X": np.array([[1], [2]], "m8[s]"), "y": [0, 1]}, "X"),
-    ({"X": np.array([["1_1"], ["2"]]), "y": [0, 1]}, "X text"),
-    ({"data": [1j, 1], "indices": [0, 1], "indptr": [0, 1, 2], "shape": [2, 3], "y": [0, 1]},
-     "data"),
-    ({"data": [1.0], "indices": [2**32], "indptr": [0, 1, 1], "shape": [2, 2**33], "y": [0, 1]},
-     "2,147,483,647"),
-    ({"data": [1.0], "indices": [9], "indptr": [0, 1, 1], "shape": [2, 3], "y": [0, 1]}, ""),
-    ({"data": [1, np.inf], "indices": [0, 2], "indptr": [0, 1, 2], "shape": [2, 3], "y": [0, 1]},
-     "2 3"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arrays", "what"),
+    [
+        pytest.param({"X": [[1.0], [2.0]]}, "'y'", id="no labels"),
+        pytest.param({"X": [[1.0], [2.0]], "y": [1]}, "y 2 1", id="fewer labels"),
+        pytest.param({"X": [1.0, 2.0], "y": [0, 1]}, "2", id="one-dimensional X"),
+        pytest.param(
+            {"X": [[1.0], [2.0]], "y": [[0], [1]]},
+            "y (2,) (2, 1)",
+            id="two-dimensional y",
+        ),
+        pytest.param(
+            {"X": [[1.0], [2.0]], "y": ["a", "b"]}, "positive a b", id="labels in words"
+        ),
+        pytest.param(
+            {"data": [[1.0], [2.0]], "target": [0, 1]},
+            "X data target",
+            id="arrays of other names",
+        ),
+        pytest.param({"X": [[1.0], [np.nan]], "y": [0, 1]}, "2 1", id="NaN"),
+        pytest.param({"A": [1]}, "", id="neither X nor y"),
+        pytest.param({"X": np.array([[object()]]), "y": [1]}, "", id="objects"),
+        pytest.param({"X": [["a"]], "y": [1]}, "", id="words"),
+        pytest.param({"X": [[1j], [2]], "y": [0, 1]}, "X", id="complex numbers"),
+        pytest.param(
+            {"X": np.array([[1], [2]], "m8[s]"), "y": [0, 1]}, "X", id="durations"
+        ),
+        pytest.param(
+            {"X": np.array([["1_1"], ["2"]]), "y": [0, 1]},
+            "X text",
+            id="digits as text",
+        ),
+        pytest.param(
+            {
+                "data": [1j, 1],
+                "indices": [0, 1],
+                "indptr": [0, 1, 2],
+                "shape": [2, 3],
+                "y": [0, 1],
+            },
+            "data",
+            id="complex sparse",
+        ),
+        pytest.param(
+            {
+                "data": [1.0],
+                "indices": [2**32],
+                "indptr": [0, 1, 1],
+                "shape": [2, 2**33],
+                "y": [0, 1],
+            },
+            "2,147,483,647",
+            id="sparse and too wide",
+        ),
+        pytest.param(
+            {
+                "data": [1.0],
+                "indices": [9],
+                "indptr": [0, 1, 1],
+                "shape": [2, 3],
+                "y": [0, 1],
+            },
+            "",
+            id="an index beyond the columns",
+        ),
+        pytest.param(
+            {
+                "data": [1, np.inf],
+                "indices": [0, 2],
+                "indptr": [0, 1, 2],
+                "shape": [2, 3],
+                "y": [0, 1],
+            },
+            "2 3",
+            id="infinity in a sparse matrix",
+        ),
+    ],
+)
 def test_invalid_npz(tmp_path, arrays, what):
     np.savez(tmp_path / "own.npz", **arrays)
     unreadable(tmp_path / "own.npz", f"own.npz {what}")
@@ -921,14 +1165,19 @@ COUNTS = {
     "dropped rows": np.flatnonzero(np.random.default_rng(0).random(1200) < 0.5)[:560],
     "two frames with dropped rows": [*range(0, 900, 3), *range(0, 700, 2)],
     "shuffled": np.random.default_rng(0).permutation(600),
-    "two frames, shuffled": np.random.default_rng(0).permutation([*range(139), *range(461)]),
-    "ten frames, shuffled": np.random.default_rng(0).permutation(np.resize(np.arange(60), 600)),
-    "two frames with dropped rows, shuffled":
-        np.random.default_rng(0).permutation([*range(0, 900, 3), *range(0, 700, 2)]),
+    "two frames, shuffled": np.random.default_rng(0).permutation(
+        [*range(139), *range(461)]
+    ),
+    "ten frames, shuffled": np.random.default_rng(0).permutation(
+        np.resize(np.arange(60), 600)
+    ),
+    "two frames with dropped rows, shuffled": np.random.default_rng(0).permutation(
+        [*range(0, 900, 3), *range(0, 700, 2)]
+    ),
     "with a gap": [None, *range(1, 600)],
     "few rows": np.arange(12),
     "few rows, two frames": [*range(7), *range(5)],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", COUNTS)
@@ -984,19 +1233,49 @@ def test_a_named_column_may_count(tmp_path):
     assert dataset.feature_names == ("hour",)
 
 
-@pytest.mark.parametrize(("header", "names_read"), [
-    (",Unnamed: 0,a,b", ["Unnamed: 0.1", "Unnamed: 0", "a", "b"]),
-    (",Unnamed: 0.1,Unnamed: 0,a", ["Unnamed: 0.2", "Unnamed: 0.1", "Unnamed: 0", "a"]),
-    (
-        ",Unnamed: 0.2,Unnamed: 0.1,Unnamed: 0",
-        ["Unnamed: 0.3", "Unnamed: 0.2", "Unnamed: 0.1", "Unnamed: 0"],
-    ),
-    ("a,,Unnamed: 1,b", ["a", "Unnamed: 1.1", "Unnamed: 1", "b"]),
-    ("Unnamed: 1,,a,b", ["Unnamed: 1", "Unnamed: 1.1", "a", "b"]),
-    (",,a,b", ["Unnamed: 0", "Unnamed: 1", "a", "b"]),
-    (",Unnamed: 0,,Unnamed: 2", ["Unnamed: 0.1", "Unnamed: 0", "Unnamed: 2.1", "Unnamed: 2"]),
-    ('"","Unnamed: 0",a,b', ["Unnamed: 0.1", "Unnamed: 0", "a", "b"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("header", "names_read"),
+    [
+        pytest.param(
+            ",Unnamed: 0,a,b",
+            ["Unnamed: 0.1", "Unnamed: 0", "a", "b"],
+            id="saved twice",
+        ),
+        pytest.param(
+            ",Unnamed: 0.1,Unnamed: 0,a",
+            ["Unnamed: 0.2", "Unnamed: 0.1", "Unnamed: 0", "a"],
+            id="saved three times",
+        ),
+        pytest.param(
+            ",Unnamed: 0.2,Unnamed: 0.1,Unnamed: 0",
+            ["Unnamed: 0.3", "Unnamed: 0.2", "Unnamed: 0.1", "Unnamed: 0"],
+            id="saved four times",
+        ),
+        pytest.param(
+            "a,,Unnamed: 1,b",
+            ["a", "Unnamed: 1.1", "Unnamed: 1", "b"],
+            id="empty name second",
+        ),
+        pytest.param(
+            "Unnamed: 1,,a,b",
+            ["Unnamed: 1", "Unnamed: 1.1", "a", "b"],
+            id="empty name behind its own",
+        ),
+        pytest.param(
+            ",,a,b", ["Unnamed: 0", "Unnamed: 1", "a", "b"], id="two empty names"
+        ),
+        pytest.param(
+            ",Unnamed: 0,,Unnamed: 2",
+            ["Unnamed: 0.1", "Unnamed: 0", "Unnamed: 2.1", "Unnamed: 2"],
+            id="two empty names and theirs",
+        ),
+        pytest.param(
+            '"","Unnamed: 0",a,b',
+            ["Unnamed: 0.1", "Unnamed: 0", "a", "b"],
+            id="quoted empty name",
+        ),
+    ],
+)
 @pytest.mark.parametrize(
     "suffix",
     [

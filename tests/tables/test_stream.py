@@ -263,27 +263,94 @@ def test_the_content_determines_the_hash(folder, tmp_path):
     assert first != open_stream(tmp_path / "other.svm").sha256
 
 
-@pytest.mark.parametrize(("name", "content", "options", "complaint"), [
-    ("a.svm", "1 1:1\n-1 9:1\n", {"block_bytes": 0}, "block_bytes 1"),
-    ("a.svm", "1 1:1\n-1 9:1\n", {"buffer_bytes": 0}, "buffer_bytes 1"),
-    ("a.svm", "-1 1:1\n-1 1:2\n", {}, ""), ("A.SVM", "-1 1:1\n-1 1:2\n", {}, ""),
-    ("a.svm", "-1 1:1\n0 1:2\n", {}, ""), ("a.svm", "3 1:1\n4 1:2\n", {}, ""),
-    ("a.svm", "3 1:1\n4 1:2\n", {"positive": 5}, "5"), ("a.svm", "\n# nothing\n", {}, ""),
-    ("a.svm", "1\n-1\n", {}, ""), ("a.svm", "1 1:1\n-1 9:1\n", {"n_features": 5}, "a.svm:2:4 5"),
-    ("a.svm", "1 1:1\n-1 9:1\n", {"labels": "y.npy"}, ""), ("a.svm", b"\x1f\x8b\x08abc", {}, ""),
-    ("a.svm.gz", b"\x1f\x8b\x08abc", {}, ""),
-    ("a.svm", "-1 1:1\n1 1:2\n", {"positive": 10**400}, ""),
-    ("a.svm", b"\xef\xbb\xbf1 1:1\n", {}, ""), ("a.csv", "a,b\n", {}, ""), ("a.npz", "", {}, ""),
-    ("nothing.npy", None, {}, ""), ("a.npy", "nothing", {}, ""),
-    ("a.npy", b"\x93NUMPY\1\0\x06\0{'a':\n", {}, ""), ("a.npy", np.eye(3), {"labels": None}, ""),
-    ("a.npy", np.eye(3), {}, "2 3"), ("a.npy", np.empty((2, 0)), {}, ""),
-    ("a.npy", np.eye(2), {"n_features": 2}, ""), ("a.npy", np.arange(2), {}, "2"),
-    ("a.npy", np.array([["a"]]), {}, ""), ("a.npy", np.asfortranarray(np.eye(2)), {}, ""),
-    ("a.npy", np.arange(6.0).reshape(3, 2).T, {}, ""),
-    ("a.npy", np.array([[1, 2.0], [np.nan, 0]]), {}, "2 1"),
-    ("a.npy", np.eye(2), {"labels": [np.inf, 1]}, "1"),
-    ("a.npy", np.ones((2000, 1)), {"labels": np.arange(2000)}, "1,000"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "content", "options", "complaint"),
+    [
+        pytest.param(
+            "a.svm",
+            "1 1:1\n-1 9:1\n",
+            {"block_bytes": 0},
+            "block_bytes 1",
+            id="empty block",
+        ),
+        pytest.param(
+            "a.svm",
+            "1 1:1\n-1 9:1\n",
+            {"buffer_bytes": 0},
+            "buffer_bytes 1",
+            id="empty buffer",
+        ),
+        pytest.param("a.svm", "-1 1:1\n-1 1:2\n", {}, "", id="one label, -1"),
+        pytest.param(
+            "A.SVM", "-1 1:1\n-1 1:2\n", {}, "", id="one label in a file of upper case"
+        ),
+        pytest.param("a.svm", "-1 1:1\n0 1:2\n", {}, "", id="no positive label"),
+        pytest.param("a.svm", "3 1:1\n4 1:2\n", {}, "", id="labels neither 0 nor 1"),
+        pytest.param(
+            "a.svm", "3 1:1\n4 1:2\n", {"positive": 5}, "5", id="no such positive"
+        ),
+        pytest.param("a.svm", "\n# nothing\n", {}, "", id="comments alone"),
+        pytest.param("a.svm", "1\n-1\n", {}, "", id="no features"),
+        pytest.param(
+            "a.svm",
+            "1 1:1\n-1 9:1\n",
+            {"n_features": 5},
+            "a.svm:2:4 5",
+            id="a feature beyond the count",
+        ),
+        pytest.param(
+            "a.svm",
+            "1 1:1\n-1 9:1\n",
+            {"labels": "y.npy"},
+            "",
+            id="labels beside svmlight",
+        ),
+        pytest.param("a.svm", b"\x1f\x8b\x08abc", {}, "", id="gzip"),
+        pytest.param("a.svm.gz", b"\x1f\x8b\x08abc", {}, "", id="gzip by its suffix"),
+        pytest.param(
+            "a.svm",
+            "-1 1:1\n1 1:2\n",
+            {"positive": 10**400},
+            "",
+            id="positive too large for a double",
+        ),
+        pytest.param("a.svm", b"\xef\xbb\xbf1 1:1\n", {}, "", id="byte order mark"),
+        pytest.param("a.csv", "a,b\n", {}, "", id="csv"),
+        pytest.param("a.npz", "", {}, "", id="npz"),
+        pytest.param("nothing.npy", None, {}, "", id="no file"),
+        pytest.param("a.npy", "nothing", {}, "", id="text in npy"),
+        pytest.param(
+            "a.npy", b"\x93NUMPY\1\0\x06\0{'a':\n", {}, "", id="damaged header"
+        ),
+        pytest.param("a.npy", np.eye(3), {"labels": None}, "", id="no labels"),
+        pytest.param("a.npy", np.eye(3), {}, "2 3", id="fewer labels"),
+        pytest.param("a.npy", np.empty((2, 0)), {}, "", id="no columns"),
+        pytest.param(
+            "a.npy", np.eye(2), {"n_features": 2}, "", id="a count of features"
+        ),
+        pytest.param("a.npy", np.arange(2), {}, "2", id="one-dimensional"),
+        pytest.param("a.npy", np.array([["a"]]), {}, "", id="text"),
+        pytest.param("a.npy", np.asfortranarray(np.eye(2)), {}, "", id="columns first"),
+        pytest.param(
+            "a.npy",
+            np.arange(6.0).reshape(3, 2).T,
+            {},
+            "",
+            id="columns first, transposed",
+        ),
+        pytest.param("a.npy", np.array([[1, 2.0], [np.nan, 0]]), {}, "2 1", id="NaN"),
+        pytest.param(
+            "a.npy", np.eye(2), {"labels": [np.inf, 1]}, "1", id="infinite label"
+        ),
+        pytest.param(
+            "a.npy",
+            np.ones((2000, 1)),
+            {"labels": np.arange(2000)},
+            "1,000",
+            id="many labels",
+        ),
+    ],
+)
 def test_invalid_input_is_reported(tmp_path, name, content, options, complaint):
     path = tmp_path / name
     if isinstance(content, np.ndarray):
