@@ -6,7 +6,7 @@ The choice by hand, known winners, one list in every format.
 import json
 import re
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -42,14 +42,19 @@ from tests.test_report import ABOUT, measures, trial, write
 pytestmark = pytest.mark.usefixtures("in_this_process")
 SHARE = 0.3
 FORMS = {
-    "trees": "nonlinear", "map": "random features", "stack": "ensemble", "sgd-avg": "linear",
+    "trees": "nonlinear",
+    "map": "random features",
+    "stack": "ensemble",
+    "sgd-avg": "linear",
     "logistic-regression": "linear",
-}  # fmt: skip
+}
 VALUES = {
-    "logistic-regression": [0.30, 0.35, 0.30, 0.35], "trees": [0.80, 0.70, 0.80, 0.70],
+    "logistic-regression": [0.30, 0.35, 0.30, 0.35],
+    "trees": [0.80, 0.70, 0.80, 0.70],
     # the fourth split failed
-    "map": [0.75, 0.75, 0.70, 0.75], "sgd-avg": [0.80, 0.60, 0.75],
-}  # fmt: skip
+    "map": [0.75, 0.75, 0.70, 0.75],
+    "sgd-avg": [0.80, 0.60, 0.75],
+}
 SECONDS = {
     "logistic-regression": 1.0,
     "trees": 4.0,
@@ -61,48 +66,45 @@ SECONDS = {
 
 @pytest.fixture
 def chosen(tmp_path):
-    """Return the choice among methods with given values, one for each split."""
+    """Return the choice among methods with given values, one for each split.
+
+    A method with fewer values than others has failed in the splits that follow.
+    """
 
     def choose(values, n_splits=None, dcg=None, prefer=None, average_precision=None):
         n_splits = n_splits or max(map(len, values.values()))
         prec = Metric("precision_at_k", {"k": 20})
         folder = tmp_path / str(len([*tmp_path.iterdir()]))
         columns = trial("letter", "any", 0, [1.0], [0.5])[0]
-        rows = [
-            row
-            for solver, of_solver in values.items()
-            for split, value in enumerate(of_solver)
-            for row in trial(
-                "letter", solver, split, [SECONDS[solver]], [value], prec.label
-            )
-        ]
-        for solver, of_solver in values.items():
-            for split in range(len(of_solver), n_splits):
-                rows += trial(
-                    "letter",
-                    solver,
-                    split,
-                    metric=prec.label,
-                    status="failed",
-                    reason="no",
-                )
+        rows = []
+        for solver, precisions in values.items():
+            seconds = [SECONDS[solver]]
+            for split, value in enumerate(precisions):
+                rows += trial("letter", solver, split, seconds, [value], prec.label)
+        failure = {"metric": prec.label, "status": "failed", "reason": "no"}
+        for solver, precisions in values.items():
+            for split in range(len(precisions), n_splits):
+                rows += trial("letter", solver, split, **failure)
         for solver, value in (dcg or {}).items():
             for split in range(n_splits):
                 rows += trial("letter", solver, split, [1.0], [value], "dcg")
-        for solver, of_solver in (average_precision or {}).items():
-            for split, value in enumerate(of_solver):
-                rows += trial(
-                    "letter", solver, split, [1.0], [value], "average_precision"
-                )
+        metric = "average_precision"
+        for solver, precisions in (average_precision or {}).items():
+            for split, value in enumerate(precisions):
+                rows += trial("letter", solver, split, [1.0], [value], metric)
         more = {"dcg": dcg, "average_precision": average_precision}
         metrics = [prec, *(Metric(name, {}) for name, given in more.items() if given)]
         data = {"rows": 1000, "features": 3, "positives": 100, "stand_in": False}
         data |= {"training_rows": 0, "test_share": SHARE}
         about = {
-            **ABOUT, "metrics": [metric.label for metric in metrics],
-            "measures": measures(*metrics), "solvers": list(values), "forms": FORMS,
-            "datasets": ["letter"], "data": {"letter": data},
-        }  # fmt: skip
+            **ABOUT,
+            "metrics": [metric.label for metric in metrics],
+            "measures": measures(*metrics),
+            "solvers": list(values),
+            "forms": FORMS,
+            "datasets": ["letter"],
+            "data": {"letter": data},
+        }
         run = read_run(write(folder, pd.DataFrame(rows, columns=columns), about))
         return choose_method(run, prefer=prefer)
 
@@ -111,8 +113,10 @@ def chosen(tmp_path):
 
 def test_the_best_its_ties_and_the_rest(chosen):
     choice = chosen(VALUES)
-    assert (choice.decided, choice.recommended, choice.best) == (True, "trees", "trees")
-    assert (choice.equivalent, choice.undecided) == ([], ["map"])
+    assert choice.decided
+    assert choice.recommended == choice.best == "trees"
+    assert choice.equivalent == []
+    assert choice.undecided == ["map"]
     assert choice.worse == ["logistic-regression"]
     assert (choice.k, choice.rows, choice.positives, choice.splits) == (20, 300, 30, 4)
     assert choice.by_chance == 0.1
@@ -148,65 +152,116 @@ def test_the_best_its_ties_and_the_rest(chosen):
     assert [text[-1:] for text in fewer] == ["", ")", ")", "†"]
 
 
-LOG, HIGH = "logistic-regression", [0.8, 0.8, 0.85, 0.85] * 5
+LOG = "logistic-regression"
+HIGH = [0.8, 0.8, 0.85, 0.85] * 5
 STACK = {
     "trees": [0.8, 0.75, 0.85, 0.8],
     "stack": [0.75, 0.8, 0.8, 0.8],
     "map": [0.3, 0.4] * 2,
 }
-# values, what is chosen, words of the text, and the DCG
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is chosen among methods with these precisions, one for each split."""
+
+    values: dict
+    expected: dict
+    text: str = ""
+    dcg: dict | None = None
+
+
 CHOICES = {
-    "the first of equal means, whatever their last bits":
-     ({"map": [0.3, 0.2, 0.1], "trees": [0.1, 0.2, 0.3]}, {"best": "map", "undecided": ["trees"]}),
-    "one split tells nothing apart":
-     ({"trees": [0.8], LOG: [0.3]}, *({"decided": False}, "cannot be tested on one split")),
-    "nor do methods that failed":
-     ({"map": [0.05] * 3, "trees": [0.9], LOG: [0.8]}, {"decided": False, "worse": []},
-     "no method is measurably better than chance. If you have to choose, use map: "),
-    "noise about a share of a tenth":
-     ({"trees": [0.4, 0.1, 0.5, 0.2], LOG: [0.15, 0.1, 0.2, 0.15], "map": [0.2, 0.1, 0.1, 0]},
-     {"decided": False, "equivalent": [], "needed": 18000},
-     "you need about 18,000 positives; you have 100."),
-    "of ties that of the greater DCG":
-     ({"trees": [0.80, 0.70, 0.80, 0.70], "map": [0.75, 0.75, 0.70, 0.75]},
-     *({"best": "map"}, "", {"trees": 3.0, "map": 3.5})),
-    "not against a significant difference":
-     ({"trees": [0.80, 0.82, 0.81, 0.8], "map": [0.4, 0.41, 0.42, 0.4]},
-     *({"best": "trees", "worse": ["map"]}, "", {"trees": 3.0, "map": 3.5})),
-    "a clear winner":
-     ({"trees": [0.8, 0.82, 0.81], LOG: [0.3, 0.31, 0.33]},
-     *({"decided": True, "undecided": [], "needed": None}, "logistic-regression finds ")),
-    "near the best and near chance":
-     ({"trees": [0.11, 0.09, 0.1, 0.1], LOG: [0.1] * 4}, {"decided": False, "equivalent": []}),
-    "where less than a quarter of the hits may be lost":
-     ({"trees": [0.8, 0.85] * 2, LOG: [0.8, 0.8, 0.85, 0.8], "map": [0.3, 0.2] * 2},
-     {"decided": True, "undecided": [LOG], "worse": ["map"]}, f"{LOG} is not measurably worse in "),
-    "but not where more":
-     ({"trees": [0.8, 0.5, 0.8, 0.5], LOG: [0.5, 0.8, 0.4, 0.8]},
-     *({"decided": False}, "another method may find a quarter more")),
-    "an ensemble, whatever the DCG":
-     (STACK, {"best": "stack", "undecided": ["trees"], "worse": ["map"]},
-     *("", {"trees": 4.0, "stack": 3.0})),
-    "unless another has significantly more hits":
-     (STACK | {"stack": [0.5, 0.52, 0.5, 0.51]}, {"best": "trees", "worse": ["stack", "map"]}),
-    "or it has failed": (STACK | {"stack": [0.9, 0.9]}, {"best": "trees"}),
-    "but undecided":
-     ({"stack": [0.2, 0.1, 0.2, 0.1], LOG: [0.1, 0.2, 0.1, 0.2]},
-     *({"decided": False}, "It came closest to the best method on our test lists.")),
-    "an ensemble is the least simple, where methods never differ on 67 rows":
-     ({"stack": HIGH, "trees": HIGH, "map": [0.3, 0.4] * 10},
-     {"best": "stack", "equivalent": ["stack"], "recommended": "trees"}),
-    "but not on 51 rows":
-     ({"stack": HIGH[:4], "trees": HIGH[:4]}, {"recommended": "stack", "undecided": ["trees"]}),
-}  # fmt: skip
+    "the first of equal means, whatever their last bits": Choice(
+        {"map": [0.3, 0.2, 0.1], "trees": [0.1, 0.2, 0.3]},
+        expected={"best": "map", "undecided": ["trees"]},
+    ),
+    "one split tells nothing apart": Choice(
+        {"trees": [0.8], LOG: [0.3]},
+        expected={"decided": False},
+        text="cannot be tested on one split",
+    ),
+    "nor do methods that failed": Choice(
+        {"map": [0.05] * 3, "trees": [0.9], LOG: [0.8]},
+        expected={"decided": False, "worse": []},
+        text=(
+            "no method is measurably better than chance. If you have to choose,"
+            " use map: "
+        ),
+    ),
+    "noise about a share of a tenth": Choice(
+        {
+            "trees": [0.4, 0.1, 0.5, 0.2],
+            LOG: [0.15, 0.1, 0.2, 0.15],
+            "map": [0.2, 0.1, 0.1, 0],
+        },
+        expected={"decided": False, "equivalent": [], "needed": 18000},
+        text="you need about 18,000 positives; you have 100.",
+    ),
+    "of ties that of the greater DCG": Choice(
+        {"trees": [0.80, 0.70, 0.80, 0.70], "map": [0.75, 0.75, 0.70, 0.75]},
+        expected={"best": "map"},
+        dcg={"trees": 3.0, "map": 3.5},
+    ),
+    "not against a significant difference": Choice(
+        {"trees": [0.80, 0.82, 0.81, 0.8], "map": [0.4, 0.41, 0.42, 0.4]},
+        expected={"best": "trees", "worse": ["map"]},
+        dcg={"trees": 3.0, "map": 3.5},
+    ),
+    "a clear winner": Choice(
+        {"trees": [0.8, 0.82, 0.81], LOG: [0.3, 0.31, 0.33]},
+        expected={"decided": True, "undecided": [], "needed": None},
+        text="logistic-regression finds ",
+    ),
+    "near the best and near chance": Choice(
+        {"trees": [0.11, 0.09, 0.1, 0.1], LOG: [0.1] * 4},
+        expected={"decided": False, "equivalent": []},
+    ),
+    "where less than a quarter of the hits may be lost": Choice(
+        {"trees": [0.8, 0.85] * 2, LOG: [0.8, 0.8, 0.85, 0.8], "map": [0.3, 0.2] * 2},
+        expected={"decided": True, "undecided": [LOG], "worse": ["map"]},
+        text=f"{LOG} is not measurably worse in ",
+    ),
+    "but not where more": Choice(
+        {"trees": [0.8, 0.5, 0.8, 0.5], LOG: [0.5, 0.8, 0.4, 0.8]},
+        expected={"decided": False},
+        text="another method may find a quarter more",
+    ),
+    "an ensemble, whatever the DCG": Choice(
+        STACK,
+        expected={"best": "stack", "undecided": ["trees"], "worse": ["map"]},
+        dcg={"trees": 4.0, "stack": 3.0},
+    ),
+    "unless another has significantly more hits": Choice(
+        STACK | {"stack": [0.5, 0.52, 0.5, 0.51]},
+        expected={"best": "trees", "worse": ["stack", "map"]},
+    ),
+    "or it has failed": Choice(
+        STACK | {"stack": [0.9, 0.9]},
+        expected={"best": "trees"},
+    ),
+    "but undecided": Choice(
+        {"stack": [0.2, 0.1, 0.2, 0.1], LOG: [0.1, 0.2, 0.1, 0.2]},
+        expected={"decided": False},
+        text="It came closest to the best method on our test lists.",
+    ),
+    "an ensemble is the least simple, where methods never differ on 67 rows": Choice(
+        {"stack": HIGH, "trees": HIGH, "map": [0.3, 0.4] * 10},
+        expected={"best": "stack", "equivalent": ["stack"], "recommended": "trees"},
+    ),
+    "but not on 51 rows": Choice(
+        {"stack": HIGH[:4], "trees": HIGH[:4]},
+        expected={"recommended": "stack", "undecided": ["trees"]},
+    ),
+}
 
 
-@pytest.mark.parametrize("case", CHOICES)
+@pytest.mark.parametrize("case", CHOICES.values(), ids=CHOICES)
 def test_what_is_chosen(chosen, case):
-    values, expected, words, dcg = (*CHOICES[case], "", None)[:4]
-    choice = chosen(values, dcg=dcg)
-    assert {name: getattr(choice, name) for name in expected} == expected
-    assert words in choice.text and "nan" not in choice.text
+    choice = chosen(case.values, dcg=case.dcg)
+    assert {name: getattr(choice, name) for name in case.expected} == case.expected
+    assert case.text in choice.text
+    assert "nan" not in choice.text
 
 
 def test_the_simplest_is_logistic_regression_and_taken_where_it_is_equivalent(chosen):
@@ -371,11 +426,32 @@ def compare_table(folder, *options):
 TREES = "hist-gradient-boosting"
 
 
-@pytest.mark.parametrize(("signal", "n_features", "rival", "best"), [
-    (lambda X: X[:, 0] * X[:, 1], 4, TREES, TREES),
-    (lambda X: X @ np.ones(40), 40, TREES, "logistic-regression"),
-    (lambda X: X @ np.ones(40), 40, "linear-svm", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("signal", "n_features", "rival", "best"),
+    [
+        pytest.param(
+            lambda X: X[:, 0] * X[:, 1],
+            4,
+            TREES,
+            TREES,
+            id="a product of two columns: trees win",
+        ),
+        pytest.param(
+            lambda X: X @ np.ones(40),
+            40,
+            TREES,
+            "logistic-regression",
+            id="a sum of many columns: a linear method wins",
+        ),
+        pytest.param(
+            lambda X: X @ np.ones(40),
+            40,
+            "linear-svm",
+            None,
+            id="a sum of many columns: two linear methods tie",
+        ),
+    ],
+)
 def test_known_winners_and_ties(signal, n_features, rival, best):
     X, y = rows_of(signal, 600, n_features=n_features)
     choice = precbench.compare(
@@ -625,12 +701,26 @@ def test_k_is_a_part_of_the_held_out_rows(k, tmp_path):
 
 
 @pytest.mark.promise("R6")
-@pytest.mark.parametrize(("options", "says"), [
-    (["--k", 400], "k 400 300"), (["--k", "5 percent"], "'5 %'"),
-    (["--solver", "sgd-agv"], "'sgd-agv' 'sgd-avg'"),
-    (["--config", "mine.csv"], "--config mine.csv"), (["--config", "no/such.yaml"], ""),
-    (["--save", "mine.csv"], "--save mine.csv"), (["--time", "a", "--splits", 0], "--splits"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        pytest.param(["--k", 400], "k 400 300", id="k above the rows"),
+        pytest.param(["--k", "5 percent"], "'5 %'", id="k in words"),
+        pytest.param(
+            ["--solver", "sgd-agv"], "'sgd-agv' 'sgd-avg'", id="misspelt solver"
+        ),
+        pytest.param(
+            ["--config", "mine.csv"], "--config mine.csv", id="config over the rows"
+        ),
+        pytest.param(["--config", "no/such.yaml"], "", id="config in no folder"),
+        pytest.param(
+            ["--save", "mine.csv"], "--save mine.csv", id="model over the rows"
+        ),
+        pytest.param(
+            ["--time", "a", "--splits", 0], "--splits", id="no splits in time"
+        ),
+    ],
+)
 def test_what_is_refused_before_training(options, says, work_folder):
     write_table(work_folder, *rows_of())
     refused(["compare", "mine.csv", "--label", "label", *options], says)
@@ -641,42 +731,72 @@ def test_too_few_positives_are_refused_before_training(work_folder):
     table = pd.DataFrame(
         np.random.default_rng(0).standard_normal((300, 2)), columns=["a", "b"]
     )
-    few = [
-        "compare",
-        "few.csv",
-        "--label",
-        "y",
-        "--k",
-        20,
-        "--solver",
-        "logistic-regression",
-    ]
+    options = "--label y --k 20 --solver logistic-regression"
+    few = ["compare", "few.csv", *options.split()]
     table.assign(y=table.index < 2).astype(float).to_csv("few.csv", index=False)
     assert "few.csv: 2 positives in 300 rows are too few" in refused(few)
     assert [path.name for path in work_folder.iterdir()] == ["few.csv"]
     table.assign(y=table.index < 5).astype(float).to_csv("few.csv", index=False)
     result = invoke(*few, "--splits", 2)
-    assert (
-        result.exit_code == 0
-        and "cannot decide: with 2 positives in each" in result.stdout
-    )
+    assert result.exit_code == 0
+    assert "cannot decide: with 2 positives in each" in result.stdout
 
 
-@pytest.mark.parametrize(("changes", "says"), [
-    ({"y": [0, 1, 2] * 10}, "y positive 0, 1, 2"), ({"y": [0, 1]}, ""),
-    ({"X": np.full((30, 2), np.nan)}, "NaN missing"), ({"k": 40}, "40 30"),
-    ({"groups": [1, 2]}, "groups 30"), ({"groups": [None, *range(29)]}, "groups 1"),
-    ({"y": [np.nan, *[0, 1] * 14, 1]}, "y 1 missing"),
-    ({"y": [*"ab" * 14, None, "a"]}, "y 29 missing"), ({"y": [1] * 30}, "y every label 1"),
-    ({"y": [[0, 1]] * 15}, "y label"),
-    ({"X": pd.DataFrame({"a": ["x"] * 30})}, "'a' 1 'x'"), ({"solvers": "pgd"}, "solvers 'pgd'"),
-    ({"n_splits": 0}, "n_splits 1 0"), ({"random_state": np.random.RandomState(0)}, "random_state"),
-    ({"n_jobs": 0}, "n_jobs 1 -1 0"), ({"y": "eight"}, "y row 'eight'"),
-    ({"X": pd.DataFrame({"a": range(30)}), "groups": pd.Series({29 - i: i for i in range(30)})},
-     "groups X groups.loc[X.index]"),
-    ({"X": pd.DataFrame({"a": range(40)})[10:], "y": pd.Series([0, 1] * 15)}, "y.loc[X.index]"),
-    ({"X": pd.DataFrame(index=["a"] * 30), "y": pd.Series(0, ["b"] * 30)}, "y.loc[X.index]"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        pytest.param({"y": [0, 1, 2] * 10}, "y positive 0, 1, 2", id="three labels"),
+        pytest.param({"y": [0, 1]}, "", id="fewer labels than rows"),
+        pytest.param({"X": np.full((30, 2), np.nan)}, "NaN missing", id="gaps alone"),
+        pytest.param({"k": 40}, "40 30", id="k above the rows"),
+        pytest.param({"groups": [1, 2]}, "groups 30", id="fewer groups than rows"),
+        pytest.param({"groups": [None, *range(29)]}, "groups 1", id="a group missing"),
+        pytest.param(
+            {"y": [np.nan, *[0, 1] * 14, 1]},
+            "y 1 missing",
+            id="a numeric label missing",
+        ),
+        pytest.param(
+            {"y": [*"ab" * 14, None, "a"]},
+            "y 29 missing",
+            id="a label in words missing",
+        ),
+        pytest.param({"y": [1] * 30}, "y every label 1", id="one label"),
+        pytest.param({"y": [[0, 1]] * 15}, "y label", id="two columns of labels"),
+        pytest.param(
+            {"X": pd.DataFrame({"a": ["x"] * 30})},
+            "'a' 1 'x'",
+            id="words among features",
+        ),
+        pytest.param({"solvers": "pgd"}, "solvers 'pgd'", id="misspelt solver"),
+        pytest.param({"n_splits": 0}, "n_splits 1 0", id="no splits"),
+        pytest.param(
+            {"random_state": np.random.RandomState(0)},
+            "random_state",
+            id="random state of NumPy",
+        ),
+        pytest.param({"n_jobs": 0}, "n_jobs 1 -1 0", id="no jobs"),
+        pytest.param({"y": "eight"}, "y row 'eight'", id="labels as one word"),
+        pytest.param(
+            {
+                "X": pd.DataFrame({"a": range(30)}),
+                "groups": pd.Series({29 - i: i for i in range(30)}),
+            },
+            "groups X groups.loc[X.index]",
+            id="groups in another order than X",
+        ),
+        pytest.param(
+            {"X": pd.DataFrame({"a": range(40)})[10:], "y": pd.Series([0, 1] * 15)},
+            "y.loc[X.index]",
+            id="labels in another order than X",
+        ),
+        pytest.param(
+            {"X": pd.DataFrame(index=["a"] * 30), "y": pd.Series(0, ["b"] * 30)},
+            "y.loc[X.index]",
+            id="labels of other rows than X",
+        ),
+    ],
+)
 def test_what_python_refuses(changes, says):
     rows = {"X": np.arange(60.0).reshape(30, 2), "y": [0, 1] * 15, "k": 2, **changes}
     with raises(InputError, says):
