@@ -39,40 +39,75 @@ def write_results(folder, cells, name="toy", seconds=None, **changes):
     """
     folder = folder / name
     folder.mkdir(parents=True, exist_ok=True)
-    metrics, solvers, datasets = (
-        list(dict.fromkeys(key[i] for key in cells)) for i in (2, 1, 0)
-    )
+    datasets = list(dict.fromkeys(dataset for dataset, _, _, _ in cells))
+    solvers = list(dict.fromkeys(solver for _, solver, _, _ in cells))
+    metrics = list(dict.fromkeys(metric for _, _, metric, _ in cells))
     about = {
-        "name": name, "title": "A toy", "metrics": metrics, "solvers": solvers,
-        **dict.fromkeys(("source", "sweep")),
-        **dict.fromkeys(("protocol", "scaling", "config"), ""), "plots": [], "built_in_solvers": [],
-        "forms": {}, "grids": {}, "datasets": datasets, "folds": 1, "smoke": False,
-    }  # fmt: skip
+        "name": name,
+        "title": "A toy",
+        "metrics": metrics,
+        "solvers": solvers,
+        "source": None,
+        "sweep": None,
+        "protocol": "",
+        "scaling": "",
+        "config": "",
+        "plots": [],
+        "built_in_solvers": [],
+        "forms": {},
+        "grids": {},
+        "datasets": datasets,
+        "folds": 1,
+        "smoke": False,
+    }
     about["measures"] = {
         metric: {
-            "name": metric.partition("(")[0], "parameters": {}, "written": metric,
+            "name": metric.partition("(")[0],
+            "parameters": {},
+            "written": metric,
             "smaller_is_better": metric.startswith("pnorm_risk"),
         }
         for metric in metrics
-    }  # fmt: skip
+    }
     shape = {
-        "rows": 506, "features": 13, "positives": 35, "training_rows": 400, "test_share": None,
+        "rows": 506,
+        "features": 13,
+        "positives": 35,
+        "training_rows": 400,
+        "test_share": None,
         "stand_in": changes.get("stand_in", False),
-    }  # fmt: skip
+    }
     about["data"] = dict.fromkeys(about["datasets"], shape)
     about |= {key: value for key, value in changes.items() if key in about}
     (folder / "experiment.json").write_text(json.dumps(about))
     rows = []
     for (dataset, solver, metric, part), values in cells.items():
         columns = {
-            "experiment": name, "dataset": dataset, "title": dataset, "solver": solver,
-            "part": part, "metric": metric, "stand_in": False, "final": True, "status": "ok",
-            "seed": 1, "checkpoint": 1, "rows_seen": 1, "cpu_seconds": 1.0, "run": "1a",
+            "experiment": name,
+            "dataset": dataset,
+            "title": dataset,
+            "solver": solver,
+            "part": part,
+            "metric": metric,
+            "stand_in": False,
+            "final": True,
+            "status": "ok",
+            "seed": 1,
+            "checkpoint": 1,
+            "rows_seen": 1,
+            "cpu_seconds": 1.0,
+            "run": "1a",
             "wall_seconds": 1.0 if seconds is None else seconds[solver],
-            **dict.fromkeys(("sweep", "reason", "stopped", "converged"), ""),
-            **dict.fromkeys(("machine", "key", "chosen"), ""),
-            "timing": "sequential", "tuning_seconds": 0.0,
-        }  # fmt: skip
+            "sweep": "",
+            "reason": "",
+            "stopped": "",
+            "converged": "",
+            "machine": "",
+            "key": "",
+            "chosen": "",
+            "timing": "sequential",
+            "tuning_seconds": 0.0,
+        }
         for column in columns.keys() & changes.keys():
             value = changes[column]
             columns[column] = value(solver) if callable(value) else value

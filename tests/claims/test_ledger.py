@@ -70,36 +70,93 @@ def test_regressions():
     assert not [*changes(new, [row_of("x", Verdict.REPRODUCED)])]
 
 
-STATEMENT, BLUNT = ({"kind": "statement"}, {"runs": 200})
-UPDATES = [  # before, now, and which of them stays
-    ((Verdict.REPRODUCED, {"measured": "1"}), (Verdict.INCONCLUSIVE, {"measured": "7"}), "before"),
-    ((Verdict.TREND_ONLY, {}), (Verdict.NOT_REPRODUCED, {}), "now"),
-    ((Verdict.NO_DATA, {}), (Verdict.REPRODUCED, {}), "now"),
-    ((Verdict.INCONCLUSIVE, {"runs": 5}), (Verdict.NO_DATA, {}), "before"),
-    ((Verdict.NO_DATA, {}), (Verdict.INCONCLUSIVE, {"runs": 5}), "now"),
-    ((Verdict.REPRODUCED, {}), (Verdict.NOT_TESTABLE, STATEMENT), "now"),
-    ((Verdict.NOT_TESTABLE, STATEMENT), (Verdict.NO_DATA, {}), "now"),
-    *(((before, {}), (Verdict.NO_POWER, BLUNT), "now")
-     for before in (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.INCONCLUSIVE)),
-    ((Verdict.NO_POWER, BLUNT), (Verdict.NO_DATA, {}), "before"),
+REPRODUCED = Verdict.REPRODUCED
+NOT_REPRODUCED = Verdict.NOT_REPRODUCED
+NOT_TESTABLE = Verdict.NOT_TESTABLE
+TREND_ONLY = Verdict.TREND_ONLY
+INCONCLUSIVE = Verdict.INCONCLUSIVE
+NO_DATA = Verdict.NO_DATA
+NO_POWER = Verdict.NO_POWER
+
+
+def ledger_row(verdict, **fields):
+    return row_of("a", verdict, **fields)
+
+
+def statement():
+    return ledger_row(NOT_TESTABLE, kind="statement")
+
+
+def no_power():
+    return ledger_row(NO_POWER, runs=200)
+
+
+# A row of the ledger, and the row of the next results that replaces it.
+REPLACED = {
+    "a trend by another verdict": (ledger_row(TREND_ONLY), ledger_row(NOT_REPRODUCED)),
+    "no data by a verdict": (ledger_row(NO_DATA), ledger_row(REPRODUCED)),
+    "no data by too few runs": (ledger_row(NO_DATA), ledger_row(INCONCLUSIVE, runs=5)),
+    "a verdict by a statement": (ledger_row(REPRODUCED), statement()),
+    "a statement by no data": (statement(), ledger_row(NO_DATA)),
+    "reproduced by no power": (ledger_row(REPRODUCED), no_power()),
+    "not reproduced by no power": (ledger_row(NOT_REPRODUCED), no_power()),
+    "inconclusive by no power": (ledger_row(INCONCLUSIVE), no_power()),
+    "a verdict by as many runs": (
+        ledger_row(REPRODUCED, kind="mean", runs=50),
+        ledger_row(INCONCLUSIVE, kind="mean", runs=50),
+    ),
     # A study is never cut short, however many values it compares.
-    *(((Verdict.REPRODUCED, {"kind": kind, "runs": 50}), (verdict, {"kind": kind, **runs}), stays)
-     for kind, verdict, runs, stays in (
-        ("mean", Verdict.INCONCLUSIVE, {"runs": 0}, "before"),
-        ("mean", Verdict.INCONCLUSIVE, {"runs": 49}, "before"),
-        ("mean", Verdict.INCONCLUSIVE, {"runs": 50}, "now"),
-        ("bound", Verdict.INCONCLUSIVE, {"runs": 9}, "now"),
-        *((kind, Verdict.NO_DATA, {}, "before") for kind in ("mean", "bound")),
-    )),
-]  # fmt: skip
+    "a study by another study": (
+        ledger_row(REPRODUCED, kind="bound", runs=50),
+        ledger_row(INCONCLUSIVE, kind="bound", runs=9),
+    ),
+}
+# A row of the ledger, and the row of the next results that does not replace it.
+PRESERVED = {
+    "a verdict from an inconclusive one": (
+        ledger_row(REPRODUCED, measured="1"),
+        ledger_row(INCONCLUSIVE, measured="7"),
+    ),
+    "too few runs from no data": (
+        ledger_row(INCONCLUSIVE, runs=5),
+        ledger_row(NO_DATA),
+    ),
+    "no power from no data": (no_power(), ledger_row(NO_DATA)),
+    "a verdict from no runs": (
+        ledger_row(REPRODUCED, kind="mean", runs=50),
+        ledger_row(INCONCLUSIVE, kind="mean", runs=0),
+    ),
+    "a verdict from fewer runs": (
+        ledger_row(REPRODUCED, kind="mean", runs=50),
+        ledger_row(INCONCLUSIVE, kind="mean", runs=49),
+    ),
+    "a mean from no data": (
+        ledger_row(REPRODUCED, kind="mean", runs=50),
+        ledger_row(NO_DATA, kind="mean"),
+    ),
+    "a study from no data": (
+        ledger_row(REPRODUCED, kind="bound", runs=50),
+        ledger_row(NO_DATA, kind="bound"),
+    ),
+}
 
 
-@pytest.mark.parametrize(("before", "now", "stays"), UPDATES)
-def test_what_an_update_keeps(before, now, stays):
-    old, new = (row_of("a", verdict, **about) for verdict, about in (before, now))
-    gone, added = row_of("gone", Verdict.REPRODUCED), row_of("new", Verdict.NO_CONFIG)
-    assert updated([new, added], [old, gone]) == [
-        {"before": old, "now": new}[stays],
+@pytest.mark.parametrize(("before", "now"), REPLACED.values(), ids=REPLACED)
+def test_an_update_replaces_a_row(before, now):
+    assert updated([now], [before]) == [now]
+
+
+@pytest.mark.parametrize(("before", "now"), PRESERVED.values(), ids=PRESERVED)
+def test_an_update_preserves_a_row(before, now):
+    assert updated([now], [before]) == [before]
+
+
+def test_an_update_adds_new_rows_and_removes_those_of_no_claim():
+    gone = row_of("gone", REPRODUCED)
+    added = row_of("new", Verdict.NO_CONFIG)
+    remaining = ledger_row(REPRODUCED)
+    assert updated([remaining, added], [ledger_row(NO_DATA), gone]) == [
+        remaining,
         added,
     ]
 
@@ -129,8 +186,17 @@ texts = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_siz
 @settings(max_examples=30)
 @given(texts, texts, st.sampled_from(Verdict), st.none() | st.floats(0, 1e6))
 def test_ledger_round_trip(tmp_path_factory, printed, reason, verdict, number):
-    row = LedgerRow("p/t/x", "p", "T", "mean", printed, verdict=verdict, reason=reason,
-                    smallest_error=number, runs=3)  # fmt: skip
+    row = LedgerRow(
+        "p/t/x",
+        "p",
+        "T",
+        "mean",
+        printed,
+        verdict=verdict,
+        reason=reason,
+        smallest_error=number,
+        runs=3,
+    )
     path = tmp_path_factory.mktemp("ledger") / "ledger.csv"
     path.write_text(to_csv([row]), encoding="utf-8", newline="")
     [read] = read_ledger(path)
@@ -208,13 +274,34 @@ def test_deviations_are_listed():
     assert of_paper == {name for name, d in deviations.items() if d.paper == "gultekin"}
 
 
-@pytest.mark.parametrize(("arguments", "what"), [
-    (["claims", "--paper", "rudin"], "'rudin' 'rudin2009'"),
-    (["claims", "--table", "tabel-3"], "'table-3'"),
-    (["claims", "--verdict", "not reprodced"], "'not reproduced'"),
-    (["claims", "--verdict", "x"], "'x'"), (["solvers", "--paper", "rudin2009"], "solvers paper"),
-    (["deviations", "--verdict", "no data"], "deviations verdict"), (["claim"], "'claim' 'claims'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        pytest.param(
+            ["claims", "--paper", "rudin"], "'rudin' 'rudin2009'", id="part of a paper"
+        ),
+        pytest.param(
+            ["claims", "--table", "tabel-3"], "'table-3'", id="misspelt table"
+        ),
+        pytest.param(
+            ["claims", "--verdict", "not reprodced"],
+            "'not reproduced'",
+            id="misspelt verdict",
+        ),
+        pytest.param(["claims", "--verdict", "x"], "'x'", id="unknown verdict"),
+        pytest.param(
+            ["solvers", "--paper", "rudin2009"],
+            "solvers paper",
+            id="solvers have no paper",
+        ),
+        pytest.param(
+            ["deviations", "--verdict", "no data"],
+            "deviations verdict",
+            id="deviations have no verdict",
+        ),
+        pytest.param(["claim"], "'claim' 'claims'", id="misspelt list"),
+    ],
+)
 def test_unknown_values_of_filters(arguments, what):
     refused(["list", *arguments], what)
 
@@ -223,9 +310,12 @@ def test_unknown_values_of_filters(arguments, what):
 
 
 EVERY_KIND = [
-    mean("0.8", number="mean"), order(number="order"), order(number="times", metric=WALL_SECONDS),
-    ratio(number="ratio"), claim("fact", "506", of="rows", number="fact"),
-]  # fmt: skip
+    mean("0.8", number="mean"),
+    order(number="order"),
+    order(number="times", metric=WALL_SECONDS),
+    ratio(number="ratio"),
+    claim("fact", "506", of="rows", number="fact"),
+]
 
 
 CELLS = auc_of(a=normal(120, 0.8), b=normal(120, 0.7))
@@ -236,13 +326,41 @@ each_kind = pytest.mark.parametrize(
 
 
 @each_kind
-@pytest.mark.parametrize(("cells", "how", "reason"), [
-    (CELLS, {"stand_in": True}, "synthetic data stood in for housing"),
-    (CELLS, {"smoke": True}, "no results of .*: make them with precbench run letter"),
-    (ELSEWHERE, {}, "the results hold no(thing| auc of [ab]) (of|on) housing"),
-    (CELLS, {"status": "failed"}, "the results hold no auc of"),
-    (auc_of(c=[0.5]), {}, r"the results hold no auc of [ab] on housing \(test set\)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("cells", "how", "reason"),
+    [
+        pytest.param(
+            CELLS,
+            {"stand_in": True},
+            "synthetic data stood in for housing",
+            id="synthetic data",
+        ),
+        pytest.param(
+            CELLS,
+            {"smoke": True},
+            "no results of .*: make them with precbench run letter",
+            id="smoke size",
+        ),
+        pytest.param(
+            ELSEWHERE,
+            {},
+            "the results hold no(thing| auc of [ab]) (of|on) housing",
+            id="another data set",
+        ),
+        pytest.param(
+            CELLS,
+            {"status": "failed"},
+            "the results hold no auc of",
+            id="failed trials",
+        ),
+        pytest.param(
+            auc_of(c=[0.5]),
+            {},
+            r"the results hold no auc of [ab] on housing \(test set\)",
+            id="other solvers",
+        ),
+    ],
+)
 def test_no_verdict_without_results(tmp_path, published_claim, cells, how, reason):
     if isinstance(published_claim, FactClaim) and ("status" in how or len(cells) == 1):
         return  # a count of rows needs no values

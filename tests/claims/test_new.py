@@ -51,10 +51,25 @@ def test_a_table_and_more_claims_come_into_one_file(desk):
         "# A comment.\npaper: kar2015\nexperiment: letter\nclaims:\n  # Another.\n"
         "  - {id: section-1/a, where: x, kind: statement, printed: y, reason: z}\n"
     )
-    new("table-9", "dataset=letter", "power_of_ten=-2", "--csv", "table.csv",
-        "--to", "x.published.yaml")  # fmt: skip
-    said = new("section-6/rows", "kind=fact", "dataset=letter", "of=rows", "--printed", "20,000",
-               "--to", "x.published.yaml")  # fmt: skip
+    new(
+        "table-9",
+        "dataset=letter",
+        "power_of_ten=-2",
+        "--csv",
+        "table.csv",
+        "--to",
+        "x.published.yaml",
+    )
+    said = new(
+        "section-6/rows",
+        "kind=fact",
+        "dataset=letter",
+        "of=rows",
+        "--printed",
+        "20,000",
+        "--to",
+        "x.published.yaml",
+    )
     assert said == "x.published.yaml: 1 claim added\n"
     text = (desk / "x.published.yaml").read_text()
     assert text.startswith("# A comment.\n") and "  # Another.\n" in text
@@ -66,19 +81,60 @@ def test_a_table_and_more_claims_come_into_one_file(desk):
     assert cell.power_of_ten == -2 and cell.first_printed == "95.1"
 
 
-@pytest.mark.parametrize(("arguments", "what"), [
-    ([*NUMBER, "solver=sgd-av"], "'sgd-av' 'sgd-avg'"),
-    ([*NUMBER, "dataset=leter"], "'leter' 'letter'"), ([*NUMBER, "beta=1"], "claims[0].beta"),
-    (["table-1/x", *ONE], "printed"), (["table-1/x", "--printed", "0,55", *ONE], "'0,55'"),
-    (["table-1", "--csv", "rows.csv", "dataset=letter"], "rows.csv 'auc'"),
-    (["table-1", "--csv", "columns.csv", "dataset=letter"], "columns.csv 'sgd-avg'"),
-    (["table-1", "--csv", "latin.csv", "dataset=letter"], "latin.csv UTF-8"),
-    ([*NUMBER, "--to", "latin.published.yaml"], "latin.published.yaml UTF-8"),
-    (["table-1", "--csv", "short.csv", "dataset=letter"], "short.csv"),
-    (["table-1", "--csv", "ragged.csv", "dataset=letter"], "auc 1 2"),
-    ([*NUMBER, "--to", "x.yaml"], "x.yaml"),
-    ([*NUMBER, "--to", "other.published.yaml"], "other.published.yaml rudin2009 kar2015"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        pytest.param(
+            [*NUMBER, "solver=sgd-av"], "'sgd-av' 'sgd-avg'", id="misspelt solver"
+        ),
+        pytest.param(
+            [*NUMBER, "dataset=leter"], "'leter' 'letter'", id="misspelt data set"
+        ),
+        pytest.param([*NUMBER, "beta=1"], "claims[0].beta", id="unknown field"),
+        pytest.param(["table-1/x", *ONE], "printed", id="nothing printed"),
+        pytest.param(
+            ["table-1/x", "--printed", "0,55", *ONE], "'0,55'", id="a comma in a number"
+        ),
+        pytest.param(
+            ["table-1", "--csv", "rows.csv", "dataset=letter"],
+            "rows.csv 'auc'",
+            id="a row twice",
+        ),
+        pytest.param(
+            ["table-1", "--csv", "columns.csv", "dataset=letter"],
+            "columns.csv 'sgd-avg'",
+            id="a column twice",
+        ),
+        pytest.param(
+            ["table-1", "--csv", "latin.csv", "dataset=letter"],
+            "latin.csv UTF-8",
+            id="table not in UTF-8",
+        ),
+        pytest.param(
+            [*NUMBER, "--to", "latin.published.yaml"],
+            "latin.published.yaml UTF-8",
+            id="claims not in UTF-8",
+        ),
+        pytest.param(
+            ["table-1", "--csv", "short.csv", "dataset=letter"],
+            "short.csv",
+            id="no columns",
+        ),
+        pytest.param(
+            ["table-1", "--csv", "ragged.csv", "dataset=letter"],
+            "auc 1 2",
+            id="a cell missing",
+        ),
+        pytest.param(
+            [*NUMBER, "--to", "x.yaml"], "x.yaml", id="a file of another name"
+        ),
+        pytest.param(
+            [*NUMBER, "--to", "other.published.yaml"],
+            "other.published.yaml rudin2009 kar2015",
+            id="claims of another paper",
+        ),
+    ],
+)
 def test_mistakes(desk, arguments, what):
     (desk / "short.csv").write_text("auc\n")
     (desk / "ragged.csv").write_text(",sgd-avg,sgd-max\nauc,1\n")

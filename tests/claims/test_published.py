@@ -38,40 +38,150 @@ def with_mistake(folder_of_claims, monkeypatch):
     return refusal
 
 
-@pytest.mark.parametrize(("old", "new", "offset", "what"), [
-    ("metric: auc\n    better", "metrc: auc\n    better", 0, "claims[5].metrc 'metric'"),
-    ('"0.8284"]', '"0.8284", "1"]', 0, "printed 8 7"),
-    ("deviations: [eleven-columns]", "deviations: [eleven-column]", -7,
-     "'eleven-column' 'eleven-columns'"),
-    ("section-8/magic-positives", "section-8/magic-rows", 0, "claims[1]"),
-    ("best: small p", "best: small", -8, "'small'"),
-    ("small p: [p=1, p=2]", "small p: [p=1, p=3]", 0, "'p=3'"),
-    ("best: small p\n", "exceptions: {p=3: {truncated: true}}\n", 0, "'p=3'"),
-    ("kind: mean", "kind: men", 0, "tables[0].kind 'mean'"),
-    ("  - id: section-8/magic-rows\n    where", "  - where", 0, "claims[0].id"),
-    ("id: section-8/magic-rows", 'id: "section 8"', 0, "claims[0] 'rudin2009/section 8'"),
-    ('["0.8370"', '["0.83.70"', -2, "p=1/auc '0.83.70'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new", "offset", "what"),
+    [
+        pytest.param(
+            "metric: auc\n    better",
+            "metrc: auc\n    better",
+            0,
+            "claims[5].metrc 'metric'",
+            id="misspelt field",
+        ),
+        pytest.param(
+            '"0.8284"]', '"0.8284", "1"]', 0, "printed 8 7", id="more numbers than rows"
+        ),
+        pytest.param(
+            "deviations: [eleven-columns]",
+            "deviations: [eleven-column]",
+            -7,
+            "'eleven-column' 'eleven-columns'",
+            id="misspelt deviation",
+        ),
+        pytest.param(
+            "section-8/magic-positives",
+            "section-8/magic-rows",
+            0,
+            "claims[1]",
+            id="an id twice",
+        ),
+        pytest.param(
+            "best: small p", "best: small", -8, "'small'", id="misspelt group of rows"
+        ),
+        pytest.param(
+            "small p: [p=1, p=2]",
+            "small p: [p=1, p=3]",
+            0,
+            "'p=3'",
+            id="unknown row in a group",
+        ),
+        pytest.param(
+            "best: small p\n",
+            "exceptions: {p=3: {truncated: true}}\n",
+            0,
+            "'p=3'",
+            id="unknown row in an exception",
+        ),
+        pytest.param(
+            "kind: mean", "kind: men", 0, "tables[0].kind 'mean'", id="misspelt kind"
+        ),
+        pytest.param(
+            "  - id: section-8/magic-rows\n    where",
+            "  - where",
+            0,
+            "claims[0].id",
+            id="no id",
+        ),
+        pytest.param(
+            "id: section-8/magic-rows",
+            'id: "section 8"',
+            0,
+            "claims[0] 'rudin2009/section 8'",
+            id="a blank in an id",
+        ),
+        pytest.param(
+            '["0.8370"',
+            '["0.83.70"',
+            -2,
+            "p=1/auc '0.83.70'",
+            id="two points in a number",
+        ),
+    ],
+)
 def test_mistakes_are_reported_with_their_line(with_mistake, old, new, offset, what):
     line, message = with_mistake(old, new)
     names(message, f"table-3-magic.published.yaml:{line + offset}")
     assert any(f":{line + offset}:" in text for text in naming(message, what)), message
 
 
-@pytest.mark.parametrize(("old", "new", "offset", "what"), [
-    ('"section-6/{dataset}/{solver}-ag', '"section-6/{datset}/{solver}-ag', 0,
-     "claims[0].claims[0].id 'datset' 'dataset'"),
-    ("metric: wall_seconds", 'metric: "{colour}"', 0, "metric 'colour'"),
-    ('id: "section-6/{dataset}/{solver}-against', 'id: "section-6/{dataset}/against', -1,
-     "claims[0].claims[0]"),
-    ("sgd-max, 1pmb]", "sgd-avg]", 0, "claims[0].for.solver[3]"),
-    ("for: {method: [perceptron, sgd]}", "for: {method: []}", 0, "for.method 1"),
-    ("for: {method: [perceptron, sgd]}", "for: {method: sgd}", 0, "for.method"),
-    ('ppi: {where: "Section 6, Figure 2, PPI"}', "ppi: Figure 2", 0, "for.dataset.ppi"),
-    ("adult: {where", "adult: {wher", 0, "for.dataset.adult.wher"),
-    ("worse: [cutting-plane]", "worse: [cutting-plane]\n        worst: []", 1,
-     "claims[0].worst 'worse'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new", "offset", "what"),
+    [
+        pytest.param(
+            '"section-6/{dataset}/{solver}-ag',
+            '"section-6/{datset}/{solver}-ag',
+            0,
+            "claims[0].claims[0].id 'datset' 'dataset'",
+            id="misspelt name in braces",
+        ),
+        pytest.param(
+            "metric: wall_seconds",
+            'metric: "{colour}"',
+            0,
+            "metric 'colour'",
+            id="unknown name in braces",
+        ),
+        pytest.param(
+            'id: "section-6/{dataset}/{solver}-against',
+            'id: "section-6/{dataset}/against',
+            -1,
+            "claims[0].claims[0]",
+            id="an id twice",
+        ),
+        pytest.param(
+            "sgd-max, 1pmb]",
+            "sgd-avg]",
+            0,
+            "claims[0].for.solver[3]",
+            id="a solver twice",
+        ),
+        pytest.param(
+            "for: {method: [perceptron, sgd]}",
+            "for: {method: []}",
+            0,
+            "for.method 1",
+            id="an empty list",
+        ),
+        pytest.param(
+            "for: {method: [perceptron, sgd]}",
+            "for: {method: sgd}",
+            0,
+            "for.method",
+            id="a word for a list",
+        ),
+        pytest.param(
+            'ppi: {where: "Section 6, Figure 2, PPI"}',
+            "ppi: Figure 2",
+            0,
+            "for.dataset.ppi",
+            id="a word for fields",
+        ),
+        pytest.param(
+            "adult: {where",
+            "adult: {wher",
+            0,
+            "for.dataset.adult.wher",
+            id="misspelt field of one",
+        ),
+        pytest.param(
+            "worse: [cutting-plane]",
+            "worse: [cutting-plane]\n        worst: []",
+            1,
+            "claims[0].worst 'worse'",
+            id="misspelt field of all",
+        ),
+    ],
+)
 def test_mistakes_in_repeated_claims(with_mistake, old, new, offset, what):
     """A mistake is reported once, not for each of the claims that repeat it."""
     line, message = with_mistake(old, new, "kar2015/section-6")
@@ -125,15 +235,18 @@ def test_example_of_the_page(tmp_path, monkeypatch):
     [example] = re.findall(r"^```yaml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     (tmp_path / "example.published.yaml").write_text(example)
     monkeypatch.setattr(published, "shipped", lambda _: tmp_path)
-    found = {c.id: c for c in load_claims()}
-    assert Counter(c.kind for c in found.values()) == {
-        "mean": 4, "fact": 1, "order": 4, "statement": 2,
-    }  # fmt: skip
-    deviating = found["kar2015/section-7/cod-rna-2/sgd-avg-above-max"]
+    claims = {c.id: c for c in load_claims()}
+    assert Counter(c.kind for c in claims.values()) == {
+        "mean": 4,
+        "fact": 1,
+        "order": 4,
+        "statement": 2,
+    }
+    deviating = claims["kar2015/section-7/cod-rna-2/sgd-avg-above-max"]
     assert deviating.better == ("sgd-avg",) and deviating.deviations == (
         "cod-rna-two-files",
     )
-    assert found["kar2015/table-7/max/auc"].printed == "94.8"
+    assert claims["kar2015/table-7/max/auc"].printed == "94.8"
 
 
 def test_page_names_every_kind_and_verdict(claims):

@@ -1,6 +1,7 @@
 """Verdicts on what studies compute, and on statements."""
 
 import json
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -13,8 +14,12 @@ from precbench.core.errors import InputError
 from tests.claims.helpers import claim, judged
 from tests.sentences import raises
 
-YES, NO, DEVIATING = "reproduced", "not reproduced", "reproduced with deviation"
-TREND, IDLE, UNDECIDED = "trend only", "no power", "inconclusive"
+REPRODUCED = "reproduced"
+WITH_DEVIATION = "reproduced with deviation"
+NOT_REPRODUCED = "not reproduced"
+TREND_ONLY = "trend only"
+NO_POWER = "no power"
+INCONCLUSIVE = "inconclusive"
 
 TABLE = pd.DataFrame(
     {
@@ -26,38 +31,86 @@ TABLE = pd.DataFrame(
 HALVED = Reading(cell={"scale": 0.5}, deviation="half-scores")
 F1 = {"cell": {"list": "f1"}, "readings": (Reading(cell={"scale": 1.0}), HALVED)}
 LEAST = {"argmin": "list", "among": ["f1", "f2"], "readings": F1["readings"]}
-FULL, HALF = ({"cell": {"list": "f1", "scale": scale}} for scale in (1.0, 0.5))
+FULL = {"cell": {"list": "f1", "scale": 1.0}}
+HALF = {"cell": {"list": "f1", "scale": 0.5}}
 CUT_OFF = HALF | {"truncated": True, "deviations": ["truncated-cell"]}
-# printed, fields, verdict, deviation, and what was measured
-EXACT = [
-    ("4", F1, YES, "", "4"), ("1.3", F1, DEVIATING, "half-scores", "1.25"), ("5", F1, NO, "", "4"),
-    ("1.2", HALF, YES, "", "1.25"), ("1.1", HALF, NO, "", "1.25"),
-    ("1.2", CUT_OFF, DEVIATING, "truncated-cell", "1.25"),
-    ("1.3", CUT_OFF, NO, "truncated-cell", "1.25"), ("f_2", LEAST, YES, "", "f2"),
-    ("f_1", LEAST, DEVIATING, "half-scores", "f1"), ("f_3", LEAST, NO, "", "f2"),
-    ("four", FULL | {"expected": 4.0}, YES, "", "4"),
-    ("four", FULL | {"expected": 4.1}, NO, "", "4"),
-    ("many", FULL | {"at_least": 4.0}, YES, "", "4"),
-    ("many", FULL | {"at_least": 4.1}, NO, "", "4"),
-    ("some", FULL | {"at_least": 0.0}, YES, "", "4"),
-]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("printed", "fields", "verdict", "deviation", "measured"), EXACT
-)
-def test_exact_numbers(printed, fields, verdict, deviation, measured):
-    [row] = judged([claim("exact", printed, **fields)], values={"toy": TABLE})
-    assert (row.verdict, row.deviation, row.measured) == (verdict, deviation, measured)
+@dataclass(frozen=True)
+class Exact:
+    """A printed number, more fields of its claim, and the row of the ledger."""
+
+    printed: str
+    fields: dict
+    verdict: str
+    measured: str
+    deviation: str = ""
+
+
+EXACT = {
+    "the first reading": Exact("4", F1, verdict=REPRODUCED, measured="4"),
+    "another reading": Exact(
+        "1.3", F1, verdict=WITH_DEVIATION, deviation="half-scores", measured="1.25"
+    ),
+    "no reading": Exact("5", F1, verdict=NOT_REPRODUCED, measured="4"),
+    "rounded": Exact("1.2", HALF, verdict=REPRODUCED, measured="1.25"),
+    "rounded to another digit": Exact(
+        "1.1", HALF, verdict=NOT_REPRODUCED, measured="1.25"
+    ),
+    "a truncated cell": Exact(
+        "1.2",
+        CUT_OFF,
+        verdict=WITH_DEVIATION,
+        deviation="truncated-cell",
+        measured="1.25",
+    ),
+    "a truncated cell that differs": Exact(
+        "1.3",
+        CUT_OFF,
+        verdict=NOT_REPRODUCED,
+        deviation="truncated-cell",
+        measured="1.25",
+    ),
+    "the least": Exact("f_2", LEAST, verdict=REPRODUCED, measured="f2"),
+    "the least in another reading": Exact(
+        "f_1", LEAST, verdict=WITH_DEVIATION, deviation="half-scores", measured="f1"
+    ),
+    "never the least": Exact("f_3", LEAST, verdict=NOT_REPRODUCED, measured="f2"),
+    "as expected": Exact(
+        "four", FULL | {"expected": 4.0}, verdict=REPRODUCED, measured="4"
+    ),
+    "other than expected": Exact(
+        "four", FULL | {"expected": 4.1}, verdict=NOT_REPRODUCED, measured="4"
+    ),
+    "at least": Exact(
+        "many", FULL | {"at_least": 4.0}, verdict=REPRODUCED, measured="4"
+    ),
+    "less than at least": Exact(
+        "many", FULL | {"at_least": 4.1}, verdict=NOT_REPRODUCED, measured="4"
+    ),
+    "more than at least 0": Exact(
+        "some", FULL | {"at_least": 0.0}, verdict=REPRODUCED, measured="4"
+    ),
+}
+
+
+@pytest.mark.parametrize("case", EXACT.values(), ids=EXACT)
+def test_exact_numbers(case):
+    exact = claim("exact", case.printed, **case.fields)
+    [row] = judged([exact], values={"toy": TABLE})
+    assert row.verdict == case.verdict
+    assert row.deviation == case.deviation
+    assert row.measured == case.measured
     assert row.runs == 1
 
 
 def quantities(**values):
     """Return the values of some quantities at the same places."""
-    names = [name for name, of_one in values.items() for _ in of_one]
-    places = [10.0**i for of_one in values.values() for i in range(1, len(of_one) + 1)]
-    flat = [value for of_one in values.values() for value in of_one]
-    return pd.DataFrame({"horizon": places, "quantity": names, "value": flat})
+    rows = []
+    for name, curve in values.items():
+        for i, value in enumerate(curve, start=1):
+            rows.append({"horizon": 10.0**i, "quantity": name, "value": value})
+    return pd.DataFrame(rows)
 
 
 CURVES = quantities(
@@ -68,36 +121,91 @@ NOTHING = CURVES.assign(value=[0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0])
 FOUR = {"regret": [0.5] * 4, "bound": [2.0] * 4}
 ONE, TWO = (quantities(**FOUR, zero=[3.0] * n + [1.0] * (4 - n)) for n in (1, 2))
 REGRET = {"cell": {"quantity": "regret"}, "by": {"quantity": "bound"}}
-AT_ZERO, LOWER = ({"quantity": name} for name in ("zero", "lower"))
+AT_ZERO = {"quantity": "zero"}
+LOWER = {"quantity": "lower"}
 BETWEEN = {
     "cell": REGRET["cell"] | {"horizon": 100},
     "by": REGRET["cell"] | {"horizon": 10},
 }
 OPEN = {"open_constant": True}
-# more fields, table, verdict, and what was measured, or the reason
-BELOW = [
-    ({}, CURVES, YES, "holds in 2 of 2, ratio 0.25 to 0.333"),
-    ({"factor": 0.3}, CURVES, NO, "holds in 1 of 2, ratio 0.25 to 0.333"),
-    ({"factor": 0.3} | OPEN, CURVES, UNDECIDED, ""),
-    ({"factor": 0.2, "margin": 0.04}, CURVES, YES, ""),
-    ({"deviations": ["x"]}, CURVES, DEVIATING, ""), ({"by": LOWER}, CURVES, NO, ""),
-    ({"by": LOWER | {"horizon": 10}}, CURVES, NO, "1 of 2, ratio 0.667 to 1.33"),
-    (BETWEEN, CURVES, YES, "0.1 against 0.2"), (OPEN, CURVES, TREND, ""),
-    (OPEN | {"trivial": LOWER}, CURVES, IDLE, ""), ({"trivial": AT_ZERO}, CURVES, YES, ""),
-    ({"trivial": LOWER}, CURVES, IDLE, ""),
-    ({"trivial": AT_ZERO | {"horizon": 10}}, CURVES, YES, ""),
-    ({"trivial": AT_ZERO | {"horizon": 100}}, CURVES, IDLE, ""),
-    ({"by": LOWER, "trivial": LOWER}, CURVES, NO, ""), ({"trivial": AT_ZERO}, ONE, IDLE, "1 of 4"),
-    ({"trivial": AT_ZERO}, TWO, YES, "2 of 4"),
-    # 0 is no more than 0, whatever a method does; a control above it shows otherwise.
-    ({}, NOTHING, IDLE, "0 of 2"), ({"trivial": LOWER}, NOTHING, YES, ""),
-]  # fmt: skip
 
 
-@pytest.mark.parametrize(("fields", "table", "verdict", "words"), BELOW)
-def test_values_below_others(fields, table, verdict, words):
-    [row] = judged([claim("bound", "below", **REGRET | fields)], values={"toy": table})
-    assert row.verdict == verdict and words in f"{row.measured} {row.reason}"
+@dataclass(frozen=True)
+class Below:
+    """More fields of the claim that the regret is below its bound, and its row."""
+
+    fields: dict
+    table: pd.DataFrame
+    verdict: str
+    words: str = ""
+
+
+BELOW = {
+    "below in all places": Below(
+        {},
+        table=CURVES,
+        verdict=REPRODUCED,
+        words="holds in 2 of 2, ratio 0.25 to 0.333",
+    ),
+    "a factor that one place exceeds": Below(
+        {"factor": 0.3},
+        table=CURVES,
+        verdict=NOT_REPRODUCED,
+        words="holds in 1 of 2, ratio 0.25 to 0.333",
+    ),
+    "a factor with an open constant": Below(
+        {"factor": 0.3} | OPEN, table=CURVES, verdict=INCONCLUSIVE
+    ),
+    "a margin": Below(
+        {"factor": 0.2, "margin": 0.04}, table=CURVES, verdict=REPRODUCED
+    ),
+    "a deviation": Below({"deviations": ["x"]}, table=CURVES, verdict=WITH_DEVIATION),
+    "above in all places": Below({"by": LOWER}, table=CURVES, verdict=NOT_REPRODUCED),
+    "against one place": Below(
+        {"by": LOWER | {"horizon": 10}},
+        table=CURVES,
+        verdict=NOT_REPRODUCED,
+        words="1 of 2, ratio 0.667 to 1.33",
+    ),
+    "one place against another": Below(
+        BETWEEN, table=CURVES, verdict=REPRODUCED, words="0.1 against 0.2"
+    ),
+    "an open constant": Below(OPEN, table=CURVES, verdict=TREND_ONLY),
+    "an open constant, and w = 0 is below too": Below(
+        OPEN | {"trivial": LOWER}, table=CURVES, verdict=NO_POWER
+    ),
+    "w = 0 is not below": Below({"trivial": AT_ZERO}, table=CURVES, verdict=REPRODUCED),
+    "w = 0 is below": Below({"trivial": LOWER}, table=CURVES, verdict=NO_POWER),
+    "w = 0 in one place is not below": Below(
+        {"trivial": AT_ZERO | {"horizon": 10}}, table=CURVES, verdict=REPRODUCED
+    ),
+    "w = 0 in another place is below": Below(
+        {"trivial": AT_ZERO | {"horizon": 100}}, table=CURVES, verdict=NO_POWER
+    ),
+    "above, and w = 0 is below": Below(
+        {"by": LOWER, "trivial": LOWER}, table=CURVES, verdict=NOT_REPRODUCED
+    ),
+    "one of four bounds can fail": Below(
+        {"trivial": AT_ZERO}, table=ONE, verdict=NO_POWER, words="1 of 4"
+    ),
+    "two of four bounds can fail": Below(
+        {"trivial": AT_ZERO}, table=TWO, verdict=REPRODUCED, words="2 of 4"
+    ),
+    "0 is no more than 0, whatever a method does": Below(
+        {}, table=NOTHING, verdict=NO_POWER, words="0 of 2"
+    ),
+    "a control above 0 shows otherwise": Below(
+        {"trivial": LOWER}, table=NOTHING, verdict=REPRODUCED
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BELOW.values(), ids=BELOW)
+def test_values_below_others(case):
+    bound = claim("bound", "below", **REGRET | case.fields)
+    [row] = judged([bound], values={"toy": case.table})
+    assert row.verdict == case.verdict
+    assert case.words in f"{row.measured} {row.reason}"
 
 
 SIZES = np.array([100.0, 200, 400, 800, 1600])
@@ -136,25 +244,78 @@ BY = {"cell": {"quantity": "deviation"}, "against": "size", "by": {"quantity": "
 OF_STATED = claim("rate", "O(n^(-1/4))", **BY)
 LOGARITHMIC = SIZES * np.log(SIZES) * np.exp([0, 0.01, -0.01, 0.02, 0])
 RATES = [
-    (rate(), ROOT_RATE, TREND), (rate(deviations=["half-scores"]), ROOT_RATE, TREND),
-    (rate(), falling(-0.9, -0.5), TREND),  # an upper bound may be loose
-    (rate(), falling(-0.4, noise=0.01), UNDECIDED),  # no size refutes an O
-    (rate(), falling(-0.5, -0.5, -0.4, noise=0.01), UNDECIDED),
-    # one would exclude it alone
-    (rate(), falling(-0.42, -0.42, -0.42, noise=0.08), TREND),
-    # nor can it be told from one that does not fall
-    (rate(), falling(-0.4, noise=1.0), IDLE),
-    (rate(trivial=-0.49), ROOT_RATE, IDLE), (rate(2), falling(2.0), TREND),
-    (rate(2), falling(1.0), TREND), (rate(2), falling(2.2), UNDECIDED),
-    (rate(0, trivial=0.5), falling(0.0), TREND), (rate(0, trivial=0.5), falling(0.3), UNDECIDED),
+    pytest.param(rate(), ROOT_RATE, TREND_ONLY, id="as the root"),
+    pytest.param(
+        rate(deviations=["half-scores"]), ROOT_RATE, TREND_ONLY, id="with a deviation"
+    ),
+    pytest.param(
+        rate(), falling(-0.9, -0.5), TREND_ONLY, id="an upper bound may be loose"
+    ),
+    pytest.param(
+        rate(), falling(-0.4, noise=0.01), INCONCLUSIVE, id="no size refutes an O"
+    ),
+    pytest.param(
+        rate(),
+        falling(-0.5, -0.5, -0.4, noise=0.01),
+        INCONCLUSIVE,
+        id="one of three falls slower",
+    ),
+    pytest.param(
+        rate(),
+        falling(-0.42, -0.42, -0.42, noise=0.08),
+        TREND_ONLY,
+        id="one of three would exclude it alone",
+    ),
+    pytest.param(
+        rate(),
+        falling(-0.4, noise=1.0),
+        NO_POWER,
+        id="cannot be told from one that does not fall",
+    ),
+    pytest.param(rate(trivial=-0.49), ROOT_RATE, NO_POWER, id="w = 0 falls alike"),
+    pytest.param(rate(2), falling(2.0), TREND_ONLY, id="as the square"),
+    pytest.param(
+        rate(2), falling(1.0), TREND_ONLY, id="linear, and so below the square"
+    ),
+    pytest.param(rate(2), falling(2.2), INCONCLUSIVE, id="above the square"),
+    pytest.param(rate(0, trivial=0.5), falling(0.0), TREND_ONLY, id="constant"),
+    pytest.param(
+        rate(0, trivial=0.5),
+        falling(0.3),
+        INCONCLUSIVE,
+        id="grows where a constant is stated",
+    ),
     # A curve at 0 says nothing, and neither do three of which two lie there.
-    (rate(), pd.concat(ZEROS), IDLE), (rate(), pd.concat([ROOT_RATE, *ZEROS]), IDLE),
-    (rate(), pd.concat([ROOT_RATE, ZEROS[0]]), TREND),
-    (rate(), ROOT_RATE[:2], IDLE),  # two points have a slope, but no interval
-    (OF_STATED, with_stated(-0.25), TREND), (OF_STATED, with_stated(-0.5), UNDECIDED),
-    (rate(1, times_log=True), ROOT_RATE.assign(value=LOGARITHMIC), TREND),
-    (rate(1), ROOT_RATE.assign(value=LOGARITHMIC), UNDECIDED),
-]  # fmt: skip
+    pytest.param(rate(), pd.concat(ZEROS), NO_POWER, id="at 0"),
+    pytest.param(
+        rate(), pd.concat([ROOT_RATE, *ZEROS]), NO_POWER, id="two of three at 0"
+    ),
+    pytest.param(
+        rate(), pd.concat([ROOT_RATE, ZEROS[0]]), TREND_ONLY, id="one of two at 0"
+    ),
+    pytest.param(
+        rate(), ROOT_RATE[:2], NO_POWER, id="two points have a slope, but no interval"
+    ),
+    pytest.param(OF_STATED, with_stated(-0.25), TREND_ONLY, id="as a stated curve"),
+    pytest.param(
+        OF_STATED,
+        with_stated(-0.5),
+        INCONCLUSIVE,
+        id="a stated curve that falls faster",
+    ),
+    pytest.param(
+        rate(1, times_log=True),
+        ROOT_RATE.assign(value=LOGARITHMIC),
+        TREND_ONLY,
+        id="n log n",
+    ),
+    pytest.param(
+        rate(1),
+        ROOT_RATE.assign(value=LOGARITHMIC),
+        INCONCLUSIVE,
+        id="n log n where n is stated",
+    ),
+]
 
 
 @pytest.mark.parametrize(("about", "table", "verdict"), RATES)
@@ -165,10 +326,14 @@ def test_rates_show_or_do_not(about, table, verdict):
     assert row.runs == (table["quantity"] == "deviation").sum()
 
 
-@pytest.mark.parametrize(("fields", "what"), [
-    (BY | {"exponent": -1}, "by"), (BY | {"times_log": True}, "by"),
-    ({"cell": {}, "against": "size"}, "exponent"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        pytest.param(BY | {"exponent": -1}, "by", id="a curve and an exponent"),
+        pytest.param(BY | {"times_log": True}, "by", id="a curve and a logarithm"),
+        pytest.param({"cell": {}, "against": "size"}, "exponent", id="no exponent"),
+    ],
+)
 def test_a_rate_has_one_scale(fields, what):
     with raises(ValueError, what):
         claim("rate", "O(n)", **fields)
@@ -185,13 +350,35 @@ def test_the_interval_of_a_slope_covers_it():
     )
 
 
-@pytest.mark.parametrize(("about", "table", "what"), [
-    (claim("bound", "below", **REGRET | {"by": {"quantity": "regrets"}}), CURVES, "2 0"),
-    (claim("bound", "below", **REGRET | {"by": {"colour": "red"}}), CURVES, "colour"),
-    (claim("exact", "4", cell={"list": "f1"}), TABLE, "2"),
-    (claim("exact", "4", cell={"list": "f9"}), TABLE, "0"),
-    (claim("exact", "4", cell={"colour": "red"}), TABLE, "colour"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("about", "table", "what"),
+    [
+        pytest.param(
+            claim("bound", "below", **REGRET | {"by": {"quantity": "regrets"}}),
+            CURVES,
+            "2 0",
+            id="nothing to compare with",
+        ),
+        pytest.param(
+            claim("bound", "below", **REGRET | {"by": {"colour": "red"}}),
+            CURVES,
+            "colour",
+            id="no such column to compare with",
+        ),
+        pytest.param(
+            claim("exact", "4", cell={"list": "f1"}), TABLE, "2", id="two cells"
+        ),
+        pytest.param(
+            claim("exact", "4", cell={"list": "f9"}), TABLE, "0", id="no cell"
+        ),
+        pytest.param(
+            claim("exact", "4", cell={"colour": "red"}),
+            TABLE,
+            "colour",
+            id="no such column",
+        ),
+    ],
+)
 def test_values_that_cannot_be_compared(about, table, what):
     with raises(InputError, f"toy/table-1/0 {what}"):
         judged([about], values={"toy": table})
@@ -212,7 +399,7 @@ def test_a_study_of_smoke_size_decides_nothing(tmp_path):
         evidence = read_evidence([tmp_path])
         assert evidence.has_results and bool(evidence.values) != smoke
         [row] = judged([claim("bound", "below", **REGRET)], values=evidence.values)
-        assert row.verdict == ("no data" if smoke else YES)
+        assert row.verdict == ("no data" if smoke else REPRODUCED)
 
 
 FORMULA, UNTESTED = {"reason": "a formula"}, {"untested": "no experiment varies n"}

@@ -28,12 +28,21 @@ from tests.claims.helpers import auc_of, expect, judged, mean, normal, write_res
 from tests.sentences import raises, tells
 
 
-@pytest.mark.parametrize(("text", "power", "value", "unit"), [
-    ("33", 0, 33, 1), ("17,160.17", 0, 17160.17, 0.01), ("2.73*10^3", 0, 2730, 10),
-    ("2.056 * 10^4", 0, 20560, 10), ("6.5515", 10, 6.5515e10, 1e6), ("90%", -2, 0.90, 0.01),
-    ("9.57 %", 0, 9.57, 0.01), ("-0.50", 0, -0.5, 0.01), ("56.50*10^7", 2, 5.65e10, 1e7),
-    ("16.5K", 0, 16500, 100),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "power", "value", "unit"),
+    [
+        pytest.param("33", 0, 33, 1, id="integer"),
+        pytest.param("17,160.17", 0, 17160.17, 0.01, id="comma for thousands"),
+        pytest.param("2.73*10^3", 0, 2730, 10, id="power in the text"),
+        pytest.param("2.056 * 10^4", 0, 20560, 10, id="power in the text with blanks"),
+        pytest.param("6.5515", 10, 6.5515e10, 1e6, id="power of the table"),
+        pytest.param("90%", -2, 0.90, 0.01, id="percent as a share"),
+        pytest.param("9.57 %", 0, 9.57, 0.01, id="percent"),
+        pytest.param("-0.50", 0, -0.5, 0.01, id="negative"),
+        pytest.param("56.50*10^7", 2, 5.65e10, 1e7, id="both powers"),
+        pytest.param("16.5K", 0, 16500, 100, id="thousands by K"),
+    ],
+)
 def test_printed_numbers(text, power, value, unit):
     assert parse_printed(text, power) == pytest.approx((value, unit), rel=1e-15)
 
@@ -267,10 +276,15 @@ def test_mean_is_judged_by_the_threshold(tmp_path):
     tells(beyond.reason, "p above")
 
 
-@pytest.mark.parametrize(("printed", "power", "n", "verdict"), [
-    ("0.9", 0, 50, Verdict.REPRODUCED), ("90", -2, 50, Verdict.REPRODUCED),
-    ("89%", -2, 50, Verdict.NOT_REPRODUCED), ("0.9", 0, 19, Verdict.INCONCLUSIVE),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("printed", "power", "n", "verdict"),
+    [
+        pytest.param("0.9", 0, 50, Verdict.REPRODUCED, id="as it is"),
+        pytest.param("90", -2, 50, Verdict.REPRODUCED, id="in percent"),
+        pytest.param("89%", -2, 50, Verdict.NOT_REPRODUCED, id="another digit"),
+        pytest.param("0.9", 0, 19, Verdict.INCONCLUSIVE, id="too few splits"),
+    ],
+)
 def test_printed_average_agrees_to_its_digits(tmp_path, printed, power, n, verdict):
     values = np.tile([0.88, 0.916], n)[:n]  # mean 0.898
     folder = write_results(tmp_path, auc_of(a=values))
@@ -369,10 +383,13 @@ def test_the_right_side_of_the_first_column_is_a_trend(tmp_path):
     folder = write_results(tmp_path, cells)
     wrong = "not reproduced"
     rows = expect(
-        folder, (mean("0.990", "b", **first), "trend only"), (mean("0.600", "b", **first), wrong),
-        (mean("0.990", "c", **first), wrong), (mean("0.990", "a", **first), wrong),
+        folder,
+        (mean("0.990", "b", **first), "trend only"),
+        (mean("0.600", "b", **first), wrong),
+        (mean("0.990", "c", **first), wrong),
+        (mean("0.990", "a", **first), wrong),
         (mean("0.990", "b"), wrong),
-    )  # fmt: skip
+    )
     wins = sum(
         cells["housing", "b", "auc", "test"] > cells["housing", "a", "auc", "test"]
     )
@@ -421,10 +438,12 @@ def test_approximately_and_means_of_few_runs(tmp_path):
     half = 2.0227 * draws.std(ddof=1) * (1 / 40 + 1 / 5) ** 0.5
     near = mean(f"{0.892 + 0.99 * half:.6f}", runs=5)
     [*_, row, _] = expect(
-        folder, (mean("90%", averaged=True, power_of_ten=-2), "not reproduced"),
+        folder,
+        (mean("90%", averaged=True, power_of_ten=-2), "not reproduced"),
         (mean("90%", averaged=True, power_of_ten=-2, margin=0.01), "reproduced"),
-        (near, "reproduced"), (mean(f"{0.892 - 1.01 * half:.6f}", runs=5), "not reproduced"),
-    )  # fmt: skip
+        (near, "reproduced"),
+        (mean(f"{0.892 - 1.01 * half:.6f}", runs=5), "not reproduced"),
+    )
     assert row.smallest_error == pytest.approx(half / 0.892, rel=1e-3)
     few = write_results(tmp_path / "few", auc_of(a=draws[: MIN_SPLITS - 1]))
     expect(few, (near, "inconclusive"))
