@@ -119,11 +119,20 @@ def test_psi_by_hand():
 # --- bins ---
 
 
-@pytest.mark.parametrize(("values", "edges"), [
-    (np.arange(1, 101), [1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]),
-    ([0] * 95 + [1] * 5, [0, 0, 1]), ([-1] * 5 + [0] * 95, [-1, -1, 0]), ([7.5] * 9, [7.5, 7.5]),
-    ([0.0, 0.5], [0, 0, 0.5]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("values", "edges"),
+    [
+        pytest.param(
+            np.arange(1, 101),
+            [1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100],
+            id="1 to 100",
+        ),
+        pytest.param([0] * 95 + [1] * 5, [0, 0, 1], id="zeros and ones"),
+        pytest.param([-1] * 5 + [0] * 95, [-1, -1, 0], id="minus ones and zeros"),
+        pytest.param([7.5] * 9, [7.5, 7.5], id="one value"),
+        pytest.param([0.0, 0.5], [0, 0, 0.5], id="two values"),
+    ],
+)
 def test_bins_by_hand(values, edges):
     values = np.array(values, dtype=float)
     bins = _Bins.learn(values[:, None], Column("x"))
@@ -369,10 +378,14 @@ def test_invalid_options(here):
     (here / "none").mkdir(exist_ok=True)
     (here / "empty.csv").write_text("rank,row,score\n")
     for options, places in [
-        (["--strict"], "--strict --drift"), (["--drift", "drift.txt"], "--drift .json"),
+        (["--strict"], "--strict --drift"),
+        (["--drift", "drift.txt"], "--drift .json"),
         (["--drift", "nowhere/drift.json"], "--drift nowhere"),
-        (["--last", "nowhere.csv"], "nowhere.csv"), (["--last", "none"], "none"),
-        (["--last", "trees.npz"], "trees.npz CSV"), (["--last", "old.csv"], "old.csv 'row'"),
-        (["--last", "empty.csv"], "empty.csv"), (["--last", "list.xlsx"], "list.xlsx"),
-    ]:  # fmt: skip
+        (["--last", "nowhere.csv"], "nowhere.csv"),
+        (["--last", "none"], "none"),
+        (["--last", "trees.npz"], "trees.npz CSV"),
+        (["--last", "old.csv"], "old.csv 'row'"),
+        (["--last", "empty.csv"], "empty.csv"),
+        (["--last", "list.xlsx"], "list.xlsx"),
+    ]:
         refused(["score", "trees.npz", "new.csv", "--top", "3", *options], places)

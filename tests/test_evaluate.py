@@ -249,9 +249,14 @@ def test_the_order_of_tied_rows_does_not_count(here, tmp_path):
     assert not found[0]["hits"].is_integer() and "tied at the end" in text
 
 
-@pytest.mark.parametrize(("label", "verdict", "hits"), [
-    ("no", "fewer", 0), ("Yes", "fewer", 0), ("yes", "more", 40),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("label", "verdict", "hits"),
+    [
+        pytest.param("no", "fewer", 0, id="no positive"),
+        pytest.param("Yes", "fewer", 0, id="the positive in another case"),
+        pytest.param("yes", "more", 40, id="positives alone"),
+    ],
+)
 def test_a_month_without_hits_has_a_verdict(here, tmp_path, label, verdict, hits):
     """And one of hits only.
 

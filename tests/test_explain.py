@@ -216,13 +216,28 @@ def stump(feature, low, high, threshold=0.0):
     )
 
 
-@pytest.mark.parametrize(("x", "expected"), [
-    # the log odds of 3/4 by two equal columns
-    ([1.0, 1.0], [np.log(3) / 2, np.log(3) / 2]),
-    # no change in all: by the slope of the log odds at 1/2, 4
-    ([1.0, -1.0], [0.5, -0.5]),
-    ([-1.0, -1.0], [-np.log(3) / 2, -np.log(3) / 2]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("x", "expected"),
+    [
+        # the log odds of 3/4 by two equal columns
+        pytest.param(
+            [1.0, 1.0],
+            [np.log(3) / 2, np.log(3) / 2],
+            id="the log odds of 3/4 by two equal columns",
+        ),
+        # no change in all: by the slope of the log odds at 1/2, 4
+        pytest.param(
+            [1.0, -1.0],
+            [0.5, -0.5],
+            id="no change in all: by the slope of the log odds at 1/2, 4",
+        ),
+        pytest.param(
+            [-1.0, -1.0],
+            [-np.log(3) / 2, -np.log(3) / 2],
+            id="the log odds of 1/4 by two equal columns",
+        ),
+    ],
+)
 def test_the_log_odds_of_a_forest_are_divided_like_its_probability(x, expected):
     trees = Trees.of([stump(j, 0.25, 0.75) for j in (0, 1)], 2, is_forest=True)
     column = np.arange(2, dtype=np.int32)
@@ -261,10 +276,14 @@ def test_the_base_is_the_mean_score_of_the_training_rows(solver):
 def table(n=400, seed=0):
     rng = np.random.default_rng(seed)
     days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 1000, n), "D")
-    frame = pd.DataFrame({
-        "amount": rng.exponential(100, n).round(2), "city": rng.choice(["Oslo", "Rome", "Bern"], n),
-        "since": days.strftime("%Y-%m-%d"), "noise": rng.standard_normal(n),
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "amount": rng.exponential(100, n).round(2),
+            "city": rng.choice(["Oslo", "Rome", "Bern"], n),
+            "since": days.strftime("%Y-%m-%d"),
+            "noise": rng.standard_normal(n),
+        }
+    )
     score = (
         frame["amount"] / 100 + 2 * (frame["city"] == "Rome") + (days > "2022-01-01")
     )
@@ -298,13 +317,29 @@ def test_reasons_are_in_the_words_of_the_columns(solver):
         )
 
 
-@pytest.mark.parametrize(("column", "features", "words"), [
-    (Column("a"), [1234567.8], "1234568"), (Column("a"), [-0.0123456], "-0.01235"),
-    (Column("a"), [9.99999], "10"), (Column("a"), [0.0], "0"), (Column("a"), [3e20], "3e+20"),
-    (Column("a", ("x", "y")), [0, 1], "y"), (Column("a", ("x", "y")), [0, 0], "(unknown)"),
-    (Column("a", origin="2020-02-28"), [2.0], "2020-03-01"),
-    (Column("a", origin="2020-02-28"), [-1.25], "2020-02-26T18:00"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("column", "features", "words"),
+    [
+        pytest.param(Column("a"), [1234567.8], "1234568", id="seven digits"),
+        pytest.param(Column("a"), [-0.0123456], "-0.01235", id="four digits"),
+        pytest.param(Column("a"), [9.99999], "10", id="rounded up"),
+        pytest.param(Column("a"), [0.0], "0", id="zero"),
+        pytest.param(Column("a"), [3e20], "3e+20", id="large"),
+        pytest.param(Column("a", ("x", "y")), [0, 1], "y", id="a category"),
+        pytest.param(
+            Column("a", ("x", "y")), [0, 0], "(unknown)", id="an unknown category"
+        ),
+        pytest.param(
+            Column("a", origin="2020-02-28"), [2.0], "2020-03-01", id="a date"
+        ),
+        pytest.param(
+            Column("a", origin="2020-02-28"),
+            [-1.25],
+            "2020-02-26T18:00",
+            id="a date before the origin, with a time",
+        ),
+    ],
+)
 def test_values_in_words(column, features, words):
     assert column.value_of(np.array(features, dtype=float)) == words
 

@@ -443,10 +443,13 @@ def test_compare_in_python_says_how_long(payments):
     assert choice.length.profit.column == "gain" and choice.length.profit.cost == 15
     assert json.loads(json.dumps(choice.to_dict()))["length"]["rows"] == 1200
     for wrong, places in (
-        ({"k": []}, "k"), ({"k": [10, 0]}, "0"), ({"k": 10, "gain": 1e308}, "gain 1e+308"),
-        ({"k": 10, "gain": np.full(1200, np.nan)}, "gain"), ({"k": 10, "gain": np.ones(3)}, "gain"),
+        ({"k": []}, "k"),
+        ({"k": [10, 0]}, "0"),
+        ({"k": 10, "gain": 1e308}, "gain 1e+308"),
+        ({"k": 10, "gain": np.full(1200, np.nan)}, "gain"),
+        ({"k": 10, "gain": np.ones(3)}, "gain"),
         ({"k": 10, "gain": ["much"] * 1200}, "gain"),
-    ):  # fmt: skip
+    ):
         with raises(InputError, places):
             precbench.compare(X, y, **wrong, **options)
 
@@ -458,14 +461,18 @@ def test_wrong_options_are_refused(payments, monkeypatch):
     np.savez("rows.npz", X=np.ones((9, 2)), y=np.arange(9) % 2)
     fit = ["fit", "payments.csv", *GIVEN, "--save", "x.npz"]
     for more, places in (
-        (["--cost", 15], "cost"), (["--gain", "nan"], "gain nan"),
+        (["--cost", 15], "cost"),
+        (["--gain", "nan"], "gain nan"),
         (["--gain", 3, "--cost", -3], "cost -3.0"),
         (["--gain", 3, "--gain-column", "amount"], "gain column"),
-        (["--gain-column", "amuont"], "payments.csv amuont"), (["--k", 10, "--k", "ten"], "ten"),
-        (["--k", 10, "--k", 1300], "1300"), (["--k", 10, "--list-rows", 9], "10 9"),
-    ):  # fmt: skip
+        (["--gain-column", "amuont"], "payments.csv amuont"),
+        (["--k", 10, "--k", "ten"], "ten"),
+        (["--k", 10, "--k", 1300], "1300"),
+        (["--k", 10, "--list-rows", 9], "10 9"),
+    ):
         refused([*fit, *more], places)
-    refused(["compare", "payments.csv", *GIVEN, *more], places)
+    short = ["--k", 10, "--list-rows", 9]
+    refused(["compare", "payments.csv", *GIVEN, *short], "10 9")
     refused(
         ["fit", "owed.csv", *GIVEN, "--save", "x.npz", "--gain-column", "amount"],
         "amount row",
@@ -489,11 +496,19 @@ def test_wrong_options_are_refused(payments, monkeypatch):
     assert invoke("score", "old.npz", "payments.csv", "--top", 1).exit_code == 0
 
 
-@pytest.mark.parametrize("change", [
-    lambda a: a["curve"].pop("hits"), lambda a: a["curve"]["hits"].append(0.5),
-    lambda a: a["k"].append(21), lambda a: a["k"].clear(),
-    lambda a: a["curve"]["length"].__setitem__(0, 0), lambda a: a.update(profit={}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda a: a["curve"].pop("hits"), id="no hits"),
+        pytest.param(lambda a: a["curve"]["hits"].append(0.5), id="a hit too many"),
+        pytest.param(lambda a: a["k"].append(21), id="a k beyond the list"),
+        pytest.param(lambda a: a["k"].clear(), id="no k"),
+        pytest.param(
+            lambda a: a["curve"]["length"].__setitem__(0, 0), id="a list of no rows"
+        ),
+        pytest.param(lambda a: a.update(profit={}), id="an empty profit"),
+    ],
+)
 def test_damaged_lengths_are_refused(change):
     about = measure_length([HeldOut(Y, SCORES)], 0.5, [3], 8, 20).model_dump()
     assert checked(about, Length)

@@ -139,8 +139,8 @@ def test_a_claim_may_look_at_a_checkpoint(tmp_path):
     ("wins", "losses", "ties", "verdict"),
     [
         pytest.param(MIN_SPLITS - 1, 0, 0, INCONCLUSIVE, id="too few splits"),
-        pytest.param(15, 5, 0, REPRODUCED, id="p = 0.021"),  # p = 0.021
-        pytest.param(14, 6, 0, TREND_ONLY, id="p = 0.058"),  # p = 0.058
+        pytest.param(15, 5, 0, REPRODUCED, id="p = 0.021"),
+        pytest.param(14, 6, 0, TREND_ONLY, id="p = 0.058"),
         pytest.param(10, 10, 0, NOT_REPRODUCED, id="as many wins as losses"),
         pytest.param(4, 0, 16, TREND_ONLY, id="few wins beside ties"),
         pytest.param(5, 0, 15, REPRODUCED, id="enough wins beside ties"),

@@ -3,6 +3,8 @@
 Stand-ins of the sizes of their card.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 import yaml
@@ -15,14 +17,27 @@ from precbench.data.cards.card import read_card
 from precbench.data.cards.generated import generate_stand_in
 from tests.sentences import raises
 
+
+class Size(NamedTuple):
+    rows: int
+    features: int
+    positives: int
+
+
 PUBLISHED = {
-    "kdd08": (102_294, 117, 623), "ppi": (240_249, 85, 2_865), "letter": (20_000, 16, 783),
-    "letter-q": (20_000, 16, 783), "adult": (48_842, 123, 11_687), "a9a": (48_842, 123, 11_687),
-    "ijcnn1": (141_691, 22, 13_565), "covtype": (581_012, 54, 9_493),
-    "covtype-4": (581_012, 54, 2_747),
-    "cod-rna": (488_565, 8, 162_855), "cod-rna-2": (331_152, 8, 110_384),
-    "w8a": (64_700, 300, 1_933),
-}  # fmt: skip
+    "kdd08": Size(rows=102_294, features=117, positives=623),
+    "ppi": Size(rows=240_249, features=85, positives=2_865),
+    "letter": Size(rows=20_000, features=16, positives=783),
+    "letter-q": Size(rows=20_000, features=16, positives=783),
+    "adult": Size(rows=48_842, features=123, positives=11_687),
+    "a9a": Size(rows=48_842, features=123, positives=11_687),
+    "ijcnn1": Size(rows=141_691, features=22, positives=13_565),
+    "covtype": Size(rows=581_012, features=54, positives=9_493),
+    "covtype-4": Size(rows=581_012, features=54, positives=2_747),
+    "cod-rna": Size(rows=488_565, features=8, positives=162_855),
+    "cod-rna-2": Size(rows=331_152, features=8, positives=110_384),
+    "w8a": Size(rows=64_700, features=300, positives=1_933),
+}
 
 
 def test_names_are_in_a_fixed_order():
@@ -35,7 +50,7 @@ def test_names_are_in_a_fixed_order():
 @pytest.mark.parametrize("name", sorted(PUBLISHED))
 def test_published_sizes(name):
     card = DATASETS[name]
-    assert (card.rows, card.features, card.positives) == PUBLISHED[name]
+    assert Size(card.rows, card.features, card.positives) == PUBLISHED[name]
 
 
 @pytest.mark.parametrize("name", DATASETS)
@@ -54,22 +69,58 @@ def test_an_unknown_name_suggests_the_nearest_one():
 
 
 @pytest.mark.promise("R17")
-@pytest.mark.parametrize(("change", "what"), [
-    ({"rowz": 3}, "rowz 'rows'"), ({"rows": "many"}, "rows"), ({"rows": "20000"}, "rows"),
-    ({"positives": 20_000}, "positives 20000"), ({"folder": "../letter"}, "folder"),
-    ({"folder": "C:\\letter"}, "folder"),
-    ({"folder": "lettеr"}, "folder"),  # a Cyrillic е
-    ({"label_column": None}, "label_column"), ({"gamma": 0.1}, "gamma"),
-    ({"non_linear": 0.0}, "non_linear"), ({"name": "other"}, "name 'letter'"),
-    ({"files": {"name": "../x"}}, "files[0].name"),
-    ({"files": {"name": "/etc/passwd"}}, "files[0].name"),
-    ({"files": {"name": "a\0b"}}, "files[0].name"),
-    ({"files": {"name": ".hidden"}}, "files[0].name"),
-    ({"files": {"urls": ["http://example.org/x"]}}, "files[0].urls[0]"),
-    ({"files": {"urls": ["file:///etc/passwd"]}}, "files[0].urls[0]"),
-    ({"files": {"sha256": "abc"}}, "files[0].sha256 64"),
-    ({"files": {"bytes": None}}, "files[0] max_bytes"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        pytest.param({"rowz": 3}, "rowz 'rows'", id="misspelt field"),
+        pytest.param({"rows": "many"}, "rows", id="a word for a number"),
+        pytest.param({"rows": "20000"}, "rows", id="a number in quotes"),
+        pytest.param(
+            {"positives": 20_000}, "positives 20000", id="as many positives as rows"
+        ),
+        pytest.param({"folder": "../letter"}, "folder", id="folder above the others"),
+        pytest.param({"folder": "C:\\letter"}, "folder", id="folder of a drive"),
+        pytest.param(
+            {"folder": "lettеr"}, "folder", id="folder with a Cyrillic letter"
+        ),  # a Cyrillic е
+        pytest.param({"label_column": None}, "label_column", id="no column of labels"),
+        pytest.param({"gamma": 0.1}, "gamma", id="a gamma"),
+        pytest.param({"non_linear": 0.0}, "non_linear", id="non_linear of 0"),
+        pytest.param({"name": "other"}, "name 'letter'", id="another name"),
+        pytest.param(
+            {"files": {"name": "../x"}}, "files[0].name", id="a file above its folder"
+        ),
+        pytest.param(
+            {"files": {"name": "/etc/passwd"}},
+            "files[0].name",
+            id="a file from the root",
+        ),
+        pytest.param(
+            {"files": {"name": "a\0b"}},
+            "files[0].name",
+            id="a NUL in the name of a file",
+        ),
+        pytest.param(
+            {"files": {"name": ".hidden"}}, "files[0].name", id="a hidden file"
+        ),
+        pytest.param(
+            {"files": {"urls": ["http://example.org/x"]}},
+            "files[0].urls[0]",
+            id="an address of http",
+        ),
+        pytest.param(
+            {"files": {"urls": ["file:///etc/passwd"]}},
+            "files[0].urls[0]",
+            id="an address of a file",
+        ),
+        pytest.param(
+            {"files": {"sha256": "abc"}}, "files[0].sha256 64", id="a short checksum"
+        ),
+        pytest.param(
+            {"files": {"bytes": None}}, "files[0] max_bytes", id="no size of a file"
+        ),
+    ],
+)
 def test_invalid_cards(tmp_path, change, what):
     """A change of `files` is one of the first file."""
     card = yaml.safe_load((shipped("datasets") / "letter.yaml").read_text())

@@ -62,24 +62,54 @@ def test_compressed_with_bz2(cache, folder, monkeypatch):
 
 
 @pytest.mark.promise("R16")
-@pytest.mark.parametrize("address", [
-    "http://example.org/data", "ftp://example.org", "file:///x", "http://[",
-    "http://localhost@x.org",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://example.org/data",
+        "ftp://example.org",
+        "file:///x",
+        "http://[",
+        "http://localhost@x.org",
+    ],
+)
 def test_other_mirrors_are_rejected(address):
     with raises(InputError, f"'{address}'"):
         fetch(make_card(), address)
 
 
 @pytest.mark.promise("R16")
-@pytest.mark.parametrize(("answer", "what"), [
-    ((404, {}, b""), "404"), ((502, {}, b""), "502"),
-    ((200, {"Content-Length": str(len(TEXT))}, TEXT[:100]), ""), (TEXT[:100], ""), (PAGE, ""),
-    (TEXT + b"x", f"{len(TEXT):,}"), ((302, {"Location": "http://example.org/toy.svm"}, b""), ""),
-    ((302, {"Location": "ftp://example.org/toy.svm"}, b""), ""),
-    ((302, {"Location": "http://["}, b""), ""), ((200, {"Content-Length": "²"}, TEXT[:100]), ""),
-    (bz2.compress(TEXT)[:-10], ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("answer", "what"),
+    [
+        pytest.param((404, {}, b""), "404", id="not found"),
+        pytest.param((502, {}, b""), "502", id="bad gateway"),
+        pytest.param(
+            (200, {"Content-Length": str(len(TEXT))}, TEXT[:100]), "", id="cut short"
+        ),
+        pytest.param(TEXT[:100], "", id="cut short, of unknown length"),
+        pytest.param(PAGE, "", id="a page instead"),
+        pytest.param(TEXT + b"x", f"{len(TEXT):,}", id="longer than the card says"),
+        pytest.param(
+            (302, {"Location": "http://example.org/toy.svm"}, b""),
+            "",
+            id="redirect to http",
+        ),
+        pytest.param(
+            (302, {"Location": "ftp://example.org/toy.svm"}, b""),
+            "",
+            id="redirect to ftp",
+        ),
+        pytest.param(
+            (302, {"Location": "http://["}, b""), "", id="redirect to no address"
+        ),
+        pytest.param(
+            (200, {"Content-Length": "²"}, TEXT[:100]),
+            "",
+            id="length in another script",
+        ),
+        pytest.param(bz2.compress(TEXT)[:-10], "", id="bzip2 cut short"),
+    ],
+)
 def test_server_errors(cache, server, answer, what):
     server.serve("/toys/toy.svm", answer)
     server.serve("/toys/toy.svm.bz2", answer)
@@ -175,11 +205,16 @@ ROWS, FEATURES, POSITIVES = 40, 5, 3
 
 def pair_card():
     return make_card(
-        name="pair", format="kdd08",
-        files=[{"name": "Features.txt", "max_bytes": 10_000},
-         {"name": "Info.txt", "max_bytes": 10_000}],
-        rows=ROWS, features=FEATURES, positives=POSITIVES,
-    )  # fmt: skip
+        name="pair",
+        format="kdd08",
+        files=[
+            {"name": "Features.txt", "max_bytes": 10_000},
+            {"name": "Info.txt", "max_bytes": 10_000},
+        ],
+        rows=ROWS,
+        features=FEATURES,
+        positives=POSITIVES,
+    )
 
 
 def write_pair(folder, rows=ROWS, positives=POSITIVES):
@@ -242,9 +277,14 @@ def test_contents_that_disagree_with_the_card_are_refused(tmp_path, cache, add_c
 
 
 AT_HAND = {
-    "letter": np.ndarray, "letter-q": np.ndarray, "ijcnn1": np.ndarray, "cod-rna-2": np.ndarray,
-    "adult": "csr", "a9a": "csr", "w8a": "csr",
-}  # fmt: skip
+    "letter": np.ndarray,
+    "letter-q": np.ndarray,
+    "ijcnn1": np.ndarray,
+    "cod-rna-2": np.ndarray,
+    "adult": "csr",
+    "a9a": "csr",
+    "w8a": "csr",
+}
 
 
 def arrays_of(dataset):
@@ -445,10 +485,16 @@ def test_kdd08(tmp_path):
             parse(card, [tmp_path / "Features.txt", tmp_path / "Info.txt"])
 
 
-@pytest.mark.parametrize(("text", "what"), [
-    ("N,1,2\nM,1,x\n", "'x' 1 3"), ("N,1,2\nM,1\n", ""), ("N,1,2\nM,1,nan\n", "2"),
-    ("N,1,2\nN,1,3\n", "2"), ("N,1,2,3\nM,1,3,4\n", "2 3 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        pytest.param("N,1,2\nM,1,x\n", "'x' 1 3", id="a word among numbers"),
+        pytest.param("N,1,2\nM,1\n", "", id="a short row"),
+        pytest.param("N,1,2\nM,1,nan\n", "2", id="NaN"),
+        pytest.param("N,1,2\nN,1,3\n", "2", id="a class of all rows"),
+        pytest.param("N,1,2,3\nM,1,3,4\n", "2 3 1", id="columns beyond the card"),
+    ],
+)
 def test_invalid_tables(tmp_path, text, what):
     path = tmp_path / "table"
     path.write_text(text)

@@ -250,13 +250,29 @@ def test_a_member_is_looked_up_and_never_a_path(tmp_path, member):
 
 
 @pytest.mark.promise("R17")
-@pytest.mark.parametrize(("packing", "change", "what"), [
-    ("zip", {"member": None}, "member"), ("tar.gz", {"member": None}, "member"),
-    ("gz", {"member": "a"}, "member gz"), ("tar.gz", {"max_unpacked_bytes": None}, "tar.gz"),
-    ("zip", {"max_unpacked_bytes": 5}, "max_unpacked_bytes"), ("rar", {}, "'rar' zip"),
-    ("gz", {"url": "http://example.org/a.gz"}, "https"), ("gz", {"max_bytes": 0}, "0"),
-    ("gz", {"sha256": "abc"}, "64"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("packing", "change", "what"),
+    [
+        pytest.param("zip", {"member": None}, "member", id="zip without a member"),
+        pytest.param("tar.gz", {"member": None}, "member", id="tar without a member"),
+        pytest.param("gz", {"member": "a"}, "member gz", id="gz with a member"),
+        pytest.param(
+            "tar.gz", {"max_unpacked_bytes": None}, "tar.gz", id="tar without a bound"
+        ),
+        pytest.param(
+            "zip",
+            {"max_unpacked_bytes": 5},
+            "max_unpacked_bytes",
+            id="a bound below the size",
+        ),
+        pytest.param("rar", {}, "'rar' zip", id="unknown packing"),
+        pytest.param(
+            "gz", {"url": "http://example.org/a.gz"}, "https", id="an address of http"
+        ),
+        pytest.param("gz", {"max_bytes": 0}, "0", id="empty"),
+        pytest.param("gz", {"sha256": "abc"}, "64", id="a short checksum"),
+    ],
+)
 def test_invalid_archives(packing, change, what):
     with pytest.raises(ValueError) as caught:
         Archive.model_validate(archive_fields(packing, **change))

@@ -113,11 +113,11 @@ def test_any_group_tests_with_the_same_probability():
     groups = np.repeat(np.arange(8), [100, 60, 24, 23, 22, 21, 5, 5])
     y = np.arange(len(groups)) % 3 == 0
     first = np.unique(groups, return_index=True)[1]
-    folds = np.array(
-        [stratified_group_folds(y, groups, 3, np.random.RandomState(seed))[first]
-         for seed in range(300)],
-    )  # fmt: skip
-    assert np.mean(folds == 0, axis=0) == pytest.approx(1 / 3, abs=0.09)
+    folds = []
+    for seed in range(300):
+        random_state = np.random.RandomState(seed)
+        folds.append(stratified_group_folds(y, groups, 3, random_state)[first])
+    assert np.mean(np.array(folds) == 0, axis=0) == pytest.approx(1 / 3, abs=0.09)
     # not only other names
     assert len({(fold[:, None] == fold).tobytes() for fold in folds}) > 1
 
@@ -210,17 +210,64 @@ def test_provided_and_none():
     assert np.array_equal(split.test, np.arange(N))
 
 
-@pytest.mark.parametrize(("dataset", "arguments", "what"), [
-    (make(groups=GROUPS, n_train=150), {"kind": "provided"}, ""),
-    (make(time=np.arange(N) // 150), {"kind": "time", "test_size": 0.1}, "0 2 0.1"),
-    (make(time=np.arange(N), groups=np.arange(N) % 60), {"kind": "time", "n_splits": 1}, "0 140"),
-    (make(n_pos=1), {}, "0"), (make(n_pos=1), {"stratified": True}, "toy 1 positive 200 2"),
-    (make(n_pos=3), {"kind": "kfold"}, "0 40"), (make(groups=np.zeros(N, int)), {}, ""),
-    (make(groups=np.zeros(N, int)), {"stratified": True}, ""),
-    (make(groups=GROUPS % 3), {"kind": "kfold", "stratified": True}, "5 3"),
-    (make(), {"train_size": N}, f"train_size toy {N}"),
-    (make(groups=GROUPS), {"train_size": 10}, ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("dataset", "arguments", "what"),
+    [
+        pytest.param(
+            make(groups=GROUPS, n_train=150),
+            {"kind": "provided"},
+            "",
+            id="groups in both provided parts",
+        ),
+        pytest.param(
+            make(time=np.arange(N) // 150),
+            {"kind": "time", "test_size": 0.1},
+            "0 2 0.1",
+            id="two times for a tenth of them",
+        ),
+        pytest.param(
+            make(time=np.arange(N), groups=np.arange(N) % 60),
+            {"kind": "time", "n_splits": 1},
+            "0 140",
+            id="groups in the order of time",
+        ),
+        pytest.param(make(n_pos=1), {}, "0", id="one positive"),
+        pytest.param(
+            make(n_pos=1),
+            {"stratified": True},
+            "toy 1 positive 200 2",
+            id="one positive, stratified",
+        ),
+        pytest.param(
+            make(n_pos=3), {"kind": "kfold"}, "0 40", id="fewer positives than folds"
+        ),
+        pytest.param(make(groups=np.zeros(N, int)), {}, "", id="one group"),
+        pytest.param(
+            make(groups=np.zeros(N, int)),
+            {"stratified": True},
+            "",
+            id="one group, stratified",
+        ),
+        pytest.param(
+            make(groups=GROUPS % 3),
+            {"kind": "kfold", "stratified": True},
+            "5 3",
+            id="fewer groups than folds, stratified",
+        ),
+        pytest.param(
+            make(),
+            {"train_size": N},
+            f"train_size toy {N}",
+            id="as many training rows as rows",
+        ),
+        pytest.param(
+            make(groups=GROUPS),
+            {"train_size": 10},
+            "",
+            id="a count of training rows in groups",
+        ),
+    ],
+)
 def test_invalid_arguments(dataset, arguments, what):
     arguments = {"kind": "random", "index": 0} | arguments
     with raises(InputError, what):
@@ -269,13 +316,26 @@ def dense(X):
     return X if isinstance(X, np.ndarray) else X.toarray()
 
 
-@pytest.mark.parametrize(("kind", "whole", "twin"), [
-    ("standardise", DENSE, StandardScaler().fit_transform),
-    ("unit", DENSE, MinMaxScaler().fit_transform), ("unit", SPARSE, MaxAbsScaler().fit_transform),
-    ("unit-norm", DENSE, normalize), ("unit-norm", SPARSE, normalize),
-    ("standardise-unit-norm", DENSE, lambda X: normalize(StandardScaler().fit_transform(X))),
-    ("none", DENSE, np.array), ("none", SPARSE, csr_matrix),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "whole", "twin"),
+    [
+        pytest.param(
+            "standardise", DENSE, StandardScaler().fit_transform, id="standardise"
+        ),
+        pytest.param("unit", DENSE, MinMaxScaler().fit_transform, id="unit"),
+        pytest.param("unit", SPARSE, MaxAbsScaler().fit_transform, id="unit, sparse"),
+        pytest.param("unit-norm", DENSE, normalize, id="unit-norm"),
+        pytest.param("unit-norm", SPARSE, normalize, id="unit-norm, sparse"),
+        pytest.param(
+            "standardise-unit-norm",
+            DENSE,
+            lambda X: normalize(StandardScaler().fit_transform(X)),
+            id="standardise-unit-norm",
+        ),
+        pytest.param("none", DENSE, np.array, id="none"),
+        pytest.param("none", SPARSE, csr_matrix, id="none, sparse"),
+    ],
+)
 def test_rows_are_scaled_in_place_as_by_scikit_learn(kind, whole, twin):
     rows = whole.copy()
     rows[17] *= 0
@@ -317,13 +377,31 @@ LARGE = np.insert(
 )
 
 
-@pytest.mark.parametrize(("call", "places"), [
-    (lambda: Scaler("standardise").fit(SPARSE), "'unit' 'unit-norm' 'none'"),
-    (lambda: Scaler("standardise").fit(LARGE), "7"), (lambda: Scaler("unit").fit(LARGE), "7"),
-    (lambda: Scaler("log"), "'log'"),
-    (lambda: Scaler("unit").fit(DENSE).transform_in_place(DENSE[:, :6].copy()), "7 6"),
-    (lambda: Scaler("unit").fit(DENSE).transform_in_place(SPARSE[:, :7].copy()), ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "places"),
+    [
+        pytest.param(
+            lambda: Scaler("standardise").fit(SPARSE),
+            "'unit' 'unit-norm' 'none'",
+            id="standardise, sparse",
+        ),
+        pytest.param(
+            lambda: Scaler("standardise").fit(LARGE), "7", id="too large to standardise"
+        ),
+        pytest.param(lambda: Scaler("unit").fit(LARGE), "7", id="too large for a unit"),
+        pytest.param(lambda: Scaler("log"), "'log'", id="unknown kind"),
+        pytest.param(
+            lambda: Scaler("unit").fit(DENSE).transform_in_place(DENSE[:, :6].copy()),
+            "7 6",
+            id="other features",
+        ),
+        pytest.param(
+            lambda: Scaler("unit").fit(DENSE).transform_in_place(SPARSE[:, :7].copy()),
+            "",
+            id="sparse rows after dense ones",
+        ),
+    ],
+)
 def test_invalid_scalings(call, places):
     with raises(InputError, places):
         call()

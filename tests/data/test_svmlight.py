@@ -6,6 +6,7 @@ import io
 import lzma
 import sys
 import time
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -99,26 +100,56 @@ def test_compressed_files_are_recognised_by_their_bytes(tmp_path, pack):
 
 
 @pytest.mark.promise("R15")
-@pytest.mark.parametrize("number", [
-    "0", "-0", "-0.0", "0.", ".5", "1.e3", "+7", "1E+5", "00012.50", "9007199254740992",
-    "9007199254740993", "18446744073709551616", "18446744073709551615", "1e22", "1e23",
-    "123456789012345678e-5", "4.9e-324", "2.2250738585072011e-308", "1e-400",
-    "1.7976931348623157e308", "0.1234567890123456789012345678901234567890",
-    "0." + "0" * 400 + "1e400", "1" + "0" * 400 + "e-400", "0e99999999999999999999", "8.5e-23",
-    "0.000000000000000000000012345", "9367979224241574375e-4", "8.5e-27", "12345678.12345678",
-    "1.1234567", "1.12345678", "-0.0012345678901234567", "9e-28", "0e-25",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "number",
+    [
+        "0",
+        "-0",
+        "-0.0",
+        "0.",
+        ".5",
+        "1.e3",
+        "+7",
+        "1E+5",
+        "00012.50",
+        "9007199254740992",
+        "9007199254740993",
+        "18446744073709551616",
+        "18446744073709551615",
+        "1e22",
+        "1e23",
+        "123456789012345678e-5",
+        "4.9e-324",
+        "2.2250738585072011e-308",
+        "1e-400",
+        "1.7976931348623157e308",
+        "0.1234567890123456789012345678901234567890",
+        "0." + "0" * 400 + "1e400",
+        "1" + "0" * 400 + "e-400",
+        "0e99999999999999999999",
+        "8.5e-23",
+        "0.000000000000000000000012345",
+        "9367979224241574375e-4",
+        "8.5e-27",
+        "12345678.12345678",
+        "1.1234567",
+        "1.12345678",
+        "-0.0012345678901234567",
+        "9e-28",
+        "0e-25",
+    ],
+)
 def test_numbers_are_parsed_to_the_nearest_double(number):
     X, y = read(f"{number} 1:{number}".encode())
     assert X.data.tobytes() == y.tobytes() == np.float64(number).tobytes()
 
 
+doubles = st.floats(allow_nan=False, allow_infinity=False).map(repr)
+long_fractions = st.builds("{}e{}".format, st.integers(0, 2**65), st.integers(-30, 5))
+
+
 @pytest.mark.promise("R15")
-@given(st.lists(
-    st.floats(allow_nan=False, allow_infinity=False).map(repr) | st.builds("{}e{}".format,
-     st.integers(0, 2**65), st.integers(-30, 5)),
-    min_size=1, max_size=50,
-))  # fmt: skip
+@given(st.lists(doubles | long_fractions, min_size=1, max_size=50))
 def test_any_double_and_long_fractions_are_parsed_to_the_nearest_double(printed):
     X, _ = read("".join(f"1 1:{number}\n" for number in printed).encode())
     assert X.data.tobytes() == np.array([float(number) for number in printed]).tobytes()
@@ -161,38 +192,87 @@ def test_agrees_with_scikit_learn_on_real_files(mirror, name, figure):
     assert same_bits(ours, load_svmlight_file(str(mirror / name), zero_based=False))
 
 
-MALFORMED = [
-    (b"", None, None, ""), (b"\n# only\n \n", None, None, ""), (b"\xef\xbb\xbf1 1:1\n", 1, 1, ""),
-    (b"\xff\xfe1\x00", 1, 1, ""), (b"1 1:1\n" * 9 + b"x 1:1\n", 10, 1, "'x'"),
-    (b"1 1:1\nx 1:1\n", 2, 1, "'x'"), (b"1:1 2:2\n", 1, 1, "'1:1'"), (b"1,2 1:1\n", 1, 1, "'1,2'"),
-    (b"nan 1:1\n", 1, 1, "'nan'"), (b"1 1:1\n1e999 1:1\n", 2, 1, "'1e999'"),
-    (b"- 1:1\n", 1, 1, "'-'"), (b"1 1:1\n\n# c\n1 1:nan\n", 4, 5, "'nan'"),
-    (b"1 1:inf\n", 1, 5, "'inf'"), (b"1 1:-Infinity\n", 1, 5, "'-Infinity'"),
-    (b"1 1:2 3:1e400 4:nan\n", 1, 9, "'1e400'"), (b"1 1:\n", 1, 5, ""), (b"1 1: 2\n", 1, 5, ""),
-    (b"1 1:0.5\n1 1:0.5 2:", 2, 11, ""), (b"1 1:.\n", 1, 5, "'.'"), (b"1 1:1e\n", 1, 5, "'1e'"),
-    (b"1 1:1e+\n", 1, 5, "'1e+'"), (b"1 1:0x10\n", 1, 5, "'0x10'"),
-    (b"1 1:1_000\n", 1, 5, "'1_000'"), (b"1 1:0,5\n", 1, 5, "'0,5'"), (b"1 1:1:2\n", 1, 5, "'1:2'"),
-    (b"1 1 2:3\n", 1, 3, "'1'"), (b"1 a:3\n", 1, 3, "'a:3'"), (b"1 -1:3\n", 1, 3, "'-1:3'"),
-    (b"1 1.0:3\n", 1, 3, "'1.0:3'"), (b"1 :3\n", 1, 3, "':3'"), (b"1 qid:3 1:1\n", 1, 3, ""),
-    (b"1 0:3\n", 1, 3, "1 '0:3'"), (b"1 1:1\n1 3:1 2:1\n", 2, 7, ""), (b"1 2:1 2:1\n", 1, 7, ""),
-    (b"1 2147483648:1\n", 1, 3, "2147483647"),
-    (b"1 99999999999999999999999999:1\n", 1, 3, "2147483647"), (b"1 1:1\r2 1:1\n", 1, 6, ""),
-    (b"1 1:1\x00\n", 1, 5, "'1\\x00'"), (b"\x00\x00\x00\n", 1, 1, ""), (b"1\xa01:1\n", 1, 1, ""),
-]  # fmt: skip
+@dataclass(frozen=True)
+class Malformed:
+    """A file, and the place and the text that its refusal names."""
+
+    text: bytes
+    line: int | None
+    column: int | None
+    words: str = ""
+
+
+MALFORMED = {
+    "empty": Malformed(b"", line=None, column=None),
+    "comments alone": Malformed(b"\n# only\n \n", line=None, column=None),
+    "byte order mark": Malformed(b"\xef\xbb\xbf1 1:1\n", line=1, column=1),
+    "UTF-16": Malformed(b"\xff\xfe1\x00", line=1, column=1),
+    "label is a word in line 10": Malformed(
+        b"1 1:1\n" * 9 + b"x 1:1\n", line=10, column=1, words="'x'"
+    ),
+    "label is a word in line 2": Malformed(
+        b"1 1:1\nx 1:1\n", line=2, column=1, words="'x'"
+    ),
+    "label with an index": Malformed(b"1:1 2:2\n", line=1, column=1, words="'1:1'"),
+    "label with a comma": Malformed(b"1,2 1:1\n", line=1, column=1, words="'1,2'"),
+    "label is NaN": Malformed(b"nan 1:1\n", line=1, column=1, words="'nan'"),
+    "label is infinite": Malformed(
+        b"1 1:1\n1e999 1:1\n", line=2, column=1, words="'1e999'"
+    ),
+    "label is a sign": Malformed(b"- 1:1\n", line=1, column=1, words="'-'"),
+    "value is NaN": Malformed(
+        b"1 1:1\n\n# c\n1 1:nan\n", line=4, column=5, words="'nan'"
+    ),
+    "value is inf": Malformed(b"1 1:inf\n", line=1, column=5, words="'inf'"),
+    "value is -Infinity": Malformed(
+        b"1 1:-Infinity\n", line=1, column=5, words="'-Infinity'"
+    ),
+    "value overflows": Malformed(
+        b"1 1:2 3:1e400 4:nan\n", line=1, column=9, words="'1e400'"
+    ),
+    "no value": Malformed(b"1 1:\n", line=1, column=5),
+    "a blank before the value": Malformed(b"1 1: 2\n", line=1, column=5),
+    "no value at the end": Malformed(b"1 1:0.5\n1 1:0.5 2:", line=2, column=11),
+    "value is a point": Malformed(b"1 1:.\n", line=1, column=5, words="'.'"),
+    "exponent without digits": Malformed(b"1 1:1e\n", line=1, column=5, words="'1e'"),
+    "exponent is a sign": Malformed(b"1 1:1e+\n", line=1, column=5, words="'1e+'"),
+    "hexadecimal": Malformed(b"1 1:0x10\n", line=1, column=5, words="'0x10'"),
+    "underscore": Malformed(b"1 1:1_000\n", line=1, column=5, words="'1_000'"),
+    "decimal comma": Malformed(b"1 1:0,5\n", line=1, column=5, words="'0,5'"),
+    "two colons": Malformed(b"1 1:1:2\n", line=1, column=5, words="'1:2'"),
+    "index without a value": Malformed(b"1 1 2:3\n", line=1, column=3, words="'1'"),
+    "index is a letter": Malformed(b"1 a:3\n", line=1, column=3, words="'a:3'"),
+    "negative index": Malformed(b"1 -1:3\n", line=1, column=3, words="'-1:3'"),
+    "index with decimals": Malformed(b"1 1.0:3\n", line=1, column=3, words="'1.0:3'"),
+    "no index": Malformed(b"1 :3\n", line=1, column=3, words="':3'"),
+    "qid": Malformed(b"1 qid:3 1:1\n", line=1, column=3),
+    "index 0": Malformed(b"1 0:3\n", line=1, column=3, words="1 '0:3'"),
+    "indices fall": Malformed(b"1 1:1\n1 3:1 2:1\n", line=2, column=7),
+    "an index twice": Malformed(b"1 2:1 2:1\n", line=1, column=7),
+    "index beyond 32 bits": Malformed(
+        b"1 2147483648:1\n", line=1, column=3, words="2147483647"
+    ),
+    "index beyond 64 bits": Malformed(
+        b"1 99999999999999999999999999:1\n", line=1, column=3, words="2147483647"
+    ),
+    "carriage return alone": Malformed(b"1 1:1\r2 1:1\n", line=1, column=6),
+    "NUL behind a value": Malformed(b"1 1:1\x00\n", line=1, column=5, words="'1\\x00'"),
+    "NUL alone": Malformed(b"\x00\x00\x00\n", line=1, column=1),
+    "no-break space": Malformed(b"1\xa01:1\n", line=1, column=1),
+}
 
 
 @pytest.mark.promise("R15")
-@pytest.mark.parametrize(("text", "line", "column", "what"), MALFORMED)
+@pytest.mark.parametrize("case", MALFORMED.values(), ids=MALFORMED)
 @pytest.mark.parametrize("block_bytes", [16, 1 << 18])
-def test_malformed_files(tmp_path, monkeypatch, text, line, column, what, block_bytes):
+def test_malformed_files(tmp_path, monkeypatch, case, block_bytes):
     monkeypatch.setattr(svmlight, "BLOCK_BYTES", block_bytes)
     path = tmp_path / "bad.svm"
-    path.write_bytes(text)
-    with raises(InputError, what) as caught:
+    path.write_bytes(case.text)
+    with raises(InputError, case.words) as caught:
         read_svmlight(path)
-    assert str(caught.value).startswith(
-        f"{path}:" if line is None else f"{path}:{line}:{column}: "
-    )
+    place = f":{case.line}:{case.column}: " if case.line else ":"
+    assert str(caught.value).startswith(f"{path}{place}")
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])

@@ -101,9 +101,14 @@ def test_the_cards_name_the_published_archive():
 
 
 @pytest.mark.promise("R16")
-@pytest.mark.parametrize("command", [
-    ("data", "fetch", "kdd08"), ("run", "kdd08", "--no-stand-in"), ("reproduce", "kdd08"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(("data", "fetch", "kdd08"), id="data fetch"),
+        pytest.param(("run", "kdd08", "--no-stand-in"), id="run"),
+        pytest.param(("reproduce", "kdd08"), id="reproduce"),
+    ],
+)
 def test_nothing_is_fetched_before_the_terms_are_accepted(
     cache, served, work_folder, command
 ):
