@@ -39,23 +39,25 @@ from tests.sentences import names, raises, refused, tells, unreadable
 
 def commands_of(group, *path):
     """Return the commands of a group and of the groups in it, by what one types."""
-    found = {}
+    commands = {}
     for name in group.commands:
         _, command, _ = group.resolve_command(typer.Context(group), [name])
-        inner = hasattr(command, "commands")
-        found |= (
-            commands_of(command, *path, name)
-            if inner
-            else {" ".join([*path, name]): command}
-        )
-    return found
+        if hasattr(command, "commands"):
+            commands |= commands_of(command, *path, name)
+        else:
+            commands[" ".join([*path, name])] = command
+    return commands
 
 
 COMMANDS = commands_of(typer.main.get_command(app))
 TABLE = {
-    "label": "churned", "positive": "yes", "drop": "id", "groups": "patient",
-    "categorical": "one-hot", "missing": "median",
-}  # fmt: skip
+    "label": "churned",
+    "positive": "yes",
+    "drop": "id",
+    "groups": "patient",
+    "categorical": "one-hot",
+    "missing": "median",
+}
 TABLE_OPTIONS = {**TABLE, "solver": "sgd-avg"}
 
 
@@ -96,36 +98,41 @@ def fit_table(path="mine.csv", **changes):
 
 def test_fit_in_python_is_the_command(files, table):
     """From the file and from its frame."""
-    given = TABLE | {
-        "solver": "logistic-regression",
-        "k": "20",
-        "weight": "b",
-        "cost": "0.5",
-    }
     table = table.assign(b=table["b"].abs().fillna(1), c=table["c"].abs().fillna(1))
     table.to_csv("mine.csv", index=False)
-    options = given | {
-        "splits": "2",
-        "seed": "3",
+    common = TABLE | {"solver": "logistic-regression", "weight": "b"}
+    options = common | {
+        "k": "20",
+        "cost": "0.5",
         "gain-column": "c",
         "list-rows": "1000",
+        "param": "C=0.5",
+        "seed": "3",
+        "splits": "2",
+        "save": "a.npz",
     }
-    options |= {"param": "C=0.5", "save": "a.npz"}
-    said = succeed("fit", "mine.csv", *as_options(options), "--json").stdout
-    given |= {"drop": ["id"], "params": {"C": 0.5}, "k": 20, "cost": 0.5}
-    given |= {"n_splits": 2, "random_state": 3, "gain": "c", "list_rows": 1000}
+    printed = succeed("fit", "mine.csv", *as_options(options), "--json").stdout
+    arguments = common | {
+        "k": 20,
+        "cost": 0.5,
+        "gain": "c",
+        "list_rows": 1000,
+        "params": {"C": 0.5},
+        "random_state": 3,
+        "n_splits": 2,
+        "drop": ["id"],
+    }
+    of_command = json.loads(printed) | {"fitted": None}
     for rows in ("mine.csv", pd.read_csv("mine.csv")):
-        model = precbench.fit(rows, **given)
+        model = precbench.fit(rows, **arguments)
         np.testing.assert_array_equal(model.coef, Model.load("a.npz").coef)
         about = json.loads(json.dumps(model.about)) | {"fitted": None}
-        assert about == {
-            name: (json.loads(said) | {"fitted": None})[name] for name in about
-        }
+        assert about == {name: of_command[name] for name in about}
     with raises(InputError, "list path frame"):
         precbench.fit([[1.0]], label="y")
     with raises(InputError, "random_state argument"):
         changes = {"solver": "sgd-avg", "params": {"random_state": 3}, "weight": None}
-        precbench.fit("mine.csv", **given | changes)
+        precbench.fit("mine.csv", **arguments | changes)
 
 
 @pytest.mark.promise("R6")
@@ -159,14 +166,14 @@ def test_help_explains_every_option_with_examples_that_the_command_takes(
     )
     text = succeed(*name.split(), "--help").output
     assert max(map(len, text.splitlines())) <= 80
-    said = command.help.replace("\\\n", " ").partition("Example")[2]
-    examples = re.findall(r"^ +precbench (.+)$", said, re.MULTILINE)
+    shown = command.help.replace("\\\n", " ").partition("Example")[2]
+    examples = re.findall(r"^ +precbench (.+)$", shown, re.MULTILINE)
     assert any(example.startswith(name) for example in examples)
     for example in examples:
-        arguments = shlex.split(example.partition(" > ")[0])
-        path = next(of for of in (2, 1) if " ".join(arguments[:of]) in COMMANDS)
-        command = COMMANDS[" ".join(arguments[:path])]
-        command.make_context(name, arguments[path:]).close()
+        words = shlex.split(example.partition(" > ")[0])
+        n_words = 2 if " ".join(words[:2]) in COMMANDS else 1
+        command = COMMANDS[" ".join(words[:n_words])]
+        command.make_context(name, words[n_words:]).close()
 
 
 # --- fit and score ---
@@ -194,7 +201,7 @@ def test_metrics_are_right(files, table):
 
     assert np.array_equal(filled(np.arange(300)), dataset.X)
     y = np.where(table["churned"] == "yes", 1, -1)
-    found = []
+    measured = []
     for index in range(3):
         split = split_rows(dataset, "random", index, n_splits=3, seed=0)
         assert not set(table["patient"][split.train]) & set(
@@ -208,18 +215,18 @@ def test_metrics_are_right(files, table):
         best = np.argsort(-scores, kind="stable")[: int(np.ceil(0.5 * sum(labels > 0)))]
         pairs = scores[labels > 0][:, None] - scores[labels < 0]
         area = np.mean(pairs > 0) + np.mean(pairs == 0) / 2
-        found.append([len(labels), sum(labels > 0), np.mean(labels[best] > 0), area])
-    n_rows, n_pos, precision, auc = np.transpose(found)
-    assert (
-        about["rows"] == 300
-        and about["positives"] == sum(y > 0)
-        and about["splits"] == 3
-    )
-    assert about["held_out_rows"] == round(n_rows.mean()) and 80 <= min(n_rows) <= 100
+        precision = np.mean(labels[best] > 0)
+        measured.append([len(labels), sum(labels > 0), precision, area])
+    n_rows, n_pos, precisions, areas = np.transpose(measured)
+    assert about["rows"] == 300
+    assert about["positives"] == sum(y > 0)
+    assert about["splits"] == 3
+    assert about["held_out_rows"] == round(n_rows.mean())
+    assert 80 <= min(n_rows) <= 100
     assert about["held_out_positives"] == round(n_pos.mean())
     assert about["by_chance"] == pytest.approx(np.mean(n_pos / n_rows))
     share = sum(n_rows) / 900
-    for metric, values in (("precision_at_k", precision), ("auc", auc)):
+    for metric, values in (("precision_at_k", precisions), ("auc", areas)):
         mean, low, high = share_interval(values, share)
         assert about[metric] == pytest.approx(mean)
         assert about[f"{metric}_interval"] == pytest.approx([low, high])
@@ -235,8 +242,10 @@ def test_without_a_solver_what_the_docs_recommend_is_fitted(files):
     (files / "mine.svm").write_text("1 1:1\n0 900:2\n" * 30)
     table = ["mine.csv", *as_options({**TABLE, "splits": "1"})]
     for rows, solver in (
-        (table, recommended), ([*table, "--fourier", "8"], "sgd-avg"), (["mine.svm"], "sgd-avg"),
-    ):  # fmt: skip
+        (table, recommended),
+        ([*table, "--fourier", "8"], "sgd-avg"),
+        (["mine.svm"], "sgd-avg"),
+    ):
         about = json.loads(invoke("fit", *rows, "--save", "top.npz", "--json").stdout)
         assert about["solver"] == solver
 
@@ -312,14 +321,11 @@ def test_a_share_of_the_rows(files):
 
 def test_parameter_values(files):
     texts = ("eta0=1e-2", "epochs=3", "shuffle=blocks", "average=false", "radius=none")
-    fit = [
-        "fit",
-        "mine.csv",
-        *as_options({**TABLE_OPTIONS, "splits": "1"}),
-        "--save",
-        "top.npz",
-    ]
-    succeed(*fit, *(word for text in texts for word in ("--param", text)))
+    options = TABLE_OPTIONS | {"splits": "1", "save": "top.npz"}
+    fit = ["fit", "mine.csv", *as_options(options)]
+    for text in texts:
+        fit += ["--param", text]
+    succeed(*fit)
     expected = {
         "eta0": 0.01,
         "epochs": 3,
@@ -328,7 +334,7 @@ def test_parameter_values(files):
         "radius": None,
     }
     assert expected.items() <= Model.load("top.npz").params.items()
-    refused([*fit, "--param", "eta0=1", "--param", "eta0=2"], "eta0 twice")
+    refused([*fit, "--param", "eta0=2"], "eta0 twice")
 
 
 @pytest.mark.extras("pyarrow")
@@ -361,18 +367,37 @@ def test_a_copy_in_any_format_is_split_alike(files, table):
 
 
 FIT_REFUSED = [
-    ({"solver": "sgd"}, "'sgd'"), ({"categorical": "onehot"}, "categorical 'onehot'"),
-    ({"missing": "avg"}, "missing 'avg'"), ({"missing": "error"}, "'a'"),
-    ({"categorical": "error"}, "'city' 1"), ({"format": "xls"}, "'xls'"),
-    ({"positive": "maybe"}, "'maybe'"),
-    ({"groups": "churned", "drop": "patient", "id": "id"}, "classes"), ({"k": "many"}, "k 'many'"),
-    ({"k": "[1"}, "k '[1'"), ({"k": "1 percent"}, "k '1 percent' '1 %'"),
-    ({"k": "5000"}, "k 5000 300"), ({"param": "epochs"}, "5"),
-    ({"param": "ephocs=3"}, "'ephocs' 'epochs'"), ({"param": "epochs=2.5"}, "'epochs'"),
-    ({"param": "epochs=[1"}, "'epochs'"), ({"param": "batch_size=true"}, "batch_size"),
-    ({"param": "k=3"}, "--k"), ({"param": "random_state=3"}, "--seed"), ({"seed": "-1"}, "--seed"),
-    ({"save": "none/top.npz"}, "--save none/top.npz"), ({"save": "."}, "--save ."),
-]  # fmt: skip
+    pytest.param({"solver": "sgd"}, "'sgd'", id="misspelt solver"),
+    pytest.param(
+        {"categorical": "onehot"}, "categorical 'onehot'", id="misspelt categorical"
+    ),
+    pytest.param({"missing": "avg"}, "missing 'avg'", id="misspelt missing"),
+    pytest.param({"missing": "error"}, "'a'", id="gaps"),
+    pytest.param({"categorical": "error"}, "'city' 1", id="text"),
+    pytest.param({"format": "xls"}, "'xls'", id="unknown format"),
+    pytest.param({"positive": "maybe"}, "'maybe'", id="no such positive"),
+    pytest.param(
+        {"groups": "churned", "drop": "patient", "id": "id"},
+        "classes",
+        id="rows of one group have two labels",
+    ),
+    pytest.param({"k": "many"}, "k 'many'", id="k in words"),
+    pytest.param({"k": "[1"}, "k '[1'", id="k in brackets"),
+    pytest.param({"k": "1 percent"}, "k '1 percent' '1 %'", id="k in words of percent"),
+    pytest.param({"k": "5000"}, "k 5000 300", id="k above the rows"),
+    pytest.param({"param": "epochs"}, "5", id="parameter without a value"),
+    pytest.param({"param": "ephocs=3"}, "'ephocs' 'epochs'", id="misspelt parameter"),
+    pytest.param({"param": "epochs=2.5"}, "'epochs'", id="a fraction of an epoch"),
+    pytest.param({"param": "epochs=[1"}, "'epochs'", id="a parameter in brackets"),
+    pytest.param({"param": "batch_size=true"}, "batch_size", id="truth for a count"),
+    pytest.param({"param": "k=3"}, "--k", id="k as a parameter"),
+    pytest.param({"param": "random_state=3"}, "--seed", id="the seed as a parameter"),
+    pytest.param({"seed": "-1"}, "--seed", id="negative seed"),
+    pytest.param(
+        {"save": "none/top.npz"}, "--save none/top.npz", id="a model in no folder"
+    ),
+    pytest.param({"save": "."}, "--save .", id="a folder for the model"),
+]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -395,9 +420,14 @@ def test_a_name_in_a_workbook_may_be_a_number(work_folder, monkeypatch):
 
 @pytest.mark.parametrize(
     "arguments",
-    ["fit PATH --save top.npz", "fit mine.csv --label churned --save PATH", "plot PATH",
-     "run own.yaml --out PATH", "run own.yaml --dry-run"],
-)  # fmt: skip
+    [
+        pytest.param("fit PATH --save top.npz", id="rows"),
+        pytest.param("fit mine.csv --label churned --save PATH", id="model"),
+        pytest.param("plot PATH", id="results"),
+        pytest.param("run own.yaml --out PATH", id="folder of a run"),
+        pytest.param("run own.yaml --dry-run", id="data set of a config"),
+    ],
+)
 def test_a_path_may_be_too_long(own, files, cache, arguments):
     path = "x" * 256
     own(f"file: {path}, name: long" if "dry" in arguments else "file: arrays.npz")
@@ -414,8 +444,10 @@ def test_invalid_options_of_score(files, table):
     table.assign(a="x").to_csv("text.csv", index=False)
     os.mkfifo("pipe.csv")
     for arguments, what in [
-        (["none.npz", "mine.csv"], "none.npz --save"), (["mine.csv", "mine.csv"], "mine.csv"),
-        (["top.npz", "none.csv"], "none.csv"), (["top.npz", "less.csv"], "less.csv 'b'"),
+        (["none.npz", "mine.csv"], "none.npz --save"),
+        (["mine.csv", "mine.csv"], "mine.csv"),
+        (["top.npz", "none.csv"], "none.csv"),
+        (["top.npz", "less.csv"], "less.csv 'b'"),
         (["top.npz", "text.csv"], "text.csv 'a' 1 'x'"),
         (["top.npz", "mine.csv", "--id", "name"], "'name'"),
         (["top.npz", "mine.csv", "--top", "0"], "--top"),
@@ -425,7 +457,7 @@ def test_invalid_options_of_score(files, table):
         (["top.npz", "mine.csv", "--out", "out.csv", "--json"], "--json --out"),
         (["top.npz", "mine.csv", "--out", "pipe.csv"], "pipe.csv"),
         (["top.npz", "text.csv", "--out", "out.csv"], "'x'"),
-    ]:  # fmt: skip
+    ]:
         refused(["score", *arguments], what)
     assert not list(files.glob("*out.csv*"))
 
@@ -472,12 +504,23 @@ PassMixin._fit = interrupted
 
 
 @pytest.mark.promise("R2")
-@pytest.mark.parametrize(("module", "statement"), [
-    ("typer", 'exec("signal.raise_signal(signal.SIGINT)")'),
-    ("numpy.random", "Lost(); __import__('time').sleep(1)"),
-    ("numpy.random", "drop()"),
-    ("numpy.random", "replace()"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("module", "statement"),
+    [
+        pytest.param(
+            "typer", 'exec("signal.raise_signal(signal.SIGINT)")', id="raised in typer"
+        ),
+        pytest.param(
+            "numpy.random",
+            "Lost(); __import__('time').sleep(1)",
+            id="raised where Python ignores it",
+        ),
+        pytest.param("numpy.random", "drop()", id="dropped by a package"),
+        pytest.param(
+            "numpy.random", "replace()", id="replaced by an error of a package"
+        ),
+    ],
+)
 def test_an_interrupt_while_modules_are_imported(module, statement, work_folder):
     """Also one that Python ignores, or that a package drops or replaces by an error of
     its own.
@@ -505,7 +548,10 @@ class Finder:
 
 sys.meta_path.insert(0, Finder)
 """,
-        *("--label", "y", "--save", "top.npz"),
+        "--label",
+        "y",
+        "--save",
+        "top.npz",
     )
 
 
@@ -521,10 +567,9 @@ def test_list(what):
         assert line.split()[0] == member["name"] and member["about"] in line
     assert len({member["about"] for member in members}) == len(members)
     if what == "solvers":
-        of = {member["name"]: member for member in members}
-        assert [*of] == list(SOLVERS) and of["sgd-avg"]["parameters"][
-            "batch_size"
-        ] == 500
+        by_name = {member["name"]: member for member in members}
+        assert [*by_name] == list(SOLVERS)
+        assert by_name["sgd-avg"]["parameters"]["batch_size"] == 500
 
 
 # --- data sets ---
@@ -570,11 +615,13 @@ def test_missing_data_are_reported(cache):
         code=3,
     )
     for arguments, what in [
-        (["fetch", "letter", "leter"], "'leter' 'letter'"), (["info", "x"], "'x'"),
+        (["fetch", "letter", "leter"], "'leter' 'letter'"),
+        (["info", "x"], "'x'"),
         (["fetch", "letter", "--mirror", "ftp://x"], "'ftp://x'"),
         (["add", "letter", "mine.csv"], "letter-recognition.data"),
-        (["add", "letter", "none"], "none"), (["add", "margin", "mine.csv"], "margin"),
-    ]:  # fmt: skip
+        (["add", "letter", "none"], "none"),
+        (["add", "margin", "mine.csv"], "margin"),
+    ]:
         refused(["data", *arguments], what)
 
 
@@ -611,17 +658,53 @@ def test_splits_of_a_config_do_not_depend_on_the_rows(own):
     assert read_data(load_config(own("file: arrays.npz")).datasets[0]).split_key is None
 
 
-@pytest.mark.parametrize(("entry", "others", "what"), [
-    ("file: none.csv, label: y", {}, "own.yaml:3 datasets[0].file"),
-    ("file: mine.csv, label: id, positive: x", {}, "'x'"),
-    ("file: mine.csv, label: churned, positive: 'yes'", {}, "'city' 1"),
-    ("file: mine.csv, labl: churned", {}, "own.yaml:3 'label'"),
-    ("file: lines.svm, label: y", {}, "lines.svm label"),
-    ("file: arrays.npz, groups: patient", {}, "'patient'"),
-    ("file: arrays.npz", {"protocol": "{split: provided}"}, "provided random"),
-    ("file: arrays.npz", {"protocol": "{split: time}"}, "time random"),
-    ("file: lines.svm, stream: true", {"metrics": "[{precision_at_k: {k: 15}}]"}, "k 15"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("entry", "others", "what"),
+    [
+        pytest.param(
+            "file: none.csv, label: y", {}, "own.yaml:3 datasets[0].file", id="no file"
+        ),
+        pytest.param(
+            "file: mine.csv, label: id, positive: x", {}, "'x'", id="no such positive"
+        ),
+        pytest.param(
+            "file: mine.csv, label: churned, positive: 'yes'", {}, "'city' 1", id="text"
+        ),
+        pytest.param(
+            "file: mine.csv, labl: churned",
+            {},
+            "own.yaml:3 'label'",
+            id="misspelt field",
+        ),
+        pytest.param(
+            "file: lines.svm, label: y",
+            {},
+            "lines.svm label",
+            id="svmlight has no label column",
+        ),
+        pytest.param(
+            "file: arrays.npz, groups: patient", {}, "'patient'", id="unknown groups"
+        ),
+        pytest.param(
+            "file: arrays.npz",
+            {"protocol": "{split: provided}"},
+            "provided random",
+            id="a provided split",
+        ),
+        pytest.param(
+            "file: arrays.npz",
+            {"protocol": "{split: time}"},
+            "time random",
+            id="no column of times",
+        ),
+        pytest.param(
+            "file: lines.svm, stream: true",
+            {"metrics": "[{precision_at_k: {k: 15}}]"},
+            "k 15",
+            id="k of a stream",
+        ),
+    ],
+)
 def test_files_that_a_config_cannot_use(own, entry, others, what):
     refused(["run", own(entry, **others), "--out", "out"], what)
 
@@ -637,9 +720,9 @@ def test_reproduce_runs_what_decides_and_prints_the_verdicts(
     planned = invoke(*arguments, "--dry-run")
     assert planned.exit_code == 0 and not list(tmp_path.iterdir())
     tells(planned.output, "counterexample claims 4")
-    found = json.loads(invoke(*arguments, "--json").stdout)
-    assert [run["cached"] for run in found["runs"]] == [0]
-    assert [row["verdict"] for row in found["ledger"]] == ["reproduced"] * 4
+    printed = json.loads(invoke(*arguments, "--json").stdout)
+    assert [run["cached"] for run in printed["runs"]] == [0]
+    assert [row["verdict"] for row in printed["ledger"]] == ["reproduced"] * 4
     done = succeed("reproduce", "counterexample", "--out", tmp_path)
     tells(done.output, "claims 4 0")
     assert done.output.count("  reproduced  ") == 4 and "suboptimal" in done.output
@@ -713,57 +796,62 @@ def test_doctor_tells_what_works_and_what_does_not(cache, tmp_path, monkeypatch)
 
 
 def test_clean_keeps_what_cannot_be_made_again(cache):
-    prepared, added = (
-        cache.parent / "prepared" / "toy-0" / "X.npy",
-        cache / "kdd08" / "Info.txt",
-    )
+    prepared = cache.parent / "prepared" / "toy-0" / "X.npy"
+    added = cache / "kdd08" / "Info.txt"
     for path in (prepared, cache / "kdd08" / ".a.1.tmp", added):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("12345")
 
-    def kept():
+    def files_in_cache():
         return {path for path in cache.parent.rglob("*") if path.is_file()}
 
-    told = json.loads(succeed("data", "clean", "--dry-run", "--json").stdout)
-    assert told["bytes"] == 10 and len(kept()) == 3
-    assert invoke("data", "clean").stdout.endswith(
-        "2 removed, 10 bytes\n"
-    ) and kept() == {added}
+    planned = json.loads(succeed("data", "clean", "--dry-run", "--json").stdout)
+    assert planned["bytes"] == 10
+    assert len(files_in_cache()) == 3
+    done = invoke("data", "clean")
+    assert done.stdout.endswith("2 removed, 10 bytes\n")
+    assert files_in_cache() == {added}
     succeed("data", "clean", "kdd08")
-    assert not kept()
+    assert not files_in_cache()
     refused(["data", "clean", "leter"], "'letter'")
 
 
-@pytest.mark.parametrize(("words", "found"), [
-    ("run lett", {"letter"}), ("run kar2015/se", {"kar2015/section-6"}),
-    ("run letter --skip sgd-m", {"sgd-max"}),
-    ("fit rows.csv --solver hist", {"hist-gradient-boosting"}),
-    ("data info cod", {"cod-rna", "cod-rna-2"}),
-])  # fmt: skip
-def test_a_shell_completes_names(words, found):
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        pytest.param("run lett", {"letter"}, id="config"),
+        pytest.param("run kar2015/se", {"kar2015/section-6"}, id="config of a paper"),
+        pytest.param("run letter --skip sgd-m", {"sgd-max"}, id="solver left out"),
+        pytest.param(
+            "fit rows.csv --solver hist", {"hist-gradient-boosting"}, id="solver of fit"
+        ),
+        pytest.param("data info cod", {"cod-rna", "cod-rna-2"}, id="data set"),
+    ],
+)
+def test_a_shell_completes_names(words, names):
     shell = {
         "_PRECBENCH_COMPLETE": "complete_zsh",
         "_TYPER_COMPLETE_ARGS": f"precbench {words}",
     }
     result = CliRunner().invoke(app, [], prog_name="precbench", env=shell)
-    said = re.findall(r'"([^"]+)"', result.output)
-    assert {text.replace("\\", "") for text in said} == found
+    completions = re.findall(r'"([^"]+)"', result.output)
+    assert {text.replace("\\", "") for text in completions} == names
 
 
 def test_a_user_without_a_home_has_a_cache_here(work_folder, monkeypatch):
     monkeypatch.setattr(os, "getuid", lambda: 54321)
     for name in ("HOME", "XDG_CACHE_HOME", "PRECBENCH_CACHE"):
         monkeypatch.delenv(name, raising=False)
-    said = succeed("data", "info", "letter").stderr
-    tells(said, f"warning {work_folder / 'precbench-cache'} PRECBENCH_CACHE")
+    warning = succeed("data", "info", "letter").stderr
+    tells(warning, f"warning {work_folder / 'precbench-cache'} PRECBENCH_CACHE")
 
 
 def test_an_example_is_written_once(work_folder):
     """A real list in two parts, and no file is replaced."""
-    said = succeed("example", "d.csv").stdout
+    printed = succeed("example", "d.csv").stdout
     rows = pd.concat([pd.read_csv("d.csv"), pd.read_csv("d-new.csv")])
     assert rows.shape == (1797, 65) and rows["eight"].sum() == 174
-    assert "Next: precbench compare d.csv --label eight" in said
+    assert "Next: precbench compare d.csv --label eight" in printed
     Path("d.csv").unlink()
     refused(["example", "d.csv"], "d-new.csv")
     assert not Path("d.csv").exists()
@@ -785,28 +873,26 @@ def test_a_list_in_which_no_column_varies_is_refused(work_folder, case):
     name, text = CONSTANT[case]
     Path(name).write_text(text)
     label = ["--label", "y"] if name == "rows.csv" else []
-    given = (
-        [name, *label, "--categorical", "one-hot"] if case == "text" else [name, *label]
-    )
+    given = [name, *label]
+    if case == "text":
+        given += ["--categorical", "one-hot"]
     refused(["fit", *given, "--save", "m.npz"], f"{name} no column varies")
     refused(["compare", *given], f"{name} no column varies")
     assert not (Path("m.npz").exists() or Path("results").exists())
 
 
-@pytest.mark.parametrize("text", [
-    "a,b,y\n" + "1,2,0\n1,2,1\n" * 40 + "1,3,0\n", "a,y\n" + "1,0\n1,1\n" * 40 + ",0\n",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            "a,b,y\n" + "1,2,0\n1,2,1\n" * 40 + "1,3,0\n", id="another number"
+        ),
+        pytest.param("a,y\n" + "1,0\n1,1\n" * 40 + ",0\n", id="a gap"),
+    ],
+)
 def test_a_list_in_which_one_value_differs_is_accepted(work_folder, text):
     Path("rows.csv").write_text(text)
-    arguments = [
-        "--missing",
-        "median",
-        "--splits",
-        "1",
-        "--solver",
-        "logistic-regression",
-    ]
-    succeed("fit", "rows.csv", "--label", "y", *arguments, "--save", "m.npz")
+    succeed("fit", "rows.csv", *QUICK, "--missing", "median", "--save", "m.npz")
 
 
 ROWS = "a,b,y\n" + "".join(
@@ -847,16 +933,14 @@ def test_a_tilde_is_the_home_folder_in_every_path(work_folder, monkeypatch):
     succeed("diff", "~/res", "~/res")
     succeed("example", "~/digits.csv")
     assert {path.name for path in home.iterdir()} >= {
-        *(
-            "m.npz",
-            "list.csv",
-            "compared",
-            "c.npz",
-            "c.yaml",
-            "res",
-            "merged",
-            "digits.csv",
-        )
+        "m.npz",
+        "list.csv",
+        "compared",
+        "c.npz",
+        "c.yaml",
+        "res",
+        "merged",
+        "digits.csv",
     }
     assert not [*here.iterdir()]
     monkeypatch.chdir(home)
@@ -865,12 +949,18 @@ def test_a_tilde_is_the_home_folder_in_every_path(work_folder, monkeypatch):
     refused(["fit", "rows.csv", *QUICK, "--save=~nobody-here/m.npz"], "~nobody-here")
 
 
-@pytest.mark.parametrize("command", [
-    ["fit", "ROWS", *QUICK, "--format", "csv", "--save", "m.npz"],
-    ["compare", "ROWS", *QUICK, "--format", "csv"], ["profile", "ROWS", "--label", "y"],
-    ["score", "m.npz", "ROWS", "--format", "csv"],
-    ["evaluate", "m.npz", "ROWS", "--format", "csv"],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(
+            ["fit", "ROWS", *QUICK, "--format", "csv", "--save", "m.npz"], id="fit"
+        ),
+        pytest.param(["compare", "ROWS", *QUICK, "--format", "csv"], id="compare"),
+        pytest.param(["profile", "ROWS", "--label", "y"], id="profile"),
+        pytest.param(["score", "m.npz", "ROWS", "--format", "csv"], id="score"),
+        pytest.param(["evaluate", "m.npz", "ROWS", "--format", "csv"], id="evaluate"),
+    ],
+)
 def test_a_pipe_is_named(work_folder, command):
     Path("rows.csv").write_text(ROWS)
     succeed("fit", "rows.csv", *QUICK, "--save", "m.npz")
@@ -895,16 +985,25 @@ assert joblib.cpu_count() >= 1 and precbench.core.locations.cache_folder().name
 """
 
 
-@pytest.mark.parametrize("name", [
-    "LOKY_MAX_CPU_COUNT", "JOBLIB_MULTIPROCESSING", "OMP_NUM_THREADS", "PRECBENCH_CACHE",
-    "PRECBENCH_MIRROR", "SKLEARN_WORKING_MEMORY",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "LOKY_MAX_CPU_COUNT",
+        "JOBLIB_MULTIPROCESSING",
+        "OMP_NUM_THREADS",
+        "PRECBENCH_CACHE",
+        "PRECBENCH_MIRROR",
+        "SKLEARN_WORKING_MEMORY",
+    ],
+)
 @pytest.mark.parametrize("value", ["", " "])
 def test_an_empty_environment_variable_is_none(work_folder, name, value):
     done = subprocess.run(
         [sys.executable, "-c", LISTING],
-        env=os.environ | {name: value}, capture_output=True, text=True,
-    )  # fmt: skip
+        env=os.environ | {name: value},
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     assert "auc" in done.stdout
 
@@ -916,17 +1015,36 @@ def test_figures_need_no_backend_of_a_notebook_or_a_screen(work_folder, backend)
     draw = "from matplotlib import pyplot\npyplot.figure().savefig('figure.png')\n"
     done = subprocess.run(
         [sys.executable, "-c", LISTING + draw],
-        env=os.environ | {"MPLBACKEND": backend}, capture_output=True, text=True,
-    )  # fmt: skip
+        env=os.environ | {"MPLBACKEND": backend},
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     assert Path("figure.png").stat().st_size > 0
 
 
-@pytest.mark.parametrize("text", [
-    ROWS.replace(",", "  ").replace("10  ", "10 "), ROWS.replace(",", " ").replace("7 ", "7   "),
-    " " + ROWS.replace(",", " ").replace("\n", "\n   "),
-    "\n".join(f"{a:>6} {b:>6} {y:>3}" for a, b, y in (r.split(",") for r in ROWS.split())),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            ROWS.replace(",", "  ").replace("10  ", "10 "), id="two between all values"
+        ),
+        pytest.param(
+            ROWS.replace(",", " ").replace("7 ", "7   "), id="more between some"
+        ),
+        pytest.param(
+            " " + ROWS.replace(",", " ").replace("\n", "\n   "),
+            id="at the start of a line",
+        ),
+        pytest.param(
+            "\n".join(
+                f"{a:>6} {b:>6} {y:>3}"
+                for a, b, y in (r.split(",") for r in ROWS.split())
+            ),
+            id="aligned to the right",
+        ),
+    ],
+)
 def test_several_blanks_between_values_are_named(work_folder, text):
     Path("rows.txt").write_text(text)
     given = ["rows.txt", "--format", "csv", "--separator", " ", *QUICK]
@@ -936,14 +1054,5 @@ def test_several_blanks_between_values_are_named(work_folder, text):
 def test_two_blanks_may_hold_no_value(work_folder):
     rows = ROWS.replace(",", " ").replace("7 5 ", "7  ")
     Path("rows.txt").write_text(rows)
-    given = [
-        "rows.txt",
-        "--format",
-        "csv",
-        "--separator",
-        " ",
-        *QUICK,
-        "--missing",
-        "median",
-    ]
-    succeed("fit", *given, "--save", "m.npz")
+    layout = ["--format", "csv", "--separator", " ", "--missing", "median"]
+    succeed("fit", "rows.txt", *layout, *QUICK, "--save", "m.npz")
