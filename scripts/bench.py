@@ -51,42 +51,86 @@ from precbench.tables.streamed_files import open_stream
 from scripts.reference import REFERENCE, ROOT
 
 BENCH = REFERENCE / "bench.csv"
+
+
+class Shape(NamedTuple):
+    """The size of dense rows, and the share of the positive ones."""
+
+    rows: int
+    features: int
+    positive: float
+
+
+class SparseShape(NamedTuple):
+    """The size of sparse rows, and the share of the positive ones."""
+
+    rows: int
+    features: int
+    filled: int  # non-zeros of a row
+    positive: float
+
+
+class Pass(NamedTuple):
+    """A pass of a solver over dense rows, and the most of the time of ``X @ w``.
+
+    None for no target.
+    """
+
+    solver: str
+    parameters: Mapping[str, Any] = {}
+    most: float | None = None
+    any_order: bool = False
+    dtype: type = np.float64
+
+
+# the shapes of the papers' data sets, or of their training parts
 DENSE = {
-    "102,294 x 117": (102_294, 117, 0.0061),
-    "240,249 x 85": (240_249, 85, 0.0119),
-    "581,012 x 54": (581_012, 54, 0.0163),
-    "20,000 x 16": (20_000, 16, 0.0392),
-    "231,806 x 8": (231_806, 8, 0.3333),
+    "102,294 x 117": Shape(102_294, 117, 0.0061),
+    "240,249 x 85": Shape(240_249, 85, 0.0119),
+    "581,012 x 54": Shape(581_012, 54, 0.0163),
+    "20,000 x 16": Shape(20_000, 16, 0.0392),
+    "231,806 x 8": Shape(231_806, 8, 0.3333),
 }
-WIDE = list(DENSE)[:3]
+WIDE = ["102,294 x 117", "240,249 x 85", "581,012 x 54"]
 TURNS = 3  # of two checkouts
 SLOWER = 1.15  # times as long as before: beyond the noise of two runs on one machine
-CSR, CSR_SHAPE = "CSR 48,842 x 123", (48_842, 123, 14, 0.2393)
-PASSES: dict[str, tuple[str, dict[str, Any]]] = {
-    "perceptron-avg, stored order": ("perceptron-avg", {}),
-    "perceptron-avg, shuffled blocks": ("perceptron-avg", {"shuffle": "blocks"}),
-    "perceptron-avg, any row order": ("perceptron-avg", {"order": True}),
-    "perceptron-avg, shuffled rows": ("perceptron-avg", {"shuffle": "rows"}),
-    "perceptron-max, stored order": ("perceptron-max", {}),
-    "sgd-avg, stored order": ("sgd-avg", {}),
-    "sgd-max, stored order": ("sgd-max", {}),
-    "sgd-avg, k = n_pos": ("sgd-avg", {"k": 1.0}),
-    "perceptron-avg, float32": ("perceptron-avg", {}),
-    "sgd-avg, float32": ("sgd-avg", {}),
+CSR = "CSR 48,842 x 123"
+CSR_SHAPE = SparseShape(48_842, 123, filled=14, positive=0.2393)
+PASSES = {
+    "perceptron-avg, stored order": Pass("perceptron-avg", most=1.1),
+    "perceptron-avg, shuffled blocks": Pass(
+        "perceptron-avg", {"shuffle": "blocks"}, most=1.3
+    ),
+    "perceptron-avg, any row order": Pass("perceptron-avg", most=1.5, any_order=True),
+    "perceptron-avg, shuffled rows": Pass("perceptron-avg", {"shuffle": "rows"}),
+    "perceptron-max, stored order": Pass("perceptron-max"),
+    "sgd-avg, stored order": Pass("sgd-avg", most=1.3),
+    "sgd-max, stored order": Pass("sgd-max"),
+    "sgd-avg, k = n_pos": Pass("sgd-avg", {"k": 1.0}),
+    "perceptron-avg, float32": Pass("perceptron-avg", most=0.75, dtype=np.float32),
+    "sgd-avg, float32": Pass("sgd-avg", most=0.75, dtype=np.float32),
 }
-A_PASS = dict(
-    zip(PASSES, (1.1, 1.3, 1.5, None, None, 1.3, None, None, 0.75, 0.75), strict=True)
-)
-NARROW = {"perceptron-avg, shuffled blocks": 1.15, "perceptron-avg, any row order": 1.7}
-MOST: dict[str, dict[str, float | None]] = dict.fromkeys(WIDE, A_PASS) | {
-    "581,012 x 54": A_PASS | NARROW,
+# The most of the time of X @ w, by the shape of the rows.
+MOST_WIDE = {label: each.most for label, each in PASSES.items()}
+MOST: dict[str, dict[str, float | None]] = {
+    "102,294 x 117": MOST_WIDE,
+    "240,249 x 85": MOST_WIDE,
+    "581,012 x 54": {
+        **MOST_WIDE,
+        "perceptron-avg, shuffled blocks": 1.15,
+        "perceptron-avg, any row order": 1.7,
+    },
     "20,000 x 16": {"perceptron-avg, stored order": 1.4},
     "231,806 x 8": {"perceptron-avg, stored order": 3.0, "sgd-avg, k = n_pos": 4.0},
 }
-# most: 1PMB, 2PMB
-PMB = {(102_294, 117, 0.0061): (1.3, 1.6), (141_691, 22, 0.0957): (1.8, 2.2)}
-TOGETHER = {"102,294 x 117": 2.2, "581,012 x 54": 2.2, CSR: 2.5}
-WHY = {  # most of the time of what may miss its target, by part of its name
+MOST_PMB = {
+    Shape(102_294, 117, 0.0061): {"1pmb, pauc": 1.3, "2pmb, pauc": 1.6},
+    Shape(141_691, 22, 0.0957): {"1pmb, pauc": 1.8, "2pmb, pauc": 2.2},
+}
+# The most of the time of one candidate that five at once take.
+MOST_TOGETHER = {"102,294 x 117": 2.2, "581,012 x 54": 2.2, CSR: 2.5}
+# What takes most of the time of what may miss its target, by part of its name.
+WHY = {
     "shuffled blocks": (
         "each block begins anew in memory, where nothing has been read ahead"
     ),
@@ -147,38 +191,63 @@ class Case(NamedTuple):
         for _ in range(max(1, rounds // self.fewer)):
             for name, contestant in self.contestants.items():
                 times[name].append(contestant())
-        found = {name: float(np.median(seconds)) for name, seconds in times.items()}
+        medians = {name: float(np.median(seconds)) for name, seconds in times.items()}
         print(f"\n{self.title}")
-        for name, seconds in found.items():
+        for name, seconds in medians.items():
             print(f"  {name:32} {seconds * 1e3:12.3f} ms {self.note(name, seconds)}")
-        others = [name for name in found if self.yardstick and name != self.yardstick]
-        figures = [self._figure(name, found) for name in self.least or others]
-        print(*(f"  {said(figure)}" for figure in figures), sep="\n")
+        figures = [self._figure(name, medians) for name in self._compared()]
+        print(*(f"  {ratio_in_words(figure)}" for figure in figures), sep="\n")
         return figures
 
-    def _figure(self, name: str, found: dict[str, float]) -> dict[str, Any]:
-        of, to = (self.yardstick, name) if self.least else (name, self.yardstick)
-        ratio, target = found[of] / found[to], (self.least or self.most).get(name)
-        judged = ratio_figure(self.title, of, to, ratio, target, bool(self.least))
-        return judged | {"ratio": round(ratio, 2)}
+    def _compared(self) -> list[str]:
+        """Return the contestants whose ratio to the yardstick is shown."""
+        if self.least:
+            return list(self.least)
+        if not self.yardstick:
+            return []
+        return [name for name in self.contestants if name != self.yardstick]
+
+    def _figure(self, name: str, medians: dict[str, float]) -> dict[str, Any]:
+        if self.least:
+            of, to = self.yardstick, name
+            target: float | None = self.least[name]
+        else:
+            of, to = name, self.yardstick
+            target = self.most.get(name)
+        ratio = medians[of] / medians[to]
+        figure = ratio_figure(self.title, of, to, ratio, target, bool(self.least))
+        return figure | {"ratio": round(ratio, 2)}
 
 
 def ratio_figure(
     bench: str, of: str, to: str, ratio: float, target: float | None, least: bool
 ) -> dict[str, Any]:
     """Return a ratio of a bench with its target, and whether it is met."""
-    met = target is None or bool(ratio >= target if least else ratio <= target)
-    measured = {"bench": bench, "of": of, "to": to, "ratio": ratio}
-    return {**measured, "target": target, "least": least, "met": met}
+    if target is None:
+        met = True
+    elif least:
+        met = bool(ratio >= target)
+    else:
+        met = bool(ratio <= target)
+    return {
+        "bench": bench,
+        "of": of,
+        "to": to,
+        "ratio": ratio,
+        "target": target,
+        "least": least,
+        "met": met,
+    }
 
 
-def said(figure: dict[str, Any]) -> str:
+def ratio_in_words(figure: dict[str, Any]) -> str:
     """Say a ratio beside its target."""
     text = "{of} to {to}: {ratio:.2f} x".format(**figure)
     if figure["target"] is None:
         return text
-    bound = f"at {'least' if figure['least'] else 'most'} {figure['target']:g}"
-    return f"{text} ({bound}{'' if figure['met'] else ', missed'})"
+    bound = "least" if figure["least"] else "most"
+    missed = "" if figure["met"] else ", missed"
+    return f"{text} (at {bound} {figure['target']:g}{missed})"
 
 
 class Clock:
@@ -251,6 +320,28 @@ def call(
     return contestant
 
 
+def per_iteration(
+    solver: Any, X: Any, y: Any, n_iterations: int | None = None
+) -> Contestant:
+    """Return a contestant: a fit, divided by its iterations, or by so many."""
+    whole = fit(solver, X, y)
+
+    def contestant() -> float:
+        seconds = whole()
+        return seconds / (n_iterations or solver.n_iter_)
+
+    return contestant
+
+
+def difference(more: Contestant, fewer: Contestant) -> Contestant:
+    """Return a contestant: what one takes longer than another."""
+
+    def contestant() -> float:
+        return more() - fewer()
+
+    return contestant
+
+
 def labelled(X: Any, share: float, rng: np.random.Generator) -> np.ndarray:
     """Label the rows that score highest along a random direction, with noise."""
     scores = np.asarray(X @ rng.standard_normal(X.shape[1]))
@@ -272,10 +363,13 @@ def synthetic(name: str) -> tuple[Any, np.ndarray, np.ndarray]:
     if name in DENSE:
         return normal(*DENSE[name])
     rng = np.random.default_rng(0)
-    n, d, filled, share = CSR_SHAPE
-    X = sparse.random(n, d, density=filled / d, format="csr", rng=rng)
+    shape = CSR_SHAPE
+    density = shape.filled / shape.features
+    X = sparse.random(
+        shape.rows, shape.features, density=density, format="csr", rng=rng
+    )
     X.data[:] = 1.0
-    return X, labelled(X, share, rng), rng.standard_normal(d)
+    return X, labelled(X, shape.positive, rng), rng.standard_normal(shape.features)
 
 
 def real(name: str) -> tuple[Any, np.ndarray] | None:
@@ -296,15 +390,17 @@ def dense(name: str) -> Iterator[Case]:
     X, y, w = synthetic(name)
     single = X.astype(np.float32)
     contestants = {"X @ w": call(lambda: X @ w)}
-    for label, (solver, params) in PASSES.items():
-        rows = single if label.endswith("float32") else X
-        contestants[label] = one_pass(solver, rows, y, **params)
+    for label, each in PASSES.items():
+        rows = single if each.dtype is np.float32 else X
+        contestants[label] = one_pass(
+            each.solver, rows, y, each.any_order, **each.parameters
+        )
     yield Case(f"dense {name}", contestants, "X @ w", MOST[name])
 
 
 def pmb() -> Iterator[Case]:
     """Time passes of 1PMB and 2PMB over dense rows, for each objective."""
-    for shape, (one, two) in PMB.items():
+    for shape, most in MOST_PMB.items():
         X, y, w = normal(*shape)
         contestants = {"X @ w": call(partial(np.matmul, X, w))}
         for objective in ("pauc", "auc", "f1", "prec@k"):
@@ -312,8 +408,8 @@ def pmb() -> Iterator[Case]:
                 "1pmb", X, y, objective=objective
             )
         contestants["2pmb, pauc"] = one_pass("2pmb", X, y, objective="pauc")
-        title = f"stored order, {shape[0]:,} x {shape[1]}"
-        yield Case(title, contestants, "X @ w", {"1pmb, pauc": one, "2pmb, pauc": two})
+        title = f"stored order, {shape.rows:,} x {shape.features}"
+        yield Case(title, contestants, "X @ w", most)
 
 
 def stream() -> Iterator[Case]:
@@ -323,7 +419,8 @@ def stream() -> Iterator[Case]:
     X = np.round(X, 6)
 
     def streamed(rows: Any, seed: int | None = None) -> Contestant:
-        solver, rng = SOLVERS["sgd-avg"](epochs=1), seed and np.random.default_rng(seed)
+        solver = SOLVERS["sgd-avg"](epochs=1)
+        rng = None if seed is None else np.random.default_rng(seed)
 
         def contestant() -> float:
             clock = Clock()
@@ -333,15 +430,20 @@ def stream() -> Iterator[Case]:
         return contestant
 
     with tempfile.TemporaryDirectory() as folder:
-        rows, labels, text = (
-            Path(folder, name) for name in ("X.npy", "y.npy", "rows.svm")
-        )
+        rows = Path(folder, "X.npy")
+        labels = Path(folder, "y.npy")
+        text = Path(folder, "rows.svm")
         np.save(rows, X)
         np.save(labels, y)
         places = " ".join(f"{j + 1}:%.6f" for j in range(d))
         np.savetxt(text, np.column_stack([y, X]), fmt="%d " + places)
-        npy, svmlight = open_stream(rows, labels=labels).X, open_stream(text).X
+        npy = open_stream(rows, labels=labels).X
+        svmlight = open_stream(text).X
         megabytes = text.stat().st_size / 1e6
+
+        def speed(name: str, seconds: float) -> str:
+            return f"{megabytes / seconds:.0f} MB/s" if "svmlight" in name else ""
+
         title = f"sgd-avg streamed from {n:,} x {d}, "
         stored = {
             "in memory, stored order": one_pass("sgd-avg", X, y),
@@ -354,9 +456,7 @@ def stream() -> Iterator[Case]:
             "in memory, stored order",
             {"npy, stored order": 1.5},
             fewer=2,
-            note=lambda name, t: (
-                f"{megabytes / t:.0f} MB/s" if "svmlight" in name else ""
-            ),
+            note=speed,
         )
         shuffled = {
             "in memory, shuffled rows": one_pass("sgd-avg", X, y, shuffle="rows"),
@@ -370,10 +470,14 @@ def csr() -> Iterator[Case]:
     """Time passes over sparse rows."""
     X, y, w = synthetic(CSR)
     contestants = {"SciPy's X @ w": call(lambda: X @ w)}
-    for label in (*list(PASSES)[:2], "sgd-avg, stored order"):
-        solver, params = PASSES[label]
-        contestants[label] = one_pass(solver, X, y, **params)
-    title = f"{CSR}, {CSR_SHAPE[2]} non-zeros a row"
+    for label in (
+        "perceptron-avg, stored order",
+        "perceptron-avg, shuffled blocks",
+        "sgd-avg, stored order",
+    ):
+        each = PASSES[label]
+        contestants[label] = one_pass(each.solver, X, y, **each.parameters)
+    title = f"{CSR}, {CSR_SHAPE.filled} non-zeros a row"
     yield Case(
         title, contestants, "SciPy's X @ w", {"perceptron-avg, stored order": 1.0}
     )
@@ -386,7 +490,7 @@ def candidates() -> Iterator[Case]:
         "sgd-max": ("sgd-max", {}),
         "1pmb, pauc": ("1pmb", {"objective": "pauc"}),
     }
-    for name, most in TOGETHER.items():
+    for name, most in MOST_TOGETHER.items():
         X, y, _ = synthetic(name)
         for rule, (solver, params) in rules.items():
             contestants = {
@@ -403,7 +507,8 @@ def candidates() -> Iterator[Case]:
 def selection() -> Iterator[Case]:
     """Time the top of a long list, and what needs all of it in order."""
     rng = np.random.default_rng(0)
-    scores, y = rng.standard_normal(1_000_000), rng.random(1_000_000) < 0.01
+    scores = rng.standard_normal(1_000_000)
+    y = rng.random(1_000_000) < 0.01
     contestants = {
         "a read": call(scores.max),
         "the first 1 %": call(partial(first_rows, scores, 10_000)),
@@ -442,14 +547,17 @@ def reader() -> Iterator[Case]:
             "precbench": call(lambda: read_svmlight(path, 22)),
         }
         title = "speed-up, svmlight reader, 141,691 x 22"
-        note = lambda _, seconds: f"{len(text) / seconds / 1e6:.0f} MB/s"  # noqa: E731
+
+        def speed(_: str, seconds: float) -> str:
+            return f"{len(text) / seconds / 1e6:.0f} MB/s"
+
         yield Case(
             title,
             contestants,
             "scikit-learn",
             least={"precbench": 8},
             fewer=5,
-            note=note,
+            note=speed,
         )
 
 
@@ -499,8 +607,9 @@ def push_pairs() -> Iterator[Case]:
     X, y, _ = push_problem(1_000)
     if magic := real("magic"):
         chosen = np.random.default_rng(0).permutation(len(magic[1]))[:1000]
-        X = np.asarray(magic[0])
-        X, y = ((X - X.min(axis=0)) / np.ptp(X, axis=0))[chosen], magic[1][chosen]
+        features, labels = np.asarray(magic[0]), magic[1]
+        unit = (features - features.min(axis=0)) / np.ptp(features, axis=0)
+        X, y = unit[chosen], labels[chosen]
     solver = SOLVERS["pnorm-push"]()
     contestants = {
         "coordinate": call(lambda: solver.fit(X, y), times=10),
@@ -514,7 +623,8 @@ def iteration() -> Iterator[Case]:
     """Time an iteration of the cutting plane against two products and a selection by NumPy."""
     for name in WIDE:
         X, y, w = synthetic(name)
-        scores, top = X @ w, int(0.25 * np.count_nonzero(y > 0))
+        scores = X @ w
+        top = int(0.25 * np.count_nonzero(y > 0))
 
         def unit(X=X, w=w, scores=scores, top=top) -> None:
             X @ w
@@ -522,22 +632,15 @@ def iteration() -> Iterator[Case]:
             X.T @ scores
 
         contestants = {"X @ w, selection, X.T @ v": call(unit)}
-        for label, how in {
+        objectives: dict[str, dict[str, Any]] = {
             "prec@k": {"k": 0.25},
             "pauc": {"objective": "pauc"},
-        }.items():
-            solver = SOLVERS["cutting-plane"](**how, tol=1e-12, max_iter=20)
-            whole = fit(solver, X, y)
-            contestants[label] = lambda whole=whole, solver=solver: (
-                whole() / solver.n_iter_
-            )
-        title, most = (
-            f"an iteration of the cutting plane, {name}",
-            {
-                "prec@k": 1.3,
-                "pauc": 1.3,
-            },
-        )
+        }
+        for label, parameters in objectives.items():
+            solver = SOLVERS["cutting-plane"](**parameters, tol=1e-12, max_iter=20)
+            contestants[label] = per_iteration(solver, X, y)
+        title = f"an iteration of the cutting plane, {name}"
+        most = {"prec@k": 1.3, "pauc": 1.3}
         yield Case(title, contestants, "X @ w, selection, X.T @ v", most, fewer=10)
 
 
@@ -564,14 +667,13 @@ def bbr() -> Iterator[Case]:
                 pass
             moments.of_differences()
 
-        one, lcbr = (
-            fit(SOLVERS["lcbr"](n_pairs=n, random_state=0), X, y) for n in (1, 5000)
-        )
+        one = fit(SOLVERS["lcbr"](n_pairs=1, random_state=0), X, y)
+        lcbr = fit(SOLVERS["lcbr"](n_pairs=5000, random_state=0), X, y)
         contestants = {
             "moments": call(by_class, times=20),
             "bbr": fit(SOLVERS["bbr"](), X, y),
             "lcbr": lcbr,
-            "5,000 pairs": lambda lcbr=lcbr, one=one: lcbr() - one(),
+            "5,000 pairs": difference(lcbr, one),
             "all pairs": fit(SOLVERS["bbr"](accumulate="pairs"), X, y),
         }
         fast = {"moments": least, "5,000 pairs": 100}
@@ -588,14 +690,12 @@ def toppush() -> Iterator[Case]:
         contestants = {"X @ w": call(partial(np.matmul, X, w))}
         for top in (1, 0.01, 0.05, 0.25):
             how = {"top_negatives": top, "tol": 1e-12, "max_iter": n_iterations}
-            whole = fit(SOLVERS["toppush"](**how), X, y)
-            contestants[f"top_negatives={top}"] = lambda whole=whole: (
-                whole() / n_iterations
+            solver = SOLVERS["toppush"](**how)
+            contestants[f"top_negatives={top}"] = per_iteration(
+                solver, X, y, n_iterations
             )
-        title, most = (
-            f"an iteration of toppush, {share:.0%} positive",
-            dict.fromkeys(contestants, 3.0),
-        )
+        title = f"an iteration of toppush, {share:.0%} positive"
+        most = dict.fromkeys(contestants, 3.0)
         yield Case(title, contestants, "X @ w", most, fewer=6)
 
 
@@ -606,14 +706,14 @@ def threads() -> Iterator[Case]:
         "trees": {"solver": "hist-gradient-boosting"},
         "300 random features": {"fourier": 300},
     }
-    for what, how in models.items():
-        model = Model.fit(X[:20_000], y[:20_000], random_state=0, **how)
-        slow, fast = f"{what}, one thread", f"{what}, two threads"
+    for name, parameters in models.items():
+        model = Model.fit(X[:20_000], y[:20_000], random_state=0, **parameters)
+        slow, fast = f"{name}, one thread", f"{name}, two threads"
+        one = partial(model.decision_function, X, n_jobs=1)
+        two = partial(model.decision_function, X, n_jobs=2)
         contestants = {
-            name: call(
-                partial(model.decision_function, X, n_jobs=n), clock=time.perf_counter
-            )
-            for n, name in enumerate((slow, fast), 1)
+            slow: call(one, clock=time.perf_counter),
+            fast: call(two, clock=time.perf_counter),
         }
         yield Case(
             "scores of 100,000 x 50", contestants, slow, least={fast: 1.8}, fewer=3
@@ -629,20 +729,22 @@ def boosting() -> Iterator[Case]:
         X @ rng.standard_normal(X.shape[1]) + rng.standard_normal(len(X)) > 4, 1, -1
     )
     numbers = np.column_stack([X, rng.standard_normal(len(X))])
-    solver, one = (
-        SOLVERS["hist-gradient-boosting"](random_state=0),
-        "and a column of numbers",
-    )
-    contestants = {"0 and 1": fit(solver, X, y), one: fit(solver, numbers, y)}
-    title = "boosting, {:,} x {}, 0 and 1".format(*X.shape)
-    yield Case(title, contestants, one, {"0 and 1": 0.33}, fewer=5)
+    solver = SOLVERS["hist-gradient-boosting"](random_state=0)
+    contestants = {
+        "0 and 1": fit(solver, X, y),
+        "and a column of numbers": fit(solver, numbers, y),
+    }
+    title = f"boosting, {X.shape[0]:,} x {X.shape[1]}, 0 and 1"
+    most = {"0 and 1": 0.33}
+    yield Case(title, contestants, "and a column of numbers", most, fewer=5)
 
 
 def command() -> Iterator[Case]:
     """Time a whole run from nothing by two workers, on the wall, against what its trials take."""
     if real("letter") is None:
         return
-    training, first = "its training and tuning, over two", "first trial"
+    training = "its training and tuning, over two"
+    first = "first trial"
     last: dict[str, float] = {}
 
     def whole() -> float:
@@ -673,34 +775,43 @@ def command() -> Iterator[Case]:
 
 BENCHES: dict[str, Callable[[], Iterator[Case]]] = {
     **{name: partial(dense, name) for name in DENSE},
-    **{
-        bench.__name__.replace("_", " "): bench
-        for bench in (
-            *(pmb, stream, csr, candidates, reader, selection, push_evaluation),
-            push_pairs,
-            *(iteration, bbr, toppush, boosting, threads, command),
-        )
-    },
+    "pmb": pmb,
+    "stream": stream,
+    "csr": csr,
+    "candidates": candidates,
+    "reader": reader,
+    "selection": selection,
+    "push evaluation": push_evaluation,
+    "push pairs": push_pairs,
+    "iteration": iteration,
+    "bbr": bbr,
+    "toppush": toppush,
+    "boosting": boosting,
+    "threads": threads,
+    "command": command,
 }
 
 
-def lost(figures: pd.DataFrame, before: pd.DataFrame) -> set[str]:
+def longer(figures: pd.DataFrame, before: pd.DataFrame) -> set[str]:
     """Return what takes longer than in other figures, by more than what rounds differ by.
 
     Of figures with several rows for a ratio, medians count.
     """
-    place = ["bench", "of", "to"]
-    ratios, earlier = (
-        table.groupby(place)["ratio"].median() for table in (figures, before)
-    )
-    found = set()
-    for figure in figures.drop_duplicates(place).to_dict("records"):
-        at = tuple(figure[name] for name in place)
-        now, was = ratios[at], earlier.get(at)
-        if was and (now / was) ** (-1 if figure["least"] else 1) > SLOWER:
-            bench, of, to = at
-            found.add(f"{bench}, {of} to {to}: {now:.2f} x; it was {was:.2f} x")
-    return found
+    names = ["bench", "of", "to"]
+    ratios = figures.groupby(names)["ratio"].median()
+    earlier_ratios = before.groupby(names)["ratio"].median()
+    sentences = set()
+    for figure in figures.drop_duplicates(names).to_dict("records"):
+        bench, of, to = (figure[name] for name in names)
+        now = ratios[bench, of, to]
+        earlier = earlier_ratios.get((bench, of, to))
+        if not earlier:
+            continue
+        # Of a speed-up a smaller ratio is the slower one.
+        growth = (now / earlier) ** (-1 if figure["least"] else 1)
+        if growth > SLOWER:
+            sentences.add(f"{bench}, {of} to {to}: {now:.2f} x; it was {earlier:.2f} x")
+    return sentences
 
 
 def report(
@@ -712,7 +823,7 @@ def report(
         f"\n{len(figures) - len(missed)} of {len(figures)} ratios within their targets"
     )
     for figure in missed:
-        print(f"  {figure['bench']}, {said(figure)}")
+        print(f"  {figure['bench']}, {ratio_in_words(figure)}")
         if reason := reason_of(figure, why):
             print(f"    {reason}")
     return missed
@@ -727,7 +838,7 @@ def reason_of(figure: dict[str, Any], why: Mapping[str, str]) -> str:
     return next((reason for part, reason in reversed(why.items()) if part in about), "")
 
 
-def keep(rows: list[dict[str, Any]], path: Path, whole: bool) -> None:
+def write_figures(rows: list[dict[str, Any]], path: Path, whole: bool) -> None:
     """Write rows of figures, or put them in the place of earlier ones of the same benches."""
     table = pd.DataFrame(rows).assign(machine=environment()["cpu"])
     if not whole:
@@ -735,38 +846,40 @@ def keep(rows: list[dict[str, Any]], path: Path, whole: bool) -> None:
         places = list(dict.fromkeys([*before["bench"], *table["bench"]]))
         table = pd.concat([before[~before["bench"].isin(table["bench"])], table])
         table = table.sort_values(
-            "bench", key=lambda of: of.map(places.index), kind="stable"
+            "bench", key=lambda benches: benches.map(places.index), kind="stable"
         )
     table.to_csv(path, index=False, lineterminator="\n")
 
 
 def slower(name: str, base: Path, rounds: int) -> set[str]:
     """Return what of a bench is slower here than in another checkout, measured in turns, twice."""
-    found: set[str] = set()
+    sentences: set[str] = set()
     for _ in range(2):
-        tables: dict[Path, list[pd.DataFrame]] = {base: [], ROOT: []}
+        here, before = [], []
         for _ in range(TURNS):
-            for folder, of_folder in tables.items():
-                of_folder.append(_measured_in(folder, name, rounds))
-        found = lost(*(pd.concat(tables[folder]) for folder in (ROOT, base)))
-        if not found:
+            before.append(_measured_in(base, name, rounds))
+            here.append(_measured_in(ROOT, name, rounds))
+        sentences = longer(pd.concat(here), pd.concat(before))
+        if not sentences:
             break
-    return found
+    return sentences
 
 
 def _measured_in(checkout: Path, name: str, rounds: int) -> pd.DataFrame:
-    """Measure a bench with the code of a checkout, whose kept figures it takes the place of."""
-    kept = checkout / BENCH.relative_to(ROOT)
-    whole = kept.read_bytes()
+    """Measure a bench with the code of a checkout, and restore its committed figures."""
+    figures = checkout / BENCH.relative_to(ROOT)
+    committed = figures.read_bytes()
     python = (checkout / ".venv/bin/python").absolute()
-    how = ["-m", "scripts.bench", "--only", name, "--rounds", str(rounds), "--write"]
+    options = ["--only", name, "--rounds", str(rounds), "--write"]
     try:
-        kept.write_text(",".join(pd.read_csv(kept).columns) + "\n")
+        figures.write_text(",".join(pd.read_csv(figures).columns) + "\n")
         # fails for missed targets
-        subprocess.run([python, *how], cwd=checkout, stdout=DEVNULL)
-        return pd.read_csv(kept)
+        subprocess.run(
+            [python, "-m", "scripts.bench", *options], cwd=checkout, stdout=DEVNULL
+        )
+        return pd.read_csv(figures)
     finally:
-        kept.write_bytes(whole)
+        figures.write_bytes(committed)
 
 
 def main() -> None:
@@ -787,25 +900,20 @@ def main() -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)
     chosen = [name for name in BENCHES if options.only in name]
     if options.base:
-        found = [
-            each
-            for name in chosen
-            for each in slower(name, options.base, options.rounds)
-        ]
-        print(
-            "slower, twice:" if found else "nothing is slower, twice",
-            *found,
-            sep="\n  ",
-        )
-        sys.exit(bool(found))
+        sentences: list[str] = []
+        for name in chosen:
+            sentences += slower(name, options.base, options.rounds)
+        title = "slower, twice:" if sentences else "nothing is slower, twice"
+        print(title, *sentences, sep="\n  ")
+        sys.exit(bool(sentences))
+    figures: list[dict[str, Any]] = []
     with threadpool_limits(1):
-        measured = [
-            case.measure(options.rounds) for name in chosen for case in BENCHES[name]()
-        ]
-    figures = [figure for of_case in measured for figure in of_case]
+        for name in chosen:
+            for case in BENCHES[name]():
+                figures += case.measure(options.rounds)
     missed = report(figures)
     if options.write:
-        keep(figures, BENCH, whole=not options.only)
+        write_figures(figures, BENCH, whole=not options.only)
     sys.exit(bool(missed))
 
 

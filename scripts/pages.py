@@ -37,7 +37,7 @@ from precbench.claims.verdicts import Verdict
 from precbench.core.yaml.document import load
 from precbench.survey import ranking
 from scripts import growth, listings, open_claims, peers, power, printed, reference
-from scripts.bench import BENCH, WHY, reason_of, said
+from scripts.bench import BENCH, WHY, ratio_in_words, reason_of
 from scripts.reference import KAR2015, LEDGER, REFERENCE, ROOT, SOLVERS
 from scripts.survey import advice, coverage, page
 from scripts.survey.tables import (
@@ -59,6 +59,7 @@ LISTS = ("payments", "customers", "visits")
 AUDITED = 14  # the first planted errors are those of an audit
 OPTIMA = REFERENCE / "optima.csv"
 _WIDTH_OF_TREE = 100
+END = "<!-- end -->"
 
 
 def pages() -> dict[Path, str]:
@@ -69,85 +70,107 @@ def pages() -> dict[Path, str]:
 
 def filled_in(text: str) -> str:
     """Return a page with its marked blocks made anew."""
-    makers = {
-        "reference": lambda: means_table(pd.read_csv(KAR2015)),
-        "unit-norm": lambda: unit_norm_table(
-            pd.read_csv(KAR2015), pd.read_csv(SOLVERS)
-        ),
-        "all-solvers": lambda: means_table(
-            pd.read_csv(SOLVERS).query("experiment == 'all-solvers'")
-        ),
-        "ledger": lambda: ledger_table(read_ledger(LEDGER)),
-        "verdicts": verdicts,
-        "shortfalls": shortfalls,
-        "cells": printed.cells,
-        "commands": listings.commands_table,
-        "names": listings.names_table,
-        "numbers": printed.numbers,
-        "deviations": deviations,
-        "optima": lambda *problems: optima_table(pd.read_csv(OPTIMA), problems),
-        "coverage": lambda: coverage.coverage_table(pd.read_csv(coverage.REFERENCE)),
-        "advice": lambda: advice.hits_table(pd.read_csv(advice.REFERENCE)),
-        "forecasts": lambda: advice.forecasts_table(pd.read_csv(advice.REFERENCE)),
-        "bench": bench,
-        "bench-machine": lambda: f"{read_bench()['machine'][0]}\n",
-        "bench-missed": bench_missed,
-        "bench-shapes": shapes,
-        "growth": lambda: growth.growth_table(pd.read_csv(growth.GROWTH)),
-        "peers": lambda: peers.peers_table(pd.read_csv(peers.PEERS)),
-        "peers-settings": lambda: peers.settings_table(pd.read_csv(peers.PEERS)),
-        "peers-missed": lambda: peers.missed_list(pd.read_csv(peers.PEERS)),
-        "planted": planted,
-        "power": power_table,
-        "promises": promises,
-        "survey": lambda name, *of: page.PARTS[name](page.committed(), *of),
-        "rare": lambda name, *of: page.PARTS[name](page.rare_panel(), *of),
-        "modules": modules,
-        "tree": tree,
-        "is-it-true": open_claims.is_it_true,
-        "open-claims": open_claims.open_claims,
-    }
+    # the longest first: bench-machine before bench
+    names = "|".join(sorted(MAKERS, reverse=True))
+    block = rf"(?P<start><!-- (?P<name>{names})\b(?P<arguments>.*?) -->)\n.*?{END}"
+    return re.sub(block, _made_anew, text, flags=re.DOTALL)
 
-    def made(found: re.Match[str]) -> str:
-        return f"{found[1]}\n{makers[found[2]](*found[3].split())}{found[4]}"
 
-    names = "|".join(sorted(makers, reverse=True))  # bench-machine before bench
-    return re.sub(
-        rf"(<!-- ({names})\b(.*?) -->)\n.*?(<!-- end -->)", made, text, flags=re.DOTALL
-    )
+def _made_anew(block: re.Match[str]) -> str:
+    make = MAKERS[block["name"]]
+    return f"{block['start']}\n{make(*block['arguments'].split())}{END}"
+
+
+def _reference() -> str:
+    return means_table(pd.read_csv(KAR2015))
+
+
+def _unit_norm() -> str:
+    return unit_norm_table(pd.read_csv(KAR2015), pd.read_csv(SOLVERS))
+
+
+def _all_solvers() -> str:
+    means = pd.read_csv(SOLVERS)
+    return means_table(means[means["experiment"] == "all-solvers"])
+
+
+def _ledger() -> str:
+    return ledger_table(read_ledger(LEDGER))
+
+
+def _optima(*problems: str) -> str:
+    return optima_table(pd.read_csv(OPTIMA), problems)
+
+
+def _coverage() -> str:
+    return coverage.coverage_table(pd.read_csv(coverage.REFERENCE))
+
+
+def _advice() -> str:
+    return advice.hits_table(pd.read_csv(advice.REFERENCE))
+
+
+def _forecasts() -> str:
+    return advice.forecasts_table(pd.read_csv(advice.REFERENCE))
+
+
+def _growth() -> str:
+    return growth.growth_table(pd.read_csv(growth.GROWTH))
+
+
+def _peers() -> str:
+    return peers.peers_table(pd.read_csv(peers.PEERS))
+
+
+def _peers_settings() -> str:
+    return peers.settings_table(pd.read_csv(peers.PEERS))
+
+
+def _peers_missed() -> str:
+    return peers.missed_list(pd.read_csv(peers.PEERS))
+
+
+def _survey(part: str, *arguments: str) -> str:
+    """Make a part of the page on the survey."""
+    return page.PARTS[part](page.committed(), *arguments)
+
+
+def _rare(part: str, *arguments: str) -> str:
+    """Make a part of the page on the survey from the lists with few positives."""
+    return page.PARTS[part](page.rare_panel(), *arguments)
 
 
 def power_table() -> str:
     """Lay out which wrong implementations the printed tables of rudin2009 detect."""
-    header = ["error in", "wrong", *(f"Table {table[-1]}" for table in power.TABLES)]
-    return laid_out(
-        header, power.power_rows(pd.read_csv(power.REFERENCE)), len(power.TABLES)
-    )
+    tables = [f"Table {table[-1]}" for table in power.TABLES]
+    rows = power.power_rows(pd.read_csv(power.REFERENCE))
+    return laid_out(["error in", "wrong", *tables], rows, numbers=len(tables))
 
 
 def bench(*titles: str) -> str:
     """Lay out the figures of `make bench` whose titles begin so."""
     figures = read_bench()
-    rows = figures.loc[
-        figures["bench"].str.startswith(titles), ["bench", "of", "to", "shown"]
-    ]
-    return laid_out(
-        ["rows", "time of", "to that of", "ratio"], rows.to_numpy(), numbers=1
-    )
+    chosen = figures[figures["bench"].str.startswith(titles)]
+    rows = chosen[["bench", "of", "to", "shown"]].to_numpy()
+    return laid_out(["rows", "time of", "to that of", "ratio"], rows, numbers=1)
+
+
+def _bench_machine() -> str:
+    return f"{read_bench()['machine'][0]}\n"
 
 
 def shapes(*title: str) -> str:
     """Lay out the figures of a bench, with a column for each shape of rows."""
-    figures, start = read_bench(), f"{' '.join(title)} "
+    start = f"{' '.join(title)} "
+    figures = read_bench()
     figures = figures[figures["bench"].str.startswith(start)]
     side = "to" if figures["of"].nunique() == 1 else "of"
     wide = figures.pivot(index=side, columns="bench", values="shown")
-    names, columns = figures[side].unique(), figures["bench"].unique()
-    rows = [[name, *wide.loc[name, columns]] for name in names]
-    shown = [column.removeprefix(start) for column in columns]
-    return laid_out(
-        ["time of" if side == "of" else "to that of", *shown], rows, len(columns)
-    )
+    columns = figures["bench"].unique()
+    rows = [[name, *wide.loc[name, columns]] for name in figures[side].unique()]
+    heading = "time of" if side == "of" else "to that of"
+    header = [heading, *(column.removeprefix(start) for column in columns)]
+    return laid_out(header, rows, numbers=len(columns))
 
 
 def bench_missed() -> str:
@@ -156,7 +179,8 @@ def bench_missed() -> str:
     missed = figures[~figures["met"]].to_dict("records")
     held = figures["target"].notna().sum()
     lines = [
-        f"- {row['bench']}, {said(row)}; {reason_of(row, WHY)}.\n" for row in missed
+        f"- {row['bench']}, {ratio_in_words(row)}; {reason_of(row, WHY)}.\n"
+        for row in missed
     ]
     return f"{len(missed)} of {held} targets are missed:\n\n" + "".join(lines)
 
@@ -222,7 +246,8 @@ def deviations(paper: str) -> str:
 def planted() -> str:
     """Count the errors that were planted, and those that have been found."""
     errors = pd.read_csv(REFERENCE / "planted.csv", keep_default_na=False)
-    checked, tested = errors["check"] != "", errors["test"] != ""
+    checked = errors["check"] != ""
+    tested = errors["test"] != ""
     return (
         f"Of {len(errors)} errors planted so far `make check` finds {checked.sum()};"
         f" together with `make test`, {(checked | tested).sum()}. Of the {AUDITED} of"
@@ -236,18 +261,16 @@ def promises() -> str:
     seen = pd.read_csv(DOCS / "trust.csv", index_col=["promise", "size"])
     rows = []
     for name, promise in load(DOCS / "promises.yaml").data.items():
-        of = seen.loc[[name]].droplevel("promise") if name in seen.index else seen[:0]
-        also = "".join(f" (also `{c}`)" for c in promise.get("also", ()))
-        quick, full = (of["figure"].get(size, "") for size in ("quick", "full"))
-        rows.append(
-            [f"{name}. {promise['says']}{also}", quick, "" if full == quick else full]
-        )
+        also = "".join(f" (also `{command}`)" for command in promise.get("also", ()))
+        quick = seen["figure"].get((name, "quick"), "")
+        full = seen["figure"].get((name, "full"), "")
+        sentence = f"{name}. {promise['says']}{also}"
+        rows.append([sentence, quick, "" if full == quick else full])
     dates = seen.groupby("size")["date"].max()
-    columns = [
-        f"{size} ({dates[size]})" if size in dates else size
-        for size in ("quick", "full")
-    ]
-    return laid_out(["promise", *columns], rows)
+    header = ["promise"]
+    for size in ("quick", "full"):
+        header.append(f"{size} ({dates[size]})" if size in dates else size)
+    return laid_out(header, rows)
 
 
 def layered() -> list[list[str]]:
@@ -304,6 +327,42 @@ def _branch(folder: Path, indent: str) -> list[str]:
     ):
         lines += _branch(inner, indent + "  ")
     return [line.rstrip() for line in lines]
+
+
+MAKERS = {
+    "reference": _reference,
+    "unit-norm": _unit_norm,
+    "all-solvers": _all_solvers,
+    "ledger": _ledger,
+    "verdicts": verdicts,
+    "shortfalls": shortfalls,
+    "cells": printed.cells,
+    "commands": listings.commands_table,
+    "names": listings.names_table,
+    "numbers": printed.numbers,
+    "deviations": deviations,
+    "optima": _optima,
+    "coverage": _coverage,
+    "advice": _advice,
+    "forecasts": _forecasts,
+    "bench": bench,
+    "bench-machine": _bench_machine,
+    "bench-missed": bench_missed,
+    "bench-shapes": shapes,
+    "growth": _growth,
+    "peers": _peers,
+    "peers-settings": _peers_settings,
+    "peers-missed": _peers_missed,
+    "planted": planted,
+    "power": power_table,
+    "promises": promises,
+    "survey": _survey,
+    "rare": _rare,
+    "modules": modules,
+    "tree": tree,
+    "is-it-true": open_claims.is_it_true,
+    "open-claims": open_claims.open_claims,
+}
 
 
 def pictures() -> dict[Path, str]:

@@ -37,7 +37,7 @@ from precbench.report.sheet import save_figure
 from precbench.report.style import log_scale, solver_styles
 from precbench.solvers import SOLVERS
 from precbench.tables.streamed_files import open_stream
-from scripts.bench import Case, keep, labelled, ratio_figure, reason_of, report
+from scripts.bench import Case, labelled, ratio_figure, reason_of, report, write_figures
 from scripts.reference import REFERENCE, ROOT
 from scripts.survey.tables import laid_out
 
@@ -524,7 +524,7 @@ def main() -> None:
             rows += found[0]
             figures += found[1]
     if options.write:
-        keep([_rounded(row) for row in rows], PEERS, whole=not PEERS.exists())
+        write_figures([_rounded(row) for row in rows], PEERS, whole=not PEERS.exists())
     sys.exit(bool(report(figures, WHY)))
 
 

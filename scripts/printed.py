@@ -26,13 +26,22 @@ from scripts.reference import LEDGER
 from scripts.survey.tables import laid_out
 
 MARKS = {Verdict.NO_POWER: " †", Verdict.TREND_ONLY: " ~", Verdict.NOT_REPRODUCED: " ✗"}
+
+
+class Look(NamedTuple):
+    """How the claims of a verdict are drawn."""
+
+    marker: str
+    colour: str
+
+
 LOOKS = {
-    Verdict.REPRODUCED: ("o", "#009E73"),
-    Verdict.WITH_DEVIATION: ("D", "#0072B2"),
-    Verdict.TREND_ONLY: ("^", "#E69F00"),
-    Verdict.NOT_REPRODUCED: ("X", "#D55E00"),
-    Verdict.NO_POWER: ("s", "0.6"),
-    Verdict.INCONCLUSIVE: ("v", "0.8"),
+    Verdict.REPRODUCED: Look("o", "#009E73"),
+    Verdict.WITH_DEVIATION: Look("D", "#0072B2"),
+    Verdict.TREND_ONLY: Look("^", "#E69F00"),
+    Verdict.NOT_REPRODUCED: Look("X", "#D55E00"),
+    Verdict.NO_POWER: Look("s", "0.6"),
+    Verdict.INCONCLUSIVE: Look("v", "0.8"),
 }
 _HOLDS = re.compile(r"holds in (\d+) of (\d+)")
 
@@ -40,8 +49,8 @@ _HOLDS = re.compile(r"holds in (\d+) of (\d+)")
 @cache
 def ledger() -> list[tuple[Claim, LedgerRow]]:
     """Return all claims with what the committed ledger says of them."""
-    of = {claim.id: claim for claim in load_claims()}
-    return [(of[row.id], row) for row in read_ledger(LEDGER)]
+    by_id = {claim.id: claim for claim in load_claims()}
+    return [(by_id[row.id], row) for row in read_ledger(LEDGER)]
 
 
 def claims(paper: str) -> list[tuple[Claim, LedgerRow]]:
@@ -57,15 +66,15 @@ def cells(paper: str, table: str) -> str:
     rows: dict[str, dict[str, str]] = {}
     for claim, row in claims(paper):
         _, place, column, *name = row.id.split("/")
-        if place == table and row.kind == "mean":
-            decimals = len(row.printed.partition(".")[2])
-            ours = float(row.measured) / 10.0 ** getattr(claim, "power_of_ten", 0)
-            text = f"{row.printed} / {ours:.{decimals}f}{MARKS.get(row.verdict, '')}"
-            rows.setdefault("/".join(name), {})[column] = text
-    header = ["printed / ours", *next(iter(rows.values()))]
-    return laid_out(
-        header, [[f"`{name}`", *row.values()] for name, row in rows.items()], 7
-    )
+        if place != table or row.kind != "mean":
+            continue
+        decimals = len(row.printed.partition(".")[2])
+        ours = float(row.measured) / 10.0 ** getattr(claim, "power_of_ten", 0)
+        text = f"{row.printed} / {ours:.{decimals}f}{MARKS.get(row.verdict, '')}"
+        rows.setdefault("/".join(name), {})[column] = text
+    columns = next(iter(rows.values()))
+    body = [[f"`{name}`", *texts.values()] for name, texts in rows.items()]
+    return laid_out(["printed / ours", *columns], body, numbers=7)
 
 
 def numbers(paper: str) -> str:
@@ -107,9 +116,9 @@ def number(claim: Claim) -> float | None:
 
 def every_claim(paper: str) -> str:
     """Return all claims of a paper as a table that opens on demand."""
-    found = claims(paper)
-    table = laid_out(_HEADER, (_line(claim, row) for claim, row in found))
-    title = f"All {len(found)} rows of the ledger: printed, ours, verdict, command"
+    lines = [_line(claim, row) for claim, row in claims(paper)]
+    table = laid_out(_HEADER, lines)
+    title = f"All {len(lines)} rows of the ledger: printed, ours, verdict, command"
     return f"::::{{dropdown}} {title}\n{table}::::\n"
 
 
@@ -134,12 +143,14 @@ def ratios(paper: str) -> list[Dot]:
     dots = []
     for claim, row in claims(paper):
         printed = getattr(claim, "read_as", None) or number(claim)
-        if printed and row.measured and row.kind in ("mean", "ratio"):
-            spread = [float(end) / printed for end in row.spread.split(" to ") if end]
+        if not printed or not row.measured or row.kind not in ("mean", "ratio"):
+            continue
+        if row.kind == "ratio":
+            label = f"{row.printed} ({claim.config.partition('/')[2]})"
+        else:
             label = row.where.rpartition(",")[0]
-            if row.kind == "ratio":
-                label = f"{row.printed} ({claim.config.partition('/')[2]})"
-            dots.append(Dot(label, float(row.measured) / printed, spread, row.verdict))
+        spread = [float(end) / printed for end in row.spread.split(" to ") if end]
+        dots.append(Dot(label, float(row.measured) / printed, spread, row.verdict))
     return dots
 
 
@@ -147,10 +158,11 @@ def shares(paper: str) -> list[Dot]:
     """Return in what share of the splits a sentence about an order holds."""
     dots = []
     for _, row in claims(paper):
-        if row.kind in ("order", "consistency") and (
-            found := _HOLDS.match(row.measured)
-        ):
-            share = int(found[1]) / int(found[2])
+        if row.kind not in ("order", "consistency"):
+            continue
+        holds = _HOLDS.match(row.measured)
+        if holds:
+            share = int(holds[1]) / int(holds[2])
             dots.append(Dot(f"“{row.printed}”", share, [], row.verdict))
     return dots
 
@@ -181,17 +193,15 @@ def draw(paper: str, path: Path) -> None:
     def drawn() -> Figure:
         heights = [len({dot.label for dot in dots}) + 1 for dots in panels.values()]
         figure = Figure(figsize=(7, 0.28 * sum(heights) + 1.2), layout="constrained")
-        grid = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[
-            :, 0
-        ]
-        for axes, (title, dots) in zip(grid, panels.items(), strict=True):
+        grid = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)
+        for axes, (title, dots) in zip(grid[:, 0], panels.items(), strict=True):
             _draw_dots(axes, title, dots)
         given = {dot.verdict for dots in panels.values() for dot in dots}
-        handles: list[Any] = [
-            axes.plot([], [], marker, color=colour, label=verdict)[0]
-            for verdict, (marker, colour) in LOOKS.items()
-            if verdict in given
-        ]
+        handles: list[Any] = []
+        for verdict, look in LOOKS.items():
+            if verdict in given:
+                line = axes.plot([], [], look.marker, color=look.colour, label=verdict)
+                handles.append(line[0])
         figure.legend(handles=handles, loc="outside lower center", ncols=3)
         return figure
 
@@ -202,13 +212,13 @@ def _draw_dots(axes: Axes, title: str, dots: Sequence[Dot]) -> None:
     labels = list(dict.fromkeys(dot.label for dot in dots))
     for y, label in enumerate(labels):
         row = [dot for dot in dots if dot.label == label]
-        for dot, away in zip(
-            row, np.linspace(-0.32, 0.32, len(row) + 2)[1:-1], strict=True
-        ):
-            marker, colour = LOOKS[dot.verdict]
+        # dots of one label are spread over two thirds of its line
+        shifts = np.linspace(-0.32, 0.32, len(row) + 2)[1:-1]
+        for dot, height in zip(row, y + shifts, strict=True):
+            look = LOOKS[dot.verdict]
             if dot.spread:
-                axes.plot(dot.spread, [y + away] * 2, color=colour, linewidth=1)
-            axes.plot(dot.value, y + away, marker, color=colour, markersize=4)
+                axes.plot(dot.spread, [height] * 2, color=look.colour, linewidth=1)
+            axes.plot(dot.value, height, look.marker, color=look.colour, markersize=4)
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.set_title(title, loc="left")
