@@ -75,38 +75,76 @@ def swapped(a: str, b: str) -> Instead:
     return {a: b, b: a}
 
 
-AUC, DCG, AVER = "auc", "dcg", "average_reciprocal_rank"
-R2, R4, R8, R16 = (f"pnorm_risk(p={p})" for p in (2, 4, 8, 16))
+AUC = "auc"
+DCG = "dcg"
+AVER = "average_reciprocal_rank"
+R2 = "pnorm_risk(p=2)"
+R4 = "pnorm_risk(p=4)"
+R8 = "pnorm_risk(p=8)"
+R16 = "pnorm_risk(p=16)"
 ALL = {f"p={p}": f"p={p}" for p in P} | {"IR": "IR"}
 HALVED = {"p=2": None, "p=4": "p=2", "p=8": "p=4", "p=16": "p=8"}
 DOUBLED = {"p=2": "p=4", "p=4": "p=8", "p=8": "p=16"}
-QUARTER = dict(
-    zip(list(ALL)[1:], ("p=1.5", "p=3", "p=6", "p=12", "p=48"), strict=False)
-)
+QUARTER = {"p=2": "p=1.5", "p=4": "p=3", "p=8": "p=6", "p=16": "p=12", "p=64": "p=48"}
 SIGNED = {f"p={p}": f"p={p}, signed" for p in P}
 RUN = "rudin2009-wrong-p"
-LABELS = ("rudin2009-ionosphere-labels", "ionosphere-good")
-FEATURES = ("rudin2009-housing-features", "housing-without-medv")
 WRONG = (
     Wrong("ours", "none"),
     Wrong("p", "p has no effect", columns=dict.fromkeys([f"p={p}" for p in P], "p=1")),
-    Wrong("p", "p halved", ("table-3",), {**HALVED, "p=64": None}),
-    Wrong("p", "p halved", FOLDS, {**HALVED, "p=64": "p=32"}, RUN),
-    Wrong("p", "p doubled", ("table-3",), {**DOUBLED, "p=16": None, "p=64": None}),
-    Wrong("p", "p doubled", FOLDS, {**DOUBLED, "p=16": "p=32", "p=64": "p=128"}, RUN),
-    Wrong("p", "p smaller by a quarter", FOLDS, QUARTER, RUN),
-    Wrong("p", "p = 32 in place of 64", FOLDS, {"p=64": "p=32"}, RUN),
+    Wrong("p", "p halved", ("table-3",), columns={**HALVED, "p=64": None}),
+    Wrong("p", "p halved", FOLDS, columns={**HALVED, "p=64": "p=32"}, experiment=RUN),
+    Wrong(
+        "p",
+        "p doubled",
+        ("table-3",),
+        columns={**DOUBLED, "p=16": None, "p=64": None},
+    ),
+    Wrong(
+        "p",
+        "p doubled",
+        FOLDS,
+        columns={**DOUBLED, "p=16": "p=32", "p=64": "p=128"},
+        experiment=RUN,
+    ),
+    Wrong("p", "p smaller by a quarter", FOLDS, columns=QUARTER, experiment=RUN),
+    Wrong(
+        "p", "p = 32 in place of 64", FOLDS, columns={"p=64": "p=32"}, experiment=RUN
+    ),
     Wrong("p", "columns p = 2 and 4 change places", columns=swapped("p=2", "p=4")),
     Wrong("p", "columns p = 8 and 16 change places", columns=swapped("p=8", "p=16")),
     Wrong("p", "columns p = 16 and 64 change places", columns=swapped("p=16", "p=64")),
     Wrong("p", "columns p = 64 and IR change places", columns=swapped("p=64", "IR")),
     Wrong(
-        "derivative", "signed derivative", ("table-3",), SIGNED, "rudin2009-derivative"
+        "derivative",
+        "signed derivative",
+        ("table-3",),
+        columns=SIGNED,
+        experiment="rudin2009-derivative",
     ),
-    Wrong("derivative", "signed derivative", FOLDS, SIGNED, RUN),
-    Wrong("scaling", "standardised features", FOLDS, ALL, "rudin2009-wrong-scaling"),
-    Wrong("data", '"good" returns positive', ("table-4",), ALL, *LABELS),
-    Wrong("data", "without MEDV", ("table-5",), ALL, *FEATURES),
+    Wrong("derivative", "signed derivative", FOLDS, columns=SIGNED, experiment=RUN),
+    Wrong(
+        "scaling",
+        "standardised features",
+        FOLDS,
+        columns=ALL,
+        experiment="rudin2009-wrong-scaling",
+    ),
+    Wrong(
+        "data",
+        '"good" returns positive',
+        ("table-4",),
+        columns=ALL,
+        experiment="rudin2009-ionosphere-labels",
+        dataset="ionosphere-good",
+    ),
+    Wrong(
+        "data",
+        "without MEDV",
+        ("table-5",),
+        columns=ALL,
+        experiment="rudin2009-housing-features",
+        dataset="housing-without-medv",
+    ),
     Wrong("measure", "measured on the training part", part="training"),
     Wrong("measure", "R_{4,1} and R_{8,1} change places", metrics=swapped(R4, R8)),
     Wrong("measure", "R_{p,1} halved", factors=dict.fromkeys((R2, R4, R8, R16), 0.5)),
@@ -131,15 +169,15 @@ def draws(wrong: Wrong, rows: Iterable[list[MeanClaim]], evidence: Evidence) -> 
 
     A column for each printed cell.
     """
-    kept = [
-        [c for c in row if wrong.columns.get(c.solver, "") is not None] for row in rows
-    ]
-    return [
-        pd.concat(
-            {c.solver: drawn(wrong, c, evidence) for c in row}, axis=1, join="inner"
-        )
-        for row in kept
-    ]
+    tables = []
+    for row in rows:
+        columns = {
+            claim.solver: drawn(wrong, claim, evidence)
+            for claim in row
+            if wrong.columns.get(claim.solver, "") is not None
+        }
+        tables.append(pd.concat(columns, axis=1, join="inner"))
+    return tables
 
 
 def drawn(wrong: Wrong, claim: MeanClaim, evidence: Evidence) -> pd.Series:
@@ -169,15 +207,15 @@ def detected(
             away = float(np.mean(paper - np.median(samples, axis=0)))
             samples = samples + np.log(10) * np.round(away / np.log(10))
         compared.append((paper, samples))
-    found = [placement.p_of_all for placement in place(compared)]
-    return sum(p <= LEVEL for p in found), min(found)
+    p_values = [placement.p_of_all for placement in place(compared)]
+    return sum(p <= LEVEL for p in p_values), min(p_values)
 
 
 def collect(
     evidence: Evidence, tables: Sequence[str] = TABLES, names: Collection[str] = ()
 ) -> pd.DataFrame:
     """Judge the printed rows, and our draws in their place, by each wrong implementation."""
-    found = []
+    judged = []
     for table in tables:
         rows = printed_rows(table)
         ours = draws(WRONG[0], rows, evidence)
@@ -186,13 +224,23 @@ def collect(
                 continue
             theirs = draws(wrong, rows, evidence)
             printed = [
-                np.array([c.scaled(c.printed) for c in row if c.solver in of])
-                for row, of in zip(rows, theirs, strict=True)
+                np.array([c.scaled(c.printed) for c in row if c.solver in columns])
+                for row, columns in zip(rows, theirs, strict=True)
             ]
-            n, p = detected(printed, theirs, rows)
-            about = (table, wrong.about, wrong.name, len(theirs[0]), len(rows))
-            found.append((*about, n, p, power(ours, theirs, rows)))
-    return pd.DataFrame(found, columns=COLUMNS)
+            rows_that_tell, p = detected(printed, theirs, rows)
+            judged.append(
+                {
+                    "table": table,
+                    "error": wrong.about,
+                    "wrong": wrong.name,
+                    "draws": len(theirs[0]),
+                    "rows": len(rows),
+                    "rows_that_tell": rows_that_tell,
+                    "p": p,
+                    "power": power(ours, theirs, rows),
+                }
+            )
+    return pd.DataFrame(judged, columns=COLUMNS)
 
 
 def power(ours: Rows, theirs: Rows, rows: list[list[MeanClaim]]) -> float:
@@ -201,32 +249,29 @@ def power(ours: Rows, theirs: Rows, rows: list[list[MeanClaim]]) -> float:
     papers = ours[0].index[:PAPERS]
     for i in papers:
         paper = [
-            mine.loc[i, of.columns].to_numpy()
-            for mine, of in zip(ours, theirs, strict=True)
+            mine.loc[i, table.columns].to_numpy()
+            for mine, table in zip(ours, theirs, strict=True)
         ]
-        others = [of.drop(index=i, errors="ignore") for of in theirs]
-        detections += detected(paper, others, rows)[0] > 0
+        others = [table.drop(index=i, errors="ignore") for table in theirs]
+        rows_that_tell, _ = detected(paper, others, rows)
+        detections += rows_that_tell > 0
     return detections / len(papers)
 
 
-def power_rows(found: pd.DataFrame) -> list[list[str]]:
-    """Return for each error where it is, what it is, and what the rows of each table say of it."""
-    said: dict[tuple[str, str], str] = {}
-    for row in found.to_dict("records"):
-        how = "**detected**" if row["rows_that_tell"] else "not detected"
-        said[row["wrong"], row["table"]] = (
-            f"{how}, p = {row['p']:.2g}; {row['power']:.0%}"
-        )
+def power_rows(figures: pd.DataFrame) -> list[list[str]]:
+    """Return where each error is, what it is, and what the rows of each table say of it."""
+    cells: dict[tuple[str, str], str] = {}
+    for row in figures.to_dict("records"):
+        outcome = "**detected**" if row["rows_that_tell"] else "not detected"
+        text = f"{outcome}, p = {row['p']:.2g}; {row['power']:.0%}"
+        cells[row["wrong"], row["table"]] = text
     errors = {wrong.name: wrong.about for wrong in WRONG}
-    rows = [
-        [
-            "no error" if about == "ours" else about,
-            name,
-            *(said.get((name, t), "") for t in TABLES),
-        ]
-        for name, about in errors.items()
-    ]
-    return [row for row in rows if any(row[2:])]
+    rows = []
+    for name, about in errors.items():
+        texts = [cells.get((name, table), "") for table in TABLES]
+        if any(texts):
+            rows.append(["no error" if about == "ours" else about, name, *texts])
+    return rows
 
 
 def main() -> None:
@@ -234,10 +279,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m scripts.power")
     parser.add_argument("results", type=Path, nargs="+")
     try:
-        found = collect(read_evidence(parser.parse_args().results))
+        figures = collect(read_evidence(parser.parse_args().results))
     except InputError as error:
         parser.error(str(error))
-    found.to_csv(REFERENCE, index=False, lineterminator="\n", float_format="%.4g")
+    figures.to_csv(REFERENCE, index=False, lineterminator="\n", float_format="%.4g")
 
 
 if __name__ == "__main__":
