@@ -22,6 +22,7 @@ import sys
 import textwrap
 import tomllib
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -329,7 +330,7 @@ def _branch(folder: Path, indent: str) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-MAKERS = {
+MAKERS: dict[str, Callable[..., str]] = {
     "reference": _reference,
     "unit-norm": _unit_norm,
     "all-solvers": _all_solvers,

@@ -61,20 +61,21 @@ def replaced(
     What was run and failed leaves nothing.
     """
     place = ["task", "split", "solver"]
-    old = pd.MultiIndex.from_frame(known[place]).isin(
-        pd.MultiIndex.from_frame(ran[place])
-    )
-    both = pd.concat([known[~old], table], ignore_index=True)
-    order = {
-        column: {
-            name: at
-            for at, name in enumerate(pd.concat([known, table])[column].unique())
-        }
-        for column in ("task", "solver")
-    }
-    return both.sort_values(
-        place, key=lambda c: c.map(order[c.name]) if c.name in order else c
-    )
+    run_again = pd.MultiIndex.from_frame(ran[place])
+    is_old = pd.MultiIndex.from_frame(known[place]).isin(run_again)
+    remaining = pd.concat([known[~is_old], table], ignore_index=True)
+    everything = pd.concat([known, table])
+    tasks = list(everything["task"].unique())
+    solvers = list(everything["solver"].unique())
+
+    def in_order(column: pd.Series) -> pd.Series:
+        if column.name == "task":
+            return column.map(tasks.index)
+        if column.name == "solver":
+            return column.map(solvers.index)
+        return column
+
+    return remaining.sort_values(place, key=in_order)
 
 
 def digest_of(reference: Path) -> Path:
@@ -101,17 +102,19 @@ def other_values(known: pd.DataFrame, table: pd.DataFrame) -> tuple[int, list[st
     both = known.merge(
         pd.read_csv(io.StringIO(as_text(table))), on=place, suffixes=("", "_again")
     )
-    n_values, found = 0, []
+    n_values = 0
+    sentences = []
     for metric in MEASURES:
-        old, new = both[metric], both[f"{metric}_again"]
+        old = both[metric]
+        new = both[f"{metric}_again"]
         n_values += int(old.notna().sum())
         changed = both[(old != new) & (old.notna() | new.notna())]
-        found += [
-            f"{row['task']}, {row['solver']}, split {row['split']}, {metric}: "
-            f"{row[f'{metric}_again']:g} in place of {row[metric]:g}"
-            for row in changed.to_dict("records")
-        ]
-    return n_values, found
+        for row in changed.to_dict("records"):
+            sentences.append(
+                f"{row['task']}, {row['solver']}, split {row['split']}, {metric}: "
+                f"{row[f'{metric}_again']:g} in place of {row[metric]:g}"
+            )
+    return n_values, sentences
 
 
 def main() -> None:
@@ -128,21 +131,21 @@ def main() -> None:
         "--panel", choices=["survey", "rare", "folds"], default="survey"
     )
     options = parser.parse_args()
-    is_rare, folds = options.panel != "survey", options.panel == "folds"
-    reference = {"survey": REFERENCE, "rare": rare.REFERENCE, "folds": rare.FOLDED}[
-        options.panel
-    ]
-    known = (
-        pd.read_csv(reference) if reference.exists() else pd.DataFrame(columns=COLUMNS)
-    )
-    folders = [
-        options.folder / name for name in (rare.runs(folds) if is_rare else RUNS)
-    ]
+    is_rare = options.panel != "survey"
+    folds = options.panel == "folds"
+    references = {"survey": REFERENCE, "rare": rare.REFERENCE, "folds": rare.FOLDED}
+    reference = references[options.panel]
+    known = pd.DataFrame(columns=COLUMNS)
+    if reference.exists():
+        known = pd.read_csv(reference)
+    names = rare.runs(folds) if is_rare else RUNS
+    folders = [options.folder / name for name in names]
     try:
         if options.do == "tasks":
             listed = rare.read_tasks(folds) if is_rare else read_tasks()
             tasks = {task.task: task for task in listed}
-            if unknown := [name for name in options.task if name not in tasks]:
+            unknown = [name for name in options.task if name not in tasks]
+            if unknown:
                 kind = "rare" if is_rare else "survey"
                 parser.error(
                     f"unknown task {unknown[0]!r}; see"
@@ -160,9 +163,10 @@ def main() -> None:
     if is_rare:
         table, ran = rare.joined(table), rare.joined(ran)
     if options.do == "again":
-        n_values, found = other_values(known, table)
-        print(*found, f"{n_values:,} values again, {len(found)} not the same", sep="\n")
-        sys.exit(bool(found) or not n_values)
+        n_values, others = other_values(known, table)
+        sentence = f"{n_values:,} values again, {len(others)} not the same"
+        print(*others, sentence, sep="\n")
+        sys.exit(bool(others) or not n_values)
     text = as_text(replaced(known, table, ran))
     reference.write_bytes(gzip.compress(text.encode(), mtime=0))
     digest_of(reference).write_text(digest(text))

@@ -10,6 +10,7 @@ results/reference/coverage.csv, which docs/own-data.md shows; it takes some minu
 
 import argparse
 import warnings
+from collections.abc import Sequence
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -69,17 +70,23 @@ class Case(NamedTuple):
 
     def interval(self, dataset: Dataset, stratified: bool, seed: int) -> Interval:
         """Return the interval of the mean over splits."""
-        how: Any = {"test_size": TEST_SIZE, "stratified": stratified, "seed": seed}
-        splits = [
-            split_rows(dataset, "random", index, n_splits=self.splits, **how)
-            for index in range(self.splits)
-        ]
-        return resampled_interval(
-            [self.measure(dataset, *rows) for rows in splits], TEST_SIZE
-        )
+        values = []
+        for index in range(self.splits):
+            split = split_rows(
+                dataset,
+                "random",
+                index,
+                n_splits=self.splits,
+                test_size=TEST_SIZE,
+                stratified=stratified,
+                seed=seed,
+            )
+            values.append(self.measure(dataset, split.train, split.test))
+        return resampled_interval(values, TEST_SIZE)
 
 
 CASES = [
+    # solver, rows, features, positives, noise, k, splits
     Case("logistic-regression", 2000, 10, 0.1, 2.0, 100, 10),
     Case("logistic-regression", 1000, 10, 0.05, 2.0, 15, 10),
     Case("logistic-regression", 5000, 20, 0.01, 2.0, 15, 10),
@@ -93,26 +100,32 @@ CASES = [
 def covered(case: Case, repetitions: int) -> dict[str, object]:
     """Return how often the intervals of a case hold the mean over new lists."""
     test, train = np.split(np.arange(case.rows), [round(TEST_SIZE * case.rows)])
-    fresh, found = [], []
+    plain, stratified, fresh = [], [], []
     for repetition in range(repetitions):
         rng = np.random.default_rng([case.rows, case.k, case.splits, repetition])
         dataset = case.draw(rng)
-        found.append([case.interval(dataset, how, repetition) for how in (False, True)])
+        plain.append(case.interval(dataset, stratified=False, seed=repetition))
+        stratified.append(case.interval(dataset, stratified=True, seed=repetition))
         fresh += [case.measure(case.draw(rng), train, test) for _ in range(FRESH)]
     mean = float(np.mean(fresh))
-    _, low, high = np.moveaxis(np.array(found), -1, 0)
-    holds = ((low <= mean) & (mean <= high)).mean(axis=0)
     return {
-        **{
-            name: getattr(case, name)
-            for name in ("solver", "rows", "positives", "k", "splits")
-        },
+        "solver": case.solver,
+        "rows": case.rows,
+        "positives": case.positives,
+        "k": case.k,
+        "splits": case.splits,
         "repetitions": repetitions,
         "mean": round(mean, 4),
-        "width": round(float(np.mean(high - low, axis=0)[0]), 4),
-        "covered": round(float(holds[0]), 4),
-        "covered_stratified": round(float(holds[1]), 4),
+        "width": round(float(np.mean([each.high - each.low for each in plain])), 4),
+        "covered": share_that_holds(plain, mean),
+        "covered_stratified": share_that_holds(stratified, mean),
     }
+
+
+def share_that_holds(intervals: Sequence[Interval], value: float) -> float:
+    """Return the share of intervals that hold a value."""
+    holds = [interval.low <= value <= interval.high for interval in intervals]
+    return round(float(np.mean(holds)), 4)
 
 
 def coverage_table(rows: pd.DataFrame) -> str:

@@ -102,7 +102,8 @@ def choose(survey: Survey, values: pd.DataFrame) -> Choice | None:
     if len(values) < LEAST_TASKS:
         return None
     first, rival, *_ = survey.best(values)
-    linear, lost = survey.best(values, LINEAR)[0], losses(values)
+    linear = survey.best(values, LINEAR)[0]
+    lost = losses(values)
     return Choice(
         solver=first,
         tasks=len(values),
@@ -125,28 +126,29 @@ def answer(survey: Survey, *metrics: str) -> str:
 def _lacking(survey: Survey) -> Iterator[str]:
     """Say what of the survey has not been run."""
     run = survey.table.groupby("task")["split"].nunique()
-    short = [
-        f"{task.Index} {run.get(task.Index, 0)} of {wanted}"
-        for task in survey.known.itertuples()
-        if run.get(task.Index, 0)
-        < (wanted := N_SPLITS_SHORT if is_short(task) else N_SPLITS)
-    ]
+    short = []
+    for task in survey.known.itertuples():
+        n_run = run.get(task.Index, 0)
+        n_wanted = N_SPLITS_SHORT if is_short(task) else N_SPLITS
+        if n_run < n_wanted:
+            short.append(f"{task.Index} {n_run} of {n_wanted}")
     if short:
         yield f"*Not complete*: divisions that have been run of {', '.join(short)}."
 
 
 def _answer(survey: Survey, metric: str) -> str:
-    tasks, title = sound(survey, metric), MEASURES[metric].title
+    title = MEASURES[metric].title
+    tasks = sound(survey, metric)
     values = survey.values(metric, tasks)
-    found = choose(survey, values)
-    if found is None:
+    choice = choose(survey, values)
+    if choice is None:
         return f"For {title} there are too few tasks."
     table = standings(values)
     first, second = map(str, table.index[:2])
     trees = next(solver for solver in survey.best(values) if kind_of(solver) == TREES)
     lost = {
         solver: _interval(table, solver, "lost", "{:.1%}")
-        for solver in (first, trees, found.linear)
+        for solver in (first, trees, choice.linear)
     }
     where = f"all {len(tasks)} real tasks"
     if len(tasks) < len(survey.real):
@@ -159,25 +161,25 @@ def _answer(survey: Survey, metric: str) -> str:
         f"Against the next, `{second}`, it is {in_words(posterior)}: better by more"
         f" than {ROPE} on the next task with probability {posterior.first:.2f}"
     )
-    if found.rival != second:
+    if choice.rival != second:
         against += (
-            f"; against the best of another kind, `{found.rival}`, {found.standing}"
+            f"; against the best of another kind, `{choice.rival}`, {choice.standing}"
         )
     return (
         f"**{title[0].upper()}{title[1:]}: `{first}`.** On {where}, its mean rank among"
         f" {len(survey.solvers)} methods is"
         f" {_interval(table, first, 'rank', '{:.1f}')}, and it loses {lost[first]} to"
-        f" the best method of each task, at most {found.most:.0%} ({found.where})."
+        f" the best method of each task, at most {choice.most:.0%} ({choice.where})."
         f" {against}. The best trees, `{trees}`, lose {lost[trees]}, the best linear"
-        f" method, `{found.linear}`, {lost[found.linear]}."
+        f" method, `{choice.linear}`, {lost[choice.linear]}."
     )
 
 
 def _interval(table: Any, solver: str, name: str, form: str) -> str:
     """Return a value of `standings` with its 95 % interval."""
-    value, low, high = (
-        form.format(table.at[solver, name + end]) for end in ("", "_low", "_high")
-    )
+    value = form.format(table.at[solver, name])
+    low = form.format(table.at[solver, f"{name}_low"])
+    high = form.format(table.at[solver, f"{name}_high"])
     return f"{value} ({low} to {high})"
 
 
@@ -230,25 +232,38 @@ def measures(survey: Survey) -> str:
     rows = []
     for metric, measure in MEASURES.items():
         tasks = sound(survey, metric)
-        found = choose(survey, survey.values(metric, tasks or survey.real))
-        rows.append(_row(measure.title if tasks else f"{measure.title} †", found))
+        choice = choose(survey, survey.values(metric, tasks or survey.real))
+        rows.append(_row(measure.title if tasks else f"{measure.title} †", choice))
     return laid_out(["measure", *_HEADER], filter(None, rows))
 
 
 _HEADER = [
-    *("tasks", "use", "loses", "at most", "best of another kind", "against it"),
-    *("best linear method", "loses"),
+    "tasks",
+    "use",
+    "loses",
+    "at most",
+    "best of another kind",
+    "against it",
+    "best linear method",
+    "loses",
 ]
 
 
-def _row(situation: str, found: Choice | None) -> list[str] | None:
-    if found is None:
+def _row(situation: str, choice: Choice | None) -> list[str] | None:
+    if choice is None:
         return None
-    row = [situation, f"{found.tasks}", f"`{found.solver}`", f"{found.lost:.1%}"]
-    row += [f"{found.most:.0%} ({found.where})", f"`{found.rival}`", found.standing]
-    if found.linear == found.solver:
-        return [*row, "itself", ""]
-    return [*row, f"`{found.linear}`", f"{found.linear_lost:.1%}"]
+    is_linear = choice.linear == choice.solver
+    return [
+        situation,
+        f"{choice.tasks}",
+        f"`{choice.solver}`",
+        f"{choice.lost:.1%}",
+        f"{choice.most:.0%} ({choice.where})",
+        f"`{choice.rival}`",
+        choice.standing,
+        "itself" if is_linear else f"`{choice.linear}`",
+        "" if is_linear else f"{choice.linear_lost:.1%}",
+    ]
 
 
 def situations(survey: Survey) -> str:
@@ -258,7 +273,8 @@ def situations(survey: Survey) -> str:
     share = tasks["positives"] / tasks["rows"]
     rows_a_column = TRAIN_SHARE * tasks["rows"] / tasks["columns"]
     linear = tasks.index.isin(nearly_linear(survey))
-    looked, values = survey.looked_at(AP), survey.values(AP)
+    looked = survey.looked_at(AP)
+    values = survey.values(AP)
     parts = [
         *_between("training positives", n_pos, POSITIVES, "{:,}"),
         *_between("positive rows", share, SHARES, "{:.0%}"),
@@ -270,22 +286,18 @@ def situations(survey: Survey) -> str:
     rows = []
     for name, here in parts:
         some = [task for task in values.index if here[task]]
-        few = len(some) > 0 and (looked[some] < LEAST_ROWS).any()
-        rows.append(
-            _row(f"{name} †" if few else name, choose(survey, values.loc[some]))
-        )
+        looks_at_few = len(some) > 0 and (looked[some] < LEAST_ROWS).any()
+        title = f"{name} †" if looks_at_few else name
+        rows.append(_row(title, choose(survey, values.loc[some])))
     seconds = median_seconds(survey, list(values.index))
     chance = values["no-skill"] if "no-skill" in values else 0 * values.iloc[:, 0]
     for budget in BUDGETS:
-        fits = seconds <= budget
-        within = (
-            values.where(fits)
-            .apply(lambda column: column.fillna(chance))
-            .loc[:, fits.any()]
-        )
-        rows.append(
-            _row(f"at most {budget:g} s to choose and to train", choose(survey, within))
-        )
+        is_fast = seconds <= budget
+        # a method that is too slow on a task leaves one no better than chance
+        within = values.where(is_fast).apply(lambda column: column.fillna(chance))
+        within = within.loc[:, is_fast.any()]
+        title = f"at most {budget:g} s to choose and to train"
+        rows.append(_row(title, choose(survey, within)))
     return laid_out(["situation", *_HEADER], filter(None, rows))
 
 
@@ -336,29 +348,33 @@ def pairs(survey: Survey, metric: str) -> str:
 def tests(survey: Survey, metric: str) -> str:
     """Report the tests over data sets."""
     values = survey.values(metric, sound(survey, metric))
-    everyone, ranking = rank(values), rank(values[survey.best(values)])
+    everyone = rank(values)
+    ranking = rank(values[survey.best(values)])
     listed = list(combinations(map(str, ranking.p), 2))
     differ = [pair for pair in listed if ranking.p[pair[0]][pair[1]] <= LEVEL]
     first = listed[0][0]
     others = [f"`{b}`" for a, b in differ if a == first]
-    found = f"find {len(differ)} of the {len(listed)} pairs of these different"
+    outcome = f"find {len(differ)} of the {len(listed)} pairs of these different"
     if others:
-        found += f", `{first}` from {', '.join(others)}"
+        outcome += f", `{first}` from {', '.join(others)}"
     return (
         f"By {MEASURES[metric].title}, on {len(values)} tasks, Friedman's test (in the"
         f" form of Iman and Davenport) of all {len(survey.solvers)} contestants has p ="
         f" {everyone.friedman:.1g}; of the best of each of {len(ranking.ranks)} kinds p"
-        f" = {ranking.friedman:.1g}. Wilcoxon's tests with Holm's correction {found}.\n"
+        f" = {ranking.friedman:.1g}. Wilcoxon's tests with Holm's correction {outcome}.\n"
     )
 
 
 def cost(survey: Survey) -> str:
     """Compare what it takes to choose and to train."""
-    values, seconds = survey.values(AP, sound(survey, AP)), median_seconds(survey)
-    first, linear = survey.best(values)[0], survey.best(values, LINEAR)[0]
+    values = survey.values(AP, sound(survey, AP))
+    first = survey.best(values)[0]
+    linear = survey.best(values, LINEAR)[0]
+    seconds = median_seconds(survey)
     ratio = (seconds[first] / seconds[linear]).median()
     median = seconds.median()
-    slowest, worst = str(median.idxmax()), str(seconds.max(axis=1).idxmax())
+    slowest = str(median.idxmax())
+    worst = str(seconds.max(axis=1).idxmax())
     return (
         f"To choose the parameters and to train takes `{first}` a median of"
         f" {_seconds(median[first])} s of a task, `{linear}` {_seconds(median[linear])}"
@@ -370,21 +386,32 @@ def cost(survey: Survey) -> str:
 
 def papers(survey: Survey) -> str:
     """Lay out what the methods of each paper are best at, among the linear ones."""
-    linear, all_of = survey.of(*LINEAR), standings(survey.values(AP, sound(survey, AP)))
-    table = {
-        m: standings(survey.values(m, sound(survey, m) or survey.real)[linear])
-        for m in MEASURES
-    }
+    linear = survey.of(*LINEAR)
+    among_all = standings(survey.values(AP, sound(survey, AP)))
+    among_linear = {}
+    for metric in MEASURES:
+        tasks = sound(survey, metric) or survey.real
+        among_linear[metric] = standings(survey.values(metric, tasks)[linear])
     rows = []
     for kind, link in PAPERS.items():
-        found = pd.DataFrame(
-            {m: table[m].loc[survey.of(kind), "rank"] for m in MEASURES}
+        of_kind = survey.of(kind)
+        ranks = pd.DataFrame(
+            {
+                metric: table.loc[of_kind, "rank"]
+                for metric, table in among_linear.items()
+            }
         )
-        leader, at = str(found[AP].idxmin()), str(found.min().idxmin())
-        best = str(found[at].idxmin())
-        lost = _interval(all_of, leader, "lost", "{:.1%}")
-        row = [link, f"`{leader}` ({found[AP][leader]:.1f})", lost]
-        rows.append([*row, f"{MEASURES[at].title}: `{best}` ({found[at][best]:.1f})"])
+        leader = str(ranks[AP].idxmin())
+        metric = str(ranks.min().idxmin())
+        best = str(ranks[metric].idxmin())
+        rows.append(
+            [
+                link,
+                f"`{leader}` ({ranks[AP][leader]:.1f})",
+                _interval(among_all, leader, "lost", "{:.1%}"),
+                f"{MEASURES[metric].title}: `{best}` ({ranks[metric][best]:.1f})",
+            ]
+        )
     header = [
         "paper",
         "best at average precision",
@@ -403,16 +430,12 @@ def synthetic(survey: Survey) -> str:
         return "They have not been run.\n"
     values = survey.values(AP, names)
     best = values.max(axis=1)
-    rows = [
-        [
-            f"{solver} ({kind_of(solver)})",
-            *(
-                f"**{v:.3f}**" if v == most else f"{v:.3f}"
-                for v, most in zip(values[solver], best, strict=True)
-            ),
-        ]
-        for solver in survey.best(values)
-    ]
+    rows = []
+    for solver in survey.best(values):
+        cells = [f"{solver} ({kind_of(solver)})"]
+        for value, most in zip(values[solver], best, strict=True):
+            cells.append(f"**{value:.3f}**" if value == most else f"{value:.3f}")
+        rows.append(cells)
     titles = [DATASETS[name].title.removeprefix("Synthetic, ") for name in values.index]
     return laid_out(["best of its kind", *titles], rows, numbers=len(titles))
 
@@ -458,9 +481,18 @@ def _seconds(seconds: float) -> str:
     return f"{seconds:.2g}" if seconds < 100 else f"{seconds:.0f}"
 
 
-_PARTS: Sequence[Callable[..., str]] = (
-    *(answer, measures, situations, contestants, pairs),
-    *(tests, cost, papers, synthetic, panel, folds, fits),
-)
-PARTS = {part.__name__: part for part in _PARTS}
-"""By the names that the marks in the pages have."""
+# By the names that the marks in the pages have.
+PARTS: dict[str, Callable[..., str]] = {
+    "answer": answer,
+    "measures": measures,
+    "situations": situations,
+    "contestants": contestants,
+    "pairs": pairs,
+    "tests": tests,
+    "cost": cost,
+    "papers": papers,
+    "synthetic": synthetic,
+    "panel": panel,
+    "folds": folds,
+    "fits": fits,
+}

@@ -54,20 +54,20 @@ def unit_norm_table(reference: pd.DataFrame, others: pd.DataFrame) -> str:
         unit, on=["dataset", "solver", "metric"], suffixes=("", "_unit")
     )
     main = both[both["metric"] == METRIC]
-    sides = [
-        main["mean" + of].map("{:.3f}".format)
-        + np.where(main["stopped" + of] > 0, " ‡", "")
-        for of in ("", "_unit")
-    ]
-    text: pd.Series = sides[0] + " → " + sides[1]
+    text = _means(main, "") + " → " + _means(main, "_unit")
     return _of_datasets(main.assign(cell=text))
+
+
+def _means(table: pd.DataFrame, suffix: str) -> pd.Series:
+    """Return the means of one of two references, marked where a limit stopped a split."""
+    marks = np.where(table[f"stopped{suffix}"] > 0, " ‡", "")
+    return table[f"mean{suffix}"].map("{:.3f}".format) + marks
 
 
 def _of_datasets(cells: pd.DataFrame) -> str:
     datasets = list(cells["dataset"].unique())
-    wide = cells.pivot(index="solver", columns="dataset", values="cell")[
-        datasets
-    ].fillna("–")
+    wide = cells.pivot(index="solver", columns="dataset", values="cell")
+    wide = wide[datasets].fillna("–")
     rows = [[solver, *wide.loc[solver]] for solver in cells["solver"].unique()]
     return laid_out(["solver", *datasets], rows, numbers=len(datasets))
 
@@ -88,17 +88,16 @@ def ledger_table(ledger: Sequence[LedgerRow]) -> str:
         given[row.paper + apart(claim), sentence].append(_counted(row, readings))
     verdicts = [str(verdict) for verdict in Verdict]
     verdicts.insert(1, READING)
-    ranks = {
-        verdict: i
-        for i, verdict in enumerate(verdicts[: verdicts.index(Verdict.NO_POWER)])
-    }
-    counts = Counter(
-        (
-            group,
-            max(found, key=lambda v: (v in ranks, ranks.get(v, 0), -verdicts.index(v))),
-        )
-        for (group, _), found in given.items()
-    )
+    decided = verdicts[: verdicts.index(Verdict.NO_POWER)]
+
+    def worst(of_rows: list[str]) -> str:
+        """Return the last verdict that decides, or the first of those that do not."""
+        decisions = [verdict for verdict in of_rows if verdict in decided]
+        if decisions:
+            return max(decisions, key=verdicts.index)
+        return min(of_rows, key=verdicts.index)
+
+    counts = Counter((group, worst(of_rows)) for (group, _), of_rows in given.items())
     rows = Counter(row.paper + apart(claims[row.id]) for row in ledger)
     cells = [
         [group, *(counts[group, verdict] for verdict in verdicts), rows[group]]
@@ -130,19 +129,29 @@ def optima_table(fits: pd.DataFrame, problems: Sequence[str]) -> str:
         "bound",
         "norm, best w",
         "norm, last w",
+        "test: w = 0",
+        "best w",
+        "last w",
     ]
-    header += ["test: w = 0", "best w", "last w"]
-    rows = [
-        [
-            fit["dataset"],
-            fit["problem"],
-            f"{fit['C']:g}",
-            f"{fit['minimum']:.4f}" + ("" if fit["converged"] else " ‡"),
-            f"{fit['bound']:.4f}",
-            *("0" if fit[f"norm of the {w} w"] == 0 else f"{fit[f'norm of the {w} w']:.3g}"
-              for w in ("best", "last")),
-            *(f"{fit[f'measure of {w}']:.3f}" for w in ("w = 0", "the best w", "the last w")),
-        ]
-        for fit in fits[fits["problem"].isin(problems)].to_dict("records")
-    ]  # fmt: skip
+    rows = []
+    for fit in fits[fits["problem"].isin(problems)].to_dict("records"):
+        not_converged = "" if fit["converged"] else " ‡"
+        rows.append(
+            [
+                fit["dataset"],
+                fit["problem"],
+                f"{fit['C']:g}",
+                f"{fit['minimum']:.4f}{not_converged}",
+                f"{fit['bound']:.4f}",
+                _norm(fit["norm of the best w"]),
+                _norm(fit["norm of the last w"]),
+                f"{fit['measure of w = 0']:.3f}",
+                f"{fit['measure of the best w']:.3f}",
+                f"{fit['measure of the last w']:.3f}",
+            ]
+        )
     return laid_out(header, rows, numbers=8)
+
+
+def _norm(norm: float) -> str:
+    return "0" if norm == 0 else f"{norm:.3g}"
