@@ -350,20 +350,17 @@ def run(name: str, folder: Path, columns: int) -> dict[str, Any]:
 
     No library starts threads by itself.
     """
-    one = dict.fromkeys(
-        ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"
-    )
-    command = [
-        sys.executable,
-        "-m",
-        "scripts.peers",
-        "--one",
-        name,
-        str(folder),
-        str(columns),
-    ]
+    one_thread = {
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+    }
+    arguments = ["--one", name, str(folder), str(columns)]
     done = subprocess.run(
-        command, check=True, stdout=subprocess.PIPE, env={**os.environ, **one}
+        [sys.executable, "-m", "scripts.peers", *arguments],
+        check=True,
+        stdout=subprocess.PIPE,
+        env=os.environ | one_thread,
     )
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -375,14 +372,18 @@ def judged(
 
     Scores of the wrong sign, as of labels the other way round, rank worse than chance.
     """
-    others = {other["of"]: other for other in rows}
-    held: list[Any] = [("chance, prec@0.25", row["prec_quarter"] / share, 1.5, True)]
-    if row["of"] == OURS and (to := others.get(VW)):
-        held += [
-            (VW, row["total"] / to["total"], 0.5, False),
-            (f"{VW}, prec@0.25", row["prec_quarter"] / to["prec_quarter"], 1.0, True),
+    bench, name = row["bench"], row["of"]
+    to_chance = row["prec_quarter"] / share
+    figures = [ratio_figure(bench, name, "chance, prec@0.25", to_chance, 1.5, True)]
+    vw = next((other for other in rows if other["of"] == VW), None)
+    if name == OURS and vw is not None:
+        time = row["total"] / vw["total"]
+        precision = row["prec_quarter"] / vw["prec_quarter"]
+        figures += [
+            ratio_figure(bench, name, VW, time, 0.5, least=False),
+            ratio_figure(bench, name, f"{VW}, prec@0.25", precision, 1.0, least=True),
         ]
-    return [ratio_figure(row["bench"], row["of"], *each) for each in held]
+    return figures
 
 
 def contest(
@@ -411,12 +412,10 @@ def contest(
             taking_part[name] = partial(contestant, name)
         Case(title, taking_part).measure(rounds)
     rows = []
-    for name, found in records.items():
-        table = pd.DataFrame(found)
-        medians = table.drop(columns="version").median().to_dict()
-        rows.append(
-            {"bench": title, "of": name, "version": found[0]["version"], **medians}
-        )
+    for name, runs in records.items():
+        medians = pd.DataFrame(runs).drop(columns="version").median().to_dict()
+        version = runs[0]["version"]
+        rows.append({"bench": title, "of": name, "version": version, **medians})
     figures = [figure for row in rows for figure in judged(row, size.share, rows)]
     for row in rows:
         missed = [f["to"] for f in figures if f["of"] == row["of"] and not f["met"]]

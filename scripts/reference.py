@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -255,31 +256,41 @@ def summaries(results: Path, names: Sequence[str]) -> pd.DataFrame:
 def differences(measured: pd.DataFrame, reference: pd.DataFrame) -> list[str]:
     """Return a sentence for each row that differs, of the available data."""
     keys = [name for name in measured.columns if name in {*KEYS, *PARTS}]
-    now, before = (
-        {tuple(map(str, row)): rest for *row, rest in _keyed(table, keys)}
-        for table in (measured, reference)
-    )
-    had = {key[:2] for key in now}
-    found = [f"{_named(key)}: not in the reference" for key in now if key not in before]
+    now = _by_key(measured, keys)
+    before = _by_key(reference, keys)
+    available = {key[:2] for key in now}  # experiments and their data sets
+    sentences = []
+    for key in now:
+        if key not in before:
+            sentences.append(f"{_named(key)}: not in the reference")
     for key, old in before.items():
-        tolerance, new = old.pop("tolerance", EXACT), now.get(key, {})
+        if key[:2] not in available:
+            continue
+        tolerance = old.pop("tolerance", EXACT)
+        new = now.get(key, {})
         changed = [
-            f"{name} was {old[name]}, is {new.get(name, 'missing')}"
-            for name in old
-            if key[:2] in had and not _agree(new.get(name), old[name], tolerance)
+            f"{name} was {value}, is {new.get(name, 'missing')}"
+            for name, value in old.items()
+            if not _agree(new.get(name), value, tolerance)
         ]
         if changed:
-            found.append(f"{_named(key)}: {'; '.join(changed)}")
-    return found
+            sentences.append(f"{_named(key)}: {'; '.join(changed)}")
+    return sentences
 
 
 def _named(key: tuple[str, ...]) -> str:
     return ", ".join(filter(None, key))
 
 
-def _keyed(table: pd.DataFrame, keys: list[str]) -> Iterator[tuple]:
+def _by_key(
+    table: pd.DataFrame, keys: list[str]
+) -> dict[tuple[str, ...], dict[str, Any]]:
+    """Return the other columns of each row by its keys."""
+    rows = {}
     for row in table.to_dict("records"):
-        yield *(row.pop(key) for key in keys), row
+        key = tuple(str(row.pop(name)) for name in keys)
+        rows[key] = row
+    return rows
 
 
 def _agree(now: str | float | None, before: str | float, tolerance: float) -> bool:

@@ -200,7 +200,7 @@ def averaging() -> list[dict[str, Any]]:
 
     The step size is the best one on the training rows, for each number of partitions.
     """
-    found = []
+    rows = []
     for name in AVERAGED:
         data = load_dataset(name)
         tops: dict[int, list[float]] = {count: [] for count in PARTS}
@@ -212,21 +212,31 @@ def averaging() -> list[dict[str, Any]]:
                 scaler = Scaler("standardise").fit(X[train])
                 X = scaler.transform_in_place(X.astype(np.float64))
             for count in PARTS:
-                best = max(
-                    (
-                        _mean_of_passes(X, y, np.array_split(train, count), eta0)
-                        for eta0 in STEPS
-                    ),
-                    key=lambda w: precision_at_k(y[train], X[train] @ w, 0.25),
-                )
-                tops[count].append(precision_at_k(y[test], X[test] @ best, 0.25))
+                w = _best_mean_of_passes(X, y, np.array_split(train, count), train)
+                tops[count].append(precision_at_k(y[test], X[test] @ w, 0.25))
         for count, values in tops.items():
             lost = np.array(tops[1]) - values
-            row = {"bench": "averaging", "rows": len(data.y), "of": name, "what": count}
-            row |= {"precision": np.mean(values), "lost": lost.mean()}
-            found.append(row | {"lost_error": lost.std(ddof=1) / np.sqrt(SEEDS)})
-            print(found[-1])
-    return found
+            row = {
+                "bench": "averaging",
+                "rows": len(data.y),
+                "of": name,
+                "what": count,
+                "precision": np.mean(values),
+                "lost": lost.mean(),
+                "lost_error": lost.std(ddof=1) / np.sqrt(SEEDS),
+            }
+            rows.append(row)
+            print(row)
+    return rows
+
+
+def _best_mean_of_passes(
+    X: Any, y: Any, parts: list[np.ndarray], train: np.ndarray
+) -> np.ndarray:
+    """Return the mean weights of the step size that is best on the training rows."""
+    weights = [_mean_of_passes(X, y, parts, eta0) for eta0 in STEPS]
+    tops = [precision_at_k(y[train], X[train] @ w, 0.25) for w in weights]
+    return weights[int(np.argmax(tops))]
 
 
 def _mean_of_passes(X: Any, y: Any, parts: list[np.ndarray], eta0: float) -> np.ndarray:
@@ -255,9 +265,9 @@ def main() -> None:
     }
     with threadpool_limits(1):
         chosen = [options.only] if options.only else list(measures)
-        found = [row for name in chosen for row in measures[name]()]
+        rows = [row for name in chosen for row in measures[name]()]
     if options.write:
-        table = pd.DataFrame(found)
+        table = pd.DataFrame(rows)
         if options.only and SCALE.exists():
             before = pd.read_csv(SCALE, dtype={"what": str})
             table = pd.concat([before[before["bench"] != options.only], table])
