@@ -181,7 +181,7 @@ def test_help_explains_every_option_with_examples_that_the_command_takes(
 
 def test_metrics_are_right(files, table):
     """Computed again without the model, the scaling and the metrics of the package."""
-    about = json.loads(fit_table(k="0.5", splits="3").stdout)
+    summary = json.loads(fit_table(k="0.5", splits="3").stdout)
     dataset, _ = read_own_file("mine.csv", **{**TABLE, "drop": ["id"]})
     plain = table.drop(columns=["id", "patient", "churned"])
 
@@ -218,18 +218,18 @@ def test_metrics_are_right(files, table):
         precision = np.mean(labels[best] > 0)
         measured.append([len(labels), sum(labels > 0), precision, area])
     n_rows, n_pos, precisions, areas = np.transpose(measured)
-    assert about["rows"] == 300
-    assert about["positives"] == sum(y > 0)
-    assert about["splits"] == 3
-    assert about["held_out_rows"] == round(n_rows.mean())
+    assert summary["rows"] == 300
+    assert summary["positives"] == sum(y > 0)
+    assert summary["splits"] == 3
+    assert summary["held_out_rows"] == round(n_rows.mean())
     assert 80 <= min(n_rows) <= 100
-    assert about["held_out_positives"] == round(n_pos.mean())
-    assert about["by_chance"] == pytest.approx(np.mean(n_pos / n_rows))
+    assert summary["held_out_positives"] == round(n_pos.mean())
+    assert summary["by_chance"] == pytest.approx(np.mean(n_pos / n_rows))
     share = sum(n_rows) / 900
     for metric, values in (("precision_at_k", precisions), ("auc", areas)):
         mean, low, high = share_interval(values, share)
-        assert about[metric] == pytest.approx(mean)
-        assert about[f"{metric}_interval"] == pytest.approx([low, high])
+        assert summary[metric] == pytest.approx(mean)
+        assert summary[f"{metric}_interval"] == pytest.approx([low, high])
 
 
 def test_without_a_solver_what_the_docs_recommend_is_fitted(files):
@@ -246,18 +246,18 @@ def test_without_a_solver_what_the_docs_recommend_is_fitted(files):
         ([*table, "--fourier", "8"], "sgd-avg"),
         (["mine.svm"], "sgd-avg"),
     ):
-        about = json.loads(invoke("fit", *rows, "--save", "top.npz", "--json").stdout)
-        assert about["solver"] == solver
+        summary = json.loads(invoke("fit", *rows, "--save", "top.npz", "--json").stdout)
+        assert summary["solver"] == solver
 
 
 def test_one_split_has_the_interval_of_its_list(files):
-    about = json.loads(fit_table().stdout)
-    assert about["auc_interval"] is None
-    top = math.ceil(about["held_out_positives"] / 4)
-    exact = binomtest(round(about["precision_at_k"] * top), top).proportion_ci(
+    summary = json.loads(fit_table().stdout)
+    assert summary["auc_interval"] is None
+    top = math.ceil(summary["held_out_positives"] / 4)
+    exact = binomtest(round(summary["precision_at_k"] * top), top).proportion_ci(
         method="exact"
     )
-    assert about["precision_at_k_interval"] == pytest.approx(list(exact))
+    assert summary["precision_at_k_interval"] == pytest.approx(list(exact))
 
 
 def test_a_weight_stands_for_that_many_rows(files, table):
@@ -267,8 +267,8 @@ def test_a_weight_stands_for_that_many_rows(files, table):
         {**TABLE_OPTIONS, "solver": "logistic-regression", "splits": "1"}
     )
     weighted = ["fit", "mine.csv", *options, "--save", "top.npz", "--json", "--weight"]
-    about = json.loads(succeed(*weighted, "w").stdout)
-    assert (about["rows"], about["features"], about["weight"]) == (300, 10, "w")
+    summary = json.loads(succeed(*weighted, "w").stdout)
+    assert (summary["rows"], summary["features"], summary["weight"]) == (300, 10, "w")
     assert "weighted by w" in " ".join(invoke("show", "top.npz").stdout.split())
     dataset, _ = read_own_file("mine.csv", **{**TABLE, "drop": ["id"]})
     X, weights = dataset.X[:, :-1], np.arange(300) % 3
@@ -290,8 +290,12 @@ def test_splits_without_a_positive_are_left_out(files):
     options = ["--label", "y", "--time", "day", "--k", "2", "--save", "top.npz"]
     done = succeed("fit", "late.csv", *options, "--json")
     tells(done.stderr, "warning 2 of 5")
-    about = json.loads(done.stdout)
-    assert (about["split"], about["splits"], about["held_out_rows"]) == ("time", 2, 20)
+    summary = json.loads(done.stdout)
+    assert (summary["split"], summary["splits"], summary["held_out_rows"]) == (
+        "time",
+        2,
+        20,
+    )
     tells(invoke("show", "top.npz").stdout, "periods 2 20")
 
 
@@ -303,10 +307,12 @@ def test_a_count_may_exceed_the_positives(files, table):
     n_pos = int(sum(table["churned"] == "yes"))
     assert fit_table(k=str(n_pos)).stderr == ""
     result = fit_table(k=str(n_pos + 1))
-    about, [warning] = json.loads(result.stdout), result.stderr.splitlines()
-    held_out_k = np.ceil(about["k"] * about["held_out_rows"] / len(table))
+    summary, [warning] = json.loads(result.stdout), result.stderr.splitlines()
+    held_out_k = np.ceil(summary["k"] * summary["held_out_rows"] / len(table))
     assert (
-        0 < about["precision_at_k"] <= min(1, about["held_out_positives"] / held_out_k)
+        0
+        < summary["precision_at_k"]
+        <= min(1, summary["held_out_positives"] / held_out_k)
     )
     names(warning, f"k {n_pos + 1} {n_pos}")
     assert len(ranked("mine.csv", "--top", "1")) == 1
@@ -314,9 +320,9 @@ def test_a_count_may_exceed_the_positives(files, table):
 
 def test_a_share_of_the_rows(files):
     assert isinstance(json.loads(fit_table(k="1.0").stdout)["k"], float)
-    about = json.loads(fit_table(k="10%").stdout)
-    hits = about["precision_at_k"] * np.ceil(0.1 * about["held_out_rows"])
-    assert about["k"] == "10%" and hits == pytest.approx(round(hits))
+    summary = json.loads(fit_table(k="10%").stdout)
+    hits = summary["precision_at_k"] * np.ceil(0.1 * summary["held_out_rows"])
+    assert summary["k"] == "10%" and hits == pytest.approx(round(hits))
 
 
 def test_parameter_values(files):
@@ -401,10 +407,10 @@ FIT_REFUSED = [
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("changes", "what"), FIT_REFUSED)
-def test_invalid_options_of_fit(files, changes, what):
+@pytest.mark.parametrize(("changes", "places"), FIT_REFUSED)
+def test_invalid_options_of_fit(files, changes, places):
     options = {"save": "top.npz"} | TABLE_OPTIONS | changes
-    refused(["fit", "mine.csv", *as_options(options)], what)
+    refused(["fit", "mine.csv", *as_options(options)], places)
     assert [path.name for path in files.iterdir()] == ["mine.csv"]
 
 
@@ -443,7 +449,7 @@ def test_invalid_options_of_score(files, table):
     table.drop(columns="b").to_csv("less.csv", index=False)
     table.assign(a="x").to_csv("text.csv", index=False)
     os.mkfifo("pipe.csv")
-    for arguments, what in [
+    for arguments, places in [
         (["none.npz", "mine.csv"], "none.npz --save"),
         (["mine.csv", "mine.csv"], "mine.csv"),
         (["top.npz", "none.csv"], "none.csv"),
@@ -458,7 +464,7 @@ def test_invalid_options_of_score(files, table):
         (["top.npz", "mine.csv", "--out", "pipe.csv"], "pipe.csv"),
         (["top.npz", "text.csv", "--out", "out.csv"], "'x'"),
     ]:
-        refused(["score", *arguments], what)
+        refused(["score", *arguments], places)
     assert not list(files.glob("*out.csv*"))
 
 
@@ -558,15 +564,15 @@ sys.meta_path.insert(0, Finder)
 # --- lists ---
 
 
-@pytest.mark.parametrize("what", ["solvers", "datasets", "metrics", "configs"])
-def test_list(what):
-    members = json.loads(invoke("list", what, "--json").stdout)
+@pytest.mark.parametrize("kind", ["solvers", "datasets", "metrics", "configs"])
+def test_list(kind):
+    members = json.loads(invoke("list", kind, "--json").stdout)
     for member, line in zip(
-        members, invoke("list", what).stdout.splitlines(), strict=True
+        members, invoke("list", kind).stdout.splitlines(), strict=True
     ):
         assert line.split()[0] == member["name"] and member["about"] in line
     assert len({member["about"] for member in members}) == len(members)
-    if what == "solvers":
+    if kind == "solvers":
         by_name = {member["name"]: member for member in members}
         assert [*by_name] == list(SOLVERS)
         assert by_name["sgd-avg"]["parameters"]["batch_size"] == 500
@@ -614,7 +620,7 @@ def test_missing_data_are_reported(cache):
         "nowhere/adult/a9a a9a.t",
         code=3,
     )
-    for arguments, what in [
+    for arguments, places in [
         (["fetch", "letter", "leter"], "'leter' 'letter'"),
         (["info", "x"], "'x'"),
         (["fetch", "letter", "--mirror", "ftp://x"], "'ftp://x'"),
@@ -622,7 +628,7 @@ def test_missing_data_are_reported(cache):
         (["add", "letter", "none"], "none"),
         (["add", "margin", "mine.csv"], "margin"),
     ]:
-        refused(["data", *arguments], what)
+        refused(["data", *arguments], places)
 
 
 def test_data_info(cache):
@@ -659,7 +665,7 @@ def test_splits_of_a_config_do_not_depend_on_the_rows(own):
 
 
 @pytest.mark.parametrize(
-    ("entry", "others", "what"),
+    ("entry", "others", "places"),
     [
         pytest.param(
             "file: none.csv, label: y", {}, "own.yaml:3 datasets[0].file", id="no file"
@@ -705,8 +711,8 @@ def test_splits_of_a_config_do_not_depend_on_the_rows(own):
         ),
     ],
 )
-def test_files_that_a_config_cannot_use(own, entry, others, what):
-    refused(["run", own(entry, **others), "--out", "out"], what)
+def test_files_that_a_config_cannot_use(own, entry, others, places):
+    refused(["run", own(entry, **others), "--out", "out"], places)
 
 
 # --- reproduce ---
@@ -774,8 +780,8 @@ def test_validate_tells_all_mistakes_of_all_configs(small, tmp_path):
     wrong = tmp_path / "wrong.published.yaml"
     wrong.write_text(claims.read_text().replace("printed:", "prnted:", 1))
     refused(["validate", wrong], "'printed'")
-    [about] = json.loads(invoke("validate", "kar2015/laws", "--json").stdout)
-    assert about == {
+    [validated] = json.loads(invoke("validate", "kar2015/laws", "--json").stdout)
+    assert validated == {
         "config": "kar2015/laws",
         "says": "a study, precision-laws",
         "mistakes": [],
@@ -873,11 +879,11 @@ def test_a_list_in_which_no_column_varies_is_refused(work_folder, case):
     name, text = CONSTANT[case]
     Path(name).write_text(text)
     label = ["--label", "y"] if name == "rows.csv" else []
-    given = [name, *label]
+    options = [name, *label]
     if case == "text":
-        given += ["--categorical", "one-hot"]
-    refused(["fit", *given, "--save", "m.npz"], f"{name} no column varies")
-    refused(["compare", *given], f"{name} no column varies")
+        options += ["--categorical", "one-hot"]
+    refused(["fit", *options, "--save", "m.npz"], f"{name} no column varies")
+    refused(["compare", *options], f"{name} no column varies")
     assert not (Path("m.npz").exists() or Path("results").exists())
 
 
@@ -1047,8 +1053,8 @@ def test_figures_need_no_backend_of_a_notebook_or_a_screen(work_folder, backend)
 )
 def test_several_blanks_between_values_are_named(work_folder, text):
     Path("rows.txt").write_text(text)
-    given = ["rows.txt", "--format", "csv", "--separator", " ", *QUICK]
-    refused(["fit", *given, "--save", "m.npz"], "rows.txt blanks separator")
+    options = ["rows.txt", "--format", "csv", "--separator", " ", *QUICK]
+    refused(["fit", *options, "--save", "m.npz"], "rows.txt blanks separator")
 
 
 def test_two_blanks_may_hold_no_value(work_folder):

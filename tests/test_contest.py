@@ -382,18 +382,18 @@ def test_the_first_k_of_a_longer_list_are_another_share(tmp_path):
     """A thousand lists of another length, of the same distribution."""
     X, y = rows_of(n=600)
     np.savez(tmp_path / "mine.npz", X=X, y=y)
-    given = ["--k", 20, "--solver", LOG, "--json", "--out", tmp_path]
-    found = json.loads(succeed("compare", tmp_path / "mine.npz", *given).stdout)
-    assert (found["list"]["rows"], found["list"]["k"], found["k"]) == (600, 20, 6)
-    assert abs(found["list"]["hits"] - 20 * found["values"][0]["mean"]) < 2
-    given += ["--list-rows", 2000]
-    longer = json.loads(succeed("compare", tmp_path / "mine.npz", *given).stdout)[
+    options = ["--k", 20, "--solver", LOG, "--json", "--out", tmp_path]
+    choice = json.loads(succeed("compare", tmp_path / "mine.npz", *options).stdout)
+    assert (choice["list"]["rows"], choice["list"]["k"], choice["k"]) == (600, 20, 6)
+    assert abs(choice["list"]["hits"] - 20 * choice["values"][0]["mean"]) < 2
+    options += ["--list-rows", 2000]
+    longer = json.loads(succeed("compare", tmp_path / "mine.npz", *options).stdout)[
         "list"
     ]
     assert 18 <= longer["hits"] <= longer["high"] == 20
     refused(["compare", tmp_path / "mine.npz", "--k", 20, "--list-rows", 19], "20 19")
-    given = ["--k", 20, "--solver", LOG, "--out", tmp_path, "--list-rows", 20_000]
-    text = " ".join(succeed("compare", tmp_path / "mine.npz", *given).stdout.split())
+    options = ["--k", 20, "--solver", LOG, "--out", tmp_path, "--list-rows", 20_000]
+    text = " ".join(succeed("compare", tmp_path / "mine.npz", *options).stdout.split())
     assert (
         "in the first 1 of 180 held-out rows, a larger share than 20 of 20,000" in text
     )
@@ -471,26 +471,27 @@ def test_a_frame_is_compared_drawn_and_fitted_as_its_file(tmp_path):
     frame = frame.mask(rng.random(frame.shape) < 0.3)
     frame.assign(label=y).to_csv(tmp_path / "mine.csv", index=False)
     few = {"k": 15, "solvers": [LOG, TREES], "n_splits": 2, "categorical": "one-hot"}
-    found = precbench.compare(frame, y, missing="most-frequent", **few)
+    choice = precbench.compare(frame, y, missing="most-frequent", **few)
     options = ["--k", 15, "--splits", 2, "--solver", LOG, "--solver", TREES, "--json"]
     options += ["--categorical", "one-hot", "--missing", "most-frequent"]
     saved = compare_table(tmp_path, *options, "--save", tmp_path / "best.npz")
     of_file = json.loads(saved.stdout)
     expected = [[row["solver"], row["mean"]] for row in of_file["values"]]
-    assert found.values[["solver", "mean"]].to_numpy().tolist() == expected
-    assert found.text == of_file["text"] == repr(found)
-    assert (found.table["hits"].tolist()) == [found.k * mean for _, mean in expected]
-    page = found._repr_html_()
+    assert choice.values[["solver", "mean"]].to_numpy().tolist() == expected
+    assert choice.text == of_file["text"] == repr(choice)
+    assert (choice.table["hits"].tolist()) == [choice.k * mean for _, mean in expected]
+    page = choice._repr_html_()
     assert (
         page.count("<table") == 2
         and "Hits by length of the list, from 300 new rows" in page
     )
-    assert [len(axes.lines) for axes in found.plot().axes[:2]] == [3]
-    fitted, saved = found.fit(), Model.load(tmp_path / "best.npz")
+    assert [len(axes.lines) for axes in choice.plot().axes[:2]] == [3]
+    fitted, saved = choice.fit(), Model.load(tmp_path / "best.npz")
     with pytest.warns(UserWarning, match="filled in"):
         scores = [model.predict_proba(frame) for model in (fitted, saved)]
         assert (
-            found.explain(frame).equals(saved.explain(frame)) and found.fit() is fitted
+            choice.explain(frame).equals(saved.explain(frame))
+            and choice.fit() is fitted
         )
     assert np.array_equal(*scores)
     assert fitted.about["precision_at_k"] == saved.about["precision_at_k"]
@@ -511,13 +512,13 @@ def test_arrays_with_times_and_groups_are_compared_as_their_file(tmp_path):
     beside = {"groups": [f"p{i // 2}" for i in range(300)], "time": np.arange(300) // 3}
     write_table(tmp_path, X, y, **beside)
     frame = pd.DataFrame(X, columns=list("abcd"))
-    found = precbench.compare(
+    choice = precbench.compare(
         frame, y, k=15, solvers=[LOG, TREES], n_splits=2, **beside
     )
     options = ["--k", 15, "--splits", 2, "--solver", LOG, "--solver", TREES, "--json"]
     options += ["--groups", "groups", "--time", "time", "--save", tmp_path / "best.npz"]
-    assert found.text == json.loads(compare_table(tmp_path, *options).stdout)["text"]
-    importance = json.loads(found.recipe.importance.model_dump_json())
+    assert choice.text == json.loads(compare_table(tmp_path, *options).stdout)["text"]
+    importance = json.loads(choice.recipe.importance.model_dump_json())
     assert Model.load(tmp_path / "best.npz").about["importance"] == importance
 
 
@@ -546,11 +547,11 @@ def test_classifiers_of_scikit_learn_are_contestants(tmp_path):
     np.savez(tmp_path / "mine.npz", X=X, y=y)
     few = {"k": 15, "n_splits": 2, "n_jobs": 1}
     own = AdaBoostClassifier(n_estimators=5)
-    found = precbench.compare(
+    choice = precbench.compare(
         X, y, solvers=["logistic-regression", own, GaussianNB()], **few
     )
-    assert {"AdaBoostClassifier, n_estimators=5", "GaussianNB"} < {*found.table.index}
-    assert (found.values["n"] == 2).all()
+    assert {"AdaBoostClassifier, n_estimators=5", "GaussianNB"} < {*choice.table.index}
+    assert (choice.values["n"] == 2).all()
     data = {"file": tmp_path / "mine.npz"}
     plan = make_plan(
         prepare(data, 15, folder=tmp_path, solvers=[own], n_splits=2).experiment
@@ -564,7 +565,7 @@ def test_classifiers_of_scikit_learn_are_contestants(tmp_path):
         by_hand.append(
             precision_at_k(y[rows.test], fitted.decision_function(X[rows.test]), "5 %")
         )
-    assert found.methods["AdaBoostClassifier, n_estimators=5"]["mean"] == np.mean(
+    assert choice.methods["AdaBoostClassifier, n_estimators=5"]["mean"] == np.mean(
         by_hand
     )
     # Their own parameters of the names that ours share.
@@ -574,13 +575,13 @@ def test_classifiers_of_scikit_learn_are_contestants(tmp_path):
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of an unfinished training
-        found = precbench.compare(X, y, solvers=["sgd-avg", *more], **few)
+        choice = precbench.compare(X, y, solvers=["sgd-avg", *more], **few)
     labels = {
         "sgd-avg",
         "SGDClassifier, alpha=0.01",
         "MLPClassifier, max_iter=5, shuffle=False",
     }
-    assert {*found.table.index} == labels
+    assert {*choice.table.index} == labels
     unknown = (
         "multiclass.OneVsRestClassifier",
         "tests.test_common.X",
@@ -601,17 +602,17 @@ def test_solvers_of_precbench_are_contestants_as_estimators():
     X, y = rows_of()
     few = {"k": 15, "n_splits": 2, "n_jobs": 1}
     by_max = precbench.PerceptronAtK(variant="max", keep="last")
-    given = [precbench.SGDAtK(eta0=1.0), precbench.PerceptronAtK(), by_max, "bbr"]
-    found = precbench.compare(X, y, solvers=given, **few)
+    contestants = [precbench.SGDAtK(eta0=1.0), precbench.PerceptronAtK(), by_max, "bbr"]
+    choice = precbench.compare(X, y, solvers=contestants, **few)
     labels = ["bbr", "perceptron-avg", "perceptron-max, keep=last", "sgd-avg, eta0=1.0"]
-    assert sorted(found.table.index) == labels
-    assert not found.methods["perceptron-max, keep=last"]["chosen"]  # nothing is tuned
+    assert sorted(choice.table.index) == labels
+    assert not choice.methods["perceptron-max, keep=last"]["chosen"]  # nothing is tuned
 
 
 def compared(folder):
     """Return the folder of the results of a comparison of mine.csv."""
-    [found] = (folder / "out").glob("compare-*mine-*k-*")
-    return found
+    [results] = (folder / "out").glob("compare-*mine-*k-*")
+    return results
 
 
 def test_other_files_of_one_name_and_other_lengths_have_results_of_their_own():
@@ -645,8 +646,8 @@ def test_the_best_method_is_fitted_to_all_rows_and_saved(tmp_path):
         "--solver",
         "pgd",
     ]
-    found = compare_table(tmp_path, *options, "--save", tmp_path / "best.npz", "--json")
-    best = json.loads(found.stdout)["values"][0]
+    done = compare_table(tmp_path, *options, "--save", tmp_path / "best.npz", "--json")
+    best = json.loads(done.stdout)["values"][0]
     model = Model.load(tmp_path / "best.npz")
     assert best["solver"] == "sgd-avg, random features"
     assert best["chosen"].startswith(f"eta0={model.params['eta0']:g} (")  # most often
@@ -655,7 +656,9 @@ def test_the_best_method_is_fitted_to_all_rows_and_saved(tmp_path):
     assert about["precision_at_k"] == best["mean"]
     assert about["precision_at_k_interval"] == [best["low"], best["high"]]
     assert about["auc_interval"][0] < about["auc"] < about["auc_interval"][1]
-    losses = {of["column"]: of["loss"] for of in about["importance"]["columns"]}
+    losses = {
+        column["column"]: column["loss"] for column in about["importance"]["columns"]
+    }
     assert min(losses["a"], losses["b"]) > 0.1 > max(losses["c"], losses["d"])
     page = (compared(tmp_path) / "report.html").read_text(encoding="utf-8")
     assert (
@@ -671,9 +674,9 @@ def test_the_parameters_of_failed_trials_do_not_count():
     groups = np.repeat(np.arange(75), 20)
     y = ((groups < 3) & (rng.random(1500) < 0.5)).astype(int)
     table = pd.DataFrame({"a": y + rng.standard_normal(1500)})
-    found = precbench.compare(table, y, k=5, groups=groups, solvers=["sgd-avg"])
-    assert re.search(r"results on [1-9] of 10 splits only", found.text)
-    assert isinstance(found.fit().params["eta0"], float)
+    choice = precbench.compare(table, y, k=5, groups=groups, solvers=["sgd-avg"])
+    assert re.search(r"results on [1-9] of 10 splits only", choice.text)
+    assert isinstance(choice.fit().params["eta0"], float)
 
 
 def test_the_config_repeats_the_comparison(tmp_path):
@@ -702,7 +705,7 @@ def test_k_is_a_part_of_the_held_out_rows(k, tmp_path):
 
 @pytest.mark.promise("R6")
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "places"),
     [
         pytest.param(["--k", 400], "k 400 300", id="k above the rows"),
         pytest.param(["--k", "5 percent"], "'5 %'", id="k in words"),
@@ -721,9 +724,9 @@ def test_k_is_a_part_of_the_held_out_rows(k, tmp_path):
         ),
     ],
 )
-def test_what_is_refused_before_training(options, says, work_folder):
+def test_what_is_refused_before_training(options, places, work_folder):
     write_table(work_folder, *rows_of())
-    refused(["compare", "mine.csv", "--label", "label", *options], says)
+    refused(["compare", "mine.csv", "--label", "label", *options], places)
     assert [path.name for path in work_folder.iterdir()] == ["mine.csv"]
 
 
@@ -743,7 +746,7 @@ def test_too_few_positives_are_refused_before_training(work_folder):
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("changes", "places"),
     [
         pytest.param({"y": [0, 1, 2] * 10}, "y positive 0, 1, 2", id="three labels"),
         pytest.param({"y": [0, 1]}, "", id="fewer labels than rows"),
@@ -797,9 +800,9 @@ def test_too_few_positives_are_refused_before_training(work_folder):
         ),
     ],
 )
-def test_what_python_refuses(changes, says):
+def test_what_python_refuses(changes, places):
     rows = {"X": np.arange(60.0).reshape(30, 2), "y": [0, 1] * 15, "k": 2, **changes}
-    with raises(InputError, says):
+    with raises(InputError, places):
         precbench.compare(rows.pop("X"), rows.pop("y"), **rows)
 
 

@@ -100,8 +100,12 @@ def found_in(table, learnt, rows_at_once=None):
     return drift.summary()
 
 
-def drifted(found):
-    return {of["name"] for of in [*found["columns"], found["scores"]] if of["drift"]}
+def drifted(summary):
+    return {
+        column["name"]
+        for column in [*summary["columns"], summary["scores"]]
+        if column["drift"]
+    }
 
 
 # --- the index ---
@@ -178,10 +182,12 @@ def test_filled_values_are_in_no_bin():
     assert (c.counts, c.gaps) == ([2, 2], 1)
     drift = Drift(profile, encoding)
     drift.add(encoding.encode(table, gaps=drift.gaps), np.arange(5.0))
-    assert [of["psi"] for of in drift.summary()["columns"]] == pytest.approx([0, 0])
+    assert [column["psi"] for column in drift.summary()["columns"]] == pytest.approx(
+        [0, 0]
+    )
     lists = [np.arange(5.0), np.arange(5.0) ** 2]
     two = Profile.learn(encoding.encode(table), encoding, imputed, lists)
-    counts = [two.scores.counted(of[:, np.newaxis]) for of in lists]
+    counts = [two.scores.counted(column[:, np.newaxis]) for column in lists]
     assert two.between == pytest.approx(psi(*counts)) and two.between > 0
 
 
@@ -191,9 +197,11 @@ def test_filled_values_are_in_no_bin():
 @pytest.mark.parametrize(("n", "times"), [(50, 40), (1000, 10), (20_000, 1)])
 def test_rows_of_the_same_kind_are_hardly_ever_drifted(learnt, n, times):
     """A list in 500 by the limits; more than that in `times` lists is no chance."""
-    told = [describe_drift(found_in(drawn(n, 1000 + i), learnt)) for i in range(times)]
+    sentences = [
+        describe_drift(found_in(drawn(n, 1000 + i), learnt)) for i in range(times)
+    ]
     n_false = sum(
-        sentence != "no drift in 7 columns and the scores" for sentence in told
+        sentence != "no drift in 7 columns and the scores" for sentence in sentences
     )
     assert n_false <= binom.ppf(0.999, times, 1 / 500)
 
@@ -220,9 +228,9 @@ def test_new_categories_are_expected_where_many_are_rare():
 
 @pytest.mark.parametrize("n", [100, 10_000])
 def test_what_was_changed_is_found(learnt, n):
-    found = found_in(changed(drawn(n, 1)), learnt)
-    assert found["drift"] and drifted(found) == {"amount", "since", "city", "gappy"}
-    columns = {of["name"]: of for of in found["columns"]}
+    summary = found_in(changed(drawn(n, 1)), learnt)
+    assert summary["drift"] and drifted(summary) == {"amount", "since", "city", "gappy"}
+    columns = {column["name"]: column for column in summary["columns"]}
     assert columns["since"]["outside"] > 0.99 and columns["city"]["new_categories"] == [
         "elsewhere"
     ]
@@ -239,9 +247,9 @@ def test_a_range_that_is_left_by_few_is_found(learnt):
     """
     table = drawn(1000, 1)
     table.loc[:19, "amount"] = 10 * learnt[0].columns[0].edges[-1]
-    found = found_in(table, learnt)
-    assert drifted(found) == {"amount"} and found["columns"][0]["psi"] < 0.1
-    assert found["columns"][0]["outside"] == pytest.approx(0.02, abs=2e-3)
+    summary = found_in(table, learnt)
+    assert drifted(summary) == {"amount"} and summary["columns"][0]["psi"] < 0.1
+    assert summary["columns"][0]["outside"] == pytest.approx(0.02, abs=2e-3)
     table.loc[:19, "amount"] = table["amount"].median()
     table.loc[:4, "amount"] = 10 * learnt[0].columns[0].edges[-1]
     assert not found_in(table, learnt)["drift"]
@@ -317,18 +325,22 @@ def test_drift_is_written_and_told(here, tmp_path):
         result.stderr,
         "drift: amount PSI outside since 2019-01-01 city categories gappy gaps",
     )
-    found = json.loads((tmp_path / "drift.json").read_text())
-    assert (found["rows"], found["training_rows"], found["drift"]) == (1000, 3000, True)
-    assert {"amount", "since", "city", "gappy"} <= drifted(found)
-    told = json.loads(
+    summary = json.loads((tmp_path / "drift.json").read_text())
+    assert (summary["rows"], summary["training_rows"], summary["drift"]) == (
+        1000,
+        3000,
+        True,
+    )
+    assert {"amount", "since", "city", "gappy"} <= drifted(summary)
+    printed = json.loads(
         invoke("score", "trees.npz", "other.csv", *options, "--json").stdout
     )
-    assert told["drift"] == found and told["last"] is None
-    assert told["hits"].keys() == {"mean", "low", "high"}
+    assert printed["drift"] == summary and printed["last"] is None
+    assert printed["hits"].keys() == {"mean", "low", "high"}
     plain = json.loads(
         invoke("score", "trees.npz", "other.csv", "--top", "2", "--json").stdout
     )
-    assert plain == told["list"]
+    assert plain == printed["list"]
 
 
 def test_strict_ends_with_5_and_writes_the_list(here, tmp_path):
@@ -363,11 +375,11 @@ def test_the_last_list_by_hand(here, tmp_path, suffix):
     options = ["--last", tmp_path / f"last.{suffix}", "--top", "5"]
     result = succeed(*score, *options)
     tells(result.stderr, "4 of 5 6 0.57")
-    told = json.loads(invoke(*score, *options, "--json").stdout)
-    assert told["last"] == {"listed": 5, "before": 6, "again": 4, "jaccard": 4 / 7}
+    printed = json.loads(invoke(*score, *options, "--json").stdout)
+    assert printed["last"] == {"listed": 5, "before": 6, "again": 4, "jaccard": 4 / 7}
     assert (
         json.loads(invoke(*score[:3], *options, "--json").stdout)["last"]
-        == told["last"]
+        == printed["last"]
     )
     succeed(*score, *options, "--out", tmp_path / f"last.{suffix}")  # in its place
     result = succeed(*score, *options)

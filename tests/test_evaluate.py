@@ -59,30 +59,38 @@ def listed(model, n, file="new.csv"):
 
 def test_hits_are_those_of_the_list(here):
     table = pd.read_csv("new.csv")
-    found = evaluated("--k", "60")
+    evaluation = evaluated("--k", "60")
     is_hit = table["y"] == "yes"
     hits = sum(is_hit[row] for row in listed("good.npz", 60))
-    assert (found["rows"], found["positives"]) == (1000, is_hit.sum())
-    assert (found["k"], found["hits"], found["precision"]) == (60, hits, hits / 60)
+    assert (evaluation["rows"], evaluation["positives"]) == (1000, is_hit.sum())
+    assert (evaluation["k"], evaluation["hits"], evaluation["precision"]) == (
+        60,
+        hits,
+        hits / 60,
+    )
     scores = Model.load("good.npz").decision_function(table)
     assert (
-        found["auc"] == auc(np.where(is_hit, 1, -1), scores) and evaluated()["k"] == 40
+        evaluation["auc"] == auc(np.where(is_hit, 1, -1), scores)
+        and evaluated()["k"] == 40
     )
     assert evaluated("--k", "2 %")["k"] == 20
     assert evaluated("--k", "0.5")["k"] == np.ceil(is_hit.sum() / 2)
 
 
 def test_what_was_promised_is_what_score_expects(here):
-    found = evaluated()
+    evaluation = evaluated()
     expected = succeed("score", "good.npz", "new.csv", "--top", "40").stderr
     text = (
         "expect about {mean:,.1f} hits among the listed rows ({low:,.0f} to"
         " {high:,.0f} in"
     )
-    assert text.format(**found["promised"]) in expected and found["verdict"] == "kept"
+    assert (
+        text.format(**evaluation["promised"]) in expected
+        and evaluation["verdict"] == "kept"
+    )
     length = Model.load("good.npz").about["length"]["curve"]
     at = length["length"].index(40)
-    assert found["precision_when_fitted"] == pytest.approx(length["precision"][at])
+    assert evaluation["precision_when_fitted"] == pytest.approx(length["precision"][at])
 
 
 def test_broken_promises(here, tmp_path):
@@ -117,15 +125,15 @@ def test_another_model_by_hand(here):
     own, others = (
         sum(is_hit[row] for row in rows) for rows in (good - poor, poor - good)
     )
-    found = evaluated("--against", "poor.npz")["against"]
-    assert found["hits"] == sum(is_hit[row] for row in poor)
-    assert (found["rows"], found["own"], found["others"]) == (
+    against = evaluated("--against", "poor.npz")["against"]
+    assert against["hits"] == sum(is_hit[row] for row in poor)
+    assert (against["rows"], against["own"], against["others"]) == (
         len(good - poor),
         own,
         others,
     )
-    assert found["p"] == pytest.approx(fisher(own, others, len(good - poor)))
-    assert found["p"] < 0.05 and own > others
+    assert against["p"] == pytest.approx(fisher(own, others, len(good - poor)))
+    assert against["p"] < 0.05 and own > others
     for model, other, words in (
         ("good.npz", "poor.npz", "significantly more"),
         ("poor.npz", "good.npz", "significantly fewer"),
@@ -144,13 +152,13 @@ def test_files_without_names(here, tmp_path):
     succeed(
         "fit", path, "--solver", "logistic-regression", "--save", tmp_path / "m.npz"
     )
-    found = json.loads(
+    evaluation = json.loads(
         succeed("evaluate", tmp_path / "m.npz", path, "--k", "30", "--json").stdout
     )
-    assert found["hits"] == sum(
+    assert evaluation["hits"] == sum(
         is_hit[row] for row in listed(tmp_path / "m.npz", 30, path)
     )
-    assert found["positives"] == is_hit.sum()
+    assert evaluation["positives"] == is_hit.sum()
 
 
 def test_labels_are_those_of_fit(here, monkeypatch):
@@ -229,15 +237,15 @@ def test_invalid_options(here):
 def test_the_order_of_tied_rows_does_not_count(here, tmp_path):
     """Neither in hits nor against another model; what is tied is said."""
     table, file = drawn(600, 3).round({"a": 0, "b": 0, "c": 0}), tmp_path / "tied.csv"
-    found = []
+    evaluations = []
     for rows in (
         table.sort_values("y"),
         table.sort_values("y", ascending=False),
         table,
     ):
         rows.to_csv(file, index=False)
-        found.append(evaluated("--k", "30", "--against", "poor.npz", file=file))
-    assert found[0] == found[1] == found[2]
+        evaluations.append(evaluated("--k", "30", "--against", "poor.npz", file=file))
+    assert evaluations[0] == evaluations[1] == evaluations[2]
     text = succeed("evaluate", "good.npz", file, *LABELS, "--k", "30").stdout
     scores = Model.load("good.npz").decision_function(table)
     shuffled = [np.random.default_rng(i).permutation(600) for i in range(4000)]
@@ -245,8 +253,8 @@ def test_the_order_of_tied_rows_does_not_count(here, tmp_path):
     means = [
         is_hit[r[np.argsort(-scores[r], kind="stable")[:30]]].sum() for r in shuffled
     ]
-    assert found[0]["hits"] == pytest.approx(np.mean(means), abs=0.05)
-    assert not found[0]["hits"].is_integer() and "tied at the end" in text
+    assert evaluations[0]["hits"] == pytest.approx(np.mean(means), abs=0.05)
+    assert not evaluations[0]["hits"].is_integer() and "tied at the end" in text
 
 
 @pytest.mark.parametrize(
@@ -263,8 +271,12 @@ def test_a_month_without_hits_has_a_verdict(here, tmp_path, label, verdict, hits
     The AUC alone is not defined. A job notices by the exit code.
     """
     drawn(200, 4).assign(y=label).to_csv(tmp_path / "june.csv", index=False)
-    found = evaluated("--k", "40", file=tmp_path / "june.csv")
-    assert (found["hits"], found["verdict"], found["auc"]) == (hits, verdict, None)
+    evaluation = evaluated("--k", "40", file=tmp_path / "june.csv")
+    assert (evaluation["hits"], evaluation["verdict"], evaluation["auc"]) == (
+        hits,
+        verdict,
+        None,
+    )
     command = ["evaluate", "good.npz", tmp_path / "june.csv", *LABELS]
     done = invoke(*command, "--k", "40", "--fail-below", "5")
     assert done.exit_code == (5 if hits == 0 else 0) and verdict in done.stdout
@@ -290,9 +302,9 @@ def test_training_rows_are_named(here, tmp_path):
         pd.concat([old.tail(n), new.head(1000 - n)]).sample(frac=1).to_csv(
             file, index=False
         )
-        said = f"{n} training row{'s' * (n > 1)} of this model among 1,000 rows"
-        assert said in succeed("score", "good.npz", file, "--top", "5").stderr
-        assert said in succeed("evaluate", "good.npz", file, *LABELS).stdout
+        sentence = f"{n} training row{'s' * (n > 1)} of this model among 1,000 rows"
+        assert sentence in succeed("score", "good.npz", file, "--top", "5").stderr
+        assert sentence in succeed("evaluate", "good.npz", file, *LABELS).stdout
     assert "training row" not in succeed("score", "good.npz", "new.csv").stderr
     few = {
         name: np.arange(1000) // step % 2
@@ -320,6 +332,6 @@ def test_of_many_training_rows_a_sample_is_known(monkeypatch):
     assert (
         len(known.hashes) == 500 and known.sentence(known.count(X + 1), len(X)) is None
     )
-    said = known.sentence(known.count(X[:8000]), 16_000)
-    found = re.match(r"about ([\d,]+) training rows", said)[1]
-    assert abs(int(found.replace(",", "")) - 8000) < 1000
+    sentence = known.sentence(known.count(X[:8000]), 16_000)
+    count = re.match(r"about ([\d,]+) training rows", sentence)[1]
+    assert abs(int(count.replace(",", "")) - 8000) < 1000

@@ -97,12 +97,12 @@ def test_shapley_values_of_trees_by_their_definition(seed, column, monkeypatch):
     X, column = rng.standard_normal((4, 6)), np.array(column, dtype=np.int32)
     n_columns = column.max() + 1
     member = Member("", trees=Trees.of(trees, 6, base=0.5), weight=2.0)
-    found = Contributions.of([member], X, np.zeros(6), column, is_stacked=False)
-    for x, values in zip(X, found.values, strict=True):
+    contributions = Contributions.of([member], X, np.zeros(6), column, is_stacked=False)
+    for x, values in zip(X, contributions.values, strict=True):
         games = [worth_of_tree(tree, x, column) for tree in trees]
         expected = sum(brute_force(game, n_columns) for game in games)
         np.testing.assert_allclose(values, 2 * expected, atol=1e-12)
-        assert found.base == pytest.approx(
+        assert contributions.base == pytest.approx(
             2 * (0.5 + sum(game(set()) for game in games))
         )
 
@@ -118,7 +118,7 @@ def test_shapley_values_of_random_features_by_their_definition(column):
     )
     member = Member("", coef=coef, random_features=features)
     column = np.array(column, dtype=np.int32)
-    found = Contributions.of([member], X, mean, column, is_stacked=False)
+    contributions = Contributions.of([member], X, mean, column, is_stacked=False)
 
     def game(x):
         def worth(known):
@@ -128,11 +128,11 @@ def test_shapley_values_of_random_features_by_their_definition(column):
 
         return worth
 
-    for x, values in zip(X, found.values, strict=True):
+    for x, values in zip(X, contributions.values, strict=True):
         np.testing.assert_allclose(
             values, brute_force(game(x), column.max() + 1), atol=1e-12
         )
-        assert found.base == pytest.approx(game(x)(set()))
+        assert contributions.base == pytest.approx(game(x)(set()))
     with raises(InputError, "add up"):  # of the cosine of 1e15 hardly a digit is right
         Contributions.of([member], X * 1e15, mean, column, is_stacked=False)
 
@@ -142,8 +142,10 @@ def test_many_columns_of_random_features_add_up():
     features = RandomFeatures(rng.standard_normal((20, 300)), rng.random(20) * 6)
     member = Member("", coef=rng.standard_normal(20), random_features=features)
     X, column = rng.standard_normal((3, 300)), np.arange(300, dtype=np.int32)
-    found = Contributions.of([member], X, np.zeros(300), column, is_stacked=False)
-    scores = found.values.sum(axis=1) + found.base
+    contributions = Contributions.of(
+        [member], X, np.zeros(300), column, is_stacked=False
+    )
+    scores = contributions.values.sum(axis=1) + contributions.base
     np.testing.assert_allclose(scores, member.scores(X), rtol=0, atol=1e-9)
 
 
@@ -242,23 +244,25 @@ def test_the_log_odds_of_a_forest_are_divided_like_its_probability(x, expected):
     trees = Trees.of([stump(j, 0.25, 0.75) for j in (0, 1)], 2, is_forest=True)
     column = np.arange(2, dtype=np.int32)
     member, X = Member("", trees=trees), np.array([x])
-    found = Contributions.of([member], X, np.zeros(2), column, is_stacked=True)
-    np.testing.assert_allclose(found.values, [expected], atol=1e-12)
-    assert found.base == 0
+    contributions = Contributions.of([member], X, np.zeros(2), column, is_stacked=True)
+    np.testing.assert_allclose(contributions.values, [expected], atol=1e-12)
+    assert contributions.base == 0
 
 
 def test_forests_compare_in_single_precision():
     trees = Trees.of([stump(0, 0.0, 1.0, threshold=0.1)], 1, is_forest=True)
     X = np.array([[0.1], [0.0999]])
-    found = Contributions.of(
+    contributions = Contributions.of(
         [Member("", trees=trees)],
         X,
         np.zeros(1),
         np.zeros(1, dtype=np.int32),
         is_stacked=False,
     )
-    assert (found.base + found.values.sum(axis=1)).tolist() == trees.scores(X).tolist()
-    assert found.values[0] > found.values[1]
+    assert (
+        contributions.base + contributions.values.sum(axis=1)
+    ).tolist() == trees.scores(X).tolist()
+    assert contributions.values[0] > contributions.values[1]
 
 
 @pytest.mark.parametrize(
@@ -298,18 +302,19 @@ def test_reasons_are_in_the_words_of_the_columns(solver):
     explained = model.explain(X)
     assert list(explained) == ["amount", "city", "since", "noise"]
     encoded = model.encoding.encode(X)
-    found = list(reasons(model, list(encoded), 2))
+    reasons_of_rows = list(reasons(model, list(encoded), 2))
     for i in (0, 7, int(np.argmax(model.decision_function(X)))):
         order = explained.iloc[i].sort_values(ascending=False, kind="stable")
         raising = order[order > 0][:2]
-        assert [of["column"] for of in found[i]["raises"]] == list(raising.index)
-        assert [of["contribution"] for of in found[i]["raises"]] == list(raising)
-        assert [of["column"] for of in found[i]["lowers"]] == list(
-            order[order < 0].index[-1:]
-        )
-        for of in found[i]["raises"] + found[i]["lowers"]:
-            value = X[of["column"]][i]
-            assert of["value"] == value if isinstance(value, str) else f"{value:.4g}"
+        lowering = order[order < 0].index[-1:]
+        raises, lowers = reasons_of_rows[i]["raises"], reasons_of_rows[i]["lowers"]
+        assert [reason["column"] for reason in raises] == list(raising.index)
+        assert [reason["contribution"] for reason in raises] == list(raising)
+        assert [reason["column"] for reason in lowers] == list(lowering)
+        for reason in raises + lowers:
+            value = X[reason["column"]][i]
+            expected = value if isinstance(value, str) else f"{value:.4g}"
+            assert reason["value"] == expected
     if solver == "logistic-regression":  # of all features of the column
         z = model.scaler.transform_in_place(encoded.copy())
         np.testing.assert_allclose(
@@ -346,22 +351,26 @@ def test_values_in_words(column, features, words):
 
 def test_sparse_rows_have_numbered_features():
     X, y = rows()
-    [of] = reasons(
+    [reasons_of_row] = reasons(
         Model.fit(csr_matrix(X), y, "logistic-regression"), [csr_matrix(X)[3]], 1
     )
     [same] = reasons(Model.fit(X, y, "logistic-regression"), [X[3]], 1)
-    name = of["raises"][0]["column"]
+    name = reasons_of_row["raises"][0]["column"]
     assert name == same["raises"][0]["column"] and name.startswith("feature ")
 
 
 def test_columns_without_effect_are_no_reasons():
     X = np.column_stack([rows()[0], np.full(120, 3.0)])
     model = Model.fit(X, rows()[1], "logistic-regression", scaling="standardise")
-    [of] = reasons(model, [X[0]], 9)
-    assert "feature 6" not in {each["column"] for each in of["raises"] + of["lowers"]}
+    [reasons_of_row] = reasons(model, [X[0]], 9)
+    assert "feature 6" not in {
+        each["column"] for each in reasons_of_row["raises"] + reasons_of_row["lowers"]
+    }
     rounded = replace(model, coef=np.array([1, 1e-17, -1e-17, 0, 0, 0]))
-    [of] = reasons(rounded, [X[np.argmax(X[:, 0])]], 9)
-    assert [each["column"] for each in of["raises"] + of["lowers"]] == ["feature 1"]
+    [reasons_of_row] = reasons(rounded, [X[np.argmax(X[:, 0])]], 9)
+    assert [
+        each["column"] for each in reasons_of_row["raises"] + reasons_of_row["lowers"]
+    ] == ["feature 1"]
 
 
 def test_what_cannot_be_explained(tmp_path):
@@ -413,7 +422,7 @@ def test_score_gives_reasons(files):
     assert top["raises_1"][0].startswith("=amount = ")
     rows_of = json.loads(succeed(*score, "--json").stdout)
     for row, shown in zip(rows_of, top.to_dict("records"), strict=True):
-        words = ["{column} = {value}".format(**of) for of in row["raises"]]
+        words = ["{column} = {value}".format(**reason) for reason in row["raises"]]
         assert [shown[f"raises_{i}"] for i in (1, 2, 3)] == [*words, "", "", ""][:3]
 
 
@@ -446,14 +455,14 @@ def test_missing_and_unknown_values_are_named(work_folder, monkeypatch):
         .replace("Paris", "(unknown)")
     )
     for row in json.loads(whole):
-        for of in row["raises"] + row["lowers"]:
-            if of["column"] in words:
-                expected = words[of["column"]][row["row"] - 1]
+        for reason in row["raises"] + row["lowers"]:
+            if reason["column"] in words:
+                expected = words[reason["column"]][row["row"] - 1]
                 if isinstance(expected, float):
-                    assert float(of["value"]) == pytest.approx(expected, rel=1e-3)
+                    assert float(reason["value"]) == pytest.approx(expected, rel=1e-3)
                 else:
-                    assert of["value"] == expected
-                    seen.add((of["column"], expected))
+                    assert reason["value"] == expected
+                    seen.add((reason["column"], expected))
     assert seen >= {
         ("amount", "(missing)"),
         ("city", "(missing)"),
@@ -482,7 +491,7 @@ def test_importance_finds_the_columns_that_matter(files):
         "importance"
     ]
     assert shown["splits"] == 3 and shown["rows"] == 120
-    losses = {of["column"]: of for of in shown["columns"]}
+    losses = {column["column"]: column for column in shown["columns"]}
     assert list(losses)[:2] in (["=amount", "city"], ["city", "=amount"])
     low_of_amount = losses["=amount"]["interval"][0]
     assert low_of_amount > 0
@@ -504,14 +513,14 @@ def test_importance_by_hand(layout):
     model = Model.fit(layout(X[:200]), y[:200], "logistic-regression")
     shuffling = Shuffling()
     shuffling.measure(model, layout(X[200:]), y[200:])
-    found = shuffling.importance(0.5)
+    importance = shuffling.importance(0.5)
     rng = np.random.default_rng(0)
     for sign in (1, -1):
         rng.permutation(np.flatnonzero(sign * y[200:] > 0))
     scores = X[200:] @ model.coef
     whole = average_precision_score(y[200:], scores)
-    assert found.average_precision == pytest.approx(whole)
-    losses = {of.column: of.loss for of in found.columns}
+    assert importance.average_precision == pytest.approx(whole)
+    losses = {column.column: column.loss for column in importance.columns}
     for j in range(5):
         order = rng.permutation(200)
         if layout is csr_matrix:  # the value of a row goes to order[row]
@@ -519,7 +528,7 @@ def test_importance_by_hand(layout):
         changed = scores + (X[200:][order, j] - X[200:, j]) * model.coef[j]
         loss = whole - average_precision_score(y[200:], changed)
         assert losses[f"feature {j + 1}"] == pytest.approx(loss, abs=1e-9)
-    assert all(of.interval is None for of in found.columns)
+    assert all(column.interval is None for column in importance.columns)
     assert list(losses.values()) == sorted(losses.values(), reverse=True)
 
 
@@ -532,9 +541,14 @@ def test_importance_measures_no_more_than_it_says(monkeypatch):
     shuffling = Shuffling()
     for _ in range(2):
         shuffling.measure(model, X, y)
-    found = shuffling.importance(0.3)
-    assert found.rows == 60 and found.positives == min(30, np.count_nonzero(y > 0))
-    assert {of.column for of in found.columns} == {"feature 1", "feature 2"}
+    importance = shuffling.importance(0.3)
+    assert importance.rows == 60 and importance.positives == min(
+        30, np.count_nonzero(y > 0)
+    )
+    assert {column.column for column in importance.columns} == {
+        "feature 1",
+        "feature 2",
+    }
     model = Model.fit(
         X, y, "extra-trees", fourier=4, random_state=0, **few("extra-trees")
     )
@@ -578,7 +592,11 @@ def test_a_chain_of_splits_is_explained_up_to_a_depth(n, monkeypatch):
         with raises(InputError, "1,024"):
             Contributions.of([member], X, np.zeros(n), columns, is_stacked=False)
         return
-    found = Contributions.of([member], X, np.zeros(n), columns, is_stacked=False)
+    contributions = Contributions.of(
+        [member], X, np.zeros(n), columns, is_stacked=False
+    )
     np.testing.assert_allclose(
-        found.base + found.values.sum(axis=1), trees.scores(X), rtol=1e-9
+        contributions.base + contributions.values.sum(axis=1),
+        trees.scores(X),
+        rtol=1e-9,
     )

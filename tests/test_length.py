@@ -61,10 +61,8 @@ def test_sums_are_means_over_the_orders_of_tied_rows():
     rng = np.random.default_rng(0)
     for _ in range(5):
         values, scores = rng.random(6), rng.integers(0, 3, 6).astype(float)
-        found = sums_at(values, scores, range(7))
-        assert found == pytest.approx(
-            [over_orders(values, scores, n) for n in range(7)]
-        )
+        sums = sums_at(values, scores, range(7))
+        assert sums == pytest.approx([over_orders(values, scores, n) for n in range(7)])
 
 
 def test_every_length_of_a_tiny_list():
@@ -104,7 +102,9 @@ def test_a_length_is_forecast_as_score_forecasts_the_held_out_lists():
     rng = np.random.default_rng(0)
     lists = [drawn(rng) for _ in range(4)]
     calibration = Calibration.fit(lists, 0.3)
-    by_score = [calibration.expected(np.sort(of.scores)[-40:], 300) for of in lists]
+    by_score = [
+        calibration.expected(np.sort(held_out.scores)[-40:], 300) for held_out in lists
+    ]
     curve = measure_length(lists, 0.3, [40], 10, 300).table.set_index("length")
     assert curve.loc[40, "hits"] == pytest.approx(
         np.mean([hits.mean for hits in by_score])
@@ -131,9 +131,9 @@ def test_a_list_with_low_scores_counts_as_much_as_the_others():
 def profits(lists, gains, cost):
     """Return the mean profit at each depth, row by row."""
     totals = []
-    for of, gain in zip(lists, gains, strict=True):
-        order = np.argsort(-of.scores, kind="stable")
-        totals.append(np.cumsum(np.where(of.y[order] > 0, gain[order], 0) - cost))
+    for held_out, gain in zip(lists, gains, strict=True):
+        order = np.argsort(-held_out.scores, kind="stable")
+        totals.append(np.cumsum(np.where(held_out.y[order] > 0, gain[order], 0) - cost))
     return np.mean(totals, axis=0)
 
 
@@ -144,24 +144,27 @@ def test_the_most_profitable_length_by_enumeration(column):
     gains = [rng.lognormal(1, 1, 80) if column else np.full(80, 7.0) for _ in lists]
     if column:
         lists = [
-            of._replace(amounts=gain) for of, gain in zip(lists, gains, strict=True)
+            held_out._replace(amounts=gain)
+            for held_out, gain in zip(lists, gains, strict=True)
         ]
     worth = Worth(None if column else 7.0, "amount" if column else None, 3.0)
     length = measure_length(lists, 0.25, [5], 60, 320, list_rows=80, worth=worth)
-    curve, found = length.table, length.profit
+    curve, profit = length.table, length.profit
     at = curve["length"].to_numpy(int)
     by_row = profits(lists, gains, 3.0)
     if not column:  # of probabilities, which are those of score
         calibration = Calibration.fit(lists, 0.25)
-        gains = [7 * calibration.probabilities(of.scores) for of in lists]
-        by_row = profits([of._replace(y=np.ones(80)) for of in lists], gains, 3.0)
+        gains = [7 * calibration.probabilities(held_out.scores) for held_out in lists]
+        by_row = profits(
+            [held_out._replace(y=np.ones(80)) for held_out in lists], gains, 3.0
+        )
     assert curve["profit"].to_numpy() == pytest.approx(by_row[at - 1])
-    assert found.best == at[np.argmax(by_row[at - 1])]
-    assert found.profit == pytest.approx(max(by_row[at - 1]))
-    assert found.low <= found.best <= found.high and found.low < found.high
+    assert profit.best == at[np.argmax(by_row[at - 1])]
+    assert profit.profit == pytest.approx(max(by_row[at - 1]))
+    assert profit.low <= profit.best <= profit.high and profit.low < profit.high
     assert (curve["profit_low"] < curve["profit"]).all()
     assert (curve["profit"] < curve["profit_high"]).all()
-    assert f"The most profitable length is {found.best}, " in profit_text(length)
+    assert f"The most profitable length is {profit.best}, " in profit_text(length)
     if not column:
         assert curve["profit_low"].tolist() == pytest.approx(
             (7 * curve["low"] - 3 * at).tolist()
@@ -211,15 +214,17 @@ def test_the_profit_and_its_best_length_hold(column):
     truth = measure_length([paid(200_000)], 0.01, [10], 45, 300, worth=worth).profit
     held, best = [], []
     for _ in range(60):
-        found = measure_length(
+        estimate = measure_length(
             [paid() for _ in range(5)], 0.01, [10], 45, 300, worth=worth
         ).profit
         new = paid()
         profit = float(
-            sums_at(np.where(new.y > 0, new.amounts, 0), new.scores, [found.best])[0]
+            sums_at(np.where(new.y > 0, new.amounts, 0), new.scores, [estimate.best])[0]
         )
-        held.append(found.profit_low <= profit - 0.3 * found.best <= found.profit_high)
-        best.append(found.low <= truth.best <= found.high)
+        held.append(
+            estimate.profit_low <= profit - 0.3 * estimate.best <= estimate.profit_high
+        )
+        best.append(estimate.low <= truth.best <= estimate.high)
     assert np.mean(held) > 0.9 and np.mean(best) > 0.9
 
 
@@ -228,12 +233,16 @@ def test_probabilities_are_those_of_scikit_learn():
     lists, new = [drawn(rng, 400) for _ in range(3)], rng.normal(-2, 3, 50)
     calibration = Calibration.fit(lists, 0.3)
     together = HeldOut(
-        *map(np.concatenate, zip(*(of[:2] for of in lists), strict=True))
+        *map(np.concatenate, zip(*(held_out[:2] for held_out in lists), strict=True))
     )
-    n_pos = np.mean([np.count_nonzero(of.y > 0) for of in lists])
-    for of, curve in zip((together, *lists), calibration.curves(new), strict=True):
-        target = np.where(of.y > 0, (n_pos + 1) / (n_pos + 2), 1 / (400 - n_pos + 2))
-        by_hand = IsotonicRegression(out_of_bounds="clip").fit(of.scores, target)
+    n_pos = np.mean([np.count_nonzero(held_out.y > 0) for held_out in lists])
+    for held_out, curve in zip(
+        (together, *lists), calibration.curves(new), strict=True
+    ):
+        target = np.where(
+            held_out.y > 0, (n_pos + 1) / (n_pos + 2), 1 / (400 - n_pos + 2)
+        )
+        by_hand = IsotonicRegression(out_of_bounds="clip").fit(held_out.scores, target)
         assert curve == pytest.approx(by_hand.predict(new), abs=1e-12)
     probabilities, hits = (
         calibration.probabilities(new),
@@ -255,10 +264,10 @@ def test_probabilities_of_a_ranking_by_chance_and_of_a_perfect_one():
         (-y, chance),
         (y + spread, [1 / 62, 4 / 5]),
     ):
-        found = Calibration.fit([HeldOut(y, scores)], 0.3).probabilities(
+        probabilities = Calibration.fit([HeldOut(y, scores)], 0.3).probabilities(
             np.array([-9.0, 9.0])
         )
-        assert found == pytest.approx(expected, abs=0.01)
+        assert probabilities == pytest.approx(expected, abs=0.01)
 
 
 def test_the_expected_hits_of_a_list_hold_those_of_new_lists():
@@ -320,10 +329,10 @@ def test_a_saved_model_keeps_its_probabilities(tmp_path):
     plain = Model.fit(X, X[:, 0] > 1, "logistic-regression")
     calibrated = plain.calibrated([drawn(rng, 400), drawn(rng, 400)], 0.3)
     loaded = reloaded(calibrated, tmp_path / "m.npz")
-    found = loaded.predict_proba(X)
-    assert np.array_equal(found, calibrated.predict_proba(X))
-    assert found.sum(axis=1) == pytest.approx(np.ones(200))
-    first = found[:9, 1], 90
+    probabilities = loaded.predict_proba(X)
+    assert np.array_equal(probabilities, calibrated.predict_proba(X))
+    assert probabilities.sum(axis=1) == pytest.approx(np.ones(200))
+    first = probabilities[:9, 1], 90
     assert loaded.calibration.expected(*first) == calibrated.calibration.expected(
         *first
     )
@@ -345,15 +354,17 @@ def test_hits_are_expected_of_scores_whose_scale_follows_the_number_of_rows(solv
         dataset, held_out_splits(dataset, 5, 0), 100, how
     )
     model = Model.fit(X[known], y[known], **how)
-    found = model.calibrated(lists, share, X[known])
-    scores = found.decision_function(X[new])
+    calibrated = model.calibrated(lists, share, X[known])
+    scores = calibrated.decision_function(X[new])
     top = np.argsort(-scores)[:1000]
     hits = np.count_nonzero(y[new][top] > 0)
-    assert found.calibration.expected(scores[top], 20000).mean == pytest.approx(
+    assert calibrated.calibration.expected(scores[top], 20000).mean == pytest.approx(
         hits, rel=0.1
     )
     as_it_was = model.calibrated(lists, share).probabilities(scores)
-    assert np.array_equal(as_it_was, found.probabilities(scores)) == (solver[0] == "l")
+    assert np.array_equal(as_it_was, calibrated.probabilities(scores)) == (
+        solver[0] == "l"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -383,8 +394,8 @@ def test_fit_show_and_score_say_how_long(payments, monkeypatch):
     quality = json.loads(succeed("show", "m.npz", "--json").stdout)["quality"]
     length = quality["length"]
     assert quality["k"] == 20 and length["k"] == [20, 100]
-    for said in (text, succeed("show", "m.npz").stdout):
-        assert "The most profitable length is " in said
+    for printed in (text, succeed("show", "m.npz").stdout):
+        assert "The most profitable length is " in printed
     scored = succeed(
         "score", "m.npz", "payments.csv", "--top", 50, "--probability", "--json"
     )
@@ -398,25 +409,25 @@ def test_fit_show_and_score_say_how_long(payments, monkeypatch):
 
 def test_compare_says_how_long_and_reports_it(payments, monkeypatch):
     monkeypatch.chdir(payments)
-    given = ["payments.csv", *GIVEN, "--k", 10, "--k", 30, "--splits", 3, "--jobs", 1]
+    options = ["payments.csv", *GIVEN, "--k", 10, "--k", 30, "--splits", 3, "--jobs", 1]
     worth = ["--gain", 200, "--cost", 15]
-    text = succeed("compare", *given, *worth, "--save", "c.npz").stdout
+    text = succeed("compare", *options, *worth, "--save", "c.npz").stdout
     assert "\nNext: precbench score c.npz NEW.csv --top 10\n" in text
     assert "30 (k)" in text and "The most profitable length is " in text
-    found = json.loads(succeed("compare", *given, *worth, "--json").stdout)
-    length = found["length"]
-    assert (found["k"], length["k"]) == (3, [10, 30])
+    choice = json.loads(succeed("compare", *options, *worth, "--json").stdout)
+    length = choice["length"]
+    assert (choice["k"], length["k"]) == (3, [10, 30])
     curve = pd.DataFrame(length["curve"]).set_index("length")
-    of_list = [found["list"][name] for name in ("hits", "low", "high")]
+    of_list = [choice["list"][name] for name in ("hits", "low", "high")]
     assert curve.loc[10, ["hits", "low", "high"]].tolist() == pytest.approx(of_list)
-    folder = payments / found["folder"]
+    folder = payments / choice["folder"]
     page = (folder / PAGE).read_text()
-    said = [
+    shown = [
         "about {:.0f} hits in 10 ({:.0f} to".format(*of_list),
         "The most profitable length is ",
     ]
-    said += ["The columns of payments.csv", "<figcaption>length</figcaption>"]
-    assert [words for words in said if words not in page] == []
+    shown += ["The columns of payments.csv", "<figcaption>length</figcaption>"]
+    assert [words for words in shown if words not in page] == []
     stored, *_ = read_length(folder)
     assert stored.model_dump(exclude={"of", "tables", "command"}) == length
     csv = pd.read_csv(folder / "figures" / "length.csv")
@@ -510,8 +521,8 @@ def test_wrong_options_are_refused(payments, monkeypatch):
     ],
 )
 def test_damaged_lengths_are_refused(change):
-    about = measure_length([HeldOut(Y, SCORES)], 0.5, [3], 8, 20).model_dump()
-    assert checked(about, Length)
-    change(about)
+    length = measure_length([HeldOut(Y, SCORES)], 0.5, [3], 8, 20).model_dump()
+    assert checked(length, Length)
+    change(length)
     with pytest.raises(ValueError):
-        checked(about, Length)
+        checked(length, Length)

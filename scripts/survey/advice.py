@@ -27,6 +27,7 @@ The rules, written before any result was seen:
 import argparse
 import time
 import warnings
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,8 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
     part.to_csv(file, index=False)
     new.to_csv(later, index=False)
     positive = new["label"].to_numpy() > 0
-    k, n_rows = max(10, round(0.25 * positive.sum())), len(new)
+    n_rows = len(new)
+    k = max(10, round(0.25 * positive.sum()))
     start = time.perf_counter()
     top = f"{100 * k / n_rows:.6g} %"
     contest = prepare(
@@ -100,30 +102,33 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
     choice, recipe = with_forecast_and_recipe(
         contest, run, choice, [k], list_rows=n_rows
     )
-    model, forecast = recipe.fit(), choice.expected
+    model = recipe.fit()
+    forecast = choice.expected
     seconds = time.perf_counter() - start
-    dataset, encoding, drift = contest.dataset, contest.encoding, model.drift()
+    dataset, encoding = contest.dataset, contest.encoding
+    drift = model.drift()
     models = {PICK: model}
     for name, params in RIVALS.items():
         models[name] = Model.fit(
             dataset.X, dataset.y, name, encoding=encoding, **params
         )
-    assert (
-        encoding is not None and forecast is not None and model.calibration is not None
-    )
+    assert encoding is not None
+    assert forecast is not None
+    assert model.calibration is not None
     blocks = [X for X, _ in read_new_blocks(later, encoding, gaps=drift.gaps)]
     scores = {
         name: np.concatenate([each.decision_function(X) for X in blocks])
         for name, each in models.items()
     }
-    first = {name: np.argsort(-s, kind="stable")[:k] for name, s in scores.items()}
+    hits = {}
+    for name, values in scores.items():
+        hits[name] = int(positive[_first(values, k)].sum())
     for X in blocks:
         drift.add(X, model.decision_function(X))
-    taken = scores[PICK]
-    expected = model.calibration.expected(taken[first[PICK]], n_rows)
-    results = pd.DataFrame(
-        {name: [int(positive[rows].sum())] for name, rows in first.items()}
-    ).melt(var_name="method", value_name="hits")
+    scores_of_pick = scores[PICK]
+    listed = scores_of_pick[_first(scores_of_pick, k)]
+    expected = model.calibration.expected(listed, n_rows)
+    results = pd.DataFrame({"method": list(hits), "hits": list(hits.values())})
     return results.assign(
         task=task.task,
         seed=seed,
@@ -136,17 +141,24 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
         score=expected.mean,
         low=expected.low,
         high=expected.high,
-        sum=float(model.probabilities(taken).sum()),
+        sum=float(model.probabilities(scores_of_pick).sum()),
         drift=drift.summary()["drift"],
         seconds=seconds,
     )
+
+
+def _first(scores: np.ndarray, k: int) -> np.ndarray:
+    """Return the k rows that score highest."""
+    return np.argsort(-scores, kind="stable")[:k]
 
 
 def hits_table(results: pd.DataFrame) -> str:
     """Lay out the hits of all lists, and by how many of them the recommended method finds more."""
     table = results.pivot(index=["task", "seed"], columns="method", values="hits")
     few = results.groupby(["task", "seed"])["trained"].first() <= FEW
-    of_tasks, rng = table.groupby(level="task").sum(), np.random.default_rng(0)
+    of_tasks = table.groupby(level="task").sum()
+    # a bootstrap of the tasks
+    rng = np.random.default_rng(0)
     drawn = rng.integers(0, len(of_tasks), (_DRAWS, len(of_tasks)))
     rows = []
     for name in [PICK, *RIVALS]:
@@ -156,10 +168,8 @@ def hits_table(results: pd.DataFrame) -> str:
             low, high = np.quantile(sums[:, 0] / sums[:, 1] - 1, [0.025, 0.975])
             ratio = table[PICK].sum() / table[name].sum() - 1
             more = f"{ratio:+.1%} ({low:+.1%} to {high:+.1%})"
-        of_method = table[name]
-        rows.append(
-            [name, f"{of_method.sum():,.0f}", f"{of_method[few].sum():,.0f}", more]
-        )
+        hits = table[name]
+        rows.append([name, f"{hits.sum():,.0f}", f"{hits[few].sum():,.0f}", more])
     header = [
         "who takes",
         "finds",
@@ -172,32 +182,26 @@ def hits_table(results: pd.DataFrame) -> str:
 def forecasts_table(results: pd.DataFrame) -> str:
     """Lay out how far the forecasts are from what is found."""
     taken = results[results["method"] == PICK]
-    hits, total, positives = taken["hits"], taken["sum"], taken["positives"]
+    hits = taken["hits"]
+    positives = taken["positives"]
     share = positives / taken["rows"]
-    near = 2 * np.sqrt(positives * (1 - share))
-    is_near = (total - positives).abs() <= np.maximum(0.15 * positives, near)
-    return laid_out(
-        ["", ""],
-        [
-            ["lists", f"{len(taken)}"],
-            ["hits of a list, mean", f"{hits.mean():.1f}"],
-            [
-                "error of the forecast of compare, mean",
-                f"{(taken['compare'] - hits).abs().mean():.2f}",
-            ],
-            [
-                "error of the forecast of score, mean",
-                f"{(taken['score'] - hits).abs().mean():.2f}",
-            ],
-            [
-                "intervals of score that hold the hits",
-                f"{hits.between(taken['low'], taken['high']).mean():.1%}",
-            ],
-            ["sums of probabilities that are right", f"{is_near.mean():.1%}"],
-            ["lists that are said to have drifted", f"{taken['drift'].sum()}"],
-        ],
-        numbers=1,
-    )
+    # A sum of probabilities is right within 15 %, or two binomial standard errors.
+    error = 2 * np.sqrt(positives * (1 - share))
+    off = (taken["sum"] - positives).abs()
+    is_near = off <= np.maximum(0.15 * positives, error)
+    error_of_compare = (taken["compare"] - hits).abs().mean()
+    error_of_score = (taken["score"] - hits).abs().mean()
+    holds = hits.between(taken["low"], taken["high"])
+    rows = [
+        ["lists", f"{len(taken)}"],
+        ["hits of a list, mean", f"{hits.mean():.1f}"],
+        ["error of the forecast of compare, mean", f"{error_of_compare:.2f}"],
+        ["error of the forecast of score, mean", f"{error_of_score:.2f}"],
+        ["intervals of score that hold the hits", f"{holds.mean():.1%}"],
+        ["sums of probabilities that are right", f"{is_near.mean():.1%}"],
+        ["lists that are said to have drifted", f"{taken['drift'].sum()}"],
+    ]
+    return laid_out(["", ""], rows, numbers=1)
 
 
 def main() -> None:
@@ -216,7 +220,7 @@ def main() -> None:
         pd.read_csv(path) if path.exists() else pd.DataFrame({"task": [], "seed": []})
     )
     tasks = pd.read_csv(TASKS, dtype=str).query("part == 'held out'")
-    for task, seed in ((task, seed) for seed in SEEDS for task in tasks.itertuples()):
+    for seed, task in product(SEEDS, tasks.itertuples()):
         if ((results["task"] == task.task) & (results["seed"] == seed)).any():
             continue
         try:
@@ -226,20 +230,17 @@ def main() -> None:
             continue
         results = pd.concat([results, of_list], ignore_index=True)
         results.to_csv(path, index=False, float_format="%.6g")
-        said = "; ".join(
-            f"{m} {h}" for m, h in zip(of_list["method"], of_list["hits"], strict=True)
+        hits = "; ".join(
+            f"{row['method']} {row['hits']}" for row in of_list.to_dict("records")
         )
-        print(
-            f"{task.task}, seed {seed}: {said}; {of_list['seconds'][0]:.0f} s",
-            flush=True,
-        )
+        seconds = of_list["seconds"][0]
+        print(f"{task.task}, seed {seed}: {hits}; {seconds:.0f} s", flush=True)
     if len(results):
         print(hits_table(results), forecasts_table(results), sep="\n")
     if options.write:
-        kept = results.drop(columns="seconds").sort_values(
-            ["task", "seed"], kind="stable"
-        )
-        kept.to_csv(REFERENCE, index=False, float_format="%.6g", lineterminator="\n")
+        table = results.drop(columns="seconds")
+        table = table.sort_values(["task", "seed"], kind="stable")
+        table.to_csv(REFERENCE, index=False, float_format="%.6g", lineterminator="\n")
 
 
 if __name__ == "__main__":

@@ -90,8 +90,8 @@ def test_results_without_claims_say_so(tmp_path, quick):
         {("housing", "sgd-avg", "auc", "test"): [0.5]},
         name="mine",
     )
-    said = invoke("check", tmp_path / "results").stdout
-    assert said.startswith("no published claim concerns these results")
+    printed = invoke("check", tmp_path / "results").stdout
+    assert printed.startswith("no published claim concerns these results")
     chosen = ["--paper", "rudin2009", "--verdict", "not testable"]
     listed = invoke("check", tmp_path / "results", *chosen).stdout
     assert "rudin2009/figure-7/curves" in listed and "rudin2009/table-5" not in listed
@@ -103,11 +103,13 @@ def test_check_passes_on_the_results_of_the_reference(checked, claims):
     assert "Changed" not in result.stdout and result.stderr == ""
     ledger = checked / "results" / "ledger.csv"
     assert ledger.read_text() == (checked / "reference.csv").read_text()
-    found = verdicts(ledger)
-    assert list(found) == [c.id for c in claims]
-    assert found["rudin2009/table-3/p=4/auc"] is Verdict.NO_DATA
+    verdict_of = verdicts(ledger)
+    assert list(verdict_of) == [c.id for c in claims]
+    assert verdict_of["rudin2009/table-3/p=4/auc"] is Verdict.NO_DATA
     table_5 = [
-        v for name, v in found.items() if re.match(r"rudin2009/table-5/(p=|IR)", name)
+        v
+        for name, v in verdict_of.items()
+        if re.match(r"rudin2009/table-5/(p=|IR)", name)
     ]
     assert len(table_5) == 49 and set(table_5) <= REPRODUCED | {Verdict.NO_DATA}
     assert sum(verdict in REPRODUCED for verdict in table_5) == 14
@@ -152,8 +154,8 @@ def test_worse_verdict_is_a_regression(checked, claims, monkeypatch):
 def test_check_without_results(checked):
     (checked / "empty").mkdir()
     assert check(checked, results="empty").exit_code == 4
-    found = verdicts(checked / "empty" / "ledger.csv")
-    assert found["rudin2009/table-1/zero-one/swap-none"] is Verdict.REPRODUCED
+    verdict_of = verdicts(checked / "empty" / "ledger.csv")
+    assert verdict_of["rudin2009/table-1/zero-one/swap-none"] is Verdict.REPRODUCED
 
 
 def test_invalid_use_of_check(checked):
@@ -237,13 +239,13 @@ def test_broken_height_is_detected(tmp_path, monkeypatch, claims, computed):
     write_results(tmp_path / "results", auc_of(a=[0.5]))
     result = invoke("check", tmp_path / "results")
     assert result.exit_code == 4
-    found = verdicts(tmp_path / "results" / "ledger.csv")
+    verdict_of = verdicts(tmp_path / "results" / "ledger.csv")
     names = [f"table-1/zero-one/swap-{where}" for where in ("none", "bottom", "top")]
     names += [f"table-2/zero-one-{f}/p={p}" for f in ("f1", "f2") for p in range(2, 11)]
     for name in names:
-        assert found[f"rudin2009/{name}"] is Verdict.NOT_REPRODUCED, name
+        assert verdict_of[f"rudin2009/{name}"] is Verdict.NOT_REPRODUCED, name
         naming(
             result.stderr,
             f"rudin2009/{name} {Verdict.REPRODUCED} {Verdict.NOT_REPRODUCED}",
         )
-    assert found["rudin2009/table-1/logistic/swap-top"] in REPRODUCED
+    assert verdict_of["rudin2009/table-1/logistic/swap-top"] in REPRODUCED

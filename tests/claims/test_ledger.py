@@ -275,7 +275,7 @@ def test_deviations_are_listed():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "what"),
+    ("arguments", "places"),
     [
         pytest.param(
             ["claims", "--paper", "rudin"], "'rudin' 'rudin2009'", id="part of a paper"
@@ -302,8 +302,8 @@ def test_deviations_are_listed():
         pytest.param(["claim"], "'claim' 'claims'", id="misspelt list"),
     ],
 )
-def test_unknown_values_of_filters(arguments, what):
-    refused(["list", *arguments], what)
+def test_unknown_values_of_filters(arguments, places):
+    refused(["list", *arguments], places)
 
 
 # --- folders of results, and the verdicts where they hold nothing ---
@@ -327,7 +327,7 @@ each_kind = pytest.mark.parametrize(
 
 @each_kind
 @pytest.mark.parametrize(
-    ("cells", "how", "reason"),
+    ("cells", "changes", "reason"),
     [
         pytest.param(
             CELLS,
@@ -361,10 +361,12 @@ each_kind = pytest.mark.parametrize(
         ),
     ],
 )
-def test_no_verdict_without_results(tmp_path, published_claim, cells, how, reason):
-    if isinstance(published_claim, FactClaim) and ("status" in how or len(cells) == 1):
+def test_no_verdict_without_results(tmp_path, published_claim, cells, changes, reason):
+    if isinstance(published_claim, FactClaim) and (
+        "status" in changes or len(cells) == 1
+    ):
         return  # a count of rows needs no values
-    folder = write_results(tmp_path, cells, seconds=TIMED | {"c": 1.0}, **how)
+    folder = write_results(tmp_path, cells, seconds=TIMED | {"c": 1.0}, **changes)
     [row] = judged([published_claim], folder)
     assert (row.verdict, row.runs, row.measured) == (Verdict.NO_DATA, 0, "")
     assert re.match(reason, row.reason)

@@ -515,7 +515,7 @@ def test_a_ratio_is_the_median_over_paired_splits(tmp_path):
 
 @pytest.mark.parametrize("timed", [ratio(), order(metric=WALL_SECONDS)])
 @pytest.mark.parametrize(
-    ("how", "verdict", "words"),
+    ("changes", "verdict", "words"),
     [
         pytest.param(
             {"timing": lambda solver: "parallel" if solver == "b" else "sequential"},
@@ -533,17 +533,17 @@ def test_a_ratio_is_the_median_over_paired_splits(tmp_path):
         ),
     ],
 )
-def test_times_must_be_of_one_sequential_run(tmp_path, timed, how, verdict, words):
+def test_times_must_be_of_one_sequential_run(tmp_path, timed, changes, verdict, words):
     """Of those that are compared; values may come from two runs."""
     cells = auc_of(**dict.fromkeys("abc", [0.5] * MIN_SPLITS))
-    folder = write_results(tmp_path, cells, seconds=TIMED | {"c": 1.0}, **how)
+    folder = write_results(tmp_path, cells, seconds=TIMED | {"c": 1.0}, **changes)
     of_times, of_values = judged([timed, order(number=1)], folder)
     assert (of_times.verdict, of_values.verdict) == (verdict, NOT_REPRODUCED)
     names(of_times.reason, words)
 
 
 @pytest.mark.parametrize(
-    ("of", "printed", "fields", "verdict", "measured"),
+    ("quantity", "printed", "fields", "verdict", "measured"),
     [
         pytest.param("rows", "506", {}, REPRODUCED, "506", id="rows"),
         pytest.param("rows", "507", {}, NOT_REPRODUCED, "506", id="other rows"),
@@ -579,9 +579,9 @@ def test_times_must_be_of_one_sequential_run(tmp_path, timed, how, verdict, word
         ),
     ],
 )
-def test_facts(tmp_path, of, printed, fields, verdict, measured):
+def test_facts(tmp_path, quantity, printed, fields, verdict, measured):
     folder = write_results(tmp_path, auc_of(a=[0.5]), folds=3)
-    [row] = judged([claim("fact", printed, of=of, **fields)], folder)
+    [row] = judged([claim("fact", printed, of=quantity, **fields)], folder)
     assert row.verdict is verdict
     assert row.measured == measured
 

@@ -60,7 +60,7 @@ def test_a_table_and_more_claims_come_into_one_file(desk):
         "--to",
         "x.published.yaml",
     )
-    said = new(
+    printed = new(
         "section-6/rows",
         "kind=fact",
         "dataset=letter",
@@ -70,7 +70,7 @@ def test_a_table_and_more_claims_come_into_one_file(desk):
         "--to",
         "x.published.yaml",
     )
-    assert said == "x.published.yaml: 1 claim added\n"
+    assert printed == "x.published.yaml: 1 claim added\n"
     text = (desk / "x.published.yaml").read_text()
     assert text.startswith("# A comment.\n") and "  # Another.\n" in text
     claims = {claim.id: claim for claim in read_claims(desk / "x.published.yaml")}
@@ -82,7 +82,7 @@ def test_a_table_and_more_claims_come_into_one_file(desk):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "what"),
+    ("arguments", "places"),
     [
         pytest.param(
             [*NUMBER, "solver=sgd-av"], "'sgd-av' 'sgd-avg'", id="misspelt solver"
@@ -135,7 +135,7 @@ def test_a_table_and_more_claims_come_into_one_file(desk):
         ),
     ],
 )
-def test_mistakes(desk, arguments, what):
+def test_mistakes(desk, arguments, places):
     (desk / "short.csv").write_text("auc\n")
     (desk / "ragged.csv").write_text(",sgd-avg,sgd-max\nauc,1\n")
     (desk / "rows.csv").write_text(",sgd-avg\nauc,1\nauc,2\n")
@@ -143,7 +143,7 @@ def test_mistakes(desk, arguments, what):
     for name in ("latin.csv", "latin.published.yaml"):
         (desk / name).write_bytes(b"# \xe9")
     (desk / "other.published.yaml").write_text("paper: rudin2009\nexperiment: letter\n")
-    refused(["claims", "new", "kar2015", *arguments, "--config", "letter"], what)
+    refused(["claims", "new", "kar2015", *arguments, "--config", "letter"], places)
     assert (desk / "other.published.yaml").read_text().count("\n") == 2
 
 

@@ -39,7 +39,7 @@ def with_mistake(folder_of_claims, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "offset", "what"),
+    ("old", "new", "offset", "places"),
     [
         pytest.param(
             "metric: auc\n    better",
@@ -108,14 +108,16 @@ def with_mistake(folder_of_claims, monkeypatch):
         ),
     ],
 )
-def test_mistakes_are_reported_with_their_line(with_mistake, old, new, offset, what):
+def test_mistakes_are_reported_with_their_line(with_mistake, old, new, offset, places):
     line, message = with_mistake(old, new)
     names(message, f"table-3-magic.published.yaml:{line + offset}")
-    assert any(f":{line + offset}:" in text for text in naming(message, what)), message
+    assert any(f":{line + offset}:" in text for text in naming(message, places)), (
+        message
+    )
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "offset", "what"),
+    ("old", "new", "offset", "places"),
     [
         pytest.param(
             '"section-6/{dataset}/{solver}-ag',
@@ -182,12 +184,12 @@ def test_mistakes_are_reported_with_their_line(with_mistake, old, new, offset, w
         ),
     ],
 )
-def test_mistakes_in_repeated_claims(with_mistake, old, new, offset, what):
+def test_mistakes_in_repeated_claims(with_mistake, old, new, offset, places):
     """A mistake is reported once, not for each of the claims that repeat it."""
     line, message = with_mistake(old, new, "kar2015/section-6")
-    found = naming(message, what)
-    assert f"section-6.published.yaml:{line + offset}:" in found[0]
-    assert len(found) == 1 or "/against" in new, message
+    lines = naming(message, places)
+    assert f"section-6.published.yaml:{line + offset}:" in lines[0]
+    assert len(lines) == 1 or "/against" in new, message
 
 
 def test_repeated_claims(tmp_path, monkeypatch):
@@ -213,13 +215,13 @@ claims:
       - {id: "table-{n}/{name}", printed: "5"}
 """)
     monkeypatch.setattr(published, "shipped", lambda _: tmp_path)
-    found = {c.id: c for c in load_claims()}
+    claims = {c.id: c for c in load_claims()}
     names = ["/up", "/0.5", ""]
     repeated = [f"toy/table-{n}/{x}{way}" for n, x, way in product((1, 2), "ab", names)]
-    assert list(found) == ["toy/table-2/f1/a", "toy/table-2/f2/a", *repeated]
-    assert found["toy/table-2/f1/a"].cell == {"list": "a", "column": "f1"}
-    assert found["toy/table-2/f2/a"].cell == {"list": "a"}
-    up, plain = found["toy/table-2/b/up"], found["toy/table-2/b"]
+    assert list(claims) == ["toy/table-2/f1/a", "toy/table-2/f2/a", *repeated]
+    assert claims["toy/table-2/f1/a"].cell == {"list": "a", "column": "f1"}
+    assert claims["toy/table-2/f2/a"].cell == {"list": "a"}
+    up, plain = claims["toy/table-2/b/up"], claims["toy/table-2/b"]
     assert (up.where, up.printed) == ("Table 2, b", "4")
     assert up.cell == {"scale": 2, "share": "1/2", "list": "b{2}"}  # a number stays one
     assert plain.printed == "5" and plain.cell == {

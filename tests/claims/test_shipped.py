@@ -188,7 +188,7 @@ PROGRAMS = {"kar2014": "our-programs-in-2014", "kar2015": "our-cutting-plane"}
 def test_claims_about_other_programs_than_the_authors_say_so(claims):
     """Where chance is left; with a single minimum any program has to find it."""
     baselines = re.compile(r"(cutting-plane|psg)(-|$)")
-    found = Counter()
+    counts = Counter()
     for c in claims:
         ours = any(map(baselines.match, c.labels)) and not getattr(
             c, "deterministic", False
@@ -201,8 +201,8 @@ def test_claims_about_other_programs_than_the_authors_say_so(claims):
             assert config.name == c.minimum.study
             at_hand = set(c.data) - {"kdd08", "ppi"}
             assert at_hand <= set(config.parameters["datasets"]), c.id
-        found[c.paper] += ours
-    assert found["kar2014"] >= 60 and found["kar2015"] >= 100 and len(found) == 6
+        counts[c.paper] += ours
+    assert counts["kar2014"] >= 60 and counts["kar2015"] >= 100 and len(counts) == 6
 
 
 def test_only_data_sets_that_are_not_at_hand_leave_claims_without_data(

@@ -318,24 +318,24 @@ RATES = [
 ]
 
 
-@pytest.mark.parametrize(("about", "table", "verdict"), RATES)
-def test_rates_show_or_do_not(about, table, verdict):
-    [row] = judged([about], values={"toy": table})
+@pytest.mark.parametrize(("published_claim", "table", "verdict"), RATES)
+def test_rates_show_or_do_not(published_claim, table, verdict):
+    [row] = judged([published_claim], values={"toy": table})
     assert row.verdict == verdict and row.reason, row
-    assert row.deviation == " ".join(about.deviations)
+    assert row.deviation == " ".join(published_claim.deviations)
     assert row.runs == (table["quantity"] == "deviation").sum()
 
 
 @pytest.mark.parametrize(
-    ("fields", "what"),
+    ("fields", "words"),
     [
         pytest.param(BY | {"exponent": -1}, "by", id="a curve and an exponent"),
         pytest.param(BY | {"times_log": True}, "by", id="a curve and a logarithm"),
         pytest.param({"cell": {}, "against": "size"}, "exponent", id="no exponent"),
     ],
 )
-def test_a_rate_has_one_scale(fields, what):
-    with raises(ValueError, what):
+def test_a_rate_has_one_scale(fields, words):
+    with raises(ValueError, words):
         claim("rate", "O(n)", **fields)
 
 
@@ -351,7 +351,7 @@ def test_the_interval_of_a_slope_covers_it():
 
 
 @pytest.mark.parametrize(
-    ("about", "table", "what"),
+    ("published_claim", "table", "places"),
     [
         pytest.param(
             claim("bound", "below", **REGRET | {"by": {"quantity": "regrets"}}),
@@ -379,9 +379,9 @@ def test_the_interval_of_a_slope_covers_it():
         ),
     ],
 )
-def test_values_that_cannot_be_compared(about, table, what):
-    with raises(InputError, f"toy/table-1/0 {what}"):
-        judged([about], values={"toy": table})
+def test_values_that_cannot_be_compared(published_claim, table, places):
+    with raises(InputError, f"toy/table-1/0 {places}"):
+        judged([published_claim], values={"toy": table})
 
 
 def test_a_study_of_smoke_size_decides_nothing(tmp_path):

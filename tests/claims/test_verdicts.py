@@ -142,11 +142,13 @@ def test_placement_follows_its_definition(seed):
     printed[1] = samples[5, 1]
     rows = [(printed[part], samples[:, part]) for part in (slice(0, 3), slice(3, 4))]
     placed = place(rows)
-    for (values, ours), found, (p, p_of_all, limit) in zip(
+    for (values, ours), placement, (p, p_of_all, limit) in zip(
         rows, placed, literal(rows), strict=True
     ):
-        assert (found.p, found.p_of_all) == pytest.approx((p, p_of_all))
-        for error, unit in zip(found.smallest_error, np.eye(len(values)), strict=True):
+        assert (placement.p, placement.p_of_all) == pytest.approx((p, p_of_all))
+        for error, unit in zip(
+            placement.smallest_error, np.eye(len(values)), strict=True
+        ):
             assert mahalanobis(ours.mean(axis=0) + error * unit, ours) == pytest.approx(
                 limit
             )
@@ -204,8 +206,8 @@ def share_of_coins(wins, n):
 )
 def test_sign_test_counts_coins(wins, losses, ties):
     better = np.array([1.0] * wins + [0.0] * losses + [0.5] * ties)
-    found = sign_test(better, np.full(better.size, 0.5))
-    assert found == (wins, losses, pytest.approx(share_of_coins(wins, wins + losses)))
+    test = sign_test(better, np.full(better.size, 0.5))
+    assert test == (wins, losses, pytest.approx(share_of_coins(wins, wins + losses)))
 
 
 @given(st.lists(st.integers(-2, 2), max_size=60))

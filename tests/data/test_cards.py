@@ -70,7 +70,7 @@ def test_an_unknown_name_suggests_the_nearest_one():
 
 @pytest.mark.promise("R17")
 @pytest.mark.parametrize(
-    ("change", "what"),
+    ("change", "places"),
     [
         pytest.param({"rowz": 3}, "rowz 'rows'", id="misspelt field"),
         pytest.param({"rows": "many"}, "rows", id="a word for a number"),
@@ -121,14 +121,14 @@ def test_an_unknown_name_suggests_the_nearest_one():
         ),
     ],
 )
-def test_invalid_cards(tmp_path, change, what):
+def test_invalid_cards(tmp_path, change, places):
     """A change of `files` is one of the first file."""
     card = yaml.safe_load((shipped("datasets") / "letter.yaml").read_text())
     if "files" in change:
         change = {"files": [card["files"][0] | change["files"]]}
     path = tmp_path / "letter.yaml"
     path.write_text(yaml.safe_dump(card | change))
-    with raises(InputError, f"letter.yaml {what}"):
+    with raises(InputError, f"letter.yaml {places}"):
         read_card(path)
 
 

@@ -79,7 +79,7 @@ def test_other_mirrors_are_rejected(address):
 
 @pytest.mark.promise("R16")
 @pytest.mark.parametrize(
-    ("answer", "what"),
+    ("answer", "places"),
     [
         pytest.param((404, {}, b""), "404", id="not found"),
         pytest.param((502, {}, b""), "502", id="bad gateway"),
@@ -110,10 +110,10 @@ def test_other_mirrors_are_rejected(address):
         pytest.param(bz2.compress(TEXT)[:-10], "", id="bzip2 cut short"),
     ],
 )
-def test_server_errors(cache, server, answer, what):
+def test_server_errors(cache, server, answer, places):
     server.serve("/toys/toy.svm", answer)
     server.serve("/toys/toy.svm.bz2", answer)
-    with raises(DataUnavailableError, f"{server.address}/toys/toy.svm {what}"):
+    with raises(DataUnavailableError, f"{server.address}/toys/toy.svm {places}"):
         fetch(make_card(), server.address)
     assert left_behind(cache) == set()
 
@@ -479,14 +479,14 @@ def test_kdd08(tmp_path):
     assert np.array_equal(arrays.X, X) and arrays.y.tolist() == labels
     assert arrays.groups.tolist() == [2, 0, 2, 1, 0, 0]
 
-    for part, what in ((info[:-1], "6 5"), (info[:, :4], "patient")):
+    for part, places in ((info[:-1], "6 5"), (info[:, :4], "patient")):
         np.savetxt(tmp_path / "Info.txt", part, fmt="%d")
-        with raises(InputError, what):
+        with raises(InputError, places):
             parse(card, [tmp_path / "Features.txt", tmp_path / "Info.txt"])
 
 
 @pytest.mark.parametrize(
-    ("text", "what"),
+    ("text", "places"),
     [
         pytest.param("N,1,2\nM,1,x\n", "'x' 1 3", id="a word among numbers"),
         pytest.param("N,1,2\nM,1\n", "", id="a short row"),
@@ -495,11 +495,11 @@ def test_kdd08(tmp_path):
         pytest.param("N,1,2,3\nM,1,3,4\n", "2 3 1", id="columns beyond the card"),
     ],
 )
-def test_invalid_tables(tmp_path, text, what):
+def test_invalid_tables(tmp_path, text, places):
     path = tmp_path / "table"
     path.write_text(text)
     card = DATASETS["letter"].model_copy(
         update={"rows": 2, "features": 2, "positives": 1}
     )
-    with raises(InputError, what):
+    with raises(InputError, places):
         parse(card, [path])

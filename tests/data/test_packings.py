@@ -251,7 +251,7 @@ def test_a_member_is_looked_up_and_never_a_path(tmp_path, member):
 
 @pytest.mark.promise("R17")
 @pytest.mark.parametrize(
-    ("packing", "change", "what"),
+    ("packing", "change", "places"),
     [
         pytest.param("zip", {"member": None}, "member", id="zip without a member"),
         pytest.param("tar.gz", {"member": None}, "member", id="tar without a member"),
@@ -273,10 +273,10 @@ def test_a_member_is_looked_up_and_never_a_path(tmp_path, member):
         pytest.param("gz", {"sha256": "abc"}, "64", id="a short checksum"),
     ],
 )
-def test_invalid_archives(packing, change, what):
+def test_invalid_archives(packing, change, places):
     with pytest.raises(ValueError) as caught:
         Archive.model_validate(archive_fields(packing, **change))
-    names(str(caught.value), what)
+    names(str(caught.value), places)
 
 
 def test_covertype_in_the_packing_of_the_mirror(cache, mirror):

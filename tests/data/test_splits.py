@@ -211,7 +211,7 @@ def test_provided_and_none():
 
 
 @pytest.mark.parametrize(
-    ("dataset", "arguments", "what"),
+    ("dataset", "arguments", "places"),
     [
         pytest.param(
             make(groups=GROUPS, n_train=150),
@@ -268,9 +268,9 @@ def test_provided_and_none():
         ),
     ],
 )
-def test_invalid_arguments(dataset, arguments, what):
+def test_invalid_arguments(dataset, arguments, places):
     arguments = {"kind": "random", "index": 0} | arguments
-    with raises(InputError, what):
+    with raises(InputError, places):
         split_rows(dataset, arguments.pop("kind"), arguments.pop("index"), **arguments)
 
 

@@ -527,8 +527,10 @@ def test_the_list_has_the_columns_that_are_asked_for(rows):
     pd.testing.assert_frame_equal(
         listed.astype({"phone": int}), best, check_dtype=False
     )
-    found = json.loads(succeed("score", "m.npz", "mine.xlsx", *wanted, "--json").stdout)
-    assert found == best.to_dict("records")
+    rows_of_list = json.loads(
+        succeed("score", "m.npz", "mine.xlsx", *wanted, "--json").stdout
+    )
+    assert rows_of_list == best.to_dict("records")
     again = invoke("score", "m.npz", "-", *wanted, input=Path("mine.csv").read_bytes())
     assert again.stdout == text
     every = succeed("score", "m.npz", "mine.csv", "--keep", "all", "--top", "1").stdout
@@ -629,7 +631,7 @@ def test_rows_without_a_label_are_the_list(rows, in_this_process, monkeypatch):
     }
     rows = rows.assign(y=rows["y"].map({0: "no", 1: "yes"}), **ids)
     known, open_rows = rows[:90], rows[90:].drop(columns="y")
-    given = ["--label", "y", "--positive", "yes", "--id", ",".join(ids), "--k", "5"]
+    options = ["--label", "y", "--positive", "yes", "--id", ",".join(ids), "--k", "5"]
     model, as_text = (
         ["--solver", "logistic-regression"],
         {
@@ -638,7 +640,7 @@ def test_rows_without_a_label_are_the_list(rows, in_this_process, monkeypatch):
         },
     )
     both = written(rows.assign(y=rows["y"].where(rows.index < 90)), "both.csv")
-    fit = ["fit", both, *given, *model, "--save", "m.npz"]
+    fit = ["fit", both, *options, *model, "--save", "m.npz"]
     message = refused(fit, "91 label 29 open both-ranked.csv").removeprefix(
         "precbench: "
     )
@@ -652,7 +654,7 @@ def test_rows_without_a_label_are_the_list(rows, in_this_process, monkeypatch):
         "open.csv",
     ]
     refused(none, "label missing")
-    succeed("fit", written(known, "known.csv"), *given, *model, "--save", "alone.npz")
+    succeed("fit", written(known, "known.csv"), *options, *model, "--save", "alone.npz")
     alone = ["--id", ",".join(ids), "--probability"]
     expected = succeed(
         "score", "alone.npz", written(open_rows, "open.csv"), *alone
@@ -682,7 +684,7 @@ def test_rows_without_a_label_are_the_list(rows, in_this_process, monkeypatch):
             .active.iter_cols(min_row=2, max_col=8)
         )
     ] == [{"n"}] * 2 + [{"s"}] * 5 + [{"n"}]
-    compare = ["compare", both, *given, *model, "--out", "results", "--splits", "2"]
+    compare = ["compare", both, *options, *model, "--out", "results", "--splits", "2"]
     assert "30 rows" in succeed(*compare, "--open", "compared.parquet").stdout and (
         len(pd.read_parquet("compared.parquet")) == 30
     )
@@ -711,13 +713,13 @@ def test_rows_without_a_label_are_the_list(rows, in_this_process, monkeypatch):
 
 def test_a_file_that_is_cut_off_is_refused(rows):
     table = rows[["spent", "visits", "y"]].fillna({"spent": 1.0})
-    given = ["--label", "y", "--missing", "median", "--solver", "logistic-regression"]
-    succeed("fit", written(table, "mine.csv"), *given, "--save", "m.npz")
+    options = ["--label", "y", "--missing", "median", "--solver", "logistic-regression"]
+    succeed("fit", written(table, "mine.csv"), *options, "--save", "m.npz")
     whole = Path("mine.csv").read_text().rstrip("\n")
     Path("cut.csv").write_text(whole.rpartition(",")[0].rpartition(",")[0])
     for command in (
         ["score", "m.npz", "cut.csv"],
-        ["fit", "cut.csv", *given, "--save", "n.npz"],
+        ["fit", "cut.csv", *options, "--save", "n.npz"],
     ):
         refused(command, "cut.csv last 1 3 cut")
     Path("whole.csv").write_text(whole)  # without an end of its last line
@@ -807,10 +809,10 @@ def test_without_labels_no_column_is_judged(table):
 def test_the_profile_tells_the_command_that_works(table, tmp_path):
     done = invoke("profile", "mine.csv", "--label", "left", "--positive", "yes")
     assert done.exit_code == 0 and "3 duplicates of an earlier row" in done.stdout
-    [told] = [
+    [sentence] = [
         line for line in done.stdout.splitlines() if "this would be accepted" in line
     ]
-    options = told.partition("precbench compare ")[2].split()
+    options = sentence.partition("precbench compare ")[2].split()
     again = invoke("profile", *options)
     assert (
         "compare refuses" not in again.stdout and "compare would train" in again.stdout

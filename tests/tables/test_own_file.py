@@ -166,7 +166,7 @@ def test_digits_in_the_format_of_dates_are_dates(tmp_path, texts, form, origin):
 
 
 @pytest.mark.parametrize(
-    ("times", "what"),
+    ("times", "places"),
     [
         pytest.param(
             "01012024 02012024", "1 '1012024' %d%m%Y", id="digits without a format"
@@ -192,11 +192,15 @@ def test_digits_in_the_format_of_dates_are_dates(tmp_path, texts, form, origin):
         ),
     ],
 )
-def test_invalid_times(tmp_path, times, what):
+def test_invalid_times(tmp_path, times, places):
     lines = [f"{i},{t.replace('?', '')},{i % 2}" for i, t in enumerate(times.split())]
     path = csv(tmp_path, "\n".join(["x,t,y", *lines]))
     unreadable(
-        path, what, label="y", time="t", date_format="%Y%m%d" if "13" in what else None
+        path,
+        places,
+        label="y",
+        time="t",
+        date_format="%Y%m%d" if "13" in places else None,
     )
 
 
@@ -503,10 +507,10 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "options", "what"), REFUSED)
-def test_invalid_tables(tmp_path, text, options, what):
+@pytest.mark.parametrize(("text", "options", "places"), REFUSED)
+def test_invalid_tables(tmp_path, text, options, places):
     path = csv(tmp_path, text)
-    with raises(InputError, what) as caught:
+    with raises(InputError, places) as caught:
         read_own_file(path, **options)
     assert str(caught.value).startswith(f"{path}: ") and "\n" not in str(caught.value)
 
@@ -564,7 +568,7 @@ def test_columns_named_as_numbers_and_ids(tmp_path):
     path = csv(tmp_path, "id,x,z,y\na,1,1,0\nb,2,2,1\nc,2,1,0\n")
     dataset, encoding = read_own_file(path, label="y", id=["id"], numeric=["x,z"])
     assert encoding.feature_names == ("x", "z") and dataset.X.shape == (3, 2)
-    for options, what in [
+    for options, places in [
         ({"id": ["x"], "drop": ["id"]}, "'x' 2 3 groups"),
         ({"id": ["idd"], "drop": ["id"]}, "'idd' 'id'"),
         ({"numeric": ["id"], "id": []}, "'id' 1 'a'"),
@@ -572,7 +576,7 @@ def test_columns_named_as_numbers_and_ids(tmp_path):
         ({"categorical": ["onehot"]}, "'onehot'"),
         ({"numeric": ["zz"]}, "numeric 'zz' 'z'"),
     ]:
-        unreadable(path, what, **{"label": "y", "id": ["id"]} | options)
+        unreadable(path, places, **{"label": "y", "id": ["id"]} | options)
 
 
 def test_all_problems_of_a_table_are_told_at_once(tmp_path):
@@ -742,12 +746,12 @@ def test_odd_names_of_columns(tmp_path):
 
 def test_invalid_new_rows(tmp_path):
     _, encoding = read_own_file(csv(tmp_path, GOOD), label="y")
-    for text, what in [
+    for text, places in [
         ("x\n1\n", "'z'"),
         ("x,z\n1,red\n", "'z' 1 'red'"),
         ("x,z\n1,inf\n", ""),
     ]:
-        with raises(InputError, what):
+        with raises(InputError, places):
             read_new_rows(csv(tmp_path, text, "new.csv"), encoding)
     with raises(InputError, "new.svm csv svmlight"):
         read_new_rows(csv(tmp_path, "1 1:1\n", "new.svm"), encoding)
@@ -1035,7 +1039,7 @@ def test_a_matrix_of_scipy_is_read_as_it_is_stored(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arrays", "what"),
+    ("arrays", "places"),
     [
         pytest.param({"X": [[1.0], [2.0]]}, "'y'", id="no labels"),
         pytest.param({"X": [[1.0], [2.0]], "y": [1]}, "y 2 1", id="fewer labels"),
@@ -1112,9 +1116,9 @@ def test_a_matrix_of_scipy_is_read_as_it_is_stored(tmp_path):
         ),
     ],
 )
-def test_invalid_npz(tmp_path, arrays, what):
+def test_invalid_npz(tmp_path, arrays, places):
     np.savez(tmp_path / "own.npz", **arrays)
-    unreadable(tmp_path / "own.npz", f"own.npz {what}")
+    unreadable(tmp_path / "own.npz", f"own.npz {places}")
 
 
 @pytest.mark.promise("R14")

@@ -197,16 +197,16 @@ def test_a_file_of_the_type_of_the_stream_is_visited_in_place(folder, tmp_path, 
     assert_array_equal(y[order], Y[order])
 
 
-@pytest.mark.parametrize("kept", [1, 3, 5])  # of 7 rows
-def test_rows_visited_in_place_come_in_the_order_of_a_buffer(folder, kept):
+@pytest.mark.parametrize("n_of_seven", [1, 3, 5])  # of 7 rows
+def test_rows_visited_in_place_come_in_the_order_of_a_buffer(folder, n_of_seven):
     sizes = {"block_bytes": 800, "buffer_bytes": 6000}
-    found = []
+    orders = []
     for kind in ("npy", "arrays"):  # arrays are copied
-        stream = opened(folder, kind, **sizes).part(lambda rows: rows % 7 < kept)
+        stream = opened(folder, kind, **sizes).part(lambda rows: rows % 7 < n_of_seven)
         pieces = list(stream.batches(30, np.random.default_rng(3)))
         assert {y.dtype for _, y in pieces} == {np.dtype(np.float64)}
-        found.append([(X.copy(), y) for X, y in pieces])
-    for (X, y), (copied, labels) in zip(*found, strict=True):
+        orders.append([(X.copy(), y) for X, y in pieces])
+    for (X, y), (copied, labels) in zip(*orders, strict=True):
         assert_array_equal(X, copied)
         assert_array_equal(y, labels)
 
@@ -264,7 +264,7 @@ def test_the_content_determines_the_hash(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "options", "complaint"),
+    ("name", "content", "options", "places"),
     [
         pytest.param(
             "a.svm",
@@ -351,7 +351,7 @@ def test_the_content_determines_the_hash(folder, tmp_path):
         ),
     ],
 )
-def test_invalid_input_is_reported(tmp_path, name, content, options, complaint):
+def test_invalid_input_is_reported(tmp_path, name, content, options, places):
     path = tmp_path / name
     if isinstance(content, np.ndarray):
         np.save(path, content)
@@ -361,7 +361,7 @@ def test_invalid_input_is_reported(tmp_path, name, content, options, complaint):
     if path.suffix == ".npy" and labels is not None:
         np.save(tmp_path / "y.npy", labels)
         options = options | {"labels": tmp_path / "y.npy"}
-    with raises(InputError, complaint or name):
+    with raises(InputError, places or name):
         open_stream(path, **options)
 
 
