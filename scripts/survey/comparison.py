@@ -89,13 +89,12 @@ def write_ranks(
     of pairs in place of one critical difference.
     """
     ranking = rank(values)
-    member = [
-        " ".join(str(i) for i, group in enumerate(ranking.groups, 1) if method in group)
-        for method in ranking.ranks.index
-    ]
-    table = (
-        ranking.ranks.to_frame().assign(groups=member).join(ranking.p.add_prefix("p, "))
-    )
+    groups_of = []
+    for method in ranking.ranks.index:
+        numbers = [i for i, group in enumerate(ranking.groups, 1) if method in group]
+        groups_of.append(" ".join(map(str, numbers)))
+    table = ranking.ranks.to_frame().assign(groups=groups_of)
+    table = table.join(ranking.p.add_prefix("p, "))
     tests = (
         f"Mean ranks over {ranking.n_datasets} data sets, 1 is the best (Friedman, in"
         f" the form of Iman and Davenport: p = {ranking.friedman:.2g}). Each bar joins"
@@ -115,11 +114,13 @@ def _diagram(
 
     Return its width and height, too.
     """
-    ranks, k = ranking.ranks, len(ranking.ranks)
+    ranks = ranking.ranks
+    k = len(ranks)
     left = math.ceil(k / 2)  # labels at the left
     sides = [list(ranks.index[:left]), list(ranks.index[: left - 1 : -1])]
     longest = [max(map(len, side)) for side in sides]
-    start, end = (_LETTER * n + 4 * _GAP for n in longest)
+    start = _LETTER * longest[0] + 4 * _GAP
+    end = _LETTER * longest[1] + 4 * _GAP
     width = max(_WIDTH, start + _AXIS + end)
     axis = 0.3
     below = axis + _BAR * (len(ranking.groups) + 1)
@@ -133,54 +134,66 @@ def _diagram(
         axes.axis("off")
         axes.plot([place(1), place(k)], [axis, axis], color="black", linewidth=1)
         for tick in range(1, k + 1, math.ceil(k / _TICKS)):
-            axes.plot(
-                [place(tick)] * 2, [axis - 0.05, axis], color="black", linewidth=1
-            )
-            axes.text(
-                place(tick),
-                axis - 0.08,
-                str(tick),
-                ha="center",
-                va="bottom",
-                fontsize=8,
-            )
+            x = place(tick)
+            axes.plot([x, x], [axis - 0.05, axis], color="black", linewidth=1)
+            axes.text(x, axis - 0.08, str(tick), ha="center", va="bottom", fontsize=8)
         for side, edge, align in zip(
             sides, (start, width - end), ("right", "left"), strict=True
         ):
-            out = -_GAP if align == "right" else _GAP
             for i, method in enumerate(side):
-                x, y, style = (
-                    place(ranks[method]),
-                    below + _LABEL * (i + 0.5),
-                    styles[method],
-                )
-                axes.plot(
-                    [x, x, edge + 2 * out], [axis, y, y], color=style.color, linewidth=1
-                )
-                axes.plot(
-                    [x], [axis], color=style.color, marker=style.marker, clip_on=False
-                )
-                axes.text(
-                    edge + 2.5 * out,
-                    y,
+                _draw_method(
+                    axes,
                     method,
-                    ha=align,
-                    va="center",
-                    fontsize=8,
-                    parse_math=False,
+                    styles[method],
+                    x=place(ranks[method]),
+                    axis=axis,
+                    y=below + _LABEL * (i + 0.5),
+                    edge=edge,
+                    align=align,
                 )
         for i, group in enumerate(ranking.groups):
-            xs, y = [place(ranks[method]) for method in group], axis + _BAR * (i + 1)
-            axes.plot(
-                [xs[0], xs[-1]],
-                [y, y],
-                color="0.25",
-                linewidth=2.5,
-                solid_capstyle="round",
-            )
-            axes.plot(xs, [y] * len(xs), "o", color="0.25", markersize=4.5)
+            _draw_group(axes, [place(ranks[m]) for m in group], axis + _BAR * (i + 1))
 
     return draw, width, height
+
+
+def _draw_method(
+    axes: "Axes",
+    method: str,
+    style: Style,
+    *,
+    x: float,
+    axis: float,
+    y: float,
+    edge: float,
+    align: str,
+) -> None:
+    """Mark a mean rank on the axis, and lead a line from it to its name at an edge."""
+    out = -_GAP if align == "right" else _GAP
+    line = [x, x, edge + 2 * out], [axis, y, y]
+    axes.plot(*line, color=style.color, linewidth=1)
+    axes.plot([x], [axis], color=style.color, marker=style.marker, clip_on=False)
+    axes.text(
+        edge + 2.5 * out,
+        y,
+        method,
+        ha=align,
+        va="center",
+        fontsize=8,
+        parse_math=False,
+    )
+
+
+def _draw_group(axes: "Axes", xs: list[float], y: float) -> None:
+    """Join methods that are indistinguishable by a bar, with a dot for each."""
+    axes.plot(
+        [xs[0], xs[-1]],
+        [y, y],
+        color="0.25",
+        linewidth=2.5,
+        solid_capstyle="round",
+    )
+    axes.plot(xs, [y] * len(xs), "o", color="0.25", markersize=4.5)
 
 
 def write_profiles(
