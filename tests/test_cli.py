@@ -268,7 +268,9 @@ def test_a_weight_stands_for_that_many_rows(files, table):
     )
     weighted = ["fit", "mine.csv", *options, "--save", "top.npz", "--json", "--weight"]
     summary = json.loads(succeed(*weighted, "w").stdout)
-    assert (summary["rows"], summary["features"], summary["weight"]) == (300, 10, "w")
+    assert summary["rows"] == 300
+    assert summary["features"] == 10
+    assert summary["weight"] == "w"
     assert "weighted by w" in " ".join(invoke("show", "top.npz").stdout.split())
     dataset, _ = read_own_file("mine.csv", **{**TABLE, "drop": ["id"]})
     X, weights = dataset.X[:, :-1], np.arange(300) % 3
@@ -291,11 +293,9 @@ def test_splits_without_a_positive_are_left_out(files):
     done = succeed("fit", "late.csv", *options, "--json")
     tells(done.stderr, "warning 2 of 5")
     summary = json.loads(done.stdout)
-    assert (summary["split"], summary["splits"], summary["held_out_rows"]) == (
-        "time",
-        2,
-        20,
-    )
+    assert summary["split"] == "time"
+    assert summary["splits"] == 2
+    assert summary["held_out_rows"] == 20
     tells(invoke("show", "top.npz").stdout, "periods 2 20")
 
 
@@ -322,7 +322,8 @@ def test_a_share_of_the_rows(files):
     assert isinstance(json.loads(fit_table(k="1.0").stdout)["k"], float)
     summary = json.loads(fit_table(k="10%").stdout)
     hits = summary["precision_at_k"] * np.ceil(0.1 * summary["held_out_rows"])
-    assert summary["k"] == "10%" and hits == pytest.approx(round(hits))
+    assert summary["k"] == "10%"
+    assert hits == pytest.approx(round(hits))
 
 
 def test_parameter_values(files):
@@ -570,7 +571,8 @@ def test_list(kind):
     for member, line in zip(
         members, invoke("list", kind).stdout.splitlines(), strict=True
     ):
-        assert line.split()[0] == member["name"] and member["about"] in line
+        assert line.split()[0] == member["name"]
+        assert member["about"] in line
     assert len({member["about"] for member in members}) == len(members)
     if kind == "solvers":
         by_name = {member["name"]: member for member in members}
@@ -608,7 +610,8 @@ def test_data_from_a_mirror(cache, mirror):
     (cache / "letter" / "letter-recognition.data").write_bytes(b"x")
     done = invoke("data", "verify", "letter", "--json")
     [file] = json.loads(done.stdout)["letter"]
-    assert done.exit_code == 2 and file["status"] == "damaged"
+    assert done.exit_code == 2
+    assert file["status"] == "damaged"
     assert file["expected"] != file["sha256"]
 
 
@@ -634,7 +637,8 @@ def test_missing_data_are_reported(cache):
 def test_data_info(cache):
     assert "- paper: kar2015" in succeed("data", "info", "letter").stdout
     card = json.loads(invoke("data", "info", "letter", "--json").stdout)
-    assert card["positives"] == 783 and card["cached"][0]["status"] == "missing"
+    assert card["positives"] == 783
+    assert card["cached"][0]["status"] == "missing"
 
 
 # --- runs on files of one's own ---
@@ -724,14 +728,16 @@ def test_reproduce_runs_what_decides_and_prints_the_verdicts(
     monkeypatch.setenv("COLUMNS", "200")
     arguments = ("reproduce", "kar2015/counterexample", "--out", tmp_path)
     planned = invoke(*arguments, "--dry-run")
-    assert planned.exit_code == 0 and not list(tmp_path.iterdir())
+    assert planned.exit_code == 0
+    assert not list(tmp_path.iterdir())
     tells(planned.output, "counterexample claims 4")
     printed = json.loads(invoke(*arguments, "--json").stdout)
     assert [run["cached"] for run in printed["runs"]] == [0]
     assert [row["verdict"] for row in printed["ledger"]] == ["reproduced"] * 4
     done = succeed("reproduce", "counterexample", "--out", tmp_path)
     tells(done.output, "claims 4 0")
-    assert done.output.count("  reproduced  ") == 4 and "suboptimal" in done.output
+    assert done.output.count("  reproduced  ") == 4
+    assert "suboptimal" in done.output
 
 
 def test_reproduce_says_how_to_bring_what_is_missing(cache, tmp_path):
@@ -790,12 +796,15 @@ def test_validate_tells_all_mistakes_of_all_configs(small, tmp_path):
 
 def test_doctor_tells_what_works_and_what_does_not(cache, tmp_path, monkeypatch):
     sound = invoke("doctor")
-    assert sound.exit_code == 0 and sound.stdout.endswith("everything works\n")
-    assert str(tmp_path) not in sound.stdout and str(Path.home()) not in sound.stdout
+    assert sound.exit_code == 0
+    assert sound.stdout.endswith("everything works\n")
+    assert str(tmp_path) not in sound.stdout
+    assert str(Path.home()) not in sound.stdout
     monkeypatch.setenv("PRECBENCH_MIRROR", str(tmp_path / "no"))
     monkeypatch.setitem(sys.modules, "precbench.solvers.push.kernel", None)
     broken = invoke("doctor", "--json")
-    assert broken.exit_code == 1 and json.loads(broken.stdout)["wrong"] == [
+    assert broken.exit_code == 1
+    assert json.loads(broken.stdout)["wrong"] == [
         "kernels",
         "mirror",
     ]
@@ -856,7 +865,8 @@ def test_an_example_is_written_once(work_folder):
     """A real list in two parts, and no file is replaced."""
     printed = succeed("example", "d.csv").stdout
     rows = pd.concat([pd.read_csv("d.csv"), pd.read_csv("d-new.csv")])
-    assert rows.shape == (1797, 65) and rows["eight"].sum() == 174
+    assert rows.shape == (1797, 65)
+    assert rows["eight"].sum() == 174
     assert "Next: precbench compare d.csv --label eight" in printed
     Path("d.csv").unlink()
     refused(["example", "d.csv"], "d-new.csv")

@@ -118,7 +118,10 @@ def test_the_best_its_ties_and_the_rest(chosen):
     assert choice.equivalent == []
     assert choice.undecided == ["map"]
     assert choice.worse == ["logistic-regression"]
-    assert (choice.k, choice.rows, choice.positives, choice.splits) == (20, 300, 30, 4)
+    assert choice.k == 20
+    assert choice.rows == 300
+    assert choice.positives == 30
+    assert choice.splits == 4
     assert choice.by_chance == 0.1
     assert choice.expected is None  # without scores
     assert list(choice.values["solver"])[:2] == ["trees", "map"]
@@ -272,8 +275,11 @@ def test_the_simplest_is_logistic_regression_and_taken_where_it_is_equivalent(ch
         LOG: [v - 0.001 * (v > 0.8) for v in HIGH],
     }
     choice = chosen(values | {"map": [0.3, 0.4] * 10})
-    assert choice.best == "trees" and choice.worse == ["map"] and choice.decided
-    assert choice.recommended == LOG and choice.equivalent == ["trees", "sgd-avg"]
+    assert choice.best == "trees"
+    assert choice.worse == ["map"]
+    assert choice.decided
+    assert choice.recommended == LOG
+    assert choice.equivalent == ["trees", "sgd-avg"]
     assert choice.text.startswith(f"Use {LOG}: about 16.5 hits in 20 (")
     assert choice.card[1].startswith(
         "It is as good as trees in 20 of 300 held-out rows (within 1"
@@ -307,7 +313,8 @@ def test_where_all_rows_at_the_top_are_hits_the_whole_list_decides(
     chosen, whole_list, expected
 ):
     choice = chosen({"trees": FULL, LOG: FULL}, average_precision=whole_list)
-    assert choice.best == "trees" and choice.recommended == expected
+    assert choice.best == "trees"
+    assert choice.recommended == expected
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5])
@@ -366,7 +373,8 @@ def test_a_simple_method_is_preferred_within_one_standard_error(chosen):
         "map": [0.3] * 4,
         LOG: [0.75, 0.8, 0.8, 0.8],
     }
-    assert chosen(near).recommended == "trees" and chosen(near).methods[LOG]["p"] > 0.3
+    assert chosen(near).recommended == "trees"
+    assert chosen(near).methods[LOG]["p"] > 0.3
     choice = chosen(near, prefer="simple")
     assert (choice.recommended, choice.best) == (LOG, "trees")
     assert "It is within one standard error of trees, and simpler." in choice.text
@@ -384,7 +392,9 @@ def test_the_first_k_of_a_longer_list_are_another_share(tmp_path):
     np.savez(tmp_path / "mine.npz", X=X, y=y)
     options = ["--k", 20, "--solver", LOG, "--json", "--out", tmp_path]
     choice = json.loads(succeed("compare", tmp_path / "mine.npz", *options).stdout)
-    assert (choice["list"]["rows"], choice["list"]["k"], choice["k"]) == (600, 20, 6)
+    assert choice["list"]["rows"] == 600
+    assert choice["list"]["k"] == 20
+    assert choice["k"] == 6
     assert abs(choice["list"]["hits"] - 20 * choice["values"][0]["mean"]) < 2
     options += ["--list-rows", 2000]
     longer = json.loads(succeed("compare", tmp_path / "mine.npz", *options).stdout)[
@@ -457,7 +467,8 @@ def test_known_winners_and_ties(signal, n_features, rival, best):
     choice = precbench.compare(
         X, y, k=50, solvers=["logistic-regression", rival], n_splits=3
     )
-    assert bool(choice.worse) == (best is not None) and choice.decided
+    assert bool(choice.worse) == (best is not None)
+    assert choice.decided
     assert best in (None, choice.best)
 
 
@@ -481,18 +492,14 @@ def test_a_frame_is_compared_drawn_and_fitted_as_its_file(tmp_path):
     assert choice.text == of_file["text"] == repr(choice)
     assert (choice.table["hits"].tolist()) == [choice.k * mean for _, mean in expected]
     page = choice._repr_html_()
-    assert (
-        page.count("<table") == 2
-        and "Hits by length of the list, from 300 new rows" in page
-    )
+    assert page.count("<table") == 2
+    assert "Hits by length of the list, from 300 new rows" in page
     assert [len(axes.lines) for axes in choice.plot().axes[:2]] == [3]
     fitted, saved = choice.fit(), Model.load(tmp_path / "best.npz")
     with pytest.warns(UserWarning, match="filled in"):
         scores = [model.predict_proba(frame) for model in (fitted, saved)]
-        assert (
-            choice.explain(frame).equals(saved.explain(frame))
-            and choice.fit() is fitted
-        )
+        assert choice.explain(frame).equals(saved.explain(frame))
+        assert choice.fit() is fitted
     assert np.array_equal(*scores)
     assert fitted.about["precision_at_k"] == saved.about["precision_at_k"]
 
@@ -532,9 +539,8 @@ def test_an_interrupted_comparison_in_python_resumes(tmp_path, capsys):
     assert capsys.readouterr().err == ""
     both = precbench.compare(X, y, solvers=[LOG, TREES], **options, verbose=True)
     assert "100%" in capsys.readouterr().err
-    assert (
-        len(records) == 2 and [path.stat().st_mtime_ns for path in records] == written
-    )
+    assert len(records) == 2
+    assert [path.stat().st_mtime_ns for path in records] == written
     assert both.methods[LOG]["mean"] == one.methods[LOG]["mean"]
     X[0, 0] += 1  # other rows have other trials
     precbench.compare(X, y, solvers=[LOG], **options)
@@ -661,10 +667,8 @@ def test_the_best_method_is_fitted_to_all_rows_and_saved(tmp_path):
     }
     assert min(losses["a"], losses["b"]) > 0.1 > max(losses["c"], losses["d"])
     page = (compared(tmp_path) / "report.html").read_text(encoding="utf-8")
-    assert (
-        "What sgd-avg, random features ranks by" in page
-        and f"{losses['a']:.3f}" in page
-    )
+    assert "What sgd-avg, random features ranks by" in page
+    assert f"{losses['a']:.3f}" in page
     assert y[np.argsort(-model.decision_function(X))[:30]].mean() > 0.6
 
 
@@ -687,10 +691,12 @@ def test_the_config_repeats_the_comparison(tmp_path):
     config = tmp_path / "again.yaml"
     options = ["--time", "day", "--k", 50, "--solver", LOG, "--config", config]
     text = compare_table(tmp_path, *options).stdout
-    assert "1 method on 5 splits" in text and f"Use {LOG}: about " in text
+    assert "1 method on 5 splits" in text
+    assert f"Use {LOG}: about " in text
     assert done_already(invoke("run", config, "--out", tmp_path / "out").stdout) == 5
     run = read_run(compared(tmp_path))
-    assert run.config == "again.yaml" and run.protocol.startswith("trained on the past")
+    assert run.config == "again.yaml"
+    assert run.protocol.startswith("trained on the past")
 
 
 @pytest.mark.parametrize("k", [1, 90, 200, 0.01, 0.99, 1.0, "1 %", "40 %", "100 %"])

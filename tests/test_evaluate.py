@@ -63,16 +63,12 @@ def test_hits_are_those_of_the_list(here):
     is_hit = table["y"] == "yes"
     hits = sum(is_hit[row] for row in listed("good.npz", 60))
     assert (evaluation["rows"], evaluation["positives"]) == (1000, is_hit.sum())
-    assert (evaluation["k"], evaluation["hits"], evaluation["precision"]) == (
-        60,
-        hits,
-        hits / 60,
-    )
+    assert evaluation["k"] == 60
+    assert evaluation["hits"] == hits
+    assert evaluation["precision"] == hits / 60
     scores = Model.load("good.npz").decision_function(table)
-    assert (
-        evaluation["auc"] == auc(np.where(is_hit, 1, -1), scores)
-        and evaluated()["k"] == 40
-    )
+    assert evaluation["auc"] == auc(np.where(is_hit, 1, -1), scores)
+    assert evaluated()["k"] == 40
     assert evaluated("--k", "2 %")["k"] == 20
     assert evaluated("--k", "0.5")["k"] == np.ceil(is_hit.sum() / 2)
 
@@ -84,10 +80,8 @@ def test_what_was_promised_is_what_score_expects(here):
         "expect about {mean:,.1f} hits among the listed rows ({low:,.0f} to"
         " {high:,.0f} in"
     )
-    assert (
-        text.format(**evaluation["promised"]) in expected
-        and evaluation["verdict"] == "kept"
-    )
+    assert text.format(**evaluation["promised"]) in expected
+    assert evaluation["verdict"] == "kept"
     length = Model.load("good.npz").about["length"]["curve"]
     at = length["length"].index(40)
     assert evaluation["precision_when_fitted"] == pytest.approx(length["precision"][at])
@@ -127,13 +121,12 @@ def test_another_model_by_hand(here):
     )
     against = evaluated("--against", "poor.npz")["against"]
     assert against["hits"] == sum(is_hit[row] for row in poor)
-    assert (against["rows"], against["own"], against["others"]) == (
-        len(good - poor),
-        own,
-        others,
-    )
+    assert against["rows"] == len(good - poor)
+    assert against["own"] == own
+    assert against["others"] == others
     assert against["p"] == pytest.approx(fisher(own, others, len(good - poor)))
-    assert against["p"] < 0.05 and own > others
+    assert against["p"] < 0.05
+    assert own > others
     for model, other, words in (
         ("good.npz", "poor.npz", "significantly more"),
         ("poor.npz", "good.npz", "significantly fewer"),
@@ -254,7 +247,8 @@ def test_the_order_of_tied_rows_does_not_count(here, tmp_path):
         is_hit[r[np.argsort(-scores[r], kind="stable")[:30]]].sum() for r in shuffled
     ]
     assert evaluations[0]["hits"] == pytest.approx(np.mean(means), abs=0.05)
-    assert not evaluations[0]["hits"].is_integer() and "tied at the end" in text
+    assert not evaluations[0]["hits"].is_integer()
+    assert "tied at the end" in text
 
 
 @pytest.mark.parametrize(
@@ -279,7 +273,8 @@ def test_a_month_without_hits_has_a_verdict(here, tmp_path, label, verdict, hits
     )
     command = ["evaluate", "good.npz", tmp_path / "june.csv", *LABELS]
     done = invoke(*command, "--k", "40", "--fail-below", "5")
-    assert done.exit_code == (5 if hits == 0 else 0) and verdict in done.stdout
+    assert done.exit_code == (5 if hits == 0 else 0)
+    assert verdict in done.stdout
     assert ("letter case" in done.stderr) == (label == "Yes")
     # the name of the positive one may be wrong
     assert f"every label is {label}" in done.stderr
@@ -329,9 +324,8 @@ def test_of_many_training_rows_a_sample_is_known(monkeypatch):
     monkeypatch.setattr("precbench.model.training_rows._MOST", 500)
     X = np.random.default_rng(0).standard_normal((20_000, 3))
     known = TrainingRows.learn(X)
-    assert (
-        len(known.hashes) == 500 and known.sentence(known.count(X + 1), len(X)) is None
-    )
+    assert len(known.hashes) == 500
+    assert known.sentence(known.count(X + 1), len(X)) is None
     sentence = known.sentence(known.count(X[:8000]), 16_000)
     count = re.match(r"about ([\d,]+) training rows", sentence)[1]
     assert abs(int(count.replace(",", "")) - 8000) < 1000

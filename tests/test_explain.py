@@ -356,7 +356,8 @@ def test_sparse_rows_have_numbered_features():
     )
     [same] = reasons(Model.fit(X, y, "logistic-regression"), [X[3]], 1)
     name = reasons_of_row["raises"][0]["column"]
-    assert name == same["raises"][0]["column"] and name.startswith("feature ")
+    assert name == same["raises"][0]["column"]
+    assert name.startswith("feature ")
 
 
 def test_columns_without_effect_are_no_reasons():
@@ -490,7 +491,8 @@ def test_importance_finds_the_columns_that_matter(files):
     shown = json.loads(succeed("show", "top.npz", "--json").stdout)["quality"][
         "importance"
     ]
-    assert shown["splits"] == 3 and shown["rows"] == 120
+    assert shown["splits"] == 3
+    assert shown["rows"] == 120
     losses = {column["column"]: column for column in shown["columns"]}
     assert list(losses)[:2] in (["=amount", "city"], ["city", "=amount"])
     low_of_amount = losses["=amount"]["interval"][0]
@@ -542,9 +544,8 @@ def test_importance_measures_no_more_than_it_says(monkeypatch):
     for _ in range(2):
         shuffling.measure(model, X, y)
     importance = shuffling.importance(0.3)
-    assert importance.rows == 60 and importance.positives == min(
-        30, np.count_nonzero(y > 0)
-    )
+    assert importance.rows == 60
+    assert importance.positives == min(30, np.count_nonzero(y > 0))
     assert {column.column for column in importance.columns} == {
         "feature 1",
         "feature 2",

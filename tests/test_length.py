@@ -75,19 +75,21 @@ def test_every_length_of_a_tiny_list():
     probabilities = Calibration.fit([HeldOut(Y, SCORES)], 0.5).probabilities(SCORES)
     for k, row in curve.iterrows():
         hits = float(sums_at(probabilities, SCORES, [k])[0])
-        assert row["hits"] == pytest.approx(hits) and row["precision"] == pytest.approx(
-            hits / k
-        )
+        assert row["hits"] == pytest.approx(hits)
+        assert row["precision"] == pytest.approx(hits / k)
         assert row["recall"] == pytest.approx(hits / probabilities.sum())
         assert row["lift"] == pytest.approx(hits / k / probabilities.mean())
         assert row["low"] <= hits <= row["high"]
-    assert (length.k, length.rows, length.splits) == ([3], 10, 1)
+    assert length.k == [3]
+    assert length.rows == 10
+    assert length.splits == 1
 
 
 def test_lengths_of_a_longer_list_are_shares_of_it():
     lists = [HeldOut(Y, SCORES), HeldOut(Y[::-1].copy(), SCORES)]
     length = measure_length(lists, 0.5, [0.5, "10 %", 40], 8, 20, list_rows=100)
-    assert length.k == [20, 10, 40] and length.curve["length"][-1] == 100
+    assert length.k == [20, 10, 40]
+    assert length.curve["length"][-1] == 100
     row = length.table.set_index("length").loc[40]
     assert row["hits"] == pytest.approx(40 * row["precision"])
     assert row["recall"] == pytest.approx(0.4 * row["lift"])
@@ -125,7 +127,8 @@ def test_a_list_with_low_scores_counts_as_much_as_the_others():
     ).table
     row = curve.set_index("length").loc[40]
     assert row["hits"] == pytest.approx(0.8 * 40, abs=1.5)
-    assert row["low"] <= 20 and row["high"] == 40
+    assert row["low"] <= 20
+    assert row["high"] == 40
 
 
 def profits(lists, gains, cost):
@@ -161,7 +164,8 @@ def test_the_most_profitable_length_by_enumeration(column):
     assert curve["profit"].to_numpy() == pytest.approx(by_row[at - 1])
     assert profit.best == at[np.argmax(by_row[at - 1])]
     assert profit.profit == pytest.approx(max(by_row[at - 1]))
-    assert profit.low <= profit.best <= profit.high and profit.low < profit.high
+    assert profit.low <= profit.best <= profit.high
+    assert profit.low < profit.high
     assert (curve["profit_low"] < curve["profit"]).all()
     assert (curve["profit"] < curve["profit_high"]).all()
     assert f"The most profitable length is {profit.best}, " in profit_text(length)
@@ -200,7 +204,8 @@ def test_the_band_holds_new_lists():
             hits = sums_at(new.y > 0, new.scores, curve["length"])
             held.append((curve["low"] <= hits) & (hits <= curve["high"]))
     shares = np.mean(held, axis=0)
-    assert shares.min() > 0.94 and np.mean(shares) < 0.995
+    assert shares.min() > 0.94
+    assert np.mean(shares) < 0.995
 
 
 @pytest.mark.parametrize("column", [False, True])
@@ -225,7 +230,8 @@ def test_the_profit_and_its_best_length_hold(column):
             estimate.profit_low <= profit - 0.3 * estimate.best <= estimate.profit_high
         )
         best.append(estimate.low <= truth.best <= estimate.high)
-    assert np.mean(held) > 0.9 and np.mean(best) > 0.9
+    assert np.mean(held) > 0.9
+    assert np.mean(best) > 0.9
 
 
 def test_probabilities_are_those_of_scikit_learn():
@@ -248,10 +254,8 @@ def test_probabilities_are_those_of_scikit_learn():
         calibration.probabilities(new),
         calibration.expected(new, 1000),
     )
-    assert (
-        hits.mean == pytest.approx(probabilities.sum())
-        and hits.low < hits.mean < hits.high
-    )
+    assert hits.mean == pytest.approx(probabilities.sum())
+    assert hits.low < hits.mean < hits.high
 
 
 def test_probabilities_of_a_ranking_by_chance_and_of_a_perfect_one():
@@ -388,12 +392,12 @@ def test_fit_show_and_score_say_how_long(payments, monkeypatch):
     ks = ["--k", 20, "--k", "5 %", "--k", 20, "--list-rows", 2000]
     worth = ["--gain-column", "amount", "--cost", 15]
     text = succeed("fit", "payments.csv", *GIVEN, *ks, *worth, "--save", "m.npz").stdout
-    assert (
-        "Hits by length of the list, from 2,000 new rows" in text and "20 (k)" in text
-    )
+    assert "Hits by length of the list, from 2,000 new rows" in text
+    assert "20 (k)" in text
     quality = json.loads(succeed("show", "m.npz", "--json").stdout)["quality"]
     length = quality["length"]
-    assert quality["k"] == 20 and length["k"] == [20, 100]
+    assert quality["k"] == 20
+    assert length["k"] == [20, 100]
     for printed in (text, succeed("show", "m.npz").stdout):
         assert "The most profitable length is " in printed
     scored = succeed(
@@ -413,7 +417,8 @@ def test_compare_says_how_long_and_reports_it(payments, monkeypatch):
     worth = ["--gain", 200, "--cost", 15]
     text = succeed("compare", *options, *worth, "--save", "c.npz").stdout
     assert "\nNext: precbench score c.npz NEW.csv --top 10\n" in text
-    assert "30 (k)" in text and "The most profitable length is " in text
+    assert "30 (k)" in text
+    assert "The most profitable length is " in text
     choice = json.loads(succeed("compare", *options, *worth, "--json").stdout)
     length = choice["length"]
     assert (choice["k"], length["k"]) == (3, [10, 30])
@@ -451,7 +456,8 @@ def test_compare_in_python_says_how_long(payments):
         X, y, k=[10, np.int64(30)], gain=table["amount"], cost=np.int64(15), **options
     )
     assert (choice.k, choice.length.k) == (3, [10, 30])
-    assert choice.length.profit.column == "gain" and choice.length.profit.cost == 15
+    assert choice.length.profit.column == "gain"
+    assert choice.length.profit.cost == 15
     assert json.loads(json.dumps(choice.to_dict()))["length"]["rows"] == 1200
     for wrong, places in (
         ({"k": []}, "k"),
@@ -497,7 +503,8 @@ def test_wrong_options_are_refused(payments, monkeypatch):
             ["fit", *gains, "--save", "x.npz"], f"'gain' row 1 {value or 'value'}"
         )
         messages += json.loads(succeed("profile", *gains, "--json").stdout)["refusal"]
-        assert "accepted" not in messages and messages.count("row 1:") == 2
+        assert "accepted" not in messages
+        assert messages.count("row 1:") == 2
     refused(
         ["compare", "rows.npz", "--gain-column", "amount"], "rows.npz --gain-column"
     )

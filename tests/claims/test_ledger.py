@@ -169,7 +169,9 @@ def test_a_row_that_is_kept_quotes_the_claim_as_it_is_now():
     )
     [row] = updated([now], [old])
     assert (row.verdict, row.deviation) == (Verdict.WITH_DEVIATION, "half-scores")
-    assert (row.measured, row.runs, row.reason) == ("1.01", 50, "")
+    assert row.measured == "1.01"
+    assert row.runs == 50
+    assert row.reason == ""
     [row] = updated([replace(now, deviation="")], [row])
     assert (row.verdict, row.deviation) == (Verdict.REPRODUCED, "")
     of_another_kind = replace(now, kind="order")
@@ -200,12 +202,10 @@ def test_ledger_round_trip(tmp_path_factory, printed, reason, verdict, number):
     path = tmp_path_factory.mktemp("ledger") / "ledger.csv"
     path.write_text(to_csv([row]), encoding="utf-8", newline="")
     [read] = read_ledger(path)
-    assert (read.printed, read.reason, read.verdict, read.runs) == (
-        printed,
-        reason,
-        verdict,
-        3,
-    )
+    assert read.printed == printed
+    assert read.reason == reason
+    assert read.verdict == verdict
+    assert read.runs == 3
     assert read.smallest_error == (
         None if number is None else pytest.approx(number, rel=1e-3)
     )
@@ -217,7 +217,8 @@ def test_tables_of_the_ledger():
     ledger += [replace(ledger[0], id=f"toy/table-{i}/x") for i in (10, 2)]
     counts = [[cell.text for cell in row] for row in counts_table(ledger).rows]
     assert [row[1] for row in counts] == ["table-1", "table-2", "table-10", ""]
-    assert counts[0][2:] == [*"123456789"] and counts[-1][2:] == ["3", *"23456789"]
+    assert counts[0][2:] == [*"123456789"]
+    assert counts[-1][2:] == ["3", *"23456789"]
     shown = open_table(ledger).rows
     hidden = {"reproduced", "no data", "no config", "not testable"}
     assert {row[0].text for row in shown} == {
@@ -225,9 +226,8 @@ def test_tables_of_the_ledger():
     }
     assert [row[5].text for row in shown[:5]] == ["not reproduced"] * 4 + ["trend only"]
     missing = [row[-1].text for row in missing_table(ledger).rows]
-    assert missing == ["7", "8"] and ledger_markdown(ledger).count("\\| why") >= len(
-        verdicts
-    )
+    assert missing == ["7", "8"]
+    assert ledger_markdown(ledger).count("\\| why") >= len(verdicts)
 
 
 # --- ``precbench list`` of claims and deviations ---
@@ -246,9 +246,8 @@ def test_claims_are_listed_by_paper_place_and_verdict(claims, reference, monkeyp
         assert (member["paper"], member["place"]) == tuple(
             member["name"].split("/")[:2]
         )
-        assert (
-            member["printed"] in member["about"] and member["where"] in member["about"]
-        )
+        assert member["printed"] in member["about"]
+        assert member["where"] in member["about"]
     keys = ("paper", "place", "verdict")
     for values in product(
         (None, "kar2014"), (None, "table-2"), (None, "not reproduced")
@@ -267,7 +266,8 @@ def test_deviations_are_listed():
     deviations = load_deviations()
     assert set(members) == set(deviations)
     about = members["half-scores"]["about"]
-    assert "rudin2009" in about and "precbench run rudin2009/tables-1-2" in about
+    assert "rudin2009" in about
+    assert "precbench run rudin2009/tables-1-2" in about
     of_paper = {
         member["name"] for member in listed("deviations", "--paper", "gultekin")
     }
@@ -368,7 +368,9 @@ def test_no_verdict_without_results(tmp_path, published_claim, cells, changes, r
         return  # a count of rows needs no values
     folder = write_results(tmp_path, cells, seconds=TIMED | {"c": 1.0}, **changes)
     [row] = judged([published_claim], folder)
-    assert (row.verdict, row.runs, row.measured) == (Verdict.NO_DATA, 0, "")
+    assert row.verdict == Verdict.NO_DATA
+    assert row.runs == 0
+    assert row.measured == ""
     assert re.match(reason, row.reason)
 
 
@@ -405,10 +407,8 @@ def test_folders_of_results(tmp_path):
     folder = write_results(tmp_path / "all", auc_of(a=[0.5]))
     for place in (tmp_path / "all", folder):
         assert set(read_evidence([place]).outcomes) == {"toy"}
-    assert (
-        read_evidence([folder]).has_results
-        and not read_evidence([tmp_path]).has_results
-    )
+    assert read_evidence([folder]).has_results
+    assert not read_evidence([tmp_path]).has_results
     other = write_results(tmp_path / "other", auc_of(a=[0.6]))
     with raises(InputError, f"{folder} {other} toy"):
         read_evidence([folder, other])

@@ -444,7 +444,9 @@ def test_variation_over_a_sweep(tmp_path, means, spread, n, verdict):
     write_sweep(folder, "batch_size", points)
     fields = {"dataset": "housing", "solver": "a", "metric": "auc", "at_most": 0.05}
     [row] = judged([claim("variation", "5%", **fields)], folder)
-    assert row.verdict is verdict and row.runs == n and row.measured.endswith("%")
+    assert row.verdict is verdict
+    assert row.runs == n
+    assert row.measured.endswith("%")
 
 
 def test_points_of_a_sweep_are_compared(tmp_path):

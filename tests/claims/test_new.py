@@ -33,11 +33,14 @@ def test_a_number_keeps_its_digits(desk):
         new("section-6/avg", *ONE, "--printed", "0.550")
     )
     [claim] = read_claims(desk / "letter.published.yaml")
-    assert claim.id == "kar2015/section-6/avg" and claim.where == "Section 6"
-    assert claim.printed == "0.550" and claim.runs == 5
+    assert claim.id == "kar2015/section-6/avg"
+    assert claim.where == "Section 6"
+    assert claim.printed == "0.550"
+    assert claim.runs == 5
     assert claim.experiment == claim.config == "letter"
     about = json.loads(new("section-6/avg", *ONE, "--printed", "0.550", "--json"))
-    assert about["ids"] == [claim.id] and about["file"] is None
+    assert about["ids"] == [claim.id]
+    assert about["file"] is None
     assert about["entry"]["printed"] == "0.550"
     assert new(
         "section-6/avg", *ONE, "--printed", "0.550", "--to", "second.published.yaml"
@@ -74,11 +77,15 @@ def test_a_table_and_more_claims_come_into_one_file(desk):
     text = (desk / "x.published.yaml").read_text()
     assert text.startswith("# A comment.\n") and "  # Another.\n" in text
     claims = {claim.id: claim for claim in read_claims(desk / "x.published.yaml")}
-    assert len(claims) == 6 and "kar2015/section-1/a" in claims
+    assert len(claims) == 6
+    assert "kar2015/section-1/a" in claims
     assert claims["kar2015/section-6/rows"].printed == "20,000"
     cell = claims["kar2015/table-9/sgd-max/auc"]
-    assert (cell.printed, cell.solver, cell.metric) == ("94.80", "sgd-max", "auc")
-    assert cell.power_of_ten == -2 and cell.first_printed == "95.1"
+    assert cell.printed == "94.80"
+    assert cell.solver == "sgd-max"
+    assert cell.metric == "auc"
+    assert cell.power_of_ten == -2
+    assert cell.first_printed == "95.1"
 
 
 @pytest.mark.parametrize(

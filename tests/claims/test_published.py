@@ -224,7 +224,8 @@ claims:
     up, plain = claims["toy/table-2/b/up"], claims["toy/table-2/b"]
     assert (up.where, up.printed) == ("Table 2, b", "4")
     assert up.cell == {"scale": 2, "share": "1/2", "list": "b{2}"}  # a number stays one
-    assert plain.printed == "5" and plain.cell == {
+    assert plain.printed == "5"
+    assert plain.cell == {
         "scale": 2,
         "share": "1/2",
         "list": "f1",
@@ -245,9 +246,8 @@ def test_example_of_the_page(tmp_path, monkeypatch):
         "statement": 2,
     }
     deviating = claims["kar2015/section-7/cod-rna-2/sgd-avg-above-max"]
-    assert deviating.better == ("sgd-avg",) and deviating.deviations == (
-        "cod-rna-two-files",
-    )
+    assert deviating.better == ("sgd-avg",)
+    assert deviating.deviations == ("cod-rna-two-files",)
     assert claims["kar2015/table-7/max/auc"].printed == "94.8"
 
 

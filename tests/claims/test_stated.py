@@ -397,7 +397,8 @@ def test_a_study_of_smoke_size_decides_nothing(tmp_path):
         text = json.dumps({**about, "parameters": {}, "smoke": smoke})
         (tmp_path / "illustration.json").write_text(text)
         evidence = read_evidence([tmp_path])
-        assert evidence.has_results and bool(evidence.values) != smoke
+        assert evidence.has_results
+        assert bool(evidence.values) != smoke
         [row] = judged([claim("bound", "below", **REGRET)], values=evidence.values)
         assert row.verdict == ("no data" if smoke else REPRODUCED)
 
@@ -417,7 +418,9 @@ def test_statements_are_not_testable(fields):
     """Whatever was measured, and whether or not a config stands beside them."""
     [row] = judged([claim("statement", "1 / n", **fields)])
     assert row.verdict == ("no config" if "untested" in fields else "not testable")
-    assert (row.runs, row.measured, row.kind) == (0, "", "statement")
+    assert row.runs == 0
+    assert row.measured == ""
+    assert row.kind == "statement"
     assert row.reason == fields.get("reason", fields.get("untested"))
     assert row.deviation == " ".join(fields.get("deviations", []))
 

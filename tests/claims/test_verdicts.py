@@ -86,11 +86,14 @@ def test_a_number_agrees_within_half_a_unit(digits, decimals, power, units):
 
 def test_edges_of_agreement():
     tie = parse_printed("0.1")
-    assert agrees(tie, 0.15) and agrees(tie, 0.05) and not agrees(tie, 0.150001)
+    assert agrees(tie, 0.15)
+    assert agrees(tie, 0.05)
+    assert not agrees(tie, 0.150001)
     assert agrees(parse_printed("1.56*10^5"), 156_638, truncated=True)
     assert not agrees(parse_printed("1.56*10^5"), 156_638)
     assert not agrees(parse_printed("1.56*10^5"), 155_999, truncated=True)
-    assert not agrees(tie, math.nan) and not agrees(tie, math.inf)
+    assert not agrees(tie, math.nan)
+    assert not agrees(tie, math.inf)
 
 
 def mahalanobis(row, others):
@@ -177,11 +180,9 @@ def test_columns_that_are_always_alike():
     samples = normal(150)[:, None] * [1, 1, 2]
     [same] = place([(np.array([0.8, 0.8, 1.6]), samples)])
     [other] = place([(np.array([0.8, 0.8001, 1.6]), samples)])
-    assert (
-        same.p_of_all > 0.05
-        and other.p_of_all <= 0.05
-        and (same.smallest_error == 0).all()
-    )
+    assert same.p_of_all > 0.05
+    assert other.p_of_all <= 0.05
+    assert (same.smallest_error == 0).all()
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=40))
@@ -255,7 +256,8 @@ CASES = [
 @pytest.mark.parametrize(("values", "about", "verdict", "words"), CASES)
 def test_what_is_judged(tmp_path, values, about, verdict, words):
     [row] = judged([about], write_results(tmp_path, auc_of(a=values)))
-    assert (row.verdict, row.runs) == (verdict, len(values)) and words in row.reason
+    assert (row.verdict, row.runs) == (verdict, len(values))
+    assert words in row.reason
     assert row.deviation == ("half-scores" if about.deviations else "")
     assert (row.measured == "") == (words == NOT_FINITE)
 
@@ -264,7 +266,8 @@ def test_mean_is_judged_by_the_threshold(tmp_path):
     ours = normal(200)
     folder = write_results(tmp_path, auc_of(a=ours))
     [row] = judged([mean(f"{np.median(ours):.8f}")], folder)
-    assert row.verdict is Verdict.REPRODUCED and row.runs == 200
+    assert row.verdict is Verdict.REPRODUCED
+    assert row.runs == 200
     assert float(row.measured) == pytest.approx(np.median(ours), rel=1e-5)
     low, high = map(float, row.spread.split(" to "))
     assert (low, high) == pytest.approx(np.quantile(ours, [0.25, 0.75]), rel=1e-3)
@@ -319,7 +322,8 @@ def test_a_mean_of_logarithms(tmp_path):
     folder = write_results(tmp_path / "near", auc_of(a=near))
     scaled = {"logarithm": True, "power_of_ten": 8}
     [row] = judged([mean(f"{np.median(near) / 1e8:.9f}", **scaled)], folder)
-    assert row.verdict is Verdict.REPRODUCED and row.smallest_error < math.sqrt(10) - 1
+    assert row.verdict is Verdict.REPRODUCED
+    assert row.smallest_error < math.sqrt(10) - 1
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,8 @@ def test_names_are_in_a_fixed_order():
     assert list(DATASETS) == sorted(
         path.stem for path in shipped("datasets").glob("*.yaml")
     )
-    assert len(DATASETS) == len(list(DATASETS)) and "nope" not in DATASETS
+    assert len(DATASETS) == len(list(DATASETS))
+    assert "nope" not in DATASETS
 
 
 @pytest.mark.parametrize("name", sorted(PUBLISHED))
@@ -56,7 +57,9 @@ def test_published_sizes(name):
 @pytest.mark.parametrize("name", DATASETS)
 def test_every_card_is_valid(name):
     card = DATASETS[name]
-    assert card.name == name and card.citation and card.licence
+    assert card.name == name
+    assert card.citation
+    assert card.licence
     assert card.train_rows is None or card.train_rows < card.rows
     for file in card.files:
         assert file.checksum or card.name in ("kdd08", "ppi")
@@ -147,7 +150,8 @@ def small(name):
 def test_rows_features_positives_and_density(name):
     card = small(name)
     X, y, _, _ = generate_stand_in(card)
-    assert X.shape == (5000, card.features) and np.count_nonzero(y == 1) == 200
+    assert X.shape == (5000, card.features)
+    assert np.count_nonzero(y == 1) == 200
     assert np.count_nonzero(y == -1) == 4800
     sparse = card.format == "svmlight" and card.stand_in.density <= 0.5
     assert issparse(X) == sparse
@@ -156,14 +160,16 @@ def test_rows_features_positives_and_density(name):
         card.stand_in.density, rel=0.03
     )
     if sparse:
-        assert X.indices.dtype == X.indptr.dtype == np.int32 and set(X.data) == {1.0}
+        assert X.indices.dtype == X.indptr.dtype == np.int32
+        assert set(X.data) == {1.0}
 
 
 def test_the_name_determines_the_seed():
     one, same, other = (
         generate_stand_in(small(name)) for name in ("kdd08", "kdd08", "ppi")
     )
-    assert np.array_equal(one.X, same.X) and np.array_equal(one.y, same.y)
+    assert np.array_equal(one.X, same.X)
+    assert np.array_equal(one.y, same.y)
     assert not np.array_equal(one.X[:, :85], other.X)
 
 

@@ -42,13 +42,12 @@ DONE = {"toy.svm"}
 def test_from_a_folder_then_from_the_cache(cache, folder):
     (folder / "toy.svm").write_bytes(TEXT)
     (file,) = fetch(make_card(), folder.parent)
-    assert (
-        file.path == cache / "files" / "toys" / "toy.svm"
-        and file.path.read_bytes() == TEXT
-    )
+    assert file.path == cache / "files" / "toys" / "toy.svm"
+    assert file.path.read_bytes() == TEXT
     assert file.sha256 == hashlib.sha256(TEXT).hexdigest()
     shutil.rmtree(folder)
-    assert fetch(make_card()) == (file,) and left_behind(cache) == DONE
+    assert fetch(make_card()) == (file,)
+    assert left_behind(cache) == DONE
 
 
 def test_compressed_with_bz2(cache, folder, monkeypatch):
@@ -58,7 +57,8 @@ def test_compressed_with_bz2(cache, folder, monkeypatch):
     )
     monkeypatch.setenv("PRECBENCH_MIRROR", str(folder.parent))
     (file,) = fetch(make_card())
-    assert file.path.read_bytes() == TEXT and left_behind(cache) == DONE
+    assert file.path.read_bytes() == TEXT
+    assert left_behind(cache) == DONE
 
 
 @pytest.mark.promise("R16")
@@ -124,7 +124,8 @@ def test_a_local_redirect_is_followed(cache, server):
     )
     server.serve("/elsewhere", TEXT)
     assert fetch(make_card(), server.address + "/m/")[0].path.read_bytes() == TEXT
-    assert left_behind(cache) == DONE and server.encoding == "identity"
+    assert left_behind(cache) == DONE
+    assert server.encoding == "identity"
 
 
 @pytest.mark.promise("R16")
@@ -195,7 +196,8 @@ def test_add_and_verify(tmp_path, add_card):
     assert report.sha256 == report.expected
     report.path.write_bytes(TEXT[::-1])
     (report,) = info("toy")
-    assert report.status == "damaged" and report.sha256 != report.expected
+    assert report.status == "damaged"
+    assert report.sha256 != report.expected
 
 
 # --- files that the user must provide, without a published checksum ---
@@ -236,9 +238,8 @@ def test_add_a_pair_without_checksums(tmp_path, add_card):
     assert [r.status for r in add_files("pair", [features])] == ["as added", "missing"]
     assert [r.status for r in add_files("pair", [labels])] == ["as added", "as added"]
     arrays = parse(card, [file.path for file in fetch(card)])
-    assert arrays.X.shape == (ROWS, FEATURES) and np.array_equal(
-        arrays.X, np.loadtxt(features)
-    )
+    assert arrays.X.shape == (ROWS, FEATURES)
+    assert np.array_equal(arrays.X, np.loadtxt(features))
     assert np.count_nonzero(arrays.y == 1) == POSITIVES
     assert np.array_equal(arrays.groups, np.arange(ROWS) // 4)
 
@@ -259,7 +260,8 @@ def test_of_files_added_together_all_or_none_are_kept(tmp_path, cache, add_card)
         add_files("pair", [right[0], other])
     with raises(InputError, str(wrong)):
         add_files("toy", [wrong])
-    assert wrong.exists() and left_behind(cache) == set()
+    assert wrong.exists()
+    assert left_behind(cache) == set()
 
 
 @pytest.mark.promise("R16")
@@ -302,11 +304,12 @@ def is_mapped(array):
 
 def check_law(dataset):
     card = DATASETS[dataset.name]
-    assert dataset.X.shape == (card.rows, card.features) and dataset.y.shape == (
-        card.rows,
-    )
-    assert set(np.unique(dataset.y)) == {-1.0, 1.0} and dataset.n_pos == card.positives
-    assert dataset.n_train == card.train_rows and len(dataset.sha256) == 64
+    assert dataset.X.shape == (card.rows, card.features)
+    assert dataset.y.shape == (card.rows,)
+    assert set(np.unique(dataset.y)) == {-1.0, 1.0}
+    assert dataset.n_pos == card.positives
+    assert dataset.n_train == card.train_rows
+    assert len(dataset.sha256) == 64
     assert dataset.X.dtype == dataset.y.dtype == np.float64
     if issparse(dataset.X):
         assert dataset.X.format == "csr"
@@ -321,12 +324,14 @@ def check_law(dataset):
 def test_real_data(mirror, name):
     first = load_dataset(name, mirror=mirror)
     check_law(first)
-    assert not first.stand_in and first.title == DATASETS[name].title
+    assert not first.stand_in
+    assert first.title == DATASETS[name].title
     assert issparse(first.X) == (AT_HAND[name] == "csr")
     again = load_dataset(name)  # from the cache alone
     assert again.sha256 == first.sha256
     for one, other in zip(arrays_of(first), arrays_of(again), strict=True):
-        assert is_mapped(other) and np.array_equal(one, other)
+        assert is_mapped(other)
+        assert np.array_equal(one, other)
 
 
 def test_the_letter_datasets_differ(mirror):
@@ -334,7 +339,8 @@ def test_the_letter_datasets_differ(mirror):
         load_dataset("letter", mirror=mirror),
         load_dataset("letter-q", mirror=mirror),
     )
-    assert n.sha256 != q.sha256 and np.array_equal(n.X, q.X)
+    assert n.sha256 != q.sha256
+    assert np.array_equal(n.X, q.X)
     assert not np.any((n.y > 0) & (q.y > 0))
     first = (
         (mirror / "letter/letter-recognition.data")
@@ -342,7 +348,8 @@ def test_the_letter_datasets_differ(mirror):
         .splitlines()[0]
         .split(",")
     )
-    assert first[0] == "T" and n.X[0].tolist() == [float(value) for value in first[1:]]
+    assert first[0] == "T"
+    assert n.X[0].tolist() == [float(value) for value in first[1:]]
 
 
 def test_the_counterexample():
@@ -360,10 +367,8 @@ def test_the_margin_is_that_of_the_card(gamma, features):
     assert np.linalg.norm(arrays.optimum) == pytest.approx(1, abs=1e-12)
     assert np.linalg.norm(arrays.X, axis=1).max() <= 1 + 1e-12
     margin = scores[arrays.y > 0].min() - scores[arrays.y < 0].max()
-    assert (
-        margin == pytest.approx(gamma, abs=1e-12)
-        and np.count_nonzero(arrays.y > 0) == 20
-    )
+    assert margin == pytest.approx(gamma, abs=1e-12)
+    assert np.count_nonzero(arrays.y > 0) == 20
 
 
 @pytest.mark.parametrize(
@@ -394,7 +399,8 @@ def test_missing_data_are_an_error_unless_a_stand_in_is_allowed(monkeypatch):
     with raises(InputError, "on_missing"):
         load_dataset("kdd08", on_missing="ignore")
     stand_in = load_dataset("kdd08", on_missing="stand-in")
-    assert stand_in.stand_in and stand_in.title == "KDD Cup 2008 (stand-in, synthetic)"
+    assert stand_in.stand_in
+    assert stand_in.title == "KDD Cup 2008 (stand-in, synthetic)"
     check_law(stand_in)
 
 
@@ -419,7 +425,8 @@ def test_an_unwritable_cache_is_no_error(cache):
 def test_rows_kept_as_float32(cache, name):
     whole, single = load_dataset(name), load_dataset(name, dtype="float32")
     assert_array_equal(single.X, np.asarray(whole.X).astype(np.float32))
-    assert single.X.dtype == np.float32 and single.y.dtype == np.float64
+    assert single.X.dtype == np.float32
+    assert single.y.dtype == np.float64
     assert all(map(is_mapped, (single.X, load_dataset(name, dtype="float32").X)))
     assert single.sha256 == whole.sha256 == load_dataset(name).sha256
     assert load_dataset(name).X.dtype == np.float64
@@ -433,7 +440,8 @@ def test_a_damaged_array_cache_is_rebuilt(cache):
         damaged.unlink()
         damaged.write_bytes(content_then)
         again = load_dataset("margin")
-        assert np.array_equal(again.X, content) and is_mapped(again.X)
+        assert np.array_equal(again.X, content)
+        assert is_mapped(again.X)
     assert not list((cache / "prepared").glob(".*"))
 
 
@@ -476,7 +484,8 @@ def test_kdd08(tmp_path):
     np.savetxt(tmp_path / "Info.txt", info, fmt="%d")
     card = DATASETS["kdd08"].model_copy(update={"rows": 6, "positives": 2})
     arrays = parse(card, [tmp_path / "Features.txt", tmp_path / "Info.txt"])
-    assert np.array_equal(arrays.X, X) and arrays.y.tolist() == labels
+    assert np.array_equal(arrays.X, X)
+    assert arrays.y.tolist() == labels
     assert arrays.groups.tolist() == [2, 0, 2, 1, 0, 0]
 
     for part, places in ((info[:-1], "6 5"), (info[:, :4], "patient")):

@@ -98,7 +98,8 @@ def test_from_a_folder(cache, tmp_path, packing):
     name = f"toy.svm.{packing}" if packing in COMPRESS else f"data.{packing}"
     (tmp_path / "toys" / name).write_bytes(packed(packing, TEXT))
     (file,) = fetch(card_with(packing), tmp_path)
-    assert file.path.read_bytes() == TEXT and file.status == "verified"
+    assert file.path.read_bytes() == TEXT
+    assert file.status == "verified"
     assert left_behind(cache) == {"toy.svm"}
 
 
@@ -107,14 +108,16 @@ def test_from_a_mirror_with_an_address(cache, server, packing):
     name = f"toy.svm.{packing}" if packing in COMPRESS else f"data.{packing}"
     server.serve(f"/toys/{name}", packed(packing, TEXT))
     (file,) = fetch(card_with(packing), server.address)
-    assert file.path.read_bytes() == TEXT and left_behind(cache) == {"toy.svm"}
+    assert file.path.read_bytes() == TEXT
+    assert left_behind(cache) == {"toy.svm"}
 
 
 @pytest.mark.parametrize("packing", PACKINGS)
 def test_from_a_published_address(cache, server, packing):
     card = served_card(server, packing, packed(packing, TEXT))
     (file,) = fetch(card)
-    assert file.path.read_bytes() == TEXT and left_behind(cache) == {"toy.svm"}
+    assert file.path.read_bytes() == TEXT
+    assert left_behind(cache) == {"toy.svm"}
 
 
 @pytest.mark.parametrize("packing", PACKINGS)
@@ -281,8 +284,6 @@ def test_invalid_archives(packing, change, places):
 
 def test_covertype_in_the_packing_of_the_mirror(cache, mirror):
     (file,) = fetch(find_card("covtype"), mirror)
-    assert (file.status, file.name, file.bytes) == (
-        "verified",
-        "covtype.data",
-        75_169_317,
-    )
+    assert file.status == "verified"
+    assert file.name == "covtype.data"
+    assert file.bytes == 75_169_317

@@ -175,7 +175,8 @@ def test_no_row_is_tested_with_knowledge_of_its_own_time(groups, seed, n_times, 
             cause = re.search("both classes|groups in the test set", str(error))
             assert cause or largest >= round(share * N)
             break
-        assert time[train].max() < time[test].min() and time[test].max() < last
+        assert time[train].max() < time[test].min()
+        assert time[test].max() < last
         earlier = np.flatnonzero(time < time[test].min())
         if groups is not None:
             earlier = earlier[~np.isin(groups[earlier], groups[test])]
@@ -187,7 +188,8 @@ def test_the_latest_training_rows_validate():
     y, time = make().y, np.random.default_rng(3).integers(0, 40, N)
     fit, rows = validation_split(y, 0.2, ("toy", 0), groups=GROUPS, time=time)
     assert np.array_equal(np.sort(np.concatenate([fit, rows])), np.arange(N))
-    assert time[fit].max() < time[rows].min() and len(rows) == pytest.approx(40, abs=5)
+    assert time[fit].max() < time[rows].min()
+    assert len(rows) == pytest.approx(40, abs=5)
     with raises(InputError, "1"):
         validation_split(y, 0.2, ("toy", 0), time=np.zeros(N))
 
@@ -195,7 +197,8 @@ def test_the_latest_training_rows_validate():
 def test_a_number_of_training_rows():
     for stratified in (False, True):
         split = split_rows(make(), "random", 2, train_size=37, stratified=stratified)
-        assert len(split.train) == 37 and len(split.test) == N - 37
+        assert len(split.train) == 37
+        assert len(split.test) == N - 37
         assert np.array_equal(
             np.sort(np.concatenate([split.train, split.test])), np.arange(N)
         )
@@ -295,10 +298,8 @@ def test_validation_split_is_stratified(n_groups, slack):
     fit_rows, rows = validation_split(y, 0.2, ("toy", 0), groups)
     assert np.array_equal(np.sort(np.concatenate([fit_rows, rows])), np.arange(1000))
     assert n_groups is None or not set(groups[fit_rows]) & set(groups[rows])
-    assert (
-        abs(len(rows) - 200) <= slack
-        and abs(np.count_nonzero(y[rows] > 0) - 20) <= slack / 2
-    )
+    assert abs(len(rows) - 200) <= slack
+    assert abs(np.count_nonzero(y[rows] > 0) - 20) <= slack / 2
 
 
 # --- scaling: scikit-learn's numbers, in place, without a second copy of the matrix ---

@@ -44,11 +44,9 @@ def test_reads_the_grammar(ending):
     X, y = read(GOOD)
     assert X.toarray().tolist() == [[0.5, 0, -2e-3], [0, 7, 0], [0, 0, 0], [1, 2, 3]]
     assert y.tolist() == [1, -1, 0, 1]
-    assert (X.data.dtype, X.indices.dtype, X.indptr.dtype) == (
-        np.float64,
-        np.int32,
-        np.int32,
-    )
+    assert X.data.dtype == np.float64
+    assert X.indices.dtype == np.int32
+    assert X.indptr.dtype == np.int32
 
 
 @pytest.mark.parametrize("block_bytes", [8, 16, 64, 1 << 18])
@@ -313,7 +311,8 @@ def test_any_bytes_give_a_matrix_or_an_input_error(text):
         assert str(error).startswith("<stream>:")
     else:
         X.check_format(full_check=True)
-        assert np.isfinite(X.data).all() and np.isfinite(y).all()
+        assert np.isfinite(X.data).all()
+        assert np.isfinite(y).all()
 
 
 @pytest.mark.promise("R15")

@@ -97,7 +97,8 @@ def test_the_cards_name_the_published_archive():
         assert archive.url == "https://www.kdd.org" + ADDRESS
         assert archive.md5 == "65aae7afe3eecad95768cc07a693c90f"
         assert archive.member == f"training_data/{file.name}"
-    assert DATASETS["kdd08"].terms and DATASETS["ppi"].terms
+    assert DATASETS["kdd08"].terms
+    assert DATASETS["ppi"].terms
 
 
 @pytest.mark.promise("R16")
@@ -113,7 +114,9 @@ def test_nothing_is_fetched_before_the_terms_are_accepted(
     cache, served, work_folder, command
 ):
     done = invoke(*command)
-    assert done.exit_code == 3 and served.asked == [] and in_cache(cache) == set()
+    assert done.exit_code == 3
+    assert served.asked == []
+    assert in_cache(cache) == set()
     (line,) = done.stderr.splitlines()
     names(line, f"precbench data fetch kdd08 {ACCEPT} Features.txt Info.txt")
 
@@ -129,11 +132,13 @@ def test_one_command_prints_the_terms_and_takes_two_members(cache, served):
     assert (cache / "files" / "kdd08" / "Features.txt").read_bytes() == features
     assert (cache / "files" / "kdd08" / "Info.txt").read_bytes() == info
     dataset = load_dataset("kdd08")
-    assert dataset.X.shape == (ROWS, 117) and dataset.n_pos == POSITIVES
+    assert dataset.X.shape == (ROWS, 117)
+    assert dataset.n_pos == POSITIVES
     assert dataset.groups.tolist() == (np.arange(ROWS) // 6).tolist()
 
     again = succeed("data", "fetch", "kdd08", ACCEPT)
-    assert served.asked == [ADDRESS] and again.stderr == ""
+    assert served.asked == [ADDRESS]
+    assert again.stderr == ""
 
 
 def test_json_stays_json(cache, served):
@@ -153,28 +158,32 @@ def test_a_mirror_of_ones_own_needs_no_terms(cache, served, tmp_path):
         training_data(features, info)
     )
     succeed("data", "fetch", "kdd08", "--mirror", tmp_path)
-    assert served.asked == [] and in_cache(cache) == {"Features.txt", "Info.txt"}
+    assert served.asked == []
+    assert in_cache(cache) == {"Features.txt", "Info.txt"}
 
 
 def test_the_archive_is_added_by_hand(cache, served, tmp_path):
     path = tmp_path / "training_data.zip"
     path.write_bytes(training_data(*breast_cancer()))
     succeed("data", "add", "kdd08", path)
-    assert served.asked == [] and in_cache(cache) == {"Features.txt", "Info.txt"}
+    assert served.asked == []
+    assert in_cache(cache) == {"Features.txt", "Info.txt"}
 
 
 @pytest.mark.promise("R16")
 def test_an_archive_of_other_rows_leaves_nothing(cache, server, add_card):
     cancer_card(server, add_card, training_data(*breast_cancer(positives=5)))
     done = invoke("data", "fetch", "kdd08", ACCEPT)
-    assert done.exit_code == 2 and in_cache(cache) == set()
+    assert done.exit_code == 2
+    assert in_cache(cache) == set()
     names(done.stderr, "kdd08 60 117 5 6")
 
 
 def test_an_archive_with_another_checksum(cache, served):
     served.serve(ADDRESS, training_data(*breast_cancer(positives=5)))
     done = invoke("data", "fetch", "kdd08", ACCEPT)
-    assert done.exit_code == 3 and in_cache(cache) == set()
+    assert done.exit_code == 3
+    assert in_cache(cache) == set()
     names(done.stderr, f"{served.address}{ADDRESS} checksum md5")
 
 
@@ -186,7 +195,8 @@ def test_a_stand_in_says_how_to_get_the_real_data(cache, served, tmp_path):
 
 def test_a_dry_run_announces_no_download(cache, served, tmp_path):
     done = succeed("run", "kdd08", "--smoke", "--dry-run", "--out", tmp_path)
-    assert "to fetch" not in done.output and served.asked == []
+    assert "to fetch" not in done.output
+    assert served.asked == []
 
 
 def test_protein_interactions(cache, server, add_card):

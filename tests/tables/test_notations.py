@@ -202,51 +202,93 @@ def test_exponents_are_numbers_where_the_file_has_no_types(rows):
     unreadable("mine.parquet", "'code' '3E5' categorical", label="y")
 
 
-@pytest.mark.extras("openpyxl", "python_calamine")
-def test_what_can_be_read_in_two_ways_is_refused_with_both(rows):
-    """And an option decides, or other columns of the file, here and in new rows."""
-    rows = rows.assign(paid=[f"{i % 9 + 1},000" for i in range(N)], due="05/06/2024")
-    path = written(rows[["visits", "paid", "y"]], "paid.csv")
+# --- what can be read in two ways is refused with both, and an option decides ---
+
+
+@pytest.fixture
+def thousands(rows):
+    """Rows whose column ``paid`` may hold thousands, or three decimals."""
+    return rows.assign(paid=[f"{i % 9 + 1},000" for i in range(N)])
+
+
+def test_a_comma_before_three_digits_may_be_either(thousands):
+    """Here and in new rows."""
+    path = written(thousands[["visits", "paid", "y"]], "paid.csv")
     unreadable(path, "'paid' '1,000' 1000 (decimal .) 1 (decimal ,)", label="y")
     for mark, first in ((".", 1000), (",", 1)):
         dataset, encoding = read_own_file(path, label="y", decimal=mark)
         assert dataset.X[0, 1] == first
         assert read_new_rows(path, encoding).tobytes() == dataset.X.tobytes()
-    rows.assign(paid=[*range(N - 1), "1.000"])[["paid", "y"]].to_excel(
-        "mine.xlsx", index=False
-    )
-    # a text beside numbers
+
+
+@pytest.mark.extras("openpyxl", "python_calamine")
+def test_a_point_before_three_digits_may_be_either_in_a_text_beside_numbers(rows):
+    table = pd.DataFrame({"paid": [*range(N - 1), "1.000"], "y": rows["y"]})
+    table.to_excel("mine.xlsx", index=False)
     unreadable("mine.xlsx", f"'paid' {N} '1.000' 1 1000", label="y")
     for mark, last in ((".", 1), (",", 1000)):
         dataset, encoding = read_own_file("mine.xlsx", label="y", decimal=mark)
-        assert dataset.X[-1, 0] == read_new_rows("mine.xlsx", encoding)[-1, 0] == last
-    pointed = rows.assign(rate=np.arange(N) / 8)[["paid", "rate", "y"]]
+        assert dataset.X[-1, 0] == last
+        assert read_new_rows("mine.xlsx", encoding)[-1, 0] == last
+
+
+def test_other_columns_decide_what_a_comma_is(thousands):
+    """A column with points, unless another one has decimal commas."""
+    pointed = thousands.assign(rate=np.arange(N) / 8)[["paid", "rate", "y"]]
     assert read_own_file(written(pointed, "point.csv"), label="y")[0].X[0, 0] == 1000
     pointed["share"] = [f"{i % 9},5" for i in range(N)]
     unreadable(written(pointed, "both.csv"), "'paid' decimal", label="y")
-    path = written(rows[["visits", "due", "y"]], "due.csv")
+
+
+def test_a_date_may_begin_with_the_month_or_the_day(rows):
+    due = rows[["visits", "y"]].assign(due="05/06/2024")
+    path = written(due[["visits", "due", "y"]], "due.csv")
     unreadable(path, "'due' 2024-05-06 %m/%d/%Y 2024-06-05 %d/%m/%Y", label="y")
     for form, origin in (("%m/%d/%Y", "2024-05-06"), ("%d/%m/%Y", "2024-06-05")):
         _, encoding = read_own_file(path, label="y", date_format=form)
         assert encoding.columns[1].origin == origin
-    german = rows.assign(
-        **{
-            name: [f"{i}{end}" for i in range(1, N + 1)]
-            for name, end in (("spent", ",5"), ("visits", ".000"), ("share", ".5"))
+
+
+@pytest.fixture
+def german(rows):
+    """Numbers with a decimal comma, with points for thousands, and with decimal points."""
+    counts = range(1, N + 1)
+    return pd.DataFrame(
+        {
+            "spent": [f"{i},5" for i in counts],
+            "visits": [f"{i}.000" for i in counts],
+            "share": [f"{i}.5" for i in counts],
+            "y": rows["y"],
         }
     )
-    for columns in (["spent", "visits", "y"], ["visits", "y"]):
-        path = written(german[columns], "mixed.csv", sep=";")
-        unreadable(path, "'visits' 1.000 thousands decimal", label="y")
-        assert read_own_file(path, label="y", decimal=",")[0].X[3, -1] == 4000
-    for columns, mark in ((["visits", "y"], ","), (["visits", "share", "y"], ";")):
-        # with a share, all points are decimal
-        written(german[columns], "point.csv", sep=mark)
-        assert read_own_file("point.csv", label="y")[0].X[3, 0] == 4
+
+
+@pytest.mark.parametrize("columns", [["spent", "visits", "y"], ["visits", "y"]])
+def test_a_point_among_semicolons_may_be_either(german, columns):
+    path = written(german[columns], "mixed.csv", sep=";")
+    unreadable(path, "'visits' 1.000 thousands decimal", label="y")
+    assert read_own_file(path, label="y", decimal=",")[0].X[3, -1] == 4000
+
+
+@pytest.mark.parametrize(
+    ("columns", "separator"),
+    [
+        pytest.param(["visits", "y"], ",", id="commas separate"),
+        pytest.param(["visits", "share", "y"], ";", id="beside decimal points"),
+    ],
+)
+def test_a_point_is_decimal(german, columns, separator):
+    path = written(german[columns], "point.csv", sep=separator)
+    assert read_own_file(path, label="y")[0].X[3, 0] == 4
+
+
+def test_a_point_of_half_the_rows_may_be_either(german):
     german.loc[N // 2 :, "visits"] = "824"  # beside 1.000
-    unreadable(
-        written(german[["visits", "y"]], "few.csv", sep="\t"), "1.000", label="y"
-    )
+    path = written(german[["visits", "y"]], "few.csv", sep="\t")
+    unreadable(path, "1.000", label="y")
+
+
+# --- options, and words for nothing ---
 
 
 def test_a_format_of_dates_is_one(rows):
@@ -389,9 +431,8 @@ def test_row_numbers_are_those_of_the_file(rows):
             io.StringIO(invoke("score", "m.npz", name, *skip, "--id", "id").stdout)
         )
         listed = listed.sort_values("row")
-        assert listed["row"].tolist() == expected and listed["id"].tolist() == [
-            *rows["id"]
-        ]
+        assert listed["row"].tolist() == expected
+        assert listed["id"].tolist() == [*rows["id"]]
     Path("mine.csv").write_text("\n".join([*lines, "", "", "?,1,r20"]))
     unreadable("mine.csv", f"'visits' {expected[-1] + 3} '?'", label="y", drop=["id"])
 
@@ -669,10 +710,8 @@ def test_rows_without_a_label_are_the_list(rows, in_this_process, monkeypatch):
         ("ranked.xlsx", pd.read_excel, 8),
     ):
         text = succeed(*fit, "--open", name).stdout
-        assert (
-            "30 rows without a label, ranked" in text
-            and "hits among the first 5 (" in text
-        )
+        assert "30 rows without a label, ranked" in text
+        assert "hits among the first 5 (" in text
         pd.testing.assert_frame_equal(
             read(name, **as_text).iloc[:, :n], expected.iloc[:, :n]
         )
@@ -685,9 +724,8 @@ def test_rows_without_a_label_are_the_list(rows, in_this_process, monkeypatch):
         )
     ] == [{"n"}] * 2 + [{"s"}] * 5 + [{"n"}]
     compare = ["compare", both, *options, *model, "--out", "results", "--splits", "2"]
-    assert "30 rows" in succeed(*compare, "--open", "compared.parquet").stdout and (
-        len(pd.read_parquet("compared.parquet")) == 30
-    )
+    assert "30 rows" in succeed(*compare, "--open", "compared.parquet").stdout
+    assert len(pd.read_parquet("compared.parquet")) == 30
     refused(
         [*compare, "--open", "compared.csv", "--config", "c.yaml"], "--open --config"
     )
@@ -808,17 +846,18 @@ def test_without_labels_no_column_is_judged(table):
 
 def test_the_profile_tells_the_command_that_works(table, tmp_path):
     done = invoke("profile", "mine.csv", "--label", "left", "--positive", "yes")
-    assert done.exit_code == 0 and "3 duplicates of an earlier row" in done.stdout
+    assert done.exit_code == 0
+    assert "3 duplicates of an earlier row" in done.stdout
     [sentence] = [
         line for line in done.stdout.splitlines() if "this would be accepted" in line
     ]
     options = sentence.partition("precbench compare ")[2].split()
     again = invoke("profile", *options)
-    assert (
-        "compare refuses" not in again.stdout and "compare would train" in again.stdout
-    )
+    assert "compare refuses" not in again.stdout
+    assert "compare would train" in again.stdout
     profile = json.loads(invoke("profile", *options, "--json").stdout)
-    assert profile["refusal"] is None and profile["rows"] == 203
+    assert profile["refusal"] is None
+    assert profile["rows"] == 203
     assert [column["name"] for column in profile["columns"]] == list(table.columns[:-1])
 
 

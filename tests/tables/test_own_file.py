@@ -512,7 +512,8 @@ def test_invalid_tables(tmp_path, text, options, places):
     path = csv(tmp_path, text)
     with raises(InputError, places) as caught:
         read_own_file(path, **options)
-    assert str(caught.value).startswith(f"{path}: ") and "\n" not in str(caught.value)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
 
 
 MIXED = ["2", "3", "4", "5more"] * 10
@@ -567,7 +568,8 @@ def test_columns_named_as_categories(tmp_path, suffix):
 def test_columns_named_as_numbers_and_ids(tmp_path):
     path = csv(tmp_path, "id,x,z,y\na,1,1,0\nb,2,2,1\nc,2,1,0\n")
     dataset, encoding = read_own_file(path, label="y", id=["id"], numeric=["x,z"])
-    assert encoding.feature_names == ("x", "z") and dataset.X.shape == (3, 2)
+    assert encoding.feature_names == ("x", "z")
+    assert dataset.X.shape == (3, 2)
     for options, places in [
         ({"id": ["x"], "drop": ["id"]}, "'x' 2 3 groups"),
         ({"id": ["idd"], "drop": ["id"]}, "'idd' 'id'"),
@@ -600,8 +602,9 @@ def test_all_problems_of_a_table_are_told_at_once(tmp_path):
 
 
 def _suspects(tmp_path, write=WRITERS[".csv"], name="own.csv", n=600, **options):
-    """A table of columns that are leaks, identifiers or codes beside others that are
-    none.
+    """Read columns that are leaks, identifiers or codes beside others that are none.
+
+    Return what is read, or else the refused columns by the kind of problem.
     """
     rng = np.random.default_rng(0)
     y = rng.random(n) < 0.1
@@ -633,10 +636,11 @@ def _suspects(tmp_path, write=WRITERS[".csv"], name="own.csv", n=600, **options)
     try:
         return read_own_file(path, label="y", **{"allow": []} | options)
     except TableError as error:
-        return {
-            kind: [problem.column for problem in error.problems if problem.kind == kind]
-            for kind in ("leak", "identifier", "codes")
-        }
+        suspects = {"leak": [], "identifier": [], "codes": []}
+        for problem in error.problems:
+            if problem.kind in suspects:
+                suspects[problem.kind].append(problem.column)
+        return suspects
 
 
 def test_leaks_identifiers_and_codes_are_named(tmp_path):
@@ -837,7 +841,8 @@ def test_a_table_is_never_in_memory_as_a_whole(tmp_path, monkeypatch, suffix):
         assert (ids["id"] == "x" * 200).all()
         held.append(tracemalloc.get_traced_memory()[0] + in_arrow() - before)
     tracemalloc.stop()
-    assert len(held) == 40 and max(held) < path.stat().st_size / 2
+    assert len(held) == 40
+    assert max(held) < path.stat().st_size / 2
 
 
 @pytest.mark.extras("pyarrow")
@@ -991,12 +996,14 @@ def test_svmlight(tmp_path, name):
     text = b"2 1:1 9:3\n1 4:1\n2 2:1\n"
     path.write_bytes(gzip.compress(text) if name.endswith("gz") else text)
     dataset, encoding = read_own_file(path, positive=2)
-    assert issparse(dataset.X) and dataset.X.shape == (3, 9)
+    assert issparse(dataset.X)
+    assert dataset.X.shape == (3, 9)
     assert dataset.y.tolist() == [1, -1, 1]
     assert read_new_rows(csv(tmp_path, "0 3:1\n", "new.svm"), encoding).shape == (1, 9)
     full, encoding = read_own_file(csv(tmp_path, "1 1:1 2:2\n0 1:3 2:4\n", "full.svm"))
     new = read_new_rows(csv(tmp_path, "0 1:1\n", "new.svm"), encoding)
-    assert isinstance(full.X, np.ndarray) and isinstance(new, np.ndarray)
+    assert isinstance(full.X, np.ndarray)
+    assert isinstance(new, np.ndarray)
     unreadable(
         path, "own label missing svmlight --format tsv", label="y", missing="mean"
     )
@@ -1006,7 +1013,8 @@ def test_npz(tmp_path):
     X, y = np.arange(6.0).reshape(3, 2), np.array([0, 1, 1])
     np.savez(tmp_path / "own.npz", X=X, y=y, patient=np.array(["a", "b", "a"]))
     dataset, encoding = read_own_file(tmp_path / "own.npz", groups="patient")
-    assert np.array_equal(dataset.X, X) and dataset.y.tolist() == [-1, 1, 1]
+    assert np.array_equal(dataset.X, X)
+    assert dataset.y.tolist() == [-1, 1, 1]
     assert dataset.groups.tolist() == [0, 1, 0]
     assert np.array_equal(read_new_rows(tmp_path / "own.npz", encoding), X)
     np.savez(tmp_path / "new.npz", X=X[:1, :1])
@@ -1303,7 +1311,8 @@ def test_a_table_saved_twice_with_its_index_is_read(
         separator = "," if suffix == ".csv" else "\t"
         table.to_csv(path, index=False, header=[*header, "y"], sep=separator)
     dataset, encoding = read_own_file(path, label="y")
-    assert [*dataset.feature_names] == names_read and np.array_equal(dataset.X, values)
+    assert [*dataset.feature_names] == names_read
+    assert np.array_equal(dataset.X, values)
     if suffix != ".xlsx":
         assert [*pd.read_csv(path, sep=separator)] == [*names_read, "y"]
     assert np.array_equal(read_new_rows(path, encoding), values)

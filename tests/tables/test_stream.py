@@ -83,7 +83,8 @@ SIZES = st.fixed_dictionaries(
 @given(sizes=SIZES, batch_size=st.integers(1, 900), seed=st.integers(0, 9))
 def test_every_row_once_per_pass(folder, kind, sizes, batch_size, seed):
     stream = opened(folder, kind, **sizes)
-    assert stream.shape == DENSE.shape and stream.n_pos == np.sum(Y > 0)
+    assert stream.shape == DENSE.shape
+    assert stream.n_pos == np.sum(Y > 0)
     for _ in range(2):
         X, y = collected(stream)
         assert_array_equal(X, matrix(kind))
@@ -112,7 +113,8 @@ def test_blocks_are_split_only_at_the_buffer(folder):
         70, 10
     )
     assert (np.ptp(names, axis=1) == 9).all()  # ten neighbours, in some order
-    assert (np.diff(names[:, 0]) < 0).any() and (np.diff(names, axis=1) < 0).any()
+    assert (np.diff(names[:, 0]) < 0).any()
+    assert (np.diff(names, axis=1) < 0).any()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -138,9 +140,8 @@ def test_parts_are_disjoint_and_share_the_scaling(folder, kind, scaling):
         )
         assert_array_equal(y, Y[rows])
         assert_array_equal(part.labels(), Y[rows])
-        assert part.shape == (rows.sum(), N_FEATURES) and part.n_pos == np.sum(
-            Y[rows] > 0
-        )
+        assert part.shape == (rows.sum(), N_FEATURES)
+        assert part.n_pos == np.sum(Y[rows] > 0)
 
 
 def test_the_part_of_a_row_does_not_depend_on_other_rows():
@@ -171,7 +172,8 @@ def test_stored_order_equals_a_pass_in_memory(folder, kind, solver):
     piecewise.fit_pieces(N_FEATURES, batches, lambda s: seen.append(s.n_rows_seen_))
     assert_array_equal(piecewise.coef_, whole)
     assert (piecewise.n_iter_, piecewise.n_rows_seen_) == (2, 2 * N_ROWS)
-    assert seen[0] == 0 and seen[-1] == 2 * N_ROWS
+    assert seen[0] == 0
+    assert seen[-1] == 2 * N_ROWS
     assert_array_equal(piecewise.classes_, [-1, 1])
 
 
@@ -193,7 +195,8 @@ def test_a_file_of_the_type_of_the_stream_is_visited_in_place(folder, tmp_path, 
     stream = open_stream(tmp_path / "X.npy", labels=folder / "y.npy", dtype=dtype).X
     [(X, y, order)] = stream.visits(50, np.random.default_rng(0))
     assert_array_equal(X, DENSE)
-    assert not X.flags.owndata and not stream._spare_buffers
+    assert not X.flags.owndata
+    assert not stream._spare_buffers
     assert_array_equal(y[order], Y[order])
 
 

@@ -85,7 +85,8 @@ MOMENT = datetime.datetime(2024, 2, 29, 13, 45, 10)
 def test_values_of_cells(value, read):
     path = saved([["x", "y"], [value, 1], ["z", 2]])
     [first, _] = values_of(path)
-    assert first == read and type(first) is type(read)
+    assert first == read
+    assert type(first) is type(read)
 
 
 def test_a_formula_that_was_never_computed_has_no_value():
@@ -113,7 +114,8 @@ def test_percents_are_fractions_and_a_day_of_another_notation_a_date():
 def test_a_column_of_integers_with_a_gap_and_numbers_beside_text():
     path = saved([["x", "y"], [1, 1], [None, 2.5], [3, "4"]])
     frame = frame_of(path)
-    assert frame["x"].dtype.kind == "f" and frame["x"].isna().tolist() == [0, 1, 0]
+    assert frame["x"].dtype.kind == "f"
+    assert frame["x"].isna().tolist() == [0, 1, 0]
     assert frame["y"].tolist() == [1, 2.5, "4"]
 
 
