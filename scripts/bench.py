@@ -174,7 +174,7 @@ Contestant = Callable[[], float]  # returns seconds
 
 
 class Case(NamedTuple):
-    """Contestants that take turns, and the one that the others are related to, if any."""
+    """Contestants that take turns, and the yardstick of the others, if any."""
 
     title: str
     contestants: Mapping[str, Contestant]
@@ -528,7 +528,7 @@ def selection() -> Iterator[Case]:
 
 
 def reader() -> Iterator[Case]:
-    """Time the svmlight reader on ijcnn1, or on rows of its shape where it is not available."""
+    """Time the svmlight reader on ijcnn1, or else on rows of its shape."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "rows.svm")
         try:
@@ -570,7 +570,7 @@ def push_problem(n: int, d: int = 10) -> tuple[np.ndarray, np.ndarray, Exponenti
 
 
 def push_evaluation() -> Iterator[Case]:
-    """Time value and gradient of the P-Norm Push against a pass, and over the number of rows."""
+    """Time value and gradient of the P-Norm Push against a pass, and by rows."""
     w = np.random.default_rng(1).standard_normal(10)
     sizes = [10**3, 10**4, 10**5, 10**6]
     risks = {n: push_problem(n)[2] for n in sizes}
@@ -620,7 +620,7 @@ def push_pairs() -> Iterator[Case]:
 
 
 def iteration() -> Iterator[Case]:
-    """Time an iteration of the cutting plane against two products and a selection by NumPy."""
+    """Time an iteration of the cutting plane against two products and a selection."""
     for name in WIDE:
         X, y, w = synthetic(name)
         scores = X @ w
@@ -645,7 +645,7 @@ def iteration() -> Iterator[Case]:
 
 
 def bbr() -> Iterator[Case]:
-    """Time BBR by moments against ``X.T @ X``, and against its pair loop, with LCBR between."""
+    """Time BBR by moments against ``X.T @ X``, its pair loop, and LCBR."""
     for name in ("102,294 x 117", "581,012 x 54"):
         X, y, _ = synthetic(name)
         even = labelled(X, 0.5, np.random.default_rng(1))
@@ -721,7 +721,7 @@ def threads() -> Iterator[Case]:
 
 
 def boosting() -> Iterator[Case]:
-    """Time boosted trees on columns of 0 and 1, as of one-hot categories, beside one of numbers."""
+    """Time boosted trees on columns of 0 and 1, alone and beside one of numbers."""
     rng = np.random.default_rng(0)
     codes = [rng.integers(0, n, 4_075) for n in rng.integers(2, 11, 85)]
     X = np.concatenate([np.eye(code.max() + 1)[code] for code in codes], axis=1)
@@ -740,7 +740,7 @@ def boosting() -> Iterator[Case]:
 
 
 def command() -> Iterator[Case]:
-    """Time a whole run from nothing by two workers, on the wall, against what its trials take."""
+    """Time a whole run by two workers, on the wall, against its trials."""
     if real("letter") is None:
         return
     training = "its training and tuning, over two"
@@ -793,7 +793,7 @@ BENCHES: dict[str, Callable[[], Iterator[Case]]] = {
 
 
 def longer(figures: pd.DataFrame, before: pd.DataFrame) -> set[str]:
-    """Return what takes longer than in other figures, by more than what rounds differ by.
+    """Return what takes longer than in other figures, beyond the noise of rounds.
 
     Of figures with several rows for a ratio, medians count.
     """
@@ -839,7 +839,7 @@ def reason_of(figure: dict[str, Any], why: Mapping[str, str]) -> str:
 
 
 def write_figures(rows: list[dict[str, Any]], path: Path, whole: bool) -> None:
-    """Write rows of figures, or put them in the place of earlier ones of the same benches."""
+    """Write rows of figures, or replace those of the same benches."""
     table = pd.DataFrame(rows).assign(machine=environment()["cpu"])
     if not whole:
         before = pd.read_csv(path)
@@ -852,7 +852,7 @@ def write_figures(rows: list[dict[str, Any]], path: Path, whole: bool) -> None:
 
 
 def slower(name: str, base: Path, rounds: int) -> set[str]:
-    """Return what of a bench is slower here than in another checkout, measured in turns, twice."""
+    """Return what is slower here than in another checkout, in turns, twice."""
     sentences: set[str] = set()
     for _ in range(2):
         here, before = [], []
@@ -866,7 +866,7 @@ def slower(name: str, base: Path, rounds: int) -> set[str]:
 
 
 def _measured_in(checkout: Path, name: str, rounds: int) -> pd.DataFrame:
-    """Measure a bench with the code of a checkout, and restore its committed figures."""
+    """Measure a bench by the code of a checkout, and restore its figures."""
     figures = checkout / BENCH.relative_to(ROOT)
     committed = figures.read_bytes()
     python = (checkout / ".venv/bin/python").absolute()

@@ -219,7 +219,7 @@ def _paper_page(paper: str) -> str:
 
 
 def picture(method: Method) -> Figure:
-    """Draw the scores of each estimator on a small set, and the rows at the top of its list."""
+    """Draw the scores of each estimator on a small set, and the top of its list."""
     train, new = small_set(seed=0), small_set(seed=1)
     estimators = _available(method, *train)
     n_columns = min(3, len(estimators))
@@ -246,7 +246,7 @@ def small_set(seed: int) -> tuple[Any, Any]:
 
 
 def _available(method: Method, X: Any, y: Any) -> list[str]:
-    """Return the estimators that differ in a picture and whose packages are installed."""
+    """Return the estimators that can be drawn: their packages are installed."""
     names = []
     for name in method.estimators:
         try:

@@ -275,7 +275,7 @@ def promises() -> str:
 
 
 def layered() -> list[list[str]]:
-    """Return the modules of each layer, the highest layer first, from the first contract."""
+    """Return the modules of each layer of the first contract, the highest first."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"][
         "importlinter"
     ]
@@ -303,7 +303,7 @@ def summary(module: str) -> str:
 
 
 def tree() -> str:
-    """Draw the packages, and in each the names of its modules, the lowest layer first."""
+    """Draw the packages and the names of their modules, the lowest layer first."""
     packages = list(
         dict.fromkeys(name.partition(".")[0] for layer in layered() for name in layer)
     )
@@ -396,7 +396,7 @@ class Block(NamedTuple):
 
 
 def blocks(page: Path) -> list[Block]:
-    """Return the fenced blocks of a page but for those that say why they are not run."""
+    """Return the fenced blocks of a page, without those that say they are not run."""
     fenced = r"(<!-- not run: .+? -->\s*)?^```(\w+)\n(.*?)^```$"
     found = re.findall(fenced, page.read_text(), re.DOTALL | re.MULTILINE)
     return [Block(language, code) for reason, language, code in found if not reason]

@@ -389,7 +389,7 @@ def judged(
 def contest(
     title: str, size: Size, rounds: int, test_rows: int = TEST_ROWS
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return a row for each contestant that is installed, and what is held to a target."""
+    """Return a row for each installed contestant, and the ratios with targets."""
     records: dict[str, list[dict[str, Any]]] = {}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)

@@ -181,7 +181,7 @@ def draws(wrong: Wrong, rows: Iterable[list[MeanClaim]], evidence: Evidence) -> 
 
 
 def drawn(wrong: Wrong, claim: MeanClaim, evidence: Evidence) -> pd.Series:
-    """Return the values in the place of a cell, on the scale on which distances are taken."""
+    """Return the values in the place of a cell, on the scale of its distances."""
     solver = wrong.columns.get(claim.solver) or claim.solver
     metric = wrong.metrics.get(claim.metric) or claim.metric
     for experiment in filter(None, (wrong.experiment, claim.experiment)):
@@ -214,7 +214,7 @@ def detected(
 def collect(
     evidence: Evidence, tables: Sequence[str] = TABLES, names: Collection[str] = ()
 ) -> pd.DataFrame:
-    """Judge the printed rows, and our draws in their place, by each wrong implementation."""
+    """Judge the printed rows, and our draws instead, by each wrong implementation."""
     judged = []
     for table in tables:
         rows = printed_rows(table)
@@ -244,7 +244,7 @@ def collect(
 
 
 def power(ours: Rows, theirs: Rows, rows: list[list[MeanClaim]]) -> float:
-    """Return the fraction of our draws, each taken as the printed one, that reveal the error."""
+    """Return the fraction of our draws that, as the printed one, reveal the error."""
     detections = 0
     papers = ours[0].index[:PAPERS]
     for i in papers:
@@ -259,7 +259,7 @@ def power(ours: Rows, theirs: Rows, rows: list[list[MeanClaim]]) -> float:
 
 
 def power_rows(figures: pd.DataFrame) -> list[list[str]]:
-    """Return where each error is, what it is, and what the rows of each table say of it."""
+    """Return where each error is, what it is, and whether each table detects it."""
     cells: dict[tuple[str, str], str] = {}
     for row in figures.to_dict("records"):
         outcome = "**detected**" if row["rows_that_tell"] else "not detected"

@@ -168,7 +168,7 @@ def shares(paper: str) -> list[Dot]:
 
 
 def picture(paper: str, folder: Path) -> str:
-    """Draw a paper into a folder below the site's, and return what shows it in a page."""
+    """Draw a paper into a folder of the site; return the Markdown that shows it."""
     folder.mkdir(parents=True, exist_ok=True)
     draw(paper, folder / f"{paper}.svg")
     drawn = (
@@ -183,7 +183,7 @@ def picture(paper: str, folder: Path) -> str:
 
 
 def draw(paper: str, path: Path) -> None:
-    """Draw the claims of a paper that are a number, or hold in a share of the splits."""
+    """Draw the claims of a paper that are numbers, or hold in a share of splits."""
     titles = {
         "Numbers: ours as a multiple of what is printed": ratios(paper),
         "Sentences: share of the splits in which they hold": shares(paper),

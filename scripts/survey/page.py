@@ -1,4 +1,4 @@
-"""What docs/which-method.md and the README say of the survey, made from its reference alone.
+"""What docs/which-method.md and the README say of the survey, from its reference.
 
 ``make docs`` puts it there. Every sentence with a number is made here, by a rule, so
 that other results make another page.
@@ -68,7 +68,7 @@ def median_seconds(survey: Survey, tasks: Sequence[str] | None = None) -> pd.Dat
 
 
 def nearly_linear(survey: Survey) -> list[str]:
-    """Return the real tasks on which logistic regression's AUC is near that of boosting."""
+    """Return the real tasks where logistic regression's AUC is near boosting's."""
     auc = survey.values("auc")
     gap = auc["hist-gradient-boosting"] - auc["logistic-regression"]
     return list(auc.index[gap <= NEAR])
@@ -184,7 +184,7 @@ def _interval(table: Any, solver: str, name: str, form: str) -> str:
 
 
 def panel(survey: Survey, *metrics: str) -> str:
-    """Lay out what the kinds of tasks of the rare panel recommend, together and alone."""
+    """Lay out what the kinds of tasks of the rare panel recommend, and all of them."""
     natural = survey.tasks["kind"] == "natural"
     parts = {
         "all": natural | True,
@@ -204,7 +204,7 @@ def panel(survey: Survey, *metrics: str) -> str:
 
 
 def folds(survey: Survey, *metrics: str) -> str:
-    """Lay out the answers where the best rivals choose by a fifth of the rows, and by folds."""
+    """Lay out the answers where rivals choose by a fifth of the rows, and by folds."""
     ways = {"a fifth of the rows": rare_panel(folds=False), "five folds": survey}
     tasks = pd.read_csv(rare.FOLDED)["task"].unique()
     rows = []
@@ -361,7 +361,8 @@ def tests(survey: Survey, metric: str) -> str:
         f"By {MEASURES[metric].title}, on {len(values)} tasks, Friedman's test (in the"
         f" form of Iman and Davenport) of all {len(survey.solvers)} contestants has p ="
         f" {everyone.friedman:.1g}; of the best of each of {len(ranking.ranks)} kinds p"
-        f" = {ranking.friedman:.1g}. Wilcoxon's tests with Holm's correction {outcome}.\n"
+        f" = {ranking.friedman:.1g}. Wilcoxon's tests with Holm's correction"
+        f" {outcome}.\n"
     )
 
 
@@ -469,7 +470,7 @@ def committed() -> Survey:
 
 @cache
 def rare_panel(folds: bool = True) -> Survey:
-    """Read the committed values of the rare panel, where rivals choose by folds, or by a fifth."""
+    """Read the values of the rare panel; rivals choose by folds, or by a fifth."""
     fit = ["task", "split", "solver"]
     table = pd.read_csv(rare.REFERENCE).set_index(fit)
     if folds:

@@ -25,13 +25,15 @@ TASKS = shipped("results/reference") / "rare-tasks.csv"
 REFERENCE, FOLDED = TASKS.with_name("rare.csv.gz"), TASKS.with_name("rare-folds.csv.gz")
 DRAWS = 3
 """Thinnings of a source, in the place of divisions."""
-FOLDS, MOST_ROWS, RIVALS = 5, 40_000, 4
-"""On tasks of at most 40,000 rows the four best rivals of the ensemble choose by five folds, as it
-does."""
+# On tasks of at most 40,000 rows the four best rivals of the ensemble choose by five
+# folds, as it does.
+FOLDS = 5
+MOST_ROWS = 40_000
+RIVALS = 4
 
 
 def read_tasks(folds: bool = False) -> list[Any]:
-    """Return the tasks, or those with folds, by kind and share of test rows, the smallest first."""
+    """Return the tasks, or those with folds, by kind and share of test rows."""
     tasks = pd.read_csv(TASKS, keep_default_na=False)
     if folds:
         tasks = tasks[tasks["rows"] <= MOST_ROWS]
@@ -68,20 +70,20 @@ def _group(task: Any) -> str:
 
 
 def rivals() -> list[str]:
-    """Return the contestants of the best mean rank by average precision beside the ensemble."""
+    """Return the contestants of the best mean rank beside the ensemble."""
     ranked = standings(Survey(pd.read_csv(REFERENCE), TASKS).values(AP)).index
     return [name for name in ranked if name != "ensemble"][:RIVALS]
 
 
 def joined(table: pd.DataFrame) -> pd.DataFrame:
-    """Take the thinnings of a source, ``TASK-0`` and so on, as the splits of one task."""
+    """Take the thinnings of a source, ``TASK-0`` and on, as splits of one task."""
     parts = table["task"].str.extract(r"^(.*-1in\d+)-(\d)$")
     split = parts[1].astype(float).fillna(table["split"]).astype(int)
     return table.assign(task=parts[0].fillna(table["task"]), split=split)
 
 
 def in_bench(survey: Survey) -> list[bool]:
-    """Whether the bench of advice has a task of the same source, for each task of the panel."""
+    """Whether the bench of advice has the source of each task of the panel."""
     names = tuple(pd.read_csv(TASKS.with_name("advice-tasks.csv"))["task"])
     return [
         any(name.startswith(source) for name in names)
@@ -90,7 +92,7 @@ def in_bench(survey: Survey) -> list[bool]:
 
 
 def write(folder: Path, tasks: Iterable[Any], folds: bool = False) -> list[Path]:
-    """Write the files of tasks, one for each thinning, and the configs that have them as data."""
+    """Write the files of tasks, one a thinning, and the configs with them as data."""
     folder.mkdir(parents=True, exist_ok=True)
     paths: list[Path] = []
     changed: dict[str, Any] = {}

@@ -48,7 +48,7 @@ def means_table(reference: pd.DataFrame) -> str:
 
 
 def unit_norm_table(reference: pd.DataFrame, others: pd.DataFrame) -> str:
-    """Lay out the means of prec@0.25 as the cards scale the rows, and with rows of norm 1."""
+    """Lay out the means of prec@0.25, scaled as the cards say and to norm 1."""
     unit = others[others["experiment"] == "kar2015-unit-norm"]
     both = reference.merge(
         unit, on=["dataset", "solver", "metric"], suffixes=("", "_unit")
@@ -59,7 +59,7 @@ def unit_norm_table(reference: pd.DataFrame, others: pd.DataFrame) -> str:
 
 
 def _means(table: pd.DataFrame, suffix: str) -> pd.Series:
-    """Return the means of one of two references, marked where a limit stopped a split."""
+    """Return the means of a reference, marked where a limit stopped a split."""
     marks = np.where(table[f"stopped{suffix}"] > 0, " ‡", "")
     return table[f"mean{suffix}"].map("{:.3f}".format) + marks
 
@@ -73,7 +73,7 @@ def _of_datasets(cells: pd.DataFrame) -> str:
 
 
 def ledger_table(ledger: Sequence[LedgerRow]) -> str:
-    """Count the verdicts of each paper, our additional claims and second-hand ones separately.
+    """Count the verdicts of each paper; additional and second-hand claims apart.
 
     A sentence counts once, however many rows it takes, by the worst of its decisions.
     What was reproduced under readings of the text alone, where it allows several, is no
@@ -107,7 +107,7 @@ def ledger_table(ledger: Sequence[LedgerRow]) -> str:
 
 
 def apart(claim: Claim) -> str:
-    """Return what keeps a claim apart from those that were read in the paper, after its name."""
+    """Return what stands behind the paper of a claim that was not read in it."""
     return ", second-hand" if claim.secondhand else ", additional" if claim.ours else ""
 
 

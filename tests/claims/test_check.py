@@ -221,7 +221,7 @@ MEASURED = Metric.__call__
 
 
 def too_high(metric, labels, scores):
-    """Add a positive below all rows to zero-one risks, which raises each height by 1."""
+    """Add a positive below all rows to zero-one risks: each height grows by 1."""
     if (
         metric.name == "pnorm_risk"
         and metric.params.get("loss", "zero-one") == "zero-one"

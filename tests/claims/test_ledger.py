@@ -162,7 +162,7 @@ def test_an_update_adds_new_rows_and_removes_those_of_no_claim():
 
 
 def test_a_row_that_is_kept_quotes_the_claim_as_it_is_now():
-    """The verdict of other days stands under the deviations that the claim names today."""
+    """The old verdict stands under the deviations that the claim names today."""
     old = row_of("a", Verdict.REPRODUCED, runs=50, measured="1.01")
     now = row_of(
         "a", Verdict.NO_DATA, deviation="half-scores", reason="not in these results"

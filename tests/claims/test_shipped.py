@@ -245,7 +245,7 @@ def test_powers_dropped_in_print_are_those_of_our_values(claims, reference):
 
 
 def test_wrong_draws_are_detected(tmp_path, monkeypatch):
-    """Table 5 as printed, with small errors in common and smaller ones of the columns."""
+    """Table 5 as printed, with small common errors and smaller ones of columns."""
     rng = np.random.default_rng(0)
     cells = {}
     for row in power.printed_rows("table-5"):

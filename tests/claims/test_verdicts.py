@@ -158,7 +158,7 @@ def test_placement_follows_its_definition(seed):
 
 
 def test_the_power_is_what_it_says():
-    """An error just below the smallest that is detected is not, one just above it is."""
+    """An error just below the smallest detectable is missed, one above it is not."""
     rng = np.random.default_rng(3)
     table = [rng.standard_t(2.5, (150, 5)).cumsum(axis=1) for _ in range(3)]
     centres = [(row.mean(axis=0), row) for row in table]

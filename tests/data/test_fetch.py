@@ -275,7 +275,7 @@ def test_contents_that_disagree_with_the_card_are_refused(tmp_path, cache, add_c
     ] * 2
 
 
-# --- what `load_dataset` gives: the card's numbers, shared memory maps, announced stand-ins ---
+# --- what `load_dataset` gives: the card's numbers, memory maps, stand-ins ---
 
 
 AT_HAND = {

@@ -340,7 +340,8 @@ import sys
 from precbench.data import read_svmlight
 before = begin()
 X, y = read_svmlight(sys.argv[1])
-print((peak() - before) * 1024 / (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + y.nbytes))
+size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + y.nbytes
+print((peak() - before) * 1024 / size)
 """
 
 

@@ -251,7 +251,7 @@ def test_a_date_may_begin_with_the_month_or_the_day(rows):
 
 @pytest.fixture
 def german(rows):
-    """Numbers with a decimal comma, with points for thousands, and with decimal points."""
+    """Numbers with a decimal comma, points for thousands, and decimal points."""
     counts = range(1, N + 1)
     return pd.DataFrame(
         {
@@ -453,7 +453,7 @@ def test_a_quotation_mark_that_swallows_rows_is_named(rows, place, n_lines):
 
 @pytest.mark.extras("openpyxl", "python_calamine")
 def test_sheets_as_excel_has_them(rows):
-    """One of several, lines above the table, merged cells, and formulas without values."""
+    """One of several, lines above it, merged cells, and formulas without values."""
     from openpyxl import Workbook
     from openpyxl.chart import BarChart
 
@@ -766,7 +766,7 @@ def test_a_file_that_is_cut_off_is_refused(rows):
 
 @pytest.mark.filterwarnings("ignore")
 def test_what_is_missing_among_lists_is_missing(rows):
-    """In rows of float32, too, whose hashes are those of numbers of twice the length."""
+    """In rows of float32, too, hashed as numbers of twice the length."""
     table = rows[["visits", "y"]].assign(tags=[None, *([i % 2] for i in range(1, N))])
     dataset, encoding = read_own_file(
         table, label="y", categorical=["tags"], missing="most-frequent", dtype="float32"
@@ -786,7 +786,7 @@ def test_what_is_missing_among_lists_is_missing(rows):
 
 @pytest.fixture
 def table(work_folder):
-    """A table with an identifier, gaps, dates, codes, text, a leak and repeated rows."""
+    """A table with an identifier, gaps, dates, codes, text, a leak and copies."""
     rng = np.random.default_rng(0)
     y = rng.random(200) < 0.2
     rows = pd.DataFrame(
@@ -867,7 +867,7 @@ def test_what_is_no_table_is_refused(work_folder):
     refused(["profile", "none.csv", "--label", "y"], "none.csv")
 
 
-# --- A dozen files of each format as people have them: read right, or refused with what to do ---
+# --- files of each format as people have them: read right, or refused ---
 
 
 N_ROWS = 60
@@ -1191,7 +1191,7 @@ def _write_integers(table, name):
 @pytest.mark.filterwarnings("ignore:.*filled in")
 @pytest.mark.parametrize(("suffix", "case"), LONG_IDS_OF_FILES)
 def test_long_ids_beside_a_gap_are_exact(rows, suffix, case):
-    """A gap turns a column of integers into floats, of which neighbours would be equal."""
+    """A gap turns integers into floats, of which neighbours would be equal."""
     ids = (LONG_IDS | WIDE_IDS)[case]
     name = f"ids{suffix}"
     table = rows[["visits", "y"]].assign(id=pd.Series(ids, dtype=object))

@@ -376,7 +376,8 @@ from precbench.tables.streamed_files import open_stream
 from precbench.solvers import SGDAtK
 
 def visit(path, labels, block, buffer):
-    stream = open_stream(path, labels=labels or None, block_bytes=block, buffer_bytes=buffer).X
+    sizes = {"block_bytes": block, "buffer_bytes": buffer}
+    stream = open_stream(path, labels=labels or None, **sizes).X
     rng = np.random.default_rng(0)
     SGDAtK(epochs=1).fit_pieces(stream.shape[1], lambda: stream.visits(500, rng))
     for X, y in stream.batches(500, rng):
