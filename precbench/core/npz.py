@@ -34,9 +34,7 @@ def unpack(
     kinds: str = "fiu",
     packed: bool = False,
 ) -> dict[str, NDArray[Any]]:
-    """Return arrays of an npz file by name, by default all.
-
-    `DamagedError` if any is unacceptable.
+    """Return arrays of an npz file by name, by default all, unless one is damaged.
 
     `kinds` are the accepted kinds of ``numpy.dtype``. Compressed arrays are accepted
     only with `packed`, because they may take far more memory than the file.
@@ -63,16 +61,14 @@ def unpack(
 
 
 def _read_array(stream: IO[bytes], name: str, kinds: str) -> NDArray[Any]:
-    """Return the only array of a stream in the byte order of this machine.
-
-    `name` is for messages.
-    """
+    """Return a stream's only array in native byte order; `name` is for messages."""
     array = np.lib.format.read_array(stream, allow_pickle=False)
     if stream.read(1):  # reading at the end checks the checksum
         raise DamagedError(f"there are further bytes after the array {name}; {_AGAIN}")
-    if array.dtype.kind not in kinds:
+    kind = array.dtype.kind
+    if kind not in kinds:
         raise DamagedError(
-            f"the array {name} has the type {array.dtype} of kind {array.dtype.kind}; "
-            f"convert it to a type of kind {', '.join(kinds)} (see numpy.dtype.kind)"
+            f"the array {name} has the type {array.dtype} of kind {kind}; convert it to"
+            f" a type of kind {', '.join(kinds)} (see numpy.dtype.kind)"
         )
     return array.astype(array.dtype.newbyteorder("native"), copy=False)

@@ -19,15 +19,14 @@ from typing import Any, TypeVar
 _Result = TypeVar("_Result")
 
 _SAFE_PATH = "PYTHONSAFEPATH"
-_ENVIRONMENT = {_SAFE_PATH: "1"} | dict.fromkeys(
-    (
-        "OMP_NUM_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "MKL_NUM_THREADS",
-        "VECLIB_MAXIMUM_THREADS",
-    ),
-    "1",
-)
+# of a worker, which has one thread of BLAS
+_ENVIRONMENT = {
+    _SAFE_PATH: "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "VECLIB_MAXIMUM_THREADS": "1",
+}
 _PR_SET_PDEATHSIG = 1  # of Linux: asks for a signal when the parent process dies
 _LOOK_SECONDS = 1.0  # between looks at whether all workers live
 _END_SECONDS = 5.0  # within which joblib notices that all workers have been killed
@@ -62,11 +61,10 @@ def no_interrupt() -> Iterator[None]:
 
 
 def begin(n_workers: int, function: str = "builtins:int", *arguments: Any) -> Any:
-    """Start workers, or keep running ones if they are `n_workers`.
+    """Start workers, or keep running ones if they are `n_workers`; return at once.
 
-    Return the executor at once.
+    Each worker first calls `function` (``module:name``); the default does nothing.
     """
-    # Each worker first calls `function` (``module:name``); the default does nothing.
     global _executor  # for `end`
     from joblib.executor import get_memmapping_executor
 
@@ -84,7 +82,6 @@ def begin(n_workers: int, function: str = "builtins:int", *arguments: Any) -> An
             # `_prepare` uses the parent's id; if any argument changes, joblib starts
             # new workers.
             initargs=(os.getpid(), str(Path.cwd()), *sys.path),
-            # one BLAS thread; the settings of this process
             env=_ENVIRONMENT | settings,
             max_nbytes=None,  # arrays are sent whole, or are memory maps already
             # never used, see max_nbytes; joblib would create a folder
@@ -95,7 +92,8 @@ def begin(n_workers: int, function: str = "builtins:int", *arguments: Any) -> An
     return _executor
 
 
-def _call(function: str, *arguments: Any) -> None:  # in a worker
+def _call(function: str, *arguments: Any) -> None:
+    """Call a function by its name, in a worker."""
     resolve_name(function)(*arguments)
 
 
@@ -121,14 +119,12 @@ def _all_live(executor: Any) -> bool:
 
 
 def end() -> None:
-    """Kill the workers, if any.
-
-    Idle workers would end by themselves only after minutes.
-    """
+    """Kill the workers, if any: idle ones would end by themselves after minutes."""
     global _executor
-    executor, _executor = _executor, None
-    # none was started
-    if executor is None or executor._executor_manager_thread is None:
+    executor = _executor
+    _executor = None
+    has_started = executor is not None and executor._executor_manager_thread is not None
+    if not has_started:
         return
     # The thread that feeds the workers may be in the middle of a job that nobody reads
     # any more.
@@ -165,18 +161,19 @@ def _kill_with_descendants(pid: int) -> None:
 def run(
     function: Callable[..., _Result], calls: Iterable[Sequence[Any]], n_workers: int
 ) -> Generator[_Result]:
-    """Call a function in worker processes.
+    """Call a function in worker processes; yield the results as the calls end.
 
-    Yield the results in the order in which calls end.
+    When a worker is free, the next arguments are taken from `calls`; memory maps are
+    passed by reference. If a worker dies, `BrokenProcessPool` is raised and all other
+    workers are killed.
     """
-    # When a worker is free, the next arguments are taken from `calls`; memory maps are
-    # passed by reference. If a worker dies, `BrokenProcessPool` is raised and all other
-    # workers are killed.
-    executor, waiting = begin(n_workers), iter(calls)  # waiting: arguments not yet sent
+    executor = begin(n_workers)
+    waiting = iter(calls)  # arguments that are not yet sent
     running: set[Future[_Result]] = set()
     try:
         while True:
-            for arguments in islice(waiting, n_workers - len(running)):
+            n_free = n_workers - len(running)
+            for arguments in islice(waiting, n_free):
                 running.add(executor.submit(function, *arguments))
             if not running:
                 return

@@ -19,18 +19,12 @@ _Fields = TypeVar("_Fields", bound=Fields)
 
 
 def parse(content: bytes, kind: type[_Fields]) -> _Fields:
-    """Return the fields of a JSON object.
-
-    `ValueError` names missing fields or the first fault.
-    """
+    """Return the fields of a JSON object, or raise with what is missing or wrong."""
     return _validated(kind.model_validate_json, content)
 
 
 def checked(data: Any, kind: type[_Fields]) -> _Fields:
-    """Return the fields of an object that was parsed before.
-
-    Errors are as in `parse`.
-    """
+    """Return the fields of an object that was parsed before; errors as in `parse`."""
     return _validated(kind.model_validate, data)
 
 
@@ -39,18 +33,26 @@ def _validated(validate: Callable[[Any], _Fields], data: Any) -> _Fields:
     try:
         return validate(data)
     except ValidationError as error:
-        first, *others = problems = error.errors(include_url=False, include_input=False)
-    # "" for the whole object
-    places = [".".join(map(str, problem["loc"])) for problem in problems]
+        problems = error.errors(include_url=False, include_input=False)
     missing = [
-        place
-        for place, e in zip(places, problems, strict=True)
-        if e["type"] == "missing"
+        _place(problem["loc"]) for problem in problems if problem["type"] == "missing"
     ]
     if missing:
         raise ValueError(f"fields are missing: {', '.join(missing)}")
+    first = problems[0]
     if first["type"] == "json_invalid":
         raise ValueError(f"not JSON: {first['ctx']['error']}")
-    message = first["msg"].removeprefix("Value error, ")  # of pydantic, before our text
-    more = f" (and {len(others):,} more)" if others else ""
-    raise ValueError(f"{places[0]}{': ' if places[0] else ''}{message}{more}")
+    # pydantic puts these words before our text
+    message = first["msg"].removeprefix("Value error, ")
+    place = _place(first["loc"])
+    if place:
+        message = f"{place}: {message}"
+    n_others = len(problems) - 1
+    if n_others:
+        message += f" (and {n_others:,} more)"
+    raise ValueError(message)
+
+
+def _place(loc: tuple[int | str, ...]) -> str:
+    """Return the place of a problem, "" for the whole object."""
+    return ".".join(map(str, loc))

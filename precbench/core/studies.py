@@ -100,9 +100,7 @@ class Result(Fields):
 
 @dataclass(frozen=True)
 class StudyKind:
-    """A kind of study.
-
-    What it computes, how ``values.csv`` is read, tabulated and drawn.
+    """A kind of study: what it computes, and how its values are shown.
 
     Attributes
     ----------

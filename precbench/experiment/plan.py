@@ -23,7 +23,7 @@ class Plan:
 
     experiment: Experiment
     datasets: Mapping[str, Dataset]  # by name; not necessarily all of the experiment
-    # with keys; trials with equal numbers share a key
+    # each with its key, which trials with equal numbers share
     trials: tuple[tuple[Trial, str], ...]
     smoke: bool = False
     # skipped data sets, and why
@@ -69,10 +69,8 @@ class Plan:
     def scaling(self) -> str:
         """How rows are prepared, in words: ``standardised on the training set``."""
         experiment = self.experiment
-        if experiment.scaling_fitted_on == "train":
-            fitted = "on the training set"
-        else:
-            fitted = "on all rows"
+        is_fitted_on_training = experiment.scaling_fitted_on == "train"
+        fitted = "on the training set" if is_fitted_on_training else "on all rows"
         words = {
             "standardise": f"standardised {fitted}",
             "unit": f"scaled to [0, 1] {fitted}",

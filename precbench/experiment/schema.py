@@ -19,16 +19,17 @@ def config_schema() -> dict[str, Any]:
     It has the members of all registries, and accepts what `load_config` accepts, which
     alone checks what depends on several keys, or data.
     """
-    # Pydantic's schemas know types only. Below, other forms and the registries' names
-    # are added.
-    experiment, study = Experiment.model_json_schema(), Study.model_json_schema()
+    # Pydantic's schemas know types only. Other forms and the registries' names are
+    # added to them.
+    experiment = Experiment.model_json_schema()
+    study = Study.model_json_schema()
     definitions = experiment.pop("$defs")
     definitions["Metric"] = _metric()
     definitions["NamedData"]["properties"]["name"] = {"enum": list(DATASETS)}
     definitions["StreamedCard"]["properties"]["name"] = {"enum": list(DATASETS)}
     for name in ("FileData", "StreamedFile"):
         definitions[name]["required"].remove("name")  # by default the name of the file
-    # of any items
+    # a list of any items
     definitions["Protocol"]["properties"]["splits"] = {"type": ["array", "null"]}
     entry = definitions.pop("SolverEntry")
     shared = {
@@ -36,9 +37,9 @@ def config_schema() -> dict[str, Any]:
     }
     definitions["LabelledSolver"] = _labelled(shared)  # a label with the key `solver`
     properties = experiment["properties"]
-    # mappings; below, names are accepted as well
-    kinds = properties["datasets"]["items"]["anyOf"]
-    properties["datasets"] = _listed({"anyOf": [{"enum": list(DATASETS)}, *kinds]})
+    mappings = properties["datasets"]["items"]["anyOf"]
+    names = {"enum": list(DATASETS)}
+    properties["datasets"] = _listed({"anyOf": [names, *mappings]})
     properties["metrics"] = _listed({"$ref": "#/$defs/Metric"})
     properties["solvers"] = {
         "type": "object",
@@ -63,22 +64,22 @@ def config_schema() -> dict[str, Any]:
     }
 
 
-def _listed(items: dict[str, Any]) -> dict[str, Any]:  # the schema of a list of `items`
+def _listed(items: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a list."""
     return {"type": "array", "minItems": 1, "items": items}
 
 
-def _metric() -> dict[str, Any]:  # the schema of a name, or of {name: {parameters}}
-    named = {
-        name: {
+def _metric() -> dict[str, Any]:
+    """Return the schema of a name, or of ``{name: {parameters}}``."""
+    named = {}
+    for name, spec in METRICS.items():
+        parameters = {key: _default(value) for key, value in spec.parameters.items()}
+        named[name] = {
             "type": "object",
-            "properties": {
-                key: _default(value) for key, value in spec.parameters.items()
-            },
+            "properties": parameters,
             "additionalProperties": False,
             "description": first_line(spec.function),
         }
-        for name, spec in METRICS.items()
-    }
     one_key = {"minProperties": 1, "maxProperties": 1, "additionalProperties": False}
     return {
         "anyOf": [
@@ -89,53 +90,40 @@ def _metric() -> dict[str, Any]:  # the schema of a name, or of {name: {paramete
 
 
 def _solver(name: str, shared: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema below a label that is a solver's name.
-
-    `solver` may name another solver.
-    """
+    """Return the schema below a solver's name, where `solver` may name another."""
+    parameters = {
+        param: _default(value) for param, value in solver_defaults(name).items()
+    }
     return {
         "description": first_line(type(SOLVERS[name]())),
         "if": {"type": "object", "required": ["solver"]},
         "then": _LABELLED,
         "else": {
             "type": ["object", "null"],
-            "properties": (
-                shared
-                | {
-                    param: _default(value)
-                    for param, value in solver_defaults(name).items()
-                }
-            ),
+            "properties": shared | parameters,
             "additionalProperties": False,
         },
     }
 
 
 def _labelled(shared: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema below any label.
-
-    `solver`, `shared` keys, and parameters of the solver.
-    """
-    cases = [
-        {
-            "if": {"properties": {"solver": {"const": name}}, "required": ["solver"]},
-            "then": (
-                {"properties": {key: {} for key in (*shared, *solver_defaults(name))}}
-                | {"additionalProperties": False}
-            ),
-        }
-        for name in SOLVERS
-    ]
-    known = shared | {"solver": {"enum": list(SOLVERS)}}
+    """Return the schema below any label: `solver`, shared keys, and parameters."""
+    cases = []
+    for name in SOLVERS:
+        is_solver = {"properties": {"solver": {"const": name}}, "required": ["solver"]}
+        keys: dict[str, Any] = {key: {} for key in (*shared, *solver_defaults(name))}
+        allowed = {"properties": keys, "additionalProperties": False}
+        cases.append({"if": is_solver, "then": allowed})
     return {
         "type": "object",
-        "properties": known,
+        "properties": shared | {"solver": {"enum": list(SOLVERS)}},
         "required": ["solver"],
         "allOf": cases,
     }
 
 
-def _default(value: Any) -> dict[str, Any]:  # {} for a default that is no plain value
-    return (
-        {"default": value} if isinstance(value, str | int | float | bool | None) else {}
-    )
+def _default(value: Any) -> dict[str, Any]:
+    """Return the default in a schema, {} where it is no plain value."""
+    if isinstance(value, str | int | float | bool | None):
+        return {"default": value}
+    return {}

@@ -504,10 +504,9 @@ def no_splits(missing: Sequence[int], known: Sequence[int]) -> str:
     named = ", ".join(map(str, missing[:5]))
     if len(missing) > 5:
         named += ", ..."
+    available = ", ".join(map(str, known))
     if len(known) > 10:
         available = f"{known[0]} to {known[-1]}"
-    else:
-        available = ", ".join(map(str, known))
     return f"there is no split {named}: the splits are {available}"
 
 
