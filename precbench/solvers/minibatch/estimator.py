@@ -1,6 +1,4 @@
-"""Mini-batch methods.
-
-Perceptrons and stochastic gradients for precision at k, 1PMB, 2PMB.
+"""Mini-batch methods: Perceptron@k, SGD@k, 1PMB and 2PMB.
 
 The estimators hold parameters and say by a `Rule` what a step does; `MiniBatchStep` is
 their state, and gives the kernel the rows of each batch. The steps themselves are in
@@ -54,15 +52,14 @@ _ORDER_ROWS = 2**20  # indices of joined batches that 2PMB holds at a time
 
 @dataclass(frozen=True)
 class Rule:
-    """What a step does.
+    """What a step does: its formula, the top it learns from, its length, the ball."""
 
-    Which formula of the kernel, for which top, how far, in which ball.
-    """
-
-    code: int  # of the kernel
-    k: TopK = 1.0  # top of a batch, see `precbench.ranking.topk`; not of PAUC and F1
-    share_of_negatives: float = 1.0  # of a batch, that form pairs; of PAUC alone
-    # step t = 1, 2, ... has the length eta0 / sqrt(t); None: length 1
+    code: int  # the kernel's number of the formula
+    # The top of a batch, see `precbench.ranking.topk`. PAUC and F1 have none.
+    k: TopK = 1.0
+    # The share of a batch's negatives that form pairs, for PAUC alone.
+    share_of_negatives: float = 1.0
+    # Step t = 1, 2, ... has the length eta0 / sqrt(t), or 1 if eta0 is None.
     eta0: float | None = None
     radius: float | None = None  # of the ball; None for the whole space
 
@@ -70,28 +67,27 @@ class Rule:
 class Candidate(NamedTuple):
     """What the kernel reads of one solver for some batches.
 
-    W, w_sum and counts change.
+    The kernel changes w, w_sum and counts in place.
     """
 
     rule: int  # code of the formula
-    # k by the number of positives of a batch, for PAUC of negatives
+    # k for each number of positives that a batch may have; for PAUC the number of
+    # negatives that form pairs, for each number of negatives.
     k_of: NDArray[np.int32]
     eta: NDArray[np.float64]  # step length of each batch
     radius: float  # of the ball, infinite for the whole space
     w: NDArray[np.float64]
-    w_sum: NDArray[np.float64]  # to which w is added after each batch, or empty
+    w_sum: NDArray[np.float64]  # sum of w after each batch, or empty
     counts: NDArray[np.int64]  # of empty batches, of mistakes
 
 
 class MiniBatchStep(Step):
-    """The state of a mini-batch method.
-
-    W, its sum, and counts of batches and mistakes.
-    """
+    """The state of a mini-batch method: w, its sum, and counts."""
 
     def __init__(self, n_features: int, rule: Rule, keep: Keep):
         self.rule = rule
-        self.has_intercept = rule.code == F1  # where score 0 divides the classes
+        # A score of 0 divides the classes for F1, which needs an intercept for this.
+        self.has_intercept = rule.code == F1
         self.keep = keep
         super().__init__(n_features + self.has_intercept, takes_mean=keep == "mean")
         self.counts = np.zeros(2, dtype=np.int64)  # of empty batches, of mistakes
@@ -123,27 +119,26 @@ class MiniBatchStep(Step):
         # A last, shorter batch is visited separately, since its k may be a fraction of
         # its rows.
         n_whole = len(order) // batch_size
-        whole, rest = np.split(order, [n_whole * batch_size])
-        # number of batches before the part
-        for n_before, part in ((0, whole), (n_whole, rest)):
+        whole_batches, shorter_batch = np.split(order, [n_whole * batch_size])
+        for n_batches_before, part in ((0, whole_batches), (n_whole, shorter_batch)):
             if not len(part):
                 continue
-            n_rows = min(batch_size, len(part))  # of a batch
+            n_rows_of_batch = min(batch_size, len(part))
             n_batches = -(-len(part) // batch_size)  # rounded up
             candidates = []
             for step in steps:
                 rule = step.rule
                 top = rule.share_of_negatives if rule.code == PAUC else rule.k
-                # number of the first batch, counted from 1
-                first = step.t + n_before + 1
-                # w_t = P_W[w_{t-1} - eta0 / sqrt(t) g_t] of kar2015, Algorithm 3
+                first = step.t + n_batches_before + 1  # t of the part's first batch
+                # kar2015, Algorithm 3:
+                #     w_t = P_W[w_{t-1} - eta0 / sqrt(t) g_t],   t = 1, 2, ...
                 eta = np.ones(n_batches)
                 if rule.eta0 is not None:
                     eta = rule.eta0 / np.sqrt(np.arange(first, first + n_batches))
                 candidates.append(
                     Candidate(
                         rule=rule.code,
-                        k_of=k_by_size(top, n_rows),
+                        k_of=k_by_size(top, n_rows_of_batch),
                         eta=eta,
                         radius=np.inf if rule.radius is None else rule.radius,
                         w=step.w,
@@ -159,18 +154,18 @@ class MiniBatchStep(Step):
 
     def finish_pass(self, rows: Rows, labels: NDArray[np.int8]) -> None:
         """Keep w as the best one if its precision at k on all rows is no lower."""
-        # Of the rows tied at the end of the top, prec@k counts the mean over their
-        # orders.
         if self.keep != "best":
             return
-        scores, positive = linear_scores(rows, self.w), labels > 0
+        scores = linear_scores(rows, self.w)
         if not np.isfinite(scores).all():
             return
-        k, _uncapped = training_k(
-            self.rule.k, int(np.count_nonzero(positive)), len(labels)
-        )
-        above, tied, free = split_at(scores, k)  # free: places left for tied rows
-        precision = float(positive[above].sum() + free * positive[tied].mean()) / k
+        positive = labels > 0
+        n_pos = int(np.count_nonzero(positive))
+        k, _uncapped = training_k(self.rule.k, n_pos, len(labels))
+        # The rows tied at the end of the top share the places that are left there:
+        # prec@k counts its mean over their orders.
+        above, tied, n_places = split_at(scores, k)
+        precision = float(positive[above].sum() + n_places * positive[tied].mean()) / k
         if precision >= self.best_precision:
             self.best_precision = precision
             self.chosen_w = self.w.copy()  # later steps change w in place
@@ -774,9 +769,9 @@ class TwoPMB(PassMixin, LinearRanker):
 
     def _batch_length(self, labels: NDArray[np.int8]) -> int:
         n_pos = int(np.count_nonzero(labels > 0))
-        size = self.reservoir_size or self.batch_size
-        # buffer, negatives
-        return min(size, n_pos) + min(self.batch_size, len(labels) - n_pos)
+        n_buffer = min(self.reservoir_size or self.batch_size, n_pos)
+        n_neg_of_batch = min(self.batch_size, len(labels) - n_pos)
+        return n_buffer + n_neg_of_batch
 
     def _epochs(
         self,
@@ -792,11 +787,10 @@ class TwoPMB(PassMixin, LinearRanker):
         """
         pos = np.flatnonzero(labels > 0).astype(np.int32)
         neg = np.flatnonzero(labels <= 0).astype(np.int32)
-        buffer = pos[
-            reservoir_sample(len(pos), self.reservoir_size or self.batch_size, rng)
-        ]
-        # Negatives in a piece: whole batches that make, with their buffers, about
-        # _ORDER_ROWS rows.
+        reservoir_size = self.reservoir_size or self.batch_size
+        buffer = pos[reservoir_sample(len(pos), reservoir_size, rng)]
+        # The negatives of a piece are those of as many batches as make about
+        # `_ORDER_ROWS` rows together with their buffers.
         n_streamed = self.batch_size * max(1, _ORDER_ROWS // batch_size)
         while True:
             streamed = neg[visiting_order(len(neg), self.shuffle, rng)]
@@ -836,10 +830,9 @@ def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.
     reservoir = np.arange(min(n, size))
     later = np.arange(len(reservoir), n)
     # Position j draws one of the places 0 to j, and enters if this place is in the
-    # reservoir.
+    # reservoir. Of several positions with one place the last remains there.
     places = rng.integers(0, later + 1)
     enters = places < size
-    # the last position drawn to a place remains
     reservoir[places[enters]] = later[enters]
     return np.sort(reservoir)
 
@@ -847,10 +840,7 @@ def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.
 def joined_batches(
     buffer: NDArray[np.int32], streamed: NDArray[np.int32], batch_size: int
 ) -> NDArray[np.int32]:
-    """Cut streamed rows into batches.
-
-    Return one array: buffer, batch 1, buffer, batch 2, ...
-    """
+    """Return one array of the buffer, batch 1, the buffer, batch 2, and so on."""
     parts = []
     for start in range(0, len(streamed), batch_size):
         parts += [buffer, streamed[start : start + batch_size]]

@@ -22,13 +22,13 @@ def perceptron_step(
     scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int, variant: str
 ) -> NDArray[np.float64]:
     """Return c_i of ``w_t = w_{t-1} - sum_i c_i x_i`` (kar2015, Algorithms 1, 2)."""
-    # of equal scores the one visited earlier is first
+    # The sort is stable: of equal scores the one visited earlier comes first.
     ranking = np.argsort(-scores, kind="stable")
     in_top = np.zeros(len(scores), dtype=bool)
     in_top[ranking[:k]] = True
     false_positive = in_top & ~positive  # FP
     n_false = int(false_positive.sum())
-    # FN, the positives that are not among the k first, by their scores
+    # FN: the positives that are not among the k first, highest score first.
     missed = [i for i in ranking if positive[i] and not in_top[i]]
     c = np.zeros(len(scores))
     c[false_positive] = 1.0
@@ -111,12 +111,10 @@ def order_of_2pmb(
     epochs: int,
     rng: np.random.Generator,
 ) -> list[int]:
-    """Return the order in which 2PMB visits rows.
+    """Return the order in which 2PMB visits rows (kar2014, Algorithm 2).
 
-    Each batch of negatives after the buffer.
-
-    kar2014, Algorithm 2: pass 1 fills the buffer B+ with positives, pass 2 streams the
-    negatives.
+    Pass 1 fills the buffer B+ with positives. Pass 2 streams the negatives: the buffer
+    comes before each batch of them.
     """
     pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     buffer = pos[reservoir_sample(len(pos), reservoir_size or batch_size, rng)]

@@ -154,7 +154,6 @@ class OAM(PassMixin, LinearRanker):
     )
 
     def _fit_memory(self, n_features: int) -> tuple[int, str]:
-        # number of values, what holds them
         size = self.reservoir_size
         return 2 * size * n_features, f"two reservoirs of {size:,} rows"
 
@@ -168,8 +167,8 @@ class OAMStep(OnlineStep):
     def __init__(self, solver: OAM, n_features: int):
         super().__init__(n_features, solver.average)
         size = solver.reservoir_size
-        # A random stream of its own: the reservoirs do not change the order of the
-        # rows.
+        # The reservoirs have a random stream of their own, and so do not change the
+        # order of the rows.
         [self.rng] = as_generator(solver.random_state).spawn(1)
         self.reservoirs = np.zeros((2, size, n_features))  # of negatives, of positives
         self.counts = np.zeros(2, dtype=np.int64)  # of the rows seen, by class
@@ -302,7 +301,6 @@ class PGD(PassMixin, LinearRanker):
     allowed = Allowed(eta0=POSITIVE, power_t=real(0, 1, "both"))
 
     def _fit_memory(self, n_features: int) -> tuple[int, str]:
-        # number of values, what holds them
         return n_features**2, "the second moments"
 
     def _new_step(self, n_features: int) -> "PGDStep":
@@ -316,8 +314,7 @@ class PGDStep(OnlineStep):
         super().__init__(n_features, solver.average)
         self.counts = np.zeros(2)  # of rows, by class
         self.sums = np.zeros((2, n_features))  # of x, by class
-        # sum of x x' over both classes
-        self.moments = np.zeros((n_features, n_features))
+        self.moments = np.zeros((n_features, n_features))  # sum of x x', both classes
         self.values_per_row = self.moments.size + 4 * n_features
         self.set_parameters(solver)
 
@@ -441,7 +438,6 @@ class AdaOAM(PassMixin, LinearRanker):
     allowed = Allowed(eta0=POSITIVE, reg=POSITIVE, delta=POSITIVE)
 
     def _fit_memory(self, n_features: int) -> tuple[int, str]:
-        # number of values, what holds them
         return 2 * n_features**2, "the second moments of both classes"
 
     def _new_step(self, n_features: int) -> "AdaOAMStep":
@@ -449,10 +445,7 @@ class AdaOAM(PassMixin, LinearRanker):
 
 
 class AdaOAMStep(OnlineStep):
-    """The state of AdaOAM.
-
-    W, sums over the earlier rows of each class, and squared gradients.
-    """
+    """The state of AdaOAM: w, sums over each class's rows, and squared gradients."""
 
     def __init__(self, solver: AdaOAM, n_features: int):
         super().__init__(n_features, solver.average)
@@ -615,7 +608,7 @@ class SPAMStep(OnlineStep):
             self.sums[c] = weighted_sum(
                 rows, in_class.astype(np.float64), rows.n_features
             )
-        self.means_are_known = True  # the passes need not estimate them
+        self.means_are_known = True
 
     def learn(
         self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]

@@ -15,15 +15,13 @@ from scipy.optimize import brentq
 def oam_path(
     X: NDArray[np.float64], y: NDArray[Any], order: Any, solver: Any
 ) -> NDArray[Any]:
-    """Zhao et al. 2011, Algorithms 1 to 4.
-
-    Places in the reservoirs from one draw a row.
-    """
+    """Zhao et al. 2011, Algorithms 1 to 4, with one draw a row for the reservoirs."""
     rng = np.random.default_rng(solver.random_state).spawn(1)[0]
     size = solver.reservoir_size
     reservoir: dict[int, list[NDArray[np.float64]]] = {1: [], -1: []}  # B+ and B-
     n_seen = {1: 0, -1: 0}
-    w, path = np.zeros(X.shape[1]), []
+    w = np.zeros(X.shape[1])
+    path = []
     for x, label in zip(X[order], y[order], strict=True):
         # C_t = C max(1, N / |B|): each row of the reservoir stands for N / |B| rows
         penalty = solver.C * max(1, n_seen[-label] / size)
@@ -31,7 +29,7 @@ def oam_path(
         if solver.update == "sequential":  # Algorithm 3
             for z in differences:
                 loss = max(0.0, 1 - w @ z)
-                if z.any():  # of a row like itself nothing can be learnt
+                if z.any():  # two equal rows teach nothing
                     w = w + min(penalty / 2, loss / (z @ z)) * z
         else:  # Algorithm 4
             violating = [z for z in differences if w @ z <= 1]
@@ -66,7 +64,9 @@ def adaoam_path(
 ) -> NDArray[Any]:
     """Ding et al. 2015, Algorithm 1, the gradient pair by pair."""
     radius = 1 / np.sqrt(solver.reg)
-    w, squares, path = np.zeros(X.shape[1]), np.zeros(X.shape[1]), []
+    w = np.zeros(X.shape[1])
+    squares = np.zeros(X.shape[1])
+    path = []
     for t, i in enumerate(order):
         others = [j for j in order[:t] if y[j] != y[i]]
         if others:
@@ -121,8 +121,9 @@ def spam_path(
                 gradient = 2 * p * ((score - b) + (1 + alpha)) * x
             eta = solver.eta0 / np.sqrt(t)
             u = w - eta * gradient
-            # prox of the elastic net
-            u = np.sign(u) * np.maximum(0, np.abs(u) - eta * solver.l1_reg)
-            w = u / (1 + eta * solver.reg)
+            # The prox of the elastic net:
+            #     sign(u) max(0, |u| - eta l1_reg) / (1 + eta reg)
+            shrunk = np.sign(u) * np.maximum(0, np.abs(u) - eta * solver.l1_reg)
+            w = shrunk / (1 + eta * solver.reg)
         path.append(w)
     return np.array(path)

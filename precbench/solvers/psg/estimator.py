@@ -22,6 +22,8 @@ from precbench.solvers.common.parameters import (
 from precbench.solvers.common.rows import STORED, norm
 from precbench.solvers.cutting_plane.estimator import TrainingRisk
 
+_LEAST_NORM = 1e-300  # in place of a norm of 0, by which no radius can be divided
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ProjectedSubgradient(LinearRanker):
@@ -32,8 +34,8 @@ class ProjectedSubgradient(LinearRanker):
         w_t = P_W[w_(t-1) - eta0 / sqrt(t) g_t],
 
     with P_W the projection onto the ball ``||w|| <= radius`` and g_t a subgradient at
-    w_(t-1) of the loss R of the objective. In the scores
-    s = X w of n rows, n_pos of them positive and n_neg negative, R is
+    w_(t-1) of the loss R of the objective. In the scores s = X w of n rows, n_pos of
+    them positive and n_neg negative, R is
 
     ``prec@k``
         ``max [#(ones on negatives) / k + 1/n sum_i (y'_i - y_i) s_i]`` over the
@@ -147,14 +149,14 @@ class ProjectedSubgradient(LinearRanker):
         while not trace(self) and self.n_iter_ < self.max_iter:
             point = risk.at(w)
             if not np.isfinite(point.risk):
-                # is reported as an overflow
+                # `fit` reports these weights as an overflow.
                 self.coef_ = np.full_like(self.coef_, np.nan)
                 break
             self.n_iter_ += 1
             self.n_rows_seen_ += len(labels)
             self.risk_ = point.risk / 100  # `risk` and its subgradient are in percent
+            # w_t = P_W[w_(t-1) - eta0 / sqrt(t) g_t]
             w = w - self.eta0 / np.sqrt(self.n_iter_) * risk.subgradient(point) / 100
-            # onto the ball; the norm may be 0
-            w = w * min(1.0, radius / max(norm(w), 1e-300))
-            mean = mean + (w - mean) / self.n_iter_  # of all w so far
+            w = w * min(1.0, radius / max(norm(w), _LEAST_NORM))
+            mean = mean + (w - mean) / self.n_iter_  # of w_1, ..., w_t
             self._publish(mean if self.average else w, has_intercept=risk.has_intercept)

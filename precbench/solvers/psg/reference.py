@@ -22,20 +22,21 @@ def path(
     radius: float | None,
     n_steps: int,
 ) -> NDArray[np.float64]:
-    """Return w_1, w_2, ....
+    """Return w_1, w_2, ... of steps that each see all rows.
 
-    ``w_t = P_W[w_{t-1} - eta0 / sqrt(t) g_t]``, all rows in each step.
-
-    The risk is a share: with prec@k of k = `top` rows the loss divided by k, at scores
-    multiplied by k / n; with F1 at scores multiplied by n_pos / n. So w is that of the
-    mini-batch method on rows that are multiplied so.
+    The steps are ``w_t = P_W[w_{t-1} - eta0 / sqrt(t) g_t]``. The risk is a share: with
+    prec@k of k = `top` rows it is the loss divided by k, at scores multiplied by k / n;
+    with F1 it is the loss at scores multiplied by n_pos / n. So w is that of the
+    mini-batch method on rows that are multiplied likewise.
     """
-    n, n_pos = len(y), int(np.count_nonzero(y > 0))
-    spread, share = {"prec@k": (top / n, 1 / top), "f1": (n_pos / n, 1.0)}.get(
-        loss.name, (1.0, 1.0)
-    )
+    n = len(y)
+    scale, share = 1.0, 1.0  # of the scores, of the loss
+    if loss.name == "prec@k":
+        scale, share = top / n, 1 / top
+    elif loss.name == "f1":
+        scale = int(np.count_nonzero(y > 0)) / n
     return minibatch.path(
-        spread * minibatch.with_constant(X, loss),
+        scale * minibatch.with_constant(X, loss),
         y,
         np.tile(np.arange(n), n_steps),
         loss,

@@ -1,6 +1,4 @@
-"""The P-Norm Push, RankBoost and the IR Push.
-
-Convex risks that weigh the top of the list.
+"""The P-Norm Push, RankBoost and the IR Push: convex risks for the top of the list.
 
 Rudin, "The P-Norm Push: a simple convex ranking algorithm that concentrates at the top
 of the list", JMLR 10, 2009: the risk of section 2, the algorithm of Fig. 2, the IR Push

@@ -1,12 +1,9 @@
-"""The P-Norm Push, RankBoost and the IR Push.
-
-Convex risks that weigh the top of the list.
-"""
+"""The P-Norm Push, RankBoost and the IR Push: convex risks for the top of the list."""
 
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,9 +38,11 @@ from precbench.solvers.push.risks import (
 )
 
 _EPS = float(np.finfo(np.float64).eps)
-# relative to the greatest curvature
-_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-15, 1e12
-# along an axis with so small a fraction of the greatest curvature, w may diverge
+# The damping of Newton steps, as a multiple of the greatest curvature.
+_FIRST_DAMPING = 1e-3
+_LEAST_DAMPING = 1e-15
+_MOST_DAMPING = 1e12
+# Along an axis with so small a fraction of the greatest curvature w may diverge.
 _FLAT = 1e-6
 
 
@@ -60,17 +59,14 @@ class PushRanker(LinearRanker):
     allowed = Allowed(max_iter=COUNT, tol=POSITIVE)
 
     def _fit_memory(self, n_features: int) -> tuple[int, str]:
-        # number of values, what holds them
         if self.method != "newton":
             return super()._fit_memory(n_features)
-        return (
-            MATRICES * n_features**2,
-            f"{MATRICES} matrices of n_features x n_features",
-        )
+        what = f"{MATRICES} matrices of n_features x n_features"
+        return MATRICES * n_features**2, what
 
     @abstractmethod
-    # the risk to minimise
-    def _risk(self, X: Any, labels: NDArray[np.int8]) -> PushRisk: ...
+    def _risk(self, X: Any, labels: NDArray[np.int8]) -> PushRisk:
+        """Return the risk to minimise."""
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         self._train(self._risk(with_short_indices(X), labels), trace)
@@ -100,10 +96,7 @@ class PushRanker(LinearRanker):
     def _move(
         self, w: NDArray[np.float64], point: Evaluation, risk: PushRisk, trace: Trace
     ) -> bool:
-        """Set `coef_` to w and describe the risk there.
-
-        Return whether the trace ends the fit.
-        """
+        """Set `coef_` to w, describe the risk there, return whether the trace ends."""
         self.coef_ = w
         self.n_iter_ += 1
         self.n_rows_seen_ += risk.rows.n_rows
@@ -112,28 +105,27 @@ class PushRanker(LinearRanker):
 
     def _by_newton(self, risk: PushRisk, trace: Trace) -> None:
         """Take damped Newton steps until the gradient is small."""
-        point, damping = risk.at(self.coef_), _DAMPING
-        # columns: axes of almost no curvature, none so far
-        flat = np.empty((len(self.coef_), 0))
+        point = risk.at(self.coef_)
+        damping = _FIRST_DAMPING
+        flat_axes = np.empty((len(self.coef_), 0))  # none without a Hessian
         self._assess(point)
         while not (self.converged_ or self.unbounded_) and self.n_iter_ < self.max_iter:
             hessian = risk.hessian(self.coef_)
             if not np.isfinite(hessian).all():
-                # is reported as an overflow
+                # `fit` reports these weights as an overflow.
                 self.coef_ = np.full_like(self.coef_, np.nan)
                 return
-            # the curvatures ascend, [-1] is greatest
             curvatures, axes = np.linalg.eigh(hessian)
-            flat = axes[:, curvatures <= _FLAT * curvatures[-1]]
-            accepted = _damped_step(risk, self.coef_, point, curvatures, axes, damping)
-            if accepted is None:  # no step decreases the risk
+            greatest_curvature = curvatures[-1]  # they ascend
+            flat_axes = axes[:, curvatures <= _FLAT * greatest_curvature]
+            step = _damped_step(risk, self.coef_, point, curvatures, axes, damping)
+            if step is None:  # no step decreases the risk
                 break
-            w, point, damping = accepted
-            if self._move(w, point, risk, trace):
+            point, damping = step.point, step.next_damping
+            if self._move(step.w, point, risk, trace):
                 return
             self.unbounded_ = _separates(risk.relation, point.scores)
-        # falls without end
-        self.unbounded_ = self.unbounded_ or risk.is_unbounded_along(flat)
+        self.unbounded_ = self.unbounded_ or risk.is_unbounded_along(flat_axes)
         self.converged_ &= not self.unbounded_
         if not self.converged_ and not self.unbounded_:
             warn(
@@ -143,33 +135,29 @@ class PushRanker(LinearRanker):
             )
 
     def _by_coordinates(self, risk: PushRisk, trace: Trace) -> None:
-        """Follow Fig. 2 of rudin2009.
-
-        Step along the feature with the largest derivative.
-        """
+        """Step along the feature of the largest derivative (rudin2009, Fig. 2)."""
         # A step ends at the root of the derivative along its feature. Along a feature
         # that ranks no pair wrongly, or none rightly, there is no root: take a finite
         # step, and only once.
-        point, used = risk.at(self.coef_), np.zeros(len(self.coef_), dtype=bool)
+        point = risk.at(self.coef_)
+        used = np.zeros(len(self.coef_), dtype=bool)
         self._assess(point)
         while self.n_iter_ < self.max_iter:
-            # by feature; "signed" takes the lowest
             slopes = np.where(used, 0, point.gradient)
-            j = int(
-                (np.abs(slopes) if self.derivative == "absolute" else -slopes).argmax()
-            )
+            sizes = np.abs(slopes) if self.derivative == "absolute" else -slopes
+            j = int(sizes.argmax())
             if abs(slopes[j]) <= point.noise:  # 0 but for rounding
                 break
             column = risk.column(j)
             least, most = risk.relation.extreme_gaps(column)
             ranks_all_pairs = least > 0 or most < 0  # all rightly, or all wrongly
-            # the feature ranks some pairs rightly and some wrongly
-            if least < 0 < most:
+            ranks_both_ways = least < 0 < most  # some rightly, some wrongly
+            if ranks_both_ways:
                 step = risk.step_along(point, column)
             else:
                 used[j] = True
                 if least == most == 0:
-                    # the feature is equal in all pairs; its derivative was rounding
+                    # The feature is equal in all pairs: its derivative was rounding.
                     continue
                 self.unbounded_ = True
                 sign = 1 if least >= 0 else -1  # sign * feature ranks no pair wrongly
@@ -178,7 +166,8 @@ class PushRanker(LinearRanker):
             w[j] += step
             point = risk.at(w)
             if not np.isfinite(point.value):
-                self.coef_ = np.full_like(w, np.nan)  # is reported as an overflow
+                # `fit` reports these weights as an overflow.
+                self.coef_ = np.full_like(w, np.nan)
                 return
             stopped = self._move(w, point, risk, trace)
             if stopped or ranks_all_pairs:  # after the finite step all pairs are right
@@ -200,6 +189,14 @@ def _separating_step(
     return (1 - min(worst, 0)) / risk.relation.least_gap_above_0(column)
 
 
+class _NewtonStep(NamedTuple):
+    """An accepted step: the new w, the risk there, the damping to begin with next."""
+
+    w: NDArray[np.float64]
+    point: Evaluation
+    next_damping: float
+
+
 def _damped_step(
     risk: PushRisk,
     w: NDArray[np.float64],
@@ -207,34 +204,31 @@ def _damped_step(
     curvatures: NDArray[np.float64],
     axes: NDArray[np.float64],
     damping: float,
-) -> tuple[NDArray[np.float64], Evaluation, float] | None:
-    """Return the next w, the risk at this w, the next damping.
+) -> _NewtonStep | None:
+    """Return the first Newton step that is accepted, with ever more damping, or None.
 
-    None if no step is accepted.
+    `axes` and `curvatures` are eigenvectors and ascending eigenvalues of the Hessian at
+    w. A step is accepted if the risk decreases by a tenth of what the quadratic model
+    predicts. Where the risk changes by rounding only, the gradient must shrink.
     """
-    # `axes` and `curvatures` are eigenvectors and ascending eigenvalues of the Hessian
-    # at w. A step is accepted if the risk decreases by a tenth of what the quadratic
-    # model predicts. Where the risk changes by rounding only, the gradient must shrink.
-    # Else more damping shortens the step.
     slopes = axes.T @ point.gradient  # derivatives along the axes
-    # changes of few last digits are rounding
-    rounding = 8 * _EPS * max(1.0, abs(point.value))
+    greatest_curvature = curvatures[-1]
+    rounding = 8 * _EPS * max(1.0, abs(point.value))  # the few last digits of the risk
     while damping <= _MOST_DAMPING:
-        # [-1]: largest
-        moves = -slopes / (np.maximum(curvatures, 0) + damping * curvatures[-1])
+        moves = -slopes / (np.maximum(curvatures, 0) + damping * greatest_curvature)
         new_w = w + axes @ moves
         new = risk.at(new_w)
-        # by the quadratic model
+        # The quadratic model: a move m along an axis gains -(slope m + curvature m^2/2).
         predicted = -(slopes @ moves + 0.5 * (curvatures @ moves**2))
-        # NaN, -inf compare as false: the step is refused
+        # A gain of NaN or -inf, after an overflow, passes neither comparison below.
         gained = point.value - new.value
         if abs(gained) <= rounding:
             if math.hypot(*new.gradient) < math.hypot(*point.gradient):
-                return new_w, new, damping
+                return _NewtonStep(new_w, new, damping)
         elif gained > 0.1 * predicted:
             # With more than half of the predicted gain, the next step may be bolder.
             next_damping = damping / 10 if gained > 0.5 * predicted else damping
-            return new_w, new, max(next_damping, _LEAST_DAMPING)
+            return _NewtonStep(new_w, new, max(next_damping, _LEAST_DAMPING))
         damping *= 10
     return None
 
@@ -365,8 +359,13 @@ class PairPushRanker(PushRanker):
         self.classes_ = np.array([-1, 1])
         above = PairLists.of_matrix(relation)  # CSC, by column k: the rows above k
         below = PairLists.of_matrix(relation.tocsr())  # CSR, by row i: the rows below i
-        sides, logistic = self._sides(above, below), self.loss == "logistic"
-        risk = PairwiseRisk(with_short_indices(X), above, self.p, logistic, sides)
+        risk = PairwiseRisk(
+            with_short_indices(X),
+            above,
+            self.p,
+            logistic=self.loss == "logistic",
+            sides=self._sides(above, below),
+        )
         with np.errstate(all="ignore"):
             self._train(risk, trace or untraced)
         self._report_overflow(trace)
@@ -374,9 +373,10 @@ class PairPushRanker(PushRanker):
 
     def _risk(self, X: Any, labels: NDArray[np.int8]) -> PushRisk:
         """Return the risk of the chosen loss, at the top, the bottom or both."""
-        # a term: rate of positives, of negatives, constant
         if self.loss == "exponential":
-            top, bottom = (1.0, self.p, 0.0), (self.p, 1.0, self._bottom_constant())
+            # A term has the rates of positives and of negatives, and a constant.
+            top = (1.0, self.p, 0.0)
+            bottom = (self.p, 1.0, self._bottom_constant())
             terms = {"top": [top], "bottom": [bottom], "both": [top, bottom]}[self.push]
             return ExponentialRisk(X, labels, self.p, np.array(terms))
         sides = self._sides(
@@ -390,14 +390,15 @@ class PairPushRanker(PushRanker):
         """Return sign, constant and relation of each term of a `PairwiseRisk`."""
         # The bottom push is the top push of the scores times -1: the rows below are the
         # upper rows.
-        top, bottom = (1.0, 0.0, above), (-1.0, self._bottom_constant(), below)
+        top = (1.0, 0.0, above)
+        bottom = (-1.0, self._bottom_constant(), below)
         return {"top": [top], "bottom": [bottom], "both": [top, bottom]}[self.push]
 
     def _bottom_constant(self) -> float:
-        # what `bottom_weight` adds to log(R) / p at the bottom
-        return (
-            float(np.log(self.bottom_weight)) / self.p if self.push == "both" else 0.0
-        )
+        """Return what `bottom_weight` adds to log(R) / p at the bottom."""
+        if self.push != "both":
+            return 0.0
+        return float(np.log(self.bottom_weight)) / self.p
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -631,15 +632,19 @@ def _check_pairs(pairs: Any, n_samples: int) -> sparse.csc_array:
         raise InputError(
             f"pairs has {relation.nnz:,} entries; name fewer pairs, at most 2**31 - 1"
         )
-    if not (valid := np.isfinite(relation.data) & (relation.data > 0)).all():
-        entries = relation.tocoo()  # in the order of `valid`
+    invalid = ~(np.isfinite(relation.data) & (relation.data > 0))
+    if invalid.any():
+        entries = relation.tocoo()  # in the order of `invalid`
+        first = int(np.argmax(invalid))
         raise InputError(
-            f"pairs has the entry {entries.data[~valid][0]} at"
-            f" [{entries.row[~valid][0]}, {entries.col[~valid][0]}], counted from 0;"
+            f"pairs has the entry {entries.data[first]} at"
+            f" [{entries.row[first]}, {entries.col[first]}], counted from 0;"
             " give positive numbers only"
         )
-    if (rows := np.flatnonzero(relation.diagonal())).size:
+    rows_above_themselves = np.flatnonzero(relation.diagonal())
+    if rows_above_themselves.size:
         raise InputError(
-            f"pairs puts row {rows[0]}, counted from 0, above itself; remove this entry"
+            f"pairs puts row {rows_above_themselves[0]}, counted from 0, above itself;"
+            " remove this entry"
         )
     return relation

@@ -23,8 +23,7 @@ from precbench.solvers.push.kernel import (
 _EPS = float(np.finfo(np.float64).eps)
 _EVALUATED = 2**21  # pairs that a kernel visits in a fraction of 0.1 s
 _BLOCK_VALUES = 2**20  # of a temporary matrix
-# fraction of non-zeros below which sparse products are faster than dense ones
-_THIN = 0.2
+_THIN = 0.2  # below this share of non-zeros sparse products are faster than dense ones
 _ROUNDING = 1e-6  # relative to the greatest difference of scores
 
 
@@ -60,17 +59,14 @@ class Classes:
         least, _most = self.extreme_gaps(values)
         if least > 0:
             return least
-        # The lowest positive ties with the highest negative: a gap from their value to
-        # the nearest.
+        # The lowest positive ties with the highest negative. The least gap is that from
+        # their value to the nearest other one.
         gaps = np.abs(values - values[self.pos].min())
         return float(gaps[gaps > 0].min())
 
 
 class PairLists(NamedTuple):
-    """A relation as lists.
-
-    The rows ``upper[starts[m]:stops[m]]`` should rank above `lower[m]`.
-    """
+    """A relation: rows ``upper[starts[m]:stops[m]]`` should rank above `lower[m]`."""
 
     upper: NDArray[np.int32]
     lower: NDArray[np.int32]
@@ -79,14 +75,12 @@ class PairLists(NamedTuple):
 
     @classmethod
     def of_labels(cls, labels: NDArray[np.int8]) -> Self:
-        # every positive above every negative
-        upper, lower = (
-            np.flatnonzero(side).astype(np.int32) for side in (labels > 0, labels < 0)
-        )
-        starts = np.zeros(len(lower), dtype=np.int32)  # each list has all positives
-        return cls(
-            upper, lower, starts, np.full(len(lower), len(upper), dtype=np.int32)
-        )
+        """Put every positive above every negative: each list has all positives."""
+        upper = np.flatnonzero(labels > 0).astype(np.int32)
+        lower = np.flatnonzero(labels < 0).astype(np.int32)
+        starts = np.zeros(len(lower), dtype=np.int32)
+        stops = np.full(len(lower), len(upper), dtype=np.int32)
+        return cls(upper, lower, starts, stops)
 
     @classmethod
     def of_matrix(cls, columns: sparse.csc_array | sparse.csr_array) -> Self:
@@ -100,30 +94,34 @@ class PairLists(NamedTuple):
         return cls(upper, lower, indptr[lower], indptr[lower + 1])
 
     def slices(self, most: int) -> Iterator[tuple[int, int]]:
-        # Cut the lists into slices of at most `most` pairs, or of one longer list;
-        # yield the number of the first list of each slice, and of the first list after
-        # this slice. pairs up to each list's end
-        ends = np.cumsum(self.stops - self.starts, dtype=np.int64)
+        """Cut the lists into slices of at most `most` pairs, or of one longer list.
+
+        Yield the number of the first list of each slice, and of the first list after
+        it.
+        """
+        n_pairs_up_to = np.cumsum(self.stops - self.starts, dtype=np.int64)
         first = 0
-        while first < len(ends):
-            n_before = ends[first - 1] if first else 0  # pairs of earlier lists
-            stop = max(first + 1, int(np.searchsorted(ends, n_before + most, "right")))
+        while first < len(n_pairs_up_to):
+            n_before = n_pairs_up_to[first - 1] if first else 0
+            n_fitting = np.searchsorted(n_pairs_up_to, n_before + most, "right")
+            stop = max(first + 1, int(n_fitting))
             yield first, stop
             first = stop
 
     def blocks(
         self, most: int
     ) -> Iterator[tuple[slice, NDArray[np.int32], NDArray[np.intp]]]:
-        """Yield each slice of the lists.
+        """Yield each slice of the lists with its upper rows, one list after the other.
 
-        The upper rows of its lists, one list after the other; and the places among
-        these rows where the lists begin, with the number of these rows at last.
+        In third place come the places among these rows where the lists begin, followed
+        by the number of these rows.
         """
         for first, stop in self.slices(most):
             part = slice(first, stop)
             lists = zip(self.starts[part], self.stops[part], strict=True)
             upper = np.concatenate([self.upper[begin:end] for begin, end in lists])
-            begins = np.concatenate(([0], np.cumsum((self.stops - self.starts)[part])))
+            lengths = self.stops[part] - self.starts[part]
+            begins = np.concatenate(([0], np.cumsum(lengths)))
             yield part, upper, begins
 
     def differences(self, values: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
@@ -132,14 +130,14 @@ class PairLists(NamedTuple):
             yield values[upper] - np.repeat(values[self.lower[part]], np.diff(begins))
 
     def extreme_gaps(self, values: NDArray[np.float64]) -> tuple[float, float]:
-        # as in `Classes`
+        """Return the least and greatest gap, as `Classes.extreme_gaps` does."""
         ranges = [(block.min(), block.max()) for block in self.differences(values)]
-        return float(min(low for low, _ in ranges)), float(
-            max(high for _, high in ranges)
-        )
+        least = min(block_least for block_least, _most in ranges)
+        most = max(block_most for _least, block_most in ranges)
+        return float(least), float(most)
 
     def least_gap_above_0(self, values: NDArray[np.float64]) -> float:
-        # as in `Classes`
+        """Return the least gap above 0, as `Classes.least_gap_above_0` does."""
         blocks = self.differences(values)
         return float(min(block[block > 0].min(initial=np.inf) for block in blocks))
 
@@ -153,11 +151,12 @@ class PushRisk(ABC):
         self.relation = relation
 
     @abstractmethod
-    def at(self, w: NDArray[np.float64]) -> Evaluation: ...  # the risk and its gradient
+    def at(self, w: NDArray[np.float64]) -> Evaluation:
+        """Return the risk and its gradient at w."""
 
     @abstractmethod
-    # of the value of `at`
-    def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the matrix of second derivatives of the value of `at`."""
 
     def step_along(self, point: Evaluation, direction: NDArray[np.float64]) -> float:
         """Return the step to the root of the derivative along a direction of scores.
@@ -172,15 +171,18 @@ class PushRisk(ABC):
         """Return `step_along` a direction whose largest absolute entry is 1."""
 
     @cached_property
-    def largest(self) -> float:  # the greatest absolute value in X
+    def largest(self) -> float:
+        """The greatest absolute value in X."""
         data = self.rows.data
         return float(max(data.max(initial=0), -data.min(initial=0)))
 
     def is_unbounded_along(self, axes: NDArray[np.float64]) -> bool:
-        # Return whether for a column w of `axes`, of norm 1, the scores X w or -X w
-        # rank some pair rightly and none wrongly: then the risk falls without end.
-        # Differences below a millionth of the greatest difference, or of the largest
-        # value in X, count as 0.
+        """Return whether the risk falls without end along a column of `axes`, or back.
+
+        It does so if for a column w, of norm 1, the scores X w or -X w rank some pair
+        rightly and none wrongly. Differences below a millionth of the greatest
+        difference, or of the largest value in X, count as 0.
+        """
         for axis in axes.T:
             scores = linear_scores(self.rows, np.ascontiguousarray(axis))
             least, most = self.relation.extreme_gaps(scores)
@@ -190,7 +192,8 @@ class PushRisk(ABC):
                 return True
         return False
 
-    def column(self, j: int) -> NDArray[np.float64]:  # of X, as a dense vector
+    def column(self, j: int) -> NDArray[np.float64]:
+        """Return a column of X as a dense vector."""
         return _dense(self.X[:, [j]]).ravel()
 
     def by_weights(self, by_scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -198,10 +201,8 @@ class PushRisk(ABC):
         return weighted_sum(self.rows, by_scores, self.X.shape[1])
 
     def noise(self, by_scores: NDArray[np.float64]) -> float:
-        """Return how far an entry of `by_weights(by_scores)` may be off.
-
-        About 4 _EPS for each term.
-        """
+        """Return how far an entry of `by_weights(by_scores)` may be off by rounding."""
+        # Each term of its sum is off by about 4 _EPS times the term.
         return 4 * _EPS * float(np.abs(by_scores).sum()) * self.largest
 
     def scatter(
@@ -210,23 +211,24 @@ class PushRisk(ABC):
         """Return ``sum_i weights[i] (x_i - centre)(x_i - centre)'``."""
         total = np.zeros((len(centre), len(centre)))
         weighted = np.flatnonzero(weights)  # the other rows add nothing
-        # numbers of values
-        n_stored, n_dense = self.rows.data.size, self.rows.n_rows * len(centre)
+        n_stored = self.rows.data.size
+        n_dense = self.rows.n_rows * len(centre)
         is_thin = n_stored < _THIN * n_dense
-        # of which a block holds `_BLOCK_VALUES`
         n_values = n_stored if is_thin else n_dense
-        # rows of a block
-        length = max(1, _BLOCK_VALUES * self.rows.n_rows // max(1, n_values))
-        for start in range(0, len(weighted), length):
-            rows = weighted[start : start + length]
-            if is_thin:  # stays sparse: the terms with the centre are added below
+        n_block_rows = max(1, _BLOCK_VALUES * self.rows.n_rows // max(1, n_values))
+        for start in range(0, len(weighted), n_block_rows):
+            rows = weighted[start : start + n_block_rows]
+            if is_thin:  # the rows stay sparse, and the centre is taken off below
                 part = self.X[rows]
                 total += (part.T @ part.multiply(weights[rows, None])).toarray()
             else:
                 centred = _dense(self.X[rows]) - centre
                 total += centred.T @ (centred * weights[rows, None])
         if is_thin:
-            # c (sum_i weights[i] x_i)'
+            # With the weights v and the centre c,
+            #     sum_i v_i (x_i - c)(x_i - c)'
+            #         = sum_i v_i x_i x_i' + (sum_i v_i) c c' - crossed - crossed',
+            #     crossed = c (sum_i v_i x_i)'.
             crossed = np.outer(centre, self.by_weights(weights))
             total += weights.sum() * np.outer(centre, centre) - crossed - crossed.T
         return total
@@ -236,50 +238,64 @@ def _dense(X: Any) -> NDArray[np.float64]:
     return (X.toarray() if sparse.issparse(X) else X).astype(np.float64, copy=False)
 
 
+class _Terms(NamedTuple):
+    """The terms of an `ExponentialRisk` at one w; of two classes, positives first."""
+
+    scores: NDArray[np.float64]
+    values: NDArray[np.float64]  # v_m of each term
+    logs: NDArray[np.float64]  # log of the sum of exponentials, (n_terms, 2)
+    means: NDArray[np.float64]  # mean row that these weigh, (n_terms, 2, n_features)
+
+    @property
+    def gradients(self) -> NDArray[np.float64]:
+        """The gradient of each v_m: the mean of the negatives less the positives'."""
+        return self.means[:, 1] - self.means[:, 0]
+
+
 class ExponentialRisk(PushRisk):
     """``log(R) / p`` for the exponential loss and all pairs of two classes."""
 
-    # ``terms`` holds the rates (a, b) and a constant c of each term of R. With the G of
-    # the kernels term m has the value v_m = G_m + c_m, and ``log(R) / p = 1/p log sum_m
-    # exp(p v_m)``.
+    # `terms` holds the rates (a, b) and a constant c of each term of R. With the G of
+    # the kernels,
+    #     v_m = G_m + c_m   for term m,
+    #     log(R) / p = 1/p log sum_m exp(p v_m).
 
     def __init__(
         self, X: Any, labels: NDArray[np.int8], p: float, terms: NDArray[np.float64]
     ):
         super().__init__(X, Classes(labels))
-        self.labels, self.p, self.terms = labels, p, terms
-        # a step that changes exponents by 4 at most
+        self.labels = labels
+        self.p = p
+        self.terms = terms
+        # A step of this length changes exponents by 4 at most.
         self.reach = 4 / float(terms[:, :2].max())
 
     def at(self, w: NDArray[np.float64]) -> Evaluation:
-        # The gradient of v_m is the weighted mean row of negatives (1) less that of
-        # positives (0).
-        scores, values, _logs, means = self._terms_at(w)
-        gradients = means[:, 1] - means[:, 0]
-        if len(values) == 1:
-            value, gradient = float(values[0]), gradients[0]
+        at_w = self._terms_at(w)
+        gradients = at_w.gradients
+        if len(at_w.values) == 1:
+            value, gradient = float(at_w.values[0]), gradients[0]
         else:  # a term for the push at the top, and one for the push at the bottom
-            gradient = softmax(self.p * values) @ gradients
-            value = float(logsumexp(self.p * values)) / self.p
+            gradient = softmax(self.p * at_w.values) @ gradients
+            value = float(logsumexp(self.p * at_w.values)) / self.p
         # As in `self.noise`, but from the entries of the means, whose weights sum to 1.
-        noise = 4 * _EPS * float(np.abs(means).max(initial=0))
-        return Evaluation(scores, value, gradient, log_risk=self.p * value, noise=noise)
+        noise = 4 * _EPS * float(np.abs(at_w.means).max(initial=0))
+        return Evaluation(
+            at_w.scores, value, gradient, log_risk=self.p * value, noise=noise
+        )
 
-    def _terms_at(self, w: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-        """Return the scores.
-
-        V_m of each term (n_terms,); by class, positives first, the log of the sum of
-        the exponentials (n_terms, 2) and the mean row they weigh (n_terms, 2,
-        n_features).
-        """
+    def _terms_at(self, w: NDArray[np.float64]) -> _Terms:
+        """Return the scores at w, and the values and means of all terms."""
         rows, n_terms = self.rows, len(self.terms)
-        # rows of a slice
-        scores, length = np.empty(rows.n_rows), max(1, rows.per_slice() // 4)
-        values, logs = np.empty(n_terms), np.empty((n_terms, 2))
+        length = max(1, rows.per_slice() // 4)  # of a slice, in rows
+        scores = np.empty(rows.n_rows)
+        values = np.empty(n_terms)
+        logs = np.empty((n_terms, 2))
         means = np.zeros((n_terms, 2, len(w)))
         for m, (rate_pos, rate_neg, constant) in enumerate(self.terms.tolist()):
-            # updated below, like means[m]
-            peaks, totals = np.full(2, -np.inf), np.zeros(2)
+            # The kernel updates `peaks`, `totals` and the sums in `means[m]` in place.
+            peaks = np.full(2, -np.inf)
+            totals = np.zeros(2)
             for start in range(0, rows.n_rows, length):
                 class_sums(
                     rows,
@@ -297,55 +313,62 @@ class ExponentialRisk(PushRisk):
             means[m] /= totals[:, None]
             logs[m] = peaks + np.log(totals)
             values[m] = logs[m, 0] / rate_pos + logs[m, 1] / rate_neg + constant  # v_m
-        return scores, values, logs, means
+        return _Terms(scores, values, logs, means)
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        # Return the Hessian of log(R) / p, sum_m o_m (v_m'' + p g_m g_m') - p g g',
-        # with v_m of the class, its gradient g_m, o = softmax(p v), g = sum_m o_m g_m.
+        """Return the matrix of second derivatives of log(R) / p."""
+        # With the gradients g_m of the v_m, o = softmax(p v) and g = sum_m o_m g_m,
+        #     (log(R) / p)'' = sum_m o_m (v_m'' + p g_m g_m') - p g g'.
         # v_m'' sums over the classes the rate times the covariance of the rows
         # (`scatter`), weighted by their exponentials.
-        scores, values, logs, means = self._terms_at(w)
-        # o_m, g_m
-        shares, gradients = softmax(self.p * values), means[:, 1] - means[:, 0]
+        at_w = self._terms_at(w)
+        shares = softmax(self.p * at_w.values)  # o_m
+        gradients = at_w.gradients  # g_m
         mean = shares @ gradients  # g
         total = -self.p * np.outer(mean, mean)
-        negative = self.labels < 0  # as 0 and 1, the places of the classes in `logs`
+        negative = self.labels < 0
+        class_number = negative.astype(np.intp)
         for m, (rate_pos, rate_neg, _constant) in enumerate(self.terms):
             total += shares[m] * self.p * np.outer(gradients[m], gradients[m])
-            # of each row in G_m
-            exponents = np.where(negative, rate_neg, -rate_pos) * scores
-            # by class, of sum 1
-            weights = np.exp(exponents - logs[m, negative.astype(np.intp)])
-            mean_pos, mean_neg = means[m]
+            exponents = np.where(negative, rate_neg, -rate_pos) * at_w.scores
+            # The weights of each class sum to 1.
+            weights = np.exp(exponents - at_w.logs[m, class_number])
+            mean_pos, mean_neg = at_w.means[m]
             total += shares[m] * rate_pos * self.scatter(weights * ~negative, mean_pos)
             total += shares[m] * rate_neg * self.scatter(weights * negative, mean_neg)
         return total
 
     def _root_along(self, point: Evaluation, unit: NDArray[np.float64]) -> float:
-        # Find the root of the derivative, which grows with the step, by Newton's
-        # method. The root lies between `low` and `high`: until both are finite bound
-        # the change, then stay between.
-        low, high, step, done = -math.inf, math.inf, 0.0, False
-        while not done:
+        # The derivative grows with the step. Newton's method finds its root, which lies
+        # between `low` and `high`. Until both are finite each change of the step is
+        # bounded; afterwards the steps stay between the two.
+        low, high = -math.inf, math.inf
+        step = 0.0
+        is_done = False
+        while not is_done:
             slope, curvature = derivatives_along(  # first and second derivative
                 point.scores, self.labels, unit, self.terms, self.p, step
             )
-            low, high = (step, high) if slope < 0 else (low, step)
+            if slope < 0:
+                low = step
+            else:
+                high = step
             proposal = step - slope / curvature if curvature > 0 else math.inf
-            # a relative change at which a Newton step has all digits and is the last
+            # A Newton step that changes the step by less than this share has all digits
+            # and is the last.
             tol = 1e-9
             if math.isinf(low) or math.isinf(high):
-                # grows with the step: far roots are found fast
+                # The bound grows with the step, so that far roots are reached soon.
                 most = self.reach + 4 * abs(step)
                 if not abs(proposal - step) <= most:  # too far, or NaN
-                    # never the last
-                    proposal, tol = step + (most if slope < 0 else -most), 0.0
+                    proposal = step + (most if slope < 0 else -most)
+                    tol = 0.0  # a bounded step is never the last
             elif not low < proposal < high:
-                # bisection: to the last digits
-                proposal, tol = low + (high - low) / 2, 4e-16
+                proposal = low + (high - low) / 2
+                tol = 4e-16  # bisection goes on to the last digits
             if abs(slope) <= _EPS:  # 0 but for rounding: this step is the root
                 break
-            done = abs(proposal - step) <= tol * abs(step)
+            is_done = abs(proposal - step) <= tol * abs(step)
             step = proposal
         return step
 
@@ -357,14 +380,11 @@ class ScoreRisk(PushRisk):
     def by_scores(
         self, scores: NDArray[np.float64]
     ) -> tuple[float, NDArray[np.float64]]:
-        """Return the risk and its gradient in the scores.
-
-        Of `PairwiseRisk` ``log(R) / p``.
-        """
+        """Return the risk, in `PairwiseRisk` log(R) / p, and its gradient by scores."""
 
     def _root_along(self, point: Evaluation, unit: NDArray[np.float64]) -> float:
         def slope(step: float) -> float:
-            # the derivative along `unit`, which grows with the step
+            """Return the derivative along `unit`, which grows with the step."""
             _risk, gradient = self.by_scores(point.scores + step * unit)
             return float(gradient @ unit)
 
@@ -379,11 +399,10 @@ class ScoreRisk(PushRisk):
 class PairwiseRisk(ScoreRisk):
     """The risk over listed pairs, with the exponential or the logistic loss."""
 
-    # Minimised is ``log(R) / p`` for the exponential loss and ``R ** (1/p)``, the
-    # p-norm of the h_k, for the logistic loss: each is convex. ``sides`` holds for each
-    # term of R a sign, a constant to be added to log h_k, and a relation: the push at
-    # the bottom is the push at the top of the negated scores with all pairs turned
-    # round.
+    # Minimised is log(R) / p for the exponential loss and R^(1/p), the p-norm of the
+    # h_k, for the logistic loss: each is convex. `sides` holds for each term of R a
+    # sign, a constant to be added to log h_k, and a relation. The push at the bottom is
+    # the push at the top of the negated scores with all pairs turned round.
 
     def __init__(
         self,
@@ -394,16 +413,17 @@ class PairwiseRisk(ScoreRisk):
         sides: list[tuple[float, float, PairLists]],
     ):
         super().__init__(X, relation)
-        self.p, self.logistic, self.sides = p, logistic, sides
+        self.p = p
+        self.logistic = logistic
+        self.sides = sides
 
     def at(self, w: NDArray[np.float64]) -> Evaluation:
         scores = linear_scores(self.rows, w)
-        # log(R) / p, and its gradient in the scores
-        value, by_scores = self.by_scores(scores)
-        gradient, log_risk = self.by_weights(by_scores), self.p * value
-        # bounds the rounding error of each entry of the gradient
+        value, by_scores = self.by_scores(scores)  # of log(R) / p
+        gradient = self.by_weights(by_scores)
+        log_risk = self.p * value
         noise = self.noise(by_scores)
-        if self.logistic:  # from the logarithm to R ** (1/p), by the chain rule
+        if self.logistic:  # from log(R) / p to R^(1/p), by the chain rule
             value = float(np.exp(value))
             gradient *= value
             noise *= value
@@ -412,22 +432,20 @@ class PairwiseRisk(ScoreRisk):
     def by_scores(
         self, scores: NDArray[np.float64]
     ) -> tuple[float, NDArray[np.float64]]:
-        # Return ``log(R) / p = 1/p log sum_k h_k ** p`` and its gradient in the scores,
-        # ``sum_k o_k h_k' / h_k`` with ``o_k = h_k ** p / R``. h_k is the sum of the
-        # loss over the pairs of row k: negatives k at the top; positives k, with turned
-        # signs, at the bottom.
-        heights = self._log_heights(scores)  # log h_k by side
-        log_risks, ends = (
-            self.p * np.concatenate(heights),
-            np.cumsum([len(h) for h in heights]),
-        )
-        weights = np.split(softmax(log_risks), ends[:-1])  # o_k by side
+        # h_k is the sum of the loss over the pairs of row k: of negatives k at the top,
+        # of positives k, with turned signs, at the bottom. Then
+        #     log(R) / p = 1/p log sum_k h_k^p,
+        #     its gradient = sum_k o_k h_k' / h_k,   o_k = h_k^p / R.
+        heights_by_side = self._log_heights(scores)  # log h_k
+        log_risks = self.p * np.concatenate(heights_by_side)
+        ends = np.cumsum([len(log_heights) for log_heights in heights_by_side])
+        shares_by_side = np.split(softmax(log_risks), ends[:-1])  # o_k
         gradient = np.zeros(len(scores))
         for (sign, constant, pairs), log_heights, shares in zip(
-            self.sides, heights, weights, strict=True
+            self.sides, heights_by_side, shares_by_side, strict=True
         ):
-            # part: the gradient of the side
-            part, signed = np.zeros(len(scores)), sign * scores
+            signed = sign * scores
+            gradient_of_side = np.zeros(len(scores))
             for first, stop in pairs.slices(_EVALUATED):
                 pair_gradient(
                     signed,
@@ -437,16 +455,17 @@ class PairwiseRisk(ScoreRisk):
                     last=stop,
                     log_heights=log_heights - constant,  # log h_k
                     weights=shares,  # o_k
-                    gradient=part,
+                    gradient=gradient_of_side,
                 )
-            gradient += sign * part
+            gradient += sign * gradient_of_side
         return float(logsumexp(log_risks)) / self.p, gradient
 
     def _log_heights(self, scores: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         """Return by side ``log h_k`` of its lower rows k, plus the side's constant."""
         heights = []
         for sign, constant, pairs in self.sides:
-            log_heights, signed = np.empty(len(pairs.lower)), sign * scores
+            log_heights = np.empty(len(pairs.lower))
+            signed = sign * scores
             for first, stop in pairs.slices(_EVALUATED):
                 pair_heights(
                     signed,
@@ -460,33 +479,40 @@ class PairwiseRisk(ScoreRisk):
         return heights
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        # Return (log(R) / p)'' or, with the logistic loss, (R ** (1/p))'', summed over
-        # blocks of pairs (i, k). Let h_k be the sum of the loss over the pairs of k,
-        # ``o_k = h_k ** p / R``:
-        #     (log(R) / p)'' = sum_k o_k (h_k''/h_k + (p - 1) r_k r_k') - p g g',
-        #     r_k = h_k'/h_k,
-        #     g = sum_k o_k r_k,   (R ** (1/p))'' = R ** (1/p) ((log(R) / p)'' + g g').
+        """Return the matrix of second derivatives, summed over blocks of pairs (i, k).
+
+        They are those of log(R) / p or, with the logistic loss, of R^(1/p).
+        """
+        # With h_k, the sum of the loss over the pairs of k, and o_k = h_k^p / R,
+        #     (log(R) / p)'' = sum_k o_k (h_k'' / h_k + (p - 1) r_k r_k') - p g g',
+        #     r_k = h_k' / h_k,   g = sum_k o_k r_k,
+        #     (R^(1/p))'' = R^(1/p) ((log(R) / p)'' + g g').
         scores = linear_scores(self.rows, w)
-        heights = self._log_heights(scores)
-        log_risk = float(logsumexp(self.p * np.concatenate(heights)))
+        heights_by_side = self._log_heights(scores)
+        log_risk = float(logsumexp(self.p * np.concatenate(heights_by_side)))
         n_features = len(w)
-        total, mean = np.zeros((n_features, n_features)), np.zeros(n_features)
+        n_block_pairs = max(1, _BLOCK_VALUES // n_features)
+        total = np.zeros((n_features, n_features))
+        mean = np.zeros(n_features)
         for (sign, constant, pairs), log_heights in zip(
-            self.sides, heights, strict=True
+            self.sides, heights_by_side, strict=True
         ):
-            for part, upper, begins in pairs.blocks(
-                max(1, _BLOCK_VALUES // n_features)
-            ):
-                # pairs of each k, rows k
-                n_upper, lower = np.diff(begins), pairs.lower[part]
-                # s_k - s_i
+            for part, upper, begins in pairs.blocks(n_block_pairs):
+                lower = pairs.lower[part]  # the rows k
+                n_upper = np.diff(begins)  # pairs of each k
+                # z = s_k - s_i and log h_k of each pair
                 z = sign * (np.repeat(scores[lower], n_upper) - scores[upper])
-                # log h_k by pair
                 log_h = np.repeat(log_heights[part] - constant, n_upper)
                 # The first and the second derivative of the loss in z, each divided by
-                # h_k.
-                slope = np.exp((-np.logaddexp(0, -z) if self.logistic else z) - log_h)
-                curvature = slope * expit(-z) if self.logistic else slope
+                # h_k: with the logistic loss, where expit(z) = exp(-ln(1 + exp(-z))),
+                #     expit(z) / h_k   and   expit(z) expit(-z) / h_k,
+                # with the exponential loss both exp(z) / h_k.
+                if self.logistic:
+                    slope = np.exp(-np.logaddexp(0, -z) - log_h)
+                    curvature = slope * expit(-z)
+                else:
+                    slope = np.exp(z - log_h)
+                    curvature = slope
                 shares = np.exp(self.p * log_heights[part] - log_risk)  # o_k
                 differences = sign * (  # x_k - x_i
                     np.repeat(_dense(self.X[lower]), n_upper, axis=0)
@@ -498,9 +524,9 @@ class PairwiseRisk(ScoreRisk):
                 total += (self.p - 1) * (r.T @ (r * shares[:, None]))
                 mean += shares @ r  # g
         if self.logistic:
-            return np.exp(log_risk / self.p) * (
-                total - (self.p - 1) * np.outer(mean, mean)
-            )
+            # (log(R) / p)'' + g g', in which -p g g' + g g' = -(p - 1) g g'
+            factor = total - (self.p - 1) * np.outer(mean, mean)
+            return np.exp(log_risk / self.p) * factor
         return total - self.p * np.outer(mean, mean)
 
 
@@ -514,19 +540,20 @@ class InformationRetrievalRisk(ScoreRisk):
     def at(self, w: NDArray[np.float64]) -> Evaluation:
         scores = linear_scores(self.rows, w)
         value, by_scores = self.by_scores(scores)
-        gradient, log_risk = self.by_weights(by_scores), float(np.log(value))
         return Evaluation(
-            scores, value, gradient, log_risk=log_risk, noise=self.noise(by_scores)
+            scores,
+            value,
+            gradient=self.by_weights(by_scores),
+            log_risk=float(np.log(value)),
+            noise=self.noise(by_scores),
         )
 
     def by_scores(
         self, scores: NDArray[np.float64]
     ) -> tuple[float, NDArray[np.float64]]:
-        """Return the risk and its gradient by the scores.
-
-        The risk is the sum over positives i of ln(1 + exp(above_i)), above_i the log of
-        the sum over the negatives k of exp(s_k - s_i).
-        """
+        """Return the risk and its gradient by the scores."""
+        # R = sum_i ln(1 + exp(above_i)),   above_i = ln sum_k exp(s_k - s_i),
+        # over the positives i and the negatives k.
         pos, neg = scores[self.positive], scores[~self.positive]
         above = logsumexp(neg) - pos
         gradient = np.empty(len(scores))
@@ -535,16 +562,15 @@ class InformationRetrievalRisk(ScoreRisk):
         return float(np.logaddexp(0, above).sum()), gradient
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        # With above_i as in `by_scores`, a_i = expit(above_i), q = softmax of the
-        # scores of the negatives k and c = sum_k q_k x_k, the second derivative of the
-        # risk is sum_i a_i (1 - a_i) (x_i - c)(x_i - c)' + sum_i a_i sum_k q_k (x_k -
-        # c)(x_k - c)'.
+        # With above_i as in `by_scores`, a_i = expit(above_i), q the softmax of the
+        # scores of the negatives k and c = sum_k q_k x_k,
+        #     R'' = sum_i a_i (1 - a_i) (x_i - c)(x_i - c)'
+        #           + sum_i a_i sum_k q_k (x_k - c)(x_k - c)'.
         scores = linear_scores(self.rows, w)
-        # ln q
-        pos, log_shares = scores[self.positive], log_softmax(scores[~self.positive])
-        above = logsumexp(scores[~self.positive]) - pos
+        pos, neg = scores[self.positive], scores[~self.positive]
+        above = logsumexp(neg) - pos
         shares = np.zeros(len(scores))  # q, and 0 for positives
-        shares[~self.positive] = np.exp(log_shares)  # as `softmax`, but for rounding
+        shares[~self.positive] = np.exp(log_softmax(neg))  # q = exp(ln q)
         weights = shares * expit(above).sum()  # of negatives, 0 for positives
         weights[self.positive] = expit(above) * expit(-above)  # a_i (1 - a_i)
         return self.scatter(weights, centre=self.by_weights(shares))  # c
