@@ -184,50 +184,53 @@ class FTRL(LinearRanker):
             rng = as_generator(self.random_state)
             order = visiting_order(len(labels), self.shuffle, rng)
             X, labels = X[order], labels[order]
-        X, n_features = with_short_indices(X), X.shape[1]
-        used = np.arange(n_features)  # the columns that X keeps, by their number before
-        # planes are dense vectors: drop columns of zeros
+        n_features = X.shape[1]
+        X = with_short_indices(X)
+        used_columns = np.arange(n_features)
         if sparse.issparse(X) and X.nnz:
-            used = np.unique(X.indices)
-            X = X[:, used]
+            # Planes are dense vectors: they are shorter without columns of zeros.
+            used_columns = np.unique(X.indices)
+            X = X[:, used_columns]
         loss = self._loss(X, labels > 0)
         starts = np.arange(0, len(labels), self.batch_size)
-        # G_t: sums over each batch
-        self.lipschitz_ = np.add.reduceat(loss.lipschitz(), starts)
+        self.lipschitz_ = np.add.reduceat(loss.lipschitz(), starts)  # G_t by batch
         self.eta_ = self._eta()
         self._start(n_features)
         self.penalties_ = np.empty(0)
         self.gap_ = self.error_ = 0.0  # the largest so far
         if not trace(self):
-            self._play(loss, used, starts, trace)
+            self._play(loss, used_columns, starts, trace)
 
     def _play(
         self,
         loss: IncrementalLoss,
-        used: NDArray[np.intp],
+        used_columns: NDArray[np.intp],
         starts: NDArray[np.intp],
         trace: Trace,
     ) -> None:
-        # For each batch note its penalty at the w so far, then compute the best w for
-        # all rows so far. `used` are the columns of X in the loss, `starts` the first
-        # row of each batch.
+        """Note each batch's penalty at w, then compute the best w for all rows so far.
+
+        `used_columns` are the columns of X that the loss has, `starts` the first row of
+        each batch.
+        """
         n_features, n_rows = len(self.coef_), len(loss.positive)
-        # Since eta ||w|| <= sum_t G_t for each w, eta ||w||^2 is at most (sum_t G_t)^2
-        # / eta. of eta ||w||^2
-        overflows = not np.isfinite(self.lipschitz_.sum() ** 2 / self.eta_)
-        # mean: of the w so far
-        penalties, mean = np.empty(len(starts)), np.zeros(len(used))
+        # Since eta ||w|| <= sum_t G_t for each w, the regulariser may reach
+        #     eta ||w||^2 <= (sum_t G_t)^2 / eta.
+        penalty_overflows = not np.isfinite(self.lipschitz_.sum() ** 2 / self.eta_)
+        penalties = np.empty(len(starts))
         planes = Planes(loss, self.eta_)
-        w, risk_before, n_failed = mean, 0.0, 0  # w_1 = 0; no row has a loss yet
+        w = np.zeros(len(used_columns))  # w_1
+        mean = w  # of the w so far
+        risk_before = 0.0  # no row has a loss yet
+        n_failed = 0
         for t, start in enumerate(starts.tolist()):
-            # rows so far, with this batch
-            n = min(n_rows, start + int(self.batch_size))
-            point = loss.at(w, n)
-            if overflows or not np.isfinite(point.risk):
-                # an overflow, which `fit` reports
+            n_so_far = min(n_rows, start + int(self.batch_size))  # with this batch
+            point = loss.at(w, n_so_far)
+            if penalty_overflows or not np.isfinite(point.risk):
+                # `fit` reports these weights as an overflow.
                 self.coef_ = np.full(n_features, np.nan)
                 break
-            # what the batch adds to the loss of this w
+            # L_t(w_t) = l_t(w_t) - l_(t-1)(w_t)
             penalties[t] = point.risk - risk_before
             mean = mean + (w - mean) / (t + 1)
             planes.extend(start, point)
@@ -241,11 +244,11 @@ class FTRL(LinearRanker):
             self.gap_ = max(self.gap_, descent.gap)
             self.error_ = max(self.error_, descent.error)
             self.coef_ = np.zeros(n_features)
-            self.coef_[used] = mean if self.average else w
+            self.coef_[used_columns] = mean if self.average else w
             self.penalties_ = penalties[: t + 1]
             n_failed += not descent.converged
             self.n_iter_ += 1
-            self.n_rows_seen_ += n * descent.n_evaluations
+            self.n_rows_seen_ += n_so_far * descent.n_evaluations
             if trace(self):
                 break
         if n_failed:
@@ -257,9 +260,7 @@ class FTRL(LinearRanker):
             )
 
     def leader(self, X: Any, y: ArrayLike) -> "Leader":
-        """Compute the w in the ball with the least loss of all rows.
-
-        This is what the regret compares with.
+        """Compute the w in the ball with the least loss: the regret compares with it.
 
         Parameters
         ----------
@@ -283,28 +284,30 @@ class FTRL(LinearRanker):
         check_is_fitted(self)
         X, labels = self._check_input(X, y, reset=False)
         loss = self._loss(X, labels > 0)
-        # of the regret
-        bound = self.radius * float(np.sqrt(2 * np.sum(loss.lipschitz() ** 2)))
-        # eta is 1 if all rows are 0
-        tol, eta = 1e-3 * bound, (bound / self.radius**2 or 1.0)
+        # The bound of the regret is radius sqrt(2 sum_t G_t^2).
+        regret_bound = self.radius * float(np.sqrt(2 * np.sum(loss.lipschitz() ** 2)))
+        tol = 1e-3 * regret_bound
+        eta = regret_bound / self.radius**2
+        if eta == 0:  # all rows are 0
+            eta = 1.0
         point = loss.at(np.zeros(X.shape[1]), len(labels))
         planes = Planes(loss, eta)
         planes.extend(start=0, point=point)
-        # Planes alone may leave w open, hence a penalty ``eta/2 ||w||^2``: eta falls
-        # until the loss is near `lower`. A descent ends at a gap of 0.1 (eta radius^2 +
-        # tol).
+        # Planes alone may leave w open, hence a penalty eta/2 ||w||^2. Its weight falls
+        # until the loss is near the bound of the least loss, or the penalty negligible.
+        # A descent ends at a gap of 0.1 (eta radius^2 + tol).
         while True:
             descent = self._descend(
                 planes, point, eta, tol=0.1 * eta * self.radius**2 + 0.1 * tol
             )
             assert descent is not None  # without a trace
-            # of the least loss
-            lower = planes.bound_in_ball(eta=0.0, radius=self.radius).value
-            gap = descent.point.risk - lower
-            # or the penalty is negligible
-            if gap <= tol or eta * self.radius**2 < 1e-3 * tol:
+            least_loss_bound = planes.bound_in_ball(eta=0.0, radius=self.radius).value
+            gap = descent.point.risk - least_loss_bound
+            is_negligible = eta * self.radius**2 < 1e-3 * tol
+            if gap <= tol or is_negligible:
                 break
-            point, eta = descent.point, 0.1 * eta
+            point = descent.point
+            eta = 0.1 * eta
         if gap > tol:
             warn(
                 f"the loss of FTRL.leader may exceed the least loss by {gap:.3g}, more"
@@ -337,28 +340,33 @@ class FTRL(LinearRanker):
         distance: float = 0.0,
         trace: Trace = untraced,
     ) -> "_Descent | None":
-        """Minimise the loss so far plus ``eta/2 ||w||^2`` in the ball, from `point`."""
-        # Add a plane at one w after another, each the best for the planes so far, until
-        # the gap to the lower bound is at most `tol`, or proves the best w within
-        # `distance` of the minimiser, or gets no smaller. Return the best w with its
-        # gap; None if the trace ends the fit.
+        """Minimise the loss so far plus ``eta/2 ||w||^2`` in the ball, from `point`.
+
+        Add a plane at one w after another, each the best for the planes so far, until
+        the gap to the lower bound is at most `tol`, or proves the best w within
+        `distance` of the minimiser, or gets no smaller. Return the best w with its gap,
+        or None if the trace ends the fit.
+        """
 
         def primal(point: Point) -> float:  # the loss plus the penalty
             return point.risk + 0.5 * eta * dot(point.w, point.w)
 
-        best, lower = point, Bound(value=-np.inf, curvature=eta)
-        target = max(tol, lower.gap_within(distance, eta))  # the gap to reach
-        # n_idle: evaluations since the least gap
-        gap, least_gap, n_idle = 0.0, np.inf, 0
+        best = point
+        lower = Bound(value=-np.inf, curvature=eta)
+        target_gap = max(tol, lower.gap_within(distance, eta))
+        gap = 0.0
+        least_gap = np.inf
+        n_idle = 0  # evaluations since the least gap
         for n_evaluations in range(1, self.max_iter + 1):
             planes.add(point, planes.loss.by_weights(point.subgradient))
-            # `solve` may be off by a small part of the gap that is left, or of the
-            # target.
-            w, bound = planes.solve(eta, self.radius, tol=max(0.1 * target, 0.02 * gap))
+            # `solve` may be off by a small part of the target, or of the gap that is
+            # left.
+            allowed = max(0.1 * target_gap, 0.02 * gap)
+            w, bound = planes.solve(eta, self.radius, tol=allowed)
             lower = max(lower, bound)  # tuples compare by `value` first
             gap = max(0.0, primal(best) - lower.value)
-            target = max(tol, lower.gap_within(distance, eta))
-            if gap <= target:
+            target_gap = max(tol, lower.gap_within(distance, eta))
+            if gap <= target_gap:
                 break
             n_idle += 1
             if gap < least_gap - _EPS * abs(lower.value):  # by more than rounding
@@ -370,7 +378,11 @@ class FTRL(LinearRanker):
             point = planes.loss.at(w, len(point.scores))
             best = min(best, point, key=primal)
         return _Descent(
-            best, gap, lower.error(gap, eta), n_evaluations, converged=gap <= target
+            best,
+            gap,
+            error=lower.error(gap, eta),
+            n_evaluations=n_evaluations,
+            converged=gap <= target_gap,
         )
 
 

@@ -20,17 +20,18 @@ from precbench.solvers.common.rows import (
 from precbench.solvers.cutting_plane.bundle import Bundle, Point
 
 _MOST_TURNS = 50  # of `solve`; `_active_set` has one more for each plane
-# of `improve`, each of up to 1,000 steps by pairs, before the active-set method
+# Calls of `improve`, each of up to 1,000 steps by pairs, before `_active_set` is used.
 _TRIES = 8
-_RANK = 1e-12  # of the largest singular value: smaller ones count as 0
+_RANK = 1e-12  # singular values below this share of the largest count as 0
 
 
 class Bound(NamedTuple):
     """A bound F(w) >= value + curvature/2 ||w - w_0||^2 in the ball, for some w_0."""
 
-    # F has a term ``eta/2 ||w||^2``: if F(w) <= value + gap, w is within sqrt(2 gap /
-    # eta) of the best w. The two are within r = sqrt(2 gap / curvature) of w_0, so at
-    # most 2 r apart.
+    # F has a term eta/2 ||w||^2. So if F(w) <= value + gap, the distance of w from the
+    # best w is at most
+    #     sqrt(2 gap / eta).
+    # Both lie within r = sqrt(2 gap / curvature) of w_0, so that it is also at most 2 r.
 
     value: float
     curvature: float
@@ -77,20 +78,20 @@ class IncrementalLoss(ABC):
         """
 
     def at(self, w: NDArray[np.float64], n: int) -> Point:
-        """Return w with loss and subgradient on the first `n` rows.
+        """Return w with its loss and subgradient on the first `n` rows.
 
-        NaN where scores overflow.
+        Both are NaN where scores overflow.
         """
         scores = linear_scores(self._first(n), w)
         if not np.isfinite(scores).all():
             return Point(
                 w, scores, risk=np.nan, subgradient=np.full_like(scores, np.nan)
             )
-        # risk and subgradient of these rows
-        return Point(w, scores, *self.evaluate(scores))
+        loss, subgradient = self.evaluate(scores)
+        return Point(w, scores, loss, subgradient)
 
     def by_weights(self, by_scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        # X' by_scores
+        """Return the subgradient in w, ``X' by_scores`` over the first rows."""
         return weighted_sum(self._first(len(by_scores)), by_scores, self.X.shape[1])
 
     def _first(self, n: int) -> Rows:
@@ -106,19 +107,20 @@ class IncrementalStruct(IncrementalLoss):
 
     def __init__(self, X: Any, positive: NDArray[np.bool_], top: float | int | None):
         super().__init__(X, positive)
-        self._n_ones = (  # by number of rows so far; without `top` as many as positives
-            np.append(0, np.cumsum(positive))
-            if top is None
-            else k_by_size(top, len(positive))
-        )
+        # k by the number of rows so far: without `top` the number of positives.
+        if top is None:
+            self._n_ones = np.append(0, np.cumsum(positive))
+        else:
+            self._n_ones = k_by_size(top, len(positive))
 
     def lipschitz(self) -> NDArray[np.float64]:
         """Return 4 R, R the largest norm, for the G_t <= 8 of kar2014 on a ball.
 
-        In the scaling of its equation (3) G_t is <= 4 on a ball of half the radius. 2 R
-        would be enough: a row adds to the sum of the k largest z_i = s_i + 1[y_i = 0]
-        either [z - z_(k)]_+, if k stays, or max(z, z_(k+1)), if k grows; at each w,
-        z_(k) moves like the score of one row.
+        The bound G_t <= 8, in the scaling of its equation (3), is G_t <= 4 here, on a
+        ball of half the radius. 2 R would be enough. A row adds to the sum of the k
+        largest ``z_i = s_i + 1[y_i = 0]`` either ``max(0, z - z_(k))``, if k stays, or
+        ``max(z, z_(k+1))``, if k grows; at each w, z_(k) moves like the score of one
+        row.
         """
         return np.full(len(self.positive), 4 * self.largest_norm)
 
@@ -130,13 +132,15 @@ class IncrementalStruct(IncrementalLoss):
 
     def extension(self, start, scores, chosen):
         # The new rows add to the loss at least their struct surrogate, with the ones
-        # they add to k. Return slope and offset of the plane that touches this
-        # surrogate at the new scores.
-        n, new = len(scores), slice(start, None)
-        by_scores = np.zeros(n)  # the slope by the scores; 0 for rows before `start`
-        n_more = self._n_ones[n] - self._n_ones[start]  # ones that the new rows add
-        value, by_scores[new] = struct(scores[new], self.positive[start:n], n_more)
-        # for all planes
+        # they add to k. All planes get the slope and the offset of the plane that
+        # touches this surrogate at the new scores.
+        n = len(scores)
+        n_new_ones = self._n_ones[n] - self._n_ones[start]
+        value, by_new_scores = struct(
+            scores[start:], self.positive[start:n], n_new_ones
+        )
+        by_scores = np.zeros(n)
+        by_scores[start:] = by_new_scores
         return self.by_weights(by_scores), value - dot(by_scores, scores)
 
 
@@ -146,17 +150,18 @@ class IncrementalPartialAUC(IncrementalLoss):
     def __init__(self, X: Any, positive: NDArray[np.bool_], beta: float):
         super().__init__(X, positive)
         self.n_chosen = len(positive)
-        # Numbers of positives and of negatives among the first n rows, by n.
-        self._n_pos, n_neg = (
-            np.append(0, np.cumsum(mask)) for mask in (positive, ~positive)
-        )
-        # negatives in the top of n rows, by n
+        # Numbers of the positives, of the negatives, and of the negatives in the top
+        # among the first n rows, by n.
+        self._n_pos = np.append(0, np.cumsum(positive))
+        n_neg = np.append(0, np.cumsum(~positive))
         self._n_top = k_by_size(beta, n_neg[-1])[n_neg]
 
     def lipschitz(self) -> NDArray[np.float64]:
-        # A new negative of score s adds [f(s) - f(s_(m))]_+ or f(max(s, s_(m+1))), with
-        # f(s) its hinges with all positives; a new positive adds its hinges with m
-        # negatives. Each hinge moves like a difference of two scores.
+        # With f(s) the sum of the hinges of a score s with all positives, and m
+        # negatives in the top, a new negative of score s adds
+        #     max(0, f(s) - f(s_(m)))   or, if the top grows,   f(max(s, s_(m+1))).
+        # A new positive adds its hinges with m negatives. Each hinge moves like a
+        # difference of two scores.
         pairs = np.where(self.positive, self._n_top[1:], self._n_pos[1:])
         return 2 * self.largest_norm * pairs
 
@@ -179,33 +184,36 @@ class IncrementalPartialAUC(IncrementalLoss):
         entering = top_rows(scores, new_neg, self._n_top[n] - self._n_top[start])
         value, by_scores = pair_hinges(scores, np.flatnonzero(positive), entering)
         # The pairs of entering negatives with all positives add the same to all planes.
-        slopes, offsets = self.by_weights(by_scores), value - dot(by_scores, scores)
-        new_pos, earlier = start + np.flatnonzero(positive[start:]), chosen[:, :start]
+        slopes = self.by_weights(by_scores)
+        offsets = value - dot(by_scores, scores)
+        new_pos = start + np.flatnonzero(positive[start:])
+        chosen_earlier = chosen[:, :start]
         if new_pos.size:  # pairs with the negatives that a plane chose before
-            # By new positive and row: whether their pair has a hinge above 0.
+            # Whether the pair of a new positive and an earlier row has a hinge above 0.
             is_active = 1 + scores[:start] > scores[new_pos, np.newaxis]
             slopes, offsets = self._with_pairs(
-                slopes, offsets, new_pos, earlier, is_active
+                slopes, offsets, new_pos, chosen_earlier, is_active
             )
         chosen[:, entering] = True
         return slopes, offsets
 
-    def _with_pairs(self, slopes, offsets, new_pos, earlier, is_active):
-        # Return slopes and offsets by plane, with the active pairs of new positives i
-        # and negatives j that the plane chose earlier: a pair adds x_j - x_i to the
-        # slope and 1 to the offset. by plane and positive
-        pairs_of_pos = earlier.astype(float) @ is_active.T.astype(float)
-        # numbers of pairs by plane and negative
-        pairs_of_neg = earlier * is_active.sum(axis=0)
-        slopes = slopes + _weighted_sums(
-            self._first(earlier.shape[1]), pairs_of_neg.astype(float)
-        )
+    def _with_pairs(self, slopes, offsets, new_pos, chosen_earlier, is_active):
+        """Return slopes and offsets by plane, with the active pairs of new positives.
+
+        The pairs are those of a new positive i and a negative j that the plane chose
+        earlier. Each adds ``x_j - x_i`` to the slope and 1 to the offset.
+        """
+        # Numbers of pairs: by plane and new positive, and by plane and negative.
+        pairs_of_pos = chosen_earlier.astype(float) @ is_active.T.astype(float)
+        pairs_of_neg = (chosen_earlier * is_active.sum(axis=0)).astype(float)
+        earlier_rows = self._first(chosen_earlier.shape[1])
+        slopes = slopes + _weighted_sums(earlier_rows, pairs_of_neg)
         slopes -= _weighted_sums(as_rows(self.X[new_pos]), pairs_of_pos)
         return slopes, offsets + pairs_of_pos.sum(axis=1)
 
 
 def _weighted_sums(rows: Rows, coefs: NDArray[np.float64]) -> NDArray[np.float64]:
-    # row by row
+    """Return the weighted sum of the rows for each row of `coefs`."""
     return np.stack([weighted_sum(rows, coef, rows.n_features) for coef in coefs])
 
 
@@ -217,29 +225,25 @@ class Planes(Bundle):
 
     def __init__(self, loss: IncrementalLoss, eta: float):
         n_features = loss.X.shape[1]
-        super().__init__(
-            1 / eta, n_features
-        )  # eta/2 ||w||^2 + loss, over eta: C of `Bundle` is 1/eta
+        # A `Bundle` minimises 1/2 ||w||^2 + C loss: this is eta/2 ||w||^2 + loss,
+        # divided by eta, for C = 1/eta.
+        super().__init__(1 / eta, n_features)
         self._strength = eta  # of the penalty strength/2 ||w||^2, which `solve` adapts
         self.loss = loss
-        # by plane and row: see `add`
+        # Whether a plane (n_planes) has chosen a row (n_chosen): see `add`.
         self._chosen = np.empty((0, loss.n_chosen), dtype=bool)
+        # A plane at height 0 is exact before the first row, and gives `extend` a plane
+        # to begin with.
         zero = np.zeros(n_features)
-        # A plane at height 0, exact before the first row, so that `extend` always has a
-        # plane.
-        self.add(
-            Point(zero, scores=np.empty(0), risk=0.0, subgradient=np.empty(0)),
-            slope=zero,
+        before_first_row = Point(
+            zero, scores=np.empty(0), risk=0.0, subgradient=np.empty(0)
         )
+        self.add(before_first_row, slope=zero)
 
     def add(self, point: Point, slope: NDArray[np.float64]) -> None:
-        """Add a plane, and note its chosen rows.
-
-        The rows with a subgradient above 0.
-        """
+        """Add a plane; the rows with a subgradient above 0 are those it has chosen."""
         super().add(point, slope)
-        # empty if the loss needs no choices
-        by_scores = point.subgradient[: self.loss.n_chosen]
+        by_scores = point.subgradient[: self.loss.n_chosen]  # none without choices
         chosen = self._chosen[self._n_planes - 1]  # a view, changed in place
         chosen[:] = False
         chosen[: len(by_scores)] = by_scores > 0
@@ -249,35 +253,35 @@ class Planes(Bundle):
         m = self._n_planes
         added, offsets = self.loss.extension(start, point.scores, self._chosen[:m])
         slopes, gram = self._slopes[:m], self._gram[:m, :m]  # views, changed in place
-        # one a for all planes: (s + a)'(t + a) = s't + s'a + t'a + a'a
-        if added.ndim == 1:
+        if added.ndim == 1:  # one a for all planes
+            # (s + a)'(t + a) = s't + s'a + t'a + a'a
             products = linear_scores(as_rows(slopes), added)
             gram += products + products[:, np.newaxis] + dot(added, added)
         slopes += added
         self._offsets[:m] += offsets
         if added.ndim == 2:  # a slope for each plane: compute all products
             for i, slope in enumerate(slopes):
-                gram[i, : i + 1] = gram[: i + 1, i] = linear_scores(
-                    as_rows(slopes[: i + 1]), slope
-                )
+                products = linear_scores(as_rows(slopes[: i + 1]), slope)
+                gram[i, : i + 1] = gram[: i + 1, i] = products
 
     def solve(
         self, eta: float, radius: float, tol: float
     ) -> tuple[NDArray[np.float64], Bound]:
         """Minimise ``eta/2 ||w||^2`` plus the highest plane over the ball.
 
-        Return w and a bound.
+        Return w and a bound, which holds after any turn.
         """
         # If the best w of the ball has the norm `radius`, this w is also the best of
-        # all w for a stronger penalty, ``strength/2 ||w||^2``. A turn solves for one
+        # all w for a stronger penalty, strength/2 ||w||^2. A turn solves for one
         # strength; with its `next_strength` the same mean slope gives a w in the ball.
-        # The strength sought is equal to its `next_strength`: secants of two turns lead
-        # there. The bound holds after any turn.
+        # The strength sought is equal to its `next_strength`, and secants of two turns
+        # lead there.
         too_weak, too_strong = eta, np.inf  # strengths, around the strength sought
         strength_before = next_before = np.nan  # of the turn before: none yet
         for _ in range(_MOST_TURNS):
-            self._rescale(max(eta, self._strength))  # plane weights sum to 1 / strength
-            strength, w = self._strength, self._best(0.5 * tol)
+            self._rescale(max(eta, self._strength))
+            strength = self._strength
+            w = self._best(0.5 * tol)
             m = self._n_planes  # `_best` may have dropped planes
             next_strength = max(eta, strength * norm(w) / radius)
             w = w * (strength / next_strength)  # now in the ball
@@ -290,24 +294,23 @@ class Planes(Bundle):
                 too_weak = max(too_weak, strength)
             else:
                 too_strong = min(too_strong, strength)
-            # Go on with `next_strength`, or with a secant of two turns if it is in the
-            # bracket.
+            # Go on with `next_strength`, or with a secant of two turns if this lies
+            # between the two strengths.
             self._strength = next_strength
             if strength_before != strength:
                 steepness = (next_strength - next_before) / (strength - strength_before)
                 if steepness < 1:  # else the secant leads away, or is NaN in turn 1
                     secant = (next_strength - steepness * strength) / (1 - steepness)
-                    self._strength = (
-                        secant if too_weak < secant < too_strong else next_strength
-                    )
+                    if too_weak < secant < too_strong:
+                        self._strength = secant
             strength_before, next_before = strength, next_strength
         return w, bound
 
     def _best(self, tol: float) -> NDArray[np.float64]:
         """Return the best of all w, in the ball or not, for the current strength."""
-        # calls until one returns True
-        if any(self.improve(tol) for _ in range(_TRIES)):
-            return self.weights()
+        for _ in range(_TRIES):
+            if self.improve(tol):
+                return self.weights()
         return self._active_set(tol)
 
     def _active_set(self, tol: float) -> NDArray[np.float64]:
@@ -321,37 +324,36 @@ class Planes(Bundle):
         m, strength = self._n_planes, self._strength
         slopes, offsets = self._slopes[:m], self._offsets[:m]
         shares = self._alpha[:m] / self._C  # the plane weights, scaled to a sum of 1
-        active, w = shares > 0, -(shares @ slopes) / strength
+        active = shares > 0
+        w = -(shares @ slopes) / strength
         for _ in range(_MOST_TURNS + m):
             heights = offsets + slopes @ w
-            # others: to reach the height of `first`
             first, *others = np.flatnonzero(active)
-            others_change, w_change, length = self._towards_corner(
+            move = self._towards_corner(
                 edges=slopes[others] - slopes[first],
                 rises=heights[first] - heights[others],
-                # of penalty and mean plane, near 0
                 gradient=strength * w + shares @ slopes,
                 tol=tol,
             )
-            change = np.zeros(m)
-            # sums to 0
-            change[others], change[first] = others_change, -others_change.sum()
-            falls = np.flatnonzero(change < 0)
+            change = np.zeros(m)  # of the shares: sums to 0
+            change[others] = move.others_change
+            change[first] = -move.others_change.sum()
             # Go to the corner, or only until the first share reaches 0.
-            # lengths at which these shares reach 0
-            zero_at = shares[falls] / -change[falls]
-            first_zero = zero_at.min(initial=np.inf)
-            length = min(length, first_zero)
-            shares, w = np.maximum(shares + length * change, 0.0), w + length * w_change
-            if length == first_zero:  # before the corner: go on without this plane
-                dropped = falls[np.argmin(zero_at)]
-                # 0 exactly, not up to rounding
-                shares[dropped], active[dropped] = 0.0, False
+            falling = np.flatnonzero(change < 0)
+            lengths_to_0 = shares[falling] / -change[falling]
+            length_to_0 = lengths_to_0.min(initial=np.inf)
+            length = min(move.length, length_to_0)
+            shares = np.maximum(shares + length * change, 0.0)
+            w = w + length * move.w_change
+            if length == length_to_0:  # before the corner: go on without this plane
+                dropped = falling[np.argmin(lengths_to_0)]
+                shares[dropped] = 0.0  # exactly, not up to rounding
+                active[dropped] = False
                 continue
             heights = offsets + slopes @ w
             highest = int(np.argmax(heights))
-            # the gap to the dual value
-            if heights[highest] - float(shares @ heights) <= tol:
+            gap = heights[highest] - float(shares @ heights)  # to the dual value
+            if gap <= tol:
                 break
             active[highest] = True
         self._alpha[:m] = shares * (self._C / shares.sum())
@@ -363,49 +365,58 @@ class Planes(Bundle):
         rises: NDArray[np.float64],
         gradient: NDArray[np.float64],
         tol: float,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-        # Return the changes of the shares of all active planes but the first, the
-        # change of w, and the factor of both changes that leads to the corner: 1, or
-        # infinity if there is no corner. `edges` are the slopes of these planes less
-        # that of the first, `rises` the height of the first less their heights. At the
-        # corner ``edges @ w_change = rises``, and the gradient of penalty and mean
-        # plane, ``gradient + strength w_change + edges' shares_change``, is 0. edges =
-        # U diag(sizes) V
+    ) -> "_Move":
+        """Return the move to the corner of the active planes.
+
+        `edges` are the slopes of all active planes but the first, less that of the
+        first; `rises` are what they have to rise by, the height of the first less their
+        heights; `gradient`, near 0, is that of penalty and mean plane.
+        """
+        # At the corner
+        #     edges @ w_change = rises,
+        #     gradient + strength w_change + edges' others_change = 0.
+        # These are solved by the singular values, edges = U diag(sizes) V.
         U, sizes, V = np.linalg.svd(edges, full_matrices=False)
         rank = int(np.sum(sizes > _RANK * sizes.max(initial=0.0)))
         U, sizes, V = U[:, :rank], sizes[:rank], V[:rank]
         coordinates = U.T @ rises
-        # the negative of the rises that no w_change brings
-        unmet = U @ coordinates - rises
-        # no corner: raise the mean height at the same w
-        if np.abs(unmet).max(initial=0.0) > tol:
-            return unmet, np.zeros_like(gradient), np.inf
+        minus_unmet_rises = U @ coordinates - rises  # those that no w_change brings
+        if np.abs(minus_unmet_rises).max(initial=0.0) > tol:
+            # There is no corner: raise the mean height at the same w.
+            return _Move(minus_unmet_rises, np.zeros_like(gradient), length=np.inf)
         # Within the span of the edges the rises determine w_change, so that there
-        # shares_change has to bring the gradient to 0; outside of the span w_change
+        # others_change has to bring the gradient to 0; outside of the span w_change
         # does.
         w_within, gradient_within = coordinates / sizes, V @ gradient
         w_change = V.T @ w_within - (gradient - V.T @ gradient_within) / self._strength
-        shares_change = -(U @ ((gradient_within + self._strength * w_within) / sizes))
-        return shares_change, w_change, 1.0
+        others_change = -(U @ ((gradient_within + self._strength * w_within) / sizes))
+        return _Move(others_change, w_change, length=1.0)
 
     def bound_in_ball(self, eta: float, radius: float) -> Bound:
         """Return the least mean plane plus ``eta/2 ||w||^2`` in the ball."""
         m = self._n_planes
         shares = self._alpha[:m] / self._alpha[:m].sum()
         height = dot(shares, self._offsets[:m])  # of the mean plane at w = 0
-        length = norm(self._weighted_slope(shares))
+        length = norm(self._weighted_slope(shares))  # of the slope of the mean plane
         if length <= eta * radius:  # the best w, -slope / eta or 0, is in the ball
-            return Bound(
-                height - (0.5 * length**2 / eta if eta else 0.0), curvature=eta
-            )
-        # The best w is -radius / length times the slope, on the sphere: that adds
+            fall = 0.5 * length**2 / eta if eta else 0.0
+            return Bound(height - fall, curvature=eta)
+        # The best w, -radius / length times the slope, is on the sphere, which adds
         # curvature.
-        return Bound(
-            height - radius * (length - 0.5 * eta * radius), curvature=length / radius
-        )
+        fall = radius * (length - 0.5 * eta * radius)
+        return Bound(height - fall, curvature=length / radius)
 
     def _rescale(self, strength: float) -> None:
-        # the plane weights then sum to 1 / strength
-        self._strength, self._C = strength, 1 / strength
+        """Set the strength of the penalty; plane weights then sum to 1 / strength."""
+        self._strength = strength
+        self._C = 1 / strength
         alpha = self._alpha[: self._n_planes]
         alpha *= self._C / alpha.sum()  # in place: a view
+
+
+class _Move(NamedTuple):
+    """Changes that lead to a corner of planes if they are multiplied by `length`."""
+
+    others_change: NDArray[np.float64]  # of the shares of all planes but the first
+    w_change: NDArray[np.float64]
+    length: float  # 1, or infinite if there is no corner

@@ -1,8 +1,11 @@
 """FTRL as kar2014 writes it, in NumPy and with a general solver.
 
-The losses by sorting, each plane below them by its definition, and ``w_{t+1} = argmin
-l_t(w) + eta/2 ||w||^2`` in the ball. The number of planes grows exponentially: for few
-rows only. The solver has to come to the same w (tests/test_ftrl.py).
+The losses are computed by sorting, each plane below them by its definition, and
+
+    w_{t+1} = argmin l_t(w) + eta/2 ||w||^2   in the ball.
+
+The number of planes grows exponentially: for few rows only. The solver has to come to
+the same w (tests/test_ftrl.py).
 """
 
 from collections.abc import Iterator
@@ -23,22 +26,19 @@ def loss(
     pairs: bool,
     n_top: int,
 ) -> float:
-    """Return the loss of these rows.
+    """Return the loss of these rows: of pairs (pauc), or the struct surrogate.
 
-    Of pairs (pauc), or the struct surrogate of the top.
-
-    `n_top` is k, or the number of the highest negatives that form pairs.
+    `n_top` is the number of the highest negatives that form pairs, or k.
     """
     scores, positive = X @ w, y > 0
-    if pairs:  # the sum of [1 - (s_i - s_j)]_+
+    if pairs:  # the sum of max(0, 1 - (s_i - s_j))
         negatives = sorted(scores[~positive], reverse=True)[:n_top]
-        return float(
-            sum(max(0.0, 1 - (s - r)) for s in scores[positive] for r in negatives)
-        )
-    # max over y' with k ones of #(ones on negatives) + sum_i (y'_i - y_i) s_i
-    return float(
-        sum(sorted(scores + ~positive, reverse=True)[:n_top]) - scores[positive].sum()
-    )
+        hinges = [max(0.0, 1 - (s - r)) for s in scores[positive] for r in negatives]
+        return float(sum(hinges))
+    # The struct surrogate is the maximum over the y' with k ones of
+    #     #(ones on negatives) + sum_i (y'_i - y_i) s_i.
+    highest = sorted(scores + ~positive, reverse=True)[:n_top]
+    return float(sum(highest) - scores[positive].sum())
 
 
 def planes(
@@ -50,7 +50,9 @@ def planes(
         return
     for chosen in combinations(range(len(y)), n_top):
         ones = np.isin(np.arange(len(y)), chosen)
-        yield float(np.sum(ones & (y < 0))), (ones.astype(int) - (y > 0)) @ X
+        offset = float(np.sum(ones & (y < 0)))
+        slope = (ones.astype(int) - (y > 0)) @ X
+        yield offset, slope
 
 
 def hinge_planes(
@@ -59,9 +61,8 @@ def hinge_planes(
     """Yield the planes below the hinges of pairs with the first negatives."""
     pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     for top in combinations(neg, n_top):
-        pairs = np.array([X[j] - X[i] for i in pos for j in top]).reshape(
-            -1, X.shape[1]
-        )
+        differences = [X[j] - X[i] for i in pos for j in top]
+        pairs = np.array(differences).reshape(-1, X.shape[1])
         for active in product((0, 1), repeat=len(pairs)):
             yield sum(active), np.array(active) @ pairs
 

@@ -1,6 +1,4 @@
-"""TopPush.
-
-The positives above the highest negatives, by accelerated descent in the dual.
+"""TopPush: the positives above the highest negatives, by descent in the dual.
 
 Li, Jin, Zhou, "Top rank optimization in linear time", NIPS 2014: problem (4), Theorem 1
 and Algorithm 1; for the K highest negatives Zhang et al. (tau-FPL), AAAI 2018, and Adam

@@ -1,7 +1,4 @@
-"""TopPush.
-
-The positives above the highest negatives, by accelerated descent in the dual.
-"""
+"""TopPush: the positives above the highest negatives, by descent in the dual."""
 
 from dataclasses import dataclass
 from numbers import Integral
@@ -144,16 +141,18 @@ class TopPush(LinearRanker):
     row_cost = 2.0
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        # Minimise f = C/m ||v||^2 / 2 + sum_i (c_i^2 / 4 - c_i), i positive, which is
-        # -D divided by C/m, by projected gradient steps: `now` is the last iterate, and
-        # each step starts from `ahead`, the iterate extrapolated by its momentum.
+        # Projected gradient steps minimise -D divided by C/m, which is
+        #     f(c) = C/m ||v||^2 / 2 + sum_i (c_i^2 / 4 - c_i),   i positive.
+        # `now` is the last iterate, and each step starts from `ahead`, the iterate
+        # extrapolated by its momentum.
         rows = as_rows(X)
         n_top = self._count(int(np.count_nonzero(labels < 0)))  # K
         is_positive = (labels > 0).astype(np.float64)  # 1 or 0
         weight = self.C / is_positive.sum()  # C/m
         self._start(rows.n_features)
-        # for w = 0 and c = 0
-        self.primal_, self.lower_bound_, self.gap_ = self.C, 0.0, self.C
+        self.primal_ = self.C  # P(0) = C, as 1 + t(0) - <0, x_i> = 1
+        self.lower_bound_ = 0.0  # D(0)
+        self.gap_ = self.primal_
         self.converged_ = False
         n = rows.n_rows
         now = ahead = _Point(
@@ -161,9 +160,10 @@ class TopPush(LinearRanker):
         )
         momentum = lipschitz = 1.0  # the step has the length 1 / lipschitz
         while not trace(self) and self.n_iter_ < self.max_iter and not self.converged_:
-            # of f, at `ahead`
+            # The gradient of f at `ahead` is C/m X v + c_i / 2 - 1, the last two terms
+            # for positives only.
             gradient = weight * ahead.scores + is_positive * (ahead.c / 2 - 1)
-            # shorten the step until its quadratic model bounds f from above
+            # Shorten the step until its quadratic model bounds f from above.
             while True:
                 c = _project(ahead.c - gradient / lipschitz, labels, n_top)
                 v = weighted_sum(rows, c, rows.n_features)  # X' c
@@ -173,20 +173,19 @@ class TopPush(LinearRanker):
                 curvature = (
                     weight * dot(change, change) + dot(is_positive * step, step) / 2
                 )
-                # the step is short enough
-                if not curvature > lipschitz * dot(step, step):
+                is_too_long = curvature > lipschitz * dot(step, step)
+                if not is_too_long:
                     break
                 lipschitz *= 2  # never halved again: the steps only get shorter
             before, now = now, _Point(c, v, linear_scores(rows, v))
             self._assess(now, labels, weight, n_top)
             if not np.isfinite(self.gap_):
-                # is reported as an overflow
+                # `fit` reports these weights as an overflow.
                 self.coef_ = np.full_like(self.coef_, np.nan)
                 return
-            # Drop the momentum if the step turns back: against the move from `before`
-            # to `now`.
-            if dot(step, c - before.c) < 0:
-                momentum, ahead = 1.0, now
+            turns_back = dot(step, c - before.c) < 0  # against the move to `now`
+            if turns_back:
+                ahead, momentum = now, 1.0
             else:
                 ahead, momentum = _extrapolate(before, now, momentum)
 
@@ -206,19 +205,19 @@ class TopPush(LinearRanker):
         self, point: _Point, labels: NDArray[np.int8], weight: float, n_top: int
     ) -> None:
         """Publish the weights of a point; update P, its bound D and the counters."""
-        w, scores = weight * point.v, weight * point.scores  # w = C/m X'c, X w
-        # 1/2 ||w||^2
-        positive, square = labels > 0, weight**2 * dot(point.v, point.v) / 2
-        t = _mean_of_highest(scores[~positive], n_top)  # t(w) of the problem
-        hinges = np.maximum(0.0, 1 + t - scores[positive])
-        # of D; `dot` with ones: a sum with equal bits on any machine
-        c_pos = point.c[positive]
+        positive = labels > 0
+        w = weight * point.v  # C/m X' c
+        scores = weight * point.scores  # X w
+        half_square = weight**2 * dot(point.v, point.v) / 2  # 1/2 ||w||^2
         self._publish(w)
-        self.primal_ = square + weight * dot(hinges, hinges)  # P
-        # D
-        bound = (
-            weight * (dot(c_pos, np.ones_like(c_pos)) - dot(c_pos, c_pos) / 4) - square
-        )
+        # P(w) = 1/2 ||w||^2 + C/m sum_i max(0, 1 + t(w) - <w, x_i>)^2
+        t = _mean_of_highest(scores[~positive], n_top)
+        hinges = np.maximum(0.0, 1 + t - scores[positive])
+        self.primal_ = half_square + weight * dot(hinges, hinges)
+        # D(c) = C/m sum_i (c_i - c_i^2 / 4) - 1/2 ||w||^2
+        c_pos = point.c[positive]
+        total = dot(c_pos, np.ones_like(c_pos))  # with equal bits on any machine
+        bound = weight * (total - dot(c_pos, c_pos) / 4) - half_square
         self.lower_bound_ = max(self.lower_bound_, bound)
         self.gap_ = self.primal_ - self.lower_bound_
         self.converged_ = bool(self.gap_ <= self.tol * self.primal_)
@@ -227,30 +226,36 @@ class TopPush(LinearRanker):
 
 
 def _extrapolate(before: _Point, now: _Point, momentum: float) -> tuple[_Point, float]:
-    # Return the point beyond `now` to which the momentum carries, and the next
-    # momentum.
-    grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2  # Nesterov's sequence
-    factor = (momentum - 1) / grown
-    # now + factor (now - before), of c, v and the scores
-    return (
-        _Point(*(b + factor * (b - a) for a, b in zip(before, now, strict=True))),
-        grown,
+    """Return the point beyond `now` to which momentum carries, and the next momentum.
+
+    The momenta are Nesterov's sequence.
+    """
+    next_momentum = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+    factor = (momentum - 1) / next_momentum
+    ahead = _Point(
+        c=now.c + factor * (now.c - before.c),
+        v=now.v + factor * (now.v - before.v),
+        scores=now.scores + factor * (now.scores - before.scores),
     )
+    return ahead, next_momentum
 
 
 def _project(
     point: NDArray[np.float64], labels: NDArray[np.int8], n_top: int
 ) -> NDArray[np.float64]:
-    # Return, of the c that satisfy the constraints of D (see `TopPush`), the nearest to
-    # `point`.
+    """Return the nearest c to `point` that satisfies the constraints of D.
+
+    The constraints are those of `TopPush`.
+    """
     c = np.empty_like(point)  # written by the kernels
     if n_top == 1:
         project(point, labels, c)
     else:
-        # the kernel needs the K-th largest -point of a negative, and the next largest
+        # The kernel needs the K-th largest -point of a negative, and the next largest.
         parted = np.partition(-point[labels < 0], -n_top)  # the K largest come last
-        following = parted[:-n_top].max(initial=-np.inf)
-        project_capped(point, labels, n_top, parted[-n_top], following, c)
+        kth_largest = parted[-n_top]
+        next_largest = parted[:-n_top].max(initial=-np.inf)
+        project_capped(point, labels, n_top, kth_largest, next_largest, c)
     return c
 
 

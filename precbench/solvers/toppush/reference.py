@@ -26,14 +26,16 @@ def primal(
 def projected(
     point: NDArray[np.float64], y: NDArray[Any], n_top: int
 ) -> NDArray[np.float64]:
-    """Return the nearest dual c.
+    """Return the dual c nearest to `point`.
 
-    C >= 0 on positives, sum 0, ``-total / K <= c <= 0`` on negatives.
+    c is at least 0 on positives. With s the sum over the positives, c is between
+    ``-s / K`` and 0 on negatives, where its sum is -s. For a given s it is
 
-    The total is the sum over the positives. For a total s the positives are ``max(0,
-    point - a)``, and the negatives ``-min(s / K, max(0, -point - b))``, with a and b
-    such that both sums are s; the best s is where the distance has no slope: ``a + b +
-    (sum of what is cut off) / K = 0``.
+        max(0, point - a)                  on positives,
+        -min(s / K, max(0, -point - b))    on negatives,
+
+    with a and b such that both sums are s. The best s is where the distance has no
+    slope: ``a + b + (sum of what is cut off) / K = 0``.
     """
     pos, neg = point[y > 0], -point[y < 0]
     spread = float(np.abs(point).sum()) + 1.0
@@ -53,10 +55,9 @@ def projected(
     if slope(1e-13 * spread) >= 0:  # no c is nearer than 0
         return c
     total = brentq(slope, 1e-13 * spread, spread, xtol=1e-14)
-    c[y > 0] = np.maximum(0, pos - shift(pos, total, np.inf))
-    c[y < 0] = -np.minimum(
-        total / n_top, np.maximum(0, neg - shift(neg, total, total / n_top))
-    )
+    a, b = shift(pos, total, np.inf), shift(neg, total, total / n_top)
+    c[y > 0] = np.maximum(0, pos - a)
+    c[y < 0] = -np.minimum(total / n_top, np.maximum(0, neg - b))
     return c
 
 
@@ -65,24 +66,27 @@ def toppush(
 ) -> NDArray[np.float64]:
     """Return w after steps of Nesterov's method (Li et al. 2014, Algorithm 1).
 
-    The dual is ``D(c) = C/m sum_i (c_i - c_i^2 / 4) - 1/2 ||w||^2`` with ``w = C/m sum
-    c x``. The length of the steps comes from the largest singular value of X.
+    The dual is
+
+        D(c) = C/m sum_i (c_i - c_i^2 / 4) - 1/2 ||w||^2,   w = C/m sum_r c_r x_r.
+
+    The length of the steps comes from the largest singular value of X.
     """
     positive = (y > 0).astype(float)
     weight = C / positive.sum()  # C/m
-    # 1 / Lipschitz constant of -D m/C
-    length = 1 / (weight * np.linalg.norm(X, 2) ** 2 + 0.5)
+    lipschitz = weight * np.linalg.norm(X, 2) ** 2 + 0.5  # of the gradient of -D m/C
+    length = 1 / lipschitz
     now = ahead = np.zeros(len(y))
     momentum = 1.0
     for _ in range(n_steps):
         gradient = weight * X @ (X.T @ ahead) + positive * (ahead / 2 - 1)  # of -D m/C
         before, start = now, ahead
         now = projected(start - length * gradient, y, n_top)
-        # the step turns back: O'Donoghue, Candes 2015
-        if (now - start) @ (now - before) < 0:
+        turns_back = (now - start) @ (now - before) < 0
+        if turns_back:  # the restart of O'Donoghue, Candes 2015
             momentum, ahead = 1.0, now
         else:
-            grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
-            ahead = now + (momentum - 1) / grown * (now - before)
-            momentum = grown
+            next_momentum = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+            ahead = now + (momentum - 1) / next_momentum * (now - before)
+            momentum = next_momentum
     return weight * X.T @ now
