@@ -6,8 +6,7 @@ from numpy.typing import ArrayLike, NDArray
 from precbench.core.errors import InputError
 
 _EPS = float(np.finfo(np.float64).eps)
-# of the norm of `mean`: smaller parts of it are rounding errors
-_RELATIVE_NOISE = 1e-10
+_RELATIVE_NOISE = 1e-10  # parts of `mean` below this share of its norm are rounding
 
 
 def minimise_over_ball(
@@ -24,15 +23,13 @@ def minimise_over_ball(
     as a rounding error, or with `mean_in_range`. Else the function falls without end
     along the part, so give a radius.
     """
-    second, mean = (
-        np.asarray(second, dtype=np.float64),
-        np.asarray(mean, dtype=np.float64),
-    )
-    # eigenvalues, ascending, and eigenvectors
+    second = np.asarray(second, dtype=np.float64)
+    mean = np.asarray(mean, dtype=np.float64)
     curvatures, axes = np.linalg.eigh(second)
+    greatest_curvature = curvatures[-1]  # they ascend
     # Eigenvalues up to this floor count as 0: scale features whose scales differ by
     # more than 1e7.
-    floor = len(mean) * _EPS * curvatures[-1]
+    floor = len(mean) * _EPS * greatest_curvature
     return minimise_along_axes(curvatures, axes, floor, mean, radius, mean_in_range)
 
 
@@ -45,9 +42,10 @@ def minimise_along_axes(
     mean_in_range: bool,
 ) -> NDArray[np.float64]:
     """Return the w of `minimise_over_ball` from the eigenvectors of `second`."""
-    # w is (second + multiplier I)^-1 mean. The multiplier is 0 if then w lies in the
-    # ball; else w has the norm `radius`. All coordinates below are along the
-    # eigenvectors.
+    # The minimiser is
+    #     w = (second + multiplier I)^-1 mean.
+    # The multiplier is 0 if then w lies in the ball; else w has the norm `radius`. All
+    # coordinates below are along the eigenvectors.
     slopes = axes.T @ mean  # coordinates of the mean
     used = (curvatures > floor) & (slopes != 0)  # eigenvalues up to `floor` count as 0
     out_of_range = 0.0 if mean_in_range else float(np.linalg.norm(slopes[~used]))
@@ -57,10 +55,10 @@ def minimise_along_axes(
                 "the argument mean has a part outside the range of the argument second,"
                 " so that no w minimises the risk; give a radius"
             )
-        # also axes of curvature 0, along which w goes to the edge of the ball
+        # Along axes of curvature 0 w goes to the edge of the ball.
         used = slopes != 0
-    # none below 0 by rounding
-    curvature, slope = np.maximum(curvatures[used], 0), slopes[used]
+    curvature = np.maximum(curvatures[used], 0)  # rounding may bring one below 0
+    slope = slopes[used]
     if radius is None or (
         curvature.all() and np.linalg.norm(slope / curvature) <= radius
     ):
@@ -78,18 +76,20 @@ def _over_unit_ball(
     curvature: NDArray[np.float64], slope: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return ``slope / (curvature + m)`` for the least m >= 0 with a norm <= 1."""
-    # By Newton's method on f(m) = ``1 / ||w|| - 1``, with steps of -f / f'. f is
-    # concave, so that the steps never pass the root of f, the m sought, if they start
-    # below the root (More and Sorensen, "Computing a trust region step", SIAM J. Sci.
-    # Stat. Comput. 4(3), 1983). With w_i = slope_i / (curvature_i + m), f' is sum_i
-    # (w_i^2 / (curvature_i + m)) / ||w||^3. below it some |w_i| is > 1
+    # The m sought is the root of
+    #     f(m) = 1 / ||w|| - 1,   w_i = slope_i / (curvature_i + m),
+    # which Newton's method finds by steps of -f / f', where
+    #     f'(m) = sum_i (w_i^2 / (curvature_i + m)) / ||w||^3.
+    # f is concave, so that the steps never pass the root if they start below it (More
+    # and Sorensen, "Computing a trust region step", SIAM J. Sci. Stat. Comput. 4(3),
+    # 1983). They start where the greatest |w_i| is 1, or at 0.
     multiplier = max(0.0, float((np.abs(slope) - curvature).max()))
     while True:
         w = slope / (curvature + multiplier)
         length = float(np.linalg.norm(w))
         if length <= 1:
             return w
-        # -f / f'
+        # -f / f' = (||w|| - 1) ||w||^2 / sum_i (w_i^2 / (curvature_i + m))
         step = (length - 1) * length**2 / float(w**2 @ (1 / (curvature + multiplier)))
         # If the step is too short to change the multiplier, w is longer than 1 by
         # rounding only.

@@ -34,8 +34,8 @@ from precbench.solvers.common.rows import STORED, Rows, as_rows
 _EPS = float(np.finfo(np.float64).eps)
 _Noise = tuple[NDArray[np.float64], NDArray[np.float64]]  # a and b, see `_minimise`
 _BLOCK_ROWS = 8192  # most rows of one class that BLAS multiplies at a time
-# of entries in a block, about 0.05 s; a block has at least 64 rows
-_BLOCK_PRODUCTS = 2**29
+_LEAST_BLOCK_ROWS = 64
+_BLOCK_PRODUCTS = 2**29  # products of entries in a block: about 0.05 s
 _SLICE_PRODUCTS = 2**22  # of entries, between two calls of the trace: about 0.01 s
 _SLICE_PAIRS = 2**13  # most pairs that are summed apart, since longer sums lose digits
 
@@ -43,12 +43,14 @@ _SLICE_PAIRS = 2**13  # most pairs that are summed apart, since longer sums lose
 class SquaredPairRanker(LinearRanker):
     """Base of BBR and LCBR, whose w follows from two moments of differences."""
 
-    # The two minimise the mean of ``(1 - w' (x_i - x_j))^2 / 2`` over pairs of a
-    # positive i and a negative j. Less the constant 1/2 this is ``R(w) = w' second w /
-    # 2 - mean' w``. `mean` is in the range (column space) of `second`, for ``second -
-    # mean mean'`` is a covariance. The trace is called at the start, between slices of
-    # the sums and at the end. Until the sums are complete the weights are 0, or those
-    # of the last `catch_up`.
+    # The two minimise the mean over pairs of a positive i and a negative j of
+    #     (1 - w' (x_i - x_j))^2 / 2,
+    # which is, less the constant 1/2,
+    #     R(w) = w' second w / 2 - mean' w.
+    # `mean` is in the range (column space) of `second`, for second - mean mean' is a
+    # covariance. The trace is called at the start, between slices of the sums and at
+    # the end. Until the sums are complete the weights are 0, or those of the last
+    # `catch_up`.
 
     radius: float | None
 
@@ -67,11 +69,8 @@ class SquaredPairRanker(LinearRanker):
         """Set `coef_`; return False if the trace ended the fit."""
 
     def _fit_memory(self, n_features: int) -> tuple[int, str]:
-        # number of values, what holds them
-        return (
-            MATRICES * n_features**2,
-            f"{MATRICES} matrices of n_features x n_features",
-        )
+        what = f"{MATRICES} matrices of n_features x n_features"
+        return MATRICES * n_features**2, what
 
     def _minimise(
         self,
@@ -79,18 +78,22 @@ class SquaredPairRanker(LinearRanker):
         second: NDArray[np.float64],
         noise: _Noise | None = None,
     ) -> None:
-        """Set `coef_` to the least ``w' second w / 2 - mean' w`` in the ball."""
-        # A `noise` (a, b) says that ``second[j, k]`` has a rounding error of at most
-        # a[j] * b[k].
+        """Set `coef_` to the w in the ball with the least ``w' second w / 2 - mean' w``.
+
+        A `noise` (a, b) says that ``second[j, k]`` has a rounding error of at most
+        ``a[j] * b[k]``.
+        """
         if not (np.isfinite(second).all() and np.isfinite(mean).all()):
-            self.coef_ = np.full_like(mean, np.nan)  # an overflow, which `fit` reports
+            # `fit` reports these weights as an overflow.
+            self.coef_ = np.full_like(mean, np.nan)
             return
-        # eigenvalues, ascending, and eigenvectors
         curvatures, axes = np.linalg.eigh(second)
+        greatest_curvature = curvatures[-1]  # they ascend
         # Eigenvalues below the floor count as 0: they may be rounding errors.
-        floor = np.full(len(mean), len(mean) * _EPS * curvatures[-1])
+        floor = np.full(len(mean), len(mean) * _EPS * greatest_curvature)
         if noise is not None:
-            a, b = noise  # v' second v of an axis v is off by at most (a' |v|) (b' |v|)
+            # v' second v of an axis v is off by at most (a' |v|) (b' |v|).
+            a, b = noise
             floor = np.maximum(floor, (a @ np.abs(axes)) * (b @ np.abs(axes)))
         self.coef_ = minimise_along_axes(
             curvatures, axes, floor, mean, self.radius, mean_in_range=True
@@ -113,10 +116,11 @@ class SquaredPairRanker(LinearRanker):
         n = len(self.coef_)  # features
         pos = np.flatnonzero(labels > 0).astype(np.int32)
         neg = np.flatnonzero(labels < 0).astype(np.int32)
-        length, scratch = _pairs_per_slice(rows, n), _scratch(n)
-        # of the slices that are complete
+        length = _pairs_per_slice(rows, n)
+        scratch = _scratch(n)
+        # Sums over the slices that are complete, and over the current slice.
         sums, products = np.zeros(n), np.zeros((n, n))
-        part_sums, part_products = np.zeros(n), np.zeros((n, n))  # of the current slice
+        part_sums, part_products = np.zeros(n), np.zeros((n, n))
         self._sums = sums, products, part_sums, part_products  # for `catch_up`
         start = 0
         while start < n_pairs:
@@ -145,8 +149,7 @@ class SquaredPairRanker(LinearRanker):
                 self.catch_up()
                 del self._sums
                 return False
-        # means over the pairs
-        self._minimise(sums / n_pairs, _symmetric(products) / n_pairs)
+        self._minimise(mean=sums / n_pairs, second=_symmetric(products) / n_pairs)
         del self._sums
         return True
 
@@ -303,34 +306,33 @@ class BBR(SquaredPairRanker):
         return self
 
     def _fit_memory(self, n_features: int) -> tuple[int, str]:
-        # Return how many values the largest arrays of a fit hold, and what to call them
-        # in errors.
         n_values, what = super()._fit_memory(n_features)
         if self.accumulate == "pairs":  # reads rows where they are, without blocks
             return n_values, what
-        length = _block_length(n_features)  # in rows; each class has a block
-        return (
-            n_values + 2 * length * n_features,
-            f"{what} and two blocks of {length:,} rows",
-        )
+        length = _block_length(n_features)
+        n_values += 2 * length * n_features  # each class has a block
+        return n_values, f"{what} and two blocks of {length:,} rows"
 
     def _start(self, n_features: int) -> None:
         super()._start(n_features)
         self._moments: ClassMoments | None = None  # no rows have been learnt
 
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
-        # Set `coef_` from all pairs of these rows, or from the moments of each class
-        # over these and earlier rows; return False if the trace ended the fit.
+        """Set `coef_` from all pairs of these rows, or from moments by class.
+
+        The moments are those of these and earlier rows. Return False if the trace ended
+        the fit.
+        """
         if self.accumulate == "pairs":
             n_pos = int(np.count_nonzero(labels > 0))
             n_pairs = n_pos * (len(labels) - n_pos)
-            # in order
-            return self._learn_from_pairs(rows, labels, n_pairs, np.arange, trace)
+            in_order = np.arange
+            return self._learn_from_pairs(rows, labels, n_pairs, in_order, trace)
         total = ClassMoments(rows, len(self.coef_))
         for n_added in total.add(rows, labels):
             self.n_rows_seen_ += n_added
-            # after the last the caller traces
-            if total.counts.sum() < rows.n_rows and trace(self):
+            is_last = total.counts.sum() == rows.n_rows  # after it the caller traces
+            if not is_last and trace(self):
                 return False
         if self._moments is not None:  # of earlier calls of `partial_fit`
             total = self._moments.join(total)
@@ -437,44 +439,39 @@ class LCBR(SquaredPairRanker):
 
     def catch_up(self) -> None:
         """Set `coef_` from the pairs visited so far, which `n_rows_seen_` counts."""
-        # in the course of `_learn_from_pairs`
-        if self.n_rows_seen_ and hasattr(self, "_sums"):
-            # complete slices; current slice
+        is_learning = hasattr(self, "_sums")  # in the course of `_learn_from_pairs`
+        if self.n_rows_seen_ and is_learning:
             sums, products, part_sums, part_products = self._sums
-            second = _symmetric(products + part_products)
-            self._minimise(
-                (sums + part_sums) / self.n_rows_seen_, second / self.n_rows_seen_
-            )
+            mean = (sums + part_sums) / self.n_rows_seen_
+            second = _symmetric(products + part_products) / self.n_rows_seen_
+            self._minimise(mean, second)
 
 
 class ClassMoments:
-    """Count, sum and sum of outer products of the rows of each class.
+    """Count, sum and sum of outer products of the rows of each class, positives first.
 
-    0 positive, 1 negative.
+    The rows are counted from an origin: 0 for CSR rows, the mean of the first rows if
+    dense. If a mean is d standard deviations from the origin, the relative rounding
+    error of the covariance is d^2 times as large. For dense rows d^2 is at most
+    n_rows / (number of the first rows).
     """
-
-    # The rows are counted from an origin: 0 for CSR rows, the mean of the first rows if
-    # dense. If a mean is d standard deviations from the origin, the relative rounding
-    # error of the covariance is d^2 times as large. For dense rows d^2 is at most
-    # n_rows / the number of the first rows.
 
     def __init__(self, rows: Rows, n_features: int):
         self.counts = np.zeros(2, dtype=np.intp)  # numbers of rows
         self.sums = np.zeros((2, n_features))  # of z, a row less the origin
         self.products = np.zeros((2, n_features, n_features))  # sums of z z'
         self.origin = np.zeros(n_features)
-        # dense: the mean of the first rows, to lose fewer digits
-        if not len(rows.indptr):
+        is_dense = not len(rows.indptr)
+        if is_dense:
             first = rows.data[: _BLOCK_ROWS * n_features].reshape(-1, n_features)
             with np.errstate(over="ignore", invalid="ignore"):
                 self.origin = first.astype(np.float64, copy=False).mean(axis=0)
 
     def add(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
-        """Add rows slice by slice.
-
-        Yield the number of rows of each slice once it is added.
-        """
-        return (self._add_sparse if len(rows.indptr) else self._add_dense)(rows, labels)
+        """Add rows slice by slice; yield the number of rows of each after it."""
+        if len(rows.indptr):
+            return self._add_sparse(rows, labels)
+        return self._add_dense(rows, labels)
 
     def _add_dense(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
         """Copy dense rows, less the origin, to the block of their class.
@@ -484,16 +481,17 @@ class ClassMoments:
         """
         n = len(self.origin)  # features
         blocks = np.empty((2, min(_block_length(n), rows.n_rows), n))
-        # rows in each block; next row to copy
-        filled, start = np.zeros(2, dtype=np.intp), 0
+        filled = np.zeros(2, dtype=np.intp)  # number of rows in each block
+        start = 0  # the next row to copy
         while start < rows.n_rows:
             # The kernel copies rows until a block is full, and updates `filled` and the
             # sums.
             stop = fill_blocks(
                 rows, labels, start, self.origin, blocks, filled, self.sums
             )
-            for c in range(2):  # the classes; at the end also blocks that are not full
-                if filled[c] == blocks.shape[1] or stop == rows.n_rows:
+            for c in range(2):  # the classes
+                is_full = filled[c] == blocks.shape[1]
+                if is_full or stop == rows.n_rows:
                     block = blocks[c, : filled[c]]
                     with np.errstate(over="ignore", invalid="ignore"):
                         self.products[c] += block.T @ block
@@ -508,8 +506,8 @@ class ClassMoments:
         Counts are set, and products made symmetric, after the last slice only.
         """
         n = len(self.origin)  # features
-        # rows of a slice
-        length = max(1, _SLICE_PRODUCTS // _n_products(rows, n, n_joined=1))
+        products_per_row = _n_products(rows, n, n_joined=1)
+        length = max(1, _SLICE_PRODUCTS // products_per_row)  # of a slice, in rows
         scratch = _scratch(n)
         for start in range(0, rows.n_rows, length):
             stop = min(rows.n_rows, start + length)
@@ -527,8 +525,10 @@ class ClassMoments:
         """Add the moments of other rows, shifted to this origin; return self."""
         shift = other.origin - self.origin
         for c, (n, total) in enumerate(zip(other.counts, other.sums, strict=True)):
-            # total = sum z of `other`, and sum (z + shift)(z + shift)' = sum z z' +
-            # cross + cross'. n / 2: cross' has the other half
+            # With total = sum z over the rows of `other`,
+            #     sum (z + shift)(z + shift)' = sum z z' + cross + cross',
+            #     cross = (total + n/2 shift) shift',
+            # as cross and cross' each have a half of n shift shift'.
             cross = np.outer(total + n / 2 * shift, shift)
             self.products[c] += other.products[c] + cross + cross.T
             self.sums[c] += total + n * shift
@@ -538,32 +538,34 @@ class ClassMoments:
     def of_differences(self) -> tuple[NDArray[np.float64], NDArray[np.float64], _Noise]:
         """Return the moments of ``x_i - x_j`` over all pairs, and a noise (a, b).
 
-        The rounding error of the entry [j, k] of the second moment is at most ``a[j] *
-        b[k]``.
+        The rounding error of the entry [j, k] of the second moment is at most
+        ``a[j] * b[k]``.
         """
-        # The result is the sum of the second moments of both classes, less cross and
-        # cross'.
+        # With means m and second moments S of the positives (1) and negatives (0),
+        #     mean = m_1 - m_0,
+        #     second = S_1 + S_0 - m_1 m_0' - m_0 m_1'.
         pos_mean, neg_mean = self.sums / self.counts[:, None]
         second = self.products[0] / self.counts[0]  # of the positives
         second += self.products[1] / self.counts[1]
         cross = np.outer(pos_mean, neg_mean)
         second -= cross
         second -= cross.T
-        # of cross
-        noise = _EPS * self.counts.sum() * np.abs(pos_mean), np.abs(neg_mean)
-        return pos_mean - neg_mean, second, noise
+        noise_of_cross = _EPS * self.counts.sum() * np.abs(pos_mean), np.abs(neg_mean)
+        return pos_mean - neg_mean, second, noise_of_cross
 
 
-def _block_length(n_features: int) -> int:  # in rows
-    return min(_BLOCK_ROWS, max(64, _BLOCK_PRODUCTS // n_features**2))
+def _block_length(n_features: int) -> int:
+    """Return the number of rows of a block."""
+    n_rows = _BLOCK_PRODUCTS // n_features**2
+    return min(_BLOCK_ROWS, max(_LEAST_BLOCK_ROWS, n_rows))
 
 
 def _pairs_per_slice(rows: Rows, n_features: int) -> int:
-    products = _n_products(rows, n_features, n_joined=2)  # of a pair
-    length = min(_SLICE_PAIRS, _SLICE_PRODUCTS // products)
-    # A slice has at least 4 n_features**2 products: adding the slice's sums takes
-    # n_features**2.
-    return max(1, length, 4 * n_features**2 // products)
+    products_per_pair = _n_products(rows, n_features, n_joined=2)
+    length = min(_SLICE_PAIRS, _SLICE_PRODUCTS // products_per_pair)
+    # At the end of a slice its sums are added in n_features**2 steps. A slice has at
+    # least 4 times as many products, so that this takes little of the time.
+    return max(1, length, 4 * n_features**2 // products_per_pair)
 
 
 def _n_products(rows: Rows, n_features: int, n_joined: int) -> int:
@@ -585,10 +587,7 @@ def _scratch(
 
 
 def _symmetric(products: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``U + U' - diag(U)``, U the `products`.
-
-    Kernels write each product only once.
-    """
+    """Return ``U + U' - diag(U)`` of products U that kernels wrote only once."""
     both = products + products.T
     np.fill_diagonal(both, products.diagonal())
     return both

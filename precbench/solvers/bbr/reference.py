@@ -16,9 +16,7 @@ def pair_moments(
     y: NDArray[Any],
     pairs: Iterable[tuple[int, int]] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mu and Sigma.
-
-    Lines 1 to 8 of Algorithm 1, or of Algorithm 2 for given pairs.
+    """Return mu and Sigma by lines 1 to 8 of Algorithm 1, or of 2 for given pairs.
 
     A pair (i, j) is that of the i-th positive and the j-th negative.
     """

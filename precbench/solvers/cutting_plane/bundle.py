@@ -27,42 +27,47 @@ class Point(NamedTuple):
 class Bundle:
     """Planes below a risk, and the least ``1/2 ||w||^2 + C max_j plane_j(w)``."""
 
-    # This w is -sum_j alpha_j slope_j, where the weights alpha >= 0 of the planes sum
-    # to C and maximise the dual value ``sum_j alpha_j offset_j - 1/2 ||w||^2``.
+    # This w is
+    #     w = -sum_j alpha_j slope_j,
+    # where the weights alpha >= 0 of the planes sum to C and maximise the dual value
+    #     sum_j alpha_j offset_j - 1/2 ||w||^2.
 
     _PATIENCE = 50  # a plane without weight in so many solutions is dropped
     _MOST_IDLE_CALLS = 20  # of `improve` without a rise: rounding allows no more
-    # a row per plane
-    _ARRAYS: tuple[str, ...] = ("_offsets", "_slopes", "_alpha", "_idle")
+    _ARRAYS: tuple[str, ...] = (  # the arrays that have a row for each plane
+        "_offsets",
+        "_slopes",
+        "_alpha",
+        "_idle",
+    )
 
     def __init__(self, C: float, n_weights: int):
         self._C = C  # the sum of the weights alpha of the planes
         self._n_planes = 0  # the arrays may have room for more
-        # offset + slope' w
-        self._offsets, self._slopes = np.empty(0), np.empty((0, n_weights))
-        # products slope_i' slope_j of all pairs of planes
-        self._gram = np.empty((0, 0))
-        # The weight of each plane, and the number of solutions since it was last above
-        # 0.
-        self._alpha, self._idle = np.empty(0), np.empty(0, dtype=int)
-        # The best dual value since the last `add`, and calls of `improve` since it
-        # rose.
-        self._best_dual, self._idle_calls = -np.inf, 0
+        # A plane is offset + slope' w.
+        self._offsets = np.empty(0)
+        self._slopes = np.empty((0, n_weights))
+        self._gram = np.empty((0, 0))  # slope_i' slope_j of all pairs of planes
+        self._alpha = np.empty(0)
+        self._idle = np.empty(0, dtype=int)  # solutions since alpha was last above 0
+        self._best_dual = -np.inf  # since the last `add`
+        self._idle_calls = 0  # of `improve` since the best dual value rose
 
     def add(self, point: Point, slope: NDArray[np.float64]) -> None:
         """Add the plane that has this slope in w and touches the risk at a point."""
         m = self._n_planes
-        if m == len(self._offsets):
-            # doubled: few copies
+        if m == len(self._offsets):  # double the capacity, so that copies are few
             self._rearrange(np.arange(m), capacity=max(64, 2 * m))
-        self._slopes[m], self._offsets[m] = slope, point.risk - dot(slope, point.w)
+        self._slopes[m] = slope
+        self._offsets[m] = point.risk - dot(slope, point.w)
         products = linear_scores(as_rows(self._slopes[: m + 1]), slope)
         self._gram[m, : m + 1] = self._gram[: m + 1, m] = products
-        # the first plane has all of C
-        self._alpha[m], self._idle[m] = (0.0 if m else self._C), 0
+        self._alpha[m] = 0.0 if m else self._C  # the first plane has all of C
+        self._idle[m] = 0
         self._n_planes += 1
-        # `improve` has a new problem to solve
-        self._best_dual, self._idle_calls = -np.inf, 0
+        # `improve` has a new problem to solve.
+        self._best_dual = -np.inf
+        self._idle_calls = 0
 
     @property
     def is_stuck(self) -> bool:
@@ -70,13 +75,10 @@ class Bundle:
         return self._idle_calls >= self._MOST_IDLE_CALLS
 
     def improve(self, tol: float) -> bool:
-        """Raise the dual value by steps in alpha.
+        """Raise the dual value; return whether it is the greatest, up to `tol`.
 
-        Return whether it is the greatest, up to `tol`.
-
-        The dual value counts as greatest if moving a unit of weight between two planes
-        raises it by at most `tol`. Then drop the planes that have had no weight for
-        long.
+        It counts as greatest if moving a unit of weight between two planes raises it by
+        at most `tol`. Then drop the planes that have had no weight for long.
         """
         m = self._n_planes
         # `solve_master` writes to alpha, a view of `_alpha`, and to the gradient.
@@ -85,26 +87,26 @@ class Bundle:
             self._gram, self._offsets[:m], alpha, gradient, tol, _MASTER_STEPS
         )
         if steps == _MASTER_STEPS:  # not optimal yet
-            # changes alpha where this raises the dual value
             self._newton_step(gradient)
             value = self._dual(alpha)
-            rises = value > self._best_dual
-            self._idle_calls = 0 if rises else self._idle_calls + 1  # see `is_stuck`
+            has_risen = value > self._best_dual
+            self._idle_calls = 0 if has_risen else self._idle_calls + 1
             self._best_dual = max(self._best_dual, value)
             return False
         idle = self._idle[:m]
         idle[:] = np.where(alpha > 0, 0, idle + 1)  # solutions in a row without weight
         if (idle >= self._PATIENCE).any():
-            self._rearrange(
-                np.flatnonzero(idle < self._PATIENCE), capacity=len(self._offsets)
-            )
+            used = np.flatnonzero(idle < self._PATIENCE)
+            self._rearrange(used, capacity=len(self._offsets))
         return True
 
     def _newton_step(self, gradient: NDArray[np.float64]) -> None:
-        # Where steps by pairs are slow, move all weights alpha above 0 at once towards
-        # the greatest dual value for the same sum, as far as no weight falls below 0.
-        # `gradient` is the gradient of the negative dual value. Change `_alpha` only if
-        # the dual value rises.
+        """Move all weights above 0 at once, where steps by pairs are slow.
+
+        They go towards the greatest dual value for the same sum, as far as no weight
+        falls below 0. `gradient` is the gradient of the negative dual value. `_alpha`
+        changes only if the dual value rises.
+        """
         m = self._n_planes
         active = np.flatnonzero(self._alpha[:m] > 0)
         alpha, K = self._alpha[active], self._gram[np.ix_(active, active)]
@@ -114,12 +116,13 @@ class Bundle:
         if not solve_positive(K, solutions):  # singular; else rows b become K^-1 b
             return
         by_gradient, by_ones = solutions  # K^-1 gradient and K^-1 1
-        # The step sums to 0, and after it all planes have the same gradient, `gradient`
-        # + K step.
+        # The step sums to 0. After it the gradient, which is then
+        #     gradient + K step,
+        # is the same for all planes.
         step = by_ones * (by_gradient.sum() / by_ones.sum()) - by_gradient
         falls = step < 0
-        # keeps alpha >= 0
-        length = min(1.0, np.min(alpha[falls] / -step[falls], initial=1.0))
+        length_to_0 = np.min(alpha[falls] / -step[falls], initial=1.0)
+        length = min(1.0, length_to_0)
         new = np.zeros(m)
         new[active] = np.maximum(alpha + length * step, 0.0)
         new *= self._C / new.sum()  # clipping and rounding have moved the sum
@@ -127,17 +130,17 @@ class Bundle:
             self._alpha[:m] = new
 
     def _dual(self, alpha: NDArray[np.float64]) -> float:
-        # the dual value for these weights
+        """Return the dual value for some weights of the planes."""
         return dual(self._gram, self._offsets[: len(alpha)], alpha)
 
-    def weights(self) -> NDArray[np.float64]:  # w, by the present alpha
+    def weights(self) -> NDArray[np.float64]:
+        """Return w, by the present alpha."""
         return -self._weighted_slope(self._alpha[: self._n_planes])
 
     def _weighted_slope(self, alpha: NDArray[np.float64]) -> NDArray[np.float64]:
-        # slopes' alpha
-        return weighted_sum(
-            as_rows(self._slopes[: len(alpha)]), alpha, self._slopes.shape[1]
-        )
+        """Return ``sum_j alpha_j slope_j``."""
+        slopes = self._slopes[: len(alpha)]
+        return weighted_sum(as_rows(slopes), alpha, slopes.shape[1])
 
     def bound(self) -> float:
         """Return the dual value: no w has a lower ``1/2 ||w||^2 + C R(w)``."""
@@ -149,13 +152,12 @@ class Bundle:
         m = self._n_planes = len(planes)
         for name in self._ARRAYS:  # in which each plane has a row
             old = getattr(self, name)
-            new = (
-                old
-                if capacity == len(old)
-                else np.empty((capacity, *old.shape[1:]), old.dtype)
-            )
+            new = old
+            if capacity != len(old):
+                new = np.empty((capacity, *old.shape[1:]), old.dtype)
             new[:m] = old[planes]  # which is a copy, so that `new` may be `old`
             setattr(self, name, new)
-        old = self._gram
-        self._gram = old if capacity == len(old) else np.empty((capacity, capacity))
-        self._gram[:m, :m] = old[np.ix_(planes, planes)]
+        old_gram = self._gram
+        if capacity != len(old_gram):
+            self._gram = np.empty((capacity, capacity))
+        self._gram[:m, :m] = old_gram[np.ix_(planes, planes)]

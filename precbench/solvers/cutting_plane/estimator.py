@@ -36,7 +36,8 @@ _Evaluate = Callable[
     [NDArray[np.float64], NDArray[np.bool_]], tuple[float, NDArray[np.float64]]
 ]
 _MOST_PROBES = 5  # points of a line that a search for a smaller P tries
-# how far towards the iterate the second plane of an iteration is taken
+# The second plane of an iteration touches the risk this share of the way from the best
+# point to the iterate.
 _FROM_BEST = 0.1
 
 
@@ -192,9 +193,9 @@ class CuttingPlane(LinearRanker):
     )
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        # A turn assesses the iterate, 0 in the first turn, adds planes there and near
-        # `best` (least P), and finds the next. The state before any row is read is
-        # traced, too.
+        # A turn assesses the iterate, which is 0 in the first turn, adds planes there
+        # and near `best`, the point of the least P, and finds the next iterate. The
+        # state before any row is read is traced, too.
         risk = TrainingRisk(
             X,
             labels,
@@ -216,27 +217,23 @@ class CuttingPlane(LinearRanker):
         best = iterate = risk.at(self.best_weights_)
         while True:
             tangent_points = [iterate]
-            # the first iterate is `best`
-            if self.n_iter_ > 0 and np.isfinite(iterate.risk):
+            is_first = self.n_iter_ == 0  # then the iterate is `best`
+            if not is_first and np.isfinite(iterate.risk):
                 best = _search(best, iterate, risk, self.C, self.lower_bound_)
-                # near best
-                tangent_points.append(risk.between(best, iterate, _FROM_BEST))
+                near_best = risk.between(best, iterate, _FROM_BEST)
+                tangent_points.append(near_best)
             self._assess(iterate, best, risk)
             if trace(self) or self.converged_ or self._gave_up():
                 break
             for point in tangent_points:
                 bundle.add(point, risk.subgradient(point))
-            # the trace ends the fit, or rounding does
             if not self._solve(bundle, trace):
                 break
             self.lower_bound_ = max(self.lower_bound_, bundle.bound())
             iterate = risk.at(bundle.weights())
 
     def _assess(self, iterate: Point, best: Point, risk: "TrainingRisk") -> None:
-        """Publish the model.
-
-        Update the regularised risk P, its bounds, and the counters.
-        """
+        """Publish the model, the regularised risk P with its bounds, and counters."""
         model = best if self.keep == "best" else iterate
         self._publish(model.w, has_intercept=risk.has_intercept)
         self.best_weights_ = best.w
@@ -250,31 +247,28 @@ class CuttingPlane(LinearRanker):
         self.n_rows_seen_ += len(iterate.scores)
 
     def _gave_up(self) -> bool:
-        """Warn at `max_iter`, or set NaN weights after an overflow.
-
-        Return whether either holds.
-        """
+        """Return whether the fit ends by an overflow or, with a warning, `max_iter`."""
         if not np.isfinite(self.primal_path_[-1]):
-            self.coef_ = np.full_like(self.coef_, np.nan)  # which `fit` reports
-        elif self.n_iter_ == self.max_iter:
+            # `fit` reports these weights as an overflow.
+            self.coef_ = np.full_like(self.coef_, np.nan)
+            return True
+        if self.n_iter_ == self.max_iter:
             warn(
                 f"CuttingPlane has not converged: gap_ is {self.gap_:.3g} after "
                 f"max_iter={self.max_iter} iterations; raise max_iter or tol"
             )
-        else:
-            return False
-        return True
+            return True
+        return False
 
     def _solve(self, bundle: Bundle, trace: Trace) -> bool:
-        """Solve `bundle` for plane weights.
+        """Find the weights of the planes.
 
         Return False if rounding or the trace ends the fit.
         """
-        # infinite before the first solution
-        gap = self.gap_ if np.isfinite(self.gap_) else 0.0
-        # P is off by `allowed` at most: 2 % of the gap, or 10 % of the final gap if
-        # this is more. final gap: tol |P|
-        allowed = max(0.02 * gap, 0.1 * self.tol * abs(self.primal_))
+        gap = self.gap_ if np.isfinite(self.gap_) else 0.0  # none before a solution
+        final_gap = self.tol * abs(self.primal_)
+        # The solution may be off by a small part of the gap, or of the gap at the end.
+        allowed = max(0.02 * gap, 0.1 * final_gap)
         while not bundle.improve(allowed / self.C):
             if bundle.is_stuck:
                 warn(
@@ -289,10 +283,7 @@ class CuttingPlane(LinearRanker):
 
 
 class TrainingRisk:
-    """The risk R(w) of `CuttingPlane` on all training rows, in percent.
-
-    An intercept comes last.
-    """
+    """The risk R(w) of `CuttingPlane` in percent; w may end with an intercept."""
 
     def __init__(
         self,
@@ -306,33 +297,39 @@ class TrainingRisk:
     ):
         self._rows, self._positive = as_rows(X), labels > 0
         n, n_pos = len(labels), int(np.count_nonzero(self._positive))
-        # In the scores s the risk is ``percent * evaluate(s / spread)``. For "prec@k"
-        # and "f1" the spread turns the weight of s in `evaluate` into the 1/n of
-        # `CuttingPlane`.
+        # In the scores s
+        #     risk = percent * evaluate(s / spread).
+        # For "prec@k" and "f1" the spread turns the weight of s in `evaluate` into the
+        # 1/n of `CuttingPlane`.
+        self._evaluate: _Evaluate
         if objective != "prec@k":
             parameters = {"beta": beta} if objective == "pauc" else {}
-            self._evaluate: _Evaluate = OBJECTIVES[objective](**parameters).evaluate
-            # `evaluate` weighs s by 1/n_pos for "f1"; "auc" and "pauc" are hinges of s
-            # itself.
-            self._percent, self._spread = 100.0, n / n_pos if objective == "f1" else 1.0
+            self._evaluate = OBJECTIVES[objective](**parameters).evaluate
+            self._percent = 100.0
+            # "f1" weighs s by 1/n_pos; "auc" and "pauc" are hinges of s itself.
+            self._spread = n / n_pos if objective == "f1" else 1.0
             self.has_intercept = OBJECTIVES[objective].has_threshold
         else:
             top = top_of_training(k, labels)
-            self._evaluate = (
-                partial(_at_least_k, k=top) if at_least else PrecisionAtK(top).evaluate
-            )
-            # `_at_least_k` weighs s by 1, and so does `PrecisionAtK`, which is k times
-            # the risk.
-            self._percent, self._spread = (
-                (100.0, n) if at_least else (100.0 / top, n / top)
-            )
+            # Both weigh s by 1, and `PrecisionAtK` is k times the risk.
+            if at_least:
+                self._evaluate = partial(_at_least_k, k=top)
+                self._percent = 100.0
+                self._spread = n
+            else:
+                self._evaluate = PrecisionAtK(top).evaluate
+                self._percent = 100.0 / top
+                self._spread = n / top
             self.has_intercept = at_least  # as in SVMperf
         self._n_features = X.shape[1]  # without the intercept
         self.n_weights = X.shape[1] + self.has_intercept
 
-    def at(self, w: NDArray[np.float64]) -> Point:  # with scores, risk and subgradient
+    def at(self, w: NDArray[np.float64]) -> Point:
+        """Return w with its scores, risk and subgradient."""
         scores = linear_scores(self._rows, w[: self._n_features])
-        return self._point(w, scores + w[-1] if self.has_intercept else scores)
+        if self.has_intercept:
+            scores = scores + w[-1]
+        return self._point(w, scores)
 
     def between(self, start: Point, end: Point, t: float) -> Point:
         """Return the point ``start + t (end - start)``, and its scores likewise."""
@@ -342,32 +339,27 @@ class TrainingRisk:
         return self._point(start.w + t * (end.w - start.w), scores)
 
     def _point(self, w: NDArray[np.float64], scores: NDArray[np.float64]) -> Point:
-        """Return w with its scores, risk and subgradient.
+        """Return w with its scores, risk and subgradient by scores.
 
-        NaN where scores have overflowed.
+        Risk and subgradient are NaN where scores have overflowed.
         """
         if not np.isfinite(scores).all():
             return Point(
                 w, scores, risk=np.nan, subgradient=np.full_like(scores, np.nan)
             )
-        # see `__init__`
         spread_scores = scores if self._spread == 1 else scores / self._spread
         value, subgradient = self._evaluate(spread_scores, self._positive)
-        # now of the risk by `scores`: the chain rule
+        # By the chain rule, from that of `value` by the spread scores.
         subgradient *= self._percent / self._spread
         return Point(w, scores, self._percent * value, subgradient)
 
     def subgradient(self, point: Point) -> NDArray[np.float64]:
-        """Return the subgradient by weights, intercept last.
-
-        `point.subgradient` is by scores.
-        """
-        by_weights = weighted_sum(self._rows, point.subgradient, self._n_features)
-        return (
-            np.append(by_weights, point.subgradient.sum())
-            if self.has_intercept
-            else by_weights
-        )
+        """Return the subgradient by weights, that by an intercept last."""
+        by_scores = point.subgradient
+        by_weights = weighted_sum(self._rows, by_scores, self._n_features)
+        if self.has_intercept:
+            return np.append(by_weights, by_scores.sum())
+        return by_weights
 
 
 def _at_least_k(
@@ -381,8 +373,9 @@ def _at_least_k(
     """
     pos, neg = np.flatnonzero(positive), np.flatnonzero(~positive)
     n_true, n_false = worst_table(-np.sort(-scores[pos]), -np.sort(-scores[neg]), k)
-    subgradient = np.zeros_like(scores)  # y' - y, with y the labels
-    subgradient[pos] = -1  # but 0 where y' is 1, see the next line
+    # y' - y is -1 on positives without a one, 1 on negatives with a one, else 0.
+    subgradient = np.zeros_like(scores)
+    subgradient[pos] = -1
     subgradient[top_rows(scores, pos, n_true)] = 0
     subgradient[top_rows(scores, neg, n_false)] = 1
     return n_false / (n_true + n_false) + dot(subgradient, scores), subgradient
@@ -398,16 +391,14 @@ class _Tangent(NamedTuple):
 def _search(
     best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bound: float
 ) -> Point:
-    """Search the ray from the best point through the iterate.
-
-    Return the point with the least P.
-    """
-    # At w = origin.w + t direction, P is the parabola ``1/2 ||origin.w||^2 + linear t +
-    # 1/2 square t^2`` plus C times the convex risk, which lies above its tangents
-    # `left` and `right` at the ends of an interval of t around the minimum of P. The
-    # next probe, which becomes a new end, is where the parabola plus the higher of
-    # these tangents is least.
-    origin, direction = best, iterate.w - best.w
+    """Return the point of the least P on the ray from the best point to the iterate."""
+    # At w = origin.w + t direction
+    #     P = 1/2 ||origin.w||^2 + linear t + 1/2 square t^2 + C risk(t).
+    # The convex risk lies above its tangents `left` and `right` at the ends of an
+    # interval of t around the minimum of P. The next probe, which becomes a new end, is
+    # where the parabola plus the higher of these tangents is least.
+    origin = best
+    direction = iterate.w - best.w
     scores_change = iterate.scores - best.scores  # per unit of t
     linear, square = dot(best.w, direction), dot(direction, direction)
 
@@ -415,24 +406,24 @@ def _search(
         slope = C * dot(point.subgradient, scores_change)
         return _Tangent(C * point.risk - slope * t, slope)
 
-    left, right = tangent(0.0, best), None  # no right end yet
-    # P does not fall, or the way is too short to tell
-    if linear + left.slope >= 0 or not square:
+    left = tangent(0.0, best)
+    right: _Tangent | None = None  # no right end yet
+    is_rising = linear + left.slope >= 0
+    if is_rising or not square:  # without `square` the ray is too short to tell
         return best
     t, probe = 1.0, iterate  # the iterate is the point at t = 1
     for _ in range(_MOST_PROBES):
         if probe.primal(C) < best.primal(C):
             best = probe
         latest = tangent(t, probe)
-        # P falls at t: the minimum lies beyond
-        if linear + t * square + latest.slope < 0:
+        slope = linear + t * square + latest.slope  # of P at t
+        if slope < 0:  # the minimum lies beyond
             left = latest
         else:
             right = latest
         t = _lowest(left, right, linear, square)
-        higher_tangent = max(
-            line.offset + line.slope * t for line in (left, right) if line
-        )
+        tangents = [left] if right is None else [left, right]
+        higher_tangent = max(line.offset + line.slope * t for line in tangents)
         least = (
             0.5 * dot(origin.w, origin.w)
             + t * (linear + 0.5 * t * square)
@@ -449,14 +440,17 @@ def _search(
 def _lowest(
     left: _Tangent, right: _Tangent | None, linear: float, square: float
 ) -> float:
-    # Return the t where ``linear t + 1/2 square t^2`` plus the higher of two tangents
-    # is least.
+    """Return the t of the least value of a parabola plus the higher of two tangents.
+
+    The parabola is ``linear t + 1/2 square t^2``.
+    """
     least_left = -(linear + left.slope) / square  # with the left tangent alone
-    if right is None or right.slope <= left.slope:  # for a convex risk by rounding only
+    if right is None:
         return least_left
-    # with the right tangent: before `least_left`
+    if right.slope <= left.slope:  # for a convex risk by rounding only
+        return least_left
+    # With the right tangent alone the least value comes before `least_left`. Before the
+    # crossing the left tangent is the higher one, after it the right one.
     least_right = -(linear + right.slope) / square
-    # Before the crossing the left tangent is higher, after the crossing the right
-    # tangent.
     crossing = (left.offset - right.offset) / (right.slope - left.slope)
     return min(max(crossing, least_right), least_left)

@@ -20,8 +20,8 @@ def lowest_point(
 ) -> NDArray[np.float64]:
     """Minimise ``curvature / 2 ||w||^2 + C max(offsets + slopes @ w)`` in a ball.
 
-    By a general solver over w and a bound xi of the planes, begun away from the
-    solution.
+    A general solver minimises over v, which is w followed by a bound xi of the planes,
+    and begins away from the solution.
     """
     n_weights = slopes.shape[1]
     constraints = [
@@ -33,7 +33,7 @@ def lowest_point(
     ]
     if radius is not None:
         constraints.append(
-            {
+            {  # radius^2 - ||w||^2 >= 0
                 "type": "ineq",
                 "fun": lambda v: radius**2 - v[:-1] @ v[:-1],
                 "jac": lambda v: np.append(-2 * v[:-1], 0),
@@ -61,8 +61,8 @@ def one_slack(
 ) -> NDArray[np.float64]:
     """Minimise ``1/2 ||w||^2 + C R(w)`` (Joachims et al. 2009, Algorithm 3).
 
-    `risk` returns R and a subgradient at w. The result exceeds the minimum by at most C
-    tol.
+    `risk` returns R and a subgradient at w. The result exceeds the minimum by at most
+    ``C tol``.
     """
     offsets: list[float] = []
     slopes: list[NDArray[np.float64]] = []
