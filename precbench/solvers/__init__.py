@@ -88,9 +88,7 @@ __all__ = [
 
 
 def check_solver(factory: Any) -> "Callable[..., Ranker]":
-    """Return a factory of solvers after checks.
-
-    A scikit-learn classifier is wrapped first.
+    """Return a factory of solvers after checks; wrap a scikit-learn classifier first.
 
     Parameters
     ----------
@@ -145,8 +143,7 @@ def check_solver(factory: Any) -> "Callable[..., Ranker]":
 
 
 def _is_foreign_classifier(factory: Any) -> bool:
-    # Return whether `factory` is a class of scikit-learn-compatible classifiers, not a
-    # solver.
+    """Return whether `factory` is a class of scikit-learn classifiers, not a solver."""
     from sklearn.base import BaseEstimator, is_classifier
 
     from precbench.solvers.common.base import Ranker
@@ -155,7 +152,9 @@ def _is_foreign_classifier(factory: Any) -> bool:
     return is_estimator and not issubclass(factory, Ranker) and is_classifier(factory())
 
 
-_BUILT_IN = {  # module and class, imported when first used: scikit-learn takes a second
+# Module and class of each solver. They are imported when first used, as scikit-learn
+# takes a second.
+_BUILT_IN = {
     "perceptron-avg": "minibatch.estimator:PerceptronAtK",
     "perceptron-max": "minibatch.estimator:PerceptronAtK",
     "sgd-avg": "minibatch.estimator:SGDAtK",
@@ -206,22 +205,23 @@ _BASES = (
     "common.base:NonlinearRanker",
     "others.wrapper:ScoringClassifier",
 )
-_CLASSES = {  # module by class
-    place.partition(":")[2]: place.partition(":")[0]
-    for place in (*_BASES, *_BUILT_IN.values())
-}
+_MODULES: dict[str, str] = {}  # by the name of a class
+for _place in (*_BASES, *_BUILT_IN.values()):
+    _module, _class_name = _place.split(":")
+    _MODULES[_class_name] = _module
 
 
-def __getattr__(name: str) -> Any:  # imports the module of a class on first use
-    if name not in _CLASSES:
+def __getattr__(name: str) -> Any:
+    """Import the module of a class on first use."""
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_CLASSES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def _built_in(name: str) -> "Callable[..., Ranker]":
     """Import the class of a solver, or return a function that adds its presets."""
-    # SGDAtK of "….estimator:SGDAtK"
-    solver = __getattr__(_BUILT_IN[name].partition(":")[2])
+    _module, class_name = _BUILT_IN[name].split(":")
+    solver = __getattr__(class_name)
     if name not in _PRESETS:  # the solver has the defaults of its class
         return solver
     preset = functools.partial(solver, **_PRESETS[name])
@@ -230,16 +230,21 @@ def _built_in(name: str) -> "Callable[..., Ranker]":
 
 
 class _Solvers(Registry["Callable[..., Ranker]"]):
-    # also takes names of scikit-learn classes
+    """The registry of solvers, which also takes names of scikit-learn classes."""
+
     def __getitem__(self, name: str) -> "Callable[..., Ranker]":
-        if name not in self._loaded and (classifier := _scikit_learn_class(name)):
-            self._loaded[name] = check_solver(classifier)  # where `super` looks first
+        if name not in self._loaded:
+            classifier = _scikit_learn_class(name)
+            if classifier is not None:
+                # `super` looks here first.
+                self._loaded[name] = check_solver(classifier)
         return super().__getitem__(name)
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or _scikit_learn_class(name) is not None
 
-    def package(self, name: str) -> str:  # "" for scikit-learn: in `algorithm_version`
+    def package(self, name: str) -> str:
+        """Return the package of a solver, or "" if `algorithm_version` names it."""
         return "" if _scikit_learn_class(name) else super().package(name)
 
 
@@ -247,14 +252,16 @@ def _scikit_learn_class(name: object) -> type | None:
     """Return the class named like "sklearn.ensemble.AdaBoostClassifier", or None."""
     package, _, path = str(name).partition(".")
     module, _, class_name = path.partition(".")
-    # not public
-    if package != "sklearn" or module not in import_module(package).__all__:
+    if package != "sklearn":
+        return None
+    is_public = module in import_module(package).__all__
+    if not is_public:
         return None
     try:
         classifier = getattr(import_module(f"{package}.{module}"), class_name, None)
         return classifier if _is_foreign_classifier(classifier) else None
     except (AttributeError, ImportError, TypeError):
-        # no module, or a class that needs arguments
+        # There is no such module, or the class needs arguments.
         return None
 
 
@@ -273,5 +280,6 @@ def solver_version(name: str) -> int | str:
     >>> solver_version("cutting-plane")
     2
     """
-    version, package = SOLVERS[name]().algorithm_version, SOLVERS.package(name)
+    version = SOLVERS[name]().algorithm_version
+    package = SOLVERS.package(name)
     return f"{version} of {package}" if package else version

@@ -1,7 +1,4 @@
-"""The base classes of solvers.
-
-Input checks, the trace of a fit, and a score, linear or not.
-"""
+"""The base classes of solvers: input checks, the trace of a fit, scores of rows."""
 
 import functools
 import inspect
@@ -75,16 +72,13 @@ Trace = Callable[[Any], bool | None]
 
 
 def memory_limit() -> int:
-    """Return the bytes this process may use.
-
-    The least limit of machine, process and container.
-    """
-    # of the machine
-    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    of_process = resource.getrlimit(resource.RLIMIT_AS)[0]  # the soft limit
-    if of_process != resource.RLIM_INFINITY:
-        limits.append(of_process)
-    # no control group, or "max", which is no number
+    """Return the least limit of machine, process and container, in bytes."""
+    machine_limit = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limits = [machine_limit]
+    process_limit, _hard_limit = resource.getrlimit(resource.RLIMIT_AS)
+    if process_limit != resource.RLIM_INFINITY:
+        limits.append(process_limit)
+    # There may be no control group, or its text may be "max", which is no number.
     with suppress(OSError, ValueError):
         limits.append(int(_CONTAINER_LIMIT.read_text()))
     return min(limits)
@@ -124,9 +118,9 @@ def refuses_weights(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def checks_parameters(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a method.
+    """Decorate a method: it refuses `sample_weight`, then checks the parameters.
 
-    Refuse `sample_weight`, then check the parameters against `allowed`.
+    The parameters are checked against `allowed`.
     """
     return refuses_weights(_fit_context(prefer_skip_nested_validation=True)(method))
 
@@ -137,22 +131,25 @@ def untraced(solver: "Ranker") -> bool:
 
 def warn(message: str) -> None:
     """Issue a `ConvergenceWarning` that points to the user's line of code."""
-    frame, level = inspect.currentframe(), 1  # level: how many callers up that line is
+    frame = inspect.currentframe()
+    level = 1  # how many callers up the user's line is
     internal = ("precbench.solvers.", "sklearn.")
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(
-        internal
-    ):
-        frame, level = frame.f_back, level + 1
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if not module.startswith(internal):
+            break
+        frame = frame.f_back
+        level += 1
     warnings.warn(message, ConvergenceWarning, stacklevel=level)
 
 
 def top_of_training(k: TopK, labels: NDArray[Any]) -> int:
     """Return `k` as a number of training rows; warn if it exceeds the positives."""
     n_pos = int(np.count_nonzero(labels > 0))
-    capped, count = training_k(k, n_pos, len(labels))  # count: before the cap
-    if count > n_pos:
+    capped, uncapped = training_k(k, n_pos, len(labels))
+    if uncapped > n_pos:
         warn(
-            f"k = {k} ({count:,} rows) exceeds the number of positives, {n_pos:,};"
+            f"k = {k} ({uncapped:,} rows) exceeds the number of positives, {n_pos:,};"
             f" training uses k = {n_pos:,}; to avoid this warning give a k of at most"
             f" {n_pos:,} rows"
         )
@@ -210,7 +207,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     n_iter_: int
     n_rows_seen_: int
     threshold_: float
-    _width: int  # n_features of the fit that the weights are of
+    _width: int  # number of features of the fit that has left the weights
 
     def __init_subclass__(cls, **options: Any):
         """Merge the constraints of a class and its bases, for scikit-learn's checks."""
@@ -225,7 +222,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     @classmethod
     @functools.cache
     def _get_param_names(cls) -> list[str]:
-        # scikit-learn reads the signature each time
+        """Return the names once and for all: scikit-learn reads them each time."""
         return super()._get_param_names()
 
     @checks_parameters
@@ -284,7 +281,8 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         """Set the counters to 0, in a linear solver also the weights."""
 
     @abstractmethod
-    def _scores(self, X: Any) -> NDArray[np.float64]: ...  # no threshold is subtracted
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        """Return the scores of rows, from which no threshold is subtracted."""
 
     @property
     def overflowed(self) -> bool:
@@ -298,24 +296,23 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
 
     @property
     def _judged_at(self) -> TopK:
-        # k of `predict` and `score`: the solver's or 1.0 (all positives)
+        """The k of `predict` and `score`: the solver's, or 1.0 for all positives."""
         uses_k = getattr(self, "objective", "prec@k") == "prec@k"
         return getattr(self, "k", 1.0) if uses_k else 1.0
 
     def _set_threshold(self, X: Any, labels: NDArray[np.int8]) -> None:
         """Set `threshold_` below the scores of the first `_judged_at` training rows."""
         scores = self._scores(X)
-        # Not the capped k of training: `predict` marks as many rows as `k` says.
-        _, count = training_k(
-            self._judged_at, int(np.count_nonzero(labels > 0)), len(labels)
-        )
+        # `predict` marks as many rows as `k` says, whatever the cap of training.
+        n_pos = int(np.count_nonzero(labels > 0))
+        _capped, uncapped = training_k(self._judged_at, n_pos, len(labels))
         if np.isfinite(scores).all():  # else the overflow is reported
-            self.threshold_ = cut_below(scores, count)
+            self.threshold_ = cut_below(scores, uncapped)
 
     def _report_overflow(self, trace: Trace | None) -> None:
-        """Raise an error if weights are not finite.
+        """Raise an error if weights are not finite, or warn if there is a trace.
 
-        Only warn if a trace has earlier weights.
+        A trace has earlier weights, so that the fit was of some use.
         """
         if not self.overflowed:
             return
@@ -346,7 +343,6 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             container.
         """
         n_values, what = self._fit_memory(n_features)
-        # raises if a fit needs more than the limit
         require_memory(n_values, n_features, what)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -363,8 +359,8 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             Larger is more likely positive. The `threshold_`, if there is one, is
             subtracted, so that `predict` marks the rows above 0 as positive.
         """
-        check_is_fitted(self, self._fitted)  # the attribute that a fit sets
-        X = self._validate(X, dtype=STORED, reset=False)  # float64 or float32
+        check_is_fitted(self, self._fitted)
+        X = self._validate(X, dtype=STORED, reset=False)
         self._check_width(X.shape[1])
         scores = self._scores(X)
         return scores - self.threshold_ if hasattr(self, "threshold_") else scores
@@ -390,8 +386,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         ndarray of shape (n_samples,)
             Labels, each one of `classes_`.
         """
-        # first, as it checks that the solver is fitted
-        positive = self.decision_function(X) > 0
+        positive = self.decision_function(X) > 0  # checks that the solver is fitted
         return self.classes_[positive.astype(np.intp)]
 
     @refuses_weights
@@ -429,25 +424,22 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             )
 
     def _validate(self, X: Any, *y: ArrayLike, **options: Any) -> Any:
-        """Return X, checked and in C order or canonical CSR.
-
-        With y the pair of X and y.
-        """
+        """Return X, checked and in C order or canonical CSR, or X and y if y is given."""
         check_form(X)
-        validated = validate_data(
-            self, X, *y, accept_sparse="csr", order="C", **options
-        )
-        return (canonical(validated[0]), validated[1]) if y else canonical(validated)
+        options |= {"accept_sparse": "csr", "order": "C"}
+        if not y:
+            return canonical(validate_data(self, X, **options))
+        X, labels = validate_data(self, X, *y, **options)
+        return canonical(X), labels
 
     def _check_input(
         self, X: Any, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None
     ) -> tuple[Any, NDArray[np.int8]]:
-        """Check X and y.
+        """Return X in one of `dtypes`, in C order or CSR, and labels -1 or +1.
 
-        Return X in one of `dtypes`, in C order or CSR, and labels -1 or +1.
+        With `reset`, set `classes_` to `classes` or the labels of y. Else refuse new
+        labels in y.
         """
-        # With `reset`, set `classes_` to `classes` or the labels of y. Else refuse new
-        # labels in y.
         X, y = self._validate(X, y, dtype=self.dtypes, reset=reset)
         check_classification_targets(y)
         _check_size(X.data if sparse.issparse(X) else X.ravel())
@@ -473,7 +465,8 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         self.__dict__.pop("threshold_", None)  # of an earlier fit
         return X, np.where(y == self.classes_[1], 1, -1).astype(np.int8)
 
-    def __sklearn_tags__(self) -> Any:  # tell scikit-learn what fit takes
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what `fit` takes."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True  # also CSR matrices
         tags.classifier_tags.multi_class = False
@@ -482,9 +475,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
 
 
 class LinearRanker(Ranker):
-    """Base of the linear solvers.
-
-    Rows are ranked by ``X @ coef_``, highest score first.
+    """Base of the linear solvers: ``X @ coef_`` ranks the rows, highest score first.
 
     There is no intercept, since none changes a ranking, but a `threshold_`, above which
     `predict` marks positives. The exception is the objective "f1", which depends on the
@@ -535,16 +526,17 @@ class LinearRanker(Ranker):
         self.n_iter_ = self.n_rows_seen_ = 0
 
     def _publish(self, w: NDArray[np.float64], *, has_intercept: bool = False) -> None:
-        """Drop `threshold_`.
+        """Set `coef_` to w, or `coef_` and `intercept_`, which is the last entry of w.
 
-        Set `coef_` to w, or `coef_` and `intercept_`, the last entry of w.
+        Drop the `threshold_` of earlier weights.
         """
-        self.__dict__.pop("threshold_", None)  # of earlier weights
+        self.__dict__.pop("threshold_", None)
         if has_intercept:
-            self.coef_, self.intercept_ = w[:-1], float(w[-1])
+            self.coef_ = w[:-1]
+            self.intercept_ = float(w[-1])
         else:
             self.coef_ = w
-            # of an earlier fit to another objective
+            # An earlier fit to another objective may have left one.
             self.__dict__.pop("intercept_", None)
 
     @property
@@ -625,8 +617,8 @@ def _check_size(values: NDArray[np.floating]) -> None:
     if values.dtype == np.float32:  # cannot hold values that large
         return
     with np.errstate(over="ignore"):
-        # values @ values >= any x_i' x_j
-        is_finite = np.isfinite(np.square(values @ values))
+        largest_product = values @ values  # a bound: at least any x_i' x_j
+        is_finite = np.isfinite(np.square(largest_product))
     if not is_finite:
         raise InputError(
             f"X has values up to {np.abs(values).max():.3g}, so that squares of"

@@ -42,8 +42,8 @@ __all__ = [
 BLOCK_ROWS = 32  # neighbouring rows that ``shuffle="blocks"`` keeps together
 Shuffle = bool | Literal["rows", "blocks"]
 
-# Rows in C order or CSR, of float64 or float32, their labels -1 or +1, and the order of
-# visits.
+# A piece has rows in C order or CSR, of float64 or float32, their labels -1 or +1, and
+# the order of visits.
 Pieces = Iterable[tuple[Any, NDArray[np.float64 | np.int8], NDArray[np.int32]]]
 
 
@@ -73,8 +73,9 @@ def visiting_order(
     if shuffle == "blocks":
         starts = rng.permutation(np.arange(0, n, BLOCK_ROWS, dtype=np.int32))
         order = (starts[:, None] + np.arange(BLOCK_ROWS, dtype=np.int32)).ravel()
-        # the last block may be shorter
-        return order[order < n] if n % BLOCK_ROWS else order
+        if n % BLOCK_ROWS:  # the last block of stored rows is shorter
+            order = order[order < n]
+        return order
     return rng.permutation(np.arange(n, dtype=np.int32))
 
 
@@ -88,9 +89,7 @@ class Piece(NamedTuple):
 
 
 class Step:
-    """What a method knows while it visits rows.
-
-    Its weights w, and more that a subclass adds.
+    """What a method knows while it visits rows: weights w, and what a subclass adds.
 
     The driver counts the batches in `t`.
 
@@ -140,10 +139,10 @@ class Step:
 
     def __init__(self, n_weights: int, takes_mean: bool):
         self.w = np.zeros(n_weights)
-        # of w after each batch, or empty
+        # The sum of w after each batch; empty if no mean is taken.
         self.w_sum = np.zeros(n_weights if takes_mean else 0)
         self.t = 0  # batches so far
-        # The w that is the model, if not the last w or the mean.
+        # The w that is the model where it is neither the last w nor the mean.
         self.chosen_w: NDArray[np.float64] | None = None
 
     def set_parameters(self, solver: Any) -> None:
@@ -174,13 +173,12 @@ class Step:
         """Inspect w at the end of a pass, before the trace."""
 
     def model(self) -> NDArray[np.float64]:
-        """Return the w to publish.
-
-        That chosen, the mean, or a copy of w, which batches change.
-        """
+        """Return the w to publish: that chosen, the mean, or the last w."""
         if self.chosen_w is not None:
             return self.chosen_w
-        return self.w_sum / self.t if len(self.w_sum) else self.w.copy()
+        if len(self.w_sum):
+            return self.w_sum / self.t
+        return self.w.copy()  # later batches change w in place
 
 
 class PassMixin(ABC):
@@ -215,15 +213,13 @@ class PassMixin(ABC):
     allowed = Allowed(epochs=COUNT, average=BOOLEAN, shuffle=SHUFFLE, random_state=SEED)
 
     @property
-    def _takes_pieces(self) -> bool:  # whether rows may come in pieces
+    def _takes_pieces(self) -> bool:
+        """Whether rows may come in pieces."""
         return True
 
     @property
     def visits(self) -> Hashable | None:
-        """Key of the order of visits, None if random.
-
-        `fit_together` takes solvers of one key.
-        """
+        """Key of the order of visits, by which `fit_together` joins; None if random."""
         if not isinstance(self.random_state, Integral):
             return None
         names = ("batch_size", "reservoir_size", "shuffle", "random_state")
@@ -234,7 +230,7 @@ class PassMixin(ABC):
         """Return the state before the first row."""
 
     def _batch_length(self, labels: NDArray[np.int8]) -> int:
-        # in `fit`: at most all rows
+        """Return the rows of a batch of `fit`: at most all rows."""
         return min(self.batch_size, len(labels))
 
     def _epochs(
@@ -361,10 +357,12 @@ def fit_together(fits: Sequence[Fit], X: Any, y: ArrayLike) -> None:
     first = fits[0].solver
     for solver, _trace in fits:
         solver._validate_params()
-    # once: other solvers would find the same
+    # One check will do, as all solvers take the same rows. The others get what it has
+    # set in `first`.
     X, labels = first._check_input(X, y, reset=True)
-    for solver, _trace in fits[1:]:  # what `_check_input` has done for `first`
-        solver.classes_, solver.n_features_in_ = first.classes_, first.n_features_in_
+    for solver, _trace in fits[1:]:
+        solver.classes_ = first.classes_
+        solver.n_features_in_ = first.n_features_in_
         solver.require_memory(X.shape[1])
     with np.errstate(all="ignore"):  # weights that overflow are reported at the end
         steps = [solver._new_step(X.shape[1]) for solver, _trace in fits]
@@ -427,9 +425,7 @@ def read_epochs(
 def begin(
     fits: Sequence[Fit], steps: Sequence[Step], X: Any, labels: NDArray[np.int8]
 ) -> tuple[list[Fit], Iterator[Iterable[Piece]]]:
-    """Begin fits of equal `visits` to checked rows.
-
-    Return those to go on, and their epochs.
+    """Begin fits of equal `visits` to checked rows; return those to go on, and epochs.
 
     `steps` are the states of the solvers before the first row.
     """
@@ -464,7 +460,10 @@ def call_traces(fits: Iterable[Fit]) -> list[Fit]:
 
 def run_epochs(fits: list[Fit], epochs: Iterator[Iterable[Piece]]) -> None:
     """Train until each solver has done its epochs, or its trace ends the fit."""
-    while fits := [fit for fit in fits if fit.solver.n_iter_ < fit.solver.epochs]:
+    while True:
+        fits = [fit for fit in fits if fit.solver.n_iter_ < fit.solver.epochs]
+        if not fits:
+            return
         begun = fits
         for piece in next(epochs):
             fits = visit_piece(fits, piece)  # those that go on
@@ -475,26 +474,22 @@ def run_epochs(fits: list[Fit], epochs: Iterator[Iterable[Piece]]) -> None:
 
 
 def visit_piece(fits: list[Fit], piece: Piece) -> list[Fit]:
-    """Visit the rows of a piece in slices, call the traces after each.
+    """Visit the rows of a piece in slices; return the fits that go on.
 
-    Return those that go on.
-
-    A slice takes a fraction of 0.1 s, or ends with the batch in which a trace becomes
-    due.
+    The traces are called after each slice, which takes a fraction of 0.1 s, or ends
+    with the batch in which a trace becomes due.
     """
     rows, labels, order, batch_size = piece
     start = 0
     while fits and start < len(order):
         length = min(len(order) - start, rows.per_slice())
         for solver, trace in fits:
-            length = min(
-                length, max(1, VALUES_PER_SLICE // solver._step.values_per_row)
-            )
-            # the `n_rows_seen_` at which the trace is due
+            n_fast_rows = VALUES_PER_SLICE // solver._step.values_per_row
+            length = min(length, max(1, n_fast_rows))
             if hasattr(trace, "next_rows"):
-                length = min(length, max(1, trace.next_rows - solver.n_rows_seen_))
-        # The length becomes that of whole batches: a batch cut in two would be two
-        # steps.
+                n_rows_until_due = trace.next_rows - solver.n_rows_seen_
+                length = min(length, max(1, n_rows_until_due))
+        # A batch cut in two would be two steps: the slice ends with a whole batch.
         n_batches = -(-length // batch_size)  # rounded up
         stop = min(len(order), start + n_batches * batch_size)
         steps = [solver._step for solver, _trace in fits]
@@ -506,11 +501,7 @@ def visit_piece(fits: list[Fit], piece: Piece) -> list[Fit]:
             solver.t_ = step.t
             solver.n_rows_seen_ += stop - start
             solver._publish(step.model(), has_intercept=step.has_intercept)
-        to_go_on = []
-        for fit in fits:
-            if not fit.trace(fit.solver):
-                to_go_on.append(fit)
-        fits = to_go_on
+        fits = call_traces(fits)
         start = stop
     return fits
 
@@ -542,7 +533,7 @@ def learn_more(
             )
     rows = as_rows(X)
     visited = row_numbers(order, rows.n_rows)
-    # no larger scratch than needed
+    # The kernels have scratch arrays for a batch: they need no more than these rows.
     batch_size = min(solver.batch_size, max(1, len(visited)))
     visit_piece([Fit(solver, trace)], Piece(rows, labels, visited, batch_size))
     solver.n_iter_ += 1

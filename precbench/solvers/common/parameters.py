@@ -19,7 +19,7 @@ class Allowed(dict[str, list[Any]]):
 
 
 def real(low: float | None, high: float | None, closed: str) -> list[Any]:
-    # closed: ends included
+    """Allow numbers from `low` to `high`; `closed` says which ends are included."""
     return [Interval(Real, low, high, closed=closed)]
 
 
@@ -28,20 +28,19 @@ def one_of(*names: str) -> list[Any]:
 
 
 class _ShareOfRows(StrOptions):
-    """Text such as "1 %".
-
-    A `StrOptions` because scikit-learn accepts no class of another kind.
-    """
+    """Text such as "1 %"; a `StrOptions`, as scikit-learn accepts no other class."""
 
     def __init__(self) -> None:
         super().__init__({"1 %"})  # an example: `is_satisfied_by` decides
 
     def is_satisfied_by(self, val: Any) -> bool:
+        if not isinstance(val, str):
+            return False
         try:
-            # `check_k` returns `val` or raises
-            return isinstance(val, str) and check_k(val) == val
+            check_k(val)
         except InputError:
             return False
+        return True
 
     def __str__(self) -> str:
         return "a percentage of the rows such as '1 %'"
@@ -60,16 +59,15 @@ NOT_NEGATIVE = real(0, None, "left")
 RADIUS = [None, *POSITIVE]
 SHARE = real(0, 1, "right")
 COUNT = at_least(1)
-# a fraction of a class
-SHARE_OR_COUNT = [Interval(RealNotInt, 0, 1, closed="right"), *COUNT]
+SHARE_OR_COUNT = [Interval(RealNotInt, 0, 1, closed="right"), *COUNT]  # of a class
 K = [*SHARE_OR_COUNT, _ShareOfRows()]  # see `precbench.ranking.topk.check_k`
-# multiple of rows
+# A float is a multiple of the number of rows.
 MULTIPLE_OR_COUNT = [Interval(RealNotInt, 0, None, closed="neither"), *COUNT]
 BOOLEAN = ["boolean"]
 CLASS_WEIGHT = [None, *one_of("balanced"), dict]
 SHUFFLE = [*BOOLEAN, *one_of("rows", "blocks")]
-RANDOM_STATE = ["random_state", np.random.Generator]  # of a library
-N_JOBS = [*COUNT, Options(Integral, {-1})]  # threads
+RANDOM_STATE = ["random_state", np.random.Generator]  # of another library's solver
+N_JOBS = [*COUNT, Options(Integral, {-1})]  # number of threads
 SEED = [
     None,
     Interval(Integral, 0, None, closed="left"),
@@ -93,10 +91,7 @@ def as_library_state(random_state: Any) -> Any:
 
 
 def signed_weights(class_weight: ClassWeight, classes: Iterable[Any]) -> ClassWeight:
-    """Return `class_weight`.
-
-    In a dict -1 and +1 replace the user's (ascending) `classes`.
-    """
+    """Return `class_weight` with -1 and +1 in place of the user's ascending classes."""
     if not isinstance(class_weight, dict):
         return class_weight
     signed = {

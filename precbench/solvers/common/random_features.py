@@ -30,8 +30,8 @@ def fitted_sampler(
         n_components=n_components,
         random_state=seed,
     )
-    # which `fit` drew
-    sampler.fit(X.astype(np.float64, copy=False)).random_weights_ /= bandwidth
+    sampler.fit(X.astype(np.float64, copy=False))
+    sampler.random_weights_ /= bandwidth
     return sampler
 
 
@@ -50,8 +50,7 @@ def mapped(sampler: Any, X: Any) -> Any:
 class RandomFeatures:
     """The map ``sqrt(2 / n_components) cos(X @ weights.T + offset)``."""
 
-    # (n_components, n_features): a row for each new feature
-    weights: NDArray[np.float64]
+    weights: NDArray[np.float64]  # (n_components, n_features)
     offset: NDArray[np.float64]  # (n_components,)
 
     @classmethod
@@ -70,20 +69,21 @@ class RandomFeatures:
                 f"n_components = {n_components!r} is invalid; give an integer from 1 to"
                 f" {_MOST:,}"
             )
-        for name, value in (
-            ("gamma", 1.0 if gamma is None else gamma),
-            ("bandwidth", bandwidth),
-        ):
+        scales = {"bandwidth": bandwidth}
+        if gamma is not None:
+            scales = {"gamma": gamma, **scales}
+        for name, value in scales.items():
             if not _is_number(value, Real) or not 0 < value < np.inf:
                 raise InputError(
                     f"{name} = {value!r} is invalid; give a finite number above 0"
                 )
         n_samples, n_features = X.shape
-        # mapped rows, and the map
-        n_values = (n_samples + n_features) * int(n_components)
-        # The text says in the error what does not fit in memory.
+        n_values_of_rows = n_samples * int(n_components)
+        n_values_of_map = n_features * int(n_components)
         require_memory(
-            n_values, n_features, f"{n_components:,} random features of all rows"
+            n_values_of_rows + n_values_of_map,
+            n_features,
+            f"{n_components:,} random features of all rows",
         )
         sampler = fitted_sampler(X, int(n_components), gamma, bandwidth, seed)
         return cls(
@@ -102,5 +102,6 @@ class RandomFeatures:
         return features
 
 
-def _is_number(value: object, kind: type) -> bool:  # True and False are no numbers
+def _is_number(value: object, kind: type) -> bool:
+    """Return whether a value is a number of a kind; True and False are none."""
     return isinstance(value, kind) and not isinstance(value, bool)

@@ -12,17 +12,14 @@ from precbench.core.kernels.linear import add_rows, dot
 from precbench.core.kernels.linear import linear_scores as fill_scores
 
 VALUES_PER_SLICE = 2**24  # that a kernel reads in a small fraction of 0.1 s
-# types of rows that kernels read; sums are of float64
+# The types of rows that kernels read. Their sums are of float64.
 STORED = (np.float64, np.float32)
 
 _NO_INDEX = np.empty(0, dtype=np.int32)
 
 
 class Rows(NamedTuple):
-    """A matrix as the kernels take it.
-
-    `indices` and `indptr` are empty for a dense matrix.
-    """
+    """A matrix as the kernels take it: `indices` and `indptr` are empty if dense."""
 
     data: NDArray[np.floating]
     indices: NDArray[np.int32]
@@ -30,7 +27,8 @@ class Rows(NamedTuple):
     n_rows: int
     n_features: int
 
-    def per_slice(self) -> int:  # number of rows with `VALUES_PER_SLICE` values
+    def per_slice(self) -> int:
+        """Return the number of rows that hold about `VALUES_PER_SLICE` values."""
         return max(1, VALUES_PER_SLICE * self.n_rows // max(1, self.data.size))
 
 
@@ -46,15 +44,16 @@ def as_rows(X: Any) -> Rows:
     ([7.0, 8.0, 9.0], [1, 0, 1], [0, 1, 3])
     """
     if not sparse.issparse(X):
-        # dense: all values, no indices
         return Rows(X.ravel(), _NO_INDEX, _NO_INDEX, *X.shape)
     X = with_short_indices(X)
     return Rows(X.data, X.indices, X.indptr, *X.shape)
 
 
 def check_form(X: Any) -> None:
-    """Raise an error if the arrays of a sparse matrix contradict each other."""
-    # checked since kernels trust every index
+    """Raise an error if the arrays of a sparse matrix contradict each other.
+
+    Kernels trust every index.
+    """
     form = X.format if sparse.issparse(X) else "dense"
     try:
         if form in ("csr", "csc", "bsr"):
@@ -62,13 +61,13 @@ def check_form(X: Any) -> None:
             # the caller's arrays by shorter ones, or by arrays of another type.
             matrix = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
             matrix.check_format(full_check=True)
-            # SciPy does not check this without entries
+            # SciPy does not check this in a matrix without entries.
             if (np.diff(X.indptr) < 0).any():
                 raise ValueError(
                     "indptr, where each row or column begins, must not decrease"
                 )
         elif form == "coo":
-            # raises if an index is outside
+            # A new matrix raises an error if an index is outside its shape.
             type(X)((X.data, (X.row, X.col)), shape=X.shape)
     except ValueError as error:
         raise InputError(
@@ -78,15 +77,13 @@ def check_form(X: Any) -> None:
 
 
 def canonical(X: Any) -> Any:
-    """Return a CSR matrix with sorted columns and no duplicates.
-
-    A dense matrix as it is.
+    """Return a CSR matrix with sorted columns and no duplicates; a dense one as it is.
 
     Duplicates are summed, since solvers square and bin single values.
     """
     if not sparse.issparse(X):
         return X
-    # X may cache an outdated flag
+    # A new matrix looks itself whether it is canonical: the flag of X may be outdated.
     matrix = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
@@ -95,26 +92,24 @@ def canonical(X: Any) -> Any:
 
 
 def with_short_indices(X: Any) -> Any:
-    """Return a CSR matrix with int32 indices, all within its shape.
-
-    A dense matrix as it is.
-    """
+    """Return a CSR matrix with int32 indices within its shape; a dense one as it is."""
     if not sparse.issparse(X):
         return X
-    if max(X.nnz, X.shape[1]) > np.iinfo(np.int32).max:
-        raise InputError(
-            f"the sparse matrix has {X.nnz:,} entries, more than 2**31 - 1; train on"
-            " fewer rows, or in pieces with partial_fit"
-            if X.nnz > X.shape[1]
-            else (
-                f"the sparse matrix has {X.shape[1]:,} columns, more than 2**31 - 1;"
-                " drop columns"
+    n_columns = X.shape[1]
+    if max(X.nnz, n_columns) > np.iinfo(np.int32).max:
+        if X.nnz > n_columns:
+            raise InputError(
+                f"the sparse matrix has {X.nnz:,} entries, more than 2**31 - 1; train"
+                " on fewer rows, or in pieces with partial_fit"
             )
+        raise InputError(
+            f"the sparse matrix has {n_columns:,} columns, more than 2**31 - 1; drop"
+            " columns"
         )
     check_form(X)
     has_short_indices = X.indices.dtype == X.indptr.dtype == np.int32
-    # else there is room behind the last entry
-    if has_short_indices and len(X.data) == X.nnz:
+    has_spare_room = len(X.data) > X.nnz  # behind the last entry
+    if has_short_indices and not has_spare_room:
         return X
     short = sparse.csr_matrix(X.shape)  # empty at first
     short.data = X.data[: X.nnz]  # not copied
@@ -124,9 +119,7 @@ def with_short_indices(X: Any) -> Any:
 
 
 def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``X @ w``.
-
-    Equal scores for equal rows, bitwise identical on every machine.
+    """Return ``X @ w``: equal rows have equal scores, bitwise so on every machine.
 
     Examples
     --------
@@ -151,9 +144,8 @@ def weighted_sum(
 ) -> NDArray[np.float64]:
     """Return ``X.T @ coef``, bitwise identical on every machine.
 
-    0 for features that X lacks.
-
-    Rows beyond the end of `coef` have the weight 0.
+    The sum is 0 for the features, up to `n_features`, that X lacks. Rows beyond the end
+    of `coef` have the weight 0.
 
     Examples
     --------

@@ -1,7 +1,4 @@
-"""Solvers that take weights of rows.
-
-A weight of 2 stands for a row that is there twice.
-"""
+"""Solvers that take weights of rows: a row of weight 2 counts like two equal rows."""
 
 from typing import Any, Self
 
@@ -72,18 +69,15 @@ class WeightedRanker(Ranker):
         try:
             return super().fit(X, y, trace)
         finally:
-            # back to the None of the class, so that nothing of the fit is kept or
-            # pickled
+            # The attributes are the None of the class again, so that nothing of the fit
+            # is kept or pickled.
             self.__dict__.pop("_sample_weight", None)
             self.__dict__.pop("_weights", None)
 
     def _check_input(
         self, X: Any, y: ArrayLike, **options: Any
     ) -> tuple[Any, NDArray[np.int8]]:
-        """Check X, y and the weights.
-
-        Drop rows of weight 0, keep other weights as `_weights`.
-        """
+        """Check X, y and the weights; drop rows of weight 0, and set `_weights`."""
         X, labels = super()._check_input(X, y, **options)
         if self._sample_weight is None:
             return X, labels
@@ -116,20 +110,21 @@ class WeightedRanker(Ranker):
     def _row_weights(
         self, labels: NDArray[np.int8], class_weight: Any = None
     ) -> NDArray[np.float64] | None:
-        # Return the weights of rows times the class weights, or None without
-        # `sample_weight`. "balanced" classes have equal sums of the products.
+        """Return the weights of rows times those of classes, or None without weights.
+
+        "balanced" classes have equal sums of the products.
+        """
         if self._weights is None:
             return None
         signed = signed_weights(class_weight, self.classes_)
-        # `negative` and `positive` are the factors of the two classes
         if signed == "balanced":
             sums = [self._weights[labels == sign].sum() for sign in (-1, 1)]
-            negative, positive = (sum(sums) / (2 * total) for total in sums)
+            neg_weight, pos_weight = (sum(sums) / (2 * total) for total in sums)
         else:
-            negative, positive = compute_class_weight(
+            neg_weight, pos_weight = compute_class_weight(
                 signed, classes=np.array([-1, 1]), y=labels
             )
-        return self._weights * np.where(labels > 0, positive, negative)
+        return self._weights * np.where(labels > 0, pos_weight, neg_weight)
 
     def _set_threshold(self, X: Any, labels: NDArray[np.int8]) -> None:
         """Set `threshold_` so that the rows above weigh as much as all positives."""
@@ -141,8 +136,7 @@ class WeightedRanker(Ranker):
         totals = np.cumsum(self._weights[np.argsort(-scores, kind="stable")])
         # The factor covers rounding: `totals` adds the weights in another order than
         # this sum.
-        n_top = np.searchsorted(
-            totals, self._weights[labels > 0].sum() * (1 + 1e-12), side="right"
-        )
+        positive_total = self._weights[labels > 0].sum() * (1 + 1e-12)
+        n_top = np.searchsorted(totals, positive_total, side="right")
         if np.isfinite(scores).all():  # else the overflow is reported
             self.threshold_ = cut_below(scores, int(n_top))

@@ -140,8 +140,8 @@ class CatBoost(ScoringClassifier):
         )
 
     def _final_scores(self, X: Any) -> NDArray[np.float64]:
-        # all training rows were equal
-        if isinstance(self.classifier_, DummyClassifier):
+        rows_were_equal = isinstance(self.classifier_, DummyClassifier)
+        if rows_were_equal:
             return super()._final_scores(X)
         return self.classifier_.predict(
             X, prediction_type="RawFormulaVal", thread_count=1

@@ -29,8 +29,8 @@ from precbench.solvers.others.linear import LogisticRegressionRanker
 from precbench.solvers.others.members import Member, weighted_scores
 
 _ENOUGH_SCORED = 200  # positives in the scored folds: further folds change little
-# with fewer positives the rows are divided again
-_FEW_POSITIVES, _MOST_DIVISIONS = 100, 3
+_FEW_POSITIVES = 100  # with fewer in all folds the rows are divided again
+_MOST_DIVISIONS = 3
 _PENALTY = 0.01  # on the squared distance of the weights from equal ones
 
 _Recipe = tuple[str, Ranker]  # name of a member, and its unfitted solver
@@ -41,7 +41,7 @@ def _fit_member(
 ) -> tuple[Member, float]:
     """Return a fitted member, and the number to add to its scores for log odds."""
     name, solver = recipe
-    # a traced fit sets no threshold_
+    # A traced fit does without the threshold, which takes scores of all rows.
     fitted: Any = solver.fit(X, labels, trace=untraced)
     if isinstance(fitted, LogisticRegressionRanker):
         return Member(name, coef=fitted.coef_), fitted.offset_
@@ -155,7 +155,7 @@ class Ensemble(NonlinearRanker):
         seed = int(as_generator(self.random_state).integers(2**31))
         recipes = [*self._recipes(seed)]
         with warnings.catch_warnings():
-            # of a fold; the last fit warns
+            # The fits to folds need not warn, as those to all rows do so.
             warnings.simplefilter("ignore", ConvergenceWarning)
             weights, self.intercept_ = self._weights(recipes, X, labels, seed)
         self.members_: list[Member] = []
@@ -176,29 +176,29 @@ class Ensemble(NonlinearRanker):
         """Return the weights of the members and the intercept, from held-out scores."""
         n_pos = int(np.count_nonzero(labels > 0))
         n_folds = min(self.folds, n_pos, len(labels) - n_pos)
-        # too few rows of a class to hold some out: weigh all members alike
         if n_folds < 2:
+            # No row of the rarer class can be held out: weigh all members alike.
             return np.full(len(recipes), 1 / len(recipes)), 0.0
-        scores, positive, n_pos_scored = [], [], 0  # of the held-out folds
+        scores, positive = [], []  # of the held-out folds
+        n_pos_scored = 0
         # A division into folds scores all n_pos: divide until 100 are scored, but at
         # most 3 times.
-        for division in range(min(_MOST_DIVISIONS, ceil(_FEW_POSITIVES / n_pos))):
+        n_divisions = min(_MOST_DIVISIONS, ceil(_FEW_POSITIVES / n_pos))
+        for division in range(n_divisions):
             folds = StratifiedKFold(
                 n_folds, shuffle=True, random_state=(seed + division) % 2**32
             )
             for fitting, held_out in folds.split(labels, labels):
-                members = (
-                    _fit_member(recipe, X[fitting], labels[fitting])
-                    for recipe in recipes
-                )
-                log_odds = [
-                    member.scores(X[held_out]) + offset for member, offset in members
-                ]
+                log_odds = []
+                for recipe in recipes:
+                    member, offset = _fit_member(recipe, X[fitting], labels[fitting])
+                    log_odds.append(member.scores(X[held_out]) + offset)
+                is_positive = labels[held_out] > 0
                 scores.append(np.column_stack(log_odds))
-                positive.append(labels[held_out] > 0)
+                positive.append(is_positive)
                 self.n_rows_seen_ += len(recipes) * len(fitting)
-                n_pos_scored += int(np.count_nonzero(positive[-1]))
-                # only with one division: several score < 200
+                n_pos_scored += int(np.count_nonzero(is_positive))
+                # Several divisions score fewer than 200, so that this ends the only one.
                 if n_pos_scored >= _ENOUGH_SCORED:
                     break
         return _stack(np.concatenate(scores), np.concatenate(positive))
@@ -218,16 +218,14 @@ class Ensemble(NonlinearRanker):
         ndarray of shape (n_samples,)
             Larger is more likely positive.
         """
-        return (
-            weighted_scores(self.members_, X) + self.intercept_
-            if n_iter
-            else np.zeros(X.shape[0])
-        )
+        if n_iter == 0:
+            return np.zeros(X.shape[0])
+        return weighted_scores(self.members_, X) + self.intercept_
 
     def to_members(self) -> list[Member]:
-        """Return the members, [] if not yet fitted.
+        """Return the members, whose weighted scores lack `intercept_`.
 
-        Their weighted scores lack `intercept_`.
+        There are no members before the training has ended.
         """
         return self.members_ if self.n_iter_ else []
 
@@ -235,9 +233,11 @@ class Ensemble(NonlinearRanker):
 def _stack(
     scores: NDArray[np.float64], positive: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], float]:
-    # Return weights and intercept of the logistic regression of `positive` on the log
-    # odds in `scores`, a column for each member. A column with a value that is not
-    # finite has the weight 0.
+    """Return weights and intercept of the logistic regression of `positive`.
+
+    The features are the log odds in `scores`, a column for each member. A column with a
+    value that is not finite has the weight 0.
+    """
     usable = np.isfinite(scores).all(axis=0)
     columns = scores[:, usable]
     n, m = columns.shape
@@ -248,17 +248,21 @@ def _stack(
         w, b = point[:m], point[m]  # the weights and the intercept
         excess = w - equal  # over equal weights
         log_odds = columns @ w + b
+        # With z the log odds, and y of 1 for positives and 0 for negatives,
+        #     ln(1 + exp(-z)) for positives, ln(1 + exp(z)) for negatives
+        #         = ln(1 + exp(z)) - y z,
+        # whose derivative by z is 1 / (1 + exp(-z)) - y.
         loss = np.mean(np.logaddexp(0, log_odds) - positive * log_odds)
-        # the derivatives of the mean loss by log odds
-        error = (expit(log_odds) - positive) / n
-        gradient = np.append(error @ columns + 2 * _PENALTY * excess, error.sum())
+        by_log_odds = (expit(log_odds) - positive) / n
+        by_w = by_log_odds @ columns + 2 * _PENALTY * excess
+        gradient = np.append(by_w, by_log_odds.sum())
         return loss + _PENALTY * (excess @ excess), gradient
 
-    # Only the weights, which come before the intercept, have a bound: 0.
-    start, bounds = np.append(np.full(m, equal), 0.0), [(0, None)] * m + [(None, None)]
-    point = minimize(
+    start = np.append(np.full(m, equal), 0.0)
+    bounds = [(0, None)] * m + [(None, None)]  # the intercept, at the end, has no bound
+    solution = minimize(
         penalised_loss, start, jac=True, method="L-BFGS-B", bounds=bounds
-    ).x
+    )
     weights = np.zeros(scores.shape[1])
-    weights[usable] = point[:m]
-    return weights, float(point[m])
+    weights[usable] = solution.x[:m]
+    return weights, float(solution.x[m])

@@ -85,16 +85,15 @@ class Forest(GrowingEnsemble):
         self, ensemble: Any, X: Any, labels: NDArray[np.int8], n_trees: int
     ) -> None:
         """Draw for each tree as many rows of either class as the rarer class has."""
-        row_sets = [np.flatnonzero(labels == sign) for sign in (-1, 1)]  # of each class
-        n_rarer = min(map(len, row_sets))
+        neg, pos = np.flatnonzero(labels < 0), np.flatnonzero(labels > 0)
+        n_rarer = min(len(neg), len(pos))
         n_before = len(getattr(ensemble, "estimators_", ()))
-        for number in range(n_before, n_trees):  # of the tree, part of the seed
-            rng = np.random.default_rng([number, self._seed])
-            drawn = np.concatenate([rng.choice(rows, n_rarer) for rows in row_sets])
-            # how often each row was drawn
-            counts = np.bincount(drawn, minlength=len(labels))
-            ensemble.set_params(n_estimators=number + 1)
-            ensemble.fit(X, labels, sample_weight=counts)
+        for tree_number in range(n_before, n_trees):
+            rng = np.random.default_rng([tree_number, self._seed])
+            drawn = np.concatenate([rng.choice(rows, n_rarer) for rows in (neg, pos)])
+            n_draws_of_rows = np.bincount(drawn, minlength=len(labels))
+            ensemble.set_params(n_estimators=tree_number + 1)
+            ensemble.fit(X, labels, sample_weight=n_draws_of_rows)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

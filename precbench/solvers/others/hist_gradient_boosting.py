@@ -23,7 +23,9 @@ from precbench.solvers.common.weights import WeightedRanker
 from precbench.solvers.others.trees import Trees, histogram_trees
 from precbench.solvers.others.wrapper import GrowingEnsemble, n_threads, thread_pools
 
-_FEWEST_BINS, _MOST_BINS = 2, 255  # that scikit-learn allows
+# The numbers of bins that scikit-learn allows.
+_FEWEST_BINS = 2
+_MOST_BINS = 255
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -143,7 +145,7 @@ class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
     def _suited_to(self, X: Any) -> dict[str, Any]:
         """Return as `max_bins` how many distinct values a column has at most.
 
-        More only cost time.
+        More bins would only cost time.
         """
         n_bins = _FEWEST_BINS
         for column in X.T:

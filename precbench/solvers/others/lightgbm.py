@@ -1,7 +1,4 @@
-"""Gradient-boosted trees of LightGBM, an optional package.
-
-Logistic loss, and LambdaRank.
-"""
+"""Gradient-boosted trees of LightGBM, an optional package: logistic loss, LambdaRank."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -37,8 +34,7 @@ class Task(NamedTuple):
     """What a solver asks of LightGBM."""
 
     order: Any  # index of the rows
-    # arguments of `lightgbm.Dataset`: weights or lists of the rows
-    fields: dict[str, Any]
+    fields: dict[str, Any]  # weights or lists of the rows, for `lightgbm.Dataset`
     parameters: dict[str, Any]  # of the objective
 
 
@@ -83,7 +79,7 @@ class BoostedTrees(ScoringClassifier):
             "num_leaves": self.num_leaves,
             "reg_lambda": self.reg_lambda,
             "deterministic": True,
-            # else LightGBM times both ways and takes the faster
+            # Without this LightGBM times both ways and takes the faster.
             "force_row_wise": True,
             "num_threads": n_threads(self.n_jobs),
             "verbosity": -1,
@@ -92,24 +88,23 @@ class BoostedTrees(ScoringClassifier):
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
         """Train a LightGBM booster tree by tree; yield the number of trees so far."""
-        lightgbm, X = self._classifier(), self._rows(X)
+        lightgbm = self._classifier()
+        X = self._rows(X)
         rng = as_generator(self.random_state)
         parameters = self._settings(rng)
         yield 0
         task = self._task(labels, rng)
         parameters |= task.parameters
-        # 1 for a positive, else 0
-        relevances = (labels[task.order] > 0).astype(np.float32)
+        relevances = (labels[task.order] > 0).astype(np.float32)  # 1 or 0
         data = lightgbm.Dataset(
             X[task.order], relevances, params=parameters, **task.fields
         )
         self.classifier_ = lightgbm.Booster(parameters, data)
-        is_done = False
+        no_leaf_splits = False
         try:
-            # n_iter_: kept by `_fit`
-            while not is_done and self.n_iter_ < self.n_estimators:
-                # adds a tree; True if no leaf can be split
-                is_done = self.classifier_.update()
+            # `_fit` sets `n_iter_` after each tree.
+            while not no_leaf_splits and self.n_iter_ < self.n_estimators:
+                no_leaf_splits = self.classifier_.update()  # adds a tree
                 yield self.classifier_.current_iteration()
         finally:
             self.classifier_.free_dataset()  # else the booster keeps a copy of the rows

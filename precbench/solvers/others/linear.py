@@ -1,7 +1,4 @@
-"""Linear classifiers of scikit-learn.
-
-Logistic regression, the linear support vector machine.
-"""
+"""Linear classifiers of scikit-learn: logistic regression, the linear SVM."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -41,17 +38,16 @@ class LinearClassifier(WeightedRanker, Wrapper, LinearRanker):
     library = SCIKIT_LEARN
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
-        """Yield the iterations so far.
-
-        0 before the library's training, all of them after it.
-        """
-        X, classifier = with_short_indices(X), self._classifier()
+        """Yield the iterations so far: 0 before the training, and all after it."""
+        classifier = self._classifier()
+        X = with_short_indices(X)
         yield 0
         classifier.fit(X, labels, **self._weight_argument(labels))
+        # Both are numbers, or arrays of one number.
+        offset, n_iter = classifier.intercept_, classifier.n_iter_
         self.coef_ = classifier.coef_.ravel()
-        # one value, not in the scores
-        self.offset_ = float(np.sum(classifier.intercept_))
-        yield int(np.max(classifier.n_iter_))  # a number, or an array of one
+        self.offset_ = float(np.sum(offset))
+        yield int(np.max(n_iter))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -37,13 +37,13 @@ class ListRanker(ScoringClassifier):
     ) -> Lists:
         """Divide the rows at random into few lists of almost equal lengths.
 
-        None is longer than `list_length` or `longest`.
+        No list is longer than `list_length` or `longest`.
         """
         n_rows = len(labels)
         n_lists = ceil(n_rows / min(self.list_length, longest))
         lengths = np.diff(np.linspace(0, n_rows, n_lists + 1).astype(int))
-        # a share of k
-        n_top = ceil(top_of_training(self.k, labels) / n_lists) + self.beyond_k
+        share_of_k = ceil(top_of_training(self.k, labels) / n_lists)
+        n_top = share_of_k + self.beyond_k
         # A single list keeps the order of its rows.
         order = slice(None) if n_lists == 1 else rng.permutation(n_rows)
         return Lists(order, lengths, n_top)

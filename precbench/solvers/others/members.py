@@ -17,10 +17,7 @@ _LEAST_SHARE = 1e-3  # some hundred trees cannot tell a smaller probability from
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A ranking by weights of (random) features or by trees.
-
-    `weight` multiplies its scores.
-    """
+    """A ranking by weights of (random) features or by trees, and its weight."""
 
     name: str
     coef: NDArray[np.float64] | None = None
@@ -48,21 +45,17 @@ class Member:
         return log_odds(scores) if self.trees.is_forest else scores
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that the member has, by name.
-
-        ``coef``, ``random_…`` and ``tree_…``.
-        """
-        parts: dict[str, dict[str, NDArray[Any]]] = {}
+        """Return the member's arrays by name: ``coef``, ``random_…`` and ``tree_…``."""
+        arrays: dict[str, NDArray[Any]] = {}
+        if self.coef is not None:
+            arrays["coef"] = self.coef
         if self.random_features is not None:
-            parts["random"] = vars(self.random_features)
+            for name, array in vars(self.random_features).items():
+                arrays[f"random_{name}"] = array
         if self.trees is not None:
-            parts["tree"] = self.trees.to_arrays()
-        arrays = {
-            f"{part}_{name}": a
-            for part, group in parts.items()
-            for name, a in group.items()
-        }
-        return arrays if self.coef is None else {"coef": self.coef, **arrays}
+            for name, array in self.trees.to_arrays().items():
+                arrays[f"tree_{name}"] = array
+        return arrays
 
     @classmethod
     def from_arrays(
@@ -85,11 +78,13 @@ class Member:
             "tree": {},
             "coef": {},
         }
-        for full, array in arrays.items():
-            # "tree_root" is "root" of "tree"
-            part, _separator, rest = full.partition("_")
-            parts[part][rest] = array
-        coef, rebuilt = parts["coef"].get(""), None  # the rest of "coef" is ""
+        for full_name, array in arrays.items():
+            # "tree_root" is the array "root" of "tree", and "coef" the array "" of
+            # "coef".
+            part, _separator, array_name = full_name.partition("_")
+            parts[part][array_name] = array
+        coef = parts["coef"].get("")
+        rebuilt = None
         if coef is None:
             assert trees is not None
             rebuilt = Trees.from_arrays(parts["tree"], **trees)
@@ -105,13 +100,15 @@ class Member:
             )
         else:
             width = len(coef)
-        features = (
-            _random_features(parts["random"], width, name) if parts["random"] else None
-        )
+        features = None
+        if parts["random"]:
+            features = _random_features(parts["random"], width, name)
         member = cls(name, coef, trees=rebuilt, random_features=features, **more)
-        # not checked so far
-        types_fit = (type(member.name), type(member.weight)) == (str, float)
-        if not types_fit or not np.isfinite(member.weight) or member.n_features < 1:
+        has_right_types = type(member.name) is str and type(member.weight) is float
+        is_valid = (
+            has_right_types and np.isfinite(member.weight) and member.n_features >= 1
+        )
+        if not is_valid:
             raise ValueError(
                 f"member {member.name!r} has the weight {member.weight!r} and"
                 f" {member.n_features} features; needed are a text as name, a finite"
@@ -148,14 +145,12 @@ def _random_features(
 
 
 def log_odds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the log odds of a forest's scores, probabilities less 1/2.
-
-    Extremes are clipped.
-    """
+    """Return the log odds, clipped, of a forest's scores, probabilities less 1/2."""
     return logit(np.clip(scores + 0.5, _LEAST_SHARE, 1 - _LEAST_SHARE))
 
 
-def is_vector(array: NDArray[Any]) -> bool:  # of finite numbers of float64
+def is_vector(array: NDArray[Any]) -> bool:
+    """Return whether an array is a vector of finite numbers of float64."""
     return (
         array.ndim == 1 and array.dtype == np.float64 and bool(np.isfinite(array).all())
     )
@@ -165,7 +160,7 @@ def weighted_scores(members: Iterable[Member], X: Any) -> NDArray[np.float64]:
     """Return the weighted sum of the members' scores of each row."""
     scores = np.zeros(X.shape[0])
     for member in members:
-        # limits the memory of random features
+        # Few rows at a time limit the memory of random features.
         for start in range(0, X.shape[0], ROWS_AT_ONCE):
             rows = slice(start, start + ROWS_AT_ONCE)
             scores[rows] += member.weight * member.scores(X[rows])

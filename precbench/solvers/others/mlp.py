@@ -109,7 +109,7 @@ class MLP(ScoringClassifier):
 
     def _train(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
         with warnings.catch_warnings():
-            # the passes are a parameter
+            # Passes that end at `max_iter` are what this parameter asks for.
             warnings.simplefilter("ignore", ConvergenceWarning)
             return classifier.fit(X, labels)
 
@@ -119,13 +119,12 @@ class MLP(ScoringClassifier):
         `linear_scores` gives equal rows equal scores, bitwise identical on every
         machine.
         """
-        hidden, outer = self.classifier_.coefs_
-        hidden_offsets, outer_offset = self.classifier_.intercepts_
+        # f(x) = b + sum_h v_h max(0, u_h' x + c_h), with a row of `units` for each u_h
+        hidden, v = self.classifier_.coefs_
+        c, b = self.classifier_.intercepts_
         rows = as_rows(X)
-        scores = np.full(X.shape[0], outer_offset)
-        weights_of_units = np.ascontiguousarray(hidden.T)
-        for w, offset, weight in zip(
-            weights_of_units, hidden_offsets, outer, strict=True
-        ):
-            scores += weight * np.maximum(linear_scores(rows, w) + offset, 0)
+        units = np.ascontiguousarray(hidden.T)
+        scores = np.full(X.shape[0], b)
+        for u_h, c_h, v_h in zip(units, c, v, strict=True):
+            scores += v_h * np.maximum(linear_scores(rows, u_h) + c_h, 0)
         return scores

@@ -26,32 +26,29 @@ _FINITE_MAX = float(np.finfo(np.float64).max)  # stands for an infinite threshol
 class Trees:
     """An ensemble of decision trees.
 
-    All nodes in one sequence, those of each tree in preorder.
+    All nodes stand in one sequence, those of each tree in preorder.
     """
 
     n_features: int
     feature: NDArray[np.int32]  # compared at an inner node; -1 at a leaf
-    # threshold up to which a row goes left; result of a leaf
+    # At an inner node the threshold up to which a row goes left; at a leaf the result.
     value: NDArray[np.float64]
-    # right child of an inner node; the left one is the next node
+    # The right child of an inner node. The left child is the next node.
     right: NDArray[np.int32]
     root: NDArray[np.int32]  # the first node of each tree, ascending
     cover: NDArray[np.float32]  # number or weight of the training rows at each node
     base: float = 0.0  # added to the sum of the leaves
-    # compares in single precision; the score is the mean less 1/2
+    # A forest compares in single precision, and its score is the mean less 1/2.
     is_forest: bool = False
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """Return for each row of X the sum of its leaves.
-
-        For a forest the mean less 1/2.
-        """
+        """Return for each row the sum of its leaves, in a forest the mean less 1/2."""
         n_rows, n_trees = X.shape[0], len(self.root)
-        scores, scratch = np.full(n_rows, self.base), np.zeros(self.n_features)
-        # rows of a slice: about 0.1 s
-        length = max(1, _VISITS_PER_SLICE // max(1, n_trees))
-        for start in range(0, n_rows, length):
-            stop = min(n_rows, start + length)
+        scores = np.full(n_rows, self.base)
+        scratch = np.zeros(self.n_features)
+        n_slice_rows = max(1, _VISITS_PER_SLICE // max(1, n_trees))
+        for start in range(0, n_rows, n_slice_rows):
+            stop = min(n_rows, start + n_slice_rows)
             rows = as_rows(self.compared(X[start:stop]))
             add_trees(  # adds the values of the leaves to the scores in place
                 rows,
@@ -62,54 +59,60 @@ class Trees:
                 scratch,
                 scores[start:stop],
             )
-        return scores / n_trees - 0.5 if self.is_forest and n_trees else scores
+        if self.is_forest and n_trees:
+            return scores / n_trees - 0.5
+        return scores
 
     def first(self, n_trees: int) -> Self:
         """Return the ensemble of the first `n_trees` trees."""
-        # number of nodes of 0, 1, ... trees
-        ends = [*self.root.tolist(), len(self.feature)]
-        names = ("feature", "value", "right", "cover")
-        parts = {name: getattr(self, name)[: ends[n_trees]] for name in names}
-        return replace(self, root=self.root[:n_trees], **parts)
+        n_nodes = len(self.feature)
+        if n_trees < len(self.root):
+            n_nodes = int(self.root[n_trees])  # those before the next tree
+        return replace(
+            self,
+            root=self.root[:n_trees],
+            feature=self.feature[:n_nodes],
+            value=self.value[:n_nodes],
+            right=self.right[:n_nodes],
+            cover=self.cover[:n_nodes],
+        )
 
     def compared(self, X: Any) -> Any:
-        """Return rows as the nodes compare them.
-
-        In a forest, rounded to single precision.
-        """
+        """Return rows as the nodes compare them, in a forest in single precision."""
         return in_single_precision(X).astype(np.float64) if self.is_forest else X
 
     @classmethod
     def of(cls, trees: Sequence["Tree"], n_features: int, **options: Any) -> Self:
-        """Return the ensemble of trees.
-
-        All nodes in one sequence, in which `right` also counts.
-        """
-        ends = np.cumsum([0, *(len(tree.feature) for tree in trees)])
-        if ends[-1] > np.iinfo(np.int32).max:
+        """Return the ensemble of trees, with all their nodes in one sequence."""
+        lengths = [len(tree.feature) for tree in trees]
+        n_nodes = sum(lengths)
+        if n_nodes > np.iinfo(np.int32).max:
             raise InputError(
-                f"the trees have {ends[-1]:,} nodes, more than 2**31 - 1; fit fewer"
+                f"the trees have {n_nodes:,} nodes, more than 2**31 - 1; fit fewer"
                 " trees, or trees of fewer leaves"
             )
-        feature, value, right, cover = (  # the fields of a `Tree`, in its order
-            np.concatenate([np.empty(0, kind), *(tree[part] for tree in trees)])
-            for part, kind in enumerate((np.int32, np.float64, np.int32, np.float32))
-        )
-        # for each node, the root of its tree
-        first = np.repeat(ends[:-1], np.diff(ends))
-        right = np.where(feature >= 0, right + first, 0).astype(np.int32)
+        roots = np.cumsum([0, *lengths])[:-1]
+        # There may be no trees, hence the empty arrays at the start.
+        feature = np.concatenate([np.empty(0, np.int32), *(t.feature for t in trees)])
+        value = np.concatenate([np.empty(0, np.float64), *(t.value for t in trees)])
+        right = np.concatenate([np.empty(0, np.int32), *(t.right for t in trees)])
+        cover = np.concatenate([np.empty(0, np.float32), *(t.cover for t in trees)])
+        # The numbers of right children counted from the root of each tree so far.
+        root_of_nodes = np.repeat(roots, lengths)
+        right = np.where(feature >= 0, right + root_of_nodes, 0).astype(np.int32)
         return cls(
             n_features,
             feature,
             value,
             right,
-            ends[:-1].astype(np.int32),
+            roots.astype(np.int32),
             cover,
             **options,
         )
 
     @property
-    def described(self) -> dict[str, Any]:  # what a file holds beside the arrays
+    def described(self) -> dict[str, Any]:
+        """What a file holds beside the arrays."""
         return {"base": self.base, "is_forest": self.is_forest}
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -155,19 +158,16 @@ class Trees:
         if not is_whole:
             raise ValueError(f"trees: an array has a bad type, shape or value; {AGAIN}")
         ends = np.append(root, n_nodes)
-        if ends[0] != 0 or (np.diff(ends) < 1).any():
+        lengths = np.diff(ends)
+        if ends[0] != 0 or (lengths < 1).any():
             raise ValueError(f"trees: the roots do not ascend from node 0; {AGAIN}")
-        # Of each node: the end of its tree, its number, and whether it has children.
-        end, node, inner = (
-            np.repeat(ends[1:], np.diff(ends)),
-            np.arange(n_nodes),
-            feature >= 0,
-        )
-        # to later nodes of its tree
-        leads_on = ((right > node + 1) & (right < end))[inner].all()
-        # a root also counts once
-        children = np.concatenate([node[inner] + 1, right[inner], root])
-        if not leads_on or (np.bincount(children, minlength=n_nodes) != 1).any():
+        node = np.arange(n_nodes)
+        end_of_tree = np.repeat(ends[1:], lengths)  # for each node
+        is_inner = feature >= 0
+        right_is_later = ((right > node + 1) & (right < end_of_tree))[is_inner].all()
+        # Each node is one child, or one root.
+        places = np.concatenate([node[is_inner] + 1, right[is_inner], root])
+        if not right_is_later or (np.bincount(places, minlength=n_nodes) != 1).any():
             raise ValueError(
                 f"trees: a node is not the child of exactly one earlier node; {AGAIN}"
             )
@@ -196,8 +196,8 @@ class Tree(NamedTuple):
         The first node given is the root.
         """
         order = np.arange(len(feature))  # the nodes in preorder, if they are stored so
-        # some left child does not follow its parent
-        if (left != order + 1)[feature >= 0].any():
+        left_follows = left == order + 1
+        if not left_follows[feature >= 0].all():
             stack, visited = [0], []
             while stack:
                 node = stack.pop()
@@ -206,8 +206,7 @@ class Tree(NamedTuple):
                     # The left child is popped first, so that it comes next in preorder.
                     stack += [int(right[node]), int(left[node])]
             order = np.array(visited)
-        # place[i]: where node i is in preorder
-        place = np.empty(len(order), dtype=np.int32)
+        place = np.empty(len(order), dtype=np.int32)  # of node i in preorder
         place[order] = np.arange(len(order))
         feature = feature[order].astype(np.int32)
         right = np.where(feature >= 0, place[right[order]], 0).astype(np.int32)
@@ -219,14 +218,15 @@ class Tree(NamedTuple):
 def forest_trees(forest: Any, n_features: int) -> Trees:
     """Return the trees of a forest of scikit-learn with two classes."""
     trees = []
-    for node in (estimator.tree_ for estimator in forest.estimators_):
-        left, is_leaf = node.children_left, node.children_left < 0
-        feature = np.where(is_leaf, -1, node.feature)
-        # a leaf: P(positive)
-        value = np.where(is_leaf, node.value[:, 0, 1], node.threshold)
-        # of the training rows that reach each node
-        cover = node.weighted_n_node_samples
-        trees.append(Tree.of(feature, value, left, node.children_right, cover))
+    for estimator in forest.estimators_:
+        nodes = estimator.tree_
+        left = nodes.children_left
+        is_leaf = left < 0
+        feature = np.where(is_leaf, -1, nodes.feature)
+        share_of_positives = nodes.value[:, 0, 1]
+        value = np.where(is_leaf, share_of_positives, nodes.threshold)
+        cover = nodes.weighted_n_node_samples
+        trees.append(Tree.of(feature, value, left, nodes.children_right, cover))
     return Trees.of(trees, n_features, is_forest=True)
 
 
@@ -234,13 +234,14 @@ def histogram_trees(boosting: Any, n_features: int) -> Trees:
     """Return the trees of a `HistGradientBoostingClassifier`."""
     trees = []
     for [predictor] in boosting._predictors:  # one tree an iteration
-        node, is_leaf = predictor.nodes, predictor.nodes["is_leaf"] == 1
-        feature = np.where(is_leaf, -1, node["feature_idx"].astype(np.intp))
-        value = np.where(
-            is_leaf, node["value"], np.minimum(node["num_threshold"], _FINITE_MAX)
-        )
-        left, right = (node[side].astype(np.intp) for side in ("left", "right"))
-        trees.append(Tree.of(feature, value, left, right, node["count"]))
+        nodes = predictor.nodes
+        is_leaf = nodes["is_leaf"] == 1
+        feature = np.where(is_leaf, -1, nodes["feature_idx"].astype(np.intp))
+        threshold = np.minimum(nodes["num_threshold"], _FINITE_MAX)
+        value = np.where(is_leaf, nodes["value"], threshold)
+        left = nodes["left"].astype(np.intp)
+        right = nodes["right"].astype(np.intp)
+        trees.append(Tree.of(feature, value, left, right, nodes["count"]))
     return Trees.of(trees, n_features, base=boosting._baseline_prediction.item())
 
 
@@ -252,28 +253,38 @@ def lightgbm_trees(booster: Any, n_features: int) -> Trees:
 
 
 def _lightgbm_tree(block: str) -> Tree:
-    # Read a tree from its part of LightGBM's text, in lines such as ``left_child=1 -1
-    # -2``. The child -1 - i is leaf i. Leaves have -1, here `absent`, as feature and as
-    # children.
+    """Read a tree from its part of LightGBM's text.
+
+    The part has lines such as ``left_child=1 -1 -2``, where the child -1 - i is leaf i.
+    """
     lines = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
 
     def array(name: str, kind: type) -> NDArray[Any]:
         return np.array(lines.get(name, "").split(), dtype=kind)
 
-    feature, leaf = array("split_feature", int), array("leaf_value", float)
+    feature = array("split_feature", int)
+    leaf_value = array("leaf_value", float)
     threshold = np.clip(array("threshold", float), -_FINITE_MAX, _FINITE_MAX)
-    # inner nodes, then leaves
-    absent, value = np.full(len(leaf), -1), np.append(threshold, leaf)
+    absent = np.full(len(leaf_value), -1)  # feature and children of the leaves
+
+    def children(name: str) -> NDArray[Any]:
+        """Return children as numbers of nodes: leaves come after the inner nodes."""
+        child = array(name, int)
+        number_of_leaf = -1 - child
+        number = np.where(child < 0, len(feature) + number_of_leaf, child)
+        return np.append(number, absent)
+
+    value = np.append(threshold, leaf_value)
     cover = np.append(array("internal_count", int), array("leaf_count", int))
-    children = (array(name, int) for name in ("left_child", "right_child"))
-    # Leaf i, named c = -1 - i so that i = ~c, becomes a node after the len(feature)
-    # inner ones.
-    left, right = (
-        np.append(np.where(c < 0, len(feature) + ~c, c), absent) for c in children
-    )
     if len(cover) < len(value):  # LightGBM writes no counts for a tree without splits
         cover = np.ones(len(value))
-    return Tree.of(np.append(feature, absent), value, left, right, cover)
+    return Tree.of(
+        np.append(feature, absent),
+        value,
+        children("left_child"),
+        children("right_child"),
+        cover,
+    )
 
 
 def in_single_precision(X: Any) -> Any:

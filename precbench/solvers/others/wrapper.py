@@ -174,14 +174,11 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
 
     @property
     def _judged_at(self) -> TopK:
-        # a wrapped classifier may have another `k`, as of neighbours
+        # The `k` of a wrapped classifier may be something else, as of neighbours.
         return self.k if self.ranks_lists else 1.0
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
-        """Yield the iterations so far.
-
-        0 before the training and 1 after it: there is one step.
-        """
+        """Yield the iterations so far: 0 before the training, and 1 after it."""
         classifier = self._classifier()
         X = self._rows(X)
         yield 0
@@ -229,7 +226,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
     def to_trees(self) -> Trees:
         """Return trees that score bitwise as the classifier.
 
-        None before the first iteration.
+        There are no trees before the first iteration.
         """
         return self._read_trees() if self.n_iter_ else Trees.of([], self._width)
 
@@ -238,10 +235,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
         raise NotImplementedError
 
     def _rows(self, X: Any) -> Any:
-        """Return rows in the type and format that the library takes.
-
-        Dense, or a CSR matrix.
-        """
+        """Return rows as the library takes them: its type, dense or a CSR matrix."""
         X = with_short_indices(X)
         if X.dtype not in self.dtypes:
             X = X.astype(self.dtypes[0])
@@ -256,7 +250,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
 class GrowingEnsemble(ScoringClassifier):
     """Base of ensembles of scikit-learn that can continue with more trees.
 
-    The trace is called at its ``next_rows``, without ``next_rows`` at the end.
+    A trace is called when its ``next_rows`` are reached, or at the end if it has none.
     """
 
     library = SCIKIT_LEARN
@@ -264,13 +258,11 @@ class GrowingEnsemble(ScoringClassifier):
     size: ClassVar[str]  # name of the parameter for the number of trees
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
-        """Add trees up to each checkpoint of the trace.
-
-        Yield the number of trees so far.
-        """
+        """Add trees up to each call of the trace; yield the number of trees so far."""
         X = self._rows(X)
         ensemble = self._classifier().set_params(warm_start=True, **self._suited_to(X))
-        n_trees, n_wanted = 0, getattr(self, self.size)
+        n_trees = 0
+        n_wanted = getattr(self, self.size)
         yield 0
         while n_trees < n_wanted:
             # Each tree visits all rows. The trace is due at its `next_rows`, or after
@@ -298,43 +290,41 @@ def ranker_of(classifier: type) -> type[ScoringClassifier]:
     The version of its library becomes part of the keys of trials.
     """
     init = inspect.signature(classifier.__init__)  # type: ignore[misc]
-    # no **names
+    # A solver has named parameters only, and so lacks any ``**params`` of a classifier.
     parameters = [p for p in init.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    _self, *own_parameters = parameters
     constraints = getattr(classifier, "_parameter_constraints", {})
-    # "sklearn" of "sklearn.svm"
-    library = sys.modules[classifier.__module__.partition(".")[0]]
+    allowed = Allowed()
+    for parameter in own_parameters:
+        allowed[parameter.name] = constraints.get(parameter.name, "no_validation")
+    package, _, _submodule = classifier.__module__.partition(".")
+    library = sys.modules[package]
+    library_version = getattr(library, "__version__", "")
 
-    def make(self: Any) -> Any:  # `_classifier` of the new class
+    def make_classifier(self: Any) -> Any:
         return classifier(**self.get_params(deep=False))
 
-    members = {
+    attributes = {
         "__init__": _initialiser(init.replace(parameters=parameters)),
         "__doc__": classifier.__doc__,
-        # records store a hash of the code of its package
+        # Records store a hash of the code of the package that this names.
         "__module__": classifier.__module__,
-        "_classifier": make,
-        "allowed": Allowed(
-            # not self
-            {p.name: constraints.get(p.name, "no_validation") for p in parameters[1:]}
-        ),
-        "algorithm_version": (
-            f"1, {library.__name__} {getattr(library, '__version__', '')}"
-        ),
+        "_classifier": make_classifier,
+        "allowed": allowed,
+        "algorithm_version": f"1, {library.__name__} {library_version}",
     }
-    weighted = (
-        (WeightedRanker,) if has_fit_parameter(classifier, "sample_weight") else ()
-    )
-    # a new class
-    return type(classifier.__name__, (*weighted, ScoringClassifier), members)
+    bases: tuple[type, ...] = (ScoringClassifier,)
+    if has_fit_parameter(classifier, "sample_weight"):
+        bases = (WeightedRanker, ScoringClassifier)
+    return type(classifier.__name__, bases, attributes)
 
 
 def _initialiser(signature: inspect.Signature) -> Callable[..., None]:
     """Return an ``__init__`` that keeps its arguments as attributes."""
-    names = [*signature.parameters][1:]  # without self
+    _self, *names = signature.parameters
 
     def set_parameters(self: Any, *args: Any, **params: Any) -> None:
-        # Set each parameter of `signature` as an attribute, to the argument or its
-        # default.
+        """Set each parameter as an attribute, to the argument or its default."""
         try:
             bound = signature.bind(self, *args, **params)
         except TypeError as error:

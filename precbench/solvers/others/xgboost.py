@@ -155,7 +155,7 @@ class XGBoost(ListRanker):
     )
     library = Library(("xgboost", "xgboost-cpu"), extra="rivals")
     dtypes = STORED
-    # XGBoost takes what sparse rows do not store as missing, not as 0
+    # XGBoost takes what sparse rows do not store for missing, not for 0.
     needs_dense_rows = True
 
     @property
