@@ -141,37 +141,49 @@ class Trees:
             for name in ("splits", "feature", "value", "right", "root", "cover")
         )
         n_features, n_nodes = len(splits), len(feature)  # splits: one count by feature
-        is_whole = (
-            (type(base), type(is_forest)) == (float, bool)
-            and np.isfinite(base)
-            and all(array.ndim == 1 for array in arrays.values())
-            and all(array.dtype == np.int32 for array in (feature, right, root))
-            and (value.dtype, cover.dtype) == (np.float64, np.float32)
-            and len(value) == len(right) == len(cover) == n_nodes
-            and np.isfinite(value).all()
-            and ((cover > 0) & (cover < np.inf)).all()
-            and ((feature >= -1) & (feature < n_features)).all()
+        _require(type(base) is float and np.isfinite(base), "base is no finite number")
+        _require(type(is_forest) is bool, "is_forest is neither true nor false")
+        for name, array in arrays.items():
+            _require(array.ndim == 1, f"{name} is no vector")
+        for name in ("feature", "right", "root"):
+            _require(arrays[name].dtype == np.int32, f"{name} is not of int32")
+        _require(value.dtype == np.float64, "value is not of float64")
+        _require(cover.dtype == np.float32, "cover is not of float32")
+        for name in ("value", "right", "cover"):
+            is_complete = len(arrays[name]) == n_nodes
+            _require(is_complete, f"{name} is not as long as feature")
+        _require(np.isfinite(value).all(), "a value is not finite")
+        has_covers = ((cover > 0) & (cover < np.inf)).all()
+        _require(has_covers, "a cover is not above 0 and finite")
+        has_features = ((feature >= -1) & (feature < n_features)).all()
+        _require(has_features, "a node compares a feature that does not exist")
+        if is_forest:
             # The mean of a forest begins with 0, and its leaves are probabilities.
-            and not (is_forest and base)
-            and not (is_forest and ((value < 0) | (value > 1))[feature < 0].any())
-        )
-        if not is_whole:
-            raise ValueError(f"trees: an array has a bad type, shape or value; {AGAIN}")
+            _require(base == 0, "base is not 0 in a forest")
+            leaf_value = value[feature < 0]
+            has_probabilities = ((leaf_value >= 0) & (leaf_value <= 1)).all()
+            _require(has_probabilities, "a leaf of a forest is no probability")
         ends = np.append(root, n_nodes)
         lengths = np.diff(ends)
-        if ends[0] != 0 or (lengths < 1).any():
-            raise ValueError(f"trees: the roots do not ascend from node 0; {AGAIN}")
+        roots_ascend = ends[0] == 0 and (lengths >= 1).all()
+        _require(roots_ascend, "the roots do not ascend from node 0")
         node = np.arange(n_nodes)
         end_of_tree = np.repeat(ends[1:], lengths)  # for each node
         is_inner = feature >= 0
         right_is_later = ((right > node + 1) & (right < end_of_tree))[is_inner].all()
         # Each node is one child, or one root.
         places = np.concatenate([node[is_inner] + 1, right[is_inner], root])
-        if not right_is_later or (np.bincount(places, minlength=n_nodes) != 1).any():
-            raise ValueError(
-                f"trees: a node is not the child of exactly one earlier node; {AGAIN}"
-            )
+        _require(
+            right_is_later and (np.bincount(places, minlength=n_nodes) == 1).all(),
+            "a node is not the child of exactly one earlier node",
+        )
         return cls(n_features, feature, value, right, root, cover, base, is_forest)
+
+
+def _require(condition: Any, problem: str) -> None:
+    """Raise an error that names the problem of untrusted trees."""
+    if not condition:
+        raise ValueError(f"trees: {problem}; {AGAIN}")
 
 
 class Tree(NamedTuple):
