@@ -78,7 +78,7 @@ class SquaredPairRanker(LinearRanker):
         second: NDArray[np.float64],
         noise: _Noise | None = None,
     ) -> None:
-        """Set `coef_` to the w in the ball with the least ``w' second w / 2 - mean' w``.
+        """Set `coef_` to the w in the ball of least ``w' second w / 2 - mean' w``.
 
         A `noise` (a, b) says that ``second[j, k]`` has a rounding error of at most
         ``a[j] * b[k]``.
@@ -281,8 +281,9 @@ class BBR(SquaredPairRanker):
             ``accumulate="pairs"``, the memory is too small, or a later call of fit
             failed.
         """
-        is_first, trace = not hasattr(self, "coef_"), trace or untraced
-        # a fit with "pairs" was last
+        trace = trace or untraced
+        is_first = not hasattr(self, "coef_")
+        # A fit that has ended without moments had accumulate="pairs".
         if not is_first and self._moments is None and self.n_iter_:
             raise InputError(
                 'partial_fit cannot continue a fit with accumulate="pairs", which keeps'

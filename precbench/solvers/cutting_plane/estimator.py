@@ -30,8 +30,8 @@ from precbench.solvers.common.rows import (
 from precbench.solvers.cutting_plane.bundle import Bundle, Point
 from precbench.solvers.cutting_plane.kernel import worst_table
 
-# Takes scores and a mask of the positives; returns a loss and its subgradient in the
-# scores.
+# A function of scores and a mask of the positives, which returns a loss and its
+# subgradient in the scores.
 _Evaluate = Callable[
     [NDArray[np.float64], NDArray[np.bool_]], tuple[float, NDArray[np.float64]]
 ]

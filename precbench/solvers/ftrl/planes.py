@@ -31,7 +31,7 @@ class Bound(NamedTuple):
     # F has a term eta/2 ||w||^2. So if F(w) <= value + gap, the distance of w from the
     # best w is at most
     #     sqrt(2 gap / eta).
-    # Both lie within r = sqrt(2 gap / curvature) of w_0, so that it is also at most 2 r.
+    # Both lie within r = sqrt(2 gap / curvature) of w_0: it is also at most 2 r.
 
     value: float
     curvature: float
@@ -107,7 +107,7 @@ class IncrementalStruct(IncrementalLoss):
 
     def __init__(self, X: Any, positive: NDArray[np.bool_], top: float | int | None):
         super().__init__(X, positive)
-        # k by the number of rows so far: without `top` the number of positives.
+        # The entry n is k for the first n rows: without `top` the number of positives.
         if top is None:
             self._n_ones = np.append(0, np.cumsum(positive))
         else:

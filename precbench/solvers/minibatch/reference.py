@@ -53,8 +53,7 @@ def batch_step(
         return rule.evaluate(scores, positive)[1]
     if rule.startswith("perceptron-"):
         return perceptron_step(scores, positive, k, rule.removeprefix("perceptron-"))
-    # kar2015 (7), (6), (4) or (3), for a top of k rows
-    surrogate: Any = SURROGATES[rule]
+    surrogate: Any = SURROGATES[rule]  # kar2015 (7), (6), (4) or (3)
     return replace(surrogate, k=k).evaluate(scores, positive)[1]
 
 
@@ -73,7 +72,7 @@ def path(
 ) -> NDArray[np.float64]:
     """Return w after each batch of the rows of `order`, shape (n_batches, n_features).
 
-    kar2015, Algorithms 1 to 4, and kar2014, Algorithm 1.
+    This is kar2015, Algorithms 1 to 4, and kar2014, Algorithm 1.
     """
     compares_pairs = isinstance(rule, PartialAUC | AUC)
     w = np.zeros(X.shape[1]) + start

@@ -198,7 +198,7 @@ class Ensemble(NonlinearRanker):
                 positive.append(is_positive)
                 self.n_rows_seen_ += len(recipes) * len(fitting)
                 n_pos_scored += int(np.count_nonzero(is_positive))
-                # Several divisions score fewer than 200, so that this ends the only one.
+                # Several divisions score fewer than 200: this ends the only division.
                 if n_pos_scored >= _ENOUGH_SCORED:
                     break
         return _stack(np.concatenate(scores), np.concatenate(positive))

@@ -1,4 +1,4 @@
-"""Gradient-boosted trees of LightGBM, an optional package: logistic loss, LambdaRank."""
+"""Boosted trees of LightGBM, an optional package: logistic loss, or LambdaRank."""
 
 from abc import abstractmethod
 from collections.abc import Iterator

@@ -218,7 +218,7 @@ def _damped_step(
         moves = -slopes / (np.maximum(curvatures, 0) + damping * greatest_curvature)
         new_w = w + axes @ moves
         new = risk.at(new_w)
-        # The quadratic model: a move m along an axis gains -(slope m + curvature m^2/2).
+        # By the quadratic model a move m gains -(slope m + 1/2 curvature m^2).
         predicted = -(slopes @ moves + 0.5 * (curvatures @ moves**2))
         # A gain of NaN or -inf, after an overflow, passes neither comparison below.
         gained = point.value - new.value

@@ -500,7 +500,7 @@ class PairwiseRisk(ScoreRisk):
             for part, upper, begins in pairs.blocks(n_block_pairs):
                 lower = pairs.lower[part]  # the rows k
                 n_upper = np.diff(begins)  # pairs of each k
-                # z = s_k - s_i and log h_k of each pair
+                # Of each pair: z = s_k - s_i, at the bottom s_i - s_k, and log h_k.
                 z = sign * (np.repeat(scores[lower], n_upper) - scores[upper])
                 log_h = np.repeat(log_heights[part] - constant, n_upper)
                 # The first and the second derivative of the loss in z, each divided by
