@@ -424,7 +424,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             )
 
     def _validate(self, X: Any, *y: ArrayLike, **options: Any) -> Any:
-        """Return X, checked and in C order or canonical CSR; with y the pair of both."""
+        """Return X, checked and in C order or canonical CSR; with y both of them."""
         check_form(X)
         options |= {"accept_sparse": "csr", "order": "C"}
         if not y:
