@@ -52,7 +52,7 @@ INCLUDED = [
 
 
 def name_of(source):
-    """Return the module that a kernel becomes, such as precbench.solvers.push.kernel."""
+    """Return the module of a kernel, such as precbench.solvers.push.kernel."""
     return ".".join(source.with_suffix("").parts)
 
 
@@ -86,10 +86,10 @@ class BuildKernels(build_ext):
 
 
 class BuildWithData(build_py):
-    """Copy configs, data cards and reference into a wheel, where `shipped` looks for them."""
+    """Copy configs, data cards and reference into a wheel, for `shipped`."""
 
     def run(self):
-        """Build as usual, then add the folders (an editable install reads them in place)."""
+        """Build as usual, then add the folders; an editable install reads them."""
         super().run()
         if not self.editable_mode:
             for folder in ("configs", "datasets", "results/reference"):

@@ -82,7 +82,7 @@ html_theme_options = {
 
 
 def write_survey():
-    """Write the values that the table of the survey is computed from, in the browser."""
+    """Write the values from which a browser computes the survey's table."""
     survey = committed()
     measures = {
         measure.title: (
@@ -168,7 +168,7 @@ def always(app, env, added, changed, removed):
 
 
 def take_reports():
-    """Copy the reports of the results that ``make site RESULTS=results`` names, and their index."""
+    """Copy the reports of the results that ``make site`` names, and their index."""
     target = DOCS / "auto" / "files" / "reports"
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)

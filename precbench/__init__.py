@@ -1,4 +1,4 @@
-"""precbench runs, measures and judges methods for precision at the top of a ranked list.
+"""precbench runs, measures and judges methods for the top of a ranked list.
 
 Everything public is imported on first use, so that ``import precbench`` costs nothing:
 ``SOLVERS``, ``SURROGATES``, ``DATASETS``, ``METRICS`` map names to members,

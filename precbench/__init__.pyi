@@ -1,4 +1,4 @@
-"""The public names, for type checkers and editors: `precbench` imports them when they are used."""
+"""The public names, for type checkers; `precbench` imports them when they are used."""
 
 from precbench.advice.comparison import compare as compare
 from precbench.advice.evaluation import evaluate as evaluate

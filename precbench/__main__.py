@@ -113,7 +113,7 @@ def _exit_at_once() -> None:
 
 
 def _interrupt_again(lost: Any) -> None:
-    """Repeat a `KeyboardInterrupt` that Python dropped, for example in garbage collection."""
+    """Repeat a `KeyboardInterrupt` that Python dropped, as in garbage collection."""
     if lost.exc_type is KeyboardInterrupt:
         # seconds; then SIGALRM calls `_interrupt`
         signal.setitimer(signal.ITIMER_REAL, 0.01)

@@ -1,4 +1,4 @@
-"""Tables of the commands and of the public names, for pages that are read without the site."""
+"""Tables of the commands and of the public names, for pages outside the site."""
 
 from typer.main import get_command
 

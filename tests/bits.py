@@ -1,4 +1,4 @@
-"""The bits of fitted weights, also as a program, which imports no more than it takes."""
+"""The bits of fitted weights, also as a program that imports little."""
 
 import hashlib
 import json

@@ -36,7 +36,7 @@ TIMES = ["cpu_seconds", "wall_seconds", "tuning_seconds", "timing", "run", "mach
 PEAK = """
 import ctypes
 
-def begin():  # forget what imports, such as that of pyarrow, took for a time or left to reuse
+def begin():  # forget what imports took for a time or left to reuse
     if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         libc.malloc_trim(0)
     open("/proc/self/clear_refs", "w").write("5")
@@ -161,13 +161,20 @@ def small_experiment(folder):
 
     def write(**changes):
         parts = {
-            "name": "small", "title": "A small experiment",
-            "datasets": "[{file: mine.csv, label: label}]", "protocol": "{n_splits: 2}",
+            "name": "small",
+            "title": "A small experiment",
+            "datasets": "[{file: mine.csv, label: label}]",
+            "protocol": "{n_splits: 2}",
             "common": "{k: 0.5, epochs: 3, batch_size: 50}",
-            "solvers": "{perceptron-avg: , sgd-avg: {eta0: {tune: [0.1, 1.0]}}, cutting-plane: }",
-            "metrics": "[{precision_at_k: {k: 0.5}}, auc]", "checkpoints": "5", "plots": "[]",
+            "solvers": (
+                "{perceptron-avg: , sgd-avg: {eta0: {tune: [0.1, 1.0]}},"
+                " cutting-plane: }"
+            ),
+            "metrics": "[{precision_at_k: {k: 0.5}}, auc]",
+            "checkpoints": "5",
+            "plots": "[]",
             **changes,
-        }  # fmt: skip
+        }
         path = folder / "small.yaml"
         path.write_text(
             "".join(f"{key}: {value}\n" for key, value in parts.items() if value)
@@ -214,10 +221,20 @@ def make_card(**changes):
     file = {"name": "toy.svm", "bytes": len(TOY_SVM)}
     file |= {"sha256": hashlib.sha256(TOY_SVM).hexdigest()} | changes.pop("file", {})
     fields = {
-        "name": "toy", "title": "Toy", "folder": "toys", "format": "svmlight", "files": [file],
-        "positive": 1, "rows": 100, "features": 2, "positives": 50, "scaling": "none",
-        "licence": "none", "citation": "none", "stand_in": {"density": 1.0, "noise": 0.5},
-    }  # fmt: skip
+        "name": "toy",
+        "title": "Toy",
+        "folder": "toys",
+        "format": "svmlight",
+        "files": [file],
+        "positive": 1,
+        "rows": 100,
+        "features": 2,
+        "positives": 50,
+        "scaling": "none",
+        "licence": "none",
+        "citation": "none",
+        "stand_in": {"density": 1.0, "noise": 0.5},
+    }
     return Card.model_validate(fields | changes, strict=False)
 
 

@@ -80,8 +80,15 @@ def dense_equals_sparse(make):
     assert twice.nnz == 2 * np.count_nonzero(X)
     atol = 1e-10 if "epochs" in make().get_params() else 1e-6
     solver = make().fit(X, y)
-    for rows in (sparse.csr_matrix(X), sparse.csr_array(X), sparse.coo_matrix(X), twice,
-                 sparse.csc_array(X), wide, X.astype(np.float32)):  # fmt: skip
+    for rows in (
+        sparse.csr_matrix(X),
+        sparse.csr_array(X),
+        sparse.coo_matrix(X),
+        twice,
+        sparse.csc_array(X),
+        wide,
+        X.astype(np.float32),
+    ):
         assert_allclose(weights(make().fit(rows, y)), weights(solver), atol=atol)
     assert_allclose(
         solver.decision_function(twice), solver.decision_function(X), atol=1e-10
@@ -266,7 +273,7 @@ def no_last_bit_decides_on_a_training_row(make):
 
 
 def an_overflow_is_reported(make):
-    """Where squares do not overflow at once, weights are finite, or the fit is refused."""
+    """Where no square overflows, weights are finite, or the fit is refused."""
     X, y = problem()
     with raises(InputError, "200"):
         make().fit(X * 1e200, y)
@@ -311,15 +318,21 @@ def float32_gives_the_bits_of_its_values_as_float64(make):
 LINEAR_LAWS = [permuted_features_permute_the_weights]
 
 SOLVER_LAWS = [
-    dense_equals_sparse, trace_changes_nothing, read_only_inputs_stay_unchanged,
-    separable_rows_are_ranked_without_mistake, of_a_k_beyond_the_positives_all_of_them_are_taken,
-    rows_of_zeros_give_equal_scores, a_refused_fit_leaves_no_weights_for_its_rows,
-    a_sparse_matrix_of_no_valid_form_is_refused, no_last_bit_decides_on_a_training_row,
-    an_overflow_is_reported, float32_gives_the_bits_of_its_values_as_float64,
-]  # fmt: skip
+    dense_equals_sparse,
+    trace_changes_nothing,
+    read_only_inputs_stay_unchanged,
+    separable_rows_are_ranked_without_mistake,
+    of_a_k_beyond_the_positives_all_of_them_are_taken,
+    rows_of_zeros_give_equal_scores,
+    a_refused_fit_leaves_no_weights_for_its_rows,
+    a_sparse_matrix_of_no_valid_form_is_refused,
+    no_last_bit_decides_on_a_training_row,
+    an_overflow_is_reported,
+    float32_gives_the_bits_of_its_values_as_float64,
+]
 
 
-# --- solvers with partial_fit --------------------------------------------------------------------
+# --- solvers with partial_fit ---
 
 
 def in_pieces(make, X, y, cuts):
@@ -372,12 +385,14 @@ def later_pieces_have_the_announced_labels(make):
 
 
 INCREMENTAL_LAWS = [
-    pieces_equal_the_whole, an_unshuffled_fit_is_a_chain_of_partial_fits,
-    the_first_call_decides_about_averaging, later_pieces_have_the_announced_labels,
-]  # fmt: skip
+    pieces_equal_the_whole,
+    an_unshuffled_fit_is_a_chain_of_partial_fits,
+    the_first_call_decides_about_averaging,
+    later_pieces_have_the_announced_labels,
+]
 
 
-# --- solvers that go through rows in passes ------------------------------------------------------
+# --- solvers that go through rows in passes ---
 
 
 class Path:
@@ -433,9 +448,11 @@ def several_learn_together_as_each_alone(make):
         scaled,
     ):
         _fit_alone_and_together(
-            make, CHANGES, lambda solver, trace, rows=rows: solver.fit(rows, y, trace=trace),
+            make,
+            CHANGES,
+            lambda solver, trace, rows=rows: solver.fit(rows, y, trace=trace),
             lambda fits, rows=rows: fit_together(fits, rows, y),
-        )  # fmt: skip
+        )
 
 
 def several_learn_together_from_pieces(make):

@@ -13,7 +13,7 @@ from precbench.experiment.config import from_document
 
 
 def slips(name):
-    """Return a name with a letter twice, another letter, one too few, and two swapped."""
+    """Return misspellings: a letter twice, another, one too few, two swapped."""
     found = [name[0] + name, name[:-1] + "q", name[:-1], name[1:2] + name[0] + name[2:]]
     return [slip for slip in found if slip not in ("", name)]
 

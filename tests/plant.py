@@ -60,7 +60,7 @@ class Plant(NamedTuple):
     test: str = ""
 
     def text(self, root: Path) -> str:
-        """Return the file with the error; the lines of `old` may be broken elsewhere."""
+        """Return the file with the error; `old` may be broken into other lines."""
         text = read(root / self.file)
         words = [re.findall(r"\w+|[^\w\s]", part) for part in self.old.split()]
         pattern = r"\s+".join(r"\s*".join(map(re.escape, part)) for part in words)

@@ -52,7 +52,7 @@ each_container = pytest.mark.parametrize(
 )
 
 
-# --- moments and pairs -------------------------------------------------------------------------
+# --- moments and pairs ---
 
 
 @pytest.mark.promise("R12")
@@ -86,11 +86,15 @@ def sorted_with_a_heavy_tail():
 
 
 @pytest.mark.parametrize("block_rows", [None, 300, 30])
-@pytest.mark.parametrize(("rows", "container"), [
-    (with_a_constant, np.asarray), (with_a_constant, sparse.csr_array),
-    (far_from_0, np.asarray),  # CSR rows are summed from 0
-    (sorted_with_a_heavy_tail, np.asarray),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("rows", "container"),
+    [
+        (with_a_constant, np.asarray),
+        (with_a_constant, sparse.csr_array),
+        (far_from_0, np.asarray),  # CSR rows are summed from 0
+        (sorted_with_a_heavy_tail, np.asarray),
+    ],
+)
 def test_long_sums_keep_their_digits(monkeypatch, container, block_rows, rows):
     """Up to a million pairs, and blocks of both classes, full and not."""
     X, y = rows()
@@ -135,7 +139,7 @@ def test_the_weights_are_those_of_the_definition(radius):
     assert_allclose(BBR(radius).fit(X, y).coef_, w, rtol=0, atol=1e-9 * np.abs(w).max())
 
 
-# --- pieces ------------------------------------------------------------------------------------
+# --- pieces ---
 
 
 @pytest.mark.parametrize("offset", [0.0, 50.0])
@@ -181,7 +185,7 @@ def test_stopped_partial_fit_changes_nothing(monkeypatch):
     )
 
 
-# --- trace -------------------------------------------------------------------------------------
+# --- trace ---
 
 
 @each_container
@@ -223,7 +227,7 @@ def test_a_trace_is_called_after_a_bounded_number_of_products():
     assert max(np.diff(calls)) * 1000**2 <= 2 * 2**29
 
 
-# --- LCBR --------------------------------------------------------------------------------------
+# --- LCBR ---
 
 
 @each_container
@@ -254,7 +258,7 @@ def test_pairs_are_drawn_uniformly():
     assert np.abs(counts - 10_000).max() < 5 * np.sqrt(10_000)
 
 
-# --- the minimiser over a ball -----------------------------------------------------------------
+# --- the minimiser over a ball ---
 
 
 def assert_optimal(second, mean, radius, w):
@@ -323,7 +327,7 @@ def test_degenerate_cases():
         assert_optimal(second, mean, 5.0, w)
 
 
-# --- bad input ---------------------------------------------------------------------------------
+# --- bad input ---
 
 
 @pytest.mark.parametrize(

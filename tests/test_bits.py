@@ -30,21 +30,41 @@ LAPACK = {
 EXPONENTIALS = {"pnorm-push", "rankboost"}
 """Bits that follow the exponential function of the C library."""
 GOLDEN = {
-    "perceptron-avg": "c0571957b6bc55b7", "perceptron-max": "877bae8d3c7f7dc5",
-    "perceptron-best": "c0571957b6bc55b7", "sgd-avg": "b6bf9ce68acd3621",
-    "sgd-max": "3f4b95993cb47417", "1pmb": "7e3fb5f0b39fa1bc", "2pmb": "27f77612f09dc05c",
-    "cutting-plane": "dec0ec474529d7fc", "psg": "03745758fe7fc250", "oam": "d646f74910838382",
-    "pgd": "aa35bb66189acb32", "adaoam": "4337814fbb5b6eff", "spam": "d89c64c908854c1e",
-    "toppush": "8b588f9f6ecdb9fd", "toppush-k": "94ef41f0768e940f", "1pmb-pauc": "cc526bbada6cdbc8",
-    "1pmb-auc": "487b72db542cf718", "1pmb-f1": "ba5764998a9882d2", "2pmb-pauc": "4cb43fcf7078202d",
-    "2pmb-auc": "5bf52ea140b1b7de", "2pmb-f1": "420cd8807357535f", "sgd-ramp": "9436c6368715310d",
-    "sgd-struct": "7e3fb5f0b39fa1bc", "oam-gradient": "1c03faa9bdc9d51d",
-    "adaoam-ball": "9708fa21d56e2690", "spam-l1": "46a4b864a47b2c4f",
-    "cutting-plane-pauc": "73d6c3ea541f3414", "cutting-plane-auc": "1f0e5ea56f6f4b22",
-    "cutting-plane-best": "48b9581b771b07b6", "cutting-plane-f1": "606000676633c95a",
-    "cutting-plane-at-least-k": "ef7e6975ea6c956a", "psg-prec@k": "94ff97df5ee9f824",
-    "psg-f1": "fff021f2500c0af4", "data margin": "bd29d8e79f97d9fe",
-}  # fmt: skip
+    "perceptron-avg": "c0571957b6bc55b7",
+    "perceptron-max": "877bae8d3c7f7dc5",
+    "perceptron-best": "c0571957b6bc55b7",
+    "sgd-avg": "b6bf9ce68acd3621",
+    "sgd-max": "3f4b95993cb47417",
+    "1pmb": "7e3fb5f0b39fa1bc",
+    "2pmb": "27f77612f09dc05c",
+    "cutting-plane": "dec0ec474529d7fc",
+    "psg": "03745758fe7fc250",
+    "oam": "d646f74910838382",
+    "pgd": "aa35bb66189acb32",
+    "adaoam": "4337814fbb5b6eff",
+    "spam": "d89c64c908854c1e",
+    "toppush": "8b588f9f6ecdb9fd",
+    "toppush-k": "94ef41f0768e940f",
+    "1pmb-pauc": "cc526bbada6cdbc8",
+    "1pmb-auc": "487b72db542cf718",
+    "1pmb-f1": "ba5764998a9882d2",
+    "2pmb-pauc": "4cb43fcf7078202d",
+    "2pmb-auc": "5bf52ea140b1b7de",
+    "2pmb-f1": "420cd8807357535f",
+    "sgd-ramp": "9436c6368715310d",
+    "sgd-struct": "7e3fb5f0b39fa1bc",
+    "oam-gradient": "1c03faa9bdc9d51d",
+    "adaoam-ball": "9708fa21d56e2690",
+    "spam-l1": "46a4b864a47b2c4f",
+    "cutting-plane-pauc": "73d6c3ea541f3414",
+    "cutting-plane-auc": "1f0e5ea56f6f4b22",
+    "cutting-plane-best": "48b9581b771b07b6",
+    "cutting-plane-f1": "606000676633c95a",
+    "cutting-plane-at-least-k": "ef7e6975ea6c956a",
+    "psg-prec@k": "94ff97df5ee9f824",
+    "psg-f1": "fff021f2500c0af4",
+    "data margin": "bd29d8e79f97d9fe",
+}
 
 _RISKS = {
     **{name: {"objective": name} for name in ("pauc", "auc", "f1")},
@@ -89,14 +109,16 @@ def test_the_same_bits_on_every_machine(stored):
 
 @pytest.mark.promise("R8")
 def test_the_same_bits_with_an_old_cpu(figure):
-    """With its kernels of the BLAS, with two threads, and without NumPy's extensions."""
+    """With its BLAS kernels, with two threads, and without NumPy's extensions."""
     extensions = " ".join(np._core._multiarray_umath.__cpu_dispatch__)
     old = {"OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": extensions}
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", "tests.bits"],
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "2"} | old, input=pickle.dumps(problem()),
-        stdout=subprocess.PIPE, check=True,
-    )  # fmt: skip
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "2"} | old,
+        input=pickle.dumps(problem()),
+        stdout=subprocess.PIPE,
+        check=True,
+    )
     expected = fingerprints(*problem())
     assert json.loads(done.stdout) == expected
     figure(f"{len(expected)} solvers with another core of the BLAS")
@@ -122,5 +144,8 @@ def test_the_bits_of_every_scheme():
         3208356027,
     ]
     assert uniforms(np.array([0, 1, 2, 10**12]), 0, "test").tolist() == [
-        0.24063736945870906, 0.7346927475664591, 0.021874732819458398, 0.525934572177351
-    ]  # fmt: skip
+        0.24063736945870906,
+        0.7346927475664591,
+        0.021874732819458398,
+        0.525934572177351,
+    ]

@@ -81,11 +81,19 @@ def start(tmp_path):
 
     def start(*arguments, **environment):
         command = [sys.executable, "-m", "dask", *map(str, arguments)]
-        started.append(subprocess.Popen(
-            [*command, "--dashboard-address", "127.0.0.1:0"], cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
-            stderr=subprocess.DEVNULL, start_new_session=True,
-        ))  # fmt: skip
+        started.append(
+            subprocess.Popen(
+                [*command, "--dashboard-address", "127.0.0.1:0"],
+                cwd=tmp_path,
+                env={
+                    **os.environ,
+                    "PYTHONPATH": os.pathsep.join(sys.path),
+                    **environment,
+                },
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        )
         return started[-1]
 
     yield start
@@ -128,9 +136,13 @@ def test_workers_get_their_data_from_the_client(
     monkeypatch.setattr("precbench.cli.outlook.to_fetch", lambda part: {})
     file = tmp_path / "scheduler.json"
     scheduler = distributed.LocalCluster(
-        n_workers=0, processes=False, protocol="tcp", host="127.0.0.1",
-        dashboard_address="127.0.0.1:0", scheduler_kwargs={"scheduler_file": str(file)},
-    )  # fmt: skip
+        n_workers=0,
+        processes=False,
+        protocol="tcp",
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        scheduler_kwargs={"scheduler_file": str(file)},
+    )
     start_worker(file, "--no-nanny")
     where = [
         "--cluster",
@@ -180,9 +192,11 @@ def test_kills_on_a_cluster_end_with_the_undisturbed_numbers(
 
     def begin(out):
         client = subprocess.Popen(
-            [*PRECBENCH, "run", config, "--cluster", file, "--out", out], stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+            [*PRECBENCH, "run", config, "--cluster", file, "--out", out],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         until((out / "small" / "asked.json").exists)
         return client, time.monotonic()
 
@@ -299,9 +313,12 @@ class Looks:
         for look in range(most):
             self.worker["last_seen"] += beats
             stuck = self.heartbeats.look(
-                seconds, {"there": self.worker}, {"there": jobs(look)},
-                dict.fromkeys(jobs(look), timeout), longest_silence=10.0,
-            )  # fmt: skip
+                seconds,
+                {"there": self.worker},
+                {"there": jobs(look)},
+                dict.fromkeys(jobs(look), timeout),
+                longest_silence=10.0,
+            )
             if stuck:
                 return look, *stuck
         return most, None
@@ -374,9 +391,13 @@ def test_a_worker_that_stops_is_ended_and_without_others_the_run_ends(
     )
     store, file = Store(tmp_path / "out"), tmp_path / "scheduler.json"
     scheduler = distributed.LocalCluster(
-        n_workers=0, processes=False, protocol="tcp", host="127.0.0.1",
-        dashboard_address="127.0.0.1:0", scheduler_kwargs={"scheduler_file": str(file)},
-    )  # fmt: skip
+        n_workers=0,
+        processes=False,
+        protocol="tcp",
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        scheduler_kwargs={"scheduler_file": str(file)},
+    )
     with scheduler:
         worker = start_worker(file, "--no-nanny")
         with connect(str(file), WAIT_SECONDS) as cluster:
@@ -392,9 +413,12 @@ def test_a_worker_that_stops_is_ended_and_without_others_the_run_ends(
         start_worker(file, "--no-nanny")
         with connect(str(file), WAIT_SECONDS) as cluster:
             trials = to_do(forty, store)
-            ends = [status for _, status in run_plan(
-                forty, store, trials, n_workers=2, elsewhere=cluster.run
-            )]  # fmt: skip
+            ends = [
+                status
+                for _, status in run_plan(
+                    forty, store, trials, n_workers=2, elsewhere=cluster.run
+                )
+            ]
     assert ends == ["ok"] * n_left
 
 
@@ -427,9 +451,21 @@ def local_run(tmp_path):
 
     def local_run(config, *options):
         client = subprocess.Popen(
-            [*PRECBENCH, "run", config, "--cluster", "local:1", "--out", tmp_path, *options],
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        )  # fmt: skip
+            [
+                *PRECBENCH,
+                "run",
+                config,
+                "--cluster",
+                "local:1",
+                "--out",
+                tmp_path,
+                *options,
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
         clients.append(client)
         until(lambda: len(list((tmp_path / "small" / "trials").glob("*.json"))) > 1)
         [worker] = [

@@ -109,15 +109,29 @@ def lambdarank_scores(X, y):
 
 
 def xgboost_scores(X, y, weight):
-    other = own("xgboost", "XGBClassifier", n_estimators=20, tree_method="hist", max_leaves=5,
-                grow_policy="lossguide", max_depth=0)  # fmt: skip
+    other = own(
+        "xgboost",
+        "XGBClassifier",
+        n_estimators=20,
+        tree_method="hist",
+        max_leaves=5,
+        grow_policy="lossguide",
+        max_depth=0,
+    )
     other.fit(X, y > 0, sample_weight=compute_sample_weight(weight, y))
     return other.predict(X, output_margin=True)
 
 
 def xgboost_ranks(X, y, objective):
-    other = own("xgboost", "XGBRanker", n_estimators=20, min_child_weight=0.0, objective=objective,
-                lambdarank_pair_method="topk", lambdarank_num_pair_per_sample=53)  # fmt: skip
+    other = own(
+        "xgboost",
+        "XGBRanker",
+        n_estimators=20,
+        min_child_weight=0.0,
+        objective=objective,
+        lambdarank_pair_method="topk",
+        lambdarank_num_pair_per_sample=53,
+    )
     return other.fit(X, y > 0, qid=np.zeros(len(X), int)).predict(X)
 
 
@@ -152,17 +166,40 @@ def mlp_scores(X, y):
 LEAVES, DEPTH = {"max_leaves": 5, "max_depth": 0}, {"depth": 3, "random_state": 7}
 LIBRARIES = [
     (few("hist-gradient-boosting", 20), hist_scores, 0),
-    (few("random-forest", 20), beyond_one_half(RandomForestClassifier(20, random_state=0)), 0),
-    (few("extra-trees", 20), beyond_one_half(ExtraTreesClassifier(20, random_state=0)), 0),
+    (
+        few("random-forest", 20),
+        beyond_one_half(RandomForestClassifier(20, random_state=0)),
+        0,
+    ),
+    (
+        few("extra-trees", 20),
+        beyond_one_half(ExtraTreesClassifier(20, random_state=0)),
+        0,
+    ),
     (MLP(hidden_layer_size=8, max_iter=20, random_state=0), mlp_scores, 1e-7),
     (LambdaRank(k=0.25, n_estimators=20), lambdarank_scores, 1e-9),
-    *((XGBoost(name, k=0.25, n_estimators=20, min_child_weight=0.0), partial(xgboost_ranks,
-     objective=name), 1e-6) for name in ("rank:ndcg", "rank:map")),
-    *((solver(n_estimators=20, class_weight=weight, **params), partial(scores, weight=weight),
-     tolerance) for weight in (None, "balanced") for solver, params, scores,
-     tolerance in ((LightGBM, {}, lightgbm_scores, 1e-9), (XGBoost, LEAVES, xgboost_scores, 1e-6),
-     (CatBoost, DEPTH, catboost_scores, 1e-9))),
-]  # fmt: skip
+    *(
+        (
+            XGBoost(name, k=0.25, n_estimators=20, min_child_weight=0.0),
+            partial(xgboost_ranks, objective=name),
+            1e-6,
+        )
+        for name in ("rank:ndcg", "rank:map")
+    ),
+    *(
+        (
+            solver(n_estimators=20, class_weight=weight, **params),
+            partial(scores, weight=weight),
+            tolerance,
+        )
+        for weight in (None, "balanced")
+        for solver, params, scores, tolerance in (
+            (LightGBM, {}, lightgbm_scores, 1e-9),
+            (XGBoost, LEAVES, xgboost_scores, 1e-6),
+            (CatBoost, DEPTH, catboost_scores, 1e-9),
+        )
+    ),
+]
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -252,12 +289,17 @@ def test_an_undersampled_tree_has_as_many_rows_of_each_class(name):
     assert np.abs(other - part).max() > 0
 
 
-@pytest.mark.parametrize(("name", "params"), [
-    ("lightgbm", {"reg_lambda": 0.1}), ("lightgbm-lambdarank", {"reg_lambda": 0.1}),
-    ("hist-gradient-boosting", {"l2_regularization": 0.1}), ("xgboost", {}),
-    ("xgboost", {"objective": "rank:ndcg", "min_child_weight": 0.0}),
-    ("catboost", {"n_estimators": 100}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("lightgbm", {"reg_lambda": 0.1}),
+        ("lightgbm-lambdarank", {"reg_lambda": 0.1}),
+        ("hist-gradient-boosting", {"l2_regularization": 0.1}),
+        ("xgboost", {}),
+        ("xgboost", {"objective": "rank:ndcg", "min_child_weight": 0.0}),
+        ("catboost", {"n_estimators": 100}),
+    ],
+)
 def test_boosting_with_few_positives_is_better_than_chance(name, params):
     """Without a penalty leaves of tiny second derivatives make steps of any length.
 
@@ -377,9 +419,15 @@ def job_of(config, folder, label="lightgbm"):
     plan = make_plan(load_config(config))
     trial, key = next(pair for pair in plan.trials if pair[0].label == label)
     return Job(
-        trial=trial, key=key, folder=str(folder), dataset=plan.datasets["mine"],
-        passes=float("inf"), timing="sequential", environment="none", run="none",
-    )  # fmt: skip
+        trial=trial,
+        key=key,
+        folder=str(folder),
+        dataset=plan.datasets["mine"],
+        passes=float("inf"),
+        timing="sequential",
+        environment="none",
+        run="none",
+    )
 
 
 @pytest.mark.extras("lightgbm")
@@ -460,11 +508,17 @@ def raising(error):
     return scores
 
 
-@pytest.mark.parametrize(("answer", "words"), [
-    (lambda n: None, "shape ()"), (lambda n: np.full(n, 1j), "complex128"),
-    (lambda n: 2**60 + np.arange(n), "float64 ranks"), (lambda n: np.zeros(1), "1 scores"),
-    (raising(KeyboardInterrupt()), "KeyboardInterrupt"), (raising(SystemExit(0)), "SystemExit"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda n: None, "shape ()"),
+        (lambda n: np.full(n, 1j), "complex128"),
+        (lambda n: 2**60 + np.arange(n), "float64 ranks"),
+        (lambda n: np.zeros(1), "1 scores"),
+        (raising(KeyboardInterrupt()), "KeyboardInterrupt"),
+        (raising(SystemExit(0)), "SystemExit"),
+    ],
+)
 def test_what_a_package_answers_fails_its_trial(
     small, tmp_path, monkeypatch, answer, words
 ):

@@ -16,11 +16,13 @@ from tests.laws import problem, weights
 from tests.sentences import warns
 
 RISKS = {
-    "prec@k": {"objective": "prec@k", "k": 2}, "prbep": {"objective": "prec@k", "k": 1.0},
+    "prec@k": {"objective": "prec@k", "k": 2},
+    "prbep": {"objective": "prec@k", "k": 1.0},
     "at_least_k": {"objective": "prec@k", "k": 2, "at_least_k": True},
-    "pauc": {"objective": "pauc", "beta": 0.5}, "auc": {"objective": "auc"},
+    "pauc": {"objective": "pauc", "beta": 0.5},
+    "auc": {"objective": "auc"},
     "f1": {"objective": "f1"},
-}  # fmt: skip
+}
 each_risk = pytest.mark.parametrize("name", RISKS)
 
 

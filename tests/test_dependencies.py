@@ -24,9 +24,14 @@ WEAK = {"certifi": "MPL-2.0"}
 @pytest.mark.promise("R22")
 @pytest.mark.parametrize(
     ("lock", "direct"),
-    [("requirements.txt", [*DIRECT, *map(Requirement, EXTRAS["dev"])]),
-     ("site.txt", list(map(Requirement, [*PROJECT["dependencies"], *EXTRAS["docs"]])))],
-)  # fmt: skip
+    [
+        ("requirements.txt", [*DIRECT, *map(Requirement, EXTRAS["dev"])]),
+        (
+            "site.txt",
+            list(map(Requirement, [*PROJECT["dependencies"], *EXTRAS["docs"]])),
+        ),
+    ],
+)
 def test_the_locks_of_ci_have_all_dependencies_with_hashes(lock, direct):
     text = (ROOT / ".github" / lock).read_text()
     pins = text.replace("\\\n", " ").splitlines()

@@ -13,7 +13,7 @@ FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
 def public():
-    """Return public classes and functions by the names that they have in their modules."""
+    """Return public classes and functions by their names in their modules."""
     listed = re.findall(
         r"^   (precbench\..+)$", (DOCS / "reference.md").read_text(), re.MULTILINE
     )

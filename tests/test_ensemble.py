@@ -84,7 +84,7 @@ def test_scores_are_the_weighted_log_odds_of_the_members():
 
 
 def test_the_score_is_a_log_odds_of_one_scale():
-    """Probabilities of new rows add up to the share of positives in the training rows."""
+    """Probabilities of new rows add up to the training share of positives."""
     rng = np.random.default_rng(3)
     X = rng.standard_normal((9000, 4))
     y = np.where(X[:, 0] * X[:, 1] + X[:, 2] + rng.standard_normal(9000) > 2, 1, -1)

@@ -28,14 +28,32 @@ FIT = (
     " new.npz"
 )
 COMMANDS = [
-    "--help", "list solvers", "list deviations", "schema", "doctor", "validate letter",
-    "data info letter", "data list", "profile mine.csv --label y",
-    "compare mine.csv --label y --k 10 --solver logistic-regression --splits 2 --out out", FIT,
-    "score m.npz mine.csv --top 3 --explain 2", "score m.npz mine.csv --out list.csv",
-    "evaluate m.npz mine.csv --label y", "show m.npz",
-    "run letter --smoke --solver sgd-avg --splits 0 --out out", "status letter --out out",
-    "report out", "check out", "rank nothing", "merge out --out merged", "claims new mine --help",
-]  # fmt: skip
+    "--help",
+    "list solvers",
+    "list deviations",
+    "schema",
+    "doctor",
+    "validate letter",
+    "data info letter",
+    "data list",
+    "profile mine.csv --label y",
+    (
+        "compare mine.csv --label y --k 10 --solver logistic-regression --splits 2"
+        " --out out"
+    ),
+    FIT,
+    "score m.npz mine.csv --top 3 --explain 2",
+    "score m.npz mine.csv --out list.csv",
+    "evaluate m.npz mine.csv --label y",
+    "show m.npz",
+    "run letter --smoke --solver sgd-avg --splits 0 --out out",
+    "status letter --out out",
+    "report out",
+    "check out",
+    "rank nothing",
+    "merge out --out merged",
+    "claims new mine --help",
+]
 
 
 def _limited(what, most):
@@ -43,19 +61,28 @@ def _limited(what, most):
 
 
 ENVIRONMENTS = {
-    "as it is": {}, "closed output": {"shell": ">&-"}, "closed errors": {"shell": "2>&-"},
-    "nothing open": {"shell": ">&- 2>&- <&-"}, "full device": {"shell": ">/dev/full"},
+    "as it is": {},
+    "closed output": {"shell": ">&-"},
+    "closed errors": {"shell": "2>&-"},
+    "nothing open": {"shell": ">&- 2>&- <&-"},
+    "full device": {"shell": ">/dev/full"},
     "a reader that has left": {"shell": "| true"},
     "ASCII": {"env": {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}},
-    "cp1252": {"env": {"PYTHONIOENCODING": "cp1252"}}, "20 columns": {"env": {"COLUMNS": "20"}},
+    "cp1252": {"env": {"PYTHONIOENCODING": "cp1252"}},
+    "20 columns": {"env": {"COLUMNS": "20"}},
     "no home": {"without": ["HOME", "XDG_CACHE_HOME", "PRECBENCH_CACHE"]},
-    "a home that cannot be": {"env": {"HOME": "/dev/null/none"}, "without": ["XDG_CACHE_HOME"]},
+    "a home that cannot be": {
+        "env": {"HOME": "/dev/null/none"},
+        "without": ["XDG_CACHE_HOME"],
+    },
     "a user without a name": {"without": ["HOME", "XDG_CACHE_HOME"], "uid": 54321},
     "few files": {"limit": _limited(resource.RLIMIT_NOFILE, 64)},
     "small files": {"limit": _limited(resource.RLIMIT_FSIZE, 4096)},
     "a folder of a hostile name": {"folder": "a\n\x1b[31m[red]$(exit) é\udce9 {0}%s'"},
-    "planted modules": {"plant": ["precbench/__init__.py", "joblib.py", "numpy.py", "typer.py"]},
-}  # fmt: skip
+    "planted modules": {
+        "plant": ["precbench/__init__.py", "joblib.py", "numpy.py", "typer.py"]
+    },
+}
 EXECUTED = "open('/proc/self/cwd/executed', 'w').close()\n"
 PAIRS = list(itertools.product(ENVIRONMENTS, COMMANDS))
 
@@ -97,9 +124,14 @@ def _end(files, folder, environment, command):
     if "|" in line:
         line = f"set -o pipefail; {line.removeprefix('exec ')}"
     process = subprocess.Popen(
-        ["bash", "-c", line], cwd=folder, env=env, preexec_fn=environment.get("limit"),
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
-    )  # fmt: skip
+        ["bash", "-c", line],
+        cwd=folder,
+        env=env,
+        preexec_fn=environment.get("limit"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
     try:
         said = process.communicate(timeout=60)[0].decode("utf-8", "replace")
     except subprocess.TimeoutExpired:

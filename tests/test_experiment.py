@@ -98,12 +98,19 @@ WRONGLY_EXTENDED = {
     "absent": ("extends: bass.yaml", SMALL, "c.yaml:1:1: extends: "),
     "elsewhere": ("extends: ../base.yaml", SMALL, "c.yaml:1:1: extends: "),
     "a list": ("extends: [base.yaml]", SMALL, "c.yaml:1:1: extends: "),
-    "a third": ("extends: base.yaml", "extends: c.yaml", "c.yaml:1:1: extends: base.yaml"),
+    "a third": (
+        "extends: base.yaml",
+        "extends: c.yaml",
+        "c.yaml:1:1: extends: base.yaml",
+    ),
     "no keys": ("extends: base.yaml", "- 1", "c.yaml:1:1: extends: base.yaml"),
     "ours": ("extends: base.yaml\nnane: x", SMALL, "c.yaml:2:1: nane: "),
-    "theirs": ("extends: base.yaml", SMALL.replace("adult", "adul"),
-     "base.yaml:3:20: datasets[1].name: "),
-}  # fmt: skip
+    "theirs": (
+        "extends: base.yaml",
+        SMALL.replace("adult", "adul"),
+        "base.yaml:3:20: datasets[1].name: ",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", WRONGLY_EXTENDED)
@@ -171,17 +178,28 @@ solvers:
   perceptron-agv:
   sgd-avg: {eta: 1, eta0: {tune: [1, -1]}, k: true, random_state: 3, limit: {times_slow: 3}}
 metrics: [{precision_at_k: {k: 25.0}}, acu, {partial_auc: {}}]
-""")
+""")  # noqa: E501 (the mistakes have columns)
     expected = [
-        ("1:1", "name 'let ter'"), ("2:1", "titel 'title'"),
-        ("3:12", "datasets[0].name 'lettr' 'letter'"), ("3:34", "on_missing 'standin' 'stand-in'"),
-        ("3:57", "datasets[2].file"), ("3:73", "datasets[2].labell 'label'"),
-        ("4:1", "'standardise'"), ("5:12", "'kfold'"), ("5:25", "protocol.n_splits 1.5"),
-        ("5:40", "protocol.seeds 'seed'"), ("7:3", "'perceptron-agv' 'perceptron-avg'"),
-        ("8:13", "'eta0'"), ("8:21", "0.0 -1"), ("8:44", "solvers.sgd-avg.k"),
-        ("8:53", "solvers.sgd-avg.random_state"), ("8:78", "limit.times_slow 'times_slowest'"),
-        ("9:12", "k 25.0"), ("9:40", "'acu' 'auc'"), ("9:46", "partial_auc"),
-    ]  # fmt: skip
+        ("1:1", "name 'let ter'"),
+        ("2:1", "titel 'title'"),
+        ("3:12", "datasets[0].name 'lettr' 'letter'"),
+        ("3:34", "on_missing 'standin' 'stand-in'"),
+        ("3:57", "datasets[2].file"),
+        ("3:73", "datasets[2].labell 'label'"),
+        ("4:1", "'standardise'"),
+        ("5:12", "'kfold'"),
+        ("5:25", "protocol.n_splits 1.5"),
+        ("5:40", "protocol.seeds 'seed'"),
+        ("7:3", "'perceptron-agv' 'perceptron-avg'"),
+        ("8:13", "'eta0'"),
+        ("8:21", "0.0 -1"),
+        ("8:44", "solvers.sgd-avg.k"),
+        ("8:53", "solvers.sgd-avg.random_state"),
+        ("8:78", "limit.times_slow 'times_slowest'"),
+        ("9:12", "k 25.0"),
+        ("9:40", "'acu' 'auc'"),
+        ("9:46", "partial_auc"),
+    ]
     assert len(found) == len(expected)
     for place, words in expected:
         [text] = (text for text in found if text.startswith(f"c.yaml:{place}: "))
@@ -189,48 +207,71 @@ metrics: [{precision_at_k: {k: 25.0}}, acu, {partial_auc: {}}]
     assert found == sorted(found, key=lambda t: tuple(map(int, t.split(":")[1:3])))
 
 
-@pytest.mark.parametrize(("old", "new", "expected"), [
-    ("epochs: 3", "epoch: 3", "5:18 common.epoch"),
-    ("epochs: 3", "random_state: 0", "5:18 common.random_state"),
-    ("[letter, adult]", "[letter, letter]", "3:20 datasets[1]"),
-    ("[letter, adult]", "[]", "3:1 datasets"),
-    ("[letter, adult]", "letter", "3:1 datasets 'letter'"), ("tune: [0.1, 1.0]", "tune: [0.1]", ""),
-    ("tune: [0.1, 1.0]", "tune: 0.1", ""),
-    ("  perceptron-avg:\n", "  perceptron-avg: 3\n", "7:3 solvers.perceptron-avg"),
-    ("n_splits: 2", "split: kfold, n_splits: 1", "4:26 protocol.n_splits"),
-    ("n_splits: 2", "split: provided, test_size: 0.3", "test_size"),
-    ("n_splits: 2", "n_splits: 100000000000000000", "n_splits"),
-    ("n_splits: 2", "split: kfold, n_splits: 99999, repetitions: 99999", "9,999,800,001 100,000"),
-    ("auc]\n", "auc]\ntimeout: 1.0e+17\n", "timeout"),
-    ("n_splits: 2", "split: none, stratified: true", "stratified"),
-    ("n_splits: 2", "n_splits: 2, splits: [0, 2]", "protocol.splits[1] 2"),
-    ("n_splits: 2", "test_size: 0.5, train_size: 9", "train_size test_size"),
-    ("n_splits: 2", "repetitions: 2", "repetitions"), ("auc]", "auc: 3]", "metrics[1].auc 3"),
-    ("auc]", "3]", "metrics[1] 3"), ("auc]\n", "auc]\nsweep: {kk: [1]}\n", "11:9 sweep.kk"),
-    ("auc]\n", "auc]\nsweep: {k: [0.1, 1.5]}\n", "11:18 sweep.k[1] 'k'"),
-    ("{k: 0.5, epochs", "{k: 1 percent, epochs", "5:10 common.k k '1 percent'"),
-    ("auc]\n", 'auc]\nsweep: {k: ["5 %", "100"]}\n', "11:20 sweep.k[1] k '100'"),
-    ("auc]\n", "auc]\nsweep: {k: [1], C: [2]}\n", "sweep"),
-    ("auc]\n", "auc]\nplots: [accuracy-sweep]\n", "plots[0]"),
-    ("auc]\n", "auc]\nsmoke: {sweep: [1]}\n", "smoke.sweep"),
-    ("n_splits: 2", "n_splits: 2, splits: [0, 1, 0]", "4:40 protocol.splits[2] 0"),
-    ("auc]", "auc, auc]", "metrics[2]"), ("tune: [0.1, 1.0]", "tune: [.1, 0.1]", "0.1"),
-    ("auc]\n", "auc]\nsweep: {k: [10, 20, 10]}\n", "11:21 sweep.k[2] 10"),
-    ("auc]\n", "auc]\nsweep: {k: [1, 2, 3]}\nsmoke: {sweep: [1, 1]}\n", "smoke.sweep[1] 1"),
-    ("auc]\n", "{precision_at_k: {k: 9}}]\nsweep: {k: [1, 2]}\n", "sweep.k precision_at_k 1"),
-    ("auc]\n", "auc]\ncheckpoints: 0\n", "11:1 checkpoints 0"),
-    ("auc]\n", "auc]\ncheckpoints: often\n", "'often'"),
-    ("auc]\n", "auc]\ncheckpoints: true\n", ""), ("auc]\n", "auc]\ncheckpoints: [0.5, 0.2]\n", "0"),
-    ("perceptron-avg:\n", "perceptron-avg: {fourier: {}}\n", "n_components"),
-    ("perceptron-avg:\n", "perceptron-avg: {fourier: {n_components: {tune: [9, 0]}}}\n",
-     "n_components 1 0"),
-    ("auc]\n", "auc]\nsmoke: {datasets: [adul]}\n", "'adul' 'adult'"),
-    ("auc]\n", "auc]\ntuning: {folds: 5, rows: 9}\n", "tuning.rows folds"),
-    ("n_splits: 2}\n", "split: time}\ntuning: {rows: 9}\n", "tuning.rows time"),
-    ("n_splits: 2}\n", "split: time}\ntuning: {folds: 5}\n", "tuning.folds time"),
-    ("n_splits: 2", "split: time, n_splits: 5", "protocol.test_size 5 0.3 0.2"),
-    ("auc]\n", "auc]\ntuning: {draw: 1}\n", "draw 2"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("epochs: 3", "epoch: 3", "5:18 common.epoch"),
+        ("epochs: 3", "random_state: 0", "5:18 common.random_state"),
+        ("[letter, adult]", "[letter, letter]", "3:20 datasets[1]"),
+        ("[letter, adult]", "[]", "3:1 datasets"),
+        ("[letter, adult]", "letter", "3:1 datasets 'letter'"),
+        ("tune: [0.1, 1.0]", "tune: [0.1]", ""),
+        ("tune: [0.1, 1.0]", "tune: 0.1", ""),
+        ("  perceptron-avg:\n", "  perceptron-avg: 3\n", "7:3 solvers.perceptron-avg"),
+        ("n_splits: 2", "split: kfold, n_splits: 1", "4:26 protocol.n_splits"),
+        ("n_splits: 2", "split: provided, test_size: 0.3", "test_size"),
+        ("n_splits: 2", "n_splits: 100000000000000000", "n_splits"),
+        (
+            "n_splits: 2",
+            "split: kfold, n_splits: 99999, repetitions: 99999",
+            "9,999,800,001 100,000",
+        ),
+        ("auc]\n", "auc]\ntimeout: 1.0e+17\n", "timeout"),
+        ("n_splits: 2", "split: none, stratified: true", "stratified"),
+        ("n_splits: 2", "n_splits: 2, splits: [0, 2]", "protocol.splits[1] 2"),
+        ("n_splits: 2", "test_size: 0.5, train_size: 9", "train_size test_size"),
+        ("n_splits: 2", "repetitions: 2", "repetitions"),
+        ("auc]", "auc: 3]", "metrics[1].auc 3"),
+        ("auc]", "3]", "metrics[1] 3"),
+        ("auc]\n", "auc]\nsweep: {kk: [1]}\n", "11:9 sweep.kk"),
+        ("auc]\n", "auc]\nsweep: {k: [0.1, 1.5]}\n", "11:18 sweep.k[1] 'k'"),
+        ("{k: 0.5, epochs", "{k: 1 percent, epochs", "5:10 common.k k '1 percent'"),
+        ("auc]\n", 'auc]\nsweep: {k: ["5 %", "100"]}\n', "11:20 sweep.k[1] k '100'"),
+        ("auc]\n", "auc]\nsweep: {k: [1], C: [2]}\n", "sweep"),
+        ("auc]\n", "auc]\nplots: [accuracy-sweep]\n", "plots[0]"),
+        ("auc]\n", "auc]\nsmoke: {sweep: [1]}\n", "smoke.sweep"),
+        ("n_splits: 2", "n_splits: 2, splits: [0, 1, 0]", "4:40 protocol.splits[2] 0"),
+        ("auc]", "auc, auc]", "metrics[2]"),
+        ("tune: [0.1, 1.0]", "tune: [.1, 0.1]", "0.1"),
+        ("auc]\n", "auc]\nsweep: {k: [10, 20, 10]}\n", "11:21 sweep.k[2] 10"),
+        (
+            "auc]\n",
+            "auc]\nsweep: {k: [1, 2, 3]}\nsmoke: {sweep: [1, 1]}\n",
+            "smoke.sweep[1] 1",
+        ),
+        (
+            "auc]\n",
+            "{precision_at_k: {k: 9}}]\nsweep: {k: [1, 2]}\n",
+            "sweep.k precision_at_k 1",
+        ),
+        ("auc]\n", "auc]\ncheckpoints: 0\n", "11:1 checkpoints 0"),
+        ("auc]\n", "auc]\ncheckpoints: often\n", "'often'"),
+        ("auc]\n", "auc]\ncheckpoints: true\n", ""),
+        ("auc]\n", "auc]\ncheckpoints: [0.5, 0.2]\n", "0"),
+        ("perceptron-avg:\n", "perceptron-avg: {fourier: {}}\n", "n_components"),
+        (
+            "perceptron-avg:\n",
+            "perceptron-avg: {fourier: {n_components: {tune: [9, 0]}}}\n",
+            "n_components 1 0",
+        ),
+        ("auc]\n", "auc]\nsmoke: {datasets: [adul]}\n", "'adul' 'adult'"),
+        ("auc]\n", "auc]\ntuning: {folds: 5, rows: 9}\n", "tuning.rows folds"),
+        ("n_splits: 2}\n", "split: time}\ntuning: {rows: 9}\n", "tuning.rows time"),
+        ("n_splits: 2}\n", "split: time}\ntuning: {folds: 5}\n", "tuning.folds time"),
+        ("n_splits: 2", "split: time, n_splits: 5", "protocol.test_size 5 0.3 0.2"),
+        ("auc]\n", "auc]\ntuning: {draw: 1}\n", "draw 2"),
+    ],
+)
 def test_a_single_mistake_is_a_single_line(complaints, old, new, expected):
     assert old in SMALL
     [text] = complaints(SMALL.replace(old, new))
@@ -262,9 +303,11 @@ def test_trials_interleave_the_contestants(read):
     trials = read(SMALL + "sweep: {k: [1, 1.0]}\n").trials()
     order = [(t.split.index, t.dataset.name, t.sweep, t.label) for t in trials]
     assert order[:4] == [
-        (0, "letter", ("k", 1), "perceptron-avg"), (0, "letter", ("k", 1), "sgd-avg"),
-        (0, "letter", ("k", 1), "svm, soft"), (0, "letter", ("k", 1.0), "perceptron-avg"),
-    ]  # fmt: skip
+        (0, "letter", ("k", 1), "perceptron-avg"),
+        (0, "letter", ("k", 1), "sgd-avg"),
+        (0, "letter", ("k", 1), "svm, soft"),
+        (0, "letter", ("k", 1.0), "perceptron-avg"),
+    ]
     assert len(order) == 2 * 2 * 2 * 3
     assert order == sorted(
         order, key=lambda o: (o[0], o[1] == "adult", isinstance(o[2][1], float))
@@ -358,29 +401,52 @@ def test_the_description_is_strict_json_and_complete(read):
     description = tuned.description("ab" * 32)
     assert json.loads(json.dumps(description, allow_nan=False)) == description
     assert description == {
-        "schema": SCHEMA, "dataset": "letter", "data_sha256": "ab" * 32, "rows": None,
-        "preprocessing": {"scaling": "standardise", "dtype": "float64", "fitted_on": "train"},
-        "split": {"kind": "random", "seed": tuned.seed, "test_size": 0.3, "stratified": False,
-         "groups": "keep", "validation_size": 0.2},
-        "solver": "sgd-avg", "algorithm_version": {"solver": 1, "preparation": 1, "tuning": 1},
+        "schema": SCHEMA,
+        "dataset": "letter",
+        "data_sha256": "ab" * 32,
+        "rows": None,
+        "preprocessing": {
+            "scaling": "standardise",
+            "dtype": "float64",
+            "fitted_on": "train",
+        },
+        "split": {
+            "kind": "random",
+            "seed": tuned.seed,
+            "test_size": 0.3,
+            "stratified": False,
+            "groups": "keep",
+            "validation_size": 0.2,
+        },
+        "solver": "sgd-avg",
+        "algorithm_version": {"solver": 1, "preparation": 1, "tuning": 1},
         "params": {n: v for n, v in tuned.params.items() if n != "eta0"},
-        "tuning": {"candidates": {"eta0": [0.1, 1.0]},
-         "metric": {"name": "precision_at_k", "params": {"k": 0.5}, "package": ""},
-         **dict.fromkeys(["folds", "rows", "draw"])},
-        "checkpoints": 20, "seed": tuned.seed,
-    }  # fmt: skip
+        "tuning": {
+            "candidates": {"eta0": [0.1, 1.0]},
+            "metric": {"name": "precision_at_k", "params": {"k": 0.5}, "package": ""},
+            **dict.fromkeys(["folds", "rows", "draw"]),
+        },
+        "checkpoints": 20,
+        "seed": tuned.seed,
+    }
     assert first.description("ab" * 32)["tuning"] is None
 
 
-@pytest.mark.parametrize(("old", "new"), [
-    ("name: small", "name: other\nsource: x"), ("A small one", "Another title"),
-    ("[letter, adult]", "[adult, {name: letter, on_missing: stand-in}]"), ('"svm, soft"', "svm"),
-    ("slowest: 5}", "slowest: 50}"), ("k: 0.5, epochs: 3", "epochs: 3, k: 0.50"),
-    ("  perceptron-avg:\n", "  perceptron-avg: {batch_size: 500}\n"),
-    ("auc]\n", "auc, dcg]\ntimeout: 5\nplots: [roc]\nsmoke: {rows: 100}\n"),
-    ("{n_splits: 2}", "{n_splits: 2, split: random, test_size: 0.30, seed: 0}"),
-    ("metrics:", "scaling_fitted_on: train\nmetrics:"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("name: small", "name: other\nsource: x"),
+        ("A small one", "Another title"),
+        ("[letter, adult]", "[adult, {name: letter, on_missing: stand-in}]"),
+        ('"svm, soft"', "svm"),
+        ("slowest: 5}", "slowest: 50}"),
+        ("k: 0.5, epochs: 3", "epochs: 3, k: 0.50"),
+        ("  perceptron-avg:\n", "  perceptron-avg: {batch_size: 500}\n"),
+        ("auc]\n", "auc, dcg]\ntimeout: 5\nplots: [roc]\nsmoke: {rows: 100}\n"),
+        ("{n_splits: 2}", "{n_splits: 2, split: random, test_size: 0.30, seed: 0}"),
+        ("metrics:", "scaling_fitted_on: train\nmetrics:"),
+    ],
+)
 def test_keys_do_not_see_what_changes_no_number(read, old, new):
     assert old in SMALL and keys(read(SMALL.replace(old, new))) == keys(read(SMALL))
 
@@ -413,17 +479,40 @@ def test_a_missing_provided_split_is_reported_before_anything_runs(read):
 
 
 @pytest.mark.promise("R11")
-@pytest.mark.parametrize(("changes", "refusal"), [
-    ({"metrics": "[{precision_at_k: {k: 181}}]"}, "0 180"),
-    ({"metrics": "[auc, {lift_at_k: {k: 181}}]"}, "lift_at_k 181 180"),
-    ({"metrics": "[{recall_at_k: {k: 85}}]", "solvers": "{sgd-avg: {eta0: {tune: [1, 2]}}}"},
-     "0 k 85 84 tuned_by"),
-    ({"protocol": "{split: kfold, n_splits: 8}", "metrics": "[{precision_at_k: {k: 76}}]"}, "75"),
-    ({"protocol": "{train_size: 90}", "parts": "[training, test]",
-     "metrics": "[{precision_at_k: {k: 91}}]"}, "90"),
-    ({"protocol": "{split: none}", "metrics": "[{precision_at_k: {k: 601}}]"}, "600"),
-    ({"sweep": "{k: [0.5, 181]}"}, "181"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "refusal"),
+    [
+        ({"metrics": "[{precision_at_k: {k: 181}}]"}, "0 180"),
+        ({"metrics": "[auc, {lift_at_k: {k: 181}}]"}, "lift_at_k 181 180"),
+        (
+            {
+                "metrics": "[{recall_at_k: {k: 85}}]",
+                "solvers": "{sgd-avg: {eta0: {tune: [1, 2]}}}",
+            },
+            "0 k 85 84 tuned_by",
+        ),
+        (
+            {
+                "protocol": "{split: kfold, n_splits: 8}",
+                "metrics": "[{precision_at_k: {k: 76}}]",
+            },
+            "75",
+        ),
+        (
+            {
+                "protocol": "{train_size: 90}",
+                "parts": "[training, test]",
+                "metrics": "[{precision_at_k: {k: 91}}]",
+            },
+            "90",
+        ),
+        (
+            {"protocol": "{split: none}", "metrics": "[{precision_at_k: {k: 601}}]"},
+            "600",
+        ),
+        ({"sweep": "{k: [0.5, 181]}"}, "181"),
+    ],
+)
 def test_a_metric_that_needs_more_rows_than_there_are_is_refused_before_training(
     small, changes, refusal
 ):
@@ -473,15 +562,20 @@ def test_a_data_set_may_have_its_own_scaling(read):
     assert len(keys(on_all) & keys(experiment)) == 6
 
 
-@pytest.mark.parametrize(("old", "new", "kept", "added"), [
-    ("n_splits: 2", "n_splits: 3", 12, 6), ("auc]", "auc]\ncheckpoints: 5", 0, 12),
-    ("  perceptron-avg:\n", "  perceptron-avg:\n  1pmb:\n", 12, 4), ("C: 0.1", "C: 0.2", 8, 4),
-    ("[0.1, 1.0]", "[0.1, 2.0]", 8, 4),
-    # Only what is tuned depends on the metric.
-    ("precision_at_k: {k: 0.5}", "precision_at_k: {k: 0.1}", 8, 4),
-    ("metrics:", "scaling: unit\nmetrics:", 0, 12),
-    ("perceptron-avg:", "perceptron-avg: {fourier: {n_components: 30}}", 8, 4),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new", "kept", "added"),
+    [
+        ("n_splits: 2", "n_splits: 3", 12, 6),
+        ("auc]", "auc]\ncheckpoints: 5", 0, 12),
+        ("  perceptron-avg:\n", "  perceptron-avg:\n  1pmb:\n", 12, 4),
+        ("C: 0.1", "C: 0.2", 8, 4),
+        ("[0.1, 1.0]", "[0.1, 2.0]", 8, 4),
+        # Only what is tuned depends on the metric.
+        ("precision_at_k: {k: 0.5}", "precision_at_k: {k: 0.1}", 8, 4),
+        ("metrics:", "scaling: unit\nmetrics:", 0, 12),
+        ("perceptron-avg:", "perceptron-avg: {fourier: {n_components: 30}}", 8, 4),
+    ],
+)
 def test_a_changed_config_reruns_only_what_changed(read, old, new, kept, added):
     before, after = keys(read(SMALL)), keys(read(SMALL.replace(old, new)))
     assert (len(after & before), len(after - before)) == (kept, added)

@@ -83,14 +83,22 @@ def test_a_package_adds_a_solver(install, monkeypatch):
     assert solver_version("sgd-avg") == SGDAtK.algorithm_version
 
 
-@pytest.mark.parametrize(("value", "reason"), [
-    ("extra_absent:Mine", "ModuleNotFoundError: No module named 'extra_absent'"),
-    ("extra_ranker:number", "a solver must be a subclass of LinearRanker or NonlinearRanker"),
-    ("extra_ranker:Unconstrained",
-     "Unconstrained does not say which values of C are allowed"),
-    ("extra_ranker:Opaque", "TypeError: Object of type object is not JSON"),
-    ("extra_ranker:Demanding", "TypeError: "),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("extra_absent:Mine", "ModuleNotFoundError: No module named 'extra_absent'"),
+        (
+            "extra_ranker:number",
+            "a solver must be a subclass of LinearRanker or NonlinearRanker",
+        ),
+        (
+            "extra_ranker:Unconstrained",
+            "Unconstrained does not say which values of C are allowed",
+        ),
+        ("extra_ranker:Opaque", "TypeError: Object of type object is not JSON"),
+        ("extra_ranker:Demanding", "TypeError: "),
+    ],
+)
 def test_an_unusable_solver_is_reported_with_its_package(install, value, reason):
     install("precbench.solvers", value, ranker=RANKER)
     registry = solvers()
@@ -136,7 +144,7 @@ def test_every_built_in_solver_passes_the_check_of_the_others():
         assert check_solver(solver) is solver
 
 
-# --- metrics -----------------------------------------------------------------------------------
+# --- metrics ---
 
 HITS = """
 from precbench.ranking.metrics import MetricSpec
@@ -175,7 +183,7 @@ def test_an_unusable_metric_is_reported_with_its_package(install, value):
         metrics()["mine"]
 
 
-# --- cards -------------------------------------------------------------------------------------
+# --- cards ---
 
 
 @pytest.fixture
@@ -204,12 +212,15 @@ def test_a_package_adds_cards(cards):
     )
 
 
-@pytest.mark.parametrize(("changes", "reason"), [
-    ({"name": "letter"}, "adds a data set 'letter', and that name is in use"),
-    ({"value": "extra_absent"}, "extra_absent, which is not a package with cards"),
-    ({"value": "extra_absent.sub"}, "ModuleNotFoundError"),
-    ({"value": "json.decoder"}, "json.decoder, which is not a package with cards"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"name": "letter"}, "adds a data set 'letter', and that name is in use"),
+        ({"value": "extra_absent"}, "extra_absent, which is not a package with cards"),
+        ({"value": "extra_absent.sub"}, "ModuleNotFoundError"),
+        ({"value": "json.decoder"}, "json.decoder, which is not a package with cards"),
+    ],
+)
 def test_unusable_cards_are_reported_with_their_package(cards, changes, reason):
     cards(**changes)
     with pytest.raises(InputError) as caught:
@@ -218,7 +229,7 @@ def test_unusable_cards_are_reported_with_their_package(cards, changes, reason):
     assert str(caught.value).startswith(start) and reason in str(caught.value)
 
 
-# --- the worked example of docs/add-a-solver.md -------------------------------------------------
+# --- the worked example of docs/add-a-solver.md ---
 
 
 @pytest.fixture(scope="module")
@@ -233,10 +244,13 @@ def in_example(folder, *command, beside=()):
     """
     path = os.pathsep.join(map(str, [folder, *beside, ROOT]))
     done = subprocess.run(
-        [sys.executable, "-m", *map(str, command)], cwd=folder,
+        [sys.executable, "-m", *map(str, command)],
+        cwd=folder,
         env=os.environ | {"PYTHONPATH": path, "PRECBENCH_CACHE": str(folder / "cache")},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -288,12 +302,13 @@ def test_the_worked_example_obeys_the_laws(example):
     assert "passed" in in_example(example, "pytest", *laws, *options)
 
 
-# --- a kind of claim, as in docs/claims.md ------------------------------------------------------
+# --- a kind of claim, as in docs/claims.md ---
 
 PUBLISHED = """
 paper: mine
 experiment: small
-common: {where: here, printed: good, dataset: mine, metric: auc, solver: sgd-avg, config: letter}
+common:
+  {where: here, printed: good, dataset: mine, metric: auc, solver: sgd-avg, config: letter}
 claims:
   - for: {least: [0.5, 0.999]}
     id: worst/{least}
@@ -304,7 +319,8 @@ JUDGE = """
 from pathlib import Path
 from precbench.claims import make_ledger, read_evidence
 from precbench.claims.published import read_claims
-for row in make_ledger(read_claims(Path("small.published.yaml")), read_evidence(["results"])):
+claims = read_claims(Path("small.published.yaml"))
+for row in make_ledger(claims, read_evidence(["results"])):
     print(row.kind, row.verdict)
 try:
     read_claims(Path("misspelt.published.yaml"))

@@ -27,7 +27,7 @@ from tests.sentences import done_already
 
 @pytest.fixture(autouse=True)
 def no_report(monkeypatch):
-    """Leave out tables and figures, which are made from the files that are tested here."""
+    """Leave out tables and figures, which are made from the tested files."""
     module = "precbench.advice.advised_report"
     monkeypatch.setattr(f"{module}.write_report", lambda *_, **__: Report([], []))
 
@@ -42,8 +42,10 @@ def tiny(small):
 
 MACHINE = {
     **dict.fromkeys(["os", "machine", "cpu", "python"], "none"),
-    **dict.fromkeys(["cores", "commit", "dirty"]), "memory_gib": 1.0, "packages": {},
-}  # fmt: skip
+    **dict.fromkeys(["cores", "commit", "dirty"]),
+    "memory_gib": 1.0,
+    "packages": {},
+}
 
 
 @pytest.fixture
@@ -175,10 +177,13 @@ FIT = [
     "sgd-avg",
 ]
 BEFORE = {
-    "score": [["fit", *FIT, "--save", "scorer.npz"]], "report": [["run", "small.yaml"]],
-    "merge": [["run", "small.yaml", "--splits", "0"],
-     ["run", "small.yaml", "--splits", "1", "--out", "other"]],
-}  # fmt: skip
+    "score": [["fit", *FIT, "--save", "scorer.npz"]],
+    "report": [["run", "small.yaml"]],
+    "merge": [
+        ["run", "small.yaml", "--splits", "0"],
+        ["run", "small.yaml", "--splits", "1", "--out", "other"],
+    ],
+}
 COMMANDS = {
     "compare": ["compare", *FIT, "--jobs", "1", "--out", "out"],
     "fit": ["fit", *FIT, "--save", "model.npz"],
@@ -277,7 +282,8 @@ import importlib, itertools, os, signal, sys
 def die():
     for number in range(int(os.environ["KILLS"])):
         try:
-            os.open(os.path.join(os.path.dirname(__file__), str(number)), os.O_CREAT | os.O_EXCL)
+            mark = os.path.join(os.path.dirname(__file__), str(number))
+            os.open(mark, os.O_CREAT | os.O_EXCL)
         except FileExistsError:
             continue
         os.kill(os.getpid(), signal.SIGKILL)
@@ -295,9 +301,11 @@ if any("popen_loky" in argument for argument in sys.orig_argv):
 """
 # A worker dies in the n-th call of a function
 PHASES = {
-    "start": "os:getppid:1", "training": "time:process_time:1", "writing": "os:replace:1",
+    "start": "os:getppid:1",
+    "training": "time:process_time:1",
+    "writing": "os:replace:1",
     "between arrays and mark": "os:replace:2",
-}  # fmt: skip
+}
 ONCE = [(phase, 1) for phase in ("training", "between arrays and mark")]
 
 

@@ -136,7 +136,7 @@ def forecast(population, rng):
 
 
 def forecasts(kind, n, seed):
-    """Return the forecasts for `n` lists of a kind with enough hits to be learnt from."""
+    """Return the forecasts for `n` lists with enough hits to learn from."""
     generators = [np.random.default_rng([seed, i]) for i in range(n)]
     return [forecast(kind(rng), rng) for rng in generators]
 

@@ -196,9 +196,11 @@ FLAGS = [
 ]
 SORTED = """
 const all = (selector) => [...document.querySelectorAll(selector)];
-const labels = () => all("#results tbody tr:not([hidden]) th").map((head) => head.textContent);
+const labels = () =>
+  all("#results tbody tr:not([hidden]) th").map((head) => head.textContent);
 const head = document.querySelector("#results thead th:nth-child(2)");
-const values = () => all("#results tbody td:nth-child(2)").map((of) => parseFloat(of.textContent));
+const values = () =>
+  all("#results tbody td:nth-child(2)").map((cell) => parseFloat(cell.textContent));
 const seen = {orders: [], columns: []};
 for (const _ of [1, 2]) {
   head.querySelector("button").click();
@@ -206,7 +208,10 @@ for (const _ of [1, 2]) {
   seen.columns.push(values());
 }
 const filter = document.querySelector("#filter");
-const type = (text) => { filter.value = text; filter.dispatchEvent(new Event("input")); };
+const type = (text) => {
+  filter.value = text;
+  filter.dispatchEvent(new Event("input"));
+};
 type("SGD");
 seen.filtered = labels();
 type("");
@@ -215,7 +220,8 @@ return seen;
 """
 TRIALS = """
 const shown = document.querySelectorAll("#trials details[open]");
-const texts = (selector) => [...shown[0].querySelectorAll(selector)].map((of) => of.textContent);
+const texts = (selector) =>
+  [...shown[0].querySelectorAll(selector)].map((part) => part.textContent);
 return {
   opened: shown.length, trials: texts("tbody tr").length, command: texts("code")[0],
   wide: document.documentElement.scrollWidth > innerWidth,

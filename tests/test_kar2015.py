@@ -28,8 +28,12 @@ def test_appendix_a_the_struct_surrogate_prefers_the_wrong_sign(tmp_path):
     table = pd.read_csv(tmp_path / "kar2015-counterexample" / "results.csv")
     final = table[table["final"]].set_index("solver")["value"]
     assert final.to_dict() == {
-        "1pmb": 0.0, "sgd-struct": 0.0, "cutting-plane": 0.0, "sgd-avg": 1.0, "perceptron-avg": 1.0,
-    }  # fmt: skip
+        "1pmb": 0.0,
+        "sgd-struct": 0.0,
+        "cutting-plane": 0.0,
+        "sgd-avg": 1.0,
+        "perceptron-avg": 1.0,
+    }
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +118,7 @@ def noisy_stream():
 
 
 def test_mistakes_are_those_of_the_solver(theorems):
-    """Along the rows of the first split, in batches that partial_fit takes one by one."""
+    """Along the first split, in batches that partial_fit takes one by one."""
     stream = noisy_stream()
     assert len(stream.y) == 14_000 and stream.n_batches == len(stream.batches) == 70
     assert stream.uniform_rate == pytest.approx(np.sqrt(np.log(70 / 0.05) / 200))
@@ -238,13 +242,18 @@ def test_where_zero_is_a_minimiser(surrogate, k, first, monkeypatch):
     assert answers == {True, False}
 
 
-@pytest.mark.parametrize(("problem", "options"), [
-    ("struct", {"k": 2}), ("struct, at least k", {"k": 2, "at_least_k": True}),
-    ("struct, at least k", {"k": 1.0, "at_least_k": True}),
-    ("struct, at least k", {"objective": "f1"}), ("pauc", {"objective": "pauc", "beta": 0.3}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("problem", "options"),
+    [
+        ("struct", {"k": 2}),
+        ("struct, at least k", {"k": 2, "at_least_k": True}),
+        ("struct, at least k", {"k": 1.0, "at_least_k": True}),
+        ("struct, at least k", {"objective": "f1"}),
+        ("pauc", {"objective": "pauc", "beta": 0.3}),
+    ],
+)
 def test_where_the_cutting_plane_has_its_minimum(problem, options):
-    """For every C, k and shift of the rows the linear programme and the solver agree."""
+    """For every C, k and shift the linear programme and the solver agree."""
     answers = set()
     y = np.where(np.arange(24) < 6, 1, -1)
     for seed in range(10):

@@ -1,4 +1,4 @@
-"""Every law over every member of its registry, and over what the members can be set to."""
+"""Every law over every member of its registry, with all its settings."""
 
 import inspect
 import itertools
@@ -17,20 +17,29 @@ from tests import laws
 from tests.sentences import raises
 
 MEMBERS = {
-    **SOLVERS, **{f"1pmb-{name}": partial(solvers.OnePMB, name) for name in ("pauc", "auc", "f1")},
+    **SOLVERS,
+    **{f"1pmb-{name}": partial(solvers.OnePMB, name) for name in ("pauc", "auc", "f1")},
     **{f"2pmb-{name}": partial(solvers.TwoPMB, name) for name in ("pauc", "auc", "f1")},
     **{f"ftrl-{name}": partial(solvers.FTRL, name) for name in ("prec@k", "pauc")},
     "perceptron-best": partial(solvers.PerceptronAtK, keep="best"),
-    "sgd-ramp": partial(solvers.SGDAtK, "ramp"), "sgd-struct": partial(solvers.SGDAtK, "struct"),
+    "sgd-ramp": partial(solvers.SGDAtK, "ramp"),
+    "sgd-struct": partial(solvers.SGDAtK, "struct"),
     "pnorm-push-newton": partial(solvers.PNormPush, method="newton"),
     "oam-gradient": partial(solvers.OAM, "gradient", C=2**-6),
     "adaoam-ball": partial(solvers.AdaOAM, eta0=2.0, reg=6.0),
     "spam-l1": partial(solvers.SPAM, l1_reg=0.001),
     "cutting-plane-best": partial(solvers.CuttingPlane, keep="best"),
-    "random-forest-undersampled": partial(solvers.RandomForest, class_weight="undersampled"),
-    "xgboost-ndcg": partial(solvers.XGBoost, "rank:ndcg", min_child_weight=0.0, reg_lambda=0.01,
-     learning_rate=0.1),
-}  # fmt: skip
+    "random-forest-undersampled": partial(
+        solvers.RandomForest, class_weight="undersampled"
+    ),
+    "xgboost-ndcg": partial(
+        solvers.XGBoost,
+        "rank:ndcg",
+        min_child_weight=0.0,
+        reg_lambda=0.01,
+        learning_rate=0.1,
+    ),
+}
 OWN = [name for name in MEMBERS if name not in SOLVERS or not SOLVERS.package(name)]
 LINEAR = [name for name, factory in MEMBERS.items() if laws.is_linear(factory)]
 IN_PASSES = [

@@ -28,9 +28,14 @@ from tests.helpers import small_integers
 from tests.sentences import raises
 
 EACH = {
-    **SURROGATES, "prec@k": PrecisionAtK(0.25), "prbep": PrecisionAtK(1.0), "pauc": PartialAUC(0.1),
-    "pauc-wide": PartialAUC(0.6), "auc": AUC(), "f1": F1(),
-}  # fmt: skip
+    **SURROGATES,
+    "prec@k": PrecisionAtK(0.25),
+    "prbep": PrecisionAtK(1.0),
+    "pauc": PartialAUC(0.1),
+    "pauc-wide": PartialAUC(0.6),
+    "auc": AUC(),
+    "f1": F1(),
+}
 each_loss = pytest.mark.parametrize("name", EACH)
 
 
@@ -122,11 +127,17 @@ def brute_f1(s, y, k):
 
 
 BRUTE = {
-    "ramp": brute_ramp, "max": brute_max, "avg": brute_avg, "struct": brute_struct,
-    "prec@k": partial(brute_prec, share=0.25), "prbep": partial(brute_prec, share=1.0),
-    "pauc": partial(brute_pauc, beta=0.1), "pauc-wide": partial(brute_pauc, beta=0.6),
-    "auc": partial(brute_pauc, beta=1.0), "f1": brute_f1,
-}  # fmt: skip
+    "ramp": brute_ramp,
+    "max": brute_max,
+    "avg": brute_avg,
+    "struct": brute_struct,
+    "prec@k": partial(brute_prec, share=0.25),
+    "prbep": partial(brute_prec, share=1.0),
+    "pauc": partial(brute_pauc, beta=0.1),
+    "pauc-wide": partial(brute_pauc, beta=0.6),
+    "auc": partial(brute_pauc, beta=1.0),
+    "f1": brute_f1,
+}
 
 
 @pytest.mark.promise("R12")
@@ -198,31 +209,43 @@ def test_gradient_by_finite_differences(name, seed, n):
         assert difference / (2 * step) == pytest.approx(gradient @ row / step, abs=1e-6)
 
 
-@pytest.mark.parametrize(("name", "n_terms", "expected"), [
-    ("ramp", 1, [-1, -1, 0, 1, 1, 0]), ("struct", 1, [-1, -1, -1, 1, 1, 0]),
-    ("max", 1, [0, -1, -1, 1, 1, 0]), ("avg", 3, [-2, -2, -2, 3, 3, 0]),
-    ("prec@k", 1, [-1, -1, -1, 1, 0, 0]), ("pauc", 3, [-1, -1, -1, 3, 0, 0]),
-    ("pauc-wide", 6, [-2, -2, -2, 3, 3, 0]), ("auc", 9, [-3, -3, -3, 3, 3, 3]),
-    ("f1", 3, [-1, -1, -1, 0, 0, 0]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "n_terms", "expected"),
+    [
+        ("ramp", 1, [-1, -1, 0, 1, 1, 0]),
+        ("struct", 1, [-1, -1, -1, 1, 1, 0]),
+        ("max", 1, [0, -1, -1, 1, 1, 0]),
+        ("avg", 3, [-2, -2, -2, 3, 3, 0]),
+        ("prec@k", 1, [-1, -1, -1, 1, 0, 0]),
+        ("pauc", 3, [-1, -1, -1, 3, 0, 0]),
+        ("pauc-wide", 6, [-2, -2, -2, 3, 3, 0]),
+        ("auc", 9, [-3, -3, -3, 3, 3, 3]),
+        ("f1", 3, [-1, -1, -1, 0, 0, 0]),
+    ],
+)
 def test_among_tied_scores_the_lower_row_comes_first(name, n_terms, expected):
     gradient = loss_at(name, 2).subgradient(np.zeros(6), [1, 1, 1, 0, 0, 0])
     np.testing.assert_allclose(gradient * n_terms, expected)
 
 
-@pytest.mark.parametrize(("name", "scores", "y", "expected"), [
-    # Augmented scores tie: row 0 is chosen for its lower index, not for its class.
-    ("struct", [1.0, 0.0, -5.0], [1, 0, 1], [0, 0, -1]),
-    ("struct", [0.0, 1.0, -5.0], [0, 1, 1], [1, -1, -1]),
-    # Both k' = 0 and k' = 1 give 0; the first maximiser is taken.
-    ("avg", [1.0, 1.0, 0.0], [1, 1, 0], [-0.5, -0.5, 1]),
-    # A hinge of zero is inactive.
-    ("max", [1.0, 0.0], [1, 0], [0, 0]), ("auc", [1.0, 0.0], [1, 0], [0, 0]),
-    # No negative at -1/2 is predicted positive; alone with one positive it pays from
-    # -1/3 on.
-    ("f1", [5.0, -0.5], [1, 0], [0, 0]), ("f1", [5.0, -1 / 3 - 1e-9], [1, 0], [0, 0]),
-    ("f1", [5.0, -1 / 3 + 1e-9], [1, 0], [0, 1]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "scores", "y", "expected"),
+    [
+        # Augmented scores tie: row 0 is chosen for its lower index, not for its class.
+        ("struct", [1.0, 0.0, -5.0], [1, 0, 1], [0, 0, -1]),
+        ("struct", [0.0, 1.0, -5.0], [0, 1, 1], [1, -1, -1]),
+        # Both k' = 0 and k' = 1 give 0; the first maximiser is taken.
+        ("avg", [1.0, 1.0, 0.0], [1, 1, 0], [-0.5, -0.5, 1]),
+        # A hinge of zero is inactive.
+        ("max", [1.0, 0.0], [1, 0], [0, 0]),
+        ("auc", [1.0, 0.0], [1, 0], [0, 0]),
+        # No negative at -1/2 is predicted positive; with one positive it pays from
+        # -1/3 on.
+        ("f1", [5.0, -0.5], [1, 0], [0, 0]),
+        ("f1", [5.0, -1 / 3 - 1e-9], [1, 0], [0, 0]),
+        ("f1", [5.0, -1 / 3 + 1e-9], [1, 0], [0, 1]),
+    ],
+)
 def test_subgradients_at_the_edges(name, scores, y, expected):
     np.testing.assert_array_equal(loss_at(name, 1).subgradient(scores, y), expected)
 
@@ -330,18 +353,34 @@ MALFORMED = [
 ]
 WITH_K = [*(surrogate.value for surrogate in SURROGATES.values()), prec_loss, margins]
 REFUSED = [
-    *((partial(function, *rows), InputError, places)
-     for function in (SURROGATES["ramp"].value, SURROGATES["ramp"].subgradient, F1().value)
-     for *rows, places in MALFORMED),
-    *((partial(function, *rows, 1), InputError, places) for function in (prec_loss, margins)
-     for *rows, places in MALFORMED),
-    *((partial(function, [0.0, 1.0], [0, 1], k), InputError, places) for function in WITH_K
-     for k, places in ((2, "k 2 1"), (True, "k"), (None, "k"))),
-    *((partial(objective.value, [0.0, 1.0], [0, 1], k=1), TypeError, "'k'")
-     for objective in (PartialAUC(), AUC(), F1())),
-    *((partial(PartialAUC, beta), InputError, "beta 0 1")
-     for beta in (0, -0.1, 1.0001, 2, math.nan, True, "0.1", None)),
-]  # fmt: skip
+    *(
+        (partial(function, *rows), InputError, places)
+        for function in (
+            SURROGATES["ramp"].value,
+            SURROGATES["ramp"].subgradient,
+            F1().value,
+        )
+        for *rows, places in MALFORMED
+    ),
+    *(
+        (partial(function, *rows, 1), InputError, places)
+        for function in (prec_loss, margins)
+        for *rows, places in MALFORMED
+    ),
+    *(
+        (partial(function, [0.0, 1.0], [0, 1], k), InputError, places)
+        for function in WITH_K
+        for k, places in ((2, "k 2 1"), (True, "k"), (None, "k"))
+    ),
+    *(
+        (partial(objective.value, [0.0, 1.0], [0, 1], k=1), TypeError, "'k'")
+        for objective in (PartialAUC(), AUC(), F1())
+    ),
+    *(
+        (partial(PartialAUC, beta), InputError, "beta 0 1")
+        for beta in (0, -0.1, 1.0001, 2, math.nan, True, "0.1", None)
+    ),
+]
 
 
 @pytest.mark.promise("R11")

@@ -45,12 +45,23 @@ from tests.sentences import raises
 
 # Every member of METRICS with one choice of its required parameters.
 PARAMS = {
-    "precision_at_k": {"k": 0.5}, "recall_at_k": {"k": 2}, "lift_at_k": {"k": "50 %"},
-    "partial_auc": {"beta": 0.3}, "partial_auc_mcclish": {"beta": 0.3},
-    "partial_pr_auc": {"recall": 0.6}, "recall_at_fpr": {"beta": 0.3}, "auc": {},
-    "average_precision": {}, "prbep": {}, "f1": {}, "f1_max": {}, "pnorm_risk": {"p": 4},
-    "r_max": {}, "dcg": {}, "average_reciprocal_rank": {},
-}  # fmt: skip
+    "precision_at_k": {"k": 0.5},
+    "recall_at_k": {"k": 2},
+    "lift_at_k": {"k": "50 %"},
+    "partial_auc": {"beta": 0.3},
+    "partial_auc_mcclish": {"beta": 0.3},
+    "partial_pr_auc": {"recall": 0.6},
+    "recall_at_fpr": {"beta": 0.3},
+    "auc": {},
+    "average_precision": {},
+    "prbep": {},
+    "f1": {},
+    "f1_max": {},
+    "pnorm_risk": {"p": 4},
+    "r_max": {},
+    "dcg": {},
+    "average_reciprocal_rank": {},
+}
 CREDIT = {"half": 0.5, "correct": 1, "error": 0}
 
 
@@ -72,10 +83,22 @@ def call(name, y, scores):
 # resolve_k
 
 
-@pytest.mark.parametrize(("k", "n_pos", "count"), [
-    (0.07, 100, 7), (0.25, 3, 1), (0.25, 4, 1), (0.25, 5, 2), (1e-9, 5, 1), (1.0, 7, 7),
-    (np.float32(0.5), 7, 4), (1, 7, 1), (7, 7, 7), (np.int32(3), 7, 3), (np.uint8(3), 7, 3),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("k", "n_pos", "count"),
+    [
+        (0.07, 100, 7),
+        (0.25, 3, 1),
+        (0.25, 4, 1),
+        (0.25, 5, 2),
+        (1e-9, 5, 1),
+        (1.0, 7, 7),
+        (np.float32(0.5), 7, 4),
+        (1, 7, 1),
+        (7, 7, 7),
+        (np.int32(3), 7, 3),
+        (np.uint8(3), 7, 3),
+    ],
+)
 def test_resolve_k(k, n_pos, count):
     assert resolve_k(k, n_pos) == count and type(resolve_k(k, n_pos)) is int
 
@@ -100,10 +123,24 @@ def test_text_is_a_share_of_the_rows(text):
     assert resolve_k(np.str_("100 %"), 5, 1000) == 1000
 
 
-MEANT = {"1 percent": "'1 %'", " 1 %": "'1 %'", "1 % ": "'1 %'", "1,5 %": "'1.5 %'",
-         "100": "100, without quotes", "0.25": "0.25, without quotes", "0 %": "", "101 %": "",
-         "1.5": "", "-1 %": "", "1e1 %": "", "\u0661 %": "", "nan": "", "many": "", "%": "",
-         "": ""}  # fmt: skip
+MEANT = {
+    "1 percent": "'1 %'",
+    " 1 %": "'1 %'",
+    "1 % ": "'1 %'",
+    "1,5 %": "'1.5 %'",
+    "100": "100, without quotes",
+    "0.25": "0.25, without quotes",
+    "0 %": "",
+    "101 %": "",
+    "1.5": "",
+    "-1 %": "",
+    "1e1 %": "",
+    "\u0661 %": "",
+    "nan": "",
+    "many": "",
+    "%": "",
+    "": "",
+}
 
 
 @pytest.mark.promise("R11")
@@ -148,8 +185,11 @@ def test_precision_at_k_by_enumeration_of_tie_breaks(ranking, data):
         for order in itertools.permutations(range(n))
     ]
     mean = Fraction(sum(hits), len(hits))
-    units = {precision_at_k: Fraction(1, k), recall_at_k: Fraction(1, n_pos),
-             lift_at_k: Fraction(n, k * n_pos)}  # fmt: skip
+    units = {
+        precision_at_k: Fraction(1, k),
+        recall_at_k: Fraction(1, n_pos),
+        lift_at_k: Fraction(n, k * n_pos),
+    }
     for metric, unit in units.items():
         assert metric(y, scores, k) == pytest.approx(float(mean * unit))
         assert metric(y, scores, k, ties="best") == pytest.approx(
@@ -302,19 +342,36 @@ SHARES, TIES = (
 DEFINITIONS = {
     partial_auc: (slow_partial_auc, {"beta": SHARES, "tied_pairs": TIES}),
     auc: (partial(slow_partial_auc, beta=1), {"tied_pairs": TIES}),
-    partial_pr_auc: (slow_partial_pr_auc, {"recall": st.sampled_from([0, 1 / 3, 0.5, 0.95])}),
-    recall_at_fpr: (slow_recall_at_fpr, {"beta": st.sampled_from([0.001, 0.1, 0.25, 0.5, 1.0])}),
-    pnorm_risk: (slow_pnorm_risk, {"p": st.sampled_from([1, 2, 4, 2.5]), "log": st.booleans()}),
+    partial_pr_auc: (
+        slow_partial_pr_auc,
+        {"recall": st.sampled_from([0, 1 / 3, 0.5, 0.95])},
+    ),
+    recall_at_fpr: (
+        slow_recall_at_fpr,
+        {"beta": st.sampled_from([0.001, 0.1, 0.25, 0.5, 1.0])},
+    ),
+    pnorm_risk: (
+        slow_pnorm_risk,
+        {"p": st.sampled_from([1, 2, 4, 2.5]), "log": st.booleans()},
+    ),
     r_max: (lambda y, scores: max(heights(y, scores)), {}),
-    dcg: (lambda y, scores: sum(1 / math.log(1 + rank) for rank in ranks(y, scores)), {}),
+    dcg: (
+        lambda y, scores: sum(1 / math.log(1 + rank) for rank in ranks(y, scores)),
+        {},
+    ),
     average_reciprocal_rank: (lambda y, s: sum(1 / rank for rank in ranks(y, s)), {}),
     prbep: (lambda y, scores: precision_at_k(y, scores, int((y == 1).sum())), {}),
-    f1: (lambda y, scores: sklearn.metrics.f1_score(y, np.where(scores > 0, 1, -1)), {}),
-    f1_max: (slow_f1_max, {}), average_precision: (sklearn.metrics.average_precision_score, {}),
-    partial_auc_mcclish:
-     (lambda y, scores, beta: sklearn.metrics.roc_auc_score(y, scores, max_fpr=beta),
-     {"beta": st.floats(0.01, 1)}),
-}  # fmt: skip
+    f1: (
+        lambda y, scores: sklearn.metrics.f1_score(y, np.where(scores > 0, 1, -1)),
+        {},
+    ),
+    f1_max: (slow_f1_max, {}),
+    average_precision: (sklearn.metrics.average_precision_score, {}),
+    partial_auc_mcclish: (
+        lambda y, scores, beta: sklearn.metrics.roc_auc_score(y, scores, max_fpr=beta),
+        {"beta": st.floats(0.01, 1)},
+    ),
+}
 
 
 @pytest.mark.promise("R12")
@@ -390,10 +447,16 @@ def test_permuting_rows_changes_no_bit(name, data):
 
 @pytest.mark.parametrize(
     "names",
-    [np.array([0, 1]), np.array([1, 2], dtype=np.uint8), np.array([False, True]),
-     np.array([-0.5, 2.5]), np.array(["benign", "malignant"]), np.array(["b", "g"], dtype=object)],
+    [
+        np.array([0, 1]),
+        np.array([1, 2], dtype=np.uint8),
+        np.array([False, True]),
+        np.array([-0.5, 2.5]),
+        np.array(["benign", "malignant"]),
+        np.array(["b", "g"], dtype=object),
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_the_greater_label_is_positive(names):
     y, scores = np.array([-1, 1, -1, 1, -1, -1]), np.array([1.0, 3, 0, 1, -2, 2])
     y.flags.writeable = scores.flags.writeable = False
@@ -407,13 +470,22 @@ def test_the_greater_label_is_positive(names):
 
 
 @pytest.mark.promise("R11")
-@pytest.mark.parametrize(("y", "scores", "message"), [
-    ([], [], ""), ([1, 1], [0.0, 1.0], "2 1"), ([0, 1, 2], [0.0, 1.0, 2.0], "0 1 2"),
-    ([0, 1, 1], [0.0, 1.0], "3 2"), ([[0, 1]], [0.0, 1.0], "1 2"), ([0, 1], [[0.0], [1.0]], "2 1"),
-    ([0, 1, 1], [0.0, math.nan, 1.0], "1"), ([0, 1, 1], [0.0, 1.0, -math.inf], "2"),
-    ([0.0, 1.0, math.nan], [0.0, 1.0, 2.0], "2"), ([0, 1], ["a", "b"], ""),
-    ([None, 1], [0.0, 1.0], ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("y", "scores", "message"),
+    [
+        ([], [], ""),
+        ([1, 1], [0.0, 1.0], "2 1"),
+        ([0, 1, 2], [0.0, 1.0, 2.0], "0 1 2"),
+        ([0, 1, 1], [0.0, 1.0], "3 2"),
+        ([[0, 1]], [0.0, 1.0], "1 2"),
+        ([0, 1], [[0.0], [1.0]], "2 1"),
+        ([0, 1, 1], [0.0, math.nan, 1.0], "1"),
+        ([0, 1, 1], [0.0, 1.0, -math.inf], "2"),
+        ([0.0, 1.0, math.nan], [0.0, 1.0, 2.0], "2"),
+        ([0, 1], ["a", "b"], ""),
+        ([None, 1], [0.0, 1.0], ""),
+    ],
+)
 def test_malformed_input_is_rejected(y, scores, message):
     for name in METRICS:
         with raises(InputError, message):
@@ -432,21 +504,33 @@ def test_recall_at_fpr_counts_a_rate_that_rounding_exceeds():
 TWO, THREE = ([0, 1], [0.0, 1.0]), ([1, 0, 0], [3.0, 2.0, 1.0])
 NO_K = [0, -1, 0.0, 1.5, -0.1, math.nan, math.inf, True, np.True_, "1", None]
 OUT_OF_RANGE = [
-    *((partial(resolve_k, k, 5), "k") for k in NO_K), (partial(resolve_k, 6, 5), "k 6 5"),
-    (partial(resolve_k, 0.5, 0), "0"), (partial(resolve_k, 7, 5, 6), "k 7 6"),
-    (partial(resolve_k, "1 %", 5), "k 1 %"), (partial(interval_at_k, *THREE, 4), "k 4 3"),
-    *((partial(interval_at_k, *THREE, 1, level=level), "level")
-     for level in (0, 1, math.nan, 5e-324, "0.05", None)),
-    *((partial(partial_pr_auc, *TWO, recall), "recall")
-     for recall in (-0.1, 1, 1.5, True, "half", math.nan)),
-    *((partial(metric, *TWO, beta), "beta")
-     for metric in (partial_auc, partial_auc_mcclish, recall_at_fpr)
-     for beta in (0, -0.1, 1.1, math.nan, True, "0.1")),
-    *((partial(pnorm_risk, *TWO, p), "p") for p in (0, -1, math.inf, math.nan, True, "2")),
+    *((partial(resolve_k, k, 5), "k") for k in NO_K),
+    (partial(resolve_k, 6, 5), "k 6 5"),
+    (partial(resolve_k, 0.5, 0), "0"),
+    (partial(resolve_k, 7, 5, 6), "k 7 6"),
+    (partial(resolve_k, "1 %", 5), "k 1 %"),
+    (partial(interval_at_k, *THREE, 4), "k 4 3"),
+    *(
+        (partial(interval_at_k, *THREE, 1, level=level), "level")
+        for level in (0, 1, math.nan, 5e-324, "0.05", None)
+    ),
+    *(
+        (partial(partial_pr_auc, *TWO, recall), "recall")
+        for recall in (-0.1, 1, 1.5, True, "half", math.nan)
+    ),
+    *(
+        (partial(metric, *TWO, beta), "beta")
+        for metric in (partial_auc, partial_auc_mcclish, recall_at_fpr)
+        for beta in (0, -0.1, 1.1, math.nan, True, "0.1")
+    ),
+    *(
+        (partial(pnorm_risk, *TWO, p), "p")
+        for p in (0, -1, math.inf, math.nan, True, "2")
+    ),
     (partial(pnorm_risk, *TWO, 1, loss="hinge"), "loss 'hinge'"),
     (partial(precision_at_k, *TWO, 1, ties="mean"), "ties 'mean'"),
     (partial(partial_auc, *TWO, 1, tied_pairs="best"), "tied_pairs 'best'"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.promise("R11")
@@ -470,18 +554,26 @@ def test_smaller_is_better():
         assert best < worst if spec.smaller_is_better else best > worst
 
 
-@pytest.mark.parametrize(("name", "params", "label", "written"), [
-    ("precision_at_k", {"k": 0.25}, "precision_at_k(k=0.25)", "prec@0.25"),
-    ("precision_at_k", {"k": 100}, "precision_at_k(k=100)", "prec@100"),
-    ("precision_at_k", {}, "precision_at_k", "prec@k"),
-    ("precision_at_k", {"k": 5, "ties": "worst"}, "precision_at_k(k=5, ties=worst)",
-     "prec@5 (ties=worst)"),
-    ("precision_at_k", {"k": "1 %"}, "precision_at_k(k=1 %)", "prec@1 %"),
-    ("lift_at_k", {"k": 100}, "lift_at_k(k=100)", "lift@100"), ("auc", {}, "auc", "AUC"),
-    ("partial_auc", {"beta": 0.1}, "partial_auc(beta=0.1)", "pAUC(0.1)"),
-    ("pnorm_risk", {"p": 4}, "pnorm_risk(p=4)", "p-norm risk, p = 4"),
-    ("partial_pr_auc", {}, "partial_pr_auc", "PR-AUC (recall ≥ 0.95)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "params", "label", "written"),
+    [
+        ("precision_at_k", {"k": 0.25}, "precision_at_k(k=0.25)", "prec@0.25"),
+        ("precision_at_k", {"k": 100}, "precision_at_k(k=100)", "prec@100"),
+        ("precision_at_k", {}, "precision_at_k", "prec@k"),
+        (
+            "precision_at_k",
+            {"k": 5, "ties": "worst"},
+            "precision_at_k(k=5, ties=worst)",
+            "prec@5 (ties=worst)",
+        ),
+        ("precision_at_k", {"k": "1 %"}, "precision_at_k(k=1 %)", "prec@1 %"),
+        ("lift_at_k", {"k": 100}, "lift_at_k(k=100)", "lift@100"),
+        ("auc", {}, "auc", "AUC"),
+        ("partial_auc", {"beta": 0.1}, "partial_auc(beta=0.1)", "pAUC(0.1)"),
+        ("pnorm_risk", {"p": 4}, "pnorm_risk(p=4)", "p-norm risk, p = 4"),
+        ("partial_pr_auc", {}, "partial_pr_auc", "PR-AUC (recall ≥ 0.95)"),
+    ],
+)
 def test_labels_and_notation(name, params, label, written):
     metric = Metric(name, params)
     assert (metric.label, metric.written) == (label, written)

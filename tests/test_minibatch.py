@@ -63,15 +63,22 @@ def test_candidates_learn_together_as_each_alone(candidates):
         assert_array_equal(solver.coef_, make(name, **params).fit(X, y).coef_)
 
 
-# --- memory ------------------------------------------------------------------------------------
+# --- memory ---
 
 
 @pytest.mark.promise("R4")
-@pytest.mark.parametrize(("solver", "needed"), [
-    (BBR(), "67,056.2"), (LCBR(), "67,055.2"), (PGD(), "7,450.6"), (AdaOAM(), "14,901.2"),
-    (OAM(reservoir_size=100_000), "1,490.1"), (IRPush(), "67,055.2"),
-    (PNormPush(method="newton"), "67,055.2"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("solver", "needed"),
+    [
+        (BBR(), "67,056.2"),
+        (LCBR(), "67,055.2"),
+        (PGD(), "7,450.6"),
+        (AdaOAM(), "14,901.2"),
+        (OAM(reservoir_size=100_000), "1,490.1"),
+        (IRPush(), "67,055.2"),
+        (PNormPush(method="newton"), "67,055.2"),
+    ],
+)
 def test_too_many_features_are_reported_with_both_sizes(solver, needed):
     X = sparse.csr_array(([1.0, 2.0], ([0, 1], [3, 999_999])), shape=(2, 1_000_000))
     with raises(InputError, f"1,000,000 {needed}"):
@@ -109,7 +116,7 @@ def test_the_limits_of_the_process_and_of_the_container_count(monkeypatch, tmp_p
     assert memory_limit() == 2**22
 
 
-# --- mini-batch methods ------------------------------------------------------------------------
+# --- mini-batch methods ---
 
 
 @pytest.mark.parametrize(
@@ -127,19 +134,30 @@ def test_an_invalid_order_is_refused(order, what):
         make("sgd-avg").partial_fit(X, y, order=order)
 
 
-@pytest.mark.parametrize(("one", "other"), [
-    # A batch longer than the data, and buffers that hold all of it.
-    (make("sgd-avg", batch_size=400), make("sgd-avg", batch_size=10**9)),
-    (TwoPMB("pauc", batch_size=320, reservoir_size=80), TwoPMB("pauc", batch_size=10**9)),
-    # A count k is cut to the positives of the buffer, and concerns precision only.
-    (TwoPMB(k=60, reservoir_size=20), TwoPMB(k=1.0, reservoir_size=20)),
-    *((solver(objective, k=1, epochs=1), solver(objective, k="50 %", epochs=1))
-     for solver in (OnePMB, TwoPMB) for objective in ("pauc", "auc", "f1")),
-    # What is kept goes before the average.
-    *((make(name, average=not mean), make(name, average=mean, keep=keep))
-     for name in ("perceptron-avg", "perceptron-max", "sgd-avg", "sgd-max")
-     for mean, keep in ((True, "last"), (False, "mean"))),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        # A batch longer than the data, and buffers that hold all of it.
+        (make("sgd-avg", batch_size=400), make("sgd-avg", batch_size=10**9)),
+        (
+            TwoPMB("pauc", batch_size=320, reservoir_size=80),
+            TwoPMB("pauc", batch_size=10**9),
+        ),
+        # A count k is cut to the positives of the buffer, and concerns precision only.
+        (TwoPMB(k=60, reservoir_size=20), TwoPMB(k=1.0, reservoir_size=20)),
+        *(
+            (solver(objective, k=1, epochs=1), solver(objective, k="50 %", epochs=1))
+            for solver in (OnePMB, TwoPMB)
+            for objective in ("pauc", "auc", "f1")
+        ),
+        # What is kept goes before the average.
+        *(
+            (make(name, average=not mean), make(name, average=mean, keep=keep))
+            for name in ("perceptron-avg", "perceptron-max", "sgd-avg", "sgd-max")
+            for mean, keep in ((True, "last"), (False, "mean"))
+        ),
+    ],
+)
 def test_parameters_that_come_to_the_same(one, other):
     X, y = problem()
     of_one, of_other = (
@@ -195,7 +213,7 @@ def test_2pmb_and_the_best_need_all_rows(method):
     assert not hasattr(make("perceptron-avg", keep="best"), method)
 
 
-# --- objectives --------------------------------------------------------------------------------
+# --- objectives ---
 
 
 @pytest.mark.parametrize("solver", [OnePMB, TwoPMB])
@@ -224,7 +242,7 @@ def test_f1_is_sought_at_threshold_0():
     assert f1(y, scores) > f1_max(y, scores) - 0.03
 
 
-# --- 2PMB --------------------------------------------------------------------------------------
+# --- 2PMB ---
 
 
 @pytest.mark.parametrize(("n", "size"), [(5, 8), (5, 5), (1, 1), (0, 3)])

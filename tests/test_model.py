@@ -225,10 +225,15 @@ def test_a_frame_is_a_table(tmp_path):
     )
 
 
-@pytest.mark.parametrize(("scaling", "scaler"), [
-    ("standardise", StandardScaler()), ("unit", MinMaxScaler()), ("unit-norm", Normalizer()),
-    ("standardise-unit-norm", make_pipeline(StandardScaler(), Normalizer())),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("scaling", "scaler"),
+    [
+        ("standardise", StandardScaler()),
+        ("unit", MinMaxScaler()),
+        ("unit-norm", Normalizer()),
+        ("standardise-unit-norm", make_pipeline(StandardScaler(), Normalizer())),
+    ],
+)
 def test_new_rows_are_scaled_like_training_rows(scaling, scaler):
     X, y = rows(density=1)
     model = Model.fit(X, y, "cutting-plane", scaling=scaling, k=0.5)
@@ -261,11 +266,17 @@ def test_ties_keep_the_order_of_rows(layout, seed, n, d):
 
 
 @pytest.mark.promise("R9")
-@pytest.mark.parametrize(("turned", "plain", "scaling"), [
-    *itertools.product((np.ndarray.tolist, pd.DataFrame, np.int16, np.float32, np.asfortranarray),
-     (np.asarray,), SCALINGS),
-    (csc_matrix, csr_matrix, "unit"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("turned", "plain", "scaling"),
+    [
+        *itertools.product(
+            (np.ndarray.tolist, pd.DataFrame, np.int16, np.float32, np.asfortranarray),
+            (np.asarray,),
+            SCALINGS,
+        ),
+        (csc_matrix, csr_matrix, "unit"),
+    ],
+)
 def test_any_layout_is_accepted(turned, plain, scaling):
     X, y = rows()
     options = {"scaling": scaling, "epochs": 2, "random_state": 0}
@@ -301,17 +312,23 @@ def test_an_overflow_in_a_thread_is_an_input_error(saved_trees):
 
 X, Y = rows()
 REFUSED = [
-    ({"solver": "sgd"}, "'sgd'"), ({"eta": 1.0}, "'eta' 'eta0'"), ({"eta0": -1.0}, "'eta0'"),
-    ({"batch_size": True}, "batch_size"), ({"k": "1 percent"}, "'k' '1 %' '1 percent'"),
-    ({"scaling": "standardize"}, "standardise none 'standardize'"), ({"eta0": 1e308}, "weights"),
-    ({"X": np.where(X == 4, np.nan, X)}, "X NaN"), ({"y": np.ones(len(Y))}, "class"),
+    ({"solver": "sgd"}, "'sgd'"),
+    ({"eta": 1.0}, "'eta' 'eta0'"),
+    ({"eta0": -1.0}, "'eta0'"),
+    ({"batch_size": True}, "batch_size"),
+    ({"k": "1 percent"}, "'k' '1 %' '1 percent'"),
+    ({"scaling": "standardize"}, "standardise none 'standardize'"),
+    ({"eta0": 1e308}, "weights"),
+    ({"X": np.where(X == 4, np.nan, X)}, "X NaN"),
+    ({"y": np.ones(len(Y))}, "class"),
     ({"X": csr_matrix(X), "scaling": "standardise"}, "sparse"),
     ({"fourier": 0}, "n_components 1,000,000 0"),
-    ({"fourier": True}, "True"), ({"fourier": {"n": 3}}, "'n' n_components"),
+    ({"fourier": True}, "True"),
+    ({"fourier": {"n": 3}}, "'n' n_components"),
     ({"fourier": {"gamma": 3.0}}, "n_components"),
     ({"fourier": {"n_components": 3, "bandwidth": 0}}, "bandwidth 0"),
     ({"fourier": {"n_components": 3, "gamma": "1"}}, "gamma 0 '1'"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.promise("R11")
@@ -325,15 +342,22 @@ def test_invalid_arguments_are_rejected(changes, what):
 
 
 @pytest.mark.promise("R11")
-@pytest.mark.parametrize(("call", "what"), [
-    (lambda model: model.rank(X[:, :3]), "3 5"),
-    (lambda model: model.rank(np.full((2, 5), np.nan)), "NaN"),
-    (lambda model: model.rank(X[:0]), "0"), (lambda model: model.rank(np.array([["a"] * 5])), ""),
-    (lambda model: model.rank(X, top=0), "top 1 0"),
-    (lambda model: replace(model, coef=np.full(5, 1e308)).rank(1000 * X), "scores"),
-    (lambda _: Model.fit(X, Y, "random-forest", n_estimators=2).rank(X * 1e39), "float32"),
-    (lambda _: Model.fit(pd.DataFrame(X), pd.Series(Y)[::-1]), "y y.loc[X.index]"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (lambda model: model.rank(X[:, :3]), "3 5"),
+        (lambda model: model.rank(np.full((2, 5), np.nan)), "NaN"),
+        (lambda model: model.rank(X[:0]), "0"),
+        (lambda model: model.rank(np.array([["a"] * 5])), ""),
+        (lambda model: model.rank(X, top=0), "top 1 0"),
+        (lambda model: replace(model, coef=np.full(5, 1e308)).rank(1000 * X), "scores"),
+        (
+            lambda _: Model.fit(X, Y, "random-forest", n_estimators=2).rank(X * 1e39),
+            "float32",
+        ),
+        (lambda _: Model.fit(pd.DataFrame(X), pd.Series(Y)[::-1]), "y y.loc[X.index]"),
+    ],
+)
 def test_invalid_rows_are_rejected(saved, call, what):
     model = Model.load(saved[0])
     with raises(InputError, what):
@@ -381,60 +405,99 @@ def unloadable(path, places):
 
 
 WHATEVER = {  # changes of any array
-    "cut off": lambda a: a[..., :-1], "of another shape": lambda a: a[..., None],
+    "cut off": lambda a: a[..., :-1],
+    "of another shape": lambda a: a[..., None],
     "of another type": lambda a: a.astype("f4" if a.dtype == np.float64 else "f8"),
-    "empty": lambda a: a[:0], "no number": lambda a: a * np.nan, "missing": lambda a: None,
-}  # fmt: skip
+    "empty": lambda a: a[:0],
+    "no number": lambda a: a * np.nan,
+    "missing": lambda a: None,
+}
 WEIGHTS = [
-    {"coef": np.array(["a"] * 5)}, {"coef": np.ones(5, dtype=complex)},
-    {"scaler_scale": np.zeros(5)}, {"scaler_shift": None, "scaler_scale": None},
-    {"scaling": "none"}, {"scaling": "foo"}, {"schema": "x"}, {"encoding": {"format": "csv"}},
+    {"coef": np.array(["a"] * 5)},
+    {"coef": np.ones(5, dtype=complex)},
+    {"scaler_scale": np.zeros(5)},
+    {"scaler_shift": None, "scaler_scale": None},
+    {"scaling": "none"},
+    {"scaling": "foo"},
+    {"schema": "x"},
+    {"encoding": {"format": "csv"}},
     {"encoding": {"format": "npz", "n_features": 4, "dense": True, "columns": []}},
-]  # fmt: skip
+]
 TREES_ON_FEATURES = [
     *(tree_part("tree_right", 0, node) for node in (0, 1, -1, -(2**31), 2**31 - 1)),
-    lambda a: {"tree_right": np.where(a["tree_feature"] >= 0, a["tree_root"][1], 0).astype("i4")},
+    lambda a: {
+        "tree_right": np.where(a["tree_feature"] >= 0, a["tree_root"][1], 0).astype(
+            "i4"
+        )
+    },
     *(tree_part("tree_feature", 0, feature) for feature in (-2, 3, 2**31 - 1)),
     tree_part("tree_feature", -1, 0),
     *(tree_part("tree_root", 1, node) for node in (0, 2**31 - 1, -1)),
     tree_part("tree_root", 0, 1),
-    lambda a: {"tree_right": with_two_parents(a["tree_feature"], a["tree_right"].copy())},
+    lambda a: {
+        "tree_right": with_two_parents(a["tree_feature"], a["tree_right"].copy())
+    },
     *(tree_part("tree_cover", 0, rows) for rows in (0.0, -1.0, np.inf)),
-    *(lambda a, n=n: {n: np.zeros(3)} for n in ("coef", "tree_new", "random_other", "scaler_new")),
+    *(
+        lambda a, n=n: {n: np.zeros(3)}
+        for n in ("coef", "tree_new", "random_other", "scaler_new")
+    ),
     *(lambda a, n=n: {n: np.zeros(3)} for n in ("mean_new", "calibration_new")),
-    *(lambda a, trees=trees: {"trees": trees} for trees in (
-        None, {"base": 0.0, "is_forest": 1},
-        {"base": 0.0, "is_forest": True},  # leaves below 0
-        {"base": 1, "is_forest": False}, {"base": float("nan"), "is_forest": False},
-        {"base": 0.0, "is_forest": False, "n_features": 10**9},
-    )),
+    *(
+        lambda a, trees=trees: {"trees": trees}
+        for trees in (
+            None,
+            {"base": 0.0, "is_forest": 1},
+            {"base": 0.0, "is_forest": True},  # leaves below 0
+            {"base": 1, "is_forest": False},
+            {"base": float("nan"), "is_forest": False},
+            {"base": 0.0, "is_forest": False, "n_features": 10**9},
+        )
+    ),
     lambda a: {
         "trees": {"base": 1.0, "is_forest": True},  # which only the scores would use
         "tree_value": np.abs(a["tree_value"]).clip(0, 1),
     },
     lambda a: {"intercept": 1.0},  # which only the reasons would use
     tree_part("random_offset", 0, np.inf),
-    *(lambda a, part=part: part for part in ({"params": []}, {"solver": 3}, {"about": None})),
-]  # fmt: skip
+    *(
+        lambda a, part=part: part
+        for part in ({"params": []}, {"solver": 3}, {"about": None})
+    ),
+]
 MEMBERS = [
-    lambda members: members[:-1], lambda members: [*members, members[0]], lambda members: [],
-    *(lambda members, change=change: [members[0] | change, *members[1:]]
-     for change in ({"weight": 1}, {"weight": float("inf")}, {"name": None}, {"other": 1.0})),
-    lambda members: [{**m, "trees": None if m["trees"] else {"base": 0.0, "is_forest": False}}
-     for m in members],
-]  # fmt: skip
+    lambda members: members[:-1],
+    lambda members: [*members, members[0]],
+    lambda members: [],
+    *(
+        lambda members, change=change: [members[0] | change, *members[1:]]
+        for change in (
+            {"weight": 1},
+            {"weight": float("inf")},
+            {"name": None},
+            {"other": 1.0},
+        )
+    ),
+    lambda members: [
+        {**m, "trees": None if m["trees"] else {"base": 0.0, "is_forest": False}}
+        for m in members
+    ],
+]
 PROFILES = [
     lambda of: of.update(columns=of["columns"][1:]),
-    lambda of: of.update(columns=of["columns"][::-1]), lambda of: of.pop("scores"),
-    lambda of: of["scores"].update(edges=None), lambda of: of["columns"][0].update(edges=None),
+    lambda of: of.update(columns=of["columns"][::-1]),
+    lambda of: of.pop("scores"),
+    lambda of: of["scores"].update(edges=None),
+    lambda of: of["columns"][0].update(edges=None),
     lambda of: of["columns"][0]["edges"].reverse(),
     lambda of: of["columns"][0].update(edges=[1.0], counts=[1.0, 79.0]),
     lambda of: of["columns"][0]["counts"].pop(),
     lambda of: of["columns"][0]["counts"].__setitem__(1, -1.0),
     lambda of: of["columns"][0].update(counts=[0.0] * len(of["columns"][0]["counts"])),
     lambda of: of["columns"][2]["edges"].__setitem__(-1, 1e300),
-    lambda of: of["columns"][3]["counts"].pop(), lambda of: of.update(rows="many"),
-]  # fmt: skip
+    lambda of: of["columns"][3]["counts"].pop(),
+    lambda of: of.update(rows="many"),
+]
 
 
 def of_profile(change):
@@ -452,19 +515,30 @@ DAMAGED = {
     "weights": [lambda _, parts=parts: parts for parts in WEIGHTS],
     "what it learnt of the rows": [
         *map(of_profile, PROFILES),
-        *(lambda arrays, name=f"calibration_{place}": {name: -1 - arrays[name]}
-         for place in ("scores", "shares", "size")),
-        *(lambda arrays, change=change: {"rows_hashes": change(arrays["rows_hashes"])}
-         for change in (lambda hashes: hashes[:0], lambda hashes: hashes.astype(float))),
-        *(lambda _, n=n: {"rows_numbers": np.array(n)} for n in ([2.0, 0], [1.0, -1], [])),
+        *(
+            lambda arrays, name=f"calibration_{place}": {name: -1 - arrays[name]}
+            for place in ("scores", "shares", "size")
+        ),
+        *(
+            lambda arrays, change=change: {"rows_hashes": change(arrays["rows_hashes"])}
+            for change in (
+                lambda hashes: hashes[:0],
+                lambda hashes: hashes.astype(float),
+            )
+        ),
+        *(
+            lambda _, n=n: {"rows_numbers": np.array(n)}
+            for n in ([2.0, 0], [1.0, -1], [])
+        ),
     ],
     "trees": TREES_ON_FEATURES,
     "members": [
-        lambda arrays, change=change:
-         {"members": change(json.loads(str(arrays["description"]))["members"])}
+        lambda arrays, change=change: {
+            "members": change(json.loads(str(arrays["description"]))["members"])
+        }
         for change in MEMBERS
     ],
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -628,9 +702,11 @@ def test_every_checkpoint_has_an_intercept():
 
 def test_metrics_of_a_run_see_the_intercept(small, in_this_process, tmp_path):
     config = small(
-        solvers="{f1: {solver: 1pmb, objective: f1, epochs: 3}, 1pmb: }", common="{batch_size: 50}",
-        metrics="[f1, auc]", protocol="{n_splits: 1}",
-    )  # fmt: skip
+        solvers="{f1: {solver: 1pmb, objective: f1, epochs: 3}, 1pmb: }",
+        common="{batch_size: 50}",
+        metrics="[f1, auc]",
+        protocol="{n_splits: 1}",
+    )
     succeed("run", config, "--out", tmp_path / "out")
     folder = tmp_path / "out" / "small"
     table = pd.read_csv(folder / "results.csv").query("final and part == 'test'")

@@ -80,8 +80,10 @@ def test_runs_killed_at_random_moments_end_with_the_undisturbed_numbers(
         out = tmp_path / str(kill)
         process = subprocess.Popen(
             [*PRECBENCH, *map(str, command), "--out", out, "--jobs", jobs],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         time.sleep(rng.uniform(0, length))
         end(process.pid, signal.SIGKILL)
         process.wait()
@@ -141,11 +143,19 @@ def test_every_solver_responds_to_an_interrupt(size, figure):
 
 
 COMMANDS = [
-    "run small.yaml --out out --jobs 2 --json", "fit mine.csv --label label --save top.npz --json",
-    "check out --json", "score top.npz mine.csv", "run small.yaml --out out", "--help",
-    "plot out/small", "list solvers", "list solvers --json", "list configs --json",
-    "list claims --json", "data info letter --json",
-]  # fmt: skip
+    "run small.yaml --out out --jobs 2 --json",
+    "fit mine.csv --label label --save top.npz --json",
+    "check out --json",
+    "score top.npz mine.csv",
+    "run small.yaml --out out",
+    "--help",
+    "plot out/small",
+    "list solvers",
+    "list solvers --json",
+    "list configs --json",
+    "list claims --json",
+    "data info letter --json",
+]
 
 
 @pytest.mark.promise("R19")

@@ -64,7 +64,7 @@ def test_shares_of_pairs_do_not_overflow():
     assert ir_shares(y, scores).sum() == pytest.approx(1)
 
 
-# --- kernels -----------------------------------------------------------------------------------
+# --- kernels ---
 
 
 @each_loss
@@ -125,7 +125,7 @@ def test_a_kernel_may_stop_between_any_two_rows(monkeypatch):
         )
 
 
-# --- the algorithm of Fig. 2 -------------------------------------------------------------------
+# --- the algorithm of Fig. 2 ---
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_rankboost_is_the_push_with_p_1():
     assert_array_equal(RankBoost().fit(X, y).coef_, PNormPush(1).fit(X, y).coef_)
 
 
-# --- the optimum -------------------------------------------------------------------------------
+# --- the optimum ---
 
 
 @pytest.mark.promise("R12")
@@ -218,7 +218,7 @@ def test_unreached_tolerance_is_reported():
     assert not solver.converged_ and not solver.unbounded_
 
 
-# --- no minimiser ------------------------------------------------------------------------------
+# --- no minimiser ---
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def test_whether_a_minimiser_exists_is_what_a_linear_programme_says(seed, separa
                 assert solver.fit(rows, y).unbounded_ == (best.fun < -1e-6), solver
 
 
-# --- crucial pairs -----------------------------------------------------------------------------
+# --- crucial pairs ---
 
 
 @each_loss
@@ -363,16 +363,23 @@ def test_consistent_pairs_have_no_minimiser():
         assert (scores[order[30:]] > scores[order[:-30]]).all()
 
 
-@pytest.mark.parametrize(("relation", "message"), [
-    (np.ones((4, 3)), ""), (np.ones((5, 5)), "4"), (np.zeros((4, 4)), ""), (-np.eye(4)[::-1], ""),
-    (np.where(np.eye(4)[::-1], np.nan, 0), ""), (np.eye(4), "0"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("relation", "message"),
+    [
+        (np.ones((4, 3)), ""),
+        (np.ones((5, 5)), "4"),
+        (np.zeros((4, 4)), ""),
+        (-np.eye(4)[::-1], ""),
+        (np.where(np.eye(4)[::-1], np.nan, 0), ""),
+        (np.eye(4), "0"),
+    ],
+)
 def test_invalid_pairs_are_reported(relation, message):
     with raises(InputError, message):
         PNormPush().fit_pairs(np.random.default_rng(0).random((4, 2)), relation)
 
 
-# --- large p -----------------------------------------------------------------------------------
+# --- large p ---
 
 
 @each_loss
@@ -392,7 +399,7 @@ def test_large_p_does_not_overflow(loss, push, method, p):
     )
 
 
-# --- topPush against a general solver, and its projections against what defines them ---
+# --- topPush against a general solver, its projections against definitions ---
 
 
 SCORE = st.sampled_from([-1.5, 0.0, 0.25, 1.0, 3.0]) | st.floats(-9, 9)

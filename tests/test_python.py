@@ -136,11 +136,17 @@ def test_predict_marks_k_rows_for_each_kind_of_k(k, expected):
 
 
 @pytest.mark.parametrize("scale", [1e-290, 1e290])
-@pytest.mark.parametrize(("scores", "count", "cut"), [
-    ([3, 1, 2, 2], 1, 2.5), ([3, 1, 2, 2], 2, 2.5),
-    ([3, 1, 2, 2 + 1e-14, 2 - 1e-14], 2, 2.5),  # ties, but for rounding
-    ([3, 1, 2, 2], 3, 1.5), ([-1, 1, 0], 1, 0.5), ([0, 1e-8], 1, 0.5e-8),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("scores", "count", "cut"),
+    [
+        ([3, 1, 2, 2], 1, 2.5),
+        ([3, 1, 2, 2], 2, 2.5),
+        ([3, 1, 2, 2 + 1e-14, 2 - 1e-14], 2, 2.5),  # ties, but for rounding
+        ([3, 1, 2, 2], 3, 1.5),
+        ([-1, 1, 0], 1, 0.5),
+        ([0, 1e-8], 1, 0.5e-8),
+    ],
+)
 def test_a_cut_lies_midway(scores, count, cut, scale):
     assert_allclose(
         cut_below(scale * np.array(scores, dtype=float), count), scale * cut
@@ -201,10 +207,17 @@ def test_only_an_untraced_fit_has_a_threshold():
     assert_allclose(traced.decision_function(X), X @ traced.coef_, atol=1e-12)
 
 
-@pytest.mark.parametrize(("factory", "k"), [
-    (partial(SGDAtK, k=30), 30), (partial(SGDAtK, k="2 %"), "2 %"), (SGDAtK, 0.25),
-    (PNormPush, 1.0), (partial(OnePMB, "auc"), 1.0), (HistGradientBoosting, 1.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("factory", "k"),
+    [
+        (partial(SGDAtK, k=30), 30),
+        (partial(SGDAtK, k="2 %"), "2 %"),
+        (SGDAtK, 0.25),
+        (PNormPush, 1.0),
+        (partial(OnePMB, "auc"), 1.0),
+        (HistGradientBoosting, 1.0),
+    ],
+)
 def test_score_is_precision_at_k(factory, k):
     X, y = problem()
     solver = fitted(factory, X, y)
@@ -240,11 +253,17 @@ def test_a_search_chooses_by_the_top_of_the_list():
         precbench.precision_at_k_scorer(1.5)
 
 
-@pytest.mark.parametrize(("solver", "method", "instead"), [
-    (SGDAtK(), "fit", ""), (SGDAtK(), "partial_fit", ""), (RandomForest(), "fit", "class_weight"),
-    (ranker_of(KNeighborsClassifier)(), "fit", ""), (PNormPush(), "score", ""),
-    (LightGBM(), "score", "class_weight"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("solver", "method", "instead"),
+    [
+        (SGDAtK(), "fit", ""),
+        (SGDAtK(), "partial_fit", ""),
+        (RandomForest(), "fit", "class_weight"),
+        (ranker_of(KNeighborsClassifier)(), "fit", ""),
+        (PNormPush(), "score", ""),
+        (LightGBM(), "score", "class_weight"),
+    ],
+)
 def test_weights_of_rows_are_refused_with_the_reason(solver, method, instead):
     X, y = problem()
     with raises(InputError, f"sample_weight {instead}"):
@@ -299,12 +318,17 @@ def test_a_whole_weight_is_that_many_rows(name, layout, class_weight):
     assert_allclose(one.decision_function(X), scores, atol=2e-5 * np.abs(scores).max())
 
 
-@pytest.mark.parametrize(("change", "what"), [
-    (lambda w, y: np.where(np.arange(120) == 4, -1.0, w), "-1 5"),
-    (lambda w, y: w * (y == "hit"), "0"), (lambda w, y: w[1:], "sample_weight.shape 119"),
-    (lambda w, y: w * 1e200, "sample_weight 1e+12 mean"),
-    (lambda w, y: w * 1e-200, "sample_weight 1e-12 mean"), (lambda w, y: w * np.nan, ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda w, y: np.where(np.arange(120) == 4, -1.0, w), "-1 5"),
+        (lambda w, y: w * (y == "hit"), "0"),
+        (lambda w, y: w[1:], "sample_weight.shape 119"),
+        (lambda w, y: w * 1e200, "sample_weight 1e+12 mean"),
+        (lambda w, y: w * 1e-200, "sample_weight 1e-12 mean"),
+        (lambda w, y: w * np.nan, ""),
+    ],
+)
 def test_invalid_weights_are_refused(change, what):
     X, y, weights = weighted_problem()
     solver = LogisticRegressionRanker()

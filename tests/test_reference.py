@@ -25,7 +25,7 @@ def committed():
 
 @pytest.fixture(scope="module")
 def contestants():
-    """Return the names of solvers and their parameters as the regression trains them."""
+    """Return the solvers and parameters that the regression trains."""
     found = []
     for config in map(load_config, reference.CONFIGS):
         for entry in config.solvers.values() if isinstance(config, Experiment) else ():

@@ -54,26 +54,38 @@ from tests.sentences import raises
 def measures(*metrics):
     return {
         metric.label: {
-            "name": metric.name, "parameters": metric.params, "written": metric.written,
+            "name": metric.name,
+            "parameters": metric.params,
+            "written": metric.written,
             "smaller_is_better": metric.smaller_is_better,
         }
         for metric in metrics
-    }  # fmt: skip
+    }
 
 
 PREC_AT = {k: Metric("precision_at_k", {"k": k}) for k in (0.05, 0.25, 1.0)}
 PREC = PREC_AT[0.25].label
 LABELS = ["sgd-avg", "cutting-plane", "mine_v2", "linear-svm"]
 ABOUT = {
-    "name": "small", "title": "A small experiment", "source": "kar2015 Fig. 2",
-    "plots": ["accuracy-time", "roc"], "metrics": [PREC, "auc"],
-    "measures": measures(PREC_AT[0.25], Metric("auc", {})), "solvers": LABELS,
+    "name": "small",
+    "title": "A small experiment",
+    "source": "kar2015 Fig. 2",
+    "plots": ["accuracy-time", "roc"],
+    "metrics": [PREC, "auc"],
+    "measures": measures(PREC_AT[0.25], Metric("auc", {})),
+    "solvers": LABELS,
     "built_in_solvers": ["sgd-avg", "1pmb", "cutting-plane", "linear-svm"],
-    "datasets": ["letter", "ppi"], "sweep": None,
+    "datasets": ["letter", "ppi"],
+    "sweep": None,
     "protocol": "70/30 random split, 3 splits, not stratified",
-    "scaling": "standardised on the training set", "folds": 1, "data": {}, "forms": {}, "grids": {},
-    "smoke": False, "config": "",
-}  # fmt: skip
+    "scaling": "standardised on the training set",
+    "folds": 1,
+    "data": {},
+    "forms": {},
+    "grids": {},
+    "smoke": False,
+    "config": "",
+}
 KINDS = ("csv", "pdf", "png", "svg")
 SIZES = {"rows": 100, "features": 2, "positives": 50, "stand_in": False}
 SIZES |= {"training_rows": 0, "test_share": 0.3}
@@ -83,19 +95,40 @@ TITLES = {"letter": "Letter", "ppi": "PPI (stand-in, synthetic)"}
 def trial(dataset, solver, split, times=(), values=(), metric=PREC, sweep="", **other):
     """Return the rows of a trial; without times, of one that has no result."""
     about = {
-        "experiment": "small", "dataset": dataset, "title": TITLES[dataset],
-        "stand_in": dataset == "ppi", "solver": solver, "split": split, "seed": 1000 + split,
-        "sweep": sweep, "part": "test", "metric": metric, "status": "ok", "reason": "",
-        "chosen": "", "tuning_seconds": 0.0, "stopped": "", "converged": "",
-        "timing": "sequential", "run": "1a", "machine": "", "key": "", **other,
-    }  # fmt: skip
+        "experiment": "small",
+        "dataset": dataset,
+        "title": TITLES[dataset],
+        "stand_in": dataset == "ppi",
+        "solver": solver,
+        "split": split,
+        "seed": 1000 + split,
+        "sweep": sweep,
+        "part": "test",
+        "metric": metric,
+        "status": "ok",
+        "reason": "",
+        "chosen": "",
+        "tuning_seconds": 0.0,
+        "stopped": "",
+        "converged": "",
+        "timing": "sequential",
+        "run": "1a",
+        "machine": "",
+        "key": "",
+        **other,
+    }
     rows = [
         {
-            **about, "checkpoint": i, "rows_seen": 100 * i, "cpu_seconds": time,
-            "wall_seconds": time, "value": value, "final": i == len(times) - 1,
+            **about,
+            "checkpoint": i,
+            "rows_seen": 100 * i,
+            "cpu_seconds": time,
+            "wall_seconds": time,
+            "value": value,
+            "final": i == len(times) - 1,
         }
         for i, (time, value) in enumerate(zip(times, values, strict=True))
-    ]  # fmt: skip
+    ]
     return rows or [about]
 
 
@@ -146,12 +179,21 @@ def sweep_results():
 def small_roc():
     fpr = np.r_[0, np.geomspace(1e-4, 1, 40)]
     return pd.concat(
-        pd.DataFrame({
-            "dataset": dataset, "title": TITLES[dataset], "solver": solver, "split": split,
-            "sweep": "", "fpr": fpr, "tpr": fpr ** (0.2 + 0.1 * i + 0.02 * split),
-        })
-        for dataset in TITLES for i, solver in enumerate(LABELS[:3]) for split in range(3)
-    )  # fmt: skip
+        pd.DataFrame(
+            {
+                "dataset": dataset,
+                "title": TITLES[dataset],
+                "solver": solver,
+                "split": split,
+                "sweep": "",
+                "fpr": fpr,
+                "tpr": fpr ** (0.2 + 0.1 * i + 0.02 * split),
+            }
+        )
+        for dataset in TITLES
+        for i, solver in enumerate(LABELS[:3])
+        for split in range(3)
+    )
 
 
 def write(folder, results, about=ABOUT, roc_vertices=None):
@@ -182,12 +224,19 @@ def small(tmp_path):
 @pytest.fixture
 def swept(tmp_path):
     about = ABOUT | {
-        "metrics": [PREC], "measures": measures(*PREC_AT.values()), "solvers": LABELS[:3],
-        "datasets": ["letter"], "plots": ["accuracy-time", "accuracy-sweep"],
-        "sweep": {"name": "k", "values": list(PREC_AT),
-         "metrics": [[metric.label] for metric in PREC_AT.values()], "written": ["prec@k"]},
+        "metrics": [PREC],
+        "measures": measures(*PREC_AT.values()),
+        "solvers": LABELS[:3],
+        "datasets": ["letter"],
+        "plots": ["accuracy-time", "accuracy-sweep"],
+        "sweep": {
+            "name": "k",
+            "values": list(PREC_AT),
+            "metrics": [[metric.label] for metric in PREC_AT.values()],
+            "written": ["prec@k"],
+        },
         "smoke": True,
-    }  # fmt: skip
+    }
     return write(tmp_path / "swept", sweep_results(), about)
 
 
@@ -246,12 +295,16 @@ def test_summary_of_failed_and_stopped_trials(small):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("seconds", [
-    {"sgd-avg": 0.0, "cutting-plane": 3.0}, {"sgd-avg": 0.0, "cutting-plane": 0.0},
-    {"sgd-avg": 0.0, "cutting-plane": 0.0, "linear-svm": 5.0},
-    {"sgd-avg": 1e-300, "cutting-plane": 1.0},
-    {"sgd-avg": 5e-324, "cutting-plane": 3600.0},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "seconds",
+    [
+        {"sgd-avg": 0.0, "cutting-plane": 3.0},
+        {"sgd-avg": 0.0, "cutting-plane": 0.0},
+        {"sgd-avg": 0.0, "cutting-plane": 0.0, "linear-svm": 5.0},
+        {"sgd-avg": 1e-300, "cutting-plane": 1.0},
+        {"sgd-avg": 5e-324, "cutting-plane": 3600.0},
+    ],
+)
 @pytest.mark.parametrize("timing", ["sequential", "parallel"])
 def test_a_method_may_take_no_time(tmp_path, seconds, timing):
     """As where no feature varies; the other data set has its tables, too."""
@@ -467,8 +520,11 @@ def test_tables_of_a_sweep(swept):
     assert letter.title == "Letter, smoke size: prec@k"
     assert letter.header == ["solver", "k=0.05", "k=0.25", "k=1.0"]
     assert [cell.text for cell in letter.rows[0]] == [
-        "sgd-avg", "0.8900 ± 0.0100", "0.8100 ± 0.0100", "0.5100 ± 0.0100",
-    ]  # fmt: skip
+        "sgd-avg",
+        "0.8900 ± 0.0100",
+        "0.8100 ± 0.0100",
+        "0.5100 ± 0.0100",
+    ]
     assert [cell.bold for cell in letter.rows[0]] == [False, True, True, True]
     assert letter.rows[2][3].text == "crashed"
     assert (
@@ -543,10 +599,13 @@ def test_three_digits():
 
 
 def test_curves_are_step_functions_that_start_once_all_have_a_value():
-    trials = pd.DataFrame({
-        "split": [0, 0, 0, 1, 1], "wall_seconds": [0, 1, 4, 2, 3],
-        "value": [0.0, 0.2, 0.6, 0.4, 0.8],
-    })  # fmt: skip
+    trials = pd.DataFrame(
+        {
+            "split": [0, 0, 0, 1, 1],
+            "wall_seconds": [0, 1, 4, 2, 3],
+            "value": [0.0, 0.2, 0.6, 0.4, 0.8],
+        }
+    )
     curve = value_against_time(trials)
     assert curve["seconds"].tolist() == [2, 3, 4]
     # (.2 .4) (.2 .8) (.6 .8)
@@ -569,10 +628,14 @@ def test_precision_against_k_reads_the_next_k():
 
     The other has 5.
     """
-    curves = pd.DataFrame({
-        "split": [0, 0, 0, 1, 1, 1], "k": [1, 2, 8, 1, 2, 5], "share": [0.25, 0.5, 2, 0.2, 0.4, 1],
-        "precision": [1, 0.5, 0.4, 0, 0.3, 0.2],
-    })  # fmt: skip
+    curves = pd.DataFrame(
+        {
+            "split": [0, 0, 0, 1, 1, 1],
+            "k": [1, 2, 8, 1, 2, 5],
+            "share": [0.25, 0.5, 2, 0.2, 0.4, 1],
+            "precision": [1, 0.5, 0.4, 0, 0.3, 0.2],
+        }
+    )
     curve = precision_against_k(curves, "share", 0.3)
     assert curve["share"].tolist() == [0.25, 0.3, 0.4, 0.5, 1]
     np.testing.assert_allclose(curve["median"], [0.65, 0.4, 0.4, 0.35, 0.3])
@@ -775,7 +838,8 @@ WRITE = """
 import sys
 from precbench.report.folder import write_report
 write_report(sys.argv[1])
-print(*sorted(m for m in sys.modules if m.startswith("precbench.") and "report" not in m))
+ours = [m for m in sys.modules if m.startswith("precbench.")]
+print(*sorted(m for m in ours if "report" not in m))
 """
 
 
@@ -840,10 +904,16 @@ def test_missing_and_malformed_input_is_reported(small):
     results = small_results().to_csv(index=False)
     for name, content, places in (
         ("roc.csv", None, "roc.csv"),
-        ("results.csv", results.replace("wall_seconds", "seconds", 1), "results.csv wall_seconds"),
-        ("results.csv", "", "results.csv"), ("experiment.json", "{}", "experiment.json name title"),
-        ("experiment.json", "{", "experiment.json"), ("experiment.json", None, "experiment.json"),
-    ):  # fmt: skip
+        (
+            "results.csv",
+            results.replace("wall_seconds", "seconds", 1),
+            "results.csv wall_seconds",
+        ),
+        ("results.csv", "", "results.csv"),
+        ("experiment.json", "{}", "experiment.json name title"),
+        ("experiment.json", "{", "experiment.json"),
+        ("experiment.json", None, "experiment.json"),
+    ):
         path = small / name
         before = path.read_text()
         path.unlink()

@@ -98,7 +98,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def shards(small, made, tmp_path):
-    """Two shards of an experiment with 2 solvers and 3 splits, in the folder ``all``."""
+    """Two shards of an experiment of 2 solvers and 3 splits, in ``all``."""
     config = small(solvers=SOLVERS, protocol="{n_splits: 3}")
     for number in (1, 2) if not any(made.iterdir()) else ():
         succeed("run", config, "--out", made, "--shard", f"{number}/2")
@@ -143,7 +143,7 @@ def test_a_share_may_be_empty(shards, tmp_path):
 
 
 def changed_copy(folder, tmp_path, **changes):
-    """Return a copy of a folder whose first record is another one, and the key of that."""
+    """Return a copy of a folder with another first record, and its key."""
     other = tmp_path / "other"
     shutil.copytree(folder / "small", other / "small")
     store = Store(other / "small")
@@ -288,9 +288,11 @@ def test_what_only_one_folder_has_is_counted(finished, other):
 
 def test_folders_that_cannot_be_compared_are_refused(finished, tmp_path):
     for folders, places in (
-        ((finished, tmp_path), f"{finished} {tmp_path}"), ((finished, "a"), "a"),
-        (("a", finished), "a"), (("a", "b"), "a"),
-    ):  # fmt: skip
+        ((finished, tmp_path), f"{finished} {tmp_path}"),
+        ((finished, "a"), "a"),
+        (("a", finished), "a"),
+        (("a", "b"), "a"),
+    ):
         refused(["diff", *folders], places)
 
 
@@ -329,8 +331,12 @@ def test_a_run_at_work_says_how_far_it_is(finished):
     )
     assert found["seconds_left"] > 0 and found["process"] > 0
     for text in (
-        "2 of 4", "1 failed", "running (process", " left", "mine split 1 sgd-avg, for 3 min",
-    ):  # fmt: skip
+        "2 of 4",
+        "1 failed",
+        "running (process",
+        " left",
+        "mine split 1 sgd-avg, for 3 min",
+    ):
         assert text in said
 
 
@@ -379,12 +385,26 @@ def shown(*arguments):
     return said
 
 
-@pytest.mark.parametrize(("options", "kind", "most"), [
-    (("--solver", "sgd-avg"), "sgd-avg, weights of 5 features",
-     r"most weight: a [\d.]+, b -[\d.]+, "),
-    (TREES, "hist-gradient-boosting, 3 trees with [0-9]+ nodes on 5 features", "most splits: a "),
-    (("--fourier", "7"), "sgd-avg, weights of 7 random Fourier features of 5 features", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "kind", "most"),
+    [
+        (
+            ("--solver", "sgd-avg"),
+            "sgd-avg, weights of 5 features",
+            r"most weight: a [\d.]+, b -[\d.]+, ",
+        ),
+        (
+            TREES,
+            "hist-gradient-boosting, 3 trees with [0-9]+ nodes on 5 features",
+            "most splits: a ",
+        ),
+        (
+            ("--fourier", "7"),
+            "sgd-avg, weights of 7 random Fourier features of 5 features",
+            None,
+        ),
+    ],
+)
 def test_a_model_says_what_it_is(rows, options, kind, most):
     path, said = fitted(rows, *options, "--splits", "2")
     text = " ".join(shown(path).split())
@@ -491,10 +511,15 @@ def test_a_trial_of_another_version_says_that_it_would_run_again(finished, monke
     assert "changed_versions:\n- solver\n" in shown_trial("mine/sgd-avg/0", finished)
 
 
-@pytest.mark.parametrize(("what", "folder"), [
-    ("mine/sgd-avg/7", "small"), ("nonsense", "small"), ("mine/sgd-avg/0", "nowhere"),
-    ("no.npz", "small"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("what", "folder"),
+    [
+        ("mine/sgd-avg/7", "small"),
+        ("nonsense", "small"),
+        ("mine/sgd-avg/0", "nowhere"),
+        ("no.npz", "small"),
+    ],
+)
 def test_what_is_no_trial_is_refused(what, folder, finished):
     refused(
         ["show", what, "--results", finished / folder],

@@ -255,11 +255,15 @@ def test_a_limit_stops_a_solver_at_its_last_iterate(small, in_this_process, tmp_
 
 
 def test_a_limit_counts_the_most_epochs_that_tuning_may_choose(small):
-    plan = make_plan(load_config(small(
-        common="{k: 0.5}",
-        solvers="{sgd-avg: {epochs: {tune: [2, 5]}}, "
-         "cutting-plane: {limit: {times_slowest: 8}}}",
-    )))  # fmt: skip
+    plan = make_plan(
+        load_config(
+            small(
+                common="{k: 0.5}",
+                solvers="{sgd-avg: {epochs: {tune: [2, 5]}}, "
+                "cutting-plane: {limit: {times_slowest: 8}}}",
+            )
+        )
+    )
     row_cost = 4
     passes = {_most_passes(plan, trial) for trial, _ in plan.trials if trial.limit}
     assert passes == {8 * 5 / row_cost}
@@ -269,8 +273,9 @@ def test_every_batch_or_iteration_is_a_checkpoint(small, in_this_process, tmp_pa
     config = small(
         common="{k: 0.5, epochs: 2, batch_size: 16}",
         solvers="{sgd-avg: , cutting-plane: {limit: {times_slowest: 8}}}",
-        checkpoints="every", plots="[accuracy-rows]",
-    )  # fmt: skip
+        checkpoints="every",
+        plots="[accuracy-rows]",
+    )
     assert run(config, tmp_path / "out", "--seeds", "0").exit_code == 0
     folder, n_train = tmp_path / "out" / "small", 420
     table = (
@@ -331,9 +336,11 @@ def test_a_partial_run_keeps_the_other_datasets_in_the_tables(
 def test_tuning_by_folds_takes_the_best_mean(small, in_this_process, tmp_path):
     grid = [1e-5, 1e-3, 0.1, 10.0]
     options = {
-        "solvers": f"{{logistic-regression: {{C: {{tune: {grid}}}}}}}", "common": "",
-        "tuning": "{by: average_precision, folds: 3}", "protocol": "{n_splits: 6}",
-    }  # fmt: skip
+        "solvers": f"{{logistic-regression: {{C: {{tune: {grid}}}}}}}",
+        "common": "",
+        "tuning": "{by: average_precision, folds: 3}",
+        "protocol": "{n_splits: 6}",
+    }
     config = small(**options)
     assert run(config, tmp_path / "out", "--no-plots").exit_code == 0
     chosen = {
@@ -383,9 +390,14 @@ def test_all_candidates_together_have_the_limit_of_one_training(
 
     monkeypatch.setattr(worker, "Recorder", Noted)
     grid = "{tune: [0.1, 0.3, 1.0]}"
-    plan = make_plan(load_config(small(
-        solvers=f"{{sgd-avg: {{eta0: {grid}}}}}", tuning=f"{{folds: {folds}}}" if folds else "",
-    )))  # fmt: skip
+    plan = make_plan(
+        load_config(
+            small(
+                solvers=f"{{sgd-avg: {{eta0: {grid}}}}}",
+                tuning=f"{{folds: {folds}}}" if folds else "",
+            )
+        )
+    )
     trial, key = plan.trials[0]
     dataset = plan.datasets["mine"]
     place = str(Store(tmp_path / "small").folder)
@@ -651,24 +663,32 @@ def test_many_tiny_trials_are_expected_to_take_as_long_as_a_few_of_them_took(
 
 
 @pytest.mark.promise("R19")
-@pytest.mark.parametrize(("arguments", "complaint"), [
-    (["run", "leter"], "letter"), (["run", "letter", "--jobs", "0"], "--jobs"),
-    (["reproduce", "letter", "--jobs", "0"], "--jobs"),
-    (["run", "letter", "--solver", "sdg-avg"], "sgd-avg"),
-    (["run", "letter", "--dataset", "leter"], "letter"),
-    (["run", "letter", "--splits", "a-b"], "--splits"),
-    (["run", "letter", "--skip", "*"], "letter --skip"),
-    (["run", "letter", "--skip", "sgd-agv"], "'sgd-avg'"),
-    (["run", "letter", "--solver", "sdg-*"], "letter 'sdg-*'"),
-    (["run", "kar2015/laws", "--skip", "sgd-*"], "--solver --skip --dataset"),
-    (["run", "letter", "--seeds", "7"], "7"), (["plot", "nowhere"], "nowhere"),
-    (["list", "solver"], "solvers"), (["data", "info", "leter"], "letter"),
-    (["score", "nowhere.npz", "rows.csv"], "nowhere.npz"), (["reproduce", "leter"], "'letter'"),
-    (["reproduce", "german-numer"], "german-numer"),
-    (["reproduce", "rudin2009/derivative"], "rudin2009/derivative"),
-    (["data", "verify", "leter"], "leter"), (["doctor", "letter"], "letter"),
-    (["schema", "confg"], "confg"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["run", "leter"], "letter"),
+        (["run", "letter", "--jobs", "0"], "--jobs"),
+        (["reproduce", "letter", "--jobs", "0"], "--jobs"),
+        (["run", "letter", "--solver", "sdg-avg"], "sgd-avg"),
+        (["run", "letter", "--dataset", "leter"], "letter"),
+        (["run", "letter", "--splits", "a-b"], "--splits"),
+        (["run", "letter", "--skip", "*"], "letter --skip"),
+        (["run", "letter", "--skip", "sgd-agv"], "'sgd-avg'"),
+        (["run", "letter", "--solver", "sdg-*"], "letter 'sdg-*'"),
+        (["run", "kar2015/laws", "--skip", "sgd-*"], "--solver --skip --dataset"),
+        (["run", "letter", "--seeds", "7"], "7"),
+        (["plot", "nowhere"], "nowhere"),
+        (["list", "solver"], "solvers"),
+        (["data", "info", "leter"], "letter"),
+        (["score", "nowhere.npz", "rows.csv"], "nowhere.npz"),
+        (["reproduce", "leter"], "'letter'"),
+        (["reproduce", "german-numer"], "german-numer"),
+        (["reproduce", "rudin2009/derivative"], "rudin2009/derivative"),
+        (["data", "verify", "leter"], "leter"),
+        (["doctor", "letter"], "letter"),
+        (["schema", "confg"], "confg"),
+    ],
+)
 def test_invalid_arguments_are_reported(
     arguments, complaint, in_this_process, work_folder
 ):
@@ -699,11 +719,16 @@ def test_results_tell_the_rows_of_a_provided_training_part():
     assert _sizes(replace(given, n_train=None))["training_rows"] == 0
 
 
-@pytest.mark.parametrize(("protocol", "share"), [
-    ("{n_splits: 2}", 0.3), ("{n_splits: 2, test_size: 0.4}", 0.4),
-    ("{n_splits: 2, train_size: 450}", 0.25),
-    ("{split: kfold, n_splits: 3, repetitions: 2}", 1 / 3), ("{split: none}", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("protocol", "share"),
+    [
+        ("{n_splits: 2}", 0.3),
+        ("{n_splits: 2, test_size: 0.4}", 0.4),
+        ("{n_splits: 2, train_size: 450}", 0.25),
+        ("{split: kfold, n_splits: 3, repetitions: 2}", 1 / 3),
+        ("{split: none}", None),
+    ],
+)
 def test_results_tell_how_much_the_splits_overlap(protocol, share, small):
     [trial, *_] = load_config(small(protocol=protocol)).trials()
     assert trial.split.test_share(600) == pytest.approx(share)
@@ -722,7 +747,7 @@ def test_a_stand_in_is_marked_everywhere(in_this_process, tmp_path, monkeypatch)
 
 
 def choices(names):
-    """Return the solvers, plots, metrics, ways to split and parts that configs choose."""
+    """Return the solvers, plots, metrics, splits and parts of configs."""
     held = set()
     for config in map(shipped_config, names):
         held |= {entry.solver for entry in config.solvers.values()} | {*config.plots}
@@ -810,11 +835,15 @@ def test_candidates_learn_together(small, tmp_path, monkeypatch):
 
     What is chosen and learnt is what it would be alone.
     """
-    plan = make_plan(load_config(small(
-        protocol="{n_splits: 1}",
-        solvers="{sgd-avg: {fourier: {n_components: {tune: [5, 9]}}, "
-         "batch_size: {tune: [20, 50]}, eta0: {tune: [0.01, 1.0, 100.0]}}}",
-    )))  # fmt: skip
+    plan = make_plan(
+        load_config(
+            small(
+                protocol="{n_splits: 1}",
+                solvers="{sgd-avg: {fourier: {n_components: {tune: [5, 9]}}, "
+                "batch_size: {tune: [20, 50]}, eta0: {tune: [0.01, 1.0, 100.0]}}}",
+            )
+        )
+    )
     [(trial, key)] = plan.trials
     train, found = InMemory.train, []
 

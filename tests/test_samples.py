@@ -229,7 +229,7 @@ def test_folds_keep_groups_and_are_no_more_than_a_class_has(trials):
         assert Rows(whole, replace(few, groups=np.arange(len(DENSE)) // 50)).divisions
 
 
-# --- experiments on streamed rows: like any other, but the rows are never in memory as a whole ---
+# --- experiments on streamed rows, which are never in memory as a whole ---
 
 
 SOLVERS = "{perceptron-avg: , sgd-avg: {eta0: {tune: [0.1, 1.0]}}}"
@@ -331,10 +331,12 @@ def test_scores_come_in_as_many_passes_as_memory_asks_for(streamed, monkeypatch)
 def test_a_card_is_streamed_from_the_cache(small, in_this_process, tmp_path):
     config = small(
         datasets="[{name: letter, on_missing: stand-in}, "
-         "{name: letter, stream: true, on_missing: stand-in, buffer_bytes: 100000}]",
-        protocol="{n_splits: 1}", solvers="{perceptron-avg: }", metrics="[auc]",
+        "{name: letter, stream: true, on_missing: stand-in, buffer_bytes: 100000}]",
+        protocol="{n_splits: 1}",
+        solvers="{perceptron-avg: }",
+        metrics="[auc]",
         parts="[test, training]",
-    )  # fmt: skip
+    )
     succeed("run", config, "--out", tmp_path / "out", "--smoke")
     table = pd.read_csv(tmp_path / "out" / "small-smoke" / "results.csv").query("final")
     assert set(table["dataset"]) == {"letter", "letter-streamed"}
@@ -358,24 +360,59 @@ def test_a_provided_split_and_groups(streamed):
         check_division(trial.split, replace(data, groups=np.zeros(600)))
 
 
-@pytest.mark.parametrize(("changes", "complaint"), [
-    ({"solvers": "{psg: , sgd-avg: }"}, "solvers.psg: psg needs all rows at once, and mine"),
-    ({"solvers": "{sgd-avg: {fourier: {n_components: 9}}}"},
-     "solvers.sgd-avg.fourier: has no meaning for mine, which is streamed"),
-    ({"tuning": "{rows: 9}"}, "tuning.rows: has no meaning for mine, which is streamed"),
-    ({"tuning": "{folds: 9}"}, "tuning.folds: has no meaning for mine, which is streamed"),
-    ({"protocol": "{stratified: true}"}, "protocol.stratified: has no meaning for mine"),
-    ({"protocol": "{train_size: 10}"}, "protocol.train_size: has no meaning for mine"),
-    ({"datasets": "[{file: mine.svm, stream: false}]"}, "datasets[0].stream"),
-    ({"datasets": "[{file: mine.svm, stream: true, drop: [a]}]"}, "datasets[0].drop: unknown"),
-    ({"datasets": "[{file: mine.svm, stream: true, bufer_bytes: 1}]"}, "buffer_bytes"),
-    ({"datasets": "[{file: mine.svm, stream: true, buffer_bytes: 0}]"}, "buffer_bytes: "),
-    ({"datasets": "[{file: X.npy, stream: true, labels: z.npy}]"}, "labels: no such file"),
-    ({"datasets": "[{name: lettr, stream: true}]"}, "datasets[0].name: unknown data set"),
-    ({"datasets": "[{name: letter, stream: true, file: a}]"}, "no such file"),
-    ({"datasets": "[{file: X.npy, stream: true}]"}, "the labels are missing"),
-    ({"datasets": "[{file: mine.csv, stream: true}]"}, "can be streamed"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        (
+            {"solvers": "{psg: , sgd-avg: }"},
+            "solvers.psg: psg needs all rows at once, and mine",
+        ),
+        (
+            {"solvers": "{sgd-avg: {fourier: {n_components: 9}}}"},
+            "solvers.sgd-avg.fourier: has no meaning for mine, which is streamed",
+        ),
+        (
+            {"tuning": "{rows: 9}"},
+            "tuning.rows: has no meaning for mine, which is streamed",
+        ),
+        (
+            {"tuning": "{folds: 9}"},
+            "tuning.folds: has no meaning for mine, which is streamed",
+        ),
+        (
+            {"protocol": "{stratified: true}"},
+            "protocol.stratified: has no meaning for mine",
+        ),
+        (
+            {"protocol": "{train_size: 10}"},
+            "protocol.train_size: has no meaning for mine",
+        ),
+        ({"datasets": "[{file: mine.svm, stream: false}]"}, "datasets[0].stream"),
+        (
+            {"datasets": "[{file: mine.svm, stream: true, drop: [a]}]"},
+            "datasets[0].drop: unknown",
+        ),
+        (
+            {"datasets": "[{file: mine.svm, stream: true, bufer_bytes: 1}]"},
+            "buffer_bytes",
+        ),
+        (
+            {"datasets": "[{file: mine.svm, stream: true, buffer_bytes: 0}]"},
+            "buffer_bytes: ",
+        ),
+        (
+            {"datasets": "[{file: X.npy, stream: true, labels: z.npy}]"},
+            "labels: no such file",
+        ),
+        (
+            {"datasets": "[{name: lettr, stream: true}]"},
+            "datasets[0].name: unknown data set",
+        ),
+        ({"datasets": "[{name: letter, stream: true, file: a}]"}, "no such file"),
+        ({"datasets": "[{file: X.npy, stream: true}]"}, "the labels are missing"),
+        ({"datasets": "[{file: mine.csv, stream: true}]"}, "can be streamed"),
+    ],
+)
 def test_mistakes_are_reported_before_anything_runs(
     streamed, changes, complaint, tmp_path
 ):

@@ -173,8 +173,11 @@ def test_an_interrupt_of_a_notebook_leaves_no_process(small, tmp_path):
     long = small(solvers="{sgd-avg: {epochs: 1000000}}", protocol="{n_splits: 4}")
     cell = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTED, long, tmp_path / "out"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     wait_until(lambda: [*tmp_path.glob("out/*/running/*")], seconds=120)
     os.kill(cell.pid, signal.SIGINT)
     assert cell.stdout.readline() == "interrupted\n"

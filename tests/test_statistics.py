@@ -120,7 +120,7 @@ def test_predicted_hits_of_one_split_and_of_splits_that_differ():
     arrays(np.float64, st.integers(2, 9), elements=st.floats(0, 1)), st.floats(0, 0.9)
 )
 def test_the_interval_of_a_share_is_one_of_shares(values, test_share):
-    """Around the mean, and as long as the other one where that is far from both ends."""
+    """Around the mean, and as long as the other one far from both ends."""
     mean, low, high = share_interval(values, test_share)
     assert 0 <= low <= mean * (1 + 1e-12) <= (1 + 1e-9) * high <= 1 + 1e-9
 
@@ -175,26 +175,42 @@ def test_the_binomial_interval_is_that_of_clopper_and_pearson():
         assert binomial_interval(hits / 20, 20) == pytest.approx([*exact], abs=1e-12)
 
 
-@pytest.mark.parametrize(("call", "parts"), [
-    *((lambda f=f, values=values, share=share: f(values, share), places)
-     for f in (resampled_interval, lambda values, share: resampled_test(values, values, share))
-     for values, share, places in (([], 0.3, ""), ([[0.5]], 0.3, ""), ([0.5, np.nan], 0.3, ""),
-     ([0.5, 0.6], 1.0, "test_share"), ([0.5, 0.6], -0.1, "test_share"))),
-    (lambda: resampled_test([0.5, 0.6], [0.5], 0.3), "2 1"),
-    (lambda: mean_ranks([[0.5, np.nan], [0.5, 0.4]]), "1 0"),
-    (lambda: mean_ranks([[0.5], [0.6]]), "methods"),
-    (lambda: bayesian_signed_rank([0.5, 0.6], [0.5], 0.01), "pair"),
-    (lambda: expected_hits([], 10, 0.3, 5), ""),
-    (lambda: levels(3.0), "values shape ()"),
-    (lambda: bayesian_signed_rank([], [1.0], 0.01), "0 and 1 values"),
-    (lambda: bayesian_signed_rank([], [], 0.01), "shape (0, 2)"),
-    (lambda: expected_hits([0.5], 0, 0.3, 5), "tested = 0"),
-    (lambda: expected_hits([0.5], 5, 0.3, 0), "k = 0"),
-    (lambda: expected_hits([0.5], 5, 1.0, 5), "test_share 1.0"),
-    (lambda: expected_total([0.5], 1.0, 0, 0.3, None), "tested = 0"),
-    *((lambda f=f, text=text: f(text), "not numbers")
-     for f in (levels, mean_ranks) for text in (["a"], [{}], [1j])),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "parts"),
+    [
+        *(
+            (lambda f=f, values=values, share=share: f(values, share), places)
+            for f in (
+                resampled_interval,
+                lambda values, share: resampled_test(values, values, share),
+            )
+            for values, share, places in (
+                ([], 0.3, ""),
+                ([[0.5]], 0.3, ""),
+                ([0.5, np.nan], 0.3, ""),
+                ([0.5, 0.6], 1.0, "test_share"),
+                ([0.5, 0.6], -0.1, "test_share"),
+            )
+        ),
+        (lambda: resampled_test([0.5, 0.6], [0.5], 0.3), "2 1"),
+        (lambda: mean_ranks([[0.5, np.nan], [0.5, 0.4]]), "1 0"),
+        (lambda: mean_ranks([[0.5], [0.6]]), "methods"),
+        (lambda: bayesian_signed_rank([0.5, 0.6], [0.5], 0.01), "pair"),
+        (lambda: expected_hits([], 10, 0.3, 5), ""),
+        (lambda: levels(3.0), "values shape ()"),
+        (lambda: bayesian_signed_rank([], [1.0], 0.01), "0 and 1 values"),
+        (lambda: bayesian_signed_rank([], [], 0.01), "shape (0, 2)"),
+        (lambda: expected_hits([0.5], 0, 0.3, 5), "tested = 0"),
+        (lambda: expected_hits([0.5], 5, 0.3, 0), "k = 0"),
+        (lambda: expected_hits([0.5], 5, 1.0, 5), "test_share 1.0"),
+        (lambda: expected_total([0.5], 1.0, 0, 0.3, None), "tested = 0"),
+        *(
+            (lambda f=f, text=text: f(text), "not numbers")
+            for f in (levels, mean_ranks)
+            for text in (["a"], [{}], [1j])
+        ),
+    ],
+)
 def test_arguments_without_a_meaning_get_a_sentence(call, parts):
     with raises(InputError, parts):
         call()

@@ -69,8 +69,13 @@ def test_a_key_is_stable_and_tells_counts_from_shares():
 def test_a_record_round_trips(store):
     store.write({**OK, "label": "é", "n": np.int64(3), "x": np.float64(0.1)}, ARRAYS)
     assert store.read(KEY).to_dict() == {
-        **OK, "label": "é", "n": 3, "x": 0.1, "schema": SCHEMA, "arrays": ("coef", "file", "names"),
-    }  # fmt: skip
+        **OK,
+        "label": "é",
+        "n": 3,
+        "x": 0.1,
+        "schema": SCHEMA,
+        "arrays": ("coef", "file", "names"),
+    }
     read = store.arrays(KEY)
     assert list(read) == sorted(ARRAYS)
     for name, array in ARRAYS.items():
@@ -112,13 +117,25 @@ def test_pickles_are_neither_written_nor_read(store):
 
 
 @pytest.mark.promise("R14")
-@pytest.mark.parametrize("content", [
-    *("", "{", "[]", "{}", '{"schema": NaN, "key": 1}'),
-    json.dumps({"schema": SCHEMA + 1, "key": KEY}),
-    *(json.dumps({"schema": 1, **OK, "arrays": ["coef"], **changes})
-     for changes in ({"status": "fine"}, {"seconds": -1e300}, {"dataset": ["a"]}, {"arrays": []},
-     {"description": {}}, {"description": {"a": 2}}, {"description": {"a": 1, "code": 3}})),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("", "{", "[]", "{}", '{"schema": NaN, "key": 1}'),
+        json.dumps({"schema": SCHEMA + 1, "key": KEY}),
+        *(
+            json.dumps({"schema": 1, **OK, "arrays": ["coef"], **changes})
+            for changes in (
+                {"status": "fine"},
+                {"seconds": -1e300},
+                {"dataset": ["a"]},
+                {"arrays": []},
+                {"description": {}},
+                {"description": {"a": 2}},
+                {"description": {"a": 1, "code": 3}},
+            )
+        ),
+    ],
+)
 def test_a_damaged_or_newer_record_is_named(store, content):
     store.write(OK, ARRAYS)
     (store.folder / "trials" / f"{KEY}.json").write_text(content)
@@ -406,14 +423,16 @@ TestResuming = Resuming.TestCase
 TestResuming.settings = settings(max_examples=15, stateful_step_count=8, deadline=None)
 
 
-# --- untrusted npz files: read exactly, or refused with a reason, in memory that they pay for ---
+# --- untrusted npz files: read exactly, or refused, in memory that they pay for ---
 
 
 CONTENT = {
-    "coef": np.arange(12.0).reshape(3, 4), "rows_seen": np.array([1, 2, 3]),
-    "scalar": np.array(2.5), "columns": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+    "coef": np.arange(12.0).reshape(3, 4),
+    "rows_seen": np.array([1, 2, 3]),
+    "scalar": np.array(2.5),
+    "columns": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
     "big_endian": np.array([1.0, 2.0], dtype=">f8"),
-}  # fmt: skip
+}
 
 
 def test_arrays_come_back(tmp_path):

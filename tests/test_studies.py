@@ -125,18 +125,21 @@ def test_discounting_factors():
 NOISY = {"datasets": ["margin-noisy"]}
 
 
-@pytest.mark.parametrize(("name", "changes", "places"), [
-    ("rudin2009/fig-3", {"z_min": 2, "z_max": 1, "points": 3}, "z_max 1 z_min 2"),
-    ("rudin2009/pushes", NOISY | {"rows": 20_000}, "20,000"),
-    ("rudin2009/pushes", NOISY | {"rows": 60}, "crucial 5"),
-    ("rudin2009/objectives", NOISY | {"rows": 20_000}, "20,000"),
-    ("kar2014/regret", NOISY | {"horizons": [20001, 20002]}, "20,000 20,002"),
-    ("kar2014/uniform-convergence", NOISY | {"sizes": [2, 20001]}, "20,000 20,001"),
-    ("kar2014/uniform-convergence", NOISY | {"sizes": [2, 3], "samples": 1}, "2"),
-    # Whose optimum is not known.
-    ("kar2015/bounds", {"datasets": ["counterexample"]}, "counterexample"),
-    ("kar2015/rates", {"dataset": "counterexample"}, "counterexample"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "changes", "places"),
+    [
+        ("rudin2009/fig-3", {"z_min": 2, "z_max": 1, "points": 3}, "z_max 1 z_min 2"),
+        ("rudin2009/pushes", NOISY | {"rows": 20_000}, "20,000"),
+        ("rudin2009/pushes", NOISY | {"rows": 60}, "crucial 5"),
+        ("rudin2009/objectives", NOISY | {"rows": 20_000}, "20,000"),
+        ("kar2014/regret", NOISY | {"horizons": [20001, 20002]}, "20,000 20,002"),
+        ("kar2014/uniform-convergence", NOISY | {"sizes": [2, 20001]}, "20,000 20,001"),
+        ("kar2014/uniform-convergence", NOISY | {"sizes": [2, 3], "samples": 1}, "2"),
+        # Whose optimum is not known.
+        ("kar2015/bounds", {"datasets": ["counterexample"]}, "counterexample"),
+        ("kar2015/rates", {"dataset": "counterexample"}, "counterexample"),
+    ],
+)
 def test_data_that_do_not_suffice_are_reported(name, changes, places):
     with raises(InputError, places):
         values(name, **changes)
@@ -276,7 +279,7 @@ def test_regret_equals_that_of_solver():
 
 
 def test_smallest_constants_of_lemmas():
-    """Lemma 2 holds with 1, Case 2.1 with 3 and Lemma 12 with 4, and with nothing less."""
+    """Lemma 2 holds with 1, Case 2.1 with 3, Lemma 12 with 4; nothing less."""
     table = smoke_table("kar2014/regret")
     for name, least in (("Lemma 2", 1), ("Case 2.1", 3), ("Lemma 12", 4)):
         assert (
@@ -403,14 +406,19 @@ def test_every_study_is_configured_and_drawn():
     assert len({config.name for config in loaded}) == len(loaded)
 
 
-@pytest.mark.parametrize(("old", "new", "places"), [
-    ("lemma-7", "lemma-8", "3:1 study 'lemma-8'"), ("study:", "stduy:", "3:1 stduy 'study'"),
-    ("points:", "point:", "4:28 parameters.point 'points'"),
-    ("p: 4", "p: true", "4:14 parameters.p"),
-    ("11}", "11}\nsmoke: {points: a}", "5:9 smoke.points"),
-    ("11}", "11}\nsmoke: {b: 1}", "5:9 smoke.b"), ("11}", "11}\nsolvers: {}", "5:1 solvers"),
-    (SMALL[SMALL.index("lemma-7") :], DISCOUNTS, "4:1 parameters z_max z_min"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new", "places"),
+    [
+        ("lemma-7", "lemma-8", "3:1 study 'lemma-8'"),
+        ("study:", "stduy:", "3:1 stduy 'study'"),
+        ("points:", "point:", "4:28 parameters.point 'points'"),
+        ("p: 4", "p: true", "4:14 parameters.p"),
+        ("11}", "11}\nsmoke: {points: a}", "5:9 smoke.points"),
+        ("11}", "11}\nsmoke: {b: 1}", "5:9 smoke.b"),
+        ("11}", "11}\nsolvers: {}", "5:1 solvers"),
+        (SMALL[SMALL.index("lemma-7") :], DISCOUNTS, "4:1 parameters z_max z_min"),
+    ],
+)
 def test_mistakes_are_reported_with_their_line(complaints, old, new, places):
     naming("\n".join(complaints(SMALL, old, new)), places)
 
@@ -430,14 +438,25 @@ parameters:
 """
 
 
-@pytest.mark.parametrize(("old", "new", "places"), [
-    ("labels:", "llabels:", "7:7 parameters.lists.a.llabels"),
-    ("[2, 1]", "[2, x]", "8:19 parameters.lists.a.scores[1]"),
-    ("[2, 1]", "[2]", "4:1 parameters pnorm_risk 2 1"),
-    ("pnorm_risk:", "pnorm_risks:", "11:7 parameters.measures[0].pnorm_risks"),
-    ("{p: 2}", "{p: 2, los: logistic}", "11:26 parameters.measures[0].pnorm_risk.los"),
-    ("{p: 2}", "{p: 2}\nsmoke: {lists: {b: {labels: [1], scores: [1]}}}", "smoke.lists.b 'a'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new", "places"),
+    [
+        ("labels:", "llabels:", "7:7 parameters.lists.a.llabels"),
+        ("[2, 1]", "[2, x]", "8:19 parameters.lists.a.scores[1]"),
+        ("[2, 1]", "[2]", "4:1 parameters pnorm_risk 2 1"),
+        ("pnorm_risk:", "pnorm_risks:", "11:7 parameters.measures[0].pnorm_risks"),
+        (
+            "{p: 2}",
+            "{p: 2, los: logistic}",
+            "11:26 parameters.measures[0].pnorm_risk.los",
+        ),
+        (
+            "{p: 2}",
+            "{p: 2}\nsmoke: {lists: {b: {labels: [1], scores: [1]}}}",
+            "smoke.lists.b 'a'",
+        ),
+    ],
+)
 def test_mistakes_in_ranked_lists(complaints, old, new, places):
     naming("\n".join(complaints(LISTS, old, new)), places)
 
@@ -672,10 +691,13 @@ def test_no_risk_lies_below_the_optimum(figure):
         assert (rows["value"] >= one(rows, method="optimum")).all()
 
 
-@pytest.mark.parametrize(("changes", "says"), [
-    ({"shares": [0.001, 0.5]}, "rows 200 0.001"),
-    ({"problems": [MixtureProblem(components=1, sigma=s) for s in (1, 2)]}, ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"shares": [0.001, 0.5]}, "rows 200 0.001"),
+        ({"problems": [MixtureProblem(components=1, sigma=s) for s in (1, 2)]}, ""),
+    ],
+)
 def test_incompatible_parameters_are_reported(changes, says):
     with raises(InputError, says):
         compute(**changes)

@@ -65,12 +65,21 @@ def test_every_solver_and_contestant_has_a_kind():
 
 def run_of(folder, smoke=False, **changed):
     rows = pd.DataFrame(
-        {"dataset": "german", "stand_in": False,
-         "solver": ["no-skill", "no-skill", "sgd-avg", "sgd-avg"], "split": [0, 1, 0, 1],
-         "wall_seconds": 0.25, "tuning_seconds": [None, None, 0.5, 0.5], "metric": AP,
-         "value": [0.3, 0.2, 0.7, 0.9], "status": ["ok", "ok", "ok", "timeout"],
-         "stopped": [None, None, "limit", None], "final": True} | changed,
-    )  # fmt: skip
+        {
+            "dataset": "german",
+            "stand_in": False,
+            "solver": ["no-skill", "no-skill", "sgd-avg", "sgd-avg"],
+            "split": [0, 1, 0, 1],
+            "wall_seconds": 0.25,
+            "tuning_seconds": [None, None, 0.5, 0.5],
+            "metric": AP,
+            "value": [0.3, 0.2, 0.7, 0.9],
+            "status": ["ok", "ok", "ok", "timeout"],
+            "stopped": [None, None, "limit", None],
+            "final": True,
+        }
+        | changed,
+    )
     folder.mkdir(parents=True)
     rows.to_csv(folder / "results.csv", index=False)
     (folder / "experiment.json").write_text(json.dumps({"smoke": smoke}))
@@ -106,10 +115,17 @@ def by_hand(values):
     ranks = np.array([rankdata(-row) for row in values])
     lost = [[1 - v / max(row) if max(row) else 0 for v in row] for row in values]
     wins = [
-        np.mean([(a > b) + 0.5 * (a == b) for row in values for k, b in enumerate(row) if k != j
-                 for a in [row[j]]])
+        np.mean(
+            [
+                (a > b) + 0.5 * (a == b)
+                for row in values
+                for k, b in enumerate(row)
+                if k != j
+                for a in [row[j]]
+            ]
+        )
         for j in range(values.shape[1])
-    ]  # fmt: skip
+    ]
     return ranks.mean(axis=0), np.mean(lost, axis=0), wins
 
 
@@ -150,10 +166,14 @@ def test_the_bayesian_test_by_its_definition(shift):
     assert found == pytest.approx(np.mean(means, axis=0), abs=0.01)
 
 
-@pytest.mark.parametrize(("n", "steps", "word"), [
-    (40, (0.0, 0.001), "practically equivalent"), (40, (0.2, 0.1), "ahead"),
-    (6, (0.03, 0.0), "undecided"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("n", "steps", "word"),
+    [
+        (40, (0.0, 0.001), "practically equivalent"),
+        (40, (0.2, 0.1), "ahead"),
+        (6, (0.03, 0.0), "undecided"),
+    ],
+)
 def test_words_follow_the_values(n, steps, word):
     rows = [[0.8, 0.8 - steps[i % 2], 0.1] for i in range(n)]
     values = pd.DataFrame(rows, columns=["ensemble", "sgd-avg", "no-skill"])
@@ -220,12 +240,15 @@ def test_a_method_is_placed_among_the_others(small_survey, tmp_path):
     assert "prec@100" in html and "wins" in html
 
 
-@pytest.mark.parametrize(("args", "words"), [
-    (["no-such-solver"], "no-such-solver"),
-    (["bbr", "--parameters", "{radius: [}"], "--parameters"),
-    (["bbr", "--parameters", "{radius: -1.0}"], "radius"),
-    (["bbr", "--parameters", "3"], "--parameters"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["no-such-solver"], "no-such-solver"),
+        (["bbr", "--parameters", "{radius: [}"], "--parameters"),
+        (["bbr", "--parameters", "{radius: -1.0}"], "radius"),
+        (["bbr", "--parameters", "3"], "--parameters"),
+    ],
+)
 def test_what_cannot_be_ranked_is_refused(small_survey, tmp_path, args, words):
     refused(["rank", *args, "--out", tmp_path / "out"], words)
 

@@ -1,4 +1,4 @@
-"""Solvers that visit rows in an order, against the papers' algorithms in reference.py."""
+"""Solvers that visit rows in an order, against reference.py."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -56,12 +56,15 @@ def _minibatch(solver, rule):
 MINIBATCH = {
     "perceptron-avg": _minibatch(PerceptronAtK("avg"), "perceptron-avg"),
     "perceptron-max": _minibatch(PerceptronAtK("max"), "perceptron-max"),
-    "sgd-avg": _minibatch(SGDAtK("avg"), "avg"), "sgd-max": _minibatch(SGDAtK("max"), "max"),
+    "sgd-avg": _minibatch(SGDAtK("avg"), "avg"),
+    "sgd-max": _minibatch(SGDAtK("max"), "max"),
     "sgd-ramp": _minibatch(SGDAtK("ramp"), "ramp"),
-    "sgd-struct": _minibatch(SGDAtK("struct"), "struct"), "1pmb": _minibatch(OnePMB(), "struct"),
+    "sgd-struct": _minibatch(SGDAtK("struct"), "struct"),
+    "1pmb": _minibatch(OnePMB(), "struct"),
     "1pmb-pauc": _minibatch(OnePMB("pauc", beta=0.3), PartialAUC(0.3)),
-    "1pmb-auc": _minibatch(OnePMB("auc"), AUC()), "1pmb-f1": _minibatch(OnePMB("f1"), F1()),
-}  # fmt: skip
+    "1pmb-auc": _minibatch(OnePMB("auc"), AUC()),
+    "1pmb-f1": _minibatch(OnePMB("f1"), F1()),
+}
 ONLINE_AUC = {
     "oam-sequential": Twin(
         OAM("sequential", C=2**-6, reservoir_size=8), online_auc.oam_path
@@ -89,11 +92,16 @@ def make(name, **params):
 
 @pytest.mark.promise("R12")
 @each_of_passes
-@pytest.mark.parametrize(("k", "average", "radius", "container"), [
-    (0.25, False, None, np.asarray), (1.0, True, 0.7, sparse.csr_matrix),
-    (1, False, 0.7, np.asarray), (3, True, None, sparse.csr_matrix),
-    ("9 %", False, 0.7, np.asarray),  # of a full batch 4 rows, of the last 3
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("k", "average", "radius", "container"),
+    [
+        (0.25, False, None, np.asarray),
+        (1.0, True, 0.7, sparse.csr_matrix),
+        (1, False, 0.7, np.asarray),
+        (3, True, None, sparse.csr_matrix),
+        ("9 %", False, 0.7, np.asarray),  # of a full batch 4 rows, of the last 3
+    ],
+)
 def test_partial_fits_follow_the_twin(name, k, average, radius, container):
     n, batch_size = (400, 37) if name in MINIBATCH else (120, 1)
     X, y = problem(n, integers=name in ONLINE_AUC)
@@ -360,18 +368,21 @@ def least_squares(X, y, reg=0.0):
 
 
 def of_pairs(X, y, reg):
-    """Minimise the mean of (1 - <w, x - x'>)^2 / 2 over the pairs, and reg / 2 |w|^2."""
+    """Minimise the mean of (1 - <w, x - x'>)^2 / 2 and reg / 2 |w|^2."""
     pos, neg = X[y > 0], X[y < 0]
     mu = pos.mean(axis=0) - neg.mean(axis=0)
     second = np.cov(pos.T, bias=True) + np.cov(neg.T, bias=True) + np.outer(mu, mu)
     return np.linalg.solve(second + reg * np.eye(len(mu)), mu)
 
 
-@pytest.mark.parametrize(("solver", "optimum", "reg"), [
-    (PGD(eta0=0.1, power_t=0.75), least_squares, 0.0),
-    *((AdaOAM(eta0=0.05), of_pairs, reg) for reg in (1e-4, 0.3)),
-    *((SPAM(eta0=0.1, average=True), of_pairs, reg) for reg in (1e-4, 0.3)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("solver", "optimum", "reg"),
+    [
+        (PGD(eta0=0.1, power_t=0.75), least_squares, 0.0),
+        *((AdaOAM(eta0=0.05), of_pairs, reg) for reg in (1e-4, 0.3)),
+        *((SPAM(eta0=0.1, average=True), of_pairs, reg) for reg in (1e-4, 0.3)),
+    ],
+)
 def test_it_comes_to_the_optimum(solver, optimum, reg):
     """With correlated features of different scales, and labels with noise."""
     rng = np.random.default_rng(4)

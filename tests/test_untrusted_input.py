@@ -45,15 +45,21 @@ def results(tmp_path, small):
 
 
 @pytest.mark.promise("R14")
-@pytest.mark.parametrize(("edit", "words"), [
-    (lambda t: t.replace('"9"', f'"{10**12}"'), "1,000,000,000,000 limits"),
-    (lambda t: t.replace('"A9"', '"ZZZ9"'), "row 9 limits"),
-    (lambda t: t.replace("<t>text 7</t>", f"<t>{'x' * 40_000}</t>"), "row 9 32,767"),
-    (lambda t: re.sub(r"text \d", "x" * 2_000, t), "10,000"),  # less in each row
-    (lambda t: t.replace('"9"', '"4"'), "row 4 comes after row 8"),
-    (lambda t: t.replace('"B9"', '"A9"'), "row 9 cell twice"),
-    (lambda t: re.sub(r'(<c r="A9".*?</c>)(<c r="B9".*?</c>)', r"\2\1", t), ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (lambda t: t.replace('"9"', f'"{10**12}"'), "1,000,000,000,000 limits"),
+        (lambda t: t.replace('"A9"', '"ZZZ9"'), "row 9 limits"),
+        (
+            lambda t: t.replace("<t>text 7</t>", f"<t>{'x' * 40_000}</t>"),
+            "row 9 32,767",
+        ),
+        (lambda t: re.sub(r"text \d", "x" * 2_000, t), "10,000"),  # less in each row
+        (lambda t: t.replace('"9"', '"4"'), "row 4 comes after row 8"),
+        (lambda t: t.replace('"B9"', '"A9"'), "row 9 cell twice"),
+        (lambda t: re.sub(r'(<c r="A9".*?</c>)(<c r="B9".*?</c>)', r"\2\1", t), ""),
+    ],
+)
 @pytest.mark.extras("openpyxl", "python_calamine")
 def test_sheets_that_excel_would_not_write(tmp_path, monkeypatch, edit, words):
     """Rows and columns that take for ever, a text that stands in many cells, cells in
@@ -115,10 +121,19 @@ def test_visible_text():
 
 
 @pytest.mark.promise("R13")
-@pytest.mark.parametrize("arguments", [
-    ["plot", ODD], ["check", ODD], ["run", ODD], [ODD], ["plot", "a", ODD],
-    ["fit", ODD, "--save", "x.npz"], ["list", ODD], ["run", "a\udcff"],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["plot", ODD],
+        ["check", ODD],
+        ["run", ODD],
+        [ODD],
+        ["plot", "a", ODD],
+        ["fit", ODD, "--save", "x.npz"],
+        ["list", ODD],
+        ["run", "a\udcff"],
+    ],
+)
 def test_arguments_do_not_steer_the_terminal(arguments, work_folder):
     output = invoke(*arguments).output
     assert visible(output) == output and output

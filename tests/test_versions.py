@@ -29,14 +29,22 @@ pytestmark = pytest.mark.promise("R25")
 MORE = "raise the version of what you changed, and put its new numbers into golden.json"
 GOLDEN = json.loads((ROOT / "tests" / "golden.json").read_text())
 PREPARED = {
-    **{f"{scaling}, fitted on {part}": {"scaling": scaling, "scaling_fitted_on": part}
-     for scaling in ("standardise", "unit", "standardise-unit-norm") for part in ("train", "all")},
+    **{
+        f"{scaling}, fitted on {part}": {"scaling": scaling, "scaling_fitted_on": part}
+        for scaling in ("standardise", "unit", "standardise-unit-norm")
+        for part in ("train", "all")
+    },
     "unit-norm": {"scaling": "unit-norm"},
     "k folds": {"protocol": "{split: kfold, n_splits: 3, stratified: true}"},
-    "stratified": {"protocol": "{n_splits: 2, stratified: true, test_size: 0.4, seed: 3}"},
-    "training rows": {"protocol": "{n_splits: 2, train_size: 100}"}, "few rows": {"rows": "300"},
-    "random features": {"solvers": "{sgd-avg: {fourier: {n_components: 5, gamma: 0.1}}}"},
-}  # fmt: skip
+    "stratified": {
+        "protocol": "{n_splits: 2, stratified: true, test_size: 0.4, seed: 3}"
+    },
+    "training rows": {"protocol": "{n_splits: 2, train_size: 100}"},
+    "few rows": {"rows": "300"},
+    "random features": {
+        "solvers": "{sgd-avg: {fourier: {n_components: 5, gamma: 0.1}}}"
+    },
+}
 
 
 def digest(array):
@@ -92,8 +100,11 @@ def test_no_choice_moves_without_the_version_of_tuning(
         f" {{C: {grid}}}}}"
     )
     parts = {
-        "solvers": solvers, "common": "", "metrics": f"[{{{by}}}]", "protocol": "{n_splits: 3}",
-    }  # fmt: skip
+        "solvers": solvers,
+        "common": "",
+        "metrics": f"[{{{by}}}]",
+        "protocol": "{n_splits: 3}",
+    }
     assert run(small(**parts), tmp_path / "out", "--no-plots").exit_code == 0
     stored = Store(tmp_path / "out" / "small").records()
     in_order = sorted(stored, key=lambda record: (record.label, record.split))
@@ -148,10 +159,16 @@ def package(tmp_path, monkeypatch):
         del sys.modules[name]
 
 
-@pytest.mark.parametrize(("edited", "without", "is_seen"), [
-    ("a", (), True), ("a", ("b", "c"), True), ("b", ("b", "c"), False), ("c/d", ("b",), True),
-    ("c/d", ("b", "c"), False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("edited", "without", "is_seen"),
+    [
+        ("a", (), True),
+        ("a", ("b", "c"), True),
+        ("b", ("b", "c"), False),
+        ("c/d", ("b",), True),
+        ("c/d", ("b", "c"), False),
+    ],
+)
 def test_an_edit_changes_the_hash_of_what_holds_it(edited, without, is_seen, package):
     before = code_of("toy", without)
     (package / f"{edited}.py").write_text("x = 2\n")

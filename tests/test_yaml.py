@@ -22,13 +22,28 @@ def complaint(text):
     return "\n".join(mistakes(parse, text, "a.yaml"))
 
 
-@pytest.mark.parametrize(("text", "value"), [
-    ("1e-3", 1e-3), (".5", 0.5), ("-12", -12), ("true", True), ("null", None), ("~", None),
-    ("''", ""), ("yes", "yes"), ("True", "True"), ("2024-01-01", "2024-01-01"), ("1_000", "1_000"),
-    ("'010'", "010"), ("1: 2", {"1": 2}),
-    ("a: {b: [1, {c: 2.0}], d: }\ne: |\n  1\n",
-     {"a": {"b": [1, {"c": 2.0}], "d": None}, "e": "1\n"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1e-3", 1e-3),
+        (".5", 0.5),
+        ("-12", -12),
+        ("true", True),
+        ("null", None),
+        ("~", None),
+        ("''", ""),
+        ("yes", "yes"),
+        ("True", "True"),
+        ("2024-01-01", "2024-01-01"),
+        ("1_000", "1_000"),
+        ("'010'", "010"),
+        ("1: 2", {"1": 2}),
+        (
+            "a: {b: [1, {c: 2.0}], d: }\ne: |\n  1\n",
+            {"a": {"b": [1, {"c": 2.0}], "d": None}, "e": "1\n"},
+        ),
+    ],
+)
 def test_values(text, value):
     data = parse(text).data
     assert data == value and type(data) is type(value)
@@ -37,19 +52,37 @@ def test_values(text, value):
 def test_every_key_and_item_has_a_place():
     where = parse("a: 1\nb:\n  - x\n  - {c: [1, 2]}\nd:\n").where
     assert where == {
-        (): (1, 1), ("a",): (1, 1), ("b",): (2, 1), ("b", 0): (3, 5), ("b", 1): (4, 5),
-        ("b", 1, "c"): (4, 6), ("b", 1, "c", 0): (4, 10), ("b", 1, "c", 1): (4, 13), ("d",): (5, 1),
-    }  # fmt: skip
+        (): (1, 1),
+        ("a",): (1, 1),
+        ("b",): (2, 1),
+        ("b", 0): (3, 5),
+        ("b", 1): (4, 5),
+        ("b", 1, "c"): (4, 6),
+        ("b", 1, "c", 0): (4, 10),
+        ("b", 1, "c", 1): (4, 13),
+        ("d",): (5, 1),
+    }
 
 
 @pytest.mark.promise("R13")
-@pytest.mark.parametrize(("text", "expected"), [
-    ("a: 1\nb: {a: 1, a: 2}", "a.yaml:2:11 b.a 'a' 2"), ("a: &x 1", "a.yaml:1:4 a"),
-    ("a: !!python/object/apply:os.system [ls]", "a.yaml:1:4 a"), ("a: 010", "a.yaml:1:4 a 010"),
-    ("a: 0x1F", ""), ("a: .inf", "numbers"), ("a: 1e999", ""), ("a: 12345678901234567890", "18"),
-    ("? [1]\n: 2", ""), ("a: 1\n---\nb: 2", "a.yaml:2:1"), ("a: 1\n\tb: 2", "a.yaml:2:1"),
-    ("a: \x07", "a.yaml:1:4"), ("a:\n- b\n c: d", "a.yaml:3:3"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a: 1\nb: {a: 1, a: 2}", "a.yaml:2:11 b.a 'a' 2"),
+        ("a: &x 1", "a.yaml:1:4 a"),
+        ("a: !!python/object/apply:os.system [ls]", "a.yaml:1:4 a"),
+        ("a: 010", "a.yaml:1:4 a 010"),
+        ("a: 0x1F", ""),
+        ("a: .inf", "numbers"),
+        ("a: 1e999", ""),
+        ("a: 12345678901234567890", "18"),
+        ("? [1]\n: 2", ""),
+        ("a: 1\n---\nb: 2", "a.yaml:2:1"),
+        ("a: 1\n\tb: 2", "a.yaml:2:1"),
+        ("a: \x07", "a.yaml:1:4"),
+        ("a:\n- b\n c: d", "a.yaml:3:3"),
+    ],
+)
 def test_refused(text, expected):
     naming(complaint(text), expected)
 
@@ -57,17 +90,24 @@ def test_refused(text, expected):
 def test_all_mistakes_are_reported_at_once():
     text = complaint("a: 010\nb: 1\nb: &x 2\nc: .nan\n")
     assert [line.split(" ")[0] for line in text.splitlines()] == [
-        "a.yaml:1:4:", "a.yaml:3:1:", "a.yaml:3:4:", "a.yaml:4:4:",
-    ]  # fmt: skip
+        "a.yaml:1:4:",
+        "a.yaml:3:1:",
+        "a.yaml:3:4:",
+        "a.yaml:4:4:",
+    ]
 
 
 @pytest.mark.promise("R13")
 @pytest.mark.parametrize(
     "text",
-    ["a: &a [x]\n" + "\n".join(f"k{i}: [*a, *a, *a]" for i in range(30)), "[" * 2000 + "]" * 2000,
-     "- 010\n" * 100_000, "? " * 2000],
+    [
+        "a: &a [x]\n" + "\n".join(f"k{i}: [*a, *a, *a]" for i in range(30)),
+        "[" * 2000 + "]" * 2000,
+        "- 010\n" * 100_000,
+        "? " * 2000,
+    ],
     ids=["aliases", "brackets", "mistakes", "keys"],
-)  # fmt: skip
+)
 def test_bombs_end_in_a_short_message_within_a_second(text):
     start = time.perf_counter()
     message = complaint(text)
@@ -124,7 +164,7 @@ def test_did_you_mean():
     assert did_you_mean("zzz", ["C", "tol"]) == ""
 
 
-# --- the schema for editors: it accepts the shipped configs, and sees the mistakes of one key ---
+# --- the schema for editors accepts shipped configs, and sees mistakes of one key ---
 
 
 @pytest.fixture(scope="module")
@@ -153,13 +193,20 @@ def test_the_command_prints_it():
 
 
 @pytest.mark.extras("jsonschema")
-@pytest.mark.parametrize(("place", "value"), [
-    (("protocl",), {}), (("datasets", 0), "leter"),
-    (("datasets", 0), {"name": "letter", "on_mising": "skip"}),
-    (("metrics", 0), {"precision_at_k": {"kk": 3}}), (("solvers", "sgd-avg"), {"eta": 1}),
-    (("solvers", "sgd-agv"), None), (("solvers", "mine"), {"solver": "bbr", "eta0": 1}),
-    (("solvers",), {}), (("protocol", "n_splits"), 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("protocl",), {}),
+        (("datasets", 0), "leter"),
+        (("datasets", 0), {"name": "letter", "on_mising": "skip"}),
+        (("metrics", 0), {"precision_at_k": {"kk": 3}}),
+        (("solvers", "sgd-avg"), {"eta": 1}),
+        (("solvers", "sgd-agv"), None),
+        (("solvers", "mine"), {"solver": "bbr", "eta0": 1}),
+        (("solvers",), {}),
+        (("protocol", "n_splits"), 0),
+    ],
+)
 def test_mistakes_are_seen(place, value, validator):
     document = copy.deepcopy(config("letter"))
     *path, last = place

@@ -35,11 +35,12 @@ choice = precbench.compare(known, y[known.index], k=30, n_splits=5)
 print(choice.text)
 
 # %%
-# **What it recommends.** The hits are a mean over the divisions, with an interval that allows for
-# the rows that these share. What to expect of a new list is said apart.
+# **What it recommends.** The hits are a mean over the divisions, with an interval that
+# allows for the rows that these share. What to expect of a new list is said apart.
 #
-# **How sure it is.** *Equivalent* methods differ by less than would matter (``choice.margin``
-# hits); of *undecided* ones these rows cannot say; *worse* ones lose in a paired test.
+# **How sure it is.** *Equivalent* methods differ by less than would matter
+# (``choice.margin`` hits); of *undecided* ones these rows cannot say; *worse* ones lose
+# in a paired test.
 # Among equivalent methods the simplest is recommended. ``behind`` is what a method
 # loses to the best:
 

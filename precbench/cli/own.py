@@ -238,7 +238,7 @@ class OwnRows(FileLayout):
 
     @property
     def lengths(self) -> list[TopK]:
-        """The lengths `k` as numbers and texts, as the rest of the package takes them."""
+        """The lengths `k` as the rest of the package takes them."""
         return several_k([plain_value(text) for text in self.k or ["0.25"]])
 
     def checked_worth(self) -> "Worth | None":

@@ -93,19 +93,28 @@ def write_files(folder: Path) -> list[Kind]:
     resume = partial(continue_run, make_plan(load_config(Path("mine.yaml"))), store)
     report = partial(make_report, store.folder)
     return [
-        Kind("rows.svm", changed_bytes, read_rows), Kind("rows.npz", changed_npz, read_rows),
-        Kind("rows.csv", changed_bytes, read_rows), Kind(record, changed_json_file, resume),
-        Kind("rows.svm", changed_bytes, read_rows), Kind("sparse.npz", changed_npz, read_rows),
-        Kind("rows.parquet", changed_table, read_rows), Kind("model.npz", changed_npz, rank),
-        Kind("trees.npz", changed_npz, rank), Kind("forest.npz", changed_npz, rank),
+        Kind("rows.svm", changed_bytes, read_rows),
+        Kind("rows.npz", changed_npz, read_rows),
+        Kind("rows.csv", changed_bytes, read_rows),
+        Kind(record, changed_json_file, resume),
+        Kind("rows.svm", changed_bytes, read_rows),
+        Kind("sparse.npz", changed_npz, read_rows),
+        Kind("rows.parquet", changed_table, read_rows),
+        Kind("model.npz", changed_npz, rank),
+        Kind("trees.npz", changed_npz, rank),
+        Kind("forest.npz", changed_npz, rank),
         Kind("rows.svm.gz", changed_bytes, read_rows),
         Kind("rows.svm.bz2", changed_bytes, read_rows),
-        Kind("new.csv", changed_bytes, lambda rng, path: rank(rng, Path("model.npz"), path)),
+        Kind(
+            "new.csv",
+            changed_bytes,
+            lambda rng, path: rank(rng, Path("model.npz"), path),
+        ),
         Kind(record.with_suffix(".npz"), changed_npz, resume),
         Kind(store.folder / "results.csv", changed_bytes, report),
         Kind("rows.svm.xz", changed_bytes, read_rows),
         Kind(store.folder / "experiment.json", changed_json_file, report),
-    ]  # fmt: skip
+    ]
 
 
 def read_rows(rng: Random, path: Path) -> None:

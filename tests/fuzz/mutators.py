@@ -133,8 +133,10 @@ def changed_array(rng: random.Random, array: np.ndarray) -> np.ndarray:
         lambda: array.reshape(rng.choice([(-1,), (1, -1), (-1, 1), (1, -1, 1)])),
         lambda: array[rng.choice([slice(0), slice(1, None), slice(-1), ...])],
         lambda: np.concatenate([array, array]),
-        lambda: np.resize(array, (rng.randrange(4), rng.randrange(4))), with_special, with_special,
-    ]  # fmt: skip
+        lambda: np.resize(array, (rng.randrange(4), rng.randrange(4))),
+        with_special,
+        with_special,
+    ]
     failures = (ValueError, TypeError, IndexError, RuntimeError, OverflowError)
     with np.errstate(all="ignore"), contextlib.suppress(*failures):
         return rng.choice(changes)()
@@ -171,11 +173,14 @@ def changed_table(rng: random.Random, content: bytes) -> bytes:
     odd: list[Callable[[], Any]] = [
         lambda: rng.choice(WORDS),
         lambda: rng.choice([None, 1.0, float("inf"), float("nan"), 1e308]),
-        lambda: rng.choice([b"\0", b"1"]), lambda: [1, 2], lambda: {"a": 1},
+        lambda: rng.choice([b"\0", b"1"]),
+        lambda: [1, 2],
+        lambda: {"a": 1},
         lambda: Decimal(rng.choice(["1.5", "-2"])),
         lambda: datetime(rng.randint(1900, 2100), 1, 1, tzinfo=rng.choice([None, UTC])),
-        lambda: rng.choice([True, False, None]), lambda: rng.choice([2**63 - 1, -5]),
-    ]  # fmt: skip
+        lambda: rng.choice([True, False, None]),
+        lambda: rng.choice([2**63 - 1, -5]),
+    ]
     make, name = rng.choice(odd), rng.choice([*table.columns, "new", "é", ""])
     table[name] = pd.Series([make() for _ in range(n_rows)])
     with contextlib.suppress(TypeError):  # lists and mappings have no categories

@@ -34,8 +34,10 @@ OVERFLOW = """
 import numpy as np
 from precbench.data.svmlight_kernel import parse_block
 text = bytearray(b"1 1:1\\n" * 200)
-room = {"data": np.empty(400), "indices": np.empty(400, np.int32), "labels": np.empty(600)}
-parse_block(text, len(text), 9, row_ends=np.empty(150, np.intp), inexact=np.empty((9, 3), np.intp),
+room = {"data": np.empty(400), "indices": np.empty(400, np.int32)}
+room["labels"] = np.empty(600)
+inexact = np.empty((9, 3), np.intp)
+parse_block(text, len(text), 9, row_ends=np.empty(150, np.intp), inexact=inexact,
             **room)
 """
 
@@ -111,7 +113,7 @@ def run(folder: Path, n_cases: int, seed: int, first: int) -> int:
 
 
 def overflow(expected: str) -> bool:
-    """Write beyond an array in another process, and say whether it ends with this text."""
+    """Write beyond an array in a process; say whether it ends with this text."""
     command = [sys.executable, "-c", OVERFLOW]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     found = done.returncode != 0 and expected in done.stderr

@@ -20,7 +20,7 @@ def test_times_are_related_to_the_yardstick(capsys):
     assert "slow to fast: 2.00 x (at most 1.9, missed)" in capsys.readouterr().out
 
 
-# --- the contest of peers: who is missing is skipped, and a wrong ranking is noticed ---
+# --- the contest of peers: missing ones are skipped, a wrong ranking is noticed ---
 
 
 TINY = Size(600, 20, 6, 0.2)

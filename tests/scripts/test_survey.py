@@ -35,9 +35,12 @@ def test_the_program_writes_the_reference(tmp_path, monkeypatch):
     text = gzip.decompress(collected(tmp_path / "more")).decode()
     table = pd.read_csv(program.REFERENCE).set_index(["split", "solver"])[AP]
     assert table.to_dict() == {
-        (0, "no-skill"): 0.3, (0, "sgd-avg"): 0.7, (1, "no-skill"): 0.5, (1, "sgd-avg"): 0.7,
+        (0, "no-skill"): 0.3,
+        (0, "sgd-avg"): 0.7,
+        (1, "no-skill"): 0.5,
+        (1, "sgd-avg"): 0.7,
         (2, "no-skill"): 0.6,
-    }  # fmt: skip
+    }
     assert (tmp_path / "survey.sha256").read_text() == program.digest(text)
 
 
@@ -84,9 +87,14 @@ def test_the_answer_of_the_rare_panel_by_hand(metric):
         list(dict.fromkeys(part)) for part in zip(*rows, strict=True)
     )
     means = [  # a fit that failed ranks as no skill
-        [np.mean([float(rows.get((t, s, i), rows[t, "no-skill", i])) for i in splits])
-         for s in solvers] for t in tasks
-    ]  # fmt: skip
+        [
+            np.mean(
+                [float(rows.get((t, s, i), rows[t, "no-skill", i])) for i in splits]
+            )
+            for s in solvers
+        ]
+        for t in tasks
+    ]
     rank, lost, _ = by_hand(np.array(means))
     first = int(rank.argmin())
     text = page.answer(page.rare_panel(), metric)
@@ -176,8 +184,10 @@ def test_a_sentence_counts_once_and_additional_claims_separately():
     names += [c.id for c in seconds if c.ours and not c.id.endswith("to-accuracy")]
     assert len(names) == 35 + 8
     verdicts = {
-        names[0]: Verdict.NOT_REPRODUCED, names[1]: Verdict.NO_DATA, names[35]: Verdict.NO_DATA,
-    }  # fmt: skip
+        names[0]: Verdict.NOT_REPRODUCED,
+        names[1]: Verdict.NO_DATA,
+        names[35]: Verdict.NO_DATA,
+    }
     rows = [
         LedgerRow(
             id=n, paper=n[:7], verdict=verdicts.get(n, Verdict.REPRODUCED), **about
