@@ -307,14 +307,13 @@ def test_the_worked_example_obeys_the_laws(example):
 PUBLISHED = """
 paper: mine
 experiment: small
-common:
-  {where: here, printed: good, dataset: mine, metric: auc, solver: sgd-avg, config: letter}
+common: {where: here, printed: good, dataset: mine, metric: auc, solver: sgd-avg, config: letter}
 claims:
   - for: {least: [0.5, 0.999]}
     id: worst/{least}
     kind: worst
     at_least: "{least}"
-"""
+"""  # noqa: E501 (places are named)
 JUDGE = """
 from pathlib import Path
 from precbench.claims import make_ledger, read_evidence
