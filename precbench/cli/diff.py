@@ -17,10 +17,11 @@ from precbench.report.table import Table, text_table
 from precbench.results.folders import find_result_folders
 from precbench.results.read import Run, read_run
 
-# columns of a cell: a value per split
+# Columns of results.csv that name a cell, which has a value for each split
 _CELL = ["dataset", "sweep", "metric", "part", "solver"]
 _TRIAL = [*_CELL, "split"]
-_UNEQUAL_COUNTS = {  # keys of what `_difference` returns, with words for each count
+# Counts that `_difference` returns of values that are not equal, in words
+_UNEQUAL_COUNTS = {
     "differing": "differ",
     "only_first": "only in the first",
     "only_second": "only in the second",
@@ -58,14 +59,11 @@ def compare_results(
       precbench diff results/letter before/letter --json
       precbench diff results other-blas/results --tolerance 1e-9
     """
-    # two folders each; names of other experiments
     pairs, unpaired = _pairs(first, second)
     differences = [
         _difference(read_run(one), read_run(other), tolerance) for one, other in pairs
     ]
-    same = not unpaired and not any(
-        difference[name] for difference in differences for name in _UNEQUAL_COUNTS
-    )
+    same = not unpaired and all(map(_is_equal, differences))
     console = screen(quiet=as_json)
     if as_json:
         print(
@@ -84,50 +82,60 @@ def compare_results(
 
 
 def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str]]:
-    """Return the folders of common experiments, and the names of others."""
-    folders = [find_result_folders(folder, "results.csv") for folder in (first, second)]
-    if folders == [[first], [second]]:  # single experiments, maybe with other names
+    """Return both folders of each common experiment, and the names of others."""
+    folders_first = find_result_folders(first, "results.csv")
+    folders_second = find_result_folders(second, "results.csv")
+    if folders_first == [first] and folders_second == [second]:
+        # Two single experiments are compared whatever their names.
         return [(first, second)], []
-    in_first, in_second = ({path.name for path in paths} for paths in folders)
-    common = sorted(in_first & in_second)
+    names_first = {path.name for path in folders_first}
+    names_second = {path.name for path in folders_second}
+    common = sorted(names_first & names_second)
     if not common:
         raise InputError(
             f"{first} and {second} have no experiment in common; give two folders with"
             " results of the same experiments"
         )
-    return [(first / name, second / name) for name in common], sorted(
-        in_first ^ in_second
-    )
+    pairs = [(first / name, second / name) for name in common]
+    return pairs, sorted(names_first ^ names_second)
 
 
 def _difference(first: Run, second: Run, tolerance: float) -> dict[str, Any]:
-    """Count the equal and the differing final values.
-
-    Compare the means of cells that differ.
-    """
-    finals_a, finals_b = _finals(first), _finals(second)  # a value by cell and split
-    common = finals_a.add_suffix("_first").join(
-        finals_b.add_suffix("_second"), how="inner"
+    """Count equal and differing final values, and compare the means of such cells."""
+    finals_first = _finals(first)
+    finals_second = _finals(second)
+    common = finals_first.join(
+        finals_second, how="inner", lsuffix="_first", rsuffix="_second"
     )
-    a, b = common["value_first"].to_numpy(), common["value_second"].to_numpy()
-    with np.errstate(invalid="ignore"):  # inf - inf is NaN, which is not near
-        near = np.abs(a - b) <= tolerance * np.maximum(np.abs(a), np.abs(b))
-    # NaN twice: equal
-    common["differs"] = ~((a == b) | near | (np.isnan(a) & np.isnan(b)))
-    cells = [
-        _cell(dict(zip(_CELL, map(str, cell), strict=True)), rows, first.test_shares)
-        # cell: values of _CELL
-        for cell, rows in common.groupby(level=_CELL, sort=False)
-        if rows["differs"].any()
-    ]
+    common["differs"] = _differs(
+        common["value_first"].to_numpy(), common["value_second"].to_numpy(), tolerance
+    )
+    cells = []
+    for names, rows in common.groupby(level=_CELL, sort=False):
+        if rows["differs"].any():
+            place = dict(zip(_CELL, map(str, names), strict=True))
+            cells.append(_cell(place, rows, first.test_shares))
     return {
         "experiment": first.name,
         "equal": int((~common["differs"]).sum()),
         "differing": int(common["differs"].sum()),
-        "only_first": len(finals_a.index.difference(finals_b.index)),
-        "only_second": len(finals_b.index.difference(finals_a.index)),
+        "only_first": len(finals_first.index.difference(finals_second.index)),
+        "only_second": len(finals_second.index.difference(finals_first.index)),
         "cells": cells,
     }
+
+
+def _is_equal(difference: dict[str, Any]) -> bool:
+    return not any(difference[name] for name in _UNEQUAL_COUNTS)
+
+
+def _differs(first: np.ndarray, second: np.ndarray, tolerance: float) -> np.ndarray:
+    """Return where values differ by more than a share of the larger; NaN equals NaN."""
+    with np.errstate(invalid="ignore"):  # inf - inf is NaN, which is not near
+        larger = np.maximum(np.abs(first), np.abs(second))
+        near = np.abs(first - second) <= tolerance * larger
+    both_missing = np.isnan(first) & np.isnan(second)
+    return ~((first == second) | near | both_missing)
 
 
 def _finals(run: Run) -> pd.DataFrame:
@@ -139,22 +147,26 @@ def _finals(run: Run) -> pd.DataFrame:
 def _cell(
     place: dict[str, str], rows: pd.DataFrame, shares: dict[str, float]
 ) -> dict[str, Any]:
-    # Compare the means of a cell, such as the AUC of a solver, over the splits that the
-    # runs share. `place` names the cell; `shares` has the share of test rows of each
-    # data set. ``low`` to ``high`` is the paired 95 % interval of the difference; None
-    # stands for no interval.
-    pair = rows[["value_first", "value_second"]].dropna().to_numpy()
-    first, second = pair.mean(axis=0) if len(pair) else (np.nan, np.nan)
+    """Compare the means of a cell, such as the AUC of a solver, over common splits.
+
+    `place` names the cell; `shares` has the share of test rows of each data set.
+    ``low`` to ``high`` is the paired 95 % interval of the difference; None stands for
+    no interval.
+    """
+    pairs = rows[["value_first", "value_second"]].dropna().to_numpy()
+    mean_first = mean_second = np.nan
+    if len(pairs) > 0:
+        mean_first, mean_second = pairs.mean(axis=0)
     low = high = None
     share = shares.get(place["dataset"])
-    if len(pair) > 1 and share is not None and np.isfinite(pair).all():
-        # second - first
-        _mean, low, high, _p = resampled_test(pair[:, 1], pair[:, 0], share)
+    if len(pairs) > 1 and share is not None and np.isfinite(pairs).all():
+        test = resampled_test(pairs[:, 1], pairs[:, 0], share)  # of second - first
+        low, high = test.low, test.high
     return {
         **place,
-        "first": _json_number(first),
-        "second": _json_number(second),
-        "difference": _json_number(second - first),
+        "first": _json_number(mean_first),
+        "second": _json_number(mean_second),
+        "difference": _json_number(mean_second - mean_first),
         "low": low,
         "high": high,
         "differing": int(rows["differs"].sum()),
@@ -163,50 +175,58 @@ def _cell(
 
 
 def _json_number(value: float) -> float | None:
-    # None for NaN and inf, which JSON lacks
+    """Return None for NaN and infinity, which JSON lacks."""
     return float(value) if np.isfinite(value) else None
 
 
 def _sentence(difference: dict[str, Any]) -> str:
-    # the counts that `_difference` returns, in words
+    """Return the counts of `_difference` in words."""
     parts = [f"{difference['equal']:,} numbers are the same in both"]
-    parts += [
-        f"{n:,} {text}"
-        for name, text in _UNEQUAL_COUNTS.items()
-        if (n := difference[name])
-    ]
+    for name, text in _UNEQUAL_COUNTS.items():
+        if difference[name]:
+            parts.append(f"{difference[name]:,} {text}")
     return f"{difference['experiment']}: {', '.join(parts)}"
 
 
 def _table(difference: dict[str, Any], first: Path, second: Path) -> Table:
-    """Lay out the cells that differ, a row for each.
-
-    `first` and `second` are the folders.
-    """
-    rows = [
-        [
-            cell["dataset"],
-            cell["solver"],
-            f"{cell['metric']} {cell['sweep']}".rstrip(),
-            *(_shown(cell[name], ".4f") for name in ("first", "second")),
-            _shown(cell["difference"], "+.4g"),
-            "" if cell["low"] is None else f"{cell['low']:+.4f} to {cell['high']:+.4f}",
-            f"{cell['differing']} of {cell['splits']}",
-        ]
-        for cell in difference["cells"][:_MOST_ROWS]
-    ]
+    """Lay out the cells of two folders that differ, a row for each."""
     header = [
-        *("data", "solver", "metric", "first", "second", "difference", "interval"),
+        "data",
+        "solver",
+        "metric",
+        "first",
+        "second",
+        "difference",
+        "interval",
         "splits that differ",
     ]
     notes = [
         f"First: {first}; second: {second}.",
         "Means over the splits that both folders have; the interval (95 %) is paired.",
     ]
-    if (n_more := len(difference["cells"]) - _MOST_ROWS) > 0:
+    cells = difference["cells"]
+    n_more = len(cells) - _MOST_ROWS
+    if n_more > 0:
         notes.append(f"{n_more:,} more cells differ; --json lists all.")
+    rows = [_row(cell) for cell in cells[:_MOST_ROWS]]
     return text_table(difference["experiment"], header, rows, *notes)
 
 
-def _shown(value: float | None, form: str) -> str:  # a dash for None
+def _row(cell: dict[str, Any]) -> list[str]:
+    interval = ""
+    if cell["low"] is not None:
+        interval = f"{cell['low']:+.4f} to {cell['high']:+.4f}"
+    return [
+        cell["dataset"],
+        cell["solver"],
+        f"{cell['metric']} {cell['sweep']}".rstrip(),
+        _shown(cell["first"], ".4f"),
+        _shown(cell["second"], ".4f"),
+        _shown(cell["difference"], "+.4g"),
+        interval,
+        f"{cell['differing']} of {cell['splits']}",
+    ]
+
+
+def _shown(value: float | None, form: str) -> str:
     return "–" if value is None else format(value, form)

@@ -4,7 +4,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pandas as pd
 import typer
@@ -74,35 +74,23 @@ def rank(
     """
     refuse_unknown("solver", name, SOLVERS, "solvers")
     survey_config = load(shipped("configs") / "top" / "survey.yaml").data
-    # as in the survey; {} for other solvers
-    params = survey_config["solvers"].get(name) or {}
-    if options.parameters:
-        params = parse(options.parameters, "--parameters").data
-        if not isinstance(params, dict):
-            raise InputError(
-                f"found {options.parameters!r} in --parameters, which maps no names to"
-                " values; write them such as '{C: 0.1}'"
-            )
-    label, entry = f"{name} (yours)", {"solver": name, **params}
-    # only those of the solver
-    common = shared_parameters(survey_config["common"], {label: entry})
-    # sorted by number of rows
-    tasks = read_tasks()[::3] if options.small else read_tasks()
+    label = f"{name} (yours)"
+    entry = {"solver": name, **_parameters(name, options, survey_config)}
+    tasks = read_tasks()  # in order of their number of rows
     experiment = "rank-" + re.sub(r"[^A-Za-z0-9_-]+", "-", name)
     paths = write_configs(
         options.out / "survey-tasks",
-        tasks,
+        tasks[::3] if options.small else tasks,
         name=experiment,
         solvers={label: entry},
-        common=common,
+        common=shared_parameters(survey_config["common"], {label: entry}),
     )
-    # Quiet: tables of a single method say little; tables of the whole survey are shown
-    # below.
+    # Quiet, since tables of a single method say little; tables of the whole survey are
+    # shown below.
     summaries = run_all(map(str, paths), replace(options, quiet=True))
     exit_code = int(any(map(has_failed, summaries)))
     if options.dry_run or options.shard or options.smoke:  # there is nothing to rank
         return exit_code
-    # Rank the method among the methods of the survey; write and print the ranks.
     survey = _join_survey(collect(Path(summary["folder"]) for summary in summaries))
     ranks = standings(survey.values(AP))
     tables = [
@@ -110,16 +98,21 @@ def rank(
         _by_measure(survey, label),
         _by_task(survey, label),
     ]
-    stem, title = options.out / experiment, f"Rank of {name} in the survey"
-    # unchecked: no study, but the page is made as for a study
+    stem = options.out / experiment
+    # This is no study, but its page is laid out like the page of a study; so the
+    # fields, some of which a study cannot have, are not checked.
     study = Result.model_construct(
-        folder=stem, parameters=entry, name="", title=title, source=None, smoke=False
+        folder=stem,
+        parameters=entry,
+        name="",
+        title=f"Rank of {name} in the survey",
+        source=None,
+        smoke=False,
     )
+    page = study_page(study, tables, figures=[], ledger=[])
     contents = {
         stem.with_suffix(".csv"): ranks.to_csv(lineterminator="\n"),
-        stem.with_suffix(".html"): (
-            study_page(study, tables, figures=[], ledger=[]).html
-        ),
+        stem.with_suffix(".html"): page.html,
     }
     write_whole(contents)
     if options.as_json:
@@ -131,41 +124,60 @@ def rank(
     return exit_code
 
 
+def _parameters(
+    name: str, options: RankOptions, survey_config: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the parameters that are typed, or else those of the survey, if any."""
+    if not options.parameters:
+        return survey_config["solvers"].get(name) or {}
+    params = parse(options.parameters, "--parameters").data
+    if not isinstance(params, dict):
+        raise InputError(
+            f"found {options.parameters!r} in --parameters, which maps no names to"
+            " values; write them such as '{C: 0.1}'"
+        )
+    return params
+
+
 def _join_survey(table: pd.DataFrame) -> Survey:
     """Join results of a method with the survey's on common tasks and splits."""
-    # the survey, columns to join by
-    committed, keys = pd.read_csv(REFERENCE), ["task", "split"]
-    # common tasks, splits
+    committed = pd.read_csv(REFERENCE)
+    keys = ["task", "split"]
     shared = table[keys].merge(committed[keys].drop_duplicates())
     if shared.empty:
         raise InputError(
             "the survey has no results on these tasks and splits; change --dataset or"
             " --splits"
         )
-    rivals = shared.drop_duplicates().merge(committed)  # results of the other methods
+    rivals = shared.drop_duplicates().merge(committed)
     return Survey(pd.concat([rivals, shared.merge(table)], ignore_index=True))
 
 
 def _standing(survey: Survey, label: str, ranks: pd.DataFrame) -> Table:
-    """Lay out mean ranks by average precision.
+    """Lay out mean ranks by average precision: the method, and the best of each kind.
 
-    Of the method, and of the best of each kind.
+    `ranks` are the standings of all methods.
     """
-    values = survey.values(AP)  # of which `ranks` are the standings
-    shown = {*survey.best(values), label}  # the best of each kind, and the method
-    rows = [
-        [
-            *(solver, f"{ranks['rank'][solver]:.1f}"),
-            f"{ranks['rank_low'][solver]:.1f} to {ranks['rank_high'][solver]:.1f}",
-            f"{ranks['lost'][solver]:.1%}",
-            f"{ranks['lost_low'][solver]:.1%} to {ranks['lost_high'][solver]:.1%}",
-            "" if solver == label else in_words(compared(values, label, solver)),
-        ]
-        for solver in ranks.index
-        if solver in shown
-    ]
+    values = survey.values(AP)
+    shown = {*survey.best(values), label}
+    rows = []
+    for solver, standing in ranks.iterrows():
+        if solver not in shown:
+            continue
+        comparison = ""
+        if solver != label:
+            comparison = in_words(compared(values, label, str(solver)))
+        rows.append(
+            [
+                str(solver),
+                f"{standing['rank']:.1f}",
+                f"{standing['rank_low']:.1f} to {standing['rank_high']:.1f}",
+                f"{standing['lost']:.1%}",
+                f"{standing['lost_low']:.1%} to {standing['lost_high']:.1%}",
+                comparison,
+            ]
+        )
     header = ["best of its kind", "mean rank", "95 %", "lost", "95 %", "yours is"]
-    # tasks with few positives to test on
     n_small = int((survey.looked_at(AP) < LEAST_ROWS).sum())
     return text_table(
         f"Average precision on {len(values)} tasks, {len(survey.solvers)} methods",
@@ -188,14 +200,17 @@ def _by_measure(survey: Survey, label: str) -> Table:
             continue
         ranks = standings(values)
         own = ranks.loc[label]
-        row = [
-            measure.title,
-            f"{len(values)}",
-            f"{own['rank']:.1f}",
-            f"{own['lost']:.1%}",
-        ]
-        # the best by mean rank
-        rows.append([*row, f"{own['wins']:.0%}", str(ranks.index[0])])
+        best = ranks.index[0]
+        rows.append(
+            [
+                measure.title,
+                f"{len(values)}",
+                f"{own['rank']:.1f}",
+                f"{own['lost']:.1%}",
+                f"{own['wins']:.0%}",
+                str(best),
+            ]
+        )
     header = ["measure", "tasks", "mean rank", "lost", "wins", "best mean rank"]
     return text_table("By measure", header, rows)
 
@@ -203,15 +218,20 @@ def _by_measure(survey: Survey, label: str) -> Table:
 def _by_task(survey: Survey, label: str) -> Table:
     """Lay out average precision and rank by task, beside the best other method."""
     values = survey.values(AP)
-    # differences by rounding are ties
+    # Rounded, so that values that differ by rounding are tied.
     ranks = values.round(12).rank(axis=1, ascending=False)
-    best = values.drop(columns=label).idxmax(axis=1)
-    rows = [
-        [
-            *(task, f"{values.loc[task, label]:.3f}", f"{ranks.loc[task, label]:g}"),
-            *(f"{values.loc[task, best[task]]:.3f}", str(best[task])),
-        ]
-        for task in values.index
-    ]
+    rivals = values.drop(columns=label)
+    rows = []
+    for task in values.index:
+        best = rivals.loc[task].idxmax()
+        rows.append(
+            [
+                task,
+                f"{values.loc[task, label]:.3f}",
+                f"{ranks.loc[task, label]:g}",
+                f"{rivals.loc[task, best]:.3f}",
+                str(best),
+            ]
+        )
     header = ["task", "average precision", "rank", "best of the others", ""]
     return text_table("By task", header, rows)
