@@ -63,60 +63,67 @@ def _status(store: Store) -> dict[str, Any]:
     ``seconds_left`` is estimated from the trials that this run has finished, or None.
     """
     request = store.request()
-    records = (store.read(key) for key in request.keys)
-    outcomes = Counter(str(record.status) for record in records if record is not None)
+    outcomes: Counter[str] = Counter()
+    for key in request.keys:
+        record = store.read(key)
+        if record is not None:
+            outcomes[str(record.status)] += 1
+    n_done = sum(outcomes[status] for status in _DONE)
+    n_pending = len(request.keys) - n_done
+    running: list[dict[str, Any]] = []
+    seconds_left = None
     process = store.running_process()
-    pending = len(request.keys) - sum(
-        n for status, n in outcomes.items() if status in _DONE
-    )
+    if process is not None:
+        running = list(_running(store))
+        seconds_left = _seconds_left(store, request, n_pending)
     return {
         "experiment": store.folder.resolve().name,
         "shards": request.shards,
         "process": process,
         "asked": len(request.keys),
-        "done": len(request.keys) - pending,
-        "left": pending,
+        "done": n_done,
+        "left": n_pending,
         "outcomes": dict(outcomes),
-        "running": [] if process is None else [*_running(store)],
-        "seconds_left": (
-            None if process is None else _seconds_left(store, request, pending)
-        ),
+        "running": running,
+        "seconds_left": seconds_left,
     }
 
 
 def _running(store: Store) -> Iterator[dict[str, Any]]:
     """Yield the title and the seconds so far of each trial that runs now."""
-    # a file per running trial, named by key
+    # Each running trial has a file, named by its key, which holds the title.
     for mark in sorted(store.running.glob("[0-9a-f]*")):
         with suppress(OSError):  # the trial has just ended
             seconds = max(0.0, time.time() - mark.stat().st_mtime)
             yield {"trial": mark.read_text("utf-8", "replace"), "seconds": seconds}
 
 
-def _seconds_left(store: Store, request: Request, pending: int) -> float | None:
-    # The pace of the run so far is assumed for the pending trials; None without a pace.
-    n_finished = sum(
-        moment >= request.started for moment in store.write_times(request.keys)
-    )
+def _seconds_left(store: Store, request: Request, n_pending: int) -> float | None:
+    """Estimate the seconds of pending trials at the pace so far; None without a pace."""
+    write_times = store.write_times(request.keys)
+    n_finished = sum(moment >= request.started for moment in write_times)
     elapsed = time.time() - request.started  # negative if the clock was set back
-    return elapsed / n_finished * pending if n_finished and elapsed > 0 else None
+    if n_finished == 0 or elapsed <= 0:
+        return None
+    return elapsed / n_finished * n_pending
 
 
 def _table(results: Path, states: list[dict[str, Any]]) -> Table:
-    """Lay out a row for each experiment.
-
-    If a single shard was run, the row names the shard.
-    """
+    """Lay out a row for each experiment, which names the shard if one was run."""
     rows = []
     for state in states:
-        failed = [
+        name = state["experiment"]
+        if len(state["shards"]) == 1:
+            name = f"{name} {state['shards'][0]}"
+        not_ok = [
             f"{n} {status}" for status, n in state["outcomes"].items() if status != "ok"
         ]
-        pending = f"{state['left']:,}" if state["left"] else ""
-        done = f"{state['done']:,} of {state['asked']:,}"
-        # of several, none is named
-        shards = state["shards"] if len(state["shards"]) == 1 else []
         rows.append(
-            [" ".join([state["experiment"], *shards]), done, pending, ", ".join(failed)]
+            [
+                name,
+                f"{state['done']:,} of {state['asked']:,}",
+                f"{state['left']:,}" if state["left"] else "",
+                ", ".join(not_ok),
+            ]
         )
     return text_table(str(results), ["experiment", "done", "pending", "not ok"], rows)

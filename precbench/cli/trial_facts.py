@@ -17,22 +17,27 @@ from precbench.results.store import Store
 from precbench.solvers import SOLVERS
 
 _KEY = re.compile(r"[0-9a-f]{4,64}")
-_PLACE = re.compile(r"([^/]+)/(.+)/(\d{1,9})")  # data set, label and split
+_PLACE = re.compile(r"(?P<dataset>[^/]+)/(?P<label>.+)/(?P<split>\d{1,9})")
 _MOST_LISTED = 8
 
 
 def show_trial(what: str, results: Path, as_json: bool) -> None:
     """Print a trial's record, metrics, machine, and the command to repeat it."""
     store, trial = find_trial(what, results)
-    run = read_run(store.folder) if (store.folder / "results.csv").exists() else None
+    metrics: list[dict[str, Any]] = []
+    config = None
+    if (store.folder / "results.csv").exists():
+        run = read_run(store.folder)
+        metrics = _metrics(run, trial)
+        config = run.config
     machine = store.machines().get(trial.environment)
     facts = {
         **trial.to_dict(),
         "record": str(store.folder / "trials" / f"{trial.key}.json"),
-        "metrics": [] if run is None else _metrics(run, trial),
+        "metrics": metrics,
         "machine": machine_facts(machine) if machine else {},
         "changed_versions": _changed(trial),
-        "command": _command(store, trial, None if run is None else run.config),
+        "command": _command(store, trial, config),
     }
     print_facts(facts, as_json=as_json)
 
@@ -54,24 +59,29 @@ def find_trial(what: str, results: Path) -> tuple[Store, Record]:
             f"{len(matches)} trials match {what} ({', '.join(listed)}); give a longer"
             " key, or the folder of one experiment (--results)"
         )
-    return matches[0]  # the only match
+    [match] = matches
+    return match
 
 
 def _matching(what: str, results: Path) -> Iterator[tuple[Store, Record]]:
-    """Yield store and record of each match.
+    """Yield store and record of each trial whose key begins so, or that has the place.
 
-    `what` begins the key, or is DATASET/SOLVER/SPLIT.
+    A place is DATASET/SOLVER/SPLIT.
     """
-    place, is_key = _PLACE.fullmatch(what), _KEY.fullmatch(what)  # one is None
-    for store in map(Store, find_result_folders(results, "trials")):
-        keys = store.keys()  # of all records: any record may have the place
-        for key in (
-            keys if place else [key for key in keys if is_key and key.startswith(what)]
-        ):
+    place = _PLACE.fullmatch(what)
+    for folder in find_result_folders(results, "trials"):
+        store = Store(folder)
+        keys = store.keys()
+        for key in keys:
+            if place is None and not (_KEY.fullmatch(what) and key.startswith(what)):
+                continue
             record = store.read(key)
-            if record is not None and (
-                place is None
-                or place.groups() == (record.dataset, record.label, str(record.split))
+            if record is None:
+                continue
+            if place is None or (
+                record.dataset == place["dataset"]
+                and record.label == place["label"]
+                and str(record.split) == place["split"]
             ):
                 yield store, record
 
@@ -80,18 +90,19 @@ def _metrics(run: Run, trial: Record) -> list[dict[str, Any]]:
     """Return the final values of a trial, as in results.csv."""
     rows = run.results
     place = {
-        "dataset": trial.dataset, "solver": trial.label,
-        "split": trial.split, "sweep": trial.sweep_point,
-    }  # fmt: skip
+        "dataset": trial.dataset,
+        "solver": trial.label,
+        "split": trial.split,
+        "sweep": trial.sweep_point,
+    }
     for column, value in place.items():
         rows = rows[rows[column] == value]
-    # Rows of versions without keys are matched by data set, solver, split and sweep
-    # alone.
-    rows = rows[
-        rows["final"] & rows["value"].notna() & rows["key"].isin(["", trial.key])
-    ]
-    records: list[dict[Any, Any]] = rows[["metric", "part", "value"]].to_dict("records")
-    return records
+    # Results of earlier versions have no keys: such rows are matched by place alone.
+    is_trial = rows["key"].isin(["", trial.key])
+    finals = rows[is_trial & rows["final"] & rows["value"].notna()]
+    columns = ["metric", "part", "value"]
+    metrics: list[dict[Any, Any]] = finals[columns].to_dict("records")
+    return metrics
 
 
 def _changed(trial: Record) -> list[str]:
@@ -99,14 +110,10 @@ def _changed(trial: Record) -> list[str]:
     recorded = trial.description.get("algorithm_version", {})
     if trial.solver not in SOLVERS or not recorded:  # no version now, or none then
         return []
-    current = algorithm_version(
-        trial.solver, trial.description.get("tuning") is not None
-    )
-    return [
-        part
-        for part in {**recorded, **current}
-        if recorded.get(part) != current.get(part)
-    ]
+    is_tuned = trial.description.get("tuning") is not None
+    current = algorithm_version(trial.solver, is_tuned)
+    parts = {**recorded, **current}
+    return [part for part in parts if recorded.get(part) != current.get(part)]
 
 
 def _command(store: Store, trial: Record, config: str | None) -> str:
