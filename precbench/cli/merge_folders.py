@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -21,6 +21,22 @@ from precbench.results.merge import compare_records, take_records
 from precbench.results.store import Store
 
 _MOST_LISTED = 8
+
+
+class _Merge(NamedTuple):
+    """Where the records of an experiment go, and where they come from."""
+
+    target: Store
+    sources: list[Store]
+    preferred: list[Store]  # the stores whose records are kept where numbers differ
+
+
+class _Config(NamedTuple):
+    """What trained the records of a folder."""
+
+    experiment: Experiment | Study
+    name: str  # of a shipped config, or of its file
+    smoke: bool  # whether the records are of smoke size
 
 
 def merge_results(
@@ -62,36 +78,31 @@ def merge_results(
       precbench merge results/shards/* --out results
       precbench merge one/results another/results --out all --keep one/results
     """
-    loaded = [(load_config(name), name) for name in config or ()]
-    configs = {experiment.name: (experiment, name) for experiment, name in loaded}
-    # by experiment: target, sources, winners of conflicts
+    configs: dict[str, _Config] = {}  # by the name of the experiment
+    for name in config or ():
+        experiment = load_config(name)
+        configs[experiment.name] = _Config(experiment, name, smoke=False)
     merges = _merges(folders, out, keep)
     console = screen(quiet=as_json)
     summaries = []
     with ExitStack() as stack:
-        for target, _sources, _winners in merges:  # no other command may write there
-            stack.enter_context(target.lock())
-        # each: records to take, conflicts
-        compared = [compare_records(*merge) for merge in merges]
-        if conflicts := [
-            conflict for _, in_conflict in compared for conflict in in_conflict
-        ]:
-            more = "; ..." if len(conflicts) > _MOST_LISTED else ""
-            raise PrecbenchError(
-                f"{count(len(conflicts), 'trial')} with different numbers in two"
-                f" folders ({one_line('; '.join(conflicts[:_MOST_LISTED]))}{more}):"
-                " nothing was written; choose the folder to keep with --keep"
-            )
-        for (target, sources, _winners), (taken, _conflicts) in zip(
-            merges, compared, strict=True
-        ):
-            take_records(target, taken)
-            summary = _note_request(target, sources, n_taken=len(taken))
+        for merge in merges:  # no other command may write there
+            stack.enter_context(merge.target.lock())
+        for merge, chosen in zip(merges, _compared(merges), strict=True):
+            target = merge.target
+            take_records(target, chosen)
+            summary = _note_request(target, merge.sources, n_taken=len(chosen))
             console.print(_sentence(summary))
             summaries.append(summary)
-            experiment, name, smoke = _config_of(summary["experiment"], configs)
-            if isinstance(experiment, Experiment):
-                if _write_results(experiment, name, smoke, target, mirror):
+            trained_by = _config_of(summary["experiment"], configs)
+            if trained_by and isinstance(trained_by.experiment, Experiment):
+                if _write_results(
+                    trained_by.experiment,
+                    trained_by.name,
+                    trained_by.smoke,
+                    target,
+                    mirror,
+                ):
                     write_report(target.folder, "none" if no_plots else "changed")
                 console.print(f"tables and records: {target.folder}")
             else:
@@ -104,90 +115,109 @@ def merge_results(
         print(json.dumps(summaries, indent=1))
 
 
-def _merges(
-    folders: Sequence[Path], out: Path, keep: Path | None
-) -> list[tuple[Store, list[Store], list[Store]]]:
-    """Return by experiment the target, the sources, and the preferred stores."""
-    preferred = keep and keep.resolve()  # the folder whose records win conflicts
-    if preferred and preferred not in {folder.resolve() for folder in (*folders, out)}:
+def _merges(folders: Sequence[Path], out: Path, keep: Path | None) -> list[_Merge]:
+    """Return what to merge, by experiment."""
+    kept_folder = keep and keep.resolve()
+    if keep and kept_folder not in {folder.resolve() for folder in (*folders, out)}:
         raise InputError(
             f"the folder {keep} (--keep) is not merged; give one of FOLDERS, or --out"
         )
-    # by name of the experiment
-    merges: dict[str, tuple[Store, list[Store], list[Store]]] = {}
+    merges: dict[str, _Merge] = {}  # by the name of the experiment
     for folder in folders:
         for store in find_stores(folder):
-            target = Store(out / store.folder.resolve().name)
-            first_winners = [target] if preferred == out.resolve() else []
-            _, sources, winners = merges.setdefault(
-                target.folder.name, (target, [], first_winners)
-            )
-            sources.append(store)  # fills a list in `merges`; so does `winners.append`
-            if folder.resolve() == preferred:
-                winners.append(store)
-    return [*merges.values()]
+            name = store.folder.resolve().name
+            if name not in merges:
+                target = Store(out / name)
+                is_preferred = kept_folder == out.resolve()
+                merges[name] = _Merge(target, [], [target] if is_preferred else [])
+            merges[name].sources.append(store)
+            if folder.resolve() == kept_folder:
+                merges[name].preferred.append(store)
+    return list(merges.values())
+
+
+def _compared(merges: Sequence[_Merge]) -> list[dict[str, Store]]:
+    """Return for each merge the stores to take records from, by the record's key.
+
+    Raise if the numbers of a trial differ, and no preferred store has the trial.
+    """
+    chosen: list[dict[str, Store]] = []
+    conflicts: list[str] = []
+    for merge in merges:
+        stores, different = compare_records(
+            merge.target, merge.sources, merge.preferred
+        )
+        chosen.append(stores)
+        conflicts += different
+    if conflicts:
+        more = "; ..." if len(conflicts) > _MOST_LISTED else ""
+        raise PrecbenchError(
+            f"{count(len(conflicts), 'trial')} with different numbers in two"
+            f" folders ({one_line('; '.join(conflicts[:_MOST_LISTED]))}{more}):"
+            " nothing was written; choose the folder to keep with --keep"
+        )
+    return chosen
 
 
 def _note_request(target: Store, sources: list[Store], n_taken: int) -> dict[str, Any]:
-    """Note in the target which trials were asked for.
-
-    Return the summary, with counts of trials.
-    """
-    # what the last runs were to do
-    requests = [store.request() for store in (target, *sources)]
+    """Note in the target which trials were asked for; return a summary with counts."""
     present = set(target.keys())
-    # all that was asked for
-    keys = present.union(*(request.keys for request in requests))
-    shards = sorted(
-        {s for request in requests for s in request.shards}, key=Shard.parse
-    )
-    target.write_request(keys, shards)
-    # each N of a shard I/N
-    totals = sorted({Shard.parse(shard).total for shard in shards})
-    expected = [
-        str(Shard(i + 1, n_shards)) for n_shards in totals for i in range(n_shards)
-    ]
+    keys = set(present)  # of all trials that the last runs were to do
+    shards: set[str] = set()
+    for store in (target, *sources):
+        request = store.request()
+        keys.update(request.keys)
+        shards.update(request.shards)
+    target.write_request(keys, sorted(shards, key=Shard.parse))
     return {
         "experiment": target.folder.resolve().name,
         "folder": str(target.folder),
         "records": len(present),
         "left": len(keys - present),
-        "missing_shards": [shard for shard in expected if shard not in shards],
+        "missing_shards": _missing_shards(shards),
         "taken": n_taken,
     }
+
+
+def _missing_shards(shards: set[str]) -> list[str]:
+    """Return the other shards of each division into N parts of which some are there."""
+    missing = []
+    for total in sorted({Shard.parse(shard).total for shard in shards}):
+        for index in range(1, total + 1):
+            shard = str(Shard(index, total))
+            if shard not in shards:
+                missing.append(shard)
+    return missing
 
 
 def _sentence(summary: dict[str, Any]) -> str:
     """Describe how many records were taken, and what is missing."""
     taken = count(summary["taken"], "record")
     parts = [f"{summary['experiment']}: {taken} taken, {summary['records']:,} in all"]
-    parts += [f"{summary['left']:,} still to run"] if summary["left"] else []
+    if summary["left"]:
+        parts.append(f"{summary['left']:,} still to run")
     if summary["missing_shards"]:
         parts.append(f"without the shards {', '.join(summary['missing_shards'])}")
     return ", ".join(parts)
 
 
-def _config_of(
-    name: str, known: Mapping[str, tuple[Experiment | Study, str]]
-) -> tuple[Experiment | Study | None, str, bool]:
-    """Return the config of results, its file, and whether the size is smoke."""
-    # both, if they differ
+def _config_of(name: str, configs: Mapping[str, _Config]) -> _Config | None:
+    """Return the given or shipped config of results, without -smoke in their name."""
+    # A config may itself have a name that ends with -smoke, so the whole name is first.
     for candidate in dict.fromkeys((name, name.removesuffix("-smoke"))):
-        if candidate in known:
-            # smoke size: "-smoke" was removed
-            return *known[candidate], candidate != name
-        if shipped := shipped_config(candidate):
-            return load_config(shipped), shipped, candidate != name
-    return None, "", False
+        smoke = candidate != name
+        if candidate in configs:
+            return configs[candidate]._replace(smoke=smoke)
+        shipped = shipped_config(candidate)
+        if shipped:
+            return _Config(load_config(shipped), shipped, smoke)
+    return None
 
 
 def _write_results(
     config: Experiment, name: str, smoke: bool, store: Store, mirror: str | None
 ) -> bool:
-    """Compute and write the results of the stored trials.
-
-    Return whether there are results.
-    """
+    """Compute and write the results of stored trials; return whether there are any."""
     from precbench.experiment.plan import make_plan  # here, as these imports take long
     from precbench.results.measure import write_results
 
