@@ -105,19 +105,16 @@ def check_results(
         raise InputError(
             f"reference {path} is missing; add --update-reference to write it"
         )
-    # Judge all claims by the results.
-    before = read_ledger(path) if path.exists() else []  # the reference so far
+    old_reference = read_ledger(path) if path.exists() else []
     evidence = read_evidence(results)
-    # names of experiments and studies in RESULTS
-    measured = {*evidence.outcomes, *evidence.values}
-    # adds numbers that follow from definitions
+    measured = {*evidence.outcomes, *evidence.values}  # experiments and studies
+    # Numbers that follow from definitions alone need no results.
     evidence.values.update(_quick_studies(claims))
     ledger = make_ledger(claims, evidence)
-    # keeps old verdicts where there are too few runs now
-    new_reference = updated(ledger, before)
-    # the differences
-    changed = [*changes(new_reference if update_reference else ledger, before)]
-    # Write the ledger files; print the claims that are asked for; update the reference.
+    # An old verdict stays in the reference where there are too few runs now.
+    new_reference = updated(ledger, old_reference)
+    compared = new_reference if update_reference else ledger
+    changed = list(changes(compared, old_reference))
     store = Store(out or results[0])  # writes files whole or not at all
     store.folder.mkdir(parents=True, exist_ok=True)
     texts = {
@@ -130,29 +127,25 @@ def check_results(
     if as_json:
         print(texts["json"], end="")
     else:
-        about_results = {claim.id for claim in claims if claim.experiment in measured}
-        # not only `about_results`
-        shows_all = show_all or paper is not None or verdict is not None
-        rows = [
-            row
-            for row in ledger
-            if (shows_all or row.id in about_results)
-            and paper in (None, row.paper)
-            and verdict in (None, row.verdict)
-        ]
+        rows = ledger
+        if paper is not None:
+            rows = [row for row in rows if row.paper == paper]
+        if verdict is not None:
+            rows = [row for row in rows if row.verdict == verdict]
+        if not show_all and paper is None and verdict is None:
+            concerned = {claim.id for claim in claims if claim.experiment in measured}
+            rows = [row for row in rows if row.id in concerned]
         _print_verdicts(rows, verdict)
-        if others := len(ledger) - len(rows):
+        n_others = len(ledger) - len(rows)
+        if n_others > 0:
             screen().print(
-                f"{others:,} other claims: list them with --all, --paper or --verdict,"
+                f"{n_others:,} other claims: list them with --all, --paper or --verdict,"
                 " decide them with precbench reproduce"
             )
         if changed:
             print_table(change_table(changed))
-        print(
-            "\n".join(
-                f"ledger: {store.folder / f'ledger.{suffix}'}" for suffix in texts
-            )
-        )
+        for suffix in texts:
+            print(f"ledger: {store.folder / f'ledger.{suffix}'}")
     if update_reference:
         path.parent.mkdir(parents=True, exist_ok=True)
         Store(path.parent).write_text(path.name, to_csv(new_reference))
@@ -168,10 +161,7 @@ def check_results(
 
 
 def report_regressions(changed: Iterable[Change]) -> int:
-    """Print the verdicts that are worse than in the reference.
-
-    Return exit code 4 if any, or 0.
-    """
+    """Print verdicts worse than in the reference; return exit code 4 if any, or 0."""
     worse = [change for change in changed if change.worse]
     for change in worse:
         verdicts = f"was {change.before} in the reference, is {change.after} now"
@@ -180,15 +170,10 @@ def report_regressions(changed: Iterable[Change]) -> int:
 
 
 def _print_verdicts(rows: Sequence[LedgerRow], verdict: str | None) -> None:
-    """Print the rows, which all have `verdict`, as a table.
-
-    For None, as tables by verdict.
-    """
+    """Print rows of one verdict as a table; for None, print tables by verdict."""
     if verdict is not None:
         print_table(claims_table(rows, f"{verdict.capitalize()}: {len(rows)}"))
     elif rows:
-        # Claims not plainly reproduced, claims not measured, and the number of claims
-        # by verdict.
         for table in (open_table(rows), missing_table(rows), counts_table(rows)):
             if table.rows:
                 print_table(table)
@@ -197,10 +182,14 @@ def _print_verdicts(rows: Sequence[LedgerRow], verdict: str | None) -> None:
 
 
 def _quick_studies(claims: Sequence[Claim]) -> dict[str, pd.DataFrame]:
-    """Compute the studies that claims read, if quick (without data).
+    """Return the values, by name, of the quick studies that claims read.
 
-    Return values by name.
+    A quick study needs no data.
     """
-    names = {claim.config for claim in claims if claim.reads_study} & {*list_configs()}
-    configs = map(load_config, sorted(names))
-    return {c.name: c.compute() for c in configs if isinstance(c, Study) and c.is_quick}
+    names = {claim.config for claim in claims if claim.reads_study}
+    values = {}
+    for name in sorted(names.intersection(list_configs())):
+        config = load_config(name)
+        if isinstance(config, Study) and config.is_quick:
+            values[config.name] = config.compute()
+    return values

@@ -1,9 +1,8 @@
 """``precbench reproduce``."""
 
 import json
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -26,6 +25,14 @@ from precbench.report.ledger_tables import claims_table
 
 
 @dataclass(frozen=True)
+class _Chosen:
+    """What the targets choose of a config."""
+
+    claims: dict[str, Claim] = field(default_factory=dict)  # by id
+    datasets: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
 class _Run:
     """A config, or a part of it, with the claims that its run decides."""
 
@@ -38,10 +45,7 @@ class _Run:
 
     @property
     def description(self) -> str:
-        """A sentence.
-
-        How many claims the run decides, on which data, and how long it takes.
-        """
+        """How many claims the run decides, on which data, and how long it takes."""
         claims = count(len(self.claims), "claim")
         if self.seconds is None:
             return f"{self.name}: {claims}; a study, computed in one piece"
@@ -108,7 +112,7 @@ def reproduce(
     """
     console = screen(quiet=as_json)
     runs: list[_Run] = []
-    missing: dict[str, str] = {}  # data sets left out and why; filled by _planned
+    missing: dict[str, str] = {}  # data sets left out, with the reason
     options = RunOptions(
         jobs=jobs,
         dry_run=dry_run,
@@ -117,9 +121,10 @@ def reproduce(
         as_json=as_json,
         no_stand_in=True,
     )
-    # name: config; chosen: claims by id
-    for name, (chosen, datasets) in _chosen(targets).items():
-        runs += _planned(name, list(chosen.values()), datasets, options, missing)
+    for config, chosen in _chosen(targets).items():
+        run = _planned(config, chosen, options, missing)
+        if run is not None:
+            runs.append(run)
     if not runs:
         raise DataUnavailableError("\n".join(missing.values()))
     for run in runs:
@@ -133,11 +138,10 @@ def reproduce(
     if dry_run:
         return 0
     summaries = [run_one(run.config, run.options, run.name) for run in runs]
-    # Judge the claims by the results, and print the verdicts.
     claims = [claim for run in runs for claim in run.claims]
     folders = dict.fromkeys(summary["folder"] for summary in summaries)
-    # existing folders
-    ledger = make_ledger(claims, read_evidence(filter(os.path.isdir, folders)))
+    existing = [folder for folder in folders if Path(folder).is_dir()]
+    ledger = make_ledger(claims, read_evidence(existing))
     if as_json:
         outcome = {
             "runs": summaries,
@@ -150,13 +154,13 @@ def reproduce(
     return 1 if any(map(has_failed, summaries)) else code
 
 
-def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str]]]:
+def _chosen(targets: Sequence[str]) -> dict[str, _Chosen]:
     """Return by config the claims about the targets, and the data to use."""
-    testable = [c for c in load_claims() if c.is_testable]
+    testable = [claim for claim in load_claims() if claim.is_testable]
     papers = {claim.paper for claim in testable}
     configs = {claim.config for claim in testable}
     data = {name for claim in testable for name in claim.data}
-    chosen: dict[str, tuple[dict[str, Claim], set[str]]] = {}
+    chosen: dict[str, _Chosen] = {}
     for target in targets:
         if target not in data | papers | configs:
             near = did_you_mean(target, data | papers | configs)
@@ -166,32 +170,24 @@ def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str
             )
         for claim in testable:
             if claim.is_about(target) or target in (claim.paper, claim.config):
-                # filled in place
-                claims, datasets = chosen.setdefault(claim.config, ({}, set()))
-                claims[claim.id] = claim
-                # a data set counts alone
-                datasets |= {target} if target in data else {*claim.data}
+                of_config = chosen.setdefault(claim.config, _Chosen())
+                of_config.claims[claim.id] = claim
+                # A data set that is itself the target is used alone.
+                of_config.datasets.update([target] if target in data else claim.data)
     return chosen
 
 
 def _planned(
-    name: str,
-    claims: list[Claim],
-    datasets: set[str],
-    options: RunOptions,
-    missing: dict[str, str],
-) -> list[_Run]:
-    """Return the run of a config in a list, [] without data.
-
-    Add absent data sets to `missing`.
-    """
+    name: str, chosen: _Chosen, options: RunOptions, missing: dict[str, str]
+) -> _Run | None:
+    """Return the run of a config, None without data; add absent data to `missing`."""
     config = load_config(name)
+    claims = list(chosen.claims.values())
     if isinstance(config, Study):
-        return [_Run(name, config, claims, options, seconds=None, n_trials=1)]
+        return _Run(name, config, claims, options, seconds=None, n_trials=1)
+    wanted = {entry.name for entry in config.datasets} & chosen.datasets
     loaded: dict[str, Dataset] = {}
-    for dataset in sorted(
-        {entry.name for entry in config.datasets} & (datasets - missing.keys())
-    ):
+    for dataset in sorted(wanted - missing.keys()):
         try:
             plan = make_plan(
                 config, only=[dataset], mirror=options.mirror, stand_ins=False
@@ -200,27 +196,36 @@ def _planned(
         except DataUnavailableError as error:
             missing[dataset] = str(error)
     if not loaded:
-        return []
+        return None
     available = [entry.name for entry in config.datasets if entry.name in loaded]
-    labels = {label for claim in claims for label in claim.labels}
+    labels = sorted({label for claim in claims for label in claim.labels})
+    splits = None
+    if not labels:
+        # The claims compare no solvers, but count rows: one trial of any solver does.
+        labels = [next(iter(config.solvers))]
+        splits = "0"
     timing = any(claim.is_timed for claim in claims)
     selected = replace(
         options,
-        # any solver: only rows count
-        solvers=sorted(labels) or [next(iter(config.solvers))],
+        solvers=labels,
         datasets=available,
-        # without solvers to compare, one trial counts the rows
-        splits=None if labels else "0",
+        splits=splits,
         timing=timing,
         jobs=1 if timing else options.jobs,
     )
     # With `dry_run` nothing is trained; the time of the missing trials is estimated.
-    planned = replace(selected, dry_run=True, quiet=True)
-    outlook = run_one(config, planned, name, datasets=loaded)
-    # some need no data
-    decided = [c for c in claims if not c.data or {*c.data} & {*available}]
-    seconds, n_trials = (
-        outlook["expected_seconds"],
-        outlook["trials"] - outlook["cached"],
+    dry = replace(selected, dry_run=True, quiet=True)
+    outlook = run_one(config, dry, name, datasets=loaded)
+    decided = [
+        claim
+        for claim in claims
+        if not claim.data or not loaded.keys().isdisjoint(claim.data)
+    ]
+    return _Run(
+        name,
+        config,
+        decided,
+        selected,
+        seconds=outlook["expected_seconds"],
+        n_trials=outlook["trials"] - outlook["cached"],
     )
-    return [_Run(name, config, decided, selected, seconds=seconds, n_trials=n_trials)]
