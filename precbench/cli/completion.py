@@ -1,17 +1,19 @@
 """Shell completion of configs, solvers and data sets."""
 
-from collections.abc import Callable, Iterable
-from pkgutil import resolve_name
+from collections.abc import Iterable
 
 from precbench.core.locations import config_names as configs
 
 __all__ = ["configs", "datasets", "solvers"]
 
 
-def _names(registry: str) -> Callable[[], Iterable[str]]:
-    # imports the registry when called
-    return lambda: resolve_name(registry)
+def solvers() -> Iterable[str]:
+    from precbench.solvers import SOLVERS  # here, as the import takes long
+
+    return SOLVERS
 
 
-solvers = _names("precbench.solvers:SOLVERS")
-datasets = _names("precbench.data:DATASETS")
+def datasets() -> Iterable[str]:
+    from precbench.data import DATASETS  # here, as the import takes long
+
+    return DATASETS

@@ -44,7 +44,7 @@ Mirror = Annotated[str | None, typer.Option(help=MIRROR)]
 def refuse_unknown(
     what: str, value: str | None, known: Collection[str], listed: str = ""
 ) -> None:
-    # `listed`: the precbench list that shows `known`
+    """Raise if a value is unknown; `precbench list` with `listed` shows all known."""
     if value is not None and value not in known:
         raise InputError(
             f"unknown {what} {value!r}{nearest_or_all(value, known, listed)}"
@@ -53,18 +53,20 @@ def refuse_unknown(
 
 def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
     """Print nested facts as JSON, or for people as YAML without empty facts."""
-    # turns paths into text, also for YAML
     text = json.dumps(facts, indent=1, default=str)
-    if not as_json:
-        import yaml
+    if as_json:
+        print(text)
+        return
+    import yaml
 
-        filled = {
-            k: v for k, v in json.loads(text).items() if v not in (None, "", [], {})
-        }
-        text = yaml.safe_dump(
-            filled, sort_keys=False, allow_unicode=True, width=sys.maxsize
-        )
-    print(text.rstrip())
+    plain = json.loads(text)  # with paths as text, which YAML can write
+    filled = {
+        name: value for name, value in plain.items() if value not in (None, "", [], {})
+    }
+    written = yaml.safe_dump(
+        filled, sort_keys=False, allow_unicode=True, width=sys.maxsize
+    )
+    print(written.rstrip())
 
 
 def takes(
@@ -73,9 +75,9 @@ def takes(
     """Return a decorator that gives a command the fields of a dataclass as options."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        # The command takes the options one by one; `function` gets one object of all
-        # options, last. _: the parameter `options`
-        *parameters, _ = signature(function).parameters.values()
+        # The command takes the options one by one; `function` gets them as one object,
+        # its last parameter.
+        *parameters, _options = signature(function).parameters.values()
 
         @wraps(function)
         def command(**values: Any) -> Any:
@@ -85,9 +87,9 @@ def takes(
             return function(**arguments, options=kind(**values))
 
         # typer reads the options of a command from its signature and annotations.
-        in_full = [*parameters, *signature(kind).parameters.values()]
-        command.__signature__ = Signature(in_full)  # type: ignore[attr-defined]
-        command.__annotations__ = {p.name: p.annotation for p in in_full}
+        all_parameters = [*parameters, *signature(kind).parameters.values()]
+        command.__signature__ = Signature(all_parameters)  # type: ignore[attr-defined]
+        command.__annotations__ = {p.name: p.annotation for p in all_parameters}
         return command
 
     return decorate

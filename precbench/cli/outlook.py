@@ -18,25 +18,20 @@ def to_fetch(part: Experiment) -> dict[str, int]:
     """Return the largest download of each data set that lacks files, in bytes."""
     sizes = {}
     for entry in part.datasets:
-        if isinstance(entry, NamedData | StreamedCard):  # a data set with a card
-            # a NamedData is named as its card
-            card = find_card(getattr(entry, "card", entry.name))
-            if card.terms is not None:
-                continue  # a run does not accept terms
-            missing = {
-                file.name for file in info(card.name) if file.status == "missing"
-            }
-            size = download_limit([file for file in card.files if file.name in missing])
-            if size > 0:  # files without an address cannot be downloaded
-                sizes[entry.name] = size
+        if not isinstance(entry, NamedData | StreamedCard):
+            continue  # only these have a card, with files
+        card = find_card(entry.card if isinstance(entry, StreamedCard) else entry.name)
+        if card.terms is not None:
+            continue  # a run does not accept terms
+        missing = {file.name for file in info(card.name) if file.status == "missing"}
+        size = download_limit([file for file in card.files if file.name in missing])
+        if size > 0:  # files without an address cannot be downloaded
+            sizes[entry.name] = size
     return sizes
 
 
 def show_fetching(part: Experiment, sizes: dict[str, int], console: Console) -> int:
-    """Print what to fetch.
-
-    Return the number of trials, of which none is known to be done.
-    """
+    """Print what to fetch; return the number of trials, none of them known as done."""
     for name, size in sizes.items():
         console.print(f"to fetch: {name}, at most {size / 1e6:,.1f} MB")
     n_trials = len(part.trials())
@@ -49,10 +44,7 @@ def show_fetching(part: Experiment, sizes: dict[str, int], console: Console) -> 
 def show_outlook(
     plan: Plan, store: Store, trials: Collection[Trial], at_once: int, console: Console
 ) -> float:
-    """Print the trials of a run, `at_once` of them at a time.
-
-    Return the expected seconds.
-    """
+    """Print the trials of a run; return its seconds, with `at_once` at a time."""
     for trial in trials:
         console.print(f"  {trial.title}")
     seconds = sum(expected_seconds(plan, store, trials)) / at_once

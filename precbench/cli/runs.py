@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from precbench.runner.options import Options
 
 _CHANGED_CODE = "changed-code"
-_RERUN = {  # the statuses that each word of --rerun stands for
+# The statuses that each word of --rerun stands for
+_RERUN = {
     **{name: (name,) for name in (*RETRIED, "diverged", "skipped")},
     "failed": RETRIED,
     _CHANGED_CODE: (_CHANGED_CODE,),
@@ -186,21 +187,22 @@ class RunOptions:
         return None if self.shard is None else Shard.parse(self.shard)
 
     @property
-    def rerun_statuses(self) -> frozenset[str]:  # that the words of --rerun stand for
+    def rerun_statuses(self) -> frozenset[str]:
+        """The statuses that the words of --rerun stand for."""
         return frozenset(status for word in self.rerun or () for status in _RERUN[word])
 
     def of_session(self, config: "Experiment | Study") -> "Options":
         """Return the options of a session for the config, patterns resolved."""
         from precbench.runner.options import Options
 
-        solvers = datasets = None
+        chosen = _Chosen()
         if isinstance(config, Experiment):
-            solvers, datasets = _chosen(config, self)
+            chosen = _chosen(config, self)
         else:
             _refuse_selection(config, self)
         return Options(
-            solvers=solvers,
-            datasets=datasets,
+            solvers=chosen.solvers,
+            datasets=chosen.datasets,
             splits=split_numbers(self.splits),
             shard=self.chosen_shard,
             smoke=self.smoke,
@@ -224,14 +226,13 @@ class RunOptions:
 
 def _refuse_selection(study: Study, options: RunOptions) -> None:
     """Refuse options that select trials, of which a study has none."""
-    # --rerun changed-code is allowed, without effect: every run computes a study.
-    statuses = options.rerun_statuses - {_CHANGED_CODE}
     selections = (
         options.solvers,
         options.datasets,
         options.skip,
-        statuses,
         options.shard,
+        # --rerun changed-code is allowed, without effect: every run computes a study.
+        options.rerun_statuses - {_CHANGED_CODE},
     )
     if any(selections) or options.splits is not None:
         raise InputError(
@@ -240,21 +241,32 @@ def _refuse_selection(study: Study, options: RunOptions) -> None:
         )
 
 
-def _chosen(
-    config: Experiment, options: RunOptions
-) -> tuple[Sequence[str] | None, Sequence[str] | None]:
-    """Return the solvers and the data sets that the options select; None means all."""
-    labels, names = list(config.solvers), [entry.name for entry in config.datasets]
-    # None: --solver is not given
-    solvers = options.solvers and _matching(options.solvers, labels)
-    if skipped := _matching(options.skip or (), labels):
+class _Chosen(NamedTuple):
+    """Labels of solvers and names of data sets that a run uses; None means all."""
+
+    solvers: Sequence[str] | None = None
+    datasets: Sequence[str] | None = None
+
+
+def _chosen(config: Experiment, options: RunOptions) -> _Chosen:
+    """Return the solvers and the data sets that the options select."""
+    labels = list(config.solvers)
+    solvers = None
+    if options.solvers:
+        solvers = _matching(options.solvers, labels)
+    skipped = _matching(options.skip or (), labels)
+    if skipped:
         config.select(solvers=skipped)  # raises if a label is unknown
         solvers = [label for label in solvers or labels if label not in skipped]
         if not solvers:
             raise InputError(
                 f"{config.name}: --skip leaves no solver to run; skip fewer"
             )
-    return solvers, options.datasets and _matching(options.datasets, names)
+    datasets = None
+    if options.datasets:
+        names = [entry.name for entry in config.datasets]
+        datasets = _matching(options.datasets, names)
+    return _Chosen(solvers, datasets)
 
 
 def _matching(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
@@ -266,8 +278,10 @@ def _matching(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
     names: list[str] = []
     for pattern in patterns:
         matches = [name for name in known if fnmatchcase(name, pattern)]
-        # A label that holds *, ? or [ itself stands for itself.
-        names += [pattern] if pattern in known or not matches else matches
+        if pattern in known or not matches:
+            # A label that holds *, ? or [ stands for itself alone.
+            matches = [pattern]
+        names += matches
     return list(dict.fromkeys(names))
 
 
@@ -278,9 +292,10 @@ def split_numbers(text: str | None) -> list[int] | None:
     ranges: list[range] = []
     try:
         for part in text.split(","):
-            # final is "" where a number stands alone
-            first, _, final = part.partition("-")
-            ranges.append(range(int(first), int(final or first) + 1))
+            first, _dash, last = part.partition("-")
+            if not last:  # a number that stands alone
+                last = first
+            ranges.append(range(int(first), int(last) + 1))
         if not all(ranges):  # 4-2 makes an empty range
             raise ValueError
     except ValueError:
@@ -298,22 +313,15 @@ Summary = dict[str, Any]  # of a run, as --json prints it
 
 
 def has_failed(summary: Summary) -> bool:
-    """Return whether a trial of a run has failed.
-
-    A skipped trial counts as not failed.
-    """
+    """Return whether a trial of a run has failed; a skipped trial has not."""
     return bool(summary["not_ok"].keys() - {"skipped"})
 
 
 def run_all(configs: Iterable[str], options: RunOptions) -> list[Summary]:
-    """Run configs and return their summaries.
-
-    Mistakes in any config are reported before a run.
-    """
+    """Run configs, after a look for mistakes in each of them; return their summaries."""
     loaded = [(load_config(name), name) for name in configs]
     if options.cluster is None and not options.dry_run:
         first_config, _ = loaded[0]
-        # processes, which start while data are read
         _start_workers(first_config, options)
     from precbench.runner.session import connected, selected
 
@@ -366,13 +374,15 @@ def run_one(
 
 
 def _start_workers(config: Experiment | Study, options: RunOptions) -> None:
-    # Start the worker processes early, while data are read, if trials are likely to
-    # run: processes warm up (imports, a first small fit of perceptron-avg), which takes
-    # more than a second.
+    """Start the worker processes early, while data are read, if trials are to run.
+
+    A process warms up (imports, a first small fit of perceptron-avg) for more than a
+    second. Trials are likely to run if the config has no results yet.
+    """
+    if isinstance(config, Study):
+        return
     folder = options.of_session(config).folder(config.name)
     has_results = (folder / "results.csv").exists()
-    if isinstance(config, Experiment) and (
-        options.force or options.rerun or not has_results
-    ):
+    if options.force or options.rerun or not has_results:
         n_workers = 1 if options.timing else options.jobs
         processes.begin(n_workers, "precbench.runner.worker:warm_up", "perceptron-avg")

@@ -28,11 +28,10 @@ class Screen(Console):
 
     def render(self, *args: Any, **kwargs: Any) -> Iterator[Segment]:
         for segment in super().render(*args, **kwargs):
-            yield (
-                segment
-                if segment.control
-                else segment._replace(text=visible(segment.text))
-            )
+            if segment.control:
+                yield segment
+            else:
+                yield segment._replace(text=visible(segment.text))
 
 
 def screen(*, quiet: bool = False, stderr: bool = False, **options: Any) -> Screen:
@@ -63,40 +62,43 @@ def progress(
     """
     console = screen(stderr=True)
     has_bar = console.is_terminal and n_trials > 0 and not quiet
-    n_done = n_failed = 0
-    started = shown = time.monotonic()  # shown: when a line was printed last
+    n_done = 0
+    n_failed = 0
+    started = time.monotonic()
+    last_line = started  # when a line was printed last
 
     def finished(title: str, record: Record) -> None:
-        # Advance the bar (`task` of `bars`, made below) by a trial; print a line if
-        # due.
-        nonlocal n_done, n_failed, shown
-        now, n_done = time.monotonic(), n_done + 1
+        """Advance the bar by a trial; print a line if due."""
+        nonlocal n_done, n_failed, last_line
+        now = time.monotonic()
+        n_done += 1
         n_failed += record.status not in ("ok", "skipped")
         failed = f"{n_failed} failed" if n_failed else ""
         bars.update(task, completed=n_done, description=failed or "all trials")
-        ok = record.status == "ok"
-        outcome = f"{record.seconds or 0:.3g} s" if ok else one_line(record.reason)
+        is_ok = record.status == "ok"
+        outcome = f"{record.seconds or 0:.3g} s" if is_ok else one_line(record.reason)
         line = f"{title}: {record.status}: {outcome}"
-        tenths, tenths_before = (10 * n // n_trials for n in (n_done, n_done - 1))
-        # whether a line is due
-        tenth_or_minute = tenths > tenths_before or now > shown + 60
         if not has_bar:
-            # at the pace so far
-            seconds = (now - started) / n_done * (n_trials - n_done)
-            remaining = f"about {duration(seconds)} left" if seconds > 1 else ""
-            state = ", ".join(filter(None, (f"{n_done}/{n_trials}", failed, remaining)))
-            line = f"[{state}] {line}"
-        if not ok or verbose or (tenth_or_minute and not (has_bar or quiet)):
+            parts = [f"{n_done}/{n_trials}"]
+            if failed:
+                parts.append(failed)
+            seconds_left = (now - started) / n_done * (n_trials - n_done)
+            if seconds_left > 1:
+                parts.append(f"about {duration(seconds_left)} left")
+            line = f"[{', '.join(parts)}] {line}"
+        is_new_tenth = 10 * n_done // n_trials > 10 * (n_done - 1) // n_trials
+        is_due = is_new_tenth or now > last_line + 60
+        if not is_ok or verbose or (is_due and not has_bar and not quiet):
             console.print(line)
-            shown = now
+            last_line = now
 
-    note = TextColumn("{task.description}", markup=False)
     columns = (
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Bars(note, *columns, console=console, disable=not has_bar) as bars:
+    with Bars(*columns, console=console, disable=not has_bar) as bars:
         task = bars.add_task("all trials", total=n_trials)
         yield finished

@@ -62,13 +62,14 @@ class Printer(Progress):
             )
 
     def on_trials(self, work: Work, trials: Mapping[str, Trial]) -> None:
-        n_asked, n_to_run = len(work.keys), len(trials)
-        done = work.keys - trials.keys()  # records that are kept
+        n_asked = len(work.keys)
+        done = work.keys - trials.keys()
         if self.options.rerun or self.options.changed_code:
-            self.console.print(f"{n_asked} trials, {n_to_run} of them to run again")
+            self.console.print(f"{n_asked} trials, {len(trials)} of them to run again")
         else:
             self.console.print(f"{n_asked} trials, {len(done)} of them done already")
-        if n_other := len(keys_of_other_code(work.plan, work.store, done)):
+        n_other = len(keys_of_other_code(work.plan, work.store, done))
+        if n_other > 0:
             self.console.print(
                 f"{count(n_other, 'finished trial')} kept, although other code of the"
                 " same versions trained them; --rerun changed-code trains them again"
@@ -100,23 +101,25 @@ def announce(plan: "Plan", console: Screen) -> None:
     console.print(f"{plan.experiment.title} ({plan.protocol}; {plan.scaling})")
     entries = {entry.name: entry for entry in plan.experiment.datasets}
     for dataset in plan.datasets.values():
-        n, d = dataset.X.shape
-        share = dataset.n_pos / n
-        text = (
-            f"{one_line(dataset.title)}: {n:,} x {d}, {dataset.n_pos:,} positive"
-            f" ({share:.2%})"
+        n_rows, n_features = dataset.X.shape
+        size = (
+            f"{one_line(dataset.title)}: {n_rows:,} x {n_features}, {dataset.n_pos:,}"
+            f" positive ({dataset.n_pos / n_rows:.2%})"
         )
-        console.print(text, style="bold" if dataset.stand_in else None)
-        if dataset.stand_in:
-            card = find_card(getattr(entries[dataset.name], "card", dataset.name))
-            console.print(
-                f"{dataset.name} is not available: SYNTHETIC data stand in for it, and"
-                " the results below say nothing about the real data, which"
-                f" {card.fetch_command} gets",
-                style="bold red",
-            )
-    for name, why in plan.absent.items():
-        console.print(f"left out: {name}. {one_line(why)}", style="bold")
+        if not dataset.stand_in:
+            console.print(size)
+            continue
+        console.print(size, style="bold")
+        # A streamed data set names its card; any other has the name of its card.
+        card = find_card(getattr(entries[dataset.name], "card", dataset.name))
+        console.print(
+            f"{dataset.name} is not available: SYNTHETIC data stand in for it, and"
+            " the results below say nothing about the real data, which"
+            f" {card.fetch_command} gets",
+            style="bold red",
+        )
+    for name, reason in plan.absent.items():
+        console.print(f"left out: {name}. {one_line(reason)}", style="bold")
 
 
 def show_study(study: Study, console: Screen, *, in_one_piece: bool) -> None:
@@ -141,7 +144,9 @@ def show_work(
         )
     part = selected(config, options)
     folder = options.folder(config.name)
-    if datasets is None and (sizes := to_fetch(part)):  # downloads nothing
+    # Nothing is downloaded: without its data, a run cannot be planned in detail.
+    sizes = to_fetch(part) if datasets is None else {}
+    if sizes:
         n_trials = show_fetching(part, sizes, console)
         results = Results(config.name, folder, trials=n_trials, trained=n_trials)
         return summary_of(results, config, options) | {"to_fetch": sizes}
@@ -150,8 +155,11 @@ def show_work(
     printer.on_plan(work)
     trials = work.to_run(options)
     printer.on_trials(work, trials)
-    n_workers = options.jobs if cluster is None else cluster.n_workers
-    n_workers = 1 if options.timing else n_workers  # to compare times: one at a time
+    n_workers = options.jobs
+    if options.timing:
+        n_workers = 1  # times are compared, so trials run alone
+    elif cluster is not None:
+        n_workers = cluster.n_workers
     seconds = show_outlook(work.plan, work.store, trials.values(), n_workers, console)
     results = Results(
         config.name,
