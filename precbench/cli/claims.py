@@ -96,22 +96,24 @@ def new_claims(
           dataset=letter --to letter-9.published.yaml
     """
     experiment = load_config(config)
-    # default: mean
-    common = {"kind": "mean", **dict(_parse_field(text) for text in fields or [])}
-    # "Table 5" of table-5/avg
-    where = place.partition("/")[0].replace("-", " ").capitalize()
-    entry: dict[str, Any] = {"id": place, "where": where, "kind": common.pop("kind")}
+    common: dict[str, Any] = {"kind": "mean"}
+    for text in fields or []:
+        name, value = _parse_field(text)
+        common[name] = value
+    entry: dict[str, Any] = {
+        "id": place,
+        "where": _where(place),
+        "kind": common.pop("kind"),
+    }
     if table is None:
         key = "claims"  # the list of the file that gets the entry
         entry |= {"printed": printed, **common}
     else:
         key = "tables"
         entry |= {"common": common, **_cells(table, columns, rows)}
-    # of the whole file of claims
     head = {"paper": paper, "experiment": experiment.name}
     new_file = _as_yaml({**head, key: [entry]})
-    # raises if the entry is invalid
-    claims = parse_claims(new_file, _ENTRY_NAME, config)
+    claims = parse_claims(new_file, _ENTRY_NAME, config)  # raises if invalid
     if isinstance(experiment, Experiment):  # a study names no solvers
         _refuse_unknown_names(claims, experiment)
     if to is not None:
@@ -129,13 +131,18 @@ def new_claims(
         print(f"{to}: {count(len(claims), 'claim')} added")
 
 
+def _where(place: str) -> str:
+    """Return the place in words, such as "Table 5" for table-5/avg."""
+    first, _slash, _rest = place.partition("/")
+    return first.replace("-", " ").capitalize()
+
+
 def _add_entry(
     to: Path, head: dict[str, str], key: str, entry: dict[str, Any], config: str
 ) -> None:
-    """Add an entry to a file of claims, created if missing.
+    """Add an entry to a file of claims, made if missing; raise if it would be invalid.
 
-    Raise if the file would be invalid. `head` has paper and experiment of the file;
-    `key` names the list: claims or tables.
+    `head` has paper and experiment of the file; `key` names the list: claims or tables.
     """
     if not to.name.endswith(SUFFIX):
         raise InputError(
@@ -143,18 +150,19 @@ def _add_entry(
         )
     if to.exists():
         text = _with_entry(to, head, key, entry)
-    else:  # without the key config, the file has the name of the config
-        of_file = (
-            {}
-            if to.name == f"{Path(config).stem}{SUFFIX}"
-            else {"common": {"config": config}}
-        )
-        text = _as_yaml({**head, **of_file, key: [entry]})
+    else:
+        content: dict[str, Any] = dict(head)
+        # By default the config is the one with the name of the file.
+        if to.name != f"{Path(config).stem}{SUFFIX}":
+            content["common"] = {"config": config}
+        content[key] = [entry]
+        text = _as_yaml(content)
     parse_claims(text, str(to), config)  # raises if the file would be invalid
     write_whole({to: text})
 
 
-def _parse_field(text: str) -> tuple[str, Any]:  # "runs=5" becomes ("runs", 5)
+def _parse_field(text: str) -> tuple[str, Any]:
+    """Return name and value of a field, such as "runs" and 5 for runs=5."""
     name, equals, value = text.partition("=")
     if not equals:
         raise InputError(
@@ -164,53 +172,55 @@ def _parse_field(text: str) -> tuple[str, Any]:  # "runs=5" becomes ("runs", 5)
 
 
 def _cells(path: Path, columns: str, rows: str) -> dict[str, Any]:
-    # Return "columns" and "rows" of an entry, read from a CSV table with names in its
-    # first row and column. `columns` is the field, such as solver, that the column
-    # names give; likewise `rows`.
+    """Read "columns" and "rows" of an entry from a CSV table.
+
+    The first row and the first column of the table hold names. `columns` is the field,
+    such as solver, whose values are the column names; likewise `rows`.
+    """
+    lines = []
     try:
         text = StringIO(path.read_text(encoding="utf-8-sig"))
-        lines = [
-            [cell.strip() for cell in line] for line in csv.reader(text) if any(line)
-        ]
+        for line in csv.reader(text):
+            if any(line):
+                lines.append([cell.strip() for cell in line])
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: {error}; save the table as CSV in UTF-8") from error
     if len(lines) < 2 or len(lines[0]) < 2:
         raise InputError(
             f"{path}: no table; put names in the first row and the first column"
         )
-    header, *body = lines  # the corner, header[0], is not used
-    for what, names in ("columns", header[1:]), ("rows", [name for name, *_ in body]):
-        for i in repeats(names):  # indices of repeated names
-            raise InputError(
-                f"{path}: two {what} are named {names[i]!r}; change a name"
-            )
+    header, *body = lines
+    _corner, *column_names = header
+    _refuse_repeats("columns", column_names, path)
+    _refuse_repeats("rows", [line[0] for line in body], path)
     return {
-        "columns": {name: {columns: name} for name in header[1:]},
+        "columns": {name: {columns: name} for name in column_names},
         "rows": {
             name: {"fields": {rows: name}, "printed": cells} for name, *cells in body
         },
     }
 
 
+def _refuse_repeats(what: str, names: list[str], path: Path) -> None:
+    for i in repeats(names):
+        raise InputError(f"{path}: two {what} are named {names[i]!r}; change a name")
+
+
 def _refuse_unknown_names(claims: list[Claim], experiment: Experiment) -> None:
     """Raise if claims name what the config does not have."""
-    known = {
-        "data set": [dataset.name for dataset in experiment.datasets],
-        "solver": experiment.solvers,
-        "metric": [metric.label for metric in experiment.metrics],
-    }
-    problems = []
+    datasets = [dataset.name for dataset in experiment.datasets]
+    metrics = [metric.label for metric in experiment.metrics]
+    problems: list[str] = []
     for claim in claims:
-        # not of all kinds
-        metrics = [metric] if (metric := getattr(claim, "metric", "")) else []
-        for what, names in (
-            ("data set", claim.data),
-            ("solver", claim.labels),
-            ("metric", metrics),
-        ):
-            for name in names:
-                # or nothing
-                problems += unknown(f"{what} of {experiment.name}", name, known[what])
+        for name in claim.data:
+            problems += unknown(f"data set of {experiment.name}", name, datasets)
+        for name in claim.labels:
+            problems += unknown(
+                f"solver of {experiment.name}", name, experiment.solvers
+            )
+        metric = getattr(claim, "metric", "")  # claims of some kinds have none
+        if metric:
+            problems += unknown(f"metric of {experiment.name}", metric, metrics)
     if problems:
         raise InputError(
             "\n".join(f"{_ENTRY_NAME}: {text}" for text in dict.fromkeys(problems))
@@ -220,8 +230,10 @@ def _refuse_unknown_names(claims: list[Claim], experiment: Experiment) -> None:
 def _with_entry(
     path: Path, head: dict[str, str], key: str, entry: dict[str, Any]
 ) -> str:
-    # Return the text of a file of claims, comments kept, with an entry put first in the
-    # list `key`. `head` is what the file must say of paper and experiment.
+    """Return the text of a file of claims with an entry put first in the list `key`.
+
+    Comments stay. `head` is what the file must say of paper and experiment.
+    """
     old = load(path).data or {}
     text = path.read_text(encoding="utf-8")
     for name, value in head.items():
@@ -230,15 +242,16 @@ def _with_entry(
                 f"{path} has {name}: {old.get(name)}, not {value}; give another file"
             )
     indented = indent(_as_yaml([entry]), "  ")
-    # The key is found by the line breaks around the key; the first line gets a line
-    # break before.
+    # A key stands between two line breaks. One is put before the text, since the key
+    # may stand on the first line.
     before, key_line, after = f"\n{text}".partition(f"\n{key}:\n")
     if not key_line:  # the file has no list under `key` yet
         return f"{text.rstrip()}\n{key}:\n{indented}"
     return f"{before}{key_line}{indented}{after}".removeprefix("\n")
 
 
-def _as_yaml(data: Any) -> str:  # in the style of the files of claims
+def _as_yaml(data: Any) -> str:
+    """Write data in the style of the files of claims."""
     return yaml.dump(
         data,
         Dumper=_Indented,

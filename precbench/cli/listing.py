@@ -15,54 +15,48 @@ from precbench.core.errors import InputError
 from precbench.core.text import first_line
 
 
-def _solvers() -> list[dict[str, Any]]:  # for precbench list solvers
+def _solvers() -> list[dict[str, Any]]:
     from precbench.solvers import SOLVERS
 
-    return [
-        {
-            "name": name,
-            "about": _about_solver(name),
-            "parameters": {
-                k: v for k, v in solver().get_params().items() if k != "random_state"
-            },
-        }
-        for name, solver in SOLVERS.items()
-    ]
+    members = []
+    for name, solver in SOLVERS.items():
+        parameters = solver().get_params()
+        parameters.pop("random_state", None)
+        members.append(
+            {"name": name, "about": _about_solver(name), "parameters": parameters}
+        )
+    return members
 
 
 def _about_solver(name: str) -> str:
-    """Describe a solver.
-
-    First line of the docstring, preset parameters, and required package.
-    """
+    """Return the first line of a solver's docstring, presets and required package."""
     from precbench.solvers import SOLVERS
 
-    preset = getattr(SOLVERS[name], "keywords", {})  # a variant is a functools.partial
-    details = [
-        ", ".join(f"{parameter}: {value}" for parameter, value in preset.items()),
-        f"package {package}" if (package := SOLVERS.package(name)) else "",
-    ]
-    # A variant has no docstring of its own: the class of an instance has the docstring.
-    return first_line(type(SOLVERS[name]())) + "".join(
-        f" ({text})" for text in details if text
-    )
+    # A variant is a functools.partial, without a docstring of its own.
+    text = first_line(type(SOLVERS[name]()))
+    presets = getattr(SOLVERS[name], "keywords", {})
+    if presets:
+        values = [f"{parameter}: {value}" for parameter, value in presets.items()]
+        text += f" ({', '.join(values)})"
+    package = SOLVERS.package(name)
+    if package:
+        text += f" (package {package})"
+    return text
 
 
-def _metrics() -> list[dict[str, Any]]:  # for precbench list metrics
+def _metrics() -> list[dict[str, Any]]:
     from precbench.ranking.metrics import METRICS
 
-    return [
-        {
-            "name": name,
-            "about": first_line(metric),
-            # after labels, scores
-            "parameters": list(inspect.signature(metric).parameters)[2:],
-        }
-        for name, metric in METRICS.items()
-    ]
+    members = []
+    for name, metric in METRICS.items():
+        _labels, _scores, *parameters = inspect.signature(metric).parameters
+        members.append(
+            {"name": name, "about": first_line(metric), "parameters": parameters}
+        )
+    return members
 
 
-def _datasets() -> list[dict[str, Any]]:  # for precbench list datasets
+def _datasets() -> list[dict[str, Any]]:
     from precbench.data import DATASETS
 
     return [
@@ -80,18 +74,17 @@ def _datasets() -> list[dict[str, Any]]:  # for precbench list datasets
     ]
 
 
-def _configs() -> list[dict[str, Any]]:  # for precbench list configs
+def _configs() -> list[dict[str, Any]]:
     from precbench.experiment import list_configs, load_config
 
-    configs = {name: load_config(name) for name in list_configs()}
-    return [
-        {
-            "name": name,
-            "about": config.title + (f" ({config.source})" if config.source else ""),
-            "tags": config.tags,
-        }
-        for name, config in configs.items()
-    ]
+    members = []
+    for name in list_configs():
+        config = load_config(name)
+        title = config.title
+        if config.source:
+            title = f"{title} ({config.source})"
+        members.append({"name": name, "about": title, "tags": config.tags})
+    return members
 
 
 def _claims() -> list[dict[str, Any]]:
@@ -100,38 +93,42 @@ def _claims() -> list[dict[str, Any]]:
     from precbench.claims.ledger import read_ledger, reference_path
 
     path = reference_path()
-    verdicts = (
-        {row.id: row.verdict for row in read_ledger(path)} if path.exists() else {}
-    )
-    return [
-        {
-            "name": claim.id,
-            "about": (
-                f"{verdicts.get(claim.id, '')}: {claim.where}: {claim.printed}"
-                + (f" ({claim.says})" if claim.says else "")
-            ),
-            "verdict": verdicts.get(claim.id, ""),
-            "place": claim.place,
-            **claim.model_dump(mode="json", exclude_none=True),
-            "paper": claim.paper,  # a property, like place: the dump contains neither
-        }
-        for claim in load_claims()
-    ]
+    verdicts: dict[str, str] = {}
+    if path.exists():
+        verdicts = {row.id: row.verdict for row in read_ledger(path)}
+    members = []
+    for claim in load_claims():
+        verdict = verdicts.get(claim.id, "")
+        text = f"{verdict}: {claim.where}: {claim.printed}"
+        if claim.says:
+            text = f"{text} ({claim.says})"
+        members.append(
+            {
+                "name": claim.id,
+                "about": text,
+                "verdict": verdict,
+                "place": claim.place,
+                **claim.model_dump(mode="json", exclude_none=True),
+                # a property, like place: the dump contains neither
+                "paper": claim.paper,
+            }
+        )
+    return members
 
 
-def _deviations() -> list[dict[str, Any]]:  # for precbench list deviations
+def _deviations() -> list[dict[str, Any]]:
     from precbench.claims import load_deviations
 
     return [
         {
             "name": name,
             "about": (
-                f"{d.paper}, {d.where}. Paper: {d.says}. Here: {d.ours}. See:"
-                f" {d.evidence}"
+                f"{deviation.paper}, {deviation.where}. Paper: {deviation.says}. Here:"
+                f" {deviation.ours}. See: {deviation.evidence}"
             ),
-            **d.model_dump(),
+            **deviation.model_dump(),
         }
-        for name, d in load_deviations().items()
+        for name, deviation in load_deviations().items()
     ]
 
 
@@ -188,23 +185,26 @@ def list_(
       precbench list claims --paper rudin2009 --verdict "not reproduced"
     """
     refuse_unknown("list", what, _LISTS)
-    all_members = members = _LISTS[what]()
-    for option, value in {"paper": paper, "table": table, "verdict": verdict}.items():
+    all_members = _LISTS[what]()
+    members = all_members
+    chosen = {"paper": paper, "table": table, "verdict": verdict}
+    for option, value in chosen.items():
         if value is None:
             continue
-        # name of the value in each member
-        key = "place" if option == "table" else option
-        known = sorted({str(member[key]) for member in all_members if key in member})
+        field = "place" if option == "table" else option
+        known = sorted(
+            {str(member[field]) for member in all_members if field in member}
+        )
         if not known:
             raise InputError(
                 f"the option --{option} selects claims, not {what}; leave it out"
             )
-        if option == "verdict":  # also verdicts that no claim has now
+        if option == "verdict":
             from precbench.claims.verdicts import Verdict
 
-            known = [*map(str, Verdict)]
+            known = list(map(str, Verdict))  # also those that no claim has now
         refuse_unknown(option, value, known)
-        members = [member for member in members if member[key] == value]
+        members = [member for member in members if member[field] == value]
     if as_json:
         print(json.dumps(members, indent=1))
         return

@@ -1,6 +1,7 @@
 """``precbench show``."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import fill
@@ -29,8 +30,8 @@ _MOST_SHOWN = 10  # columns, categories and features, each
 
 
 class _Provenance(Fields):
-    # The rows that a model was fitted to, and the versions of the programs that fitted
-    # it
+    """What a model was fitted to, and the versions of the programs that fitted it."""
+
     rows: Count | None = None
     features: Count | None = None
     positives: Count | None = None
@@ -102,38 +103,49 @@ def _show_model(path: str, as_json: bool) -> None:
     if as_json:
         print(json.dumps(_facts(path, model, provenance, quality)))
         return
-    params = (
-        f"{name}={value}" for name, value in model.params.items() if value is not None
-    )
-    sections: dict[str, list[str]] = {  # lines by title
-        "fitted": [_provenance_in_words(provenance)],
-        "label": [quality.label or ""] if quality else [],
-        "positive": quality.positive or [] if quality else [],
-        "quality": [describe_quality(quality)] if quality else [],
-        "parameters": [", ".join(params)],
-        "scaling": [model.scaler.kind],
-        "columns": _columns(model),
-        "members": [f"{m.name}: {m.weight:.2f}" for m in _by_weight(model)],
-        "most weight" if model.trees is None else "most splits": [_most_used(model)],
-        "versions": [
-            ", ".join(
-                f"{library} {version}"
-                for library, version in provenance.versions.items()
-            )
-        ],
-    }
     print(f"{path}: {one_line(model.solver)}, {_kind(model)}")
-    for name, lines in sections.items():
-        # a section of empty lines prints nothing
-        for i, line in enumerate(filter(None, lines)):
-            # the first line has the name
-            text = one_line(line if i else f"{name}: {line}")
-            indent = "    " if i else "  "
-            print(fill(text, _WIDTH, initial_indent=indent, subsequent_indent="      "))
+    _print_section("fitted", [_provenance_in_words(provenance)])
+    if quality:
+        _print_section("label", [quality.label or ""])
+        _print_section("positive", quality.positive or [])
+        _print_section("quality", [describe_quality(quality)])
+    params = [
+        f"{name}={value}" for name, value in model.params.items() if value is not None
+    ]
+    _print_section("parameters", [", ".join(params)])
+    _print_section("scaling", [model.scaler.kind])
+    _print_section("columns", _columns(model))
+    members = [f"{member.name}: {member.weight:.2f}" for member in _by_weight(model)]
+    _print_section("members", members)
+    most_used = "most weight" if model.trees is None else "most splits"
+    _print_section(most_used, [_most_used(model)])
+    versions = [
+        f"{library} {version}" for library, version in provenance.versions.items()
+    ]
+    _print_section("versions", [", ".join(versions)])
     if quality and quality.importance:
         print_table(importance_table(quality.importance, "Importance of the columns"))
     if quality and quality.length:
         show_length(quality.length)
+
+
+def _print_section(title: str, lines: Sequence[str]) -> None:
+    """Print the lines that are not empty, the first one after the title."""
+    indent = "  "
+    text = f"{title}: "
+    for line in lines:
+        if line:
+            text += line
+            print(
+                fill(
+                    one_line(text),
+                    _WIDTH,
+                    initial_indent=indent,
+                    subsequent_indent="      ",
+                )
+            )
+            indent = "    "
+            text = ""
 
 
 def _kind(model: "Model") -> str:
@@ -148,32 +160,35 @@ def _kind(model: "Model") -> str:
         return f"{count(len(model.members), 'member')} on {features}"
     if model.trees is None:
         return f"weights of {features}"
-    # by tree, by node
-    n_trees, n_nodes = len(model.trees.root), len(model.trees.feature)
+    n_trees = len(model.trees.root)
+    n_nodes = len(model.trees.feature)
     return f"{count(n_trees, 'tree')} with {n_nodes:,} nodes on {features}"
 
 
 def _provenance_in_words(provenance: _Provenance) -> str:
-    # Describe when a model was fitted, to how many rows, and by which column rows are
-    # weighted.
-    parts = [f"on {provenance.fitted}"] if provenance.fitted else []
+    """Describe when a model was fitted, to how many rows, and how they are weighted."""
+    parts = []
+    if provenance.fitted:
+        parts.append(f"on {provenance.fitted}")
     if provenance.rows is not None and provenance.positives is not None:
         parts.append(f"to {provenance.rows:,} rows, {provenance.positives:,} positive")
-        parts += [f"weighted by {provenance.weight}"] if provenance.weight else []
+        if provenance.weight:
+            parts.append(f"weighted by {provenance.weight}")
     return ", ".join(parts)
 
 
 def _columns(model: "Model") -> list[str]:
-    # Describe the first columns of the file that a model was fitted to, a column in
-    # each line.
+    """Describe the first columns of the file of a model, a column in each line."""
     if model.encoding is None:
         return ["unnamed, of arrays in Python"]
     columns = model.encoding.columns
     if not columns:
         return [f"unnamed, of {model.encoding.format}"]
+    lines = [_column(column) for column in columns[:_MOST_SHOWN]]
     n_more = len(columns) - _MOST_SHOWN
-    more = [f"and {n_more:,} more, see --json"] if n_more > 0 else []
-    return [*map(_column, columns[:_MOST_SHOWN]), *more]
+    if n_more > 0:
+        lines.append(f"and {n_more:,} more, see --json")
+    return lines
 
 
 def _column(column: Column) -> str:
@@ -187,47 +202,58 @@ def _column(column: Column) -> str:
     return f"{column.name}: {content}{filled}"
 
 
-def _by_weight(model: "Model") -> "list[Member]":  # the heaviest member first
+def _by_weight(model: "Model") -> "list[Member]":
+    """Return the members of an ensemble, the heaviest first."""
     return sorted(model.members, key=lambda member: -member.weight)
 
 
 def _most_used(model: "Model") -> str:
-    """List the features with the largest weights.
-
-    For trees, the features with the most splits.
-    """
+    """List the features with the largest weights; for trees, with the most splits."""
     names = model.encoding and model.encoding.feature_names
-    # no weights of columns
-    if not names or model.members or model.random_features is not None:
+    has_column_weights = not model.members and model.random_features is None
+    if not names or not has_column_weights:
         return ""
-    values: Any = (
-        model.coef if model.trees is None else model.trees.to_arrays()["splits"]
+    if model.trees is None:
+        values: Any = model.coef
+        form = ".3g"
+    else:
+        values = model.trees.to_arrays()["splits"]  # counts
+        form = ","
+    largest_first = np.argsort(-np.abs(values), kind="stable")
+    return ", ".join(
+        f"{names[j]} {values[j]:{form}}"
+        for j in largest_first[:_MOST_SHOWN]
+        if values[j]
     )
-    # the largest first
-    order = np.argsort(-np.abs(values), kind="stable")[:_MOST_SHOWN]
-    form = ".3g" if model.trees is None else ","  # of a weight, or of a count of splits
-    return ", ".join(f"{names[j]} {values[j]:{form}}" for j in order if values[j])
 
 
 def _facts(
     path: str, model: "Model", provenance: _Provenance, quality: "Quality | None"
-) -> dict[str, Any]:  # what --json prints
-    features, trees = model.random_features, model.trees
+) -> dict[str, Any]:
+    """Return what --json prints of a model."""
+    n_random = n_trees = file_format = None
+    if model.random_features is not None:
+        n_random = len(model.random_features.offset)
+    if model.trees is not None:
+        n_trees = len(model.trees.root)
+    columns = []
+    if model.encoding:
+        file_format = model.encoding.format
+        columns = [asdict(column) for column in model.encoding.columns]
     return {
         "model": path,
         "solver": model.solver,
         "params": model.params,
         "scaling": model.scaler.kind,
         "n_features": model.n_features,
-        "random_features": None if features is None else len(features.offset),
-        "trees": None if trees is None else len(trees.root),
-        "members": [{"name": m.name, "weight": m.weight} for m in _by_weight(model)],
-        "format": model.encoding and model.encoding.format,
-        "columns": (
-            [asdict(column) for column in model.encoding.columns]
-            if model.encoding
-            else []
-        ),
+        "random_features": n_random,
+        "trees": n_trees,
+        "members": [
+            {"name": member.name, "weight": member.weight}
+            for member in _by_weight(model)
+        ],
+        "format": file_format,
+        "columns": columns,
         **provenance.model_dump(),
         "quality": quality and quality.model_dump(),
     }
