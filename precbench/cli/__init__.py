@@ -124,8 +124,8 @@ app.add_typer(
 )
 
 
-def _version(wanted: bool) -> None:  # if `wanted`, print the version and exit
-    if wanted:
+def _version(is_asked: bool) -> None:
+    if is_asked:
         from precbench import __version__
 
         print(f"precbench {__version__}")

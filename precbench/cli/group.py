@@ -23,13 +23,13 @@ class _VisibleStream:
     """A stream that writes `visible` text, with control characters escaped."""
 
     def __init__(self, stream: Any):
-        # a console of rich looks for this name, and writes there
+        # A console of rich looks for an attribute of this name, and writes there.
         self.rich_proxied_file = stream
 
     def write(self, text: str) -> int:
         return self.rich_proxied_file.write(visible(text))
 
-    def __getattr__(self, name: str) -> Any:  # all attributes but `write`
+    def __getattr__(self, name: str) -> Any:
         return getattr(self.rich_proxied_file, name)
 
 
@@ -40,23 +40,34 @@ def harmless_streams() -> Iterator[None]:
     Characters that the encoding of a stream lacks are escaped; a closed stream gets
     nothing.
     """
-    for descriptor in range(3):  # standard input, output and error
+    _open_standard_descriptors()
+    with Path(os.devnull).open("w") as null:
+        # Under pythonw the streams are None.
+        out = sys.stdout or null
+        err = sys.stderr or null
+        for stream in (out, err):
+            # The stream of a notebook has no such method.
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
+        with (
+            redirect_stdout(_VisibleStream(out)),
+            redirect_stderr(_VisibleStream(err)),
+            one_line_warnings(),
+        ):
+            yield
+
+
+def _open_standard_descriptors() -> None:
+    """Open standard input, output and error on devnull where they are closed.
+
+    Otherwise the next file that is opened would get the number, and what is printed.
+    """
+    for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
-            # Closed: opened on devnull, else the next file would get this number, and
-            # the prints. also for worker processes
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
-    with Path(os.devnull).open("w") as null:
-        # None under pythonw
-        streams = [stream or null for stream in (sys.stdout, sys.stderr)]
-        for stream in streams:
-            # the stream of a notebook has no such method
-            if hasattr(stream, "reconfigure"):
-                stream.reconfigure(errors="backslashreplace")
-        out, err = map(_VisibleStream, streams)
-        with redirect_stdout(out), redirect_stderr(err), one_line_warnings():
-            yield
+            opened = os.open(os.devnull, os.O_RDWR)  # gets the least free number
+            os.set_inheritable(opened, True)  # for worker processes
 
 
 @contextmanager
@@ -64,19 +75,18 @@ def one_line_warnings() -> Iterator[None]:
     """Print each warning of the block in one line, and only once."""
     printed = set()
 
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        # called for each warning
+    def show(message: Warning | str, *_args: Any, **_kwargs: Any) -> None:
         text = one_line(str(message))
         if text not in printed:
             print(f"precbench: warning: {text}", file=sys.stderr)
             printed.add(text)
 
     with warnings.catch_warnings():
-        # all kinds but the next two: later filters go before
+        # A later filter goes before an earlier one.
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
         warnings.simplefilter("always", RuntimeWarning)
-        # joblib starts another worker
+        # Of joblib, which then starts another worker.
         warnings.filterwarnings("ignore", "A worker stopped")
         warnings.showwarning = show
         yield
@@ -89,17 +99,20 @@ class InGroups(TyperCommand):
         """Write the arguments, then the options of each panel, under headings."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
-            # (option, help); None if hidden
-            if (record := param.get_help_record(ctx)) is not None:
+            option_and_help = param.get_help_record(ctx)
+            if option_and_help is None:  # hidden
+                continue
+            if param.param_type_name == "argument":
+                panel = "Arguments"
+            else:
                 panel = getattr(param, "rich_help_panel", None) or "Options"
-                panel = "Arguments" if param.param_type_name == "argument" else panel
-                groups.setdefault(panel, []).append(record)
+            groups.setdefault(panel, []).append(option_and_help)
         for title, rows in groups.items():
             with formatter.section(title):
                 formatter.write_dl(rows)
 
 
-# options of text that may be paths
+# Parameters of text that may be paths
 _NAMES_OF_FILES = ("configs", "what", "targets", "mirror")
 
 
@@ -108,18 +121,14 @@ def _at_home(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def command(**values: Any) -> Any:
-        return function(
-            **{name: _expanded(name, value) for name, value in values.items()}
-        )
+        expanded = {name: _expanded(name, value) for name, value in values.items()}
+        return function(**expanded)
 
     return command
 
 
 def _expanded(name: str, value: Any) -> Any:
-    """Return a path, or a list of paths, with the home folder in place of ~.
-
-    Else the value.
-    """
+    """Return a value with the home folder in place of ~ in a path, or a list of them."""
     if isinstance(value, list):
         return [_expanded(name, item) for item in value]
     if isinstance(value, Path):
@@ -140,23 +149,23 @@ class LazyGroup(TyperGroup):
     listed: ClassVar[Mapping[str, tuple[str, str]]]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        # adds placeholders for `listed`
         super().__init__(*args, **kwargs)
         placeholders = {
             name: TyperCommand(name, short_help=summary)
-            for name, (_, summary) in self.listed.items()
+            for name, (_place, summary) in self.listed.items()
         }
         self.commands = {**placeholders, **self.commands}
 
     def resolve_command(self, ctx: Any, args: Any) -> Any:
+        """Return name, command and further arguments, with the command imported."""
         name, command, rest = super().resolve_command(ctx, args)
-        # For a name in `listed`, `command` is only a placeholder.
-        return name, self._load(name) if name in self.listed else command, rest
+        if name in self.listed:  # so far `command` is a placeholder
+            command = self._load(name)
+        return name, command, rest
 
     def _load(self, name: Any) -> Any:
         """Import the function of a command and return it as a click command."""
-        place, summary = self.listed[name]  # "module:function" and a line of help
-        # of one command
+        place, summary = self.listed[name]
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
         function = _at_home(resolve_name(f"precbench.cli.{place}"))
         single.command(name, cls=InGroups, short_help=summary)(function)
@@ -195,17 +204,14 @@ _REPORTED = (
 
 
 def _exit_with(error: BaseException) -> NoReturn:
-    # prints a line; raises `error` if a bug
+    """Print an error in one line and exit; raise the error itself if it is a bug."""
     text, code = _message_and_code(error)
     print(f"precbench: {text}", file=sys.stderr)
     raise SystemExit(code) from None
 
 
 def _message_and_code(error: BaseException) -> tuple[str, int]:
-    """Return message and exit code of an error that is no bug.
-
-    Raise any other error itself.
-    """
+    """Return message and exit code of an error; raise the error if it is a bug."""
     match error:
         case PrecbenchError():
             return str(error), error.exit_code
@@ -219,11 +225,10 @@ def _message_and_code(error: BaseException) -> tuple[str, int]:
         ):
             return _EXHAUSTED.format(error), 1
         case ImportError() if "map segment" in str(error):
-            # no memory to load a shared library
+            # There is no memory to load a shared library.
             return _EXHAUSTED.format(error), 1
         case OSError() if is_full(error):
             return disk_full(error.filename or "a file"), 1
         case OSError() if error.filename is not None:
-            # a path that cannot be read or written
             return f"{error.filename}: {error.strerror}", 2
     raise error

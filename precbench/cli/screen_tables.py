@@ -43,8 +43,9 @@ def print_table(table: Table, console: Console | None = None) -> None:
         _Column(one_line(header), [_text(cell, asterisks) for cell in cells])
         for header, *cells in zip(table.header, *table.rows, strict=True)
     ]
-    n_names = _n_names(table)  # number of columns that name the rows
-    names, others = columns[:n_names], [c for c in columns[n_names:] if any(c.cells)]
+    n_names = _n_names(table)
+    names = columns[:n_names]
+    others = [column for column in columns[n_names:] if any(column.cells)]
     console.print(one_line(table.title), style="bold", soft_wrap=False)
     if table.warning:
         console.print(one_line(table.warning), style="bold yellow", soft_wrap=False)
@@ -62,46 +63,45 @@ class _Column:
     """A column of texts, and the least width that splits no word or number."""
 
     def __init__(self, header: str, cells: list[Text]):
-        # `least` is this width, in characters, and at least 1.
         self.cells = cells
         self.has_sentences = any(cell.cell_len > _SENTENCE for cell in cells)
-        texts = [cell.plain for cell in cells]
-        # A header may be broken between words; in a column with a long cell, all cells
-        # may.
-        words = " ".join([header, *(texts if self.has_sentences else ())]).split()
-        cell_widths = [_NARROWEST] if self.has_sentences else map(cell_len, texts)
-        self.least = max([1, *cell_widths, *map(cell_len, words)])
+        # A header may be broken between words; in a column with a long cell, so may all
+        # cells.
+        widths = [1, *map(cell_len, header.split())]
+        for cell in cells:
+            if self.has_sentences:
+                widths += map(cell_len, cell.plain.split())
+            else:
+                widths.append(cell.cell_len)
+        if self.has_sentences:
+            widths.append(_NARROWEST)
+        self.least = max(widths)
         self.header = fill(header, self.least, break_on_hyphens=False)
 
 
 def _n_names(table: Table) -> int:
-    """Return the least number of first columns that tell all rows apart.
-
-    1 if no number does.
-    """
-    texts = [[cell.text for cell in row] for row in table.rows]
-    some = range(1, len(table.header))  # the last column is not a name
-    return next(
-        (n for n in some if len({tuple(row[:n]) for row in texts}) == len(texts)), 1
-    )
+    """Return how many first columns tell all rows apart; 1 if no number does."""
+    for n in range(1, len(table.header)):  # the last column is not a name
+        names = {tuple(cell.text for cell in row[:n]) for row in table.rows}
+        if len(names) == len(table.rows):
+            return n
+    return 1
 
 
 def _text(cell: Cell, asterisks: bool) -> Text:
-    # bold text, with an asterisk if `asterisks`
+    """Return the text of a cell; bold text has an asterisk if `asterisks`."""
     text = one_line(cell.text)
-    return (
-        Text(f"{text} *" if asterisks else text, style="bold")
-        if cell.bold
-        else Text(text)
-    )
+    if not cell.bold:
+        return Text(text)
+    return Text(f"{text} *" if asterisks else text, style="bold")
 
 
 def _blocks(
     names: list[_Column], others: list[_Column], width: int
 ) -> list[list[_Column]]:
     """Divide the columns `others` into blocks that fit beside `names`."""
-    # 1 place is kept free
-    block_width = width - 1 - sum(column.least + _GAP for column in names)
+    names_width = sum(column.least + _GAP for column in names)
+    block_width = width - names_width - 1  # the last place of a line stays free
     blocks: list[list[_Column]] = [[]]
     room = block_width
     for column in others:
@@ -116,18 +116,18 @@ def _blocks(
 def _grid(names: list[_Column], others: list[_Column], width: int) -> Grid:
     """Lay out the names and a block, without rows that are empty in the block."""
     columns = [*names, *others]
-    # with one free place at the end
     least = sum(column.least + _GAP for column in columns) - 1
     grid = Grid(
         box=SIMPLE_HEAD,
         show_edge=False,
         pad_edge=False,
         padding=(0, 0, 0, _GAP - 1),  # top, right, bottom, left
-        # wider than the screen, if words would break
+        # Wider than the screen where words would break; None fits the content.
         width=least if least > width else None,
     )
     for i, column in enumerate(columns):
-        justify: Any = "left" if i < len(names) or column.has_sentences else "right"
+        is_name = i < len(names)
+        justify: Any = "left" if is_name or column.has_sentences else "right"
         grid.add_column(
             Text(column.header),
             min_width=column.least,
@@ -135,6 +135,7 @@ def _grid(names: list[_Column], others: list[_Column], width: int) -> Grid:
             no_wrap=not column.has_sentences,
         )
     for row in zip(*(column.cells for column in columns), strict=True):
-        if any(row[len(names) :]) or not others:  # an entry beside the names
+        has_entry = any(row[len(names) :])
+        if has_entry or not others:
             grid.add_row(*row)
     return grid
