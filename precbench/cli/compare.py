@@ -116,12 +116,12 @@ def compare(options: CompareOptions) -> int:
     from precbench.tables.profile import profile_columns
 
     console = screen(quiet=options.as_json)
-    worth = options.checked_worth()  # gain of a hit, cost of a row
+    worth = options.checked_worth()
     _check_targets(options)
-    own, unlabelled = options.tables()  # unlabelled: the rows for --open
-    column = options.gain_column
-    amounts = None if column is None else read_amounts(own, column, "--gain-column")
-    # adds the command that reads a refused table to the error
+    own, unlabelled = options.tables()
+    amounts = None
+    if options.gain_column is not None:
+        amounts = read_amounts(own, options.gain_column, "--gain-column")
     with options.corrected("compare"):
         contest = prepare(
             {"file": own, **options.reading},
@@ -137,10 +137,10 @@ def compare(options: CompareOptions) -> int:
         with writing(options.config, "choose another place", refused=InputError):
             write_whole({options.config: contest.config})
     tables = []  # for the report
-    if own.frame is not None:  # a table with columns, not svmlight or npz
+    if own.frame is not None:
         title = f"The columns of {options.file.name}"
         tables = [columns_table(profile_columns(own, options.reading), title)]
-    del own  # frees the memory of the table: the contest has the rows
+    del own  # frees the memory of the table; the contest has the rows
     console.print(f"{one_line(options.file.name)}: {_size_in_words(contest)}")
     comparison = run_contest(
         contest,
@@ -166,17 +166,22 @@ def compare(options: CompareOptions) -> int:
     if options.config:
         console.print(f"to repeat the comparison: precbench run {options.config}")
     if options.as_json:
-        saved = options.save and str(options.save)
-        files = {"folder": str(comparison.folder), "model": saved}
-        print(json.dumps({**files, **comparison.to_dict()}, indent=1))
+        facts = {
+            "folder": str(comparison.folder),
+            "model": options.save and str(options.save),
+            **comparison.to_dict(),
+        }
+        print(json.dumps(facts, indent=1))
     return int(comparison.has_failed)
 
 
 def _check_targets(options: CompareOptions) -> None:
     """Refuse a file to write that cannot be written, or is the file of the rows."""
-    for option, path in (("--config", options.config), ("--save", options.save)):
-        if path:
-            check_target(option, path, {"the file of the rows": options.file})
+    others = {"the file of the rows": options.file}
+    if options.config:
+        check_target("--config", options.config, others)
+    if options.save:
+        check_target("--save", options.save, others)
     if options.open_list and options.config:
         raise InputError("give either --config or --open, which exclude each other")
 
@@ -192,42 +197,41 @@ def _print_choice(
     from precbench.advice.importance import importance_table
 
     console = screen(quiet=options.as_json)
-    # the forecast
-    assert comparison.length is not None and comparison.expected is not None
+    assert comparison.length is not None
+    assert comparison.expected is not None
     command = _next_command(options, comparison.expected.k)
-    # what to use; then why, and how sure the choice is
     headline, *sentences = comparison.card
     console.print(headline, style="bold")
     console.print(*sentences, f"Next: {command}", "", sep="\n")
     print_table(choice_table(comparison, contest.experiment.title), console)
-    if options.save and (importance := comparison.recipe.importance):
+    importance = comparison.recipe.importance
+    if options.save and importance:
         title = f"What {comparison.recommended} ranks by"
         tables.insert(0, importance_table(importance, title))
     report_length(comparison.length, comparison.folder, tables, command)
-    show_length(comparison.length, quiet=options.as_json)  # the profit by length
+    show_length(comparison.length, quiet=options.as_json)
 
 
 def _size_in_words(contest: "Contest") -> str:
-    # Return in words how many rows, features, positives, groups, methods and splits
-    # there are.
+    """Return the sizes of the data, and how many methods and splits there are."""
     n_rows, n_features = contest.dataset.X.shape
-    n_pos, experiment = contest.dataset.n_pos, contest.experiment
-    ids = contest.dataset.groups  # the group of each row, or None
-    groups = "" if ids is None else f", {count(len(set(ids.tolist())), 'group')}"
-    return (
-        f"{n_rows:,} rows, {n_features:,} features, {n_pos:,} positive"
-        f" ({n_pos / n_rows:.2%}){groups}; {count(len(experiment.solvers), 'method')}"
-        f" on {count(experiment.protocol.n_splits, 'split')}"
-    )
+    n_pos = contest.dataset.n_pos
+    sizes = [
+        f"{n_rows:,} rows",
+        f"{n_features:,} features",
+        f"{n_pos:,} positive ({n_pos / n_rows:.2%})",
+    ]
+    group_of_row = contest.dataset.groups
+    if group_of_row is not None:
+        sizes.append(count(len(set(group_of_row.tolist())), "group"))
+    methods = count(len(contest.experiment.solvers), "method")
+    splits = count(contest.experiment.protocol.n_splits, "split")
+    return f"{', '.join(sizes)}; {methods} on {splits}"
 
 
 def _next_command(options: CompareOptions, k: int) -> str:
-    """Return the command to type next.
-
-    Score with the saved model, or else compare with --save.
-    """
+    """Return what to type next: score with the saved model, or compare with --save."""
     if not options.save:
-        # no JSON
         return options.line("compare", [("save", "model.npz"), ("as_json", False)])
     words = [
         "precbench",

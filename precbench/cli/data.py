@@ -48,7 +48,7 @@ def fetch_data(
       precbench data fetch letter --mirror ~/mirror
       precbench data fetch kdd08 --accept-terms
     """
-    # refuses an unknown name before any download
+    # Before any download, so that an unknown name is refused first.
     cards = [find_card(name) for name in names]
     if accept_terms:
         _print_terms(cards)
@@ -56,14 +56,20 @@ def fetch_data(
     for name, card in zip(names, cards, strict=True):
         fetch(card, mirror, accept_terms=accept_terms)
         dataset = load_dataset(name, mirror=mirror)
-        n, d = dataset.X.shape  # as the card says: load_dataset raises otherwise
+        n_rows, n_features = dataset.X.shape
         sizes.append(
-            {"name": name, "rows": n, "features": d, "positives": dataset.n_pos}
+            {
+                "name": name,
+                "rows": n_rows,
+                "features": n_features,
+                "positives": dataset.n_pos,
+            }
         )
         if not as_json:
+            # If the rows were not as the card says, load_dataset would have raised.
             print(
-                f"{name}: {n:,} rows, {d:,} features, {dataset.n_pos:,} positives, as"
-                " the card says"
+                f"{name}: {n_rows:,} rows, {n_features:,} features,"
+                f" {dataset.n_pos:,} positives, as the card says"
             )
     if as_json:
         print(json.dumps(sizes))
@@ -72,10 +78,9 @@ def fetch_data(
 def _print_terms(cards: Sequence[Card]) -> None:
     """Print the terms that come with the files that are not in the cache."""
     for card in cards:
-        is_missing = any(
-            file.status in ("missing", "damaged") for file in info(card.name)
-        )
-        if card.terms is not None and is_missing:
+        statuses = {file.status for file in info(card.name)}
+        is_complete = statuses.isdisjoint(("missing", "damaged"))
+        if card.terms is not None and not is_complete:
             print(f"{card.title}, terms accepted: {card.terms}", file=sys.stderr)
 
 
@@ -154,7 +159,8 @@ def clean_cache(
         return
     for path, size in removed.items():
         print(f"{path}: {size:,} bytes")
-    print(f"{len(removed):,} {'to remove' if dry_run else 'removed'}, {total:,} bytes")
+    outcome = "to remove" if dry_run else "removed"
+    print(f"{len(removed):,} {outcome}, {total:,} bytes")
 
 
 def describe_data(name: Annotated[str, _NAME], as_json: Json = False) -> None:

@@ -14,6 +14,7 @@ from precbench.cli.options import Json, print_facts
 from precbench.core.locations import cache_folder
 
 _PACKAGE = Path(__file__).parents[1]
+# Packages of each extra
 _EXTRAS = {
     "cluster": ["distributed"],
     "parquet": ["pyarrow"],
@@ -41,9 +42,8 @@ def examine(as_json: Json = False) -> int:
         try:
             state[name] = check()
         except Exception as error:  # whatever is broken, report the rest
-            state[name] = (
-                f"does not work: {type(error).__name__}: {' '.join(str(error).split())}"
-            )
+            message = " ".join(str(error).split())
+            state[name] = f"does not work: {type(error).__name__}: {message}"
             broken.append(name)
     print_facts({**state, "wrong": broken}, as_json=as_json)
     if not as_json:
@@ -52,45 +52,42 @@ def examine(as_json: Json = False) -> int:
 
 
 def _kernels() -> str:
-    """Import all compiled kernels.
-
-    Return in words how many there are, and their names.
-    """
+    """Import all compiled kernels; return their number and names."""
     # An installed package has no .pyx files, only the compiled modules.
     files = [*_PACKAGE.rglob("*.pyx")] or [*_PACKAGE.rglob("*.so")]
-    # "solvers.push.kernel" of solvers/push/kernel.pyx, or of kernel.cpython-311-….so
-    names = sorted(
-        ".".join([*path.relative_to(_PACKAGE).parts[:-1], path.name.partition(".")[0]])
-        for path in files
-    )
+    names = sorted(map(_module_name, files))
     for name in names:
         importlib.import_module(f"precbench.{name}")
     return f"{len(names)} loaded ({', '.join(names)})"
 
 
-def _environment() -> dict[str, Any]:  # the machine, and versions of packages
+def _module_name(path: Path) -> str:
+    """Return solvers.push.kernel for .../solvers/push/kernel.cpython-311-x86_64.so."""
+    stem, _dot, _suffixes = path.name.partition(".")
+    return ".".join([*path.parent.relative_to(_PACKAGE).parts, stem])
+
+
+def _environment() -> dict[str, Any]:
+    """Describe the machine and the versions of packages."""
     importlib.import_module("scipy.linalg")  # so that the BLAS of scipy is listed
     from precbench.results.machine import environment
 
     return environment()
 
 
-def _extras() -> dict[str, str]:  # by extra, "installed" or how to install
-    return {
-        extra: (
-            "installed"
-            if all(map(find_spec, packages))
-            else f"pip install '.[{extra}]' in a checkout"
-        )
-        for extra, packages in _EXTRAS.items()
-    }
+def _extras() -> dict[str, str]:
+    """Return for each extra "installed", or how to install it."""
+    state = {}
+    for extra, packages in _EXTRAS.items():
+        if all(map(find_spec, packages)):
+            state[extra] = "installed"
+        else:
+            state[extra] = f"pip install '.[{extra}]' in a checkout"
+    return state
 
 
 def _cache() -> str:
-    """Describe the cache folder and the free disk space.
-
-    Raise if the folder is not writable.
-    """
+    """Describe the cache folder and the free disk space; raise if not writable."""
     folder = cache_folder()
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
     place = (
@@ -98,7 +95,7 @@ def _cache() -> str:
         if os.environ.get("PRECBENCH_CACHE")
         else "the default cache folder"
     )
-    # or a parent
+    # Before the first download the folder is missing: its nearest parent counts.
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
     if not os.access(nearest, os.W_OK):
         # The path is not printed, since it may hold the user's name.
@@ -112,10 +109,7 @@ def _cache() -> str:
 
 
 def _mirror() -> str:
-    """Return the kind of mirror: an address, a folder or none.
-
-    Raise if the folder is missing.
-    """
+    """Return the kind of mirror, such as a folder; raise if the folder is missing."""
     mirror = os.environ.get("PRECBENCH_MIRROR", "")
     if "://" in mirror:
         return "an address"
@@ -127,21 +121,14 @@ def _mirror() -> str:
 
 
 def _solver() -> str:
-    """Fit a solver to data that one feature separates.
-
-    Raise if a positive is not ranked first.
-    """
+    """Fit a solver to separable data; raise if a negative is ranked above a positive."""
     from precbench.ranking.metrics import auc
     from precbench.solvers import SOLVERS
 
-    # The rows whose first feature, i % 7, is above 4 are positive.
-    X, y = (
-        [[float(i % 7), float(i % 3)] for i in range(60)],
-        [i % 7 > 4 for i in range(60)],
-    )
-    value = auc(
-        y, SOLVERS["sgd-avg"](k=0.5, random_state=0).fit(X, y).decision_function(X)
-    )
+    X = [[float(i % 7), float(i % 3)] for i in range(60)]
+    y = [i % 7 > 4 for i in range(60)]  # the first feature separates the rows
+    solver = SOLVERS["sgd-avg"](k=0.5, random_state=0).fit(X, y)
+    value = auc(y, solver.decision_function(X))
     if value != 1.0:
         raise ValueError(
             f"sgd-avg has AUC {value}, not 1, on separable data; reinstall precbench"

@@ -67,7 +67,7 @@ def evaluate(
       precbench evaluate top.npz may.csv --k 100
       precbench evaluate top.npz may.csv --against last.npz
     """
-    # which takes long
+    # here, as the import takes long
     from precbench.advice.evaluation import evaluate as evaluate_model
 
     result = evaluate_model(

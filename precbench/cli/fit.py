@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -13,6 +13,12 @@ from precbench.cli.own import OwnRows, check_target, plain_value, write_open
 from precbench.cli.screen_tables import show_length
 from precbench.core.errors import InputError
 from precbench.core.text import count
+
+if TYPE_CHECKING:
+    from precbench.model.model import Model
+
+# Parameters of a solver that have an option of their own
+_OWN_OPTIONS = {"k": "--k", "random_state": "--seed"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,14 +118,15 @@ def fit(options: FitOptions) -> None:
       .npz                           arrays X and y, or data, indices, indptr,
                                      shape (CSR) and y
     """
-    from precbench.advice.quality import describe_quality, quality_of
+    from precbench.advice.training import fit as fit_table  # which takes long to import
 
-    # here, as the import takes long
-    from precbench.advice.training import fit as fit_table
-
-    worth, params = options.checked_worth(), _params(options)
+    worth = options.checked_worth()
+    gain = cost = None
+    if worth is not None:
+        gain = worth.column or worth.gain  # the name of a column, or a number
+        cost = worth.cost
+    params = _params(options)
     check_target("--save", options.save, {"the file of the rows": options.file})
-    # adds the command that reads a refused table to the error
     with options.corrected("fit"):
         own, unlabelled = options.tables()
         model = fit_table(
@@ -130,43 +137,54 @@ def fit(options: FitOptions) -> None:
             scaling=cast("Any", options.scaling),
             fourier=options.fourier,
             weight=options.weight,
-            # a name or a number
-            gain=None if worth is None else worth.column or worth.gain,
-            cost=None if worth is None else worth.cost,
+            gain=gain,
+            cost=cost,
             list_rows=options.list_rows,
             n_splits=options.splits,
             random_state=options.seed,
             allow=options.allow or (),
             **options.reading,
         )
-        about_open = (
-            "" if unlabelled is None else write_open(model, unlabelled, options)
-        )
+        sentence_on_list = None
+        if unlabelled is not None:
+            sentence_on_list = write_open(model, unlabelled, options)
     model.save(options.save, row_hashes=not options.no_row_hashes)
     if options.as_json:
-        print(
-            json.dumps(
-                {"model": str(options.save), "solver": model.solver, **model.about}
-            )
-        )
+        facts = {"model": str(options.save), "solver": model.solver, **model.about}
+        print(json.dumps(facts))
         return
+    _print_model(model, options.save)
+    if sentence_on_list is not None:
+        print(sentence_on_list)
+
+
+def _print_model(model: "Model", path: Path) -> None:
+    """Print what a model was fitted to, and its quality."""
+    from precbench.advice.quality import describe_quality, quality_of
+
     facts = model.about
-    groups = f", {count(facts['groups'], 'group')}" if facts["groups"] else ""
-    print(
-        f"{facts['rows']:,} rows, {count(facts['features'], 'feature')}, "
-        f"{facts['positives']:,} positive{groups}"
-    )
+    sizes = [
+        f"{facts['rows']:,} rows",
+        count(facts["features"], "feature"),
+        f"{facts['positives']:,} positive",
+    ]
+    if facts["groups"]:
+        sizes.append(count(facts["groups"], "group"))
+    print(", ".join(sizes))
     columns = model.encoding.columns if model.encoding else ()
-    dates = [f"{c.name} (from {c.origin})" for c in columns if c.origin is not None]
+    dates = [
+        f"{column.name} (from {column.origin})"
+        for column in columns
+        if column.origin is not None
+    ]
     if dates:
         print(f"date columns converted to days: {', '.join(dates)}")
-    quality = quality_of(model, str(options.save))
-    assert quality is not None and quality.length is not None
+    quality = quality_of(model, str(path))
+    assert quality is not None
+    assert quality.length is not None
     print(describe_quality(quality))
     show_length(quality.length)
-    print(f"{model.solver}, fitted to all rows: {options.save}")
-    if about_open:
-        print(about_open)
+    print(f"{model.solver}, fitted to all rows: {path}")
 
 
 def _params(options: FitOptions) -> dict[str, Any]:
@@ -182,9 +200,10 @@ def _params(options: FitOptions) -> dict[str, Any]:
             raise InputError(
                 f"the parameter {name} is given twice (--param); give one value"
             )
-        if own_option := {"k": "--k", "random_state": "--seed"}.get(name):
+        if name in _OWN_OPTIONS:
             raise InputError(
-                f"the parameter {name} has its own option; give {own_option} instead"
+                f"the parameter {name} has its own option; give {_OWN_OPTIONS[name]}"
+                " instead"
             )
         params[name] = plain_value(text)
     return params

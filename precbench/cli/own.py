@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from precbench.advice.length import Worth
     from precbench.model.model import Model
+    from precbench.tables.encoding import Encoding
     from precbench.tables.own_table import OwnTable
 
 _CONSTANTS = {"true": True, "false": False, "none": None, "null": None}
@@ -84,12 +85,12 @@ class FileLayout:
 
         `form` becomes ``format``.
         """
-        values = {field.name: getattr(self, field.name) for field in fields(FileLayout)}
-        return {
-            "format" if n == "form" else n: value
-            for n, value in values.items()
-            if value
-        }
+        values = {}
+        for field in fields(FileLayout):
+            value = getattr(self, field.name)
+            if value:
+                values["format" if field.name == "form" else field.name] = value
+        return values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,7 +239,7 @@ class OwnRows(FileLayout):
 
     @property
     def lengths(self) -> list[TopK]:
-        """The lengths `k` as the rest of the package takes them."""
+        """The lengths `k` as numbers and texts, as the library takes them."""
         return several_k([plain_value(text) for text in self.k or ["0.25"]])
 
     def checked_worth(self) -> "Worth | None":
@@ -283,9 +284,9 @@ class OwnRows(FileLayout):
         for name in (*_READER_OPTIONS, *_COLUMN_LISTS):
             options[name] = getattr(self, name)
         if self.positive and len(self.positive) == 1:
-            [options["positive"]] = self.positive  # a label, not a list of labels
-        if self.categorical in (["one-hot"], ["error"]):
-            [options["categorical"]] = self.categorical  # a treatment, not columns
+            options["positive"] = self.positive[0]
+        if self.categorical == ["one-hot"] or self.categorical == ["error"]:
+            options["categorical"] = self.categorical[0]  # a treatment, not a column
         # "error" is the default of the readers for missing values and for text.
         return {
             name: value for name, value in options.items() if value and value != "error"
@@ -406,8 +407,7 @@ def check_target(
 
 def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
     """Write the rows without a label to ``--open``; return a sentence on their hits."""
-    from precbench.tables.encoding import Gaps  # which takes long to import
-    from precbench.tables.list_file import write_list
+    from precbench.tables.list_file import write_list  # which takes long to import
 
     path = options.open_list
     assert path is not None
@@ -415,26 +415,32 @@ def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
     assert model.calibration is not None
     if rows.empty:
         return f"every row has a label: no list is written to {path}"
-    gaps = Gaps()  # missing values and unseen categories
-    X = model.encoding.encode(rows, str(options.file), gaps)
-    for sentence in gaps.sentences():
-        warnings.warn(
-            f"{options.file}: check the rows of --open: {sentence}", stacklevel=2
-        )
+    features = _encoded(model.encoding, rows, options.file)
     ids = _ids_as_in_file(options).reindex(rows.index)
-    ranking, n_rows = model.rank_blocks([(X, ids)], n_jobs=-1)
-    # Numbers in the file, from 1, in place of numbers in X.
+    ranking, n_rows = model.rank_blocks([(features, ids)], n_jobs=-1)
+    # Numbers in the file, from 1, in place of numbers among the rows without a label.
     ranking["row"] = rows.index.to_numpy()[ranking["row"] - 1] + 1
-    ranking["probability"] = model.probabilities(ranking["score"].to_numpy())
+    scores = ranking["score"].to_numpy()
+    ranking["probability"] = model.probabilities(scores)
     write_list(ranking, path)
     length = _rows_at_top(options.lengths[0], ranking["probability"])
-    top_scores = ranking["score"].to_numpy()[:length]
-    hits = model.calibration.expected(top_scores, n_rows)
+    hits = model.calibration.expected(scores[:length], n_rows)
     return (
         f"{count(n_rows, 'row')} without a label, ranked: {path}; expect about "
         f"{hits.mean:,.1f} hits among the first {length:,} "
         f"({hits.low:,.0f} to {hits.high:,.0f} in 95 % of such lists)"
     )
+
+
+def _encoded(encoding: "Encoding", rows: "pd.DataFrame", file: Path) -> Any:
+    """Encode rows; warn of missing values and of categories that are new."""
+    from precbench.tables.encoding import Gaps
+
+    gaps = Gaps()
+    features = encoding.encode(rows, str(file), gaps)
+    for sentence in gaps.sentences():
+        warnings.warn(f"{file}: check the rows of --open: {sentence}", stacklevel=3)
+    return features
 
 
 def _ids_as_in_file(options: OwnRows) -> "pd.DataFrame":

@@ -17,7 +17,7 @@ from precbench.report.html import ledger_about, render
 from precbench.report.table import text_table
 from precbench.results.folders import find_result_folders
 
-# files that show results: experiment, study
+# Files of the results of an experiment, and of a study
 _MARKS = ("results.csv", "illustration.json")
 
 
@@ -34,9 +34,8 @@ def plot_results(
     """
     written = {}
     for folder in finished_folders(results):
-        written[str(folder)] = paths = [
-            str(path) for path in write_report(folder).files
-        ]
+        paths = [str(path) for path in write_report(folder).files]
+        written[str(folder)] = paths
         if not as_json:
             print("\n".join(paths), flush=True)
     if as_json:
@@ -44,10 +43,7 @@ def plot_results(
 
 
 def finished_folders(results: Path) -> list[Path]:
-    """Return the folders with results, `results` itself or folders in it.
-
-    Raise if none exist.
-    """
+    """Return the folders with results: `results`, or those in it; raise if none."""
     folders = find_result_folders(results, *_MARKS)
     if not folders:
         raise InputError(
@@ -76,12 +72,12 @@ def write_pages(
     """
     folders = finished_folders(results)
     ledger = ledger_about(read_evidence([results]))
-    rows, written = [], []
+    rows = []
+    written = []
     for folder in folders:
-        # "changed": draws only new figures
         page = write_report(folder, "changed", ledger).page
         assert page is not None  # None only with "none" in place of "changed"
-        content = "; ".join([page.fact, *page.marks])  # marks: warnings
+        content = "; ".join([page.fact, *page.marks])
         rows.append([page.title, page.source or "", content, page.verdicts])
         written.append(folder / PAGE)
         if not as_json:

@@ -144,7 +144,7 @@ def score(
     _refuse_contradictions(
         model, file, out, drift, earlier, explain, top, strict, as_json
     )
-    # which takes long to import
+    # here, as the import takes long
     from precbench.model.scored_list import score as score_rows
 
     with _on_disk(file) as path:
@@ -171,8 +171,9 @@ def score(
         result.write(out)
     else:
         result.rows.to_csv(sys.stdout, index=False)
-    place = f": {out}" if out is not None else ""
-    summary = f"{result.n_rows:,} rows ranked, {len(result.ranking):,} listed{place}"
+    summary = f"{result.n_rows:,} rows ranked, {len(result.ranking):,} listed"
+    if out is not None:
+        summary = f"{summary}: {out}"
     print(*result.sentences(), summary, sep="\n", file=sys.stderr)
     return NOT_HELD if strict and result.has_drifted else 0
 
@@ -211,10 +212,7 @@ def _refuse_contradictions(
 
 @contextmanager
 def _on_disk(file: Path) -> Iterator[Path]:
-    """Yield the path of the rows.
-
-    `file`, or for "-" a temporary copy of standard input.
-    """
+    """Yield the path of the rows; for "-", of a temporary copy of standard input."""
     if str(file) != "-":
         yield file
         return

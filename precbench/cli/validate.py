@@ -37,7 +37,8 @@ def validate_configs(configs: Configs, as_json: Json = False) -> int:
     return 2 if any(report["mistakes"] for report in reports) else 0
 
 
-def _checked(name: str) -> dict[str, Any]:  # either what the file says, or the mistakes
+def _checked(name: str) -> dict[str, Any]:
+    """Return either what a file says, or its mistakes."""
     try:
         return {"config": name, "says": _content(name), "mistakes": []}
     except InputError as error:
@@ -45,15 +46,12 @@ def _checked(name: str) -> dict[str, Any]:  # either what the file says, or the 
 
 
 def _content(name: str) -> str:
-    """Describe a file, such as "30 trials (3 solvers)" or "7 claims".
-
-    Raise for an invalid file.
-    """
+    """Describe a file, such as "30 trials (3 solvers)"; raise if it is invalid."""
     if name.endswith(SUFFIX):
-        # DEVIATIONS holds deviations, not claims
-        is_claims = Path(name).name != DEVIATIONS
-        n = len(read_claims(Path(name)) if is_claims else load_deviations(Path(name)))
-        return count(n, "claim" if is_claims else "deviation")
+        path = Path(name)
+        if path.name == DEVIATIONS:
+            return count(len(load_deviations(path)), "deviation")
+        return count(len(read_claims(path)), "claim")
     config = load_config(name)
     if isinstance(config, Study):
         return f"a study, {config.kind}"
@@ -61,11 +59,11 @@ def _content(name: str) -> str:
         "data set": len(config.datasets),
         "solver": len(config.solvers),
         "split": len(config.protocol.indices),
-        # values of the swept parameter; 1 without a sweep
-        "point": len(config.sweep_points()),
+        "point": len(config.sweep_points()),  # 1 without a sweep
     }
-    counted = ", ".join(count(n, what) for what, n in sizes.items() if n > 1)
-    return count(len(config.trials()), "trial") + (f" ({counted})" if counted else "")
+    factors = [count(n, what) for what, n in sizes.items() if n > 1]
+    trials = count(len(config.trials()), "trial")
+    return f"{trials} ({', '.join(factors)})" if factors else trials
 
 
 def print_schema() -> None:
