@@ -23,74 +23,73 @@ def value_against_time(
         clock, kind="stable"
     )
     curves = _by_split(steps, clock, "value")
-    # when the last curve begins
-    start = max((times[0] for times, _ in curves), default=np.inf)
+    all_have_begun = max((times[0] for times, _ in curves), default=np.inf)
     grid = np.unique(steps[clock].to_numpy())
-    summary = _in_pieces(
-        "seconds",
-        grid[grid >= start],
-        curves,
-        # last so far
-        lambda now, times, values: values[np.searchsorted(times, now, "right") - 1],
-    )
-    # `reached` counts ends at or after a time
+    grid = grid[grid >= all_have_begun]
+    summary = _in_pieces("seconds", grid, curves, _last_value)
     ends = np.sort([times[-1] for times, _ in curves])
-    return summary.assign(reached=len(ends) - np.searchsorted(ends, summary["seconds"]))
+    n_ended_before = np.searchsorted(ends, summary["seconds"])
+    return summary.assign(reached=len(ends) - n_ended_before)
+
+
+def _last_value(now: np.ndarray, times: np.ndarray, values: np.ndarray) -> np.ndarray:
+    return values[np.searchsorted(times, now, "right") - 1]
 
 
 def roc(vertices: pd.DataFrame, fpr: np.ndarray) -> pd.DataFrame:
     """Summarise the ROC curves of one solver at the rates `fpr`.
 
-    Of a vertical step the top.
+    A vertical step counts with its top: `np.interp` takes the last of equal rates,
+    which is the highest one once they are sorted.
     """
     curves = _by_split(vertices.sort_values(["fpr", "tpr"]), "fpr", "tpr")
-    # `np.interp` takes the last of equal rates, which the sort makes the top of the
-    # step. no curve: no row
-    return _in_pieces("fpr", fpr if curves else fpr[:0], curves, np.interp)
+    if not curves:
+        fpr = fpr[:0]
+    return _in_pieces("fpr", fpr, curves, np.interp)
 
 
 def precision_against_k(
     curves: pd.DataFrame, x: str, mark: float | None = None
 ) -> pd.DataFrame:
-    """Summarise a solver's curves of prec@k by column `x`, and at `mark`."""
-    points = _by_split(curves.sort_values(x), x, "precision")
-    grid = np.unique([*curves[x], *([] if mark is None else [mark])])
-    # Quartiles need all curves: from where the last curve begins to where the first
-    # curve ends.
-    start = max((xs[0] for xs, _ in points), default=np.inf)
-    end = min((xs[-1] for xs, _ in points), default=np.inf)
-    return _in_pieces(
-        x,
-        grid[(grid >= start) & (grid <= end)],
-        points,
-        # The next point, since a fraction of the positives is rounded up
-        lambda place, xs, values: values[np.searchsorted(xs, place, "left")],
-    )
+    """Summarise a solver's curves of prec@k by column `x`, and at `mark`.
+
+    Quartiles need all curves, so they reach from where the last curve begins to where
+    the first curve ends.
+    """
+    of_splits = _by_split(curves.sort_values(x), x, "precision")
+    start = max((xs[0] for xs, _ in of_splits), default=np.inf)
+    end = min((xs[-1] for xs, _ in of_splits), default=np.inf)
+    places = list(curves[x])
+    if mark is not None:
+        places.append(mark)
+    grid = np.unique(places)
+    grid = grid[(grid >= start) & (grid <= end)]
+    return _in_pieces(x, grid, of_splits, _next_value)
+
+
+def _next_value(place: np.ndarray, xs: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the values at the next points, as a share of positives is rounded up."""
+    return values[np.searchsorted(xs, place, "left")]
 
 
 def value_against_sweep(finals: pd.DataFrame, parameter: str) -> pd.DataFrame:
     """Summarise the final values of one solver by the swept parameter."""
-    groups = finals[finals["value"].notna()].groupby(parameter, sort=False)["value"]
-    # a table of one row for each swept value; each split is a curve of one point
-    rows = [
-        _quartiles(parameter, np.array([x]), [np.array([value]) for value in values])
-        for x, values in groups
-    ]
-    return pd.concat(
-        rows or [_quartiles(parameter, np.empty(0), [])], ignore_index=True
-    )
+    measured = finals[finals["value"].notna()]
+    tables = []  # of one row for each swept value
+    for x, values in measured.groupby(parameter, sort=False)["value"]:
+        of_splits = [np.array([value]) for value in values]
+        tables.append(_quartiles(parameter, np.array([x]), of_splits))
+    if not tables:
+        return _quartiles(parameter, np.empty(0), [])
+    return pd.concat(tables, ignore_index=True)
 
 
 def value_against_share(trials: pd.DataFrame) -> pd.DataFrame:
     """Summarise a solver's curves by the percentage of row visits so far."""
     learnt = trials[(trials["rows_seen"] > 0) & trials["value"].notna()]
-    share = (
-        100
-        * learnt["rows_seen"]
-        / learnt.groupby("split")["rows_seen"].transform("max")
-    )
-    # by whole percent
-    return value_against_sweep(learnt.assign(share=share.round(0)), "share")
+    rows_in_all = learnt.groupby("split")["rows_seen"].transform("max")
+    percent = (100 * learnt["rows_seen"] / rows_in_all).round(0)
+    return value_against_sweep(learnt.assign(share=percent), "share")
 
 
 def _by_split(
@@ -108,26 +107,24 @@ def _in_pieces(
     curves: Sequence[tuple[np.ndarray, np.ndarray]],
     read: Callable[..., Any],
 ) -> pd.DataFrame:
-    """Return the quartiles of ``read(x, *curve)`` over the curves."""
-    # In pieces, so that about `_MOST_VALUES` values are in memory at a time.
-    pieces = np.array_split(x, 1 + len(x) * len(curves) // _MOST_VALUES)
-    return pd.concat(
-        [
-            _quartiles(name, piece, [read(piece, *curve) for curve in curves])
-            for piece in pieces
-        ],
-        ignore_index=True,
-    )
+    """Return the quartiles of ``read(x, *curve)`` over the curves.
+
+    About `_MOST_VALUES` values are in memory at a time.
+    """
+    tables = []
+    for piece in np.array_split(x, 1 + len(x) * len(curves) // _MOST_VALUES):
+        values = [read(piece, *curve) for curve in curves]
+        tables.append(_quartiles(name, piece, values))
+    return pd.concat(tables, ignore_index=True)
 
 
 def _quartiles(name: str, x: np.ndarray, curves: Sequence[np.ndarray]) -> pd.DataFrame:
     """Return a row for each of `x`, at which `curves` has the values of each split."""
-    with np.errstate(invalid="ignore"):  # between two risks that have overflowed
-        q = (
-            np.quantile(curves, [0.25, 0.5, 0.75], axis=0)
-            if len(x)
-            else np.empty((3, 0))
-        )
+    quartiles = np.empty((3, 0))
+    if len(x) > 0:
+        with np.errstate(invalid="ignore"):  # between two risks that have overflowed
+            quartiles = np.quantile(curves, [0.25, 0.5, 0.75], axis=0)
+    q25, median, q75 = quartiles
     return pd.DataFrame(
-        {name: x, "n_splits": len(curves), "q25": q[0], "median": q[1], "q75": q[2]}
+        {name: x, "n_splits": len(curves), "q25": q25, "median": median, "q75": q75}
     )

@@ -58,6 +58,21 @@ _DENSE = 12  # points of a curve; with more, only some have a marker
 _TOP_SHARE = 0.1  # of the negatives, shown enlarged
 _FIRST_SPLIT = "The curves of the first split."
 
+_Reader = Callable[[str], pd.DataFrame]  # returns the curves in the file of this name
+# The types of the columns of all files of curves, and of each file
+_COLUMNS: dict[str, type] = {
+    "dataset": str,
+    "title": str,
+    "solver": str,
+    "sweep": str,
+    "split": float,
+}
+_CURVE_FILES: dict[str, dict[str, type]] = {
+    "roc.csv": {"fpr": float, "tpr": float},
+    "precision-k.csv": {"k": float, "share": float, "precision": float},
+    "roc-counts.csv": {"part": str, "false_positives": float, "true_positives": float},
+}
+
 
 def write_figures(
     run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ()
@@ -74,40 +89,48 @@ def write_figures(
             f" {', '.join(unknown)} in plots; use some of {', '.join(_KINDS)}"
         )
     files: list[Path] = []
-    # Types of the columns that all files of curves have; `read` reads each file once.
-    common = dict.fromkeys(("dataset", "title", "solver", "sweep"), str) | {
-        "split": float
-    }
-    read = cache(lambda name: read_csv(run.folder / name, common | _CURVE_FILES[name]))
+    read = _reader(run.folder)
     for kind in run.plots:
-        # "": all on one page
+        # "" stands for all data sets, or all points of the sweep, on one page.
         datasets = [""] if kind in _OF_ALL_DATASETS else run.datasets
         points = [""] if kind in _OF_ALL_POINTS else run.sweep_points
         for dataset, sweep in itertools.product(datasets, points):
             page = _KINDS[kind](run, dataset, sweep, read)
-            parts = [
-                p.replace("%", "percent") for p in (kind, page.dataset, page.sweep) if p
-            ]
-            name = "-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", part) for part in parts)
-            stem = run.folder / "figures" / name
+            stem = run.folder / "figures" / _file_name(kind, page)
             if page.data.empty:  # without a finished trial
-                # a figure of earlier results
-                for path in stem.parent.glob(f"{name}.*"):
-                    path.unlink()
+                for path in stem.parent.glob(f"{stem.name}.*"):
+                    path.unlink()  # a figure of earlier results
                 continue
-            flag = {"stand_in": True} if run.is_stand_in(page.dataset) else {}
-            files += _sheet(page, run, summary).save(
-                stem, page.data.assign(**flag), sources
-            )
+            table = page.data
+            if run.is_stand_in(page.dataset):
+                table = table.assign(stand_in=True)
+            files += _sheet(page, run, summary).save(stem, table, sources)
     return files
+
+
+def _reader(folder: Path) -> _Reader:
+    """Return a function that reads files of curves, each of them once."""
+
+    @cache
+    def read(name: str) -> pd.DataFrame:
+        return read_csv(folder / name, _COLUMNS | _CURVE_FILES[name])
+
+    return read
+
+
+def _file_name(kind: str, page: "_Page") -> str:
+    """Return the name of a figure without suffix, such as roc-letter-k-0.25."""
+    words = []
+    for part in (kind, page.dataset, page.sweep):
+        if part:
+            in_letters = part.replace("%", "percent")
+            words.append(re.sub(r"[^A-Za-z0-9_.]+", "-", in_letters))
+    return "-".join(words)
 
 
 @dataclass(frozen=True)
 class _Page:
-    """One figure.
-
-    The numbers, how to draw them, and what the sheet says about the drawing.
-    """
+    """The numbers of a figure, how to draw them, and what the sheet says of them."""
 
     dataset: str  # "" for a page with all data sets
     sweep: str  # the point of the sweep; "" for a page with all points
@@ -127,7 +150,8 @@ class _Lines:
     styles: Mapping[str, Style]
     names: Mapping[str, str]  # of the solvers that are drawn
 
-    def look(self, solver: str) -> dict[str, Any]:  # options of `Axes.plot`
+    def look(self, solver: str) -> dict[str, Any]:
+        """Return options of `Axes.plot`."""
         return {**self.styles[solver]._asdict(), "zorder": 3}  # 3: above other lines
 
     def draw(
@@ -136,15 +160,19 @@ class _Lines:
         data: pd.DataFrame,
         x: str,
         y: str = "median",
-        step: bool = False,  # whether a value holds until the next point
-        # at all points; by default the solver's, at some of many points
+        step: bool = False,
         marker: str | None = None,
     ) -> None:
-        """Draw a curve for each solver, with a band between quartiles if any."""
+        """Draw a curve for each solver, with a band between quartiles if any.
+
+        With `step`, a value holds until the next point. `marker` is drawn at all
+        points; by default the solver's marker is drawn, at some of many points.
+        """
         parts = dict(iter(data.groupby("solver", sort=False)))
         shown = [solver for solver in self.names if solver in parts]
         for i, solver in enumerate(shown):
-            rows, look = parts[solver], self.look(solver)
+            rows = parts[solver]
+            look = self.look(solver)
             look["drawstyle"] = "steps-post" if step else "default"
             if marker is not None:
                 look |= {"marker": marker, "markersize": 3}
@@ -153,38 +181,56 @@ class _Lines:
                 # curves show.
                 look["markevery"] = (0.15 * i / len(shown), 0.15)
             axes.plot(rows[x], rows[y].to_numpy(dtype=float), **look)
-            if "q25" not in rows:  # no quartiles, so no band
-                continue
-            band = rows[x], rows["q25"], rows["q75"]
-            if len(rows) == 1:  # a band needs two points
-                axes.vlines(*band, color=look["color"])
-            else:
-                shade: Any = {"step": "post" if step else None, "color": look["color"]}
-                axes.fill_between(*band, alpha=0.12, linewidth=0, **shade)
+            if "q25" in rows:
+                _draw_band(axes, rows, x, look["color"], step)
 
     def mark(self, axes: Axes, points: pd.DataFrame, x: str) -> None:
-        # with large markers
-        for point in points[points["solver"].isin([*self.names])].to_dict("records"):
-            look = {**self.look(point["solver"]), "markersize": 7}
-            look |= {"markeredgecolor": "white", "markeredgewidth": 0.6}
+        """Draw a large marker at each point of the solvers that are drawn."""
+        of_names = points[points["solver"].isin([*self.names])]
+        for point in of_names.to_dict("records"):
+            look = {
+                **self.look(point["solver"]),
+                "markersize": 7,
+                "markeredgecolor": "white",
+                "markeredgewidth": 0.6,
+            }
             axes.plot(point[x], point["median"], **look)
 
     def write_names(self, axes: Axes, data: pd.DataFrame, y: str = "median") -> None:
         """Write the names beside the axes, in the order of the last values."""
         last_values = data[data[y].notna()].groupby("solver")[y].last()
-        by_name = {
-            name: last_values.get(solver, -np.inf)
-            for solver, name in self.names.items()
-        }
-        name_curves(axes, {self.names[s]: self.look(s) for s in self.names}, by_name)
+        looks = {}
+        values = {}
+        for solver, name in self.names.items():
+            looks[name] = self.look(solver)
+            values[name] = last_values.get(solver, -np.inf)
+        name_curves(axes, looks, values)
+
+
+def _draw_band(axes: Axes, rows: pd.DataFrame, x: str, color: str, step: bool) -> None:
+    """Shade the band between the quartiles; at a single point draw a line."""
+    if len(rows) == 1:
+        axes.vlines(rows[x], rows["q25"], rows["q75"], color=color)
+        return
+    axes.fill_between(
+        rows[x],
+        rows["q25"],
+        rows["q75"],
+        step="post" if step else None,
+        color=color,
+        alpha=0.12,
+        linewidth=0,
+    )
 
 
 def _over_log_scale(
     data: pd.DataFrame, x: str, y: str, label: str, metric: str, **look: Any
 ) -> Callable[[SubFigure, _Lines], None]:
-    # Return the `draw` of a page: column `y` of `data`, named `metric`, over a
-    # logarithmic axis of column `x`, named `label`; `look` has further options of
-    # `_Lines.draw`.
+    """Return the `draw` of a page with a logarithmic axis.
+
+    Column `y` of `data`, named `metric`, is drawn over column `x`, named `label`;
+    `look` has further options of `_Lines.draw`.
+    """
 
     def draw(figure: SubFigure, lines: _Lines) -> None:
         axes = figure.add_subplot()
@@ -196,29 +242,35 @@ def _over_log_scale(
     return draw
 
 
-def _time_page(run: Run, dataset: str, sweep: str, _read: "_Reader") -> _Page:
+def _time_page(run: Run, dataset: str, sweep: str, _read: _Reader) -> _Page:
     """Make the page of the main metric by time: wall if all ran alone, or CPU."""
-    metric, rows = _main_metric(run, dataset, sweep)
-    clock, unit = "cpu_seconds", "CPU seconds"
+    metric = _main_metric(run, sweep)
+    rows = _main_results(run, dataset, sweep)
     if (rows["timing"] == "sequential").all():
-        clock, unit = "wall_seconds", "wall seconds of trials that ran alone"
+        clock = "wall_seconds"
+        unit = "wall seconds of trials that ran alone"
+    else:
+        clock = "cpu_seconds"
+        unit = "CPU seconds"
     data = _per_solver(run, rows, partial(value_against_time, clock=clock))
     label = f"training time ({unit}, log scale)"
-    # Steps: until the next checkpoint the weights of the last checkpoint are all there
-    # is.
+    # In steps, since until the next checkpoint there are no newer weights.
     draw = _over_log_scale(data, "seconds", "median", label, metric, step=True)
     return _Page(
         dataset, sweep, f"{metric} against training time", data, draw, timed=True
     )
 
 
-def _rows_page(run: Run, dataset: str, sweep: str, _read: "_Reader") -> _Page:
+def _rows_page(run: Run, dataset: str, sweep: str, _read: _Reader) -> _Page:
     """Make the page of every checkpoint of one split, which shows a zig-zag."""
-    metric, rows = _main_metric(run, dataset, sweep)
+    metric = _main_metric(run, sweep)
+    rows = _main_results(run, dataset, sweep)
     of_first = rows[(rows["split"] == rows["split"].min()) & (rows["rows_seen"] > 0)]
-    data = _per_solver(
-        run, of_first, lambda of_solver: of_solver[["rows_seen", "value"]]
-    )
+
+    def iterates(of_solver: pd.DataFrame) -> pd.DataFrame:
+        return of_solver[["rows_seen", "value"]]
+
+    data = _per_solver(run, of_first, iterates)
     label = "rows visited (each time counted, log scale)"
     draw = _over_log_scale(data, "rows_seen", "value", label, metric, marker=".")
     return _Page(
@@ -226,20 +278,18 @@ def _rows_page(run: Run, dataset: str, sweep: str, _read: "_Reader") -> _Page:
     )
 
 
-def _share_page(run: Run, _dataset: str, sweep: str, _read: "_Reader") -> _Page:
+def _share_page(run: Run, _dataset: str, sweep: str, _read: _Reader) -> _Page:
     """Make the page of the main metric by share of the rows, by data set."""
+    metric = _main_metric(run, sweep)
     parts = {}  # the numbers, by data set
     for dataset in run.datasets:
-        # the metric is the same on all data sets
-        metric, rows = _main_metric(run, dataset, sweep)
-        parts[dataset] = _per_solver(run, rows, value_against_share).assign(
-            dataset=dataset
-        )
-    # none: an empty page
+        rows = _main_results(run, dataset, sweep)
+        part = _per_solver(run, rows, value_against_share)
+        parts[dataset] = part.assign(dataset=dataset)
     shown = [dataset for dataset, part in parts.items() if len(part)]
-    data = pd.concat(
-        [parts[dataset] for dataset in shown or run.datasets[:1]], ignore_index=True
-    )
+    # Without a result the page has an empty table.
+    with_columns = shown or run.datasets[:1]
+    data = pd.concat([parts[dataset] for dataset in with_columns], ignore_index=True)
 
     def draw(figure: SubFigure, lines: _Lines) -> None:
         """Draw a panel for each data set, and solvers' names beside."""
@@ -251,7 +301,7 @@ def _share_page(run: Run, _dataset: str, sweep: str, _read: "_Reader") -> _Page:
             )
             axes.set_title("\n".join(title), parse_math=False)
             axes.set_xlabel("rows visited (%)")
-        lines.write_names(panels[-1], parts[shown[-1]])  # beside the last panel
+        lines.write_names(panels[-1], parts[shown[-1]])
         panels[0].set_ylabel(f"{metric} on the test set", parse_math=False)
 
     return _Page("", sweep, f"{metric} against the fraction of the rows", data, draw)
@@ -282,26 +332,29 @@ def _rows_of_k(run: Run, dataset: str, k: float | int | str | None) -> int | Non
 
 
 def _decade_below(fpr: float) -> float:
-    # the largest 10**-n, n >= 1, below a rate; 0.1 for NaN
-    return 10.0 ** min(-1, np.ceil(np.log10(fpr)) - 1) if fpr > 0 else 0.1
+    """Return the largest 10**-n, n >= 1, below a rate; 0.1 for NaN."""
+    if not fpr > 0:
+        return 0.1
+    return 10.0 ** min(-1, np.ceil(np.log10(fpr)) - 1)
 
 
-def _roc_page(run: Run, dataset: str, sweep: str, read: "_Reader") -> _Page:
+def _roc_page(run: Run, dataset: str, sweep: str, read: _Reader) -> _Page:
     """Make the page of ROC curves: in full, and the beginnings on a log scale."""
     vertices = _curves_at(read("roc.csv"), dataset, sweep)
-    # where the log axis begins
+    # The log axis begins at a power of ten below all positive rates.
     least = _decade_below(vertices["fpr"][vertices["fpr"] > 0].min())
-    # linear, log
-    grid = np.union1d(np.linspace(0, 1, 501), np.geomspace(least, 1, 501))
+    linear_grid = np.linspace(0, 1, 501)
+    log_grid = np.geomspace(least, 1, 501)
+    grid = np.union1d(linear_grid, log_grid)
     data = _per_solver(run, vertices, partial(roc, fpr=grid))
 
     def draw(figure: SubFigure, lines: _Lines) -> None:
         """Draw the full curves on the left, and the top of the list on the right."""
         full, top = figure.subplots(1, 2, sharey=True)
         # The top ends at the first power of ten by which some solver finds half of the
-        # positives: `_decade_below` is the power below that rate; times 10 it is the
-        # power at or above.
-        most = 10 * max(_decade_below(data["fpr"][data["median"] >= 0.5].min()), least)
+        # positives: ten times the power below that rate.
+        half = data["fpr"][data["median"] >= 0.5].min()
+        most = 10 * max(_decade_below(half), least)
         chance = np.append(0, np.geomspace(least, 1, 101))  # the diagonal
         for axes in (full, top):
             axes.plot(chance, chance, color="0.5", linewidth=0.8, zorder=1)
@@ -324,161 +377,166 @@ def _roc_page(run: Run, dataset: str, sweep: str, read: "_Reader") -> _Page:
     return _Page(dataset, sweep, "ROC curves", data, draw)
 
 
-def _precision_page(run: Run, dataset: str, sweep: str, read: "_Reader") -> _Page:
+def _precision_page(run: Run, dataset: str, sweep: str, read: _Reader) -> _Page:
     """Make the page of prec@k for all k, with a mark at the k of the experiment."""
     name, k = _measured_k(run, sweep)
-    # the axis: share of the positives, or rows
-    x = "share" if isinstance(k, float) else "k"
-    n_rows = _rows_of_k(run, dataset, k)  # None if unknown
-    mark = k if n_rows and isinstance(k, float) else n_rows  # k on this axis
+    mark: float | None = _rows_of_k(run, dataset, k)  # None if unknown
+    x = "k"  # the axis is the number of rows
+    label = _K_LABELS["int"]
+    if isinstance(k, float):
+        x = "share"  # of the positives
+        label = _K_LABELS["float"]
+        if mark:
+            mark = k
     points = _curves_at(read("precision-k.csv"), dataset, sweep)
     # A log axis shows x > 0 only; 1e15 is far beyond any number of rows.
-    points = points[
-        np.isfinite(points["precision"]) & points[x].between(0, 1e15, "right")
-    ]
+    is_on_axis = points[x].between(0, 1e15, "right")
+    points = points[np.isfinite(points["precision"]) & is_on_axis]
     data = _per_solver(run, points, partial(precision_against_k, x=x, mark=mark))
 
     def draw(figure: SubFigure, lines: _Lines) -> None:
-        """Draw medians by k on a log scale.
-
-        Names are in the order of the values at the mark.
-        """
+        """Draw medians by k, with names in the order of the values at the mark."""
         axes = figure.add_subplot()
         lines.draw(axes, data.drop(columns=["q25", "q75"]), x, marker="")
         axes.set_xlim(data[x].min(), data[x].max())
         log_scale(axes, "x")
         if mark:
+            at_mark = data[data[x] == mark]
             axes.axvline(mark, color="0.5", linewidth=0.8, zorder=1)
-            lines.mark(axes, data[data[x] == mark], x)
-        lines.write_names(axes, data[data[x] == mark] if mark else data)
-        _label(
-            axes,
-            f"{_K_LABELS['float' if x == 'share' else 'int']}, log scale",
-            "prec@k",
-        )
+            lines.mark(axes, at_mark, x)
+            lines.write_names(axes, at_mark)
+        else:
+            lines.write_names(axes, data)
+        _label(axes, f"{label}, log scale", "prec@k")
 
-    note = [f"Markers, and the order of the names: {name}."] if mark else []
+    sentences = []
+    if mark:
+        sentences.append(f"Markers, and the order of the names: {name}.")
     return _Page(
         dataset,
         sweep,
         "prec@k against k",
         data,
         draw,
-        note,
+        sentences,
         spread="Medians over {} splits.",
     )
 
 
-def _roc_counts_page(run: Run, dataset: str, sweep: str, read: "_Reader") -> _Page:
+def _roc_counts_page(run: Run, dataset: str, sweep: str, read: _Reader) -> _Page:
     """Make the page of the first split's ROC in counts, training above test."""
-    x, y = "false_positives", "true_positives"
+    x = "false_positives"
+    y = "true_positives"
     points = _curves_at(read("roc-counts.csv"), dataset, sweep)
-    # As they are: no statistics; `_per_solver` puts the column ``solver`` in again.
-    data = _per_solver(run, points, lambda rows: rows.drop(columns="solver"))
+
+    def unchanged(of_solver: pd.DataFrame) -> pd.DataFrame:
+        return of_solver.drop(columns="solver")  # which `_per_solver` puts in again
+
+    data = _per_solver(run, points, unchanged)
 
     def draw(figure: SubFigure, lines: _Lines) -> None:
-        """Draw a row of panels for each part.
-
-        Full, and the first tenth of the negatives.
-        """
+        """Draw each part in full, and beside it the first tenth of the negatives."""
         parts = [part for part in ("training", "test") if (data["part"] == part).any()]
         for row, part in enumerate(parts):
             of_part = data[data["part"] == part]
-            for column, title in enumerate(("full", "top of the list")):
-                # numbered from 1
-                axes = figure.add_subplot(len(parts), 2, 2 * row + column + 1)
+            # Panels are numbered from 1, row by row.
+            full = figure.add_subplot(len(parts), 2, 2 * row + 1)
+            top = figure.add_subplot(len(parts), 2, 2 * row + 2)
+            for axes, title in ((full, "full"), (top, "top of the list")):
                 lines.draw(axes, of_part, x, y)
                 axes.locator_params(integer=True)
                 axes.set(title=f"{part} set, {title}", ylabel="true positives")
-                if row == len(parts) - 1:  # the lowest
+                if part == parts[-1]:
                     axes.set_xlabel("false positives")
-            # `axes` is now the right panel, which shows only the top of the list.
             most = _TOP_SHARE * of_part[x].max()
             shown = of_part[of_part[x] <= most]
             # a little above the curves
-            axes.set(xlim=(0, most), ylim=(0, 1.03 * shown[y].max()))
-            lines.write_names(axes, shown, y)
+            top.set(xlim=(0, most), ylim=(0, 1.03 * shown[y].max()))
+            lines.write_names(top, shown, y)
 
-    what, height = "ROC curves in counts of rows", 1.6 * _HEIGHT  # two rows of panels
-    return _Page(dataset, sweep, what, data, draw, spread=_FIRST_SPLIT, height=height)
+    return _Page(
+        dataset,
+        sweep,
+        "ROC curves in counts of rows",
+        data,
+        draw,
+        spread=_FIRST_SPLIT,
+        height=1.6 * _HEIGHT,  # two rows of panels
+    )
 
 
-def _sweep_page(run: Run, dataset: str, _sweep: str, _read: "_Reader") -> _Page:
-    """Make the page of the final values by the swept parameter.
-
-    Numbers are drawn to scale.
-    """
+def _sweep_page(run: Run, dataset: str, _sweep: str, _read: _Reader) -> _Page:
+    """Make the page of the final values by the swept parameter."""
     if run.sweep is None:
         raise InputError(
             f"{run.folder / 'experiment.json'}: the figure accuracy-sweep needs a"
             " sweep, and there is none; leave accuracy-sweep out of plots"
         )
-    # `swept` is the parameter
-    swept, metric = run.sweep.name, run.metric_name(run.metrics[0])
+    parameter = run.sweep.name
+    metric = run.metric_name(run.metrics[0])
     # Values of equal text are one point, of which only the last value is kept.
-    values: list[Any] = [
-        *dict(zip(run.sweep_points, run.sweep.values, strict=True)).values()
-    ]
-    # of two types: not a key
-    type_names = "".join({type(value).__name__ for value in values})
-    label = (
-        _K_LABELS.get(type_names, "k")
-        if swept == "k"
-        else _AXIS_LABELS.get(swept, swept)
+    value_at: dict[str, Any] = dict(
+        zip(run.sweep_points, run.sweep.values, strict=True)
     )
-    # 1 == 1.0, but as k they mean one row and all positives
-    if len({*values}) < len(values):
-        values = [str(value) for value in values]
-    # The final values at all points; the value of the parameter is in a column named
-    # `swept`.
+    label = _sweep_label(parameter, list(value_at.values()))
+    if len(set(value_at.values())) < len(value_at):
+        # 1 equals 1.0, but as k they mean one row and all positives.
+        value_at = {point: str(value) for point, value in value_at.items()}
+    values = list(value_at.values())
     finals = pd.concat(
-        _main_metric(run, dataset, sweep)[1].assign(**{swept: value})  # [1]: the rows
-        for sweep, value in zip(dict.fromkeys(run.sweep_points), values, strict=True)
+        _main_results(run, dataset, point).assign(**{parameter: value})
+        for point, value in value_at.items()
     )
     data = _per_solver(
-        run, finals[finals["final"]], partial(value_against_sweep, parameter=swept)
+        run, finals[finals["final"]], partial(value_against_sweep, parameter=parameter)
     )
-    n = run.n_splits(dataset)
 
     def draw(figure: SubFigure, lines: _Lines) -> None:
-        """Draw numbers to scale (over a decade.
-
-        On a log axis), and texts at equal distances.
-        """
-        axes, axis_label = figure.add_subplot(), label
-        is_numeric = all(isinstance(value, int | float) for value in values)
-        if swept == "k":  # a count and a share are not on one scale
-            is_numeric &= len({type(value) for value in values}) == 1
-        places = dict(
-            zip(values, values if is_numeric else range(len(values)), strict=True)
-        )
-        placed = data.assign(**{swept: data[swept].map(places)}).sort_values(
-            swept, kind="stable"
-        )
-        lines.draw(axes, placed, swept)
-        if is_numeric and min(values) > 0 and max(values) > 10 * min(values):
+        """Draw numbers to scale, on a log axis if over a decade; texts side by side."""
+        to_scale = _are_on_one_scale(parameter, values)
+        places = values if to_scale else range(len(values))
+        place_of = dict(zip(values, places, strict=True))
+        placed = data.assign(**{parameter: data[parameter].map(place_of)})
+        placed = placed.sort_values(parameter, kind="stable")
+        axes = figure.add_subplot()
+        lines.draw(axes, placed, parameter)
+        axis_label = label
+        if to_scale and min(values) > 0 and max(values) > 10 * min(values):
             axes.set_xscale("log")
             axes.minorticks_off()
             axis_label += ", log scale"
         axes.set_xticks(
-            list(places.values()), [str(value) for value in values], parse_math=False
+            list(place_of.values()), [str(value) for value in values], parse_math=False
         )
         lines.write_names(axes, placed)
         _label(axes, axis_label, metric)
 
-    few = f"Some points are of fewer than {n} splits."
-    what = f"{metric} against {label.partition(' (')[0]}"
-    return _Page(
-        dataset, "", what, data, draw, [few] if (data["n_splits"] < n).any() else []
-    )
+    n_splits = run.n_splits(dataset)
+    sentences = []
+    if (data["n_splits"] < n_splits).any():
+        sentences.append(f"Some points are of fewer than {n_splits} splits.")
+    quantity, _parenthesis, _unit = label.partition(" (")
+    return _Page(dataset, "", f"{metric} against {quantity}", data, draw, sentences)
 
 
-_Reader = Callable[[str], pd.DataFrame]  # returns the curves in the file of this name
-_CURVE_FILES: dict[str, dict[str, type]] = {  # the types of the columns, by file
-    "roc.csv": {"fpr": float, "tpr": float},
-    "precision-k.csv": {"k": float, "share": float, "precision": float},
-    "roc-counts.csv": {"part": str, "false_positives": float, "true_positives": float},
-}
+def _sweep_label(parameter: str, values: Sequence[Any]) -> str:
+    """Return the label of the axis of a swept parameter."""
+    if parameter != "k":
+        return _AXIS_LABELS.get(parameter, parameter)
+    types = {type(value).__name__ for value in values}
+    if len(types) != 1:  # such as a count and a share
+        return "k"
+    return _K_LABELS.get(types.pop(), "k")
+
+
+def _are_on_one_scale(parameter: str, values: Sequence[Any]) -> bool:
+    """Return whether swept values are numbers of one kind."""
+    if not all(isinstance(value, int | float) for value in values):
+        return False
+    # A k of 1 is a count of rows, a k of 1.0 a share of the positives.
+    return parameter != "k" or len({type(value) for value in values}) == 1
+
+
 # Makers of pages from the run, a data set, a point of the sweep, and a reader of files
 # with curves
 _KINDS: dict[str, Callable[[Run, str, str, _Reader], _Page]] = {
@@ -502,19 +560,24 @@ def _curves_at(curves: pd.DataFrame, dataset: str, sweep: str) -> pd.DataFrame:
     return curves[(curves["dataset"] == dataset) & (curves["sweep"] == sweep)]
 
 
-def _main_metric(run: Run, dataset: str, sweep: str) -> tuple[str, pd.DataFrame]:
-    """Return the notation of the main metric, and its results on the test set."""
-    label, rows = run.metric_at(run.metrics[0], sweep), run.results
+def _main_metric(run: Run, sweep: str) -> str:
+    """Return the notation of the main metric at a point of the sweep."""
+    return run.measures[run.metric_at(run.metrics[0], sweep)].written
+
+
+def _main_results(run: Run, dataset: str, sweep: str) -> pd.DataFrame:
+    """Return the results by the main metric on the test set."""
     wanted = {
         "dataset": dataset,
         "sweep": sweep,
-        "metric": label,
+        "metric": run.metric_at(run.metrics[0], sweep),
         "status": "ok",
         "part": "test",
     }
+    rows = run.results
     for column, value in wanted.items():
         rows = rows[rows[column] == value]
-    return run.measures[label].written, rows
+    return rows
 
 
 def _per_solver(
@@ -522,91 +585,112 @@ def _per_solver(
 ) -> pd.DataFrame:
     """Return the statistics of each solver in one table."""
     rows_of = dict(iter(rows.groupby("solver", sort=False)))
-    # [:0]: no rows
-    parts = [statistics(rows_of.get(solver, rows[:0])) for solver in run.solvers]
-    for part, solver in zip(parts, run.solvers, strict=True):
+    no_rows = rows[:0]
+    parts = []
+    for solver in run.solvers:
+        part = statistics(rows_of.get(solver, no_rows))
         part.insert(0, "solver", solver)
+        parts.append(part)
     filled = [part for part in parts if len(part)]
-    # only column names
-    return pd.concat(filled, ignore_index=True) if filled else parts[0]
+    if not filled:
+        return parts[0]  # which has the names of the columns
+    return pd.concat(filled, ignore_index=True)
 
 
 def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
-    """Return the sheet of a page.
-
-    Title, small print, the drawing of the best solvers, caption.
-    """
-    here = summary[summary["dataset"] == page.dataset] if page.dataset else summary
-    # the rows about the figure
-    here = here[here["sweep"] == page.sweep] if page.sweep else here
-    # Which solvers are drawn, and how.
+    """Return the sheet of a page, with the drawing of the best solvers."""
     solvers = list(dict.fromkeys(page.data["solver"]))
+    here = _rows_about(page, summary)
     best = _best_solvers(run, here, solvers)
-    styles = solver_styles(run.solvers, run.built_in_solvers)
-    # more solvers than colours
-    if len({styles[solver].color for solver in best}) < len(best):
-        styles |= solver_styles(best)  # no two of the best share a colour
     here = here[here["solver"].isin(best)]
-    lines = _Lines(
-        styles, {solver: _solver_name(solver, here, page.timed) for solver in best}
-    )
-    # What the title, the small print and the caption say.
-    at_point = f", {page.sweep}" if page.sweep else ""
-    n = min(
-        run.n_splits(dataset)
-        for dataset in ([page.dataset] if page.dataset else run.datasets)
-    )
-    spread = page.spread.format(n) if n > 1 else ""  # what curves and bands are
-    subject = run.dataset_title(page.dataset) if page.dataset else run.title
-    # a data set's title says so
-    smoke = ", smoke size" if run.smoke and not page.dataset else ""
-    sentences = [*page.sentences]
+    names = {solver: _solver_name(solver, here, page.timed) for solver in best}
+    lines = _Lines(_styles(run, best), names)
+
+    def draw(figure: SubFigure) -> None:
+        page.draw(figure, lines)
+
+    sentences = list(page.sentences)
     if len(best) < len(solvers):
-        shown = f"The {len(best)} best of {len(solvers)} methods"
-        sentences.append(f"{shown} by mean {run.metric_name(run.metrics[0])}.")
+        sentences.append(
+            f"The {len(best)} best of {len(solvers)} methods by mean"
+            f" {run.metric_name(run.metrics[0])}."
+        )
     return Sheet(
-        f"{subject}{smoke}: {page.what}{at_point}",
-        lambda figure: page.draw(figure, lines),
+        _title(page, run),
+        draw,
         width=_WIDTH,
         height=page.height,
-        above=f"{run.protocol_sentence} {spread}",
+        above=f"{run.protocol_sentence} {_spread(page, run)}",
         caption=[" ".join(sentences), *notes(here, page.timed)],
     )
 
 
-def _best_solvers(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> list[str]:
-    """Return at most `MOST_CURVES` of `solvers`.
+def _rows_about(page: _Page, summary: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a summary at the data set and the point of a page."""
+    if page.dataset:
+        summary = summary[summary["dataset"] == page.dataset]
+    if page.sweep:
+        summary = summary[summary["sweep"] == page.sweep]
+    return summary
 
-    The best by mean rank of the main metric.
-    """
+
+def _styles(run: Run, best: Sequence[str]) -> dict[str, Style]:
+    """Return the styles of all solvers; no two of the best share a colour."""
+    styles = solver_styles(run.solvers, run.built_in_solvers)
+    if len({styles[solver].color for solver in best}) < len(best):
+        styles |= solver_styles(best)
+    return styles
+
+
+def _title(page: _Page, run: Run) -> str:
+    if page.dataset:
+        subject = run.dataset_title(page.dataset)  # which names the smoke size
+    elif run.smoke:
+        subject = f"{run.title}, smoke size"
+    else:
+        subject = run.title
+    at_point = f", {page.sweep}" if page.sweep else ""
+    return f"{subject}: {page.what}{at_point}"
+
+
+def _spread(page: _Page, run: Run) -> str:
+    """Return what curves and bands are; of a single split there is nothing to say."""
+    datasets = [page.dataset] if page.dataset else run.datasets
+    n_splits = min(run.n_splits(dataset) for dataset in datasets)
+    return page.spread.format(n_splits) if n_splits > 1 else ""
+
+
+def _best_solvers(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> list[str]:
+    """Return the best of `solvers` by mean rank of the main metric."""
     if len(solvers) <= MOST_CURVES:
         return list(solvers)
     # The main metric may have another parameter at each point of a sweep.
     main = {run.metric_at(run.metrics[0], sweep) for sweep in run.sweep_points}
     rows = summary[summary["metric"].isin(main) & summary["solver"].isin(solvers)]
-    # then the smallest mean is the best, of rank 1
-    is_loss = bool(main & set(run.losses))
     groups = [rows[column] for column in ("dataset", "sweep", "metric")]
-    # equal up to rounding: one place
-    places = rows["mean"].groupby(groups).transform(levels)
-    # no mean: last
-    ranks = places.groupby(groups).rank(ascending=is_loss, na_option="bottom")
+    # Means that are equal up to rounding have one level.
+    mean_levels = rows["mean"].groupby(groups).transform(levels)
+    is_loss = not main.isdisjoint(run.losses)  # then the smallest mean has rank 1
+    # A solver without a mean is the last.
+    ranks = mean_levels.groupby(groups).rank(ascending=is_loss, na_option="bottom")
     mean_ranks = ranks.groupby(rows["solver"]).mean().reindex(pd.Index(solvers))
     best = mean_ranks.sort_values(kind="stable").index[:MOST_CURVES]
     return [solver for solver in solvers if solver in best]
 
 
 def _solver_name(solver: str, summary: pd.DataFrame, timed: bool) -> str:
-    """Return a solver's name, with marks and the number of results if some lack."""
-    # ‡: a limit stopped fits; †: fits ran beside others, in a figure of times where not
-    # all did.
+    """Return a solver's name, with marks and the number of results if some lack.
+
+    ‡ means that a limit stopped fits; † that fits ran beside others, in a figure of
+    times where not all did.
+    """
     rows = summary[summary["solver"] == solver]
-    n, trials = rows["n"].min(), rows["trials"].max()
-    name = solver if n == trials else f"{solver} ({n} of {trials})"
-    marks = "‡" if (rows["stopped"] > 0).any() else ""
-    marks += (
-        "†"
-        if timed and is_mixed(summary) and (rows["timing"] == "parallel").any()
-        else ""
-    )
+    n = rows["n"].min()
+    n_trials = rows["trials"].max()
+    name = solver if n == n_trials else f"{solver} ({n} of {n_trials})"
+    marks = ""
+    if (rows["stopped"] > 0).any():
+        marks += "‡"
+    if timed and is_mixed(summary) and (rows["timing"] == "parallel").any():
+        marks += "†"
     return f"{name} {marks}".rstrip()
