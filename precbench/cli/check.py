@@ -139,8 +139,8 @@ def check_results(
         n_others = len(ledger) - len(rows)
         if n_others > 0:
             screen().print(
-                f"{n_others:,} other claims: list them with --all, --paper or --verdict,"
-                " decide them with precbench reproduce"
+                f"{n_others:,} other claims: list them with --all, --paper or --verdict"
+                ", decide them with precbench reproduce"
             )
         if changed:
             print_table(change_table(changed))

@@ -121,7 +121,7 @@ def _mirror() -> str:
 
 
 def _solver() -> str:
-    """Fit a solver to separable data; raise if a negative is ranked above a positive."""
+    """Fit separable data; raise if a negative is ranked above a positive."""
     from precbench.ranking.metrics import auc
     from precbench.solvers import SOLVERS
 
