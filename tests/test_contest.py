@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 import precbench
 from precbench.advice.choice import Expected, choice_table, choose_method
+from precbench.advice.comparison import _rows
 from precbench.advice.contest import _name_of, prepare
 from precbench.core.errors import InputError
 from precbench.experiment.division import divide_rows
@@ -866,3 +867,16 @@ def test_several_labels_are_positive_and_others_negative_with_a_warning():
         Model.fit(X, labels, positive="fraud")
     with raises(InputError, "no row 'frauds' fraud"):
         Model.fit(X, labels, positive="frauds")
+
+
+def test_rows_in_memory_have_the_same_identity_in_every_version():
+    """Their stored trials are found again; gaps are part of the identity."""
+    rng = np.random.default_rng(0)
+    gaps = np.where(rng.random(60) < 0.2, np.nan, 1.0)
+    table = pd.DataFrame({"a": np.arange(60.0), "b": gaps * np.arange(60)})
+    y = np.arange(60) % 3 == 0
+    dataset, _encoding = _rows(table, y, None, "error", "mean", None, None)
+    assert (
+        dataset.sha256
+        == "6f16b2c3763686281b083161901f15076453088d39df344c1c9cb0a5e8a8890e"
+    )

@@ -397,6 +397,7 @@ def content_hash(
         parts = [X.data, X.indices, X.indptr, X.shape]
     parts += [signs, groups, time]
     if imputed is not None:
-        parts += [imputed.how, *imputed.columns]
+        # As plain tuples: the hash would depend on the name of their class.
+        parts += [imputed.how, *map(tuple, imputed.columns)]
     content = joblib.hash(tuple(parts))
     return hashlib.sha256(content.encode()).hexdigest()
