@@ -24,9 +24,16 @@ from precbench.results.summary import summarise
 
 Figures = Literal["all", "changed", "none"]
 
-_INPUTS = (  # files of a results folder from which all other files are made
-    *("experiment.json", "results.csv", "precision-k.csv", "roc.csv", "roc-counts.csv"),
-    *("illustration.json", "values.csv", "length.json"),
+# Files of a results folder from which all other files are made
+_INPUTS = (
+    "experiment.json",
+    "results.csv",
+    "precision-k.csv",
+    "roc.csv",
+    "roc-counts.csv",
+    "illustration.json",
+    "values.csv",
+    "length.json",
 )
 
 
@@ -58,7 +65,7 @@ def write_report(
     """
     folder = Path(folder)
     inputs = [folder / name for name in _INPUTS if (folder / name).is_file()]
-    # without sources all figures are drawn
+    # Without sources all figures are drawn.
     sources = inputs if figures == "changed" else []
     if (folder / "illustration.json").is_file():  # a study
         measured = read_values(folder)
@@ -98,4 +105,6 @@ def _verdicts(
     """Return the verdicts about one experiment or study; a smoke size has none."""
     if smoke:
         return []
-    return (ledger_about(evidence) if ledger is None else ledger).get(name, [])
+    if ledger is None:
+        ledger = ledger_about(evidence)
+    return ledger.get(name, [])

@@ -18,27 +18,31 @@ _HEADER = ["id", "printed", "here", "spread", "runs", "verdict", "because"]
 
 def counts_table(ledger: Sequence[LedgerRow]) -> Table:
     """Return the numbers of claims by verdict and place, and of all places."""
-    places = sorted({(row.paper, row.place) for row in ledger}, key=_in_reading_order)
-    counts = Counter((row.paper, row.place, row.verdict) for row in ledger)
-    rows = [
-        [
-            paper,
-            place,
-            *(str(counts[paper, place, verdict] or "") for verdict in Verdict),
-        ]
-        for paper, place in places
-    ]
-    total = Counter(row.verdict for row in ledger)
-    rows.append(["all", "", *(str(total[verdict] or "") for verdict in Verdict)])
+    verdicts_at: dict[tuple[str, str], list[Verdict]] = {}  # by paper and place
+    for row in ledger:
+        verdicts_at.setdefault((row.paper, row.place), []).append(row.verdict)
+    rows = []
+    for paper, place in sorted(verdicts_at, key=_in_reading_order):
+        rows.append([paper, place, *_counts(verdicts_at[paper, place])])
+    rows.append(["all", "", *_counts(row.verdict for row in ledger)])
     title = f"Ledger of {len(ledger)} published numbers and claims"
     return text_table(title, ["paper", "place", *Verdict], rows)
+
+
+def _counts(verdicts: Iterable[Verdict]) -> list[str]:
+    """Return how many verdicts there are of each kind, "" for none."""
+    counts = Counter(verdicts)
+    return [str(counts[verdict] or "") for verdict in Verdict]
 
 
 def open_table(ledger: Iterable[LedgerRow]) -> Table:
     """Return the claims that were not plainly reproduced, the worst first."""
     verdicts = (
-        *(Verdict.NOT_REPRODUCED, Verdict.TREND_ONLY, Verdict.NO_POWER),
-        *(Verdict.INCONCLUSIVE, Verdict.WITH_DEVIATION),
+        Verdict.NOT_REPRODUCED,
+        Verdict.TREND_ONLY,
+        Verdict.NO_POWER,
+        Verdict.INCONCLUSIVE,
+        Verdict.WITH_DEVIATION,
     )
     rows = [row for verdict in verdicts for row in ledger if row.verdict is verdict]
     return claims_table(rows, f"Not plainly reproduced: {len(rows)}")
@@ -46,28 +50,30 @@ def open_table(ledger: Iterable[LedgerRow]) -> Table:
 
 def missing_table(ledger: Iterable[LedgerRow]) -> Table:
     """Return the number of claims that were not measured, by reason."""
+    missing = (Verdict.NO_DATA, Verdict.NO_CONFIG)
     counts = Counter(
-        (row.paper, row.verdict, row.reason)
-        for row in ledger
-        if row.verdict in (Verdict.NO_DATA, Verdict.NO_CONFIG)
+        (row.paper, row.verdict, row.reason) for row in ledger if row.verdict in missing
     )
     rows = [
-        (paper, verdict, why, str(n)) for (paper, verdict, why), n in counts.items()
+        [paper, verdict, reason, str(n)]
+        for (paper, verdict, reason), n in counts.items()
     ]
     return text_table("Not measured", ["paper", "verdict", "because", "claims"], rows)
 
 
-def change_table(changes: Iterable[Change]) -> Table:  # of verdicts, since a reference
-    rows = [[c.id, c.before, c.after, "worse" if c.worse else ""] for c in changes]
-    return text_table(
-        "Changed against the reference", ["id", "reference", "now", ""], rows
-    )
+def change_table(changes: Iterable[Change]) -> Table:
+    """Return the verdicts that have changed since the reference."""
+    rows = [
+        [change.id, change.before, change.after, "worse" if change.worse else ""]
+        for change in changes
+    ]
+    header = ["id", "reference", "now", ""]
+    return text_table("Changed against the reference", header, rows)
 
 
 def claims_table(ledger: Iterable[LedgerRow], title: str) -> Table:
-    return text_table(
-        title, _HEADER, [[row.id, *_outcome(row)] for row in ledger], _NOTE
-    )
+    rows = [[row.id, *_outcome(row)] for row in ledger]
+    return text_table(title, _HEADER, rows, _NOTE)
 
 
 def full_table(ledger: Iterable[LedgerRow], title: str) -> Table:
@@ -77,18 +83,23 @@ def full_table(ledger: Iterable[LedgerRow], title: str) -> Table:
 
 
 def ledger_markdown(ledger: Sequence[LedgerRow]) -> str:
-    tables = [make(ledger) for make in (counts_table, missing_table, open_table)]
-    tables.append(full_table(ledger, "All claims"))
-    lines = [line for table in tables for line in markdown_table(table)]
-    return "\n".join(["# Published numbers", "", *lines])
+    lines = [
+        "# Published numbers",
+        "",
+        *markdown_table(counts_table(ledger)),
+        *markdown_table(missing_table(ledger)),
+        *markdown_table(open_table(ledger)),
+        *markdown_table(full_table(ledger, "All claims")),
+    ]
+    return "\n".join(lines)
 
 
-def _in_reading_order(place: tuple[str, str]) -> list[str]:
-    """Return a sort key.
-
-    "table-10" comes after "table-2", since 0010 comes after 0002.
-    """
-    return [part.zfill(4) for text in place for part in re.split(r"[-.]", text)]
+def _in_reading_order(paper_and_place: tuple[str, str]) -> list[str]:
+    """Return a key that sorts "table-10" after "table-2", as 0010 after 0002."""
+    words = []
+    for text in paper_and_place:
+        words += re.split(r"[-.]", text)
+    return [word.zfill(4) for word in words]
 
 
 def _outcome(row: LedgerRow) -> list[str]:

@@ -1,5 +1,6 @@
 """The figures of studies: curves in panels."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -34,24 +35,22 @@ def draw_panels(
         table = table[table["value"] > 0]  # a log axis has no place for other values
     names = list(dict.fromkeys(table[panel]))
     n_columns = max(1, min(n_columns, len(names)))
-    # -(-a // b) is a / b, rounded up.
-    grid = figure.subplots(
-        -(-len(names) // n_columns) or 1, n_columns, squeeze=False
-    ).ravel()
+    n_rows = max(1, math.ceil(len(names) / n_columns))
+    grid = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
     looks = solver_styles(list(dict.fromkeys(table[curve])))
     lines: dict[str, Any] = {}  # the first line of each curve, by label, for the legend
     for axes, name in zip(grid, names, strict=False):
         rows = table[table[panel] == name]
         for (label, quantity), points in rows.groupby([curve, "quantity"], sort=False):
-            look, style = looks[label], dashes[quantity]
+            look = looks[label]
+            style = dashes[quantity]
             [line] = axes.plot(
                 points[x],
                 points["value"],
                 color=look.color,
                 linestyle=style,
-                # dashed lines have none
                 marker=look.marker if style in ("", "-") else "",
-                markevery=-(-len(points) // 20),  # about 20 markers
+                markevery=math.ceil(len(points) / 20),  # about 20 markers
             )
             lines.setdefault(label, line)
         for which in log:
@@ -71,4 +70,8 @@ def in_panels(
     The figure shows what `rows` makes of the values of the study, by default all
     values.
     """
-    return lambda figure, result: draw_panels(figure, rows(result.values), **options)
+
+    def draw(figure: SubFigure, result: Result) -> list[Axes]:
+        return draw_panels(figure, rows(result.values), **options)
+
+    return draw

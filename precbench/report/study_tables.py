@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from precbench.core.errors import InputError
-from precbench.core.studies import STUDIES, Result
+from precbench.core.studies import STUDIES, Result, SubFigure
 from precbench.core.text import one_line
 from precbench.report.sheet import Sheet
 from precbench.report.summary_tables import three_digits
@@ -27,9 +27,11 @@ def read_study(measured: Result) -> Result:
             " precbench, or install the package that adds this kind"
         )
     kind = STUDIES[measured.kind]
-    columns = dict.fromkeys(kind.text, str) | dict.fromkeys(
-        (*kind.numbers, "value"), float
-    )
+    columns: dict[str, type] = {}
+    for name in kind.text:
+        columns[name] = str
+    for name in (*kind.numbers, "value"):
+        columns[name] = float
     values = read_csv(measured.folder / "values.csv", columns)
     title = f"{measured.title}, smoke size" if measured.smoke else measured.title
     return measured.model_copy(update={"values": values, "title": title})
@@ -41,16 +43,20 @@ def study_tables(study: Result) -> list[Table]:
 
 
 def draw_study(study: Result, sources: Sequence[Path] = ()) -> list[Path]:
-    """Write ``figures/<kind>`` as PDF, PNG, SVG, unless newer than `sources`.
+    """Write ``figures/<kind>`` unless newer than `sources`; return the paths.
 
-    Return the paths.
+    The formats are PDF, PNG and SVG.
     """
     kind = STUDIES[study.kind]
     width, height = kind.size
+
+    def draw(figure: SubFigure) -> None:
+        kind.draw(figure, study)
+
     with _reporting_bad_values(study):
         sheet = Sheet(
             study.title,
-            lambda figure: kind.draw(figure, study),
+            draw,
             width=width,
             height=height - _TITLE,
             caption=[kind.caption.format(**study.parameters)],
@@ -70,19 +76,25 @@ def value_table(
     With `across`, a line has a value for each entry of this column. The first column
     has no name.
     """
-    heads = rows[across].map(_entry) if across else pd.Series("value", rows.index)
-    names = list(dict.fromkeys(heads))  # of the columns of values
-    # by entries of `columns`, then of `across`
-    lines: dict[tuple[str, ...], dict[str, str]] = {}
-    keys = zip(*(rows[column].map(_entry) for column in columns), strict=True)
-    for key, name, value in zip(keys, heads, rows["value"], strict=True):
-        lines.setdefault(key, {})[name] = "" if np.isnan(value) else three_digits(value)
+    if across:
+        column_of_row = rows[across].map(_entry)
+    else:
+        column_of_row = pd.Series("value", rows.index)
+    value_columns = list(dict.fromkeys(column_of_row))
+    line_of_row = zip(*(rows[name].map(_entry) for name in columns), strict=True)
+    values: dict[tuple[str, ...], dict[str, str]] = {}  # by line, then by column
+    for line, column, value in zip(
+        line_of_row, column_of_row, rows["value"], strict=True
+    ):
+        text = "" if np.isnan(value) else three_digits(value)
+        values.setdefault(line, {})[column] = text
     cells = [
-        (*key, *(line.get(name, "") for name in names)) for key, line in lines.items()
+        [*line, *(of_line.get(column, "") for column in value_columns)]
+        for line, of_line in values.items()
     ]
-    return text_table(
-        result.title, ["", *columns[1:], *names], cells, *([note] if note else [])
-    )
+    header = ["", *columns[1:], *value_columns]
+    notes = [note] if note else []
+    return text_table(result.title, header, cells, *notes)
 
 
 def tabulate(
@@ -95,9 +107,11 @@ def tabulate(
 
     The table shows what `rows` makes of the values of the study, by default all values.
     """
-    return lambda result: [
-        value_table(result, rows(result.values), columns, note, across)
-    ]
+
+    def tables(result: Result) -> list[Table]:
+        return [value_table(result, rows(result.values), columns, note, across)]
+
+    return tables
 
 
 def _entry(key: str | float) -> str:

@@ -18,7 +18,12 @@ from precbench.results.read import Run
 from precbench.results.summary import TRIAL
 
 _EMPTY = "–"
-_TIMES = ("seconds", "relative_time", "seconds_to_99")
+# Headings of times, and their columns in a summary
+_TIMES = {
+    "time to final (s)": "seconds",
+    "relative time": "relative_time",
+    "time to 99 % (s)": "seconds_to_99",
+}
 _SECONDS = "Times are medians of wall seconds."
 _TIES = (
     f"≈: not significantly different from the best (paired t test at {100 * LEVEL:g} %,"
@@ -32,10 +37,7 @@ STAND_IN = (
 def write_tables(
     run: Run, summary: pd.DataFrame, tables: Sequence[Table]
 ) -> list[Path]:
-    """Write the summary as CSV and the tables as Markdown and LaTeX.
-
-    Return the paths.
-    """
+    """Write the summary as CSV, the tables as Markdown and LaTeX; return the paths."""
     rows = summary.copy()
     rows.insert(0, "experiment", run.name)
     contents = {
@@ -56,24 +58,28 @@ def make_tables(run: Run, summary: pd.DataFrame) -> list[Table]:
     sweep, tables of solvers by swept values: for each data set and metric, and for the
     times on each data set.
     """
-    make = _metric_table if run.sweep is None else _sweep_tables
-    return [
-        table
-        for dataset in run.datasets
-        for table in make(run, dataset, summary[summary["dataset"] == dataset])
-    ]
+    tables: list[Table] = []
+    for dataset in run.datasets:
+        of_dataset = summary[summary["dataset"] == dataset]
+        if run.sweep is None:
+            tables.append(_metric_table(run, dataset, of_dataset))
+        else:
+            tables += _sweep_tables(run, dataset, of_dataset)
+    return tables
 
 
-def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
+def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> Table:
     """Lay out solvers by metrics and times, of an experiment without a sweep."""
-    columns = {metric: _at(summary, metric, "", run.solvers) for metric in run.metrics}
-    main = columns[run.metrics[0]]  # rows of the summary in the order of the solvers
-    header = ["solver", *(run.metric_name(metric) for metric in columns)]
-    header += ["time to final (s)", "relative time", "time to 99 % (s)"]
-    cells = [
-        *(_means(rows, metric in run.losses) for metric, rows in columns.items()),
-        *(_times(main, column, mixed=is_mixed(summary)) for column in _TIMES),
-    ]
+    header = ["solver"]
+    columns: list[Iterable[Cell]] = []
+    for metric in run.metrics:
+        header.append(run.metric_name(metric))
+        rows = _at(summary, metric, "", run.solvers)
+        columns.append(_means(rows, metric in run.losses))
+    main = _at(summary, run.metrics[0], "", run.solvers)
+    for heading, column in _TIMES.items():
+        header.append(heading)
+        columns.append(_times(main, column, mixed=is_mixed(summary)))
     sentences = [
         *_means_over(run, dataset, summary),
         (
@@ -86,43 +92,51 @@ def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
         *notes(summary),
     ]
     several_quantities = ""
-    return [
-        _assemble(run, dataset, summary, several_quantities, header, cells, sentences)
-    ]
+    return _assemble(
+        run, dataset, summary, several_quantities, header, columns, sentences
+    )
 
 
 def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
     """Lay out tables of each metric and of times, solvers by points of the sweep."""
-    header, mixed = ["solver", *run.sweep_points], is_mixed(summary)
+    header = ["solver", *run.sweep_points]
     tables: list[Table] = []
-    times: list[list[Cell]] = []  # filled at the first metric only
     for metric in run.metrics:
-        # The label of a metric differs between points if the parameter of the metric is
-        # swept.
-        points = [(run.metric_at(metric, sweep), sweep) for sweep in run.sweep_points]
-        columns = {point: _at(summary, *point, run.solvers) for point in points}
-        cells = [
-            _means(rows, label in run.losses) for (label, _), rows in columns.items()
-        ]
-        times = times or [
-            _times(rows, "seconds", mixed=mixed) for rows in columns.values()
-        ]
-        at_points = summary[summary["metric"].isin(label for label, _ in points)]
+        labels = []
+        columns = []
+        for sweep in run.sweep_points:
+            # If the parameter of the metric is swept, its label is another each time.
+            label = run.metric_at(metric, sweep)
+            rows = _at(summary, label, sweep, run.solvers)
+            labels.append(label)
+            columns.append(_means(rows, label in run.losses))
+        of_metric = summary[summary["metric"].isin(labels)]
         sentences = [
-            *_means_over(run, dataset, at_points),
+            *_means_over(run, dataset, of_metric),
             *tuned(summary),
             *_edges(run, dataset),
+            *notes(summary, times=False),
         ]
-        sentences += notes(summary, times=False)
         quantity = run.metric_name(metric)
         tables.append(
-            _assemble(run, dataset, at_points, quantity, header, cells, sentences)
+            _assemble(run, dataset, of_metric, quantity, header, columns, sentences)
         )
+    tables.append(_sweep_times(run, dataset, summary, header))
+    return tables
+
+
+def _sweep_times(
+    run: Run, dataset: str, summary: pd.DataFrame, header: list[str]
+) -> Table:
+    """Lay out the times, which are the same for all metrics, at points of the sweep."""
+    columns = []
+    for sweep in run.sweep_points:
+        label = run.metric_at(run.metrics[0], sweep)
+        rows = _at(summary, label, sweep, run.solvers)
+        columns.append(_times(rows, "seconds", mixed=is_mixed(summary)))
     sentences = [_SECONDS, *notes(summary)]
-    timed = _assemble(
-        run, dataset, summary, "time to final (s)", header, times, sentences
-    )
-    return [*tables, timed]
+    quantity = "time to final (s)"
+    return _assemble(run, dataset, summary, quantity, header, columns, sentences)
 
 
 def _at(
@@ -292,35 +306,40 @@ def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:
 
 
 def _means(rows: pd.DataFrame, smaller_is_better: bool) -> Iterator[Cell]:
-    """Yield a column of means, the best in bold.
-
-    Only means over the most trials compete.
-    """
+    """Yield a column of means, in bold the best of those over the most trials."""
     competing = rows["mean"].where(rows["n"] == rows["n"].max())
-    # In order, equal for means that differ by rounding only. If all are equal, none is
-    # the best; fmin and fmax leave out NaN.
-    places = levels(competing)
-    contested = len(set(places[~np.isnan(places)])) > 1
-    best = np.fmin.reduce(places) if smaller_is_better else np.fmax.reduce(places)
-    for (_, row), place in zip(rows.iterrows(), places, strict=True):
-        bold = bool(contested and place == best)
-        # Without a p-value, which is NaN then, no mean counts as tied.
-        tied = bool(contested and not bold and row["p_best"] > LEVEL)
-        yield Cell(f"{_mean(row)} ≈" if tied else _mean(row), bold)
+    # Means that differ by rounding only are at one level.
+    level_of_row = levels(competing)
+    n_levels = len(set(level_of_row[~np.isnan(level_of_row)]))
+    # fmin and fmax leave out NaN.
+    pick = np.fmin if smaller_is_better else np.fmax
+    best = pick.reduce(level_of_row)
+    for (_, row), level in zip(rows.iterrows(), level_of_row, strict=True):
+        text = _mean(row)
+        if n_levels < 2:  # all are equal, so none is the best
+            yield Cell(text)
+        elif level == best:
+            yield Cell(text, bold=True)
+        elif row["p_best"] > LEVEL:  # which NaN, for no test, is not
+            yield Cell(f"{text} ≈")
+        else:
+            yield Cell(text)
 
 
 def _mean(row: pd.Series) -> str:
     """Return a mean and its standard deviation as text; without a mean, see `_gap`."""
     if not row["n"] > 0:  # 0, or NaN without trials
         return _gap(row)
-    fixed = abs(row["mean"]) < 1e5  # else with an exponent
-    # Four decimals, and one less for each further digit before the point.
-    decimals = 4 - int(np.log10(max(abs(row["mean"]), 1))) if fixed else 4
-    form = f".{max(decimals, 0)}{'f' if fixed else 'e'}"
+    size = abs(row["mean"])
+    form = ".4e"
+    if size < 1e5:
+        # Four decimals, and one less for each further digit before the point.
+        decimals = 4 - int(np.log10(max(size, 1)))
+        form = f".{max(decimals, 0)}f"
     spread = "" if np.isnan(row["std"]) else f" ± {row['std']:{form}}"
-    some = (
-        f" ({row['n']:.0f} of {row['trials']:.0f})" if row["n"] < row["trials"] else ""
-    )
+    some = ""
+    if row["n"] < row["trials"]:
+        some = f" ({row['n']:.0f} of {row['trials']:.0f})"
     return f"{row['mean']:{form}}{spread}{some}"
 
 
@@ -330,7 +349,8 @@ def _gap(row: pd.Series) -> str:
         return _EMPTY
     counted, _colon, _reasons = row["outcomes"].partition(":")  # as in "3 timeout: why"
     number, _space, status = counted.partition(" ")
-    return status if number == f"{row['trials']:.0f}" and status != "ok" else _EMPTY
+    is_shared = number == f"{row['trials']:.0f}"
+    return status if is_shared and status != "ok" else _EMPTY
 
 
 def _times(rows: pd.DataFrame, column: str, *, mixed: bool) -> list[Cell]:
@@ -369,76 +389,82 @@ def markdown_table(table: Table) -> list[str]:
     """Return the lines of a table in Markdown: title, warning, rows and notes."""
     header, *rows = _cells(table, _escaped_markdown, "**{}**")
     dashes = ["---"] + ["---:"] * (len(header) - 1)
-    return [
-        f"## {_escaped_markdown(table.title)}",
-        "",
-        *([f"**{_escaped_markdown(table.warning)}**", ""] if table.warning else []),
-        *(f"| {' | '.join(row)} |" for row in (header, dashes, *rows)),
-        "",
-        _escaped_markdown(" ".join(table.notes)),
-        "",
-    ]
+    lines = [f"## {_escaped_markdown(table.title)}", ""]
+    if table.warning:
+        lines += [f"**{_escaped_markdown(table.warning)}**", ""]
+    for row in (header, dashes, *rows):
+        lines.append(f"| {' | '.join(row)} |")
+    lines += ["", _escaped_markdown(" ".join(table.notes)), ""]
+    return lines
 
 
-def _cells(table: Table, escaped: Callable[[str], str], bold: str) -> list[list[str]]:
-    """Return the header and then the rows, as escaped texts.
-
-    `bold` is the format of bold cells.
-    """
-    texts = [
-        [(bold if cell.bold else "{}").format(escaped(cell.text)) for cell in row]
-        for row in table.rows
-    ]
-    return [[*map(escaped, table.header)], *texts]
+def _cells(table: Table, escape: Callable[[str], str], bold: str) -> list[list[str]]:
+    """Return header and rows as escaped texts; `bold` is the format of bold cells."""
+    lines = [[escape(text) for text in table.header]]
+    for row in table.rows:
+        texts = []
+        for cell in row:
+            text = escape(cell.text)
+            texts.append(bold.format(text) if cell.bold else text)
+        lines.append(texts)
+    return lines
 
 
 def _latex(run: Run, tables: Iterable[Table]) -> str:
     """Return the tables in LaTeX, each with its warning and notes in the caption."""
     lines = [f"% {_escaped_latex(run.title)}; needs \\usepackage{{booktabs}}"]
     for table in tables:
-        warning = (
-            f"\\textbf{{{_escaped_latex(table.warning)}.}} " if table.warning else ""
-        )
-        notes = _escaped_latex(" ".join(table.notes))
-        header, *rows = (
-            " & ".join(row) for row in _cells(table, _escaped_latex, r"\textbf{{{}}}")
-        )
-        lines += [
-            "",
-            "\\begin{table}",
-            "\\centering",
-            f"\\caption{{{_escaped_latex(table.title)}. {warning}{notes}}}",
-            f"\\begin{{tabular}}{{l{'r' * (len(table.header) - 1)}}}",
-            "\\toprule",
-            f"{header} \\\\",
-            "\\midrule",
-            *(f"{row} \\\\" for row in rows),
-            "\\bottomrule",
-            "\\end{tabular}",
-            "\\end{table}",
-        ]
+        lines += _latex_table(table)
     return "\n".join(lines) + "\n"
+
+
+def _latex_table(table: Table) -> list[str]:
+    caption = f"{_escaped_latex(table.title)}. "
+    if table.warning:
+        caption += f"\\textbf{{{_escaped_latex(table.warning)}.}} "
+    caption += _escaped_latex(" ".join(table.notes))
+    alignment = "l" + "r" * (len(table.header) - 1)
+    cells = _cells(table, _escaped_latex, r"\textbf{{{}}}")
+    header, *rows = [" & ".join(line) + r" \\" for line in cells]
+    return [
+        "",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{caption}}}",
+        rf"\begin{{tabular}}{{{alignment}}}",
+        r"\toprule",
+        header,
+        r"\midrule",
+        *rows,
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
 
 
 def _escaper(replacements: dict[str, str]) -> Callable[[str], str]:
     """Return a function that puts a text on one line and replaces these characters."""
     table = str.maketrans(replacements)
-    return lambda text: visible(one_line(text)).translate(table)
+
+    def escape(text: str) -> str:
+        return visible(one_line(text)).translate(table)
+
+    return escape
 
 
 _escaped_markdown = _escaper({mark: f"\\{mark}" for mark in "\\`*_[]<>|$&~"})
 _escaped_latex = _escaper(
     {mark: f"\\{mark}" for mark in "&%$#_{}"}
-    | {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"}
     | {
+        "\\": "\\textbackslash{}",
+        "~": "\\textasciitilde{}",
+        "^": "\\textasciicircum{}",
         "<": "$<$",
         ">": "$>$",
         "≥": "$\\geq$",
         "≤": "$\\leq$",
         "±": "$\\pm$",
         "×": "$\\times$",
-    }
-    | {
         "–": "--",
         "≈": "$\\approx$",
         "†": "$\\dagger$",

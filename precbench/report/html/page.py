@@ -20,14 +20,29 @@ from precbench.results.read import Run
 
 
 @dataclass(frozen=True)
-class Page:  # of one folder, and what the index of all pages says about this page
+class Page:
+    """The page of one folder, and what the index of all pages says about it.
+
+    Attributes
+    ----------
+    html : str
+    title : str
+    source : str or None
+        The paper.
+    fact : str
+        What is on the page.
+    marks : list of str
+        Warnings, also below the title of the page.
+    verdicts : str
+        How many printed numbers have which verdict.
+    """
+
     html: str
     title: str
     source: str | None
-    fact: str = ""  # what is on the page, for the index of all pages
-    # warnings, below the title and in the index
+    fact: str = ""
     marks: list[str] = field(default_factory=list)
-    verdicts: str = ""  # how many printed numbers have which verdict
+    verdicts: str = ""
 
 
 class Advised(NamedTuple):
@@ -63,44 +78,35 @@ def experiment_page(
     ledger: Sequence[LedgerRow],
     advised: Advised,
 ) -> Page:
-    """Lay out the page of an experiment.
-
-    Results, figures, verdicts, protocol and trials.
-    """
-    # below the title
-    marks = ["smoke size: says nothing about the methods"] if run.smoke else []
-    marks += [
-        f"{dataset}: synthetic data stand in for the real ones"
-        for dataset in filter(run.is_stand_in, run.datasets)
-    ]
+    """Lay out the page of an experiment: results, figures, verdicts and trials."""
+    marks = []
+    if run.smoke:
+        marks.append("smoke size: says nothing about the methods")
+    for dataset in run.datasets:
+        if run.is_stand_in(dataset):
+            marks.append(f"{dataset}: synthetic data stand in for the real ones")
     trials = trial_groups(run)
-    # to the trials
     links = {(group.dataset, group.solver): f"#{group.id}" for group in trials}
     missing = [dataset for dataset in run.datasets if not run.n_splits(dataset)]
-    results = [  # pairs: a table, and for each row a link or ""
-        (
-            # The protocol has a separate section on the page.
-            replace(
-                table,
-                notes=[note for note in table.notes if note != run.protocol_sentence],
-            ),
-            [links.get((table.dataset, solver), "") for solver in run.solvers],
-        )
-        for table in tables
-        if table.dataset not in missing
-    ]
-    not_run = f" Not run: {', '.join(missing)}." if missing else ""
-    # in the index
-    fact = f"{count(len(run.solvers), 'method')} on {', '.join(run.datasets)}"
+    linked_tables = []
+    for table in tables:
+        if table.dataset not in missing:
+            links_of_rows = [
+                links.get((table.dataset, solver), "") for solver in run.solvers
+            ]
+            linked_tables.append((_without_protocol(table, run), links_of_rows))
+    lead = "Each method leads to its trials."
+    if missing:
+        lead = f"{lead} Not run: {', '.join(missing)}."
     return _page(
         run,
-        fact=fact,
+        fact=f"{count(len(run.solvers), 'method')} on {', '.join(run.datasets)}",
         marks=marks,
         figures=figures,
         ledger=ledger,
         advised=advised,
-        lead=f"Each method leads to its trials.{not_run}",  # above the tables
-        tables=results,
+        lead=lead,  # above the tables
+        tables=linked_tables,
         protocol=run.protocol_sentence,
         command="",  # below the protocol; each solver has a command, beside its trials
         data=[_data_table(run), *advised.data, machines(run)],
@@ -108,15 +114,24 @@ def experiment_page(
     )
 
 
+def _without_protocol(table: Table, run: Run) -> Table:
+    """Leave the protocol out of the notes, since it has a section of the page."""
+    notes = [note for note in table.notes if note != run.protocol_sentence]
+    return replace(table, notes=notes)
+
+
 def study_page(
     study: Result,
     tables: Sequence[Table],
     figures: Iterable[Path],
     ledger: Sequence[LedgerRow],
-) -> Page:  # results, figures, verdicts and parameters
+) -> Page:
+    """Lay out the page of a study: results, figures, verdicts and parameters."""
     rows = [(name, str(value)) for name, value in study.parameters.items()]
+    command = ""
     config = shipped_config(study.name)
-    smoke = " --smoke" if study.smoke else ""
+    if config:
+        command = f"precbench run {config}{' --smoke' if study.smoke else ''}"
     return _page(
         study,
         fact="a study",
@@ -127,7 +142,7 @@ def study_page(
         lead="",
         tables=[(table, []) for table in tables],  # rows without links
         protocol="A study, computed in one piece.",
-        command=f"precbench run {config}{smoke}" if config else "",
+        command=command,
         data=[text_table("Parameters", ["parameter", "value"], rows)],
         trials=[],
     )
@@ -142,13 +157,17 @@ def _page(
     advised: Advised,
     **content: Any,
 ) -> Page:
-    """Return the page of an experiment or study, without empty sections."""
-    # `fact` and `marks` are fields of `Page`; `content` has further values of the
-    # template.
+    """Return the page of an experiment or study, without empty sections.
+
+    `fact` and `marks` are fields of `Page`; `content` has further values of the
+    template.
+    """
     counts = Counter(row.verdict for row in ledger)
     verdicts = ", ".join(
         f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]
     )
+    settled = [row for row in ledger if row.verdict.is_settled]
+    undecided = [row for row in ledger if not row.verdict.is_settled]
     html = render(
         "page.html.j2",
         subject=subject,
@@ -157,10 +176,8 @@ def _page(
         advised=advised,
         length_figures=_figures(advised.figures),
         verdicts=verdicts,
-        settled=full_table([r for r in ledger if r.verdict.is_settled], "Verdicts"),
-        undecided=full_table(
-            [r for r in ledger if not r.verdict.is_settled], "Without a verdict"
-        ),
+        settled=full_table(settled, "Verdicts"),
+        undecided=full_table(undecided, "Without a verdict"),
         **content,
     )
     return Page(
@@ -170,29 +187,32 @@ def _page(
 
 def _figures(paths: Iterable[Path]) -> list[dict[str, str]]:
     """Return the name and data URL of each SVG drawing among the paths."""
-    return [
-        {
-            "name": path.stem,
-            "data": (
-                f"data:image/svg+xml;base64,{base64.b64encode(path.read_bytes()).decode()}"
-            ),
-        }
-        for path in paths
-        if path.suffix == ".svg" and path.is_file()
-    ]
+    drawings = []
+    for path in paths:
+        if path.suffix == ".svg" and path.is_file():
+            encoded = base64.b64encode(path.read_bytes()).decode()
+            url = f"data:image/svg+xml;base64,{encoded}"
+            drawings.append({"name": path.stem, "data": url})
+    return drawings
 
 
 def _data_table(run: Run) -> Table:
-    """Lay out the sizes of the data sets, and the number of splits that were run."""
+    """Lay out the sizes of the data sets that were run, and the numbers of splits."""
     rows = []
-    for dataset in filter(run.n_splits, run.datasets):  # data sets that were run
+    for dataset in run.datasets:
+        n_splits = run.n_splits(dataset)
+        if n_splits == 0:
+            continue
         counts = run.data.get(dataset)
-        sizes = ["–"] * 4  # unknown
-        if counts is not None:
+        if counts is None:
+            sizes = ["–", "–", "–", "–"]
+        else:
             sizes = [
-                *(f"{n:,}" for n in (counts.rows, counts.features, counts.positives)),
+                f"{counts.rows:,}",
+                f"{counts.features:,}",
+                f"{counts.positives:,}",
                 f"{100 * counts.positives / counts.rows:.2f} %",
             ]
-        rows.append([run.dataset_title(dataset), *sizes, str(run.n_splits(dataset))])
+        rows.append([run.dataset_title(dataset), *sizes, str(n_splits)])
     header = ["data set", "rows", "features", "positives", "share", "splits run"]
     return text_table("Data", header, rows)

@@ -16,18 +16,13 @@ _HERE = Path(__file__).parent
 
 
 def render(template: str, **values: Any) -> str:
-    """Return a page from a template.
-
-    `values` may hold untrusted text, which is escaped.
-    """
-    for name, file in {"style": "style.css", "script": "script.js"}.items():
+    """Return a page from a template; `values` may hold untrusted text."""
+    for name, file in (("style", "style.css"), ("script", "script.js")):
         content = (_HERE / file).read_text("utf-8")
-        # for the page's security policy
+        values[name] = Markup(content)
+        # The security policy of the page allows only what has these hashes.
         digest = hashlib.sha256(content.encode()).digest()
-        values |= {
-            name: Markup(content),
-            f"{name}_hash": base64.b64encode(digest).decode(),
-        }
+        values[f"{name}_hash"] = base64.b64encode(digest).decode()
     return _templates().get_template(template).render(**values)
 
 
@@ -44,7 +39,7 @@ def _templates() -> Environment:
     return templates
 
 
-# a number in a table, such as "1,234 ± 5 (3 to 7) ≈", or "–" or nothing
+# A number in a table, such as "1,234 ± 5 (3 to 7) ≈", or "–" or nothing
 _NUMBER = re.compile(
     r"[-−+]?[\d.,]+(e[-+]?\d+)?( [±%] ?[\d.e+-]*)?( \([-\d.,]+ to [-\d.,]+\))?["
     r" ≈‡†]*|[–]?"
@@ -52,8 +47,10 @@ _NUMBER = re.compile(
 
 
 def _columns_of_words(table: Table) -> set[int]:
-    # positions of columns not of numbers alone
-    columns = enumerate(zip(*table.rows, strict=True))
-    return {
-        i for i, cells in columns if not all(_NUMBER.fullmatch(c.text) for c in cells)
-    }
+    """Return the places of the columns that have more than numbers."""
+    places = set()
+    for row in table.rows:
+        for place, cell in enumerate(row):
+            if not _NUMBER.fullmatch(cell.text):
+                places.add(place)
+    return places

@@ -148,12 +148,14 @@ def machines(run: Run) -> Table:
     store = Store(run.folder)
     keys = {*run.results["key"]}
     machine_of = store.machines()  # by the name of the environment
-    n_trials = Counter(
-        record.environment for record in store.records() if record.key in keys
-    )
+    n_trials: Counter[str] = Counter()
+    for record in store.records():
+        if record.key in keys:
+            n_trials[record.environment] += 1
     rows = []
     for name in sorted(n_trials.keys() & machine_of.keys()):
-        facts = machine_facts(machine_of[name])
-        about = ", ".join(f"{fact} {value}" for fact, value in facts.items())
-        rows.append([name, str(n_trials[name]), about])
+        facts = [
+            f"{fact} {value}" for fact, value in machine_facts(machine_of[name]).items()
+        ]
+        rows.append([name, str(n_trials[name]), ", ".join(facts)])
     return text_table("Machines", ["machine", "trials", "about"], rows)
