@@ -1,7 +1,7 @@
 """``precbench check``."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +11,6 @@ import typer
 from precbench.claims import load_claims, make_ledger, read_evidence
 from precbench.claims.kinds import Claim
 from precbench.claims.ledger import (
-    Change,
     LedgerRow,
     changes,
     read_ledger,
@@ -22,6 +21,7 @@ from precbench.claims.ledger import (
 )
 from precbench.claims.verdicts import Verdict
 from precbench.cli.options import Json, refuse_unknown
+from precbench.cli.regressions import REGRESSED, report_regressions
 from precbench.cli.screen import screen
 from precbench.cli.screen_tables import print_table
 from precbench.core.errors import InputError
@@ -36,8 +36,6 @@ from precbench.report.ledger_tables import (
 )
 from precbench.results.read import plain_strings
 from precbench.results.store import Store
-
-_REGRESSED = 4  # exit code: a verdict is worse than before, or there are no results
 
 
 @plain_strings
@@ -115,17 +113,9 @@ def check_results(
     new_reference = updated(ledger, old_reference)
     compared = new_reference if update_reference else ledger
     changed = list(changes(compared, old_reference))
-    store = Store(out or results[0])  # writes files whole or not at all
-    store.folder.mkdir(parents=True, exist_ok=True)
-    texts = {
-        "csv": to_csv(ledger),
-        "json": to_json(ledger),
-        "md": ledger_markdown(ledger),
-    }
-    for suffix, text in texts.items():
-        store.write_text(f"ledger.{suffix}", text)
+    files = _write_ledger(ledger, out or results[0])
     if as_json:
-        print(texts["json"], end="")
+        print(to_json(ledger), end="")
     else:
         rows = ledger
         if paper is not None:
@@ -139,13 +129,13 @@ def check_results(
         n_others = len(ledger) - len(rows)
         if n_others > 0:
             screen().print(
-                f"{n_others:,} other claims: list them with --all, --paper or --verdict"
-                ", decide them with precbench reproduce"
+                f"{n_others:,} other claims: list them with --all, --paper or"
+                " --verdict, decide them with precbench reproduce"
             )
         if changed:
             print_table(change_table(changed))
-        for suffix in texts:
-            print(f"ledger: {store.folder / f'ledger.{suffix}'}")
+        for file in files:
+            print(f"ledger: {file}")
     if update_reference:
         path.parent.mkdir(parents=True, exist_ok=True)
         Store(path.parent).write_text(path.name, to_csv(new_reference))
@@ -156,17 +146,22 @@ def check_results(
             f"precbench: no results in {places}; run an experiment first",
             file=sys.stderr,
         )
-        return _REGRESSED
+        return REGRESSED
     return report_regressions(changed)
 
 
-def report_regressions(changed: Iterable[Change]) -> int:
-    """Print verdicts worse than in the reference; return exit code 4 if any, or 0."""
-    worse = [change for change in changed if change.worse]
-    for change in worse:
-        verdicts = f"was {change.before} in the reference, is {change.after} now"
-        print(f"precbench: {change.id} {verdicts}", file=sys.stderr)
-    return _REGRESSED if worse else 0
+def _write_ledger(ledger: Sequence[LedgerRow], folder: Path) -> list[Path]:
+    """Write the ledger as CSV, JSON and Markdown, and return the paths."""
+    store = Store(folder)  # writes files whole or not at all
+    store.folder.mkdir(parents=True, exist_ok=True)
+    texts = {
+        "ledger.csv": to_csv(ledger),
+        "ledger.json": to_json(ledger),
+        "ledger.md": ledger_markdown(ledger),
+    }
+    for name, text in texts.items():
+        store.write_text(name, text)
+    return [store.folder / name for name in texts]
 
 
 def _print_verdicts(rows: Sequence[LedgerRow], verdict: str | None) -> None:

@@ -121,7 +121,7 @@ def _mirror() -> str:
 
 
 def _solver() -> str:
-    """Fit separable data; raise if a negative is ranked above a positive."""
+    """Fit a solver to separable data; raise if a positive is not ranked first."""
     from precbench.ranking.metrics import auc
     from precbench.solvers import SOLVERS
 

@@ -128,7 +128,7 @@ def _at_home(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _expanded(name: str, value: Any) -> Any:
-    """Return a value, or a list, with the home folder in place of ~ in paths."""
+    """Return a value with the home folder in place of ~, in a path or a list."""
     if isinstance(value, list):
         return [_expanded(name, item) for item in value]
     if isinstance(value, Path):

@@ -11,8 +11,8 @@ import typer
 from precbench.claims import load_claims, make_ledger, read_evidence
 from precbench.claims.kinds import Claim
 from precbench.claims.ledger import changes, read_ledger, reference_path
-from precbench.cli.check import report_regressions
 from precbench.cli.options import Json, Mirror
+from precbench.cli.regressions import report_regressions
 from precbench.cli.runs import RunOptions, has_failed, run_one
 from precbench.cli.screen import screen
 from precbench.cli.screen_tables import print_table

@@ -318,7 +318,7 @@ def has_failed(summary: Summary) -> bool:
 
 
 def run_all(configs: Iterable[str], options: RunOptions) -> list[Summary]:
-    """Run configs, after a look for mistakes in each; return their summaries."""
+    """Run configs, once all are checked for mistakes; return their summaries."""
     loaded = [(load_config(name), name) for name in configs]
     if options.cluster is None and not options.dry_run:
         first_config, _ = loaded[0]

@@ -99,7 +99,7 @@ def _running(store: Store) -> Iterator[dict[str, Any]]:
 
 
 def _seconds_left(store: Store, request: Request, n_pending: int) -> float | None:
-    """Estimate the seconds of pending trials at the pace so far, if there is one."""
+    """Estimate the seconds of pending trials at the pace so far; None without one."""
     write_times = store.write_times(request.keys)
     n_finished = sum(moment >= request.started for moment in write_times)
     elapsed = time.time() - request.started  # negative if the clock was set back

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 
 MARGIN = 0.08  # in inches, as all lengths
-_TITLE_LINE, _LINE = 0.2, 0.15  # heights of a line of the title and of small print
-# mean width of a letter of 1 point, by weight
+_TITLE_LINE = 0.2  # height of a line of the title
+_LINE = 0.15  # height of a line of small print
+# Mean width of a letter of 1 point, by weight
 _LETTERS = {"normal": 0.0079, "bold": 0.0093}
 _MOST_LINES = 20  # of a text
 _RC_PARAMS: dict[str, Any] = {
@@ -81,8 +82,7 @@ class Sheet:
             MARGIN + _LINE * len(caption),
         ]
         figure = Figure(figsize=(self.width, sum(heights)), layout="constrained")
-        # No frames: whether their edges are at 0 or at -0 differs between equal
-        # figures.
+        # Without frames, since equal figures differ in whether an edge is at 0 or -0.
         parts: Any = figure.subfigures(
             3, 1, height_ratios=heights, hspace=0, frameon=False
         )
@@ -122,19 +122,26 @@ class Sheet:
         `stem` is the path without suffix. Files are kept if all are newer than the
         given `sources`.
         """
-        suffixes = (
-            ("pdf", "png", "svg") if table is None else ("csv", "pdf", "png", "svg")
-        )
-        paths = [stem.with_name(f"{stem.name}.{suffix}") for suffix in suffixes]
-        newest = max((path.stat().st_mtime_ns for path in sources), default=np.inf)
-        # Without sources nothing is newer than `newest`, so all files are written.
-        if all(path.is_file() and path.stat().st_mtime_ns > newest for path in paths):
+        drawings = [
+            stem.with_name(f"{stem.name}.{suffix}") for suffix in ("pdf", "png", "svg")
+        ]
+        csv = stem.with_name(f"{stem.name}.csv")
+        paths = drawings if table is None else [csv, *drawings]
+        if sources and _are_newer(paths, sources):
             return paths
         stem.parent.mkdir(parents=True, exist_ok=True)
         if table is not None:
-            write_whole({paths[0]: table.to_csv(index=False, lineterminator="\n")})
-        save_figure(self.figure, *paths[-3:])  # all but the CSV
+            write_whole({csv: table.to_csv(index=False, lineterminator="\n")})
+        save_figure(self.figure, *drawings)
         return paths
+
+
+def _are_newer(paths: Sequence[Path], sources: Sequence[Path]) -> bool:
+    """Return whether all paths are files, and newer than all sources."""
+    newest_source = max(path.stat().st_mtime_ns for path in sources)
+    return all(
+        path.is_file() and path.stat().st_mtime_ns > newest_source for path in paths
+    )
 
 
 def wrapped(
@@ -158,8 +165,8 @@ def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
         _lay_out(figure)
         for path in paths:
             content = _rendered(figure, path)
-            # Drawing has rewritten the ticks, so `write_whole` escapes text (SVG) once
-            # more.
+            # Drawing has rewritten the ticks: given as text, an SVG is escaped again by
+            # `write_whole`.
             contents[path] = content.decode() if path.suffix == ".svg" else content
     write_whole(contents)
 
@@ -175,9 +182,11 @@ def _lay_out(figure: "Figure") -> None:
     """Fix the places of the parts, rounded: last bits differ between equal figures."""
     from matplotlib.transforms import Bbox
 
-    # To 2**-30: text is measured in 1/64 pixel, and in decimals last bits would push
-    # exact halves.
     def rounded(place: Any) -> Any:
+        """Round to 2**-30, not to decimals: text is measured in 1/64 pixel.
+
+        Such a place may lie halfway between two decimals, but not between two of these.
+        """
         return np.round(place.get_points() * 2**30) / 2**30
 
     figure.draw_without_rendering()

@@ -76,10 +76,9 @@ def value_table(
     With `across`, a line has a value for each entry of this column. The first column
     has no name.
     """
+    column_of_row = pd.Series("value", rows.index)
     if across:
         column_of_row = rows[across].map(_entry)
-    else:
-        column_of_row = pd.Series("value", rows.index)
     value_columns = list(dict.fromkeys(column_of_row))
     line_of_row = zip(*(rows[name].map(_entry) for name in columns), strict=True)
     values: dict[tuple[str, ...], dict[str, str]] = {}  # by line, then by column

@@ -53,7 +53,7 @@ _COLOURS = (
     "#2D9600",
     "#FF2D0F",
 )
-_PLACE_OF = {colour: place for place, colour in enumerate(_COLOURS)}  # in the palette
+_PLACE_OF = {colour: place for place, colour in enumerate(_COLOURS)}
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "*")
 
 MOST_CURVES = 8  # of one figure

