@@ -69,11 +69,12 @@ def _matching(what: str, results: Path) -> Iterator[tuple[Store, Record]]:
     A place is DATASET/SOLVER/SPLIT.
     """
     place = _PLACE.fullmatch(what)
+    is_key = _KEY.fullmatch(what) is not None
     for folder in find_result_folders(results, "trials"):
         store = Store(folder)
         keys = store.keys()
         for key in keys:
-            if place is None and not (_KEY.fullmatch(what) and key.startswith(what)):
+            if place is None and not (is_key and key.startswith(what)):
                 continue
             record = store.read(key)
             if record is None:

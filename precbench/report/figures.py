@@ -42,7 +42,8 @@ from precbench.report.style import (
 from precbench.report.summary_tables import is_mixed, notes
 from precbench.results.read import Run, read_csv
 
-_K_LABELS = {  # by the type of k
+# Labels of an axis, by the type of k
+_K_LABELS = {
     "float": "k (fraction of the positives)",
     "int": "k (rows)",
     "str": "k (fraction of the rows)",
@@ -52,8 +53,9 @@ _AXIS_LABELS = {
     "epochs": "passes over the training set",
     "reservoir_size": "reservoir (rows)",
 }
-# of the drawing, in inches; title and notes come on top of the height
-_WIDTH, _HEIGHT = 6.4, 3.8
+# Of the drawing, in inches; title and notes come on top of the height
+_WIDTH = 6.4
+_HEIGHT = 3.8
 _DENSE = 12  # points of a curve; with more, only some have a marker
 _TOP_SHARE = 0.1  # of the negatives, shown enlarged
 _FIRST_SPLIT = "The curves of the first split."
@@ -548,7 +550,9 @@ _KINDS: dict[str, Callable[[Run, str, str, _Reader], _Page]] = {
     "roc-counts": _roc_counts_page,
     "accuracy-sweep": _sweep_page,
 }
-_OF_ALL_DATASETS, _OF_ALL_POINTS = ("accuracy-share",), ("accuracy-sweep",)
+# Kinds with one page for all data sets, and for all points of the sweep
+_OF_ALL_DATASETS = ("accuracy-share",)
+_OF_ALL_POINTS = ("accuracy-sweep",)
 
 
 def _label(axes: Axes, x: str, metric: str) -> None:
