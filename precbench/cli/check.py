@@ -117,11 +117,7 @@ def check_results(
     if as_json:
         print(to_json(ledger), end="")
     else:
-        rows = ledger
-        if paper is not None:
-            rows = [row for row in rows if row.paper == paper]
-        if verdict is not None:
-            rows = [row for row in rows if row.verdict == verdict]
+        rows = _chosen(ledger, paper, verdict)
         if not show_all and paper is None and verdict is None:
             concerned = {claim.id for claim in claims if claim.experiment in measured}
             rows = [row for row in rows if row.id in concerned]
@@ -162,6 +158,18 @@ def _write_ledger(ledger: Sequence[LedgerRow], folder: Path) -> list[Path]:
     for name, text in texts.items():
         store.write_text(name, text)
     return [store.folder / name for name in texts]
+
+
+def _chosen(
+    ledger: Sequence[LedgerRow], paper: str | None, verdict: str | None
+) -> list[LedgerRow]:
+    """Return the rows of a paper with a verdict; None means any."""
+    rows = list(ledger)
+    if paper is not None:
+        rows = [row for row in rows if row.paper == paper]
+    if verdict is not None:
+        rows = [row for row in rows if row.verdict == verdict]
+    return rows
 
 
 def _print_verdicts(rows: Sequence[LedgerRow], verdict: str | None) -> None:
