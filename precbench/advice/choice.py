@@ -2,10 +2,11 @@
 
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from precbench.advice.length import Length
@@ -14,7 +15,6 @@ from precbench.core.text import count
 from precbench.ranking.statistics import (
     LEVEL,
     NO_WIDTH,
-    PairedTest,
     binomial_interval,
     distinct_rows,
     levels,
@@ -235,7 +235,7 @@ def choose_method(
     summary = _summary(run, all_trials, metric)
     trials = all_trials[all_trials["metric"] == metric]
     best = _best(run, summary, trials)
-    compared = _against(best, summary, run, trials)  # the first row is that of `best`
+    compared = _compare_with(best, summary, run, trials)  # the first row is of `best`
     if compared["mean"].isna().all():
         reasons = "; ".join(compared["solver"] + ": " + compared["outcomes"])
         raise InputError(
@@ -248,17 +248,17 @@ def choose_method(
     # Different rows among the first k of all held-out lists; with a share of 1 these
     # are one list.
     n_tested = k if test_share == 1 else round(distinct_rows(splits, k, test_share))
-    judged = partial(_judged, k=k, n_tested=n_tested, margin=margin, by_chance=chance)
-    values = judged(compared)
+    judge = partial(_judged, k=k, n_tested=n_tested, margin=margin, by_chance=chance)
+    values = judge(compared)
     alike = _alike(values, prefer)
     of_whole_list = all_trials[all_trials["metric"] == DECIDED_BY]
     if len(of_whole_list) and _cannot_tell(best_hits, min(k, held_pos), margin):
-        differences = _against(best, summary, run, of_whole_list)
-        is_behind = differences["behind"] > differences["error"]
-        alike = alike[~alike["solver"].isin(differences["solver"][is_behind])]
+        on_whole_list = _compare_with(best, summary, run, of_whole_list)
+        is_behind = on_whole_list["behind"] > on_whole_list["error"]
+        alike = alike[~alike["solver"].isin(on_whole_list["solver"][is_behind])]
     recommended = _simplest(alike)
     if recommended != best:
-        values = judged(_against(recommended, summary, run, trials))
+        values = judge(_compare_with(recommended, summary, run, trials))
     decided = _decides(values, chance)
     undecided = values[values["verdict"] == "undecided"]
     needed = None
@@ -363,36 +363,44 @@ def _judged(
 ) -> pd.DataFrame:
     """Return the table with a ``verdict`` on each method against the recommended one.
 
-    The recommended method is the first. An interval is at least that of `n_tested`
-    rows: values of few splits may agree by chance.
+    The recommended method is the first. Intervals are widened, see `_widened`.
     """
-    values = values.copy()
-    values["low"] = values["low"].clip(lower=0)
-    values["high"] = values["high"].clip(upper=1)
-    for i in values.index[values["mean"].notna()]:
-        # By rounding, a mean may leave [0, 1].
-        mean = min(max(float(values.loc[i, "mean"]), 0.0), 1.0)
-        low, high = binomial_interval(mean, n_tested)
-        # The ends of one split are NaN, which these functions ignore.
-        values.loc[i, "low"] = np.fmin(values.loc[i, "low"], low)
-        values.loc[i, "high"] = np.fmax(values.loc[i, "high"], high)
-    # A method that differs equally on all splits has an interval without a width.
-    is_constant = values["behind_high"] - values["behind_low"] <= NO_WIDTH
-    values.loc[is_constant, "behind_low"] -= _RULE_OF_THREE / n_tested
-    values.loc[is_constant, "behind_high"] += _RULE_OF_THREE / n_tested
-    is_incomplete = values["n"] != values["n"].max()
+    judged = _widened(values, n_tested)
+    is_incomplete = judged["n"] != judged["n"].max()
     # Equivalent: the whole interval of the difference, in hits, lies within the margin,
     # and the method is better than chance.
-    is_close = (values[["behind_low", "behind_high"]].abs() * k <= margin).all(axis=1)
-    is_equivalent = is_close & (values["low"] > by_chance)
-    is_worse = (values["p"] <= LEVEL) & (values["behind"] > 0)
+    is_close = (judged[["behind_low", "behind_high"]].abs() * k <= margin).all(axis=1)
+    is_equivalent = is_close & (judged["low"] > by_chance)
+    is_worse = (judged["p"] <= LEVEL) & (judged["behind"] > 0)
     # A later line overrules an earlier one.
-    values["verdict"] = "undecided"
-    values.loc[is_worse, "verdict"] = "worse"
-    values.loc[is_equivalent, "verdict"] = "equivalent"
-    values.loc[is_incomplete, "verdict"] = "incomplete"
-    values.loc[values.index[0], "verdict"] = "recommended"
-    return values
+    judged["verdict"] = "undecided"
+    judged.loc[is_worse, "verdict"] = "worse"
+    judged.loc[is_equivalent, "verdict"] = "equivalent"
+    judged.loc[is_incomplete, "verdict"] = "incomplete"
+    judged.loc[judged.index[0], "verdict"] = "recommended"
+    return judged
+
+
+def _widened(values: pd.DataFrame, n_tested: int) -> pd.DataFrame:
+    """Return the table with intervals at least as wide as those of `n_tested` rows.
+
+    Values of few splits may agree by chance.
+    """
+    widened = values.copy()
+    widened["low"] = widened["low"].clip(lower=0)
+    widened["high"] = widened["high"].clip(upper=1)
+    for i in widened.index[widened["mean"].notna()]:
+        # By rounding, a mean may leave [0, 1].
+        mean = min(max(float(widened.loc[i, "mean"]), 0.0), 1.0)
+        low, high = binomial_interval(mean, n_tested)
+        # The ends of one split are NaN, which fmin and fmax ignore.
+        widened.loc[i, "low"] = np.fmin(widened.loc[i, "low"], low)
+        widened.loc[i, "high"] = np.fmax(widened.loc[i, "high"], high)
+    # A method that differs equally on all splits has an interval without a width.
+    is_constant = widened["behind_high"] - widened["behind_low"] <= NO_WIDTH
+    widened.loc[is_constant, "behind_low"] -= _RULE_OF_THREE / n_tested
+    widened.loc[is_constant, "behind_high"] += _RULE_OF_THREE / n_tested
+    return widened
 
 
 def _needed(undecided: pd.DataFrame, mean: float, n_pos: int) -> int | None:
@@ -417,8 +425,9 @@ def _needed(undecided: pd.DataFrame, mean: float, n_pos: int) -> int | None:
 def _summary(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Return a row for each method, its summary of `metric`, the best mean first.
 
-    ``level`` is the rank by this mean, ``place`` the rank by the mean of `CHOSEN_BY`: 0
-    for the worst method, NaN for a method without results on all splits.
+    ``level`` is the rank by this mean, ``place`` the rank by the mean of `CHOSEN_BY`.
+    Ranks ascend from 0 for the worst method; they are NaN for methods without results
+    on all splits, which are not ``is_complete``.
     """
     chosen_by = CHOSEN_BY if CHOSEN_BY in run.metrics else metric
     summaries = summarise_trials(
@@ -428,34 +437,60 @@ def _summary(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
     of_metric = summaries[summaries["metric"] == metric]
     # In the order of the run.
     summary = of_metric.loc[[name for name in run.solvers if name in of_metric.index]]
-    means = summaries["mean"][summaries["metric"] == chosen_by].reindex(summary.index)
+    of_chooser = summaries[summaries["metric"] == chosen_by].reindex(summary.index)
     is_complete = summary["n"] == summary["n"].max()
     ranked = summary.assign(
         is_complete=is_complete,
         level=levels(summary["mean"].where(is_complete)),  # where: NaN for the others
-        place=levels(means.where(is_complete)),
+        place=levels(of_chooser["mean"].where(is_complete)),
     )
     return ranked.sort_values("level", ascending=False, kind="stable")
 
 
 def _best(run: Run, summary: pd.DataFrame, trials: pd.DataFrame) -> str:
-    """Return an ensemble, else the first method by `CHOSEN_BY` (see there).
-
-    If another method has significantly more hits, return that method.
-    """
-    by_place = summary["place"].sort_values(ascending=False, kind="stable").index
-    best = str(by_place[0])
-    for name in summary.index[summary["is_complete"]]:
-        if run.forms.get(name) == "ensemble":
-            best = str(name)
-            break
-    values = _against(best, summary, run, trials)
+    """Return the favourite, or a method that has significantly more hits."""
+    favourite = _favourite(run, summary)
+    values = _compare_with(favourite, summary, run, trials)
     has_more_hits = (values["p"] <= LEVEL) & (values["behind"] < 0)
     better = values["solver"][has_more_hits]
-    return str(better.iloc[0]) if len(better) else best
+    return str(better.iloc[0]) if len(better) else favourite
 
 
-def _against(
+def _favourite(run: Run, summary: pd.DataFrame) -> str:
+    """Return the first ensemble, else the first method by `CHOSEN_BY` (see there)."""
+    for name in summary.index[summary["is_complete"]]:
+        if run.forms.get(name) == "ensemble":
+            return str(name)
+    by_place = summary["place"].sort_values(ascending=False, kind="stable").index
+    return str(by_place[0])
+
+
+class _Lag(NamedTuple):
+    """How far a method is behind the reference, as columns of `Choice.values`."""
+
+    behind: float = np.nan
+    behind_low: float = np.nan
+    behind_high: float = np.nan
+    p: float = np.nan
+    error: float = np.nan
+
+
+def _lag(pairs: NDArray[np.float64], test_share: float | None) -> _Lag:
+    """Return how far the second method is behind the first.
+
+    `pairs` has their values on each split that has both. Without a share, all splits
+    have the same test rows: no test.
+    """
+    if test_share is None or not len(pairs):
+        return _Lag()
+    test = resampled_test(pairs[:, 0], pairs[:, 1], test_share)
+    # Half the interval is the standard error times this quantile of Student's t.
+    quantile = stdtrit(len(pairs) - 1, 1 - LEVEL / 2)
+    error = (test.high - test.mean) / quantile
+    return _Lag(test.mean, test.low, test.high, test.p, error)
+
+
+def _compare_with(
     reference: str, summary: pd.DataFrame, run: Run, trials: pd.DataFrame
 ) -> pd.DataFrame:
     """Return `Choice.values` without verdicts.
@@ -463,21 +498,15 @@ def _against(
     `reference` comes first, and the others say how far they are behind.
     """
     others = [solver for solver in summary.index if solver != reference]
-    share = run.test_shares.get(str(trials["dataset"].iloc[0]))
+    test_share = run.test_shares.get(str(trials["dataset"].iloc[0]))
     by_split = trials.pivot(index=["split", "seed"], columns="solver", values="value")
     table = []
     for solver in [reference, *others]:
         row = summary.loc[solver]
-        test = PairedTest(mean=np.nan, low=np.nan, high=np.nan, p=np.nan)
-        error = np.nan
-        # Splits on which both methods have a value. Without a share, all splits have
-        # the same test rows: no test.
-        pairs = by_split[[reference, solver]].dropna().to_numpy()
-        if solver != reference and len(pairs) and share is not None:
-            test = resampled_test(pairs[:, 0], pairs[:, 1], share)
-            # Half the interval is the standard error times this quantile of Student's
-            # t.
-            error = (test.high - test.mean) / stdtrit(len(pairs) - 1, 1 - LEVEL / 2)
+        lag = _Lag()
+        if solver != reference:
+            pairs = by_split[[reference, solver]].dropna()
+            lag = _lag(pairs.to_numpy(), test_share)
         table.append(
             {
                 "solver": str(solver),
@@ -487,11 +516,7 @@ def _against(
                 "mean": row["mean"],
                 "low": row["low"],
                 "high": row["high"],
-                "behind": test.mean,
-                "behind_low": test.low,
-                "behind_high": test.high,
-                "p": test.p,
-                "error": error,
+                **lag._asdict(),
                 "seconds": row[["tuning_seconds", "seconds"]].fillna(0).sum(),
                 "chosen": row["chosen"],
                 "outcomes": row["outcomes"],
