@@ -184,7 +184,7 @@ def compare(
     """
     _require_valid(solvers, prefer, n_splits, list_rows, random_state, n_jobs)
     # Integers may be those of NumPy.
-    how: dict[str, Any] = {
+    of_contest: dict[str, Any] = {
         "solvers": solvers,
         "n_splits": None if n_splits is None else int(n_splits),
         "seed": int(random_state),
@@ -204,7 +204,7 @@ def compare(
             options["missing"] = missing
         own = open_table(X, options)
         gains = _gains_of_table(own, gain, cost)
-        contest = prepare({"file": own, **options}, k, allow=allow, **how)
+        contest = prepare({"file": own, **options}, k, allow=allow, **of_contest)
     else:
         table_options = {"label": label, "allow": allow, **reading}
         for name, value in table_options.items():
@@ -213,9 +213,10 @@ def compare(
                     f"{name} is for a labelled table; leave out {name}, or y"
                 )
         require_same_rows(X, y=y, groups=groups, time=time, gain=gain)
-        dataset, encoding = _rows(X, y, positive, categorical, missing, groups, time)
-        gains = _gains_of_rows(gain, cost, len(dataset.y))
-        contest = replace(prepare(dataset, k, **how), encoding=encoding)
+        rows = _read_rows(X, y, positive, categorical, missing, groups, time)
+        gains = _gains_of_rows(gain, cost, len(rows.dataset.y))
+        contest = prepare(rows.dataset, k, **of_contest)
+        contest = replace(contest, encoding=rows.encoding)
     with tempfile.TemporaryDirectory() as temporary:
         return run_contest(
             contest,
@@ -511,7 +512,14 @@ class Comparison(Choice):
         )
 
 
-def _rows(
+class _ReadRows(NamedTuple):
+    """A data set of rows and labels, and the encoding learnt from a frame."""
+
+    dataset: Dataset
+    encoding: Encoding | None
+
+
+def _read_rows(
     X: Any,
     y: Any,
     positive: Label | Sequence[Label] | None,
@@ -519,29 +527,19 @@ def _rows(
     missing: Missing,
     groups: Any,
     time: Any,
-) -> tuple[Dataset, Encoding | None]:
-    """Return a data set of these rows and labels.
-
-    The second value is the encoding learnt from a frame, else None.
-    """
+) -> _ReadRows:
+    """Return a data set of these rows and labels; a frame is encoded."""
     signs = signs_of_rows(y, positive)
+    roles: dict[str, Any] = {"groups": None, "time": None, "imputed": None}
     encoding = None
-    imputed = None  # the values that were filled in
-    values = X
     if is_frame(X):
         table = table_of(X, "X")
         encoding = Encoding.learn(table, categorical=categorical, missing=missing)
-        values = encoding.encode(table.frame, "X")
-        imputed = encoding.imputed(table.frame, missing)
-    matrix = _checked_matrix(values, signs)
-    if encoding is not None:
-        names = [column.name for column in encoding.columns]
-        problems = Problems("X")
-        # Only leaks are looked for: a column that is named as numeric is no suspect.
-        look_for_suspects(table, names, signs, problems, numeric=names)
-        for leak in problems.errors:
-            warnings.warn(f"{leak}", stacklevel=3)  # the line that calls `compare`
-    roles: dict[str, Any] = {"groups": None, "time": None, "imputed": imputed}
+        matrix = _checked_matrix(encoding.encode(table.frame, "X"), signs)
+        roles["imputed"] = encoding.imputed(table.frame, missing)
+        _warn_of_leaks(table, encoding, signs)
+    else:
+        matrix = _checked_matrix(X, signs)
     if groups is not None:
         column = pd.Series(_plain(groups, len(signs), "groups"), name="groups")
         roles["groups"] = number_groups(column, "groups")
@@ -554,7 +552,19 @@ def _rows(
         matrix = with_short_indices(canonical(matrix))
     sha256 = content_hash(matrix, signs, **roles)
     dataset = Dataset(name="X", title="X", X=matrix, y=signs, sha256=sha256, **roles)
-    return dataset, encoding
+    return _ReadRows(dataset, encoding)
+
+
+def _warn_of_leaks(
+    table: OwnTable, encoding: Encoding, signs: NDArray[np.float64]
+) -> None:
+    """Warn of columns of a frame that look like the label."""
+    names = [column.name for column in encoding.columns]
+    problems = Problems("X")
+    # Only leaks are looked for: a column that is named as numeric is no suspect.
+    look_for_suspects(table, names, signs, problems, numeric=names)
+    for leak in problems.errors:
+        warnings.warn(f"{leak}", stacklevel=4)  # the line that calls `compare`
 
 
 def _checked_matrix(X: Any, signs: NDArray[np.float64]) -> Any:
@@ -622,24 +632,24 @@ def with_forecast_and_recipe(
     """
     data = contest.dataset
     method = choice.recommended
-    scored = list(final_scores(contest.plan, Store(run.folder), method))
-    tuned = _most_chosen([each.record.chosen for each in scored])
+    scored_splits = list(final_scores(contest.plan, Store(run.folder), method))
+    tuned = _most_chosen([scored.record.chosen for scored in scored_splits])
     how = _fit_arguments(contest, method, tuned)
     lists = []
-    for each in scored:
-        held_out = each.split.test
-        scores = each.scores
-        if each.record.chosen != tuned:
+    for scored in scored_splits:
+        scores = scored.scores
+        if scored.record.chosen != tuned:
             # Fit again by `how`: all scores get the model's scale. A method that a
             # model cannot hold keeps its scores.
             with suppress(InputError):
-                scores = held_out_lists(data, [each.split], how)[0].scores
+                scores = held_out_lists(data, [scored.split], how)[0].scores
+        held_out = scored.split.test
         gains = None if amounts is None else amounts[held_out]
         lists.append(HeldOut(data.y[held_out], scores, gains))
-    share = run.test_shares[NAME]  # of the rows that a split holds out
+    test_share = run.test_shares[NAME]
     length = measure_length(
         lists,
-        share,
+        test_share,
         k,
         data.n_pos,
         len(data.y),
@@ -651,8 +661,8 @@ def with_forecast_and_recipe(
         how=how,
         quality=_quality(contest, run, choice, k[0], length),
         lists=lists,
-        test_share=share,
-        splits=[each.split for each in scored[:_EXPLAINED]],
+        test_share=test_share,
+        splits=[scored.split for scored in scored_splits[:_EXPLAINED]],
         data=data,
         encoding=contest.encoding,
     )
@@ -688,7 +698,7 @@ def _quality(
 def _most_chosen(chosen: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the tuned parameters that most splits have, of equally many the first."""
     n_splits = Counter(tuple(params.items()) for params in chosen)
-    [(most_chosen, _n)] = n_splits.most_common(1)
+    [(most_chosen, _count)] = n_splits.most_common(1)
     return dict(most_chosen)
 
 
