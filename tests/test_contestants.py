@@ -25,6 +25,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.utils.class_weight import compute_sample_weight
 
+import precbench
 from precbench.core.errors import InputError, MissingPackageError
 from precbench.core.source_code import code_of
 from precbench.experiment import load_config
@@ -551,3 +552,11 @@ def test_sizes_of_trees_that_the_libraries_lack_are_refused(solver, parameters):
     [name] = parameters
     with raises(ValueError, name):
         SOLVERS[solver](**parameters).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_a_parameter_that_a_config_reads_as_a_key_is_refused():
+    X = np.eye(40)
+    y = np.arange(40) % 2
+    liblinear = LogisticRegression(solver="liblinear")
+    with raises(InputError, "LogisticRegression has solver='liblinear'"):
+        precbench.compare(X, y, k=5, solvers=[liblinear])
