@@ -97,9 +97,10 @@ class _Bins(Fields):
         if column.categories is None:
             filled = np.asarray(missing, dtype=np.intp)
             edges = _edges(np.delete(values[:, 0], filled))
-            n_bins = len(edges) + 1
+            n_bins = len(edges) + 1  # with those below the first and above the last
         else:
             n_bins = len(column.categories)
+        # The counts of 1 hold the place of those that these bins then count.
         uncounted = cls(counts=[1.0] * n_bins, edges=edges, gaps=n_gaps)
         counts = uncounted.without_fills(uncounted.counted(values), column, n_gaps)
         return uncounted.model_copy(update={"counts": counts.tolist()})
@@ -227,7 +228,7 @@ def _fits(bins: _Bins, column: Column) -> bool:
 def _columns(encoding: Encoding) -> list[tuple[Column, slice]]:
     """Return the columns to compare, with the slices of their features.
 
-    None of sparse rows.
+    Sparse rows have none.
     """
     return encoding.spans() if encoding.dense else []
 
@@ -304,8 +305,8 @@ class Drift:
     ) -> dict[str, Any]:
         """Return PSI, verdicts and bins of a column, or of the scores.
 
-        `counts` of new rows by bin are compared with the training rows in `bins`.
-        `between` is `Profile.between` for the scores.
+        `counts` of new rows by bin, of which `n_gaps` are filled in, are compared with
+        the training rows in `bins`. `between` is `Profile.between` for the scores.
         """
         training = np.array(bins.counts)
         new = bins.without_fills(counts, column, n_gaps)
@@ -315,22 +316,16 @@ class Drift:
         else:
             shown = self._bin_numbers(column, bins.edges, training, new, alpha)
         names = [*shown.names, _GAPS]
-        before = np.append(shown.training, bins.gaps)
-        now = np.append(shown.new, n_gaps)
-        index = psi(before, now)
-        # The index of samples of one distribution exceeds `chance` with probability
-        # `alpha`: it is about (1 / n + 1 / m) chi-square, see `psi`.
-        chance = 0.0
-        n_filled_bins = np.count_nonzero(before + now)
-        if n_filled_bins > 1:
-            quantile = float(chdtri(n_filled_bins - 1, alpha))
-            chance = float((1 / before.sum() + 1 / now.sum()) * quantile)
+        training_counts = np.append(shown.training, bins.gaps)
+        new_counts = np.append(shown.new, n_gaps)
+        index = psi(training_counts, new_counts)
+        chance = _psi_by_chance(training_counts, new_counts, alpha)
         between_models = _MODELS * between  # the index of scores without drift
         has_drifted = bool(index > max(_DRIFT, chance) + between_models)
         shares = zip(
             names,
-            (before / before.sum()).tolist(),
-            (now / now.sum()).tolist(),
+            (training_counts / training_counts.sum()).tolist(),
+            (new_counts / new_counts.sum()).tolist(),
             strict=True,
         )
         return {
@@ -341,8 +336,8 @@ class Drift:
             "drift": has_drifted or shown.has_left_range,
             **shown.facts,
             "bins": [
-                {"values": name, "training": share_before, "new": share_now}
-                for name, share_before, share_now in shares
+                {"values": name, "training": training_share, "new": new_share}
+                for name, training_share, new_share in shares
             ],
         }
 
@@ -363,7 +358,7 @@ class Drift:
         # among `others`, count as new.
         n_single = np.count_nonzero(training == 1)
         n_others = training[others].sum() - n_single
-        n_unseen = self.gaps.uncategorised[column.name]
+        n_new_categories = self.gaps.uncategorised[column.name]  # rows
         return _BinnedColumn(
             names=[
                 *np.array(column.categories)[shown].tolist(),
@@ -371,7 +366,7 @@ class Drift:
                 _NEW,
             ],
             training=np.array([*training[shown], n_others, n_single]),
-            new=np.array([*new[shown], new[others].sum(), n_unseen]),
+            new=np.array([*new[shown], new[others].sum(), n_new_categories]),
             facts={"new_categories": sorted(self.gaps.unseen[column.name])},
             has_left_range=False,  # categories have no range
         )
@@ -409,6 +404,20 @@ class Drift:
             },
             has_left_range=has_left_range,
         )
+
+
+def _psi_by_chance(
+    training: NDArray[np.float64], new: NDArray[np.float64], alpha: float
+) -> float:
+    """Return the index that samples of one distribution exceed with chance `alpha`.
+
+    Their index is about (1 / n + 1 / m) times chi-square, see `psi`.
+    """
+    n_filled_bins = np.count_nonzero(training + new)
+    if n_filled_bins <= 1:
+        return 0.0
+    quantile = float(chdtri(n_filled_bins - 1, alpha))
+    return float((1 / training.sum() + 1 / new.sum()) * quantile)
 
 
 def _shown(value: float, column: Column) -> float | str:
