@@ -229,7 +229,7 @@ def choose_method(
     held_rows = round(data.rows * test_share)
     held_pos = round(data.positives * test_share)
     k = resolve_k(measure.parameters["k"], held_pos, held_rows)
-    chance = held_pos / held_rows
+    by_chance = held_pos / held_rows
     results = run.results[run.results["dataset"] == dataset]
     all_trials = final_values(results)
     summary = _summary(run, all_trials, metric)
@@ -248,7 +248,7 @@ def choose_method(
     # Different rows among the first k of all held-out lists; with a share of 1 these
     # are one list.
     n_tested = k if test_share == 1 else round(distinct_rows(splits, k, test_share))
-    judge = partial(_judged, k=k, n_tested=n_tested, margin=margin, by_chance=chance)
+    judge = partial(_judged, k=k, n_tested=n_tested, margin=margin, by_chance=by_chance)
     values = judge(compared)
     alike = _alike(values, prefer)
     of_whole_list = all_trials[all_trials["metric"] == DECIDED_BY]
@@ -259,7 +259,7 @@ def choose_method(
     recommended = _simplest(alike)
     if recommended != best:
         values = judge(_compare_with(recommended, summary, run, trials))
-    decided = _decides(values, chance)
+    decided = _decides(values, by_chance)
     undecided = values[values["verdict"] == "undecided"]
     needed = None
     if not decided:
@@ -305,10 +305,11 @@ def _margin(k: TopK, best_hits: float, test_share: float) -> float:
     file. If k is a share, the top of a held-out list is shorter by the factor
     `test_share`, and the one hit becomes `test_share` hits.
     """
-    return max(1.0 if isinstance(k, int) else test_share, MARGIN * best_hits)
+    one_hit = 1.0 if isinstance(k, int) else test_share
+    return max(one_hit, MARGIN * best_hits)
 
 
-def _decides(values: pd.DataFrame, chance: float) -> bool:
+def _decides(values: pd.DataFrame, by_chance: float) -> bool:
     """Return whether the file decides for the first method, the recommended one.
 
     It is better than chance, and no other method may find many more hits. One split has
@@ -319,7 +320,7 @@ def _decides(values: pd.DataFrame, chance: float) -> bool:
     loses_little = others["behind_low"] >= -_MOST_LOST * first["mean"]
     differs_equally_on_all_splits = others["error"] <= NO_WIDTH
     is_safe = loses_little | differs_equally_on_all_splits
-    return bool(first["low"] > chance and is_safe.all())
+    return bool(first["low"] > by_chance and is_safe.all())
 
 
 def _cannot_tell(best_hits: float, most_hits: int, margin: float) -> bool:
@@ -354,8 +355,8 @@ def _simplest(alike: pd.DataFrame) -> str:
     names = alike["solver"].tolist()
     if REFERENCE in names:
         return REFERENCE
-    levels_of_form = [_SIMPLEST_FIRST.index(form) for form in alike["form"]]
-    return str(names[levels_of_form.index(min(levels_of_form))])
+    complexities = [_SIMPLEST_FIRST.index(form) for form in alike["form"]]
+    return str(names[complexities.index(min(complexities))])
 
 
 def _judged(
@@ -639,9 +640,9 @@ def _ends(choice: Choice, low: float, high: float, is_difference: bool) -> str:
     """
     if not np.isfinite([low, high]).all():
         return ""
-    return (
-        f"{_hits(choice, low, is_difference)} to {_hits(choice, high, is_difference)}"
-    )
+    fewest = _hits(choice, low, is_difference)
+    most = _hits(choice, high, is_difference)
+    return f"{fewest} to {most}"
 
 
 def _hits(choice: Choice, precision: float, is_difference: bool = False) -> str:
