@@ -98,10 +98,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         attributes = None
         if schema <= _SCHEMA:
             attributes = _attributes(checked(described, _Description), arrays)
-            expected = _arrays(SimpleNamespace(**attributes)).keys()
-            odd = sorted(arrays.keys() ^ expected)
-            if odd:
-                raise ValueError(f"the array {odd[0]} does not fit; {_MEND}")
+            _require_all_used(arrays, attributes)
     except FileNotFoundError:
         raise InputError(
             f"there is no model {path}; run precbench fit FILE --save {path} to make"
@@ -124,6 +121,14 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
             f" precbench knows {_SCHEMA}); update precbench"
         )
     return attributes
+
+
+def _require_all_used(arrays: dict[str, NDArray], attributes: dict[str, Any]) -> None:
+    """Require the arrays that a model with these attributes writes, and no others."""
+    expected = _arrays(SimpleNamespace(**attributes))
+    odd = sorted(arrays.keys() ^ expected.keys())
+    if odd:
+        raise ValueError(f"the array {odd[0]} does not fit; {_MEND}")
 
 
 def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str, Any]:

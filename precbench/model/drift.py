@@ -179,21 +179,18 @@ class Profile(Fields):
         # Rows whose value was filled in, by the first feature of the column.
         gap_rows: dict[int, NDArray[np.int64]] = {}
         if imputed is not None:
-            for start, _stop, rows in imputed.columns:
-                gap_rows[start] = rows
+            gap_rows = {column.start: column.rows for column in imputed.columns}
         columns = [
             _Bins.learn(X[:, features], column, gap_rows.get(features.start, ()))
             for column, features in _columns(encoding)
         ]
-        scores = _Bins.learn(np.concatenate(lists)[:, np.newaxis], Column("scores"))
-        counts = np.array(
-            [scores.counted(list_scores[:, np.newaxis]) for list_scores in lists]
-        )
+        pooled = _Bins.learn(np.concatenate(lists)[:, np.newaxis], Column("scores"))
+        by_list = np.array([pooled.counted(scores[:, np.newaxis]) for scores in lists])
         between = 0.0
         if len(lists) > 1:
-            total = counts.sum(axis=0)
-            between = max(psi(total - own, own) for own in counts)
-        scores = scores.model_copy(update={"counts": counts.mean(axis=0).tolist()})
+            total = by_list.sum(axis=0)
+            between = max(psi(total - own, own) for own in by_list)
+        scores = pooled.model_copy(update={"counts": by_list.mean(axis=0).tolist()})
         return cls(rows=X.shape[0], columns=columns, scores=scores, between=between)
 
     def check(self, encoding: Encoding | None) -> None:

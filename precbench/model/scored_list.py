@@ -237,17 +237,15 @@ def score(
 
     columns = [*keep] if id is None else [id, *keep]
     blocks = read_new_blocks(rows, encoding, keep=columns, gaps=gaps, **layout)
-    if explainer is None:
-        ranking, n_rows = fitted.rank_blocks(blocks, top, n_jobs=-1, watch=watch)
-        reasons = None
-    else:
-        ranking, n_rows = fitted.rank_blocks(
-            explainer.noting(blocks, gaps),
-            top,
-            n_jobs=-1,
-            watch=watch,
-            listed=explainer.rows,
-        )
+    encoded_rows = None
+    if explainer is not None:
+        blocks = explainer.noting(blocks, gaps)
+        encoded_rows = explainer.rows
+    ranking, n_rows = fitted.rank_blocks(
+        blocks, top, n_jobs=-1, watch=watch, listed=encoded_rows
+    )
+    reasons = None
+    if explainer is not None:
         reasons = explainer.reasons(ranking["row"].tolist())
     scores = ranking["score"].to_numpy()
     if probability:
