@@ -289,6 +289,12 @@ def test_compare_reads_the_run_once(here, monkeypatch):
     count_calls("precbench.advice.contest.divide_rows")
     count_calls("precbench.experiment.samples.divide_rows")
     precbench.compare(
-        "old.csv", **LABEL, k=30, id=["customer"], categorical="one-hot", **FEW
+        "old.csv",
+        **LABEL,
+        k=30,
+        id=["customer"],
+        categorical="one-hot",
+        effort="quick",
+        **FEW,
     )
     assert calls == {"divide_rows": 1 + 2 + 2, "read_run": 1}

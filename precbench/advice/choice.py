@@ -39,7 +39,9 @@ DECIDED_BY = "average_precision"
 # of all rows.
 MARGIN = 0.05
 
-_VERDICTS = ("equivalent", "undecided", "worse", "incomplete")
+# With two splits, a 95 % interval is 12.7 standard errors to each side.
+_LEAST_SPLITS = 3
+
 _SIMPLEST_FIRST = ("linear", "random features", "nonlinear", "ensemble")
 # Share of the hits: a difference that `Choice.needed` positives would show (chosen).
 _DETECTABLE = 0.1
@@ -101,23 +103,26 @@ class Choice:
     worse : list of str
         Methods significantly worse than the recommended one, and not equivalent.
     undecided : list of str
-        All other methods that have results on all splits.
+        All other methods without a failed trial.
     values : pandas.DataFrame
         A row for each method, the recommended one first, then by the mean: ``solver``,
-        ``form`` (linear, random features, nonlinear or ensemble), ``n`` splits,
+        ``form`` (linear, random features, nonlinear or ensemble), ``n`` splits with a
+        result of the ``trials``,
         ``mean`` of prec@k with ``low`` and ``high``, the ends of its 95 % confidence
         interval, ``behind``, the mean of the recommended method minus this mean, with
         ``behind_low`` and ``behind_high``, the ``p`` and the standard ``error`` of this
-        difference, ``verdict`` (recommended, equivalent, undecided, worse or, without
-        results on all splits, incomplete), ``seconds`` to tune and train, ``chosen``
-        parameters, and ``outcomes`` in words.
+        difference, both on the splits that the two have in common, ``verdict``
+        (recommended, equivalent, undecided, worse or, if a trial has failed,
+        incomplete), ``seconds`` to tune and train, ``chosen`` parameters, and
+        ``outcomes`` in words.
     k : int
         Rows at the top of a held-out list, approximately; `expected` has the `k` of a
         new list.
     rows, positives : int
         Numbers of rows and of positives in a held-out list, approximately.
     splits, splits_asked : int
-        Splits with a result of the recommended method, and all splits of the run.
+        Splits with a result of the recommended method, and all splits on which it was
+        trained.
     margin : float
         How many hits make no difference in practice.
     n_pos : int
@@ -125,6 +130,8 @@ class Choice:
     needed : int or None
         About how many positives the file should have so that a difference of 10 % of
         the hits shows; None if the file decides, or if the number cannot be told.
+    left_out : list of str
+        Methods of the run that were not trained.
     length : Length or None
         Forecast of `precbench.compare` for new lists: hits by length.
     expected : Expected or None
@@ -146,6 +153,7 @@ class Choice:
     margin: float
     n_pos: int
     needed: int | None
+    left_out: list[str]
     length: Length | None = None
     expected: Expected | None = None
 
@@ -244,11 +252,9 @@ def choose_method(
         )
     best_hits = k * compared["mean"].iloc[0]
     margin = _margin(measure.parameters["k"], best_hits, test_share)
-    splits = int(compared["n"].max())
-    # Different rows among the first k of all held-out lists; with a share of 1 these
-    # are one list.
-    n_tested = k if test_share == 1 else round(distinct_rows(splits, k, test_share))
-    judge = partial(_judged, k=k, n_tested=n_tested, margin=margin, by_chance=by_chance)
+    judge = partial(
+        _judged, k=k, test_share=test_share, margin=margin, by_chance=by_chance
+    )
     values = judge(compared)
     alike = _alike(values, prefer)
     of_whole_list = all_trials[all_trials["metric"] == DECIDED_BY]
@@ -259,11 +265,12 @@ def choose_method(
     recommended = _simplest(alike)
     if recommended != best:
         values = judge(_compare_with(recommended, summary, run, trials))
+    first = values.iloc[0]
     decided = _decides(values, by_chance)
     undecided = values[values["verdict"] == "undecided"]
     needed = None
     if not decided:
-        needed = _needed(undecided, values["mean"].iloc[0], data.positives)
+        needed = _needed(undecided, first["mean"], data.positives)
     return Choice(
         decided=decided,
         recommended=recommended,
@@ -275,11 +282,12 @@ def choose_method(
         k=k,
         rows=held_rows,
         positives=held_pos,
-        splits=splits,
-        splits_asked=len(results[["split", "seed"]].drop_duplicates()),
+        splits=int(first["n"]),
+        splits_asked=int(first["trials"]),
         margin=margin,
         n_pos=data.positives,
         needed=needed,
+        left_out=[name for name in run.solvers if name not in {*values["solver"]}],
     )
 
 
@@ -360,14 +368,14 @@ def _simplest(alike: pd.DataFrame) -> str:
 
 
 def _judged(
-    values: pd.DataFrame, k: int, n_tested: int, margin: float, by_chance: float
+    values: pd.DataFrame, k: int, test_share: float, margin: float, by_chance: float
 ) -> pd.DataFrame:
     """Return the table with a ``verdict`` on each method against the recommended one.
 
     The recommended method is the first. Intervals are widened, see `_widened`.
     """
-    judged = _widened(values, n_tested)
-    is_incomplete = judged["n"] != judged["n"].max()
+    judged = _widened(values, k, test_share)
+    is_incomplete = judged["n"] < judged["trials"]
     # Equivalent: the whole interval of the difference, in hits, lies within the margin,
     # and the method is better than chance.
     is_close = (judged[["behind_low", "behind_high"]].abs() * k <= margin).all(axis=1)
@@ -382,25 +390,32 @@ def _judged(
     return judged
 
 
-def _widened(values: pd.DataFrame, n_tested: int) -> pd.DataFrame:
-    """Return the table with intervals at least as wide as those of `n_tested` rows.
+def _widened(values: pd.DataFrame, k: int, test_share: float) -> pd.DataFrame:
+    """Return the table with intervals at least as wide as those of the rows tested.
 
-    Values of few splits may agree by chance.
+    These are the different rows among the first `k` of all held-out lists. Values of
+    few splits may agree by chance.
     """
     widened = values.copy()
     widened["low"] = widened["low"].clip(lower=0)
     widened["high"] = widened["high"].clip(upper=1)
     for i in widened.index[widened["mean"].notna()]:
+        n_splits = int(widened.loc[i, "n"])
+        # With a share of 1, all held-out lists are one list.
+        n_tested = k
+        if test_share < 1:
+            n_tested = round(distinct_rows(n_splits, k, test_share))
         # By rounding, a mean may leave [0, 1].
         mean = min(max(float(widened.loc[i, "mean"]), 0.0), 1.0)
         low, high = binomial_interval(mean, n_tested)
         # The ends of one split are NaN, which fmin and fmax ignore.
         widened.loc[i, "low"] = np.fmin(widened.loc[i, "low"], low)
         widened.loc[i, "high"] = np.fmax(widened.loc[i, "high"], high)
-    # A method that differs equally on all splits has an interval without a width.
-    is_constant = widened["behind_high"] - widened["behind_low"] <= NO_WIDTH
-    widened.loc[is_constant, "behind_low"] -= _RULE_OF_THREE / n_tested
-    widened.loc[is_constant, "behind_high"] += _RULE_OF_THREE / n_tested
+        # A method that differs equally on all splits has an interval without a width.
+        width = widened.loc[i, "behind_high"] - widened.loc[i, "behind_low"]
+        if width <= NO_WIDTH:
+            widened.loc[i, "behind_low"] -= _RULE_OF_THREE / n_tested
+            widened.loc[i, "behind_high"] += _RULE_OF_THREE / n_tested
     return widened
 
 
@@ -514,6 +529,7 @@ def _compare_with(
                 # An unknown form counts as the least simple.
                 "form": run.forms.get(str(solver), _SIMPLEST_FIRST[-1]),
                 "n": row["n"],
+                "trials": row["trials"],
                 "mean": row["mean"],
                 "low": row["low"],
                 "high": row["high"],
@@ -529,17 +545,14 @@ def _compare_with(
 def _sentences(choice: Choice) -> list[str]:
     """Return the sentences that recommend a method, without full stops."""
     sentences = []
-    use = f"{choice.recommended}: about {_hits_to_expect(choice)}"
-    if choice.decided:
-        sentences.append(f"Use {use}")
-    else:
-        size = f"{count(choice.positives, 'positive')} in each held-out list"
-        reason = _undecided_because(choice)
-        sentences.append(f"This file cannot decide: with {size}, {reason}")
-        sentences.append(f"If you have to choose, use {use}")
+    sentences.append(f"Use {choice.recommended}: about {_hits_to_expect(choice)}")
+    if not choice.decided:
+        sentences.append(_undecided_because(choice))
         if choice.methods[choice.recommended]["form"] == "ensemble":
-            sentences.append("It came closest to the best method on our test lists")
-    comparison = _compared(choice) if choice.splits > 1 else ""
+            sentences.append(
+                "An ensemble came closest to the best method on our test lists"
+            )
+    comparison = _compared(choice) if choice.splits >= _LEAST_SPLITS else ""
     if comparison:
         sentences.append(comparison)
     if choice.needed:
@@ -603,17 +616,36 @@ def _compared(choice: Choice) -> str:
 
 
 def _undecided_because(choice: Choice) -> str:
-    """Return why the file cannot decide, as a clause."""
-    if choice.splits < 2:
-        return "differences between methods cannot be tested on one split"
+    """Return why the file does not decide between the methods, as a sentence."""
+    if choice.splits < _LEAST_SPLITS:
+        return f"{count(choice.splits, 'split')} cannot show whether methods differ"
+    size = f"With {count(choice.positives, 'positive')} in each held-out list"
     if choice.methods[choice.recommended]["low"] <= choice.by_chance:
         new_list = choice.expected
         if new_list is not None and new_list.low > choice.by_chance * new_list.k:
             return (
-                f"the hits of {choice.recommended} differ too much between these lists"
+                f"{size}, the hits of {choice.recommended} differ too much between the"
+                " lists to compare methods"
             )
-        return "no method is measurably better than chance"
-    return "another method may find a quarter more hits"  # `_MOST_LOST`, see `_decides`
+        return f"{size}, no method is measurably better than chance"
+    rival = _strongest_rival(choice)
+    mean = choice.methods[choice.recommended]["mean"]
+    most = _hits(choice, min(-rival["behind_low"], 1 - mean), is_difference=True)
+    return (
+        f"{size}, this file does not show whether another method is better:"
+        f" {rival['solver']} might find up to {most} hits more in {choice.k:,} of"
+        f" {choice.rows:,}"
+    )
+
+
+def _strongest_rival(choice: Choice) -> dict[str, Any]:
+    """Return the method that may find most hits more than the recommended one."""
+    rivals = [
+        method
+        for method in choice.methods.values()
+        if method["verdict"] not in ("recommended", "incomplete")
+    ]
+    return min(rivals, key=lambda method: method["behind_low"])
 
 
 def _splits(choice: Choice) -> str:
@@ -673,16 +705,21 @@ def choice_table(choice: Choice, title: str) -> Table:
             " hits)."
         )
     without_result = []
-    is_some_incomplete = False
+    is_some_on_fewer_splits = False
     for solver, method in choice.methods.items():
         if not np.isfinite(method["mean"]):
             without_result.append(f"{solver} ({method['outcomes']})")
-        elif method["verdict"] == "incomplete":
-            is_some_incomplete = True
-    if is_some_incomplete:
-        notes.append("†: mean over fewer splits; do not compare it with the others.")
+        elif method["n"] < choice.splits:
+            is_some_on_fewer_splits = True
+    if is_some_on_fewer_splits:
+        notes.append(
+            "†: on fewer splits; only the column fewer, which is of the same splits,"
+            " compares it with the first."
+        )
     if without_result:
         notes.append(f"Without a result: {'; '.join(without_result)}.")
+    if choice.left_out:
+        notes.append(f"Not trained: {', '.join(choice.left_out)}.")
     return Table(title, header, rows, notes, best="recommended")
 
 
@@ -702,7 +739,7 @@ def _method_cells(choice: Choice, solver: str) -> list[Cell]:
         )
     if method["verdict"] == "equivalent":
         fewer += " ≈"
-    elif method["verdict"] == "incomplete":
+    if method["n"] < choice.splits:
         fewer += " †"
     seconds = three_digits(method["seconds"])
     return [Cell(solver, bold=is_first), Cell(hits), Cell(fewer), Cell(seconds)]

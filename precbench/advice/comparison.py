@@ -4,13 +4,13 @@ import os
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack, get_args
 
 import joblib
 import numpy as np
@@ -31,6 +31,14 @@ from precbench.advice.length import (
     write_length,
 )
 from precbench.advice.quality import Quality, as_texts, held_out_lists, importance_of
+from precbench.advice.stages import (
+    Effort,
+    Stage,
+    first_stage,
+    last_stage,
+    next_stage,
+)
+from precbench.core import processes
 from precbench.core.errors import InputError
 from precbench.data import Dataset
 from precbench.data.splits import RowSplit
@@ -82,6 +90,7 @@ def compare(
     n_splits: int | None = None,
     list_rows: int | None = None,
     prefer: Literal["best", "simple"] = "best",
+    effort: Effort = "normal",
     gain: Any = None,
     cost: float = 0.0,
     random_state: int = 0,
@@ -137,6 +146,11 @@ def compare(
         as `X` has.
     prefer : {"best", "simple"}
         "simple" recommends the simplest method within one standard error of the best.
+    effort : {"quick", "normal", "thorough"}
+        How much is trained. "quick": three methods on three splits. "normal": then all
+        methods on two fifths of the splits, and those on all splits for which these may
+        change the answer. "thorough": all methods on all splits. An interrupt
+        (KeyboardInterrupt) after the first of these answers returns the last one.
     gain : float, array-like of shape (n_samples,), or str, optional
         What every hit gains, or for each row its gain as a hit; of a labelled table,
         the name of a column with these gains. See ``choice.length.profit``.
@@ -178,11 +192,11 @@ def compare(
     >>> few = ["logistic-regression", "sgd-avg"]
     >>> choice = precbench.compare(X, y, k=20, solvers=few, n_splits=2, verbose=False)
     >>> print(choice.text)
-    This file cannot decide: ...
+    Use ...: about ... hits in 20 ...
     >>> choice.fit().solver == choice.recommended
     True
     """
-    _require_valid(solvers, prefer, n_splits, list_rows, random_state, n_jobs)
+    _require_valid(solvers, prefer, effort, n_splits, list_rows, random_state, n_jobs)
     # Integers may be those of NumPy.
     of_contest: dict[str, Any] = {
         "solvers": solvers,
@@ -227,6 +241,7 @@ def compare(
             ),
             observer=Bar() if verbose else Observer(),
             prefer=prefer,
+            effort=effort,
             worth=gains.worth,
             amounts=gains.amounts,
             label=label,
@@ -245,6 +260,7 @@ def _column_name(option: str, name: Any) -> str | None:
 def _require_valid(
     solvers: Any,
     prefer: Any,
+    effort: Any,
     n_splits: Any,
     list_rows: Any,
     random_state: Any,
@@ -256,6 +272,10 @@ def _require_valid(
         )
     if prefer not in ("best", "simple"):
         raise InputError(f"prefer must be 'best' or 'simple', found {prefer!r}")
+    if effort not in get_args(Effort):
+        raise InputError(
+            f"effort must be 'quick', 'normal' or 'thorough', found {effort!r}"
+        )
     _require_integer("n_splits", n_splits, least=1)
     _require_integer("list_rows", list_rows, least=1)
     _require_integer("random_state", random_state, least=0)
@@ -281,14 +301,19 @@ def run_contest(
     options: Options,
     *,
     observer: Observer,
+    on_answer: Callable[["Comparison", Stage | None], None] | None = None,
     prefer: Literal["best", "simple"] = "best",
+    effort: Effort = "thorough",
     worth: Worth | None = None,
     amounts: NDArray[np.float64] | None = None,
     label: str | None = None,
     positive: Label | Sequence[Label] | None = None,
     config: str = "",
 ) -> "Comparison":
-    """Train and measure the contestants, choose one, and forecast its hits.
+    """Train and measure the contestants in stages, and return the last answer.
+
+    An answer recommends a method, and forecasts its hits. A user who interrupts a later
+    stage gets the answer of the stage before.
 
     Parameters
     ----------
@@ -296,7 +321,11 @@ def run_contest(
     options : Options
         How and where the trials run.
     observer : Observer
+    on_answer : callable, optional
+        Takes each answer, and the stage that follows, None after the last.
     prefer : {"best", "simple"}
+    effort : {"quick", "normal", "thorough"}
+        See `precbench.advice.stages`.
     worth : Worth, optional
         What a hit gains, and what a row of the list costs.
     amounts : ndarray of shape (n_samples,), optional
@@ -306,30 +335,55 @@ def run_contest(
     config : str
         Path of the config file of the contest, if it has one.
     """
-    results = run_config(
-        contest.experiment,
-        options,
-        name=config,
-        datasets=contest.plan.datasets,
-        observer=observer,
-    )
-    run = read_run(results.folder)
-    measured = choose_method(run, prefer=prefer)
-    choice, recipe = with_forecast_and_recipe(
-        contest,
-        run,
-        measured,
-        contest.lengths,
-        list_rows=contest.list_rows,
-        worth=worth,
-        amounts=amounts,
-    )
-    return Comparison(
-        **vars(choice),
-        recipe=replace(recipe, label=label, positive=as_texts(positive)),
-        folder=results.folder,
-        has_failed=results.has_failed,
-    )
+    experiment = contest.experiment
+    stage: Stage | None = first_stage(experiment)
+    answer: Comparison | None = None
+    while stage is not None:
+        selection = replace(
+            options, solvers=stage.methods, splits=range(stage.n_splits)
+        )
+        try:
+            results = run_config(
+                experiment,
+                selection,
+                name=config,
+                datasets=contest.plan.datasets,
+                observer=observer,
+            )
+        except KeyboardInterrupt:
+            if answer is None:
+                raise
+            processes.end()
+            return replace(answer, was_interrupted=True)
+        run = read_run(results.folder)
+        try:
+            measured = choose_method(run, prefer=prefer)
+        except InputError:  # no method has a result
+            if stage == last_stage(experiment):
+                raise
+            stage = last_stage(experiment)
+            continue
+        choice, recipe = with_forecast_and_recipe(
+            contest,
+            run,
+            measured,
+            contest.lengths,
+            list_rows=contest.list_rows,
+            worth=worth,
+            amounts=amounts,
+        )
+        failed_before = answer is not None and answer.has_failed
+        answer = Comparison(
+            **vars(choice),
+            recipe=replace(recipe, label=label, positive=as_texts(positive)),
+            folder=results.folder,
+            has_failed=failed_before or results.has_failed,
+        )
+        stage = next_stage(stage, choice, experiment, effort)
+        if on_answer is not None:
+            on_answer(answer, stage)
+    assert answer is not None
+    return answer
 
 
 class _Gains(NamedTuple):
@@ -454,11 +508,14 @@ class Comparison(Choice):
         The results folder; of a comparison that keeps no records, it is gone.
     has_failed : bool
         Whether a trial has failed.
+    was_interrupted : bool
+        Whether the user stopped a later stage of the comparison.
     """
 
     recipe: Recipe = field(kw_only=True)
     folder: Path = field(kw_only=True)
     has_failed: bool = field(kw_only=True)
+    was_interrupted: bool = field(default=False, kw_only=True)
 
     def __repr__(self) -> str:
         """Return the paragraph that recommends a method."""
