@@ -20,7 +20,11 @@ from precbench.ranking.metrics import r_max
 from precbench.solvers import IRPush, PNormPush, RankBoost, TopPush
 from precbench.solvers.push.estimator import _separating_step
 from precbench.solvers.push.reference import ir_push, pnorm_push, pnorm_push_path
-from precbench.solvers.push.risks import ExponentialRisk, InformationRetrievalRisk
+from precbench.solvers.push.risks import (
+    ExponentialRisk,
+    InformationRetrievalRisk,
+    Term,
+)
 from precbench.solvers.toppush import reference as toppush
 from precbench.solvers.toppush.kernel import project, project_capped
 from tests.sentences import raises, warns
@@ -551,7 +555,7 @@ def test_a_separating_step_leaves_every_pair_a_margin_of_1(margin):
     """
     X = np.array([[margin, 1.0], [margin, 0.0], [0.0, 0.0], [0.0, -0.5]])
     labels = np.array([1, 1, -1, -1], dtype=np.int8)
-    risk = ExponentialRisk(X, labels, 1.0, np.array([[1.0, 1.0, 0.0]]))
+    risk = ExponentialRisk(X, labels, 1.0, [Term(1.0, 1.0, 0.0)])
     point = risk.at(np.array([1.0, 0.0]))
     step = _separating_step(risk, point, X[:, 1])
     assert step > 0
