@@ -31,9 +31,9 @@ def found_moments(monkeypatch, solver, X, y):
     """Return what a solver minimises."""
     found, minimise = [], type(solver)._minimise
 
-    def note(self, mean, second, *args):
-        found.append((mean, second))
-        minimise(self, mean, second, *args)
+    def note(self, moments):
+        found.append((moments.mean, moments.second))
+        minimise(self, moments)
 
     with monkeypatch.context() as patched:
         patched.setattr(type(solver), "_minimise", note)
