@@ -319,9 +319,9 @@ class FTRL(LinearRanker):
     def _loss(self, X: Any, positive: NDArray[np.bool_]) -> IncrementalLoss:
         if self.objective == "pauc":
             return IncrementalPartialAUC(X, positive, float(self.beta))
-        return IncrementalStruct(
-            X, positive, self.top if self.objective == "prec@k" else None
-        )
+        if self.objective == "prec@k":
+            return IncrementalStruct(X, positive, self.top)
+        return IncrementalStruct(X, positive, top=None)  # as many as positives
 
     def _eta(self) -> float:
         """Return the given `eta`, or ``sqrt(2 sum_t G_t^2) / radius``."""
