@@ -112,7 +112,7 @@ class MiniBatchStep(Step):
         batch_size: int,
     ) -> None:
         # The kernel reads the rows once for `n_together` solvers and changes their w in
-        # place; a comment there states the lengths of the scratch arrays.
+        # place, and states the lengths of the scratch arrays.
         n_together = min(len(steps), MOST_CANDIDATES)
         real_scratch = np.empty((n_together + 3) * batch_size)
         int_scratch = np.empty(5 * batch_size, dtype=np.int32)
