@@ -797,13 +797,15 @@ def _heights(pos: NDArray, neg: NDArray) -> NDArray[np.intp]:
     return np.searchsorted(np.sort(pos), np.sort(neg), "right")
 
 
-def _log_logistic_heights(pos: NDArray, neg: NDArray) -> NDArray[np.float64]:
+def _log_logistic_heights(
+    pos: NDArray, neg: NDArray, n_block_pairs: int = _BLOCK_PAIRS
+) -> NDArray[np.float64]:
     """Return ``ln sum_i ln(1 + exp(neg[k] - pos[i]))`` for each negative k.
 
     It does not overflow.
     """
     logs = np.empty(neg.size)
-    length = max(1, _BLOCK_PAIRS // pos.size)  # negatives in a block
+    length = max(1, n_block_pairs // pos.size)  # negatives in a block
     for start in range(0, neg.size, length):
         z = neg[start : start + length, None] - pos  # a row for each negative
         # Below _SMALL ln(1 + e^z) is e^z in double precision. Its logarithm is z, even
