@@ -1047,14 +1047,10 @@ class Metric:
     def written(self) -> str:
         """The notation in text and figures, such as ``prec@0.25``, ``prec@5.56 %``."""
         pattern = self._spec.written
-        # A field of the pattern shows the given value, else the default, else the name
-        # of the parameter.
         shown: dict[str, Any] = {}
         for _text, field, *_ in string.Formatter().parse(pattern):
             if field:
-                default = self._spec.parameters.get(field, inspect.Parameter.empty)
-                is_required = default is inspect.Parameter.empty
-                shown[field] = self.params.get(field, field if is_required else default)
+                shown[field] = self._shown(field)
         text = pattern.format(**shown)
         # At most three digits before a %: 5.5556 % becomes 5.56 %.
         text = re.sub(r"[\d.]+(?= %)", _three_digits, text)
@@ -1062,6 +1058,13 @@ class Metric:
             name: value for name, value in self.params.items() if name not in shown
         }
         return f"{text} ({_assignments(others)})" if others else text
+
+    def _shown(self, parameter: str) -> Any:
+        """Return the given value of a parameter, else its default, else its name."""
+        if parameter in self.params:
+            return self.params[parameter]
+        default = self._spec.parameters.get(parameter, inspect.Parameter.empty)
+        return parameter if default is inspect.Parameter.empty else default
 
     @property
     def smaller_is_better(self) -> bool:

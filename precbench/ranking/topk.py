@@ -264,21 +264,20 @@ def cut_below(scores: NDArray, count: int) -> float:
 
     If scores of the top are tied with one below it, they do not exceed it.
     """
-    # Cut midway between the last score of the top and the highest below, so that the
-    # last bit of a score, which may differ between processors, does not decide. If
-    # scores of the top are tied, up to noise, with the highest score below, cut above
-    # the ties; if the top has all rows, cut below all. The noise is far above rounding
-    # errors, and far below differences of scores.
+    # Scores that differ by less than the noise are tied. It is far above rounding
+    # errors, and far below other differences of scores.
     smallest = float(np.finfo(np.float64).tiny)
     noise = max(2.0**-33 * float(np.abs(scores).max()), smallest)
-    if count >= scores.size:
+    if count >= scores.size:  # cut below all rows
         return float(scores.min()) - noise
     top_and_next = top_rows(scores, rows=None, count=count + 1)
     ascending = np.sort(scores[top_and_next])
     gaps = np.flatnonzero(np.diff(ascending) > noise)
-    if not gaps.size:  # all these scores are tied
+    if not gaps.size:  # all these scores are tied: cut above them
         return float(ascending[-1]) + noise
-    # The lowest gap is below the top, or above its ties.
-    below = ascending[gaps[0]]
-    above = ascending[gaps[0] + 1]
-    return float(below / 2 + above / 2)  # halved before the sum, which might overflow
+    # The lowest gap is between the next row and the top, or above the ties of the two.
+    # Cut midway, so that the last bit of a score, which may differ between processors,
+    # does not decide.
+    below_gap = ascending[gaps[0]]
+    above_gap = ascending[gaps[0] + 1]
+    return float(below_gap / 2 + above_gap / 2)  # the sum might overflow

@@ -304,6 +304,7 @@ class TrainingRisk:
         # For "prec@k" and "f1" the spread turns the weight of s in `evaluate` into the
         # 1/n of `CuttingPlane`.
         self._evaluate: _Evaluate
+        self._spread: float
         if objective == "prec@k" and at_least:  # weighs s by 1
             self._evaluate = partial(_at_least_k, k=top_of_training(k, labels))
             self._percent = 100.0

@@ -365,10 +365,10 @@ class Planes(Bundle):
         rank = int(np.sum(sizes > _RANK * sizes.max(initial=0.0)))
         U, sizes, V = U[:, :rank], sizes[:rank], V[:rank]
         coordinates = U.T @ rises
-        minus_unmet_rises = U @ coordinates - rises  # those that no w_change brings
-        if np.abs(minus_unmet_rises).max(initial=0.0) > tol:
+        unmet_rises = rises - U @ coordinates  # those that no w_change brings
+        if np.abs(unmet_rises).max(initial=0.0) > tol:
             # There is no corner: raise the mean height at the same w.
-            return _Move(minus_unmet_rises, np.zeros_like(gradient), length=np.inf)
+            return _Move(-unmet_rises, np.zeros_like(gradient), length=np.inf)
         # Within the span of the edges the rises determine w_change, so that there
         # others_change has to bring the gradient to 0; outside of the span w_change
         # does.
