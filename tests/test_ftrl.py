@@ -306,10 +306,10 @@ def test_columns_without_entries_cost_nothing(objective):
     X, y = stream(30)
     empty = [0, 2, 2, X.shape[1]]  # places before which an empty column is put
     wide = np.insert(X, empty, 0.0, axis=1)
-    of_narrow = FTRL(objective, shuffle=False).fit(sparse.csr_matrix(X), y)
-    of_wide = FTRL(objective, shuffle=False).fit(sparse.csr_matrix(wide), y)
-    assert len(of_wide.coef_) == X.shape[1] + 4
-    assert_array_equal(of_wide.coef_, np.insert(of_narrow.coef_, empty, 0.0))
+    narrow_fit = FTRL(objective, shuffle=False).fit(sparse.csr_matrix(X), y)
+    wide_fit = FTRL(objective, shuffle=False).fit(sparse.csr_matrix(wide), y)
+    assert len(wide_fit.coef_) == X.shape[1] + 4
+    assert_array_equal(wide_fit.coef_, np.insert(narrow_fit.coef_, empty, 0.0))
 
 
 @pytest.mark.parametrize("objective", ["prbep", "pauc"])

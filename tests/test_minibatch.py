@@ -128,33 +128,26 @@ def test_one_wrong_index_does_not_fill_the_memory(monkeypatch, name):
             solver.fit_pieces(2**31 - 1, list)
 
 
-@pytest.fixture
-def container_limit(monkeypatch, tmp_path):
-    """Return the file in which a container states its limit, which is not there yet."""
-    path = tmp_path / "memory.max"
-    monkeypatch.setattr(base, "_CONTAINER_LIMIT", path)
-    return path
-
-
 @pytest.mark.promise("R4")
-def test_the_limit_of_the_container_counts(container_limit):
+def test_the_limit_of_the_container_counts(tmp_path):
+    container_limit = tmp_path / "memory.max"
     container_limit.write_text("1048576\n")
-    assert memory_limit() == 2**20
+    assert memory_limit(container_limit) == 2**20
 
 
 @pytest.mark.promise("R4")
 @pytest.mark.parametrize("text", ["max\n", f"{2**62}\n"])
-def test_a_container_without_a_limit_of_its_own_does_not_count(container_limit, text):
-    without_a_container = memory_limit()
+def test_a_container_without_a_limit_of_its_own_does_not_count(tmp_path, text):
+    container_limit = tmp_path / "memory.max"
     container_limit.write_text(text)
-    assert memory_limit() == without_a_container
+    without_a_container = memory_limit(tmp_path / "no such file")
+    assert memory_limit(container_limit) == without_a_container
 
 
 @pytest.mark.promise("R4")
-def test_the_limit_of_the_process_counts(monkeypatch, container_limit):
-    container_limit.write_text(f"{2**62}\n")
+def test_the_limit_of_the_process_counts(monkeypatch, tmp_path):
     monkeypatch.setattr(base.resource, "getrlimit", lambda _: (2**22, -1))
-    assert memory_limit() == 2**22
+    assert memory_limit(tmp_path / "no such file") == 2**22
 
 
 # --- mini-batch methods ---

@@ -71,7 +71,7 @@ _VECTORS = 8  # weights, gradients and the like that every solver holds, roughly
 Trace = Callable[[Any], bool | None]
 
 
-def memory_limit() -> int:
+def memory_limit(container_limit: Path = _CONTAINER_LIMIT) -> int:
     """Return the least limit of machine, process and container, in bytes."""
     machine_limit = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limits = [machine_limit]
@@ -80,7 +80,7 @@ def memory_limit() -> int:
         limits.append(process_limit)
     # There may be no control group, or its text may be "max", which is no number.
     with suppress(OSError, ValueError):
-        limits.append(int(_CONTAINER_LIMIT.read_text()))
+        limits.append(int(container_limit.read_text()))
     return min(limits)
 
 

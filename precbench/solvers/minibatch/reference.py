@@ -51,7 +51,7 @@ def batch_step(
     """
     if isinstance(rule, str) and rule.startswith("perceptron-"):
         return perceptron_step(scores, positive, k, rule.removeprefix("perceptron-"))
-    # An objective of kar2014, appendix H, or a surrogate of kar2015, (7), (6), (4), (3).
+    # Objective of kar2014, appendix H, or surrogate of kar2015: (7), (6), (4), (3).
     loss = rule if isinstance(rule, Loss) else replace(SURROGATES[rule], k=k)
     _value, subgradient = loss.evaluate(scores, positive)
     return subgradient
