@@ -236,8 +236,8 @@ class _Fold(NamedTuple):
 def _folds(labels: NDArray[np.int8], n_folds: int, seed: int) -> Iterator[_Fold]:
     """Yield stratified folds until enough positives were held out.
 
-    A division into folds holds out each positive once. With few of them the rows are
-    divided again, but seldom, see `Ensemble`.
+    A division into folds holds out each positive once. Where they are few the rows are
+    divided again, at most `_MOST_DIVISIONS` times.
     """
     n_pos = int(np.count_nonzero(labels > 0))
     n_divisions = min(_MOST_DIVISIONS, ceil(_FEW_POSITIVES / n_pos))
