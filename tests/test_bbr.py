@@ -220,7 +220,7 @@ def short_slices(monkeypatch):
 
 
 each_solver = pytest.mark.parametrize(
-    "solver", [BBR(), BBR(accumulate="pairs"), LCBR(500, random_state=0)]
+    "solver", [BBR(), BBR(accumulate="pairs"), LCBR(500, random_state=0)], ids=repr
 )
 
 

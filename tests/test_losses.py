@@ -459,7 +459,7 @@ def test_an_invalid_k_is_refused(function, k, places):
 
 
 @pytest.mark.promise("R11")
-@pytest.mark.parametrize("objective", [PartialAUC(), AUC(), F1()])
+@pytest.mark.parametrize("objective", [PartialAUC(), AUC(), F1()], ids=repr)
 def test_an_objective_without_k_takes_none(objective):
     with raises(TypeError, "'k'"):
         objective.value([0.0, 1.0], [0, 1], k=1)

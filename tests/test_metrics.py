@@ -663,9 +663,15 @@ def test_what_is_no_power_is_refused(p):
 @pytest.mark.parametrize(
     ("refused_call", "places"),
     [
-        (two_rows(pnorm_risk, 1, loss="hinge"), "loss 'hinge'"),
-        (two_rows(precision_at_k, 1, ties="mean"), "ties 'mean'"),
-        (two_rows(partial_auc, 1, tied_pairs="best"), "tied_pairs 'best'"),
+        pytest.param(two_rows(pnorm_risk, 1, loss="hinge"), "loss 'hinge'", id="loss"),
+        pytest.param(
+            two_rows(precision_at_k, 1, ties="mean"), "ties 'mean'", id="ties"
+        ),
+        pytest.param(
+            two_rows(partial_auc, 1, tied_pairs="best"),
+            "tied_pairs 'best'",
+            id="tied pairs",
+        ),
     ],
 )
 def test_an_unknown_option_is_refused(refused_call, places):

@@ -101,6 +101,7 @@ def two_rows(n_features):
         (IRPush(), "67,055.2"),
         (PNormPush(method="newton"), "67,055.2"),
     ],
+    ids=repr,
 )
 def test_too_many_features_are_reported_with_both_sizes(solver, needed):
     X = two_rows(1_000_000)

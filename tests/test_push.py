@@ -269,7 +269,7 @@ def rotated(X, rng):
 
 
 @pytest.mark.parametrize(
-    "solver", [PNormPush(), PNormPush(method="newton"), IRPush(), RankBoost()]
+    "solver", [PNormPush(), PNormPush(method="newton"), IRPush(), RankBoost()], ids=repr
 )
 @pytest.mark.parametrize("is_by_one_feature", [True, False])
 def test_separable_rows_have_no_minimiser(solver, is_by_one_feature):
@@ -313,7 +313,9 @@ def test_a_feature_of_some_positives_only_is_taken_beside_others(loss):
 
 
 @pytest.mark.parametrize(
-    "solver", [IRPush(), RankBoost(method="newton"), PNormPush(method="newton")]
+    "solver",
+    [IRPush(), RankBoost(method="newton"), PNormPush(method="newton")],
+    ids=repr,
 )
 @pytest.mark.parametrize("is_separable", [False, True])
 @pytest.mark.parametrize("seed", range(4))

@@ -193,9 +193,11 @@ class CuttingPlane(LinearRanker):
     )
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        # A turn assesses the iterate, which is 0 in the first turn, adds planes there
-        # and near `best`, the point of the least P, and finds the next iterate. The
-        # state before any row is read is traced, too.
+        """Add planes below the risk, and minimise over them, until P is near its bound.
+
+        A turn assesses the iterate, which is 0 in the first turn, adds planes there and
+        near `best`, the point of the least P, and finds the next iterate.
+        """
         risk = TrainingRisk(
             X,
             labels,
@@ -211,7 +213,7 @@ class CuttingPlane(LinearRanker):
         self.lower_bound_ = -np.inf
         self.primal_path_ = self.best_path_ = self.lower_bound_path_ = np.empty(0)
         self.converged_ = False
-        if trace(self):
+        if trace(self):  # before any row is read
             return
         bundle = Bundle(self.C, risk.n_weights)
         best = iterate = risk.at(self.best_weights_)

@@ -131,9 +131,11 @@ class IncrementalStruct(IncrementalLoss):
         return struct(scores, self.positive[:n], self._n_ones[n])
 
     def extension(self, start, scores, chosen):
-        # The new rows add to the loss at least their struct surrogate, with the ones
-        # they add to k. All planes get the slope and the offset of the plane that
-        # touches this surrogate at the new scores.
+        """Return a plane that touches the struct surrogate of the new rows.
+
+        Their surrogate, with the ones that they add to k, is the least that they add to
+        the loss. So all planes get the same slope and offset.
+        """
         n = len(scores)
         n_new_ones = self._n_ones[n] - self._n_ones[start]
         value, by_new_scores = struct(
@@ -157,11 +159,16 @@ class IncrementalPartialAUC(IncrementalLoss):
         self._n_top = k_by_size(beta, n_neg[-1])[n_neg]
 
     def lipschitz(self) -> NDArray[np.float64]:
-        # With f(s) the sum of the hinges of a score s with all positives, and m
-        # negatives in the top, a new negative of score s adds
-        #     max(0, f(s) - f(s_(m)))   or, if the top grows,   f(max(s, s_(m+1))).
-        # A new positive adds its hinges with m negatives. Each hinge moves like a
-        # difference of two scores.
+        """Return 2 R, R the largest norm, times the pairs that each row may add.
+
+        With f(s) the sum of the hinges of a score s with all positives, and m negatives
+        in the top, a new negative of score s adds
+
+            max(0, f(s) - f(s_(m)))   or, if the top grows,   f(max(s, s_(m+1))).
+
+        A new positive adds its hinges with m negatives. Each hinge moves like a
+        difference of two scores.
+        """
         pairs = np.where(self.positive, self._n_top[1:], self._n_pos[1:])
         return 2 * self.largest_norm * pairs
 

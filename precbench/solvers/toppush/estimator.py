@@ -141,7 +141,8 @@ class TopPush(LinearRanker):
     row_cost = 2.0
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        # Projected gradient steps minimise -D divided by C/m, which is
+        """Maximise the dual D by projected gradient steps with momentum."""
+        # They minimise -D divided by C/m, which is
         #     f(c) = C/m ||v||^2 / 2 + sum_i (c_i^2 / 4 - c_i),   i positive.
         # Each step starts from `ahead`, the current iterate extrapolated by its
         # momentum.
