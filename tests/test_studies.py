@@ -138,6 +138,7 @@ NOISY = {"datasets": ["margin-noisy"]}
         # Whose optimum is not known.
         ("kar2015/bounds", {"datasets": ["counterexample"]}, "counterexample"),
         ("kar2015/rates", {"dataset": "counterexample"}, "counterexample"),
+        ("kar2015/optima", {"paths": ["letters"]}, "paths letters letter"),
     ],
 )
 def test_data_that_do_not_suffice_are_reported(name, changes, places):
@@ -459,6 +460,84 @@ parameters:
 )
 def test_mistakes_in_ranked_lists(complaints, old, new, places):
     naming("\n".join(complaints(LISTS, old, new)), places)
+
+
+COSTS = """\
+name: small
+title: A small one
+study: growing-costs
+parameters:
+  curves:
+    a:
+      solver: bbr
+      grows: [rows]
+      sizes: [10, 20]
+      rows: 10
+      features: 2
+      exponent: 1
+      parameters: {radius: 2.0}
+  repetitions: 1
+  seed: 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "places"),
+    [
+        pytest.param(
+            "bbr", "bbrr", "7:7 parameters.curves.a.solver 'bbr'", id="misspelt solver"
+        ),
+        pytest.param(
+            "[rows]",
+            "[features, rowz]",
+            "8:25 parameters.curves.a.grows[1] 'rowz' 'rows'",
+            id="misspelt size",
+        ),
+        pytest.param(
+            "[rows]",
+            "[accumulate]",
+            "8:15 parameters.curves.a.grows[0] accumulate",
+            id="a parameter that no size fits",
+        ),
+        pytest.param(
+            "radius:",
+            "radios:",
+            "13:20 parameters.curves.a.parameters.radios 'radius'",
+            id="misspelt parameter",
+        ),
+        pytest.param(
+            "2.0",
+            "-2.0",
+            "13:20 parameters.curves.a.parameters.radius",
+            id="rejected value",
+        ),
+    ],
+)
+def test_mistakes_in_curves_of_costs(complaints, old, new, places):
+    naming("\n".join(complaints(COSTS, old, new)), places)
+
+
+MINIMA = """\
+name: small
+title: A small one
+study: cutting-plane-minima
+parameters:
+  datasets: [counterexample]
+  problems: [f1, pauc, prec@0.25, prec@.5, prec@1, prec@1.0]
+  beta: 0.1
+  C: [1.0]
+  max_iter: 5
+  paths: [counterexample]
+  seed: 0
+"""
+
+
+@pytest.mark.parametrize(
+    "problem", ["prec", "prec@", "prec@0.0", "prec@1.5", "prec@k", "pauc@0.5", "f2"]
+)
+def test_a_problem_that_the_cutting_plane_has_not_is_reported(complaints, problem):
+    [line] = complaints(MINIMA, "f1", problem)
+    naming(line, f"6:14 parameters.problems[0] '{problem}'")
 
 
 # Running

@@ -30,9 +30,11 @@ from pydantic import Field, PositiveFloat
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from precbench.core.errors import InputError
 from precbench.core.kinds import Scaling
 from precbench.core.seeds import trial_seed
 from precbench.core.studies import Count, DatasetNames, Seed, table_of
+from precbench.core.yaml.models import matching
 from precbench.data import DATASETS, load_dataset
 from precbench.data.preprocess import Scaler
 from precbench.data.splits import split_rows
@@ -113,23 +115,39 @@ def _ratios_of(
 _Measure = Callable[..., float]  # of labels and scores
 
 
-def _problem(name: str, beta: float) -> tuple[dict[str, Any], _Measure]:
-    """Return the parameters of `CuttingPlane` for a problem, and its measure.
+class _Problem(NamedTuple):
+    """What `CuttingPlane` minimises, and what is measured of its weights."""
 
-    `name` is ``pauc``, ``f1`` or ``prec@K``, K a share of the positives.
-    """
+    parameters: dict[str, Any]  # of `CuttingPlane`
+    measure: _Measure
+
+
+def _problem(name: str, beta: float) -> _Problem:
+    """Return the problem ``pauc``, ``f1`` or ``prec@K``, K a share of the positives."""
     if name == "pauc":
-        return {"objective": "pauc", "beta": beta}, partial(partial_auc, beta=beta)
+        return _Problem(
+            {"objective": "pauc", "beta": beta}, partial(partial_auc, beta=beta)
+        )
     if name == "f1":
-        return {"objective": "f1"}, f1
+        return _Problem({"objective": "f1"}, f1)
     k = float(name.removeprefix("prec@"))
-    return {"k": k, "at_least_k": True}, partial(precision_at_k, k=k)
+    return _Problem({"k": k, "at_least_k": True}, partial(precision_at_k, k=k))
+
+
+_ProblemName = Annotated[
+    str,
+    matching(
+        # K above 0, at most 1
+        r"pauc|f1|prec@(0?\.\d*[1-9]\d*|1(\.0*)?)",
+        "should be pauc, f1, or prec@ with a share of the positives such as prec@0.25",
+    ),
+]
 
 
 @table_of("dataset", "problem", "C", "iteration", "quantity", "value")
 def cutting_plane_minima(
     datasets: DatasetNames,
-    problems: Annotated[list[str], Field(min_length=1)],
+    problems: Annotated[list[_ProblemName], Field(min_length=1)],
     beta: Annotated[float, Field(gt=0, le=1)],  # of the negatives, for "pauc"
     C: Annotated[list[PositiveFloat], Field(min_length=1)],  # of the cutting plane
     max_iter: Count,
@@ -142,6 +160,12 @@ def cutting_plane_minima(
     # the positives, the least number of ones of a labelling. `paths` names the data
     # sets for which every iterate of the first problem is shown. Measures (partial AUC,
     # F1 or precision) are of the test rows.
+    for name in paths:
+        if name not in datasets:
+            raise InputError(
+                f"paths: {name} is none of the data sets {', '.join(datasets)};"
+                " name one of these"
+            )
     for name in datasets:
         dataset = load_dataset(name)
         parts = split_rows(
