@@ -453,3 +453,19 @@ def test_approximately_and_means_of_few_runs(tmp_path):
     assert row.smallest_error == pytest.approx(half / 0.892, rel=1e-3)
     few = write_results(tmp_path / "few", auc_of(a=draws[: MIN_SPLITS - 1]))
     expect(few, (near, "inconclusive"))
+
+
+def test_a_mean_of_few_runs_may_be_of_logarithms(tmp_path):
+    logarithms = normal(150, 20, 0.1)
+    middle = math.exp(logarithms.mean())
+    folder = write_results(tmp_path, auc_of(a=np.exp(logarithms)))
+    [row] = judged([mean(f"{middle:.3f}", logarithm=True, runs=5)], folder)
+    assert row.verdict is Verdict.REPRODUCED
+    assert float(row.measured) == pytest.approx(middle, rel=1e-5)
+    half = 1.976 * logarithms.std(ddof=1) * (1 / 150 + 1 / 5) ** 0.5
+    assert row.smallest_error == pytest.approx(math.expm1(half), rel=1e-3)
+
+
+def test_digits_are_compared_with_no_logarithm():
+    with raises(ValueError, "averaged"):
+        mean("0.5", averaged=True, logarithm=True)
