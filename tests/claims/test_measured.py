@@ -28,7 +28,7 @@ from tests.claims.helpers import (
     write_results,
     write_sweep,
 )
-from tests.sentences import names, tells
+from tests.sentences import names, raises, tells
 
 DEVIATION = {"deviations": ["half-scores"]}
 HARD = np.tile([0.0, 0.5], 15)
@@ -703,6 +703,27 @@ def test_a_time_that_was_cut_short_is_a_lower_bound(tmp_path):
     )
     for row in rows:
         tells(row.reason, "b 20 20 housing")
+
+
+def test_a_ratio_counts_the_stopped_trials_that_have_its_metric(tmp_path):
+    """Of 20 trials 10 have the metric, and 5 of these were stopped: too many."""
+    cells = auc_of(a=[0.5] * MIN_SPLITS, b=[0.5] * MIN_SPLITS)
+    for solver in "ab":
+        cells["housing", solver, "f1", "test"] = [0.5] * (MIN_SPLITS // 2)
+    folder = write_results(tmp_path, cells, seconds=TIMED)
+    stop(folder, "b", MIN_SPLITS // 4)
+    to_f1, to_auc = expect(
+        folder,
+        (ratio(within=0.1, metric="f1"), INCONCLUSIVE),
+        (ratio(within=0.1, metric="auc"), REPRODUCED),
+    )
+    assert to_f1.reason == "a limit stopped b in 5 of 10 on housing"
+    tells(to_auc.reason, "b 5 20 housing")
+
+
+def test_times_to_an_accuracy_need_a_metric():
+    with raises(ValueError, "within metric"):
+        ratio(within=0.1)
 
 
 def stop(folder, solver, n, by="limit"):
