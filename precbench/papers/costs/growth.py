@@ -98,8 +98,10 @@ def _cost(curve: CostCurve, size: int, entropy: list[int]) -> float:
     solver = SOLVERS[curve.solver](**parameters)
     if curve.measure == "bytes":
         return _bytes(solver, X, y)
-    seconds, _with_checks = timed_fit(solver, X, y)
-    return max(seconds, 1e-9)  # above 0, for the slope of logs, see `exponent`
+    seconds = timed_fit(solver, X, y)
+    return max(
+        seconds.after_checks, 1e-9
+    )  # above 0, for the slope of logs, see `exponent`
 
 
 def _bytes(solver: Ranker, X: Any, y: Any) -> float:
