@@ -12,7 +12,6 @@ from precbench.data import load_dataset
 from precbench.experiment import load_config
 from precbench.papers.kar2015 import bounds as kar2015
 from precbench.papers.kar2015 import laws as kar2015_laws
-from precbench.papers.kar2015 import minima
 from precbench.papers.kar2015.minima import is_least_at_zero
 from precbench.ranking.losses import SURROGATES, margins
 from precbench.ranking.topk import resolve_k
@@ -137,10 +136,10 @@ def test_steps_of_the_proofs(theorems):
     """
     ratio = quantities(theorems, "Lemma 18")["measured"]
     assert ((ratio > 0) & (ratio <= 1)).all()
-    for lemma, variant in (("Lemma 19", "avg"), ("Lemma 20", "max")):
-        assert (quantities(theorems, lemma)["measured"] <= 1e-9).all()
+    for variant in (kar2015._AVG, kar2015._MAX):
+        assert (quantities(theorems, variant.lemma)["measured"] <= 1e-9).all()
         stream = noisy_stream()
-        solver = PerceptronAtK(variant, k=0.25, batch_size=200, epochs=1)
+        solver = PerceptronAtK(variant.surrogate, k=0.25, batch_size=200, epochs=1)
         weights, mistakes = kar2015._path(stream, solver)
         _, (*_, found) = kar2015._steps(
             stream, np.array(weights), 2 * mistakes, variant
@@ -216,13 +215,11 @@ def test_appendix_a_is_that_of_the_surrogate():
 @pytest.mark.parametrize("surrogate", ["avg", "max"])
 @pytest.mark.parametrize("k", [1, 0.5, 1.0])
 @pytest.mark.parametrize("first", [1, 1000])
-def test_where_zero_is_a_minimiser(surrogate, k, first, monkeypatch):
+def test_where_zero_is_a_minimiser(surrogate, k, first):
     """A convex function on the plane, along every direction; both answers occur.
 
     They do not depend on the number of negatives that the linear programme begins with.
     """
-    monkeypatch.setattr(minima, "_FIRST_NEGATIVES", first)
-    monkeypatch.setattr(minima, "_MORE_NEGATIVES", first)
     of, answers = SURROGATES[surrogate], set()
     angles = np.linspace(0, 2 * np.pi, 91)
     directions = 1e-6 * np.stack([np.cos(angles), np.sin(angles)])
@@ -237,7 +234,8 @@ def test_where_zero_is_a_minimiser(surrogate, k, first, monkeypatch):
             of.value(scores, y, count) >= lower for scores in (X @ directions).T
         )
         rows = sparse.csr_matrix(X) if seed % 4 else X
-        assert is_least_at_zero(rows, y, k, surrogate) == expected, seed
+        is_least = is_least_at_zero(rows, y, k, surrogate, n_first=first, n_more=first)
+        assert is_least == expected, seed
         answers.add(expected)
     assert answers == {True, False}
 
