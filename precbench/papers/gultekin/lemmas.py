@@ -31,7 +31,7 @@
 # with eps / 5.
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -194,9 +194,9 @@ def pair_bounds(
         statements[n] = []
         for s in pairs:
             deviations = _pair_deviations(sample, s, draws, radius, rng)
-            statements[n] += _pair_statements(deviations, s, delta, risk.norm)
+            statements[n] += _pair_statements(deviations, s, risk.norm)
         for statement in statements[n]:
-            stated = {name: statement.epsilon(b) for name, b in bounds.items()}
+            stated = {name: statement.epsilon(b, delta) for name, b in bounds.items()}
             yield from _compare(
                 statement.name, n, statement.pairs, statement.values, delta, stated
             )
@@ -204,7 +204,7 @@ def pair_bounds(
         yield _Row("deviation", "w = 0", n, np.nan, np.nan, "measured", excess)
     last = rows[-1]
     for statement in statements[last]:
-        yield from _probabilities(statement, last, points, bounds)
+        yield from _probabilities(statement, last, delta, points, bounds)
     yield from _coins(coins, points, radius)
 
 
@@ -375,36 +375,38 @@ class _PairStatement(NamedTuple):
     name: str
     pairs: int  # S
     values: NDArray[np.float64]  # the deviations
-    epsilon: Callable[[Bounds], float]  # for the delta of the study
-    probability: Callable[[Bounds, NDArray], NDArray]  # delta for each eps
+    norm: float  # ||Sigma_N||
+
+    def epsilon(self, bounds: Bounds, delta: float) -> float:
+        """Return the eps at which the statement's bound is delta."""
+        if self.name == _QUADRATIC:
+            return bounds.quadratic(self.pairs, delta, self.norm)
+        if self.name == _LINEAR:
+            return bounds.linear(self.pairs, delta, bounds.lemma_factor)
+        return bounds.theorem_2(self.pairs, delta, self.norm)
+
+    def probability(self, bounds: Bounds, epsilon: NDArray) -> NDArray:
+        """Return the statement's bound at each eps."""
+        if self.name == _QUADRATIC:
+            return bounds.quadratic_probability(self.pairs, epsilon, self.norm)
+        if self.name == _LINEAR:
+            factor = bounds.lemma_factor
+            return bounds.linear_probability(self.pairs, epsilon, factor)
+        return bounds.theorem_2_probability(self.pairs, epsilon, self.norm)
+
+
+_QUADRATIC = "Lemma 2 (i)"
+_LINEAR = "Lemma 2 (ii)"
 
 
 def _pair_statements(
-    deviations: _PairDeviations, s: int, delta: float, norm: float
+    deviations: _PairDeviations, s: int, norm: float
 ) -> list[_PairStatement]:
     """Return the statements about deviations of s pairs; `norm` is ||Sigma_N||."""
     return [
-        _PairStatement(
-            "Lemma 2 (i)",
-            s,
-            deviations.quadratic,
-            epsilon=lambda b: b.quadratic(s, delta, norm),
-            probability=lambda b, eps: b.quadratic_probability(s, eps, norm),
-        ),
-        _PairStatement(
-            "Lemma 2 (ii)",
-            s,
-            deviations.linear,
-            epsilon=lambda b: b.linear(s, delta, b.lemma_factor),
-            probability=lambda b, eps: b.linear_probability(s, eps, b.lemma_factor),
-        ),
-        _PairStatement(
-            "Theorem 2",
-            s,
-            deviations.theorem_2,
-            epsilon=lambda b: b.theorem_2(s, delta, norm),
-            probability=lambda b, eps: b.theorem_2_probability(s, eps, norm),
-        ),
+        _PairStatement(_QUADRATIC, s, deviations.quadratic, norm),
+        _PairStatement(_LINEAR, s, deviations.linear, norm),
+        _PairStatement("Theorem 2", s, deviations.theorem_2, norm),
     ]
 
 
@@ -423,11 +425,15 @@ def _compare(
 
 
 def _probabilities(
-    statement: _PairStatement, n: int, points: int, bounds: _BoundsByName
+    statement: _PairStatement,
+    n: int,
+    delta: float,
+    points: int,
+    bounds: _BoundsByName,
 ) -> Iterator[_Row]:
     """Yield the share of draws whose deviation reaches epsilon, and its bounds."""
-    # Epsilon goes from the median deviation to where the re-derived bound is delta.
-    end = statement.epsilon(bounds["re-derived"])
+    # Epsilon goes from the median deviation to where the re-derived bound is `delta`.
+    end = statement.epsilon(bounds["re-derived"], delta)
     epsilon = np.geomspace(np.median(statement.values), end, points)
     curves = {"measured": (statement.values >= epsilon[:, np.newaxis]).mean(axis=1)}
     for name, b in bounds.items():

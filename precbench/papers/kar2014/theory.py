@@ -164,11 +164,8 @@ def _regret_and_bounds(
     regret = _regret_against(leader, player)
     at_most = regret.at_least / scale.divisor + regret.error / scale.divisor
     # Theorem 1: ||w*|| sqrt(2 sum_t G_t^2) / T, with the G_t of `FTRL`
-    bound = (
-        player.radius
-        * math.sqrt(2 * float(np.sum(player.lipschitz_**2)))
-        / scale.divisor
-    )
+    sum_of_squares = float(np.sum(player.lipschitz_**2))
+    bound = player.radius * math.sqrt(2 * sum_of_squares) / scale.divisor
     # Batches of s rows have at most sqrt(s) times the regret (Lemma 13).
     rate = math.sqrt(player.batch_size) * scale.rate
     return {

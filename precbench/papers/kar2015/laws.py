@@ -226,7 +226,9 @@ def _lemma_21(case: _Case, constant: float = 1.0) -> float:
     """
     # From v to u positives move by the first score, negatives by half of it.
     other = case.scores + case.scores[0] * np.where(case.positive, 1.0, 0.5)
-    change = np.mean(np.sort(case.scores)[-case.k :] - np.sort(other)[-case.k :])
+    largest = np.sort(case.scores)[-case.k :]
+    largest_after = np.sort(other)[-case.k :]
+    change = np.mean(largest - largest_after)
     return float(abs(change) - constant * np.abs(case.scores - other).max())
 
 

@@ -408,8 +408,9 @@ def _largest_gap(scores: list[NDArray], positive: NDArray[np.bool_]) -> float:
 
     Minimisers should agree in the losses of all pairs, not in the scores.
     """
-    first, *others = (np.exp(s[~positive] - s[positive][:, None]) for s in scores)
-    return max(float(np.abs(losses - first).max()) for losses in others)
+    losses = [np.exp(s[~positive] - s[positive][:, np.newaxis]) for s in scores]
+    first, *others = losses
+    return max(float(np.abs(other - first).max()) for other in others)
 
 
 def _log_risk(
