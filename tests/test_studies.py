@@ -549,14 +549,33 @@ def test_every_study_is_configured_and_drawn():
 @pytest.mark.parametrize(
     ("old", "new", "places"),
     [
-        ("lemma-7", "lemma-8", "3:1 study 'lemma-8'"),
-        ("study:", "stduy:", "3:1 stduy 'study'"),
-        ("points:", "point:", "4:28 parameters.point 'points'"),
-        ("p: 4", "p: true", "4:14 parameters.p"),
-        ("11}", "11}\nsmoke: {points: a}", "5:9 smoke.points"),
-        ("11}", "11}\nsmoke: {b: 1}", "5:9 smoke.b"),
-        ("11}", "11}\nsolvers: {}", "5:1 solvers"),
-        (SMALL[SMALL.index("lemma-7") :], DISCOUNTS, "4:1 parameters z_max z_min"),
+        pytest.param("lemma-7", "lemma-8", "3:1 study 'lemma-8'", id="unknown study"),
+        pytest.param("study:", "stduy:", "3:1 stduy 'study'", id="misspelt key"),
+        pytest.param(
+            "points:", "point:", "4:28 parameters.point 'points'", id="parameter"
+        ),
+        pytest.param("p: 4", "p: true", "4:14 parameters.p", id="no number"),
+        pytest.param(
+            "11}",
+            "11}\nsmoke: {points: a}",
+            "5:9 smoke.points",
+            id="no number at smoke size",
+        ),
+        pytest.param(
+            "11}",
+            "11}\nsmoke: {b: 1}",
+            "5:9 smoke.b",
+            id="unknown parameter at smoke size",
+        ),
+        pytest.param(
+            "11}", "11}\nsolvers: {}", "5:1 solvers", id="a key of experiments"
+        ),
+        pytest.param(
+            SMALL[SMALL.index("lemma-7") :],
+            DISCOUNTS,
+            "4:1 parameters z_max z_min",
+            id="parameters that do not fit each other",
+        ),
     ],
 )
 def test_mistakes_are_reported_with_their_line(complaints, old, new, places):
@@ -581,19 +600,32 @@ parameters:
 @pytest.mark.parametrize(
     ("old", "new", "places"),
     [
-        ("labels:", "llabels:", "7:7 parameters.lists.a.llabels"),
-        ("[2, 1]", "[2, x]", "8:19 parameters.lists.a.scores[1]"),
-        ("[2, 1]", "[2]", "4:1 parameters pnorm_risk 2 1"),
-        ("pnorm_risk:", "pnorm_risks:", "11:7 parameters.measures[0].pnorm_risks"),
-        (
+        pytest.param(
+            "labels:", "llabels:", "7:7 parameters.lists.a.llabels", id="misspelt key"
+        ),
+        pytest.param(
+            "[2, 1]", "[2, x]", "8:19 parameters.lists.a.scores[1]", id="no number"
+        ),
+        pytest.param(
+            "[2, 1]", "[2]", "4:1 parameters pnorm_risk 2 1", id="too few scores"
+        ),
+        pytest.param(
+            "pnorm_risk:",
+            "pnorm_risks:",
+            "11:7 parameters.measures[0].pnorm_risks",
+            id="misspelt measure",
+        ),
+        pytest.param(
             "{p: 2}",
             "{p: 2, los: logistic}",
             "11:26 parameters.measures[0].pnorm_risk.los",
+            id="misspelt parameter of a measure",
         ),
-        (
+        pytest.param(
             "{p: 2}",
             "{p: 2}\nsmoke: {lists: {b: {labels: [1], scores: [1]}}}",
             "smoke.lists.b 'a'",
+            id="another list at smoke size",
         ),
     ],
 )
@@ -693,31 +725,35 @@ def test_every_study_runs_and_is_repeated_identically(
     result = succeed("run", name, "--smoke", "--out", tmp_path)
     [folder] = tmp_path.iterdir()
     assert folder.name == f"{shipped_config(name).smoke_size().name}-smoke"
-    about = json.loads((folder / "illustration.json").read_text())
-    assert about["smoke"] and about["kind"] in STUDIES and about["schema"] == 1
-    kind = about["kind"]
-    drawn = [
-        folder / "tables.md",
-        *(folder / f"figures/{kind}.{s}" for s in ("pdf", "png")),
-    ]
+    study = json.loads((folder / "illustration.json").read_text())
+    assert study["smoke"]
+    assert study["kind"] in STUDIES
+    assert study["schema"] == 1
+
+    tables = folder / "tables.md"
+    figures = folder / "figures"
+    picture = figures / f"{study['kind']}.png"
+    drawn = [tables, figures / f"{study['kind']}.pdf", picture]
+    assert str(picture) in result.output
     if name in DRAWN_TWICE:
-        before = [path.read_bytes() for path in drawn]
+        contents = [path.read_bytes() for path in drawn]
         for path in drawn:
             path.unlink()
-        assert invoke("plot", tmp_path).exit_code == 0
-        assert [path.read_bytes() for path in drawn] == before
-    assert "smoke size" in drawn[0].read_text()
-    title = drawn_without_fonts[-1].subfigs[0].texts
-    assert "smoke size" in " ".join(text.get_text() for text in title)
+        succeed("plot", tmp_path)
+        assert [path.read_bytes() for path in drawn] == contents
+    assert "smoke size" in tables.read_text()
+    texts = [text.get_text() for text in drawn_without_fonts[-1].subfigs[0].texts]
+    assert "smoke size" in " ".join(texts)
+
     measured = read_values(folder)
     assert all(table.rows for table in study_tables(read_study(measured)))
-    assert str(drawn[2]) in result.output
-    table = measured.values
-    assert table.columns[-1] == "value" and np.isfinite(table["value"]).all()
-    assert not table.duplicated(list(table.columns[:-1])).any()
+    values = measured.values
+    assert values.columns[-1] == "value"
+    assert np.isfinite(values["value"]).all()
+    assert not values.duplicated(list(values.columns[:-1])).any()
     if name not in TIMED:
-        again = smoke_table(name).to_csv(index=False, lineterminator="\n")
-        assert (folder / "values.csv").read_text() == again
+        repeated = smoke_table(name).to_csv(index=False, lineterminator="\n")
+        assert (folder / "values.csv").read_text() == repeated
 
 
 @pytest.mark.parametrize("measure", ["pnorm_risk: {p: 2}", "auc"])
@@ -729,22 +765,23 @@ def test_lists_without_curves_have_their_tables(measure, tmp_path):
 
 
 def test_json_and_dry_run(tmp_path):
-    config = ["run", "rudin2009/fig-3", "--json"]
-    [summary] = json.loads(
-        invoke(*config, "--dry-run", "--out", tmp_path / "none").output
-    )
-    assert summary["illustration"] == "discount-factors" and summary["not_ok"] == {}
-    assert not (tmp_path / "none").exists()
-    [done] = json.loads(invoke(*config, "--out", tmp_path).output)
-    assert done == {**summary, "folder": str(tmp_path / "rudin2009-fig-3")}
+    command = ["run", "rudin2009/fig-3", "--json"]
+    none = tmp_path / "none"
+    [planned] = json.loads(invoke(*command, "--dry-run", "--out", none).output)
+    assert planned["illustration"] == "discount-factors"
+    assert planned["not_ok"] == {}
+    assert not none.exists()
+    [done] = json.loads(invoke(*command, "--out", tmp_path).output)
+    assert done == {**planned, "folder": str(tmp_path / "rudin2009-fig-3")}
 
 
-def test_selection_options_are_refused(tmp_path):
-    for option in (("--solver", "sgd-avg"), ("--dataset", "letter"), ("--seeds", "0")):
-        refused(
-            ["run", "rudin2009/fig-3", *option, "--out", tmp_path / "none"], "study"
-        )
-    assert not (tmp_path / "none").exists()
+@pytest.mark.parametrize(
+    "option", [["--solver", "sgd-avg"], ["--dataset", "letter"], ["--seeds", "0"]]
+)
+def test_selection_options_are_refused(tmp_path, option):
+    none = tmp_path / "none"
+    refused(["run", "rudin2009/fig-3", *option, "--out", none], "study")
+    assert not none.exists()
 
 
 @pytest.mark.parametrize("name", DRAWN_TWICE)
@@ -765,13 +802,14 @@ def pair(seed=0, k=3, n=4, eccentricity=0.6):
 
 def test_moments_are_sums_over_pairs_of_components():
     mixture = pair()
-    second, mean = np.zeros((4, 4)), np.zeros(4)
-    classes = (
-        zip(mixture.weights, means, strict=True) for means in mixture.means[::-1]
-    )
-    for (c, pos), (d, neg) in itertools.product(*classes):
-        mean += c * d * (pos - neg)
-        second += c * d * (2 * mixture.covariance + np.outer(pos - neg, pos - neg))
+    means_of_neg, means_of_pos = mixture.means
+    mean = np.zeros(4)
+    second = np.zeros((4, 4))
+    for i, k in itertools.product(range(3), repeat=2):
+        share = mixture.weights[i] * mixture.weights[k]
+        gap = means_of_pos[i] - means_of_neg[k]
+        mean += share * gap
+        second += share * (2 * mixture.covariance + np.outer(gap, gap))
     assert_allclose(mixture.mean, mean, rtol=1e-12)
     assert_allclose(mixture.second, second, rtol=1e-12)
 
@@ -788,11 +826,18 @@ def test_the_auc_is_an_integral():
     def below(t):
         return mixture.weights @ norm.cdf(t, mixture.means[0] @ w, spread)
 
-    found, _ = quad(lambda t: density(t) * below(t), -40, 40, limit=200, epsabs=1e-12)
-    assert mixture.auc(w) == pytest.approx(found, abs=1e-9)
+    integral, _ = quad(
+        lambda t: density(t) * below(t), -40, 40, limit=200, epsabs=1e-12
+    )
+    assert mixture.auc(w) == pytest.approx(integral, abs=1e-9)
     assert mixture.auc(3 * w) == pytest.approx(mixture.auc(w), rel=1e-12)
     assert mixture.auc(-w) == pytest.approx(1 - mixture.auc(w), rel=1e-12)
-    assert mixture.auc(np.zeros(4)) == 0.5 and mixture.risk(np.zeros(4)) == 0.5
+
+
+def test_auc_and_risk_of_w_0_are_one_half():
+    mixture = pair()
+    assert mixture.auc(np.zeros(4)) == 0.5
+    assert mixture.risk(np.zeros(4)) == 0.5
 
 
 def test_the_likelihood_ratio_is_one_of_densities():
@@ -813,9 +858,8 @@ def test_one_component_has_a_linear_likelihood_ratio():
     best = norm.cdf(math.sqrt(gap @ np.linalg.solve(mixture.covariance, gap) / 2))
     w = minimise_over_ball(mixture.second, mixture.mean)
     assert mixture.auc(w) == pytest.approx(best, rel=1e-12)
-    assert mixture.largest_auc(500, np.random.default_rng(0)) == pytest.approx(
-        best, rel=1e-9
-    )
+    estimate = mixture.largest_auc(500, np.random.default_rng(0))
+    assert estimate == pytest.approx(best, rel=1e-9)
 
 
 def test_no_linear_ranker_exceeds_the_likelihood_ratio():
@@ -824,23 +868,31 @@ def test_no_linear_ranker_exceeds_the_likelihood_ratio():
     mixture = MixturePair(np.array([0.5, 0.5]), means, np.eye(2))
     rng = np.random.default_rng(0)
     X, y = mixture.sample(20_000, 20_000, rng)
-    value = mixture.largest_auc(20_000, rng)
-    assert value == pytest.approx(auc(y, mixture.log_likelihood_ratio(X)), abs=0.01)
-    angles = np.linspace(0, np.pi, 50)
-    assert max(mixture.auc([math.cos(a), math.sin(a)]) for a in angles) < 0.76 < value
+    largest = mixture.largest_auc(20_000, rng)
+    of_sample = auc(y, mixture.log_likelihood_ratio(X))
+    assert largest == pytest.approx(of_sample, abs=0.01)
+    directions = [[math.cos(a), math.sin(a)] for a in np.linspace(0, np.pi, 50)]
+    assert max(mixture.auc(w) for w in directions) < 0.76 < largest
 
 
-def test_drawn_mixtures():
+def test_means_of_drawn_mixtures_lie_on_two_sides_of_0():
     mixture = draw_mixture_pair(3, 4.0, 10, np.random.default_rng(0))
     assert mixture.means.shape == (2, 3, 10)
-    assert (mixture.means[0] >= -1).all() and (mixture.means[0] <= 0).all()
-    assert (mixture.means[1] >= 0).all() and (mixture.means[1] <= 1).all()
+    means_of_neg, means_of_pos = mixture.means
+    assert means_of_neg.min() >= -1
+    assert means_of_neg.max() <= 0
+    assert means_of_pos.min() >= 0
+    assert means_of_pos.max() <= 1
     assert_array_equal(mixture.covariance, 16 * np.eye(10))
     assert_allclose(mixture.weights, 1 / 3)
-    other = draw_mixture_pair(3, 4.0, 10, np.random.default_rng(0), eccentricity=0.5)
-    assert_array_equal(other.means, mixture.means)
-    assert np.trace(other.covariance) == pytest.approx(160)
-    variances = np.linalg.eigvalsh(other.covariance)
+
+
+def test_an_eccentric_mixture_has_the_same_means_and_mean_variance():
+    isotropic = draw_mixture_pair(3, 4.0, 10, np.random.default_rng(0))
+    mixture = draw_mixture_pair(3, 4.0, 10, np.random.default_rng(0), eccentricity=0.5)
+    assert_array_equal(mixture.means, isotropic.means)
+    assert np.trace(mixture.covariance) == pytest.approx(160)
+    variances = np.linalg.eigvalsh(mixture.covariance)
     assert 3 * variances[0] > variances[-1] > 1.2 * variances[0] > 0
 
 
@@ -865,10 +917,17 @@ def without_times(table):
 
 
 def test_equal_seeds_give_equal_values_but_for_times(figure):
-    found = without_times(figure)
-    pd.testing.assert_frame_equal(without_times(compute()), found, check_exact=True)
+    expected = without_times(figure)
+    pd.testing.assert_frame_equal(without_times(compute()), expected, check_exact=True)
+
+
+def test_another_seed_gives_other_values(figure):
+    values = without_times(figure)["value"]
+    assert not np.allclose(without_times(compute(seed=1))["value"], values)
+
+
+def test_quotients_of_times_are_positive(figure):
     assert (figure["value"][figure["part"] == "speed"] > 0).all()
-    assert not np.allclose(without_times(compute(seed=1))["value"], found["value"])
 
 
 def test_sizes_do_not_affect_other_values(figure):
@@ -879,28 +938,36 @@ def test_sizes_do_not_affect_other_values(figure):
     assert_array_equal(both["value_x"], both["value_y"])
 
 
-def test_values_are_those_of_the_solvers(figure):
-    found = {"bbr": [], "lcbr": [], "optimum": []}
-    for repetition in range(FIG_1["repetitions"]):
-        entropy = (FIG_1["seed"], 2, repetition)
-        mixture = draw_mixture_pair(2, 3.0, 10, np.random.default_rng([*entropy, 0]))
-        X, y = mixture.sample(100, 100, np.random.default_rng([*entropy, 1]))
-        lcbr = LCBR(
-            100, radius=10.0, random_state=np.random.default_rng([*entropy, 2, 100])
-        )
-        found["bbr"].append(mixture.auc(BBR(10.0).fit(X, y).coef_))
-        found["lcbr"].append(mixture.auc(lcbr.fit(X, y).coef_))
-        found["optimum"].append(
-            mixture.auc(minimise_over_ball(mixture.second, mixture.mean, 10.0))
-        )
-    for method, values in found.items():
-        where = {"part": "pairs", "components": 2, "measure": "auc", "method": method}
-        where |= {"pairs": 100} if method == "lcbr" else {}
-        error = np.std(values, ddof=1) / math.sqrt(len(values))
-        for statistic, value in (("mean", np.mean(values)), ("standard error", error)):
-            assert one(figure, **where, statistic=statistic) == pytest.approx(
-                value, rel=1e-12
-            )
+@pytest.mark.parametrize(
+    ("method", "cell"),
+    [
+        pytest.param("bbr", {}, id="BBR"),
+        pytest.param("lcbr", {"pairs": 100}, id="LCBR"),
+        pytest.param("optimum", {}, id="the optimum"),
+    ],
+)
+def test_values_are_those_of_the_solvers(figure, method, cell):
+    aucs = [auc_of(method, repetition) for repetition in range(FIG_1["repetitions"])]
+    cell = cell | {"part": "pairs", "components": 2, "measure": "auc"}
+    mean = one(figure, method=method, statistic="mean", **cell)
+    assert mean == pytest.approx(np.mean(aucs), rel=1e-12)
+    error = one(figure, method=method, statistic="standard error", **cell)
+    expected = np.std(aucs, ddof=1) / math.sqrt(len(aucs))
+    assert error == pytest.approx(expected, rel=1e-12)
+
+
+def auc_of(method, repetition):
+    """Return the AUC of a method with two components, in one repetition."""
+    entropy = (FIG_1["seed"], 2, repetition)
+    mixture = draw_mixture_pair(2, 3.0, 10, np.random.default_rng([*entropy, 0]))
+    if method == "optimum":
+        return mixture.auc(minimise_over_ball(mixture.second, mixture.mean, 10.0))
+    solver = BBR(10.0)
+    if method == "lcbr":
+        rng = np.random.default_rng([*entropy, 2, 100])
+        solver = LCBR(100, radius=10.0, random_state=rng)
+    X, y = mixture.sample(100, 100, np.random.default_rng([*entropy, 1]))
+    return mixture.auc(solver.fit(X, y).coef_)
 
 
 def test_no_risk_lies_below_the_optimum(figure):
@@ -910,81 +977,103 @@ def test_no_risk_lies_below_the_optimum(figure):
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("changes", "places"),
     [
-        ({"shares": [0.001, 0.5]}, "rows 200 0.001"),
-        ({"problems": [MixtureProblem(components=1, sigma=s) for s in (1, 2)]}, ""),
+        pytest.param(
+            {"shares": [0.001, 0.5]}, "rows 200 0.001", id="a share of no row"
+        ),
+        pytest.param(
+            {"problems": [MixtureProblem(components=1, sigma=s) for s in (1, 2)]},
+            "problems",
+            id="two problems with one component",
+        ),
     ],
 )
-def test_incompatible_parameters_are_reported(changes, says):
-    with raises(InputError, says):
+def test_incompatible_parameters_are_reported(changes, places):
+    with raises(InputError, places):
         compute(**changes)
 
 
 # --- bounds ---
 
 
-def size(epsilon, delta, norm, d, x, w):
-    """Return both terms of (11), the second as printed and as re-derived."""
-    first = math.log(4 * d / delta) * (norm * x**2 * w**4 + epsilon * x**2 * w**2 / 3)
-    root = (math.sqrt(2 * math.log(4 / delta)) + 1) ** 2
-    return first / (epsilon**2 / 32), *(
-        x**2 * w**2 / (epsilon**2 / by) * root for by in (4, 64)
-    )
+W, D, NORM = 1.7, 6, 0.4  # the radius, the features, ||Sigma_N||
+BOUNDS = bounds_of(W, D)
+each_s = pytest.mark.parametrize("s", [50, 5000])
+each_delta = pytest.mark.parametrize("delta", [0.3, 0.05, 1e-6])
 
 
-@pytest.mark.parametrize("s", [50, 5000])
-@pytest.mark.parametrize("delta", [0.3, 0.05, 1e-6])
-def test_bounds_follow_the_formulas(s, delta):
-    w, d, norm = 1.7, 6, 0.4
-    bounds = bounds_of(w, d)
-    for b, second in zip(
-        (bounds["printed"], bounds["re-derived"]), (1, 2), strict=True
-    ):
-        epsilon = b.theorem_2(s, delta, norm)
-        sizes = size(epsilon, delta, norm, d, 1, w)
-        assert max(sizes[0], sizes[second]) == pytest.approx(s, rel=1e-9)
-        # The terms of (11) are those of Lemma 2, with eps / 2 and delta / 2.
-        probability = b.theorem_2_probability(s, np.array([epsilon]), norm)
-        assert probability == pytest.approx(delta, rel=1e-8)
-    derived = bounds["re-derived"]
-    one = derived.quadratic(s, delta, norm)
-    exponent = s * one**2 / (8 * norm * w**4 + 16 / 3 * one * w**2)
-    assert 2 * d * math.exp(-exponent) == pytest.approx(delta, rel=1e-9)
-    assert derived.quadratic_probability(s, one, norm) == pytest.approx(delta, rel=1e-9)
-    for b, times in ((derived, 4), (bounds["printed"], 2)):
-        two = b.linear(s, delta, b.lemma_factor)
-        exponent = (two * math.sqrt(s) / (times * w) - 1) ** 2 / 2
-        assert 2 * math.exp(-exponent) == pytest.approx(delta, rel=1e-9)
+@each_s
+@each_delta
+@pytest.mark.parametrize(("version", "factor"), [("printed", 4), ("re-derived", 64)])
+def test_theorem_2_follows_its_formula(s, delta, version, factor):
+    """(11), the larger of two terms, the second with another factor."""
+    bounds = BOUNDS[version]
+    epsilon = bounds.theorem_2(s, delta, NORM)
+    first = math.log(4 * D / delta) * (NORM * W**4 + epsilon * W**2 / 3)
+    first *= 32 / epsilon**2
+    second = factor * W**2 / epsilon**2 * (math.sqrt(2 * math.log(4 / delta)) + 1) ** 2
+    assert max(first, second) == pytest.approx(s, rel=1e-9)
+    # The terms of (11) are those of Lemma 2, with eps / 2 and delta / 2.
+    probability = bounds.theorem_2_probability(s, np.array([epsilon]), NORM)
+    assert probability == pytest.approx(delta, rel=1e-8)
 
 
-def test_uniform_bound_follows_the_formula():
-    w, d, n, delta = 1.7, 6, 3000, 0.05
-    c_1, c_2 = 8 * w + 4, 3 * w**2 + 2 * w
-    for b, ball in (
-        (bounds_of(w, d)["re-derived"], w),
-        (bounds_of(w, d)["printed"], 1),
-    ):
-        epsilon = b.uniform(n, delta)
-        cover = (1 + 2 * ball / (epsilon / (2 * c_1))) ** d
-        found = 2 * cover * math.exp(-(epsilon**2) / (2 * c_2**2) * 0.25 * n)
-        assert found == pytest.approx(delta, rel=1e-6)
+@each_s
+@each_delta
+def test_lemma_2_i_follows_its_formula(s, delta):
+    bounds = BOUNDS["re-derived"]
+    epsilon = bounds.quadratic(s, delta, NORM)
+    exponent = s * epsilon**2 / (8 * NORM * W**4 + 16 / 3 * epsilon * W**2)
+    assert 2 * D * math.exp(-exponent) == pytest.approx(delta, rel=1e-9)
+    probability = bounds.quadratic_probability(s, epsilon, NORM)
+    assert probability == pytest.approx(delta, rel=1e-9)
+
+
+@each_s
+@each_delta
+@pytest.mark.parametrize(("version", "factor"), [("printed", 2), ("re-derived", 4)])
+def test_lemma_2_ii_follows_its_formula(s, delta, version, factor):
+    bounds = BOUNDS[version]
+    epsilon = bounds.linear(s, delta, bounds.lemma_factor)
+    exponent = (epsilon * math.sqrt(s) / (factor * W) - 1) ** 2 / 2
+    assert 2 * math.exp(-exponent) == pytest.approx(delta, rel=1e-9)
+
+
+@pytest.mark.parametrize(("version", "covered"), [("printed", 1), ("re-derived", W)])
+def test_lemma_1_follows_its_formula(version, covered):
+    n, delta = 3000, 0.05
+    c_1 = 8 * W + 4
+    c_2 = 3 * W**2 + 2 * W
+    epsilon = BOUNDS[version].uniform(n, delta)
+    cover = (1 + 2 * covered / (epsilon / (2 * c_1))) ** D
+    probability = 2 * cover * math.exp(-(epsilon**2) / (2 * c_2**2) * 0.25 * n)
+    assert probability == pytest.approx(delta, rel=1e-6)
 
 
 def test_pairs_are_those_that_lcbr_draws():
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((50, 3)), np.repeat([1, -1], [20, 30])
-    sample = _Sample.whole(X[:20], X[20:])
+    X, y, sample = small_sample()
     for s in (10, 20_000):
-        cheap = sample.risk_of(s, np.random.default_rng(4))
+        risk = sample.risk_of(s, np.random.default_rng(4))
         lcbr = LCBR(s, radius=0.5, random_state=4).fit(X, y)
-        assert_allclose(cheap.minimiser(0.5), lcbr.coef_, atol=1e-10)
-    assert_allclose(sample.risk().minimiser(0.5), BBR(0.5).fit(X, y).coef_, atol=1e-10)
+        assert_allclose(risk.minimiser(0.5), lcbr.coef_, atol=1e-10)
+
+
+def test_the_risk_of_all_pairs_is_that_of_bbr():
+    X, y, sample = small_sample()
+    bbr = BBR(0.5).fit(X, y)
+    assert_allclose(sample.risk().minimiser(0.5), bbr.coef_, atol=1e-10)
     z = (X[:20, np.newaxis] - X[20:]).reshape(-1, 3)
-    w = rng.standard_normal(3)
-    assert sample.risk()(w) == pytest.approx(
-        np.mean((1 - z @ w) ** 2 - 1) / 2, rel=1e-12
-    )
+    w = np.random.default_rng(1).standard_normal(3)
+    risk = np.mean((1 - z @ w) ** 2 - 1) / 2
+    assert sample.risk()(w) == pytest.approx(risk, rel=1e-12)
+
+
+def small_sample():
+    """Return 20 positives, then 30 negatives, and the sample of all of them."""
+    X = np.random.default_rng(0).standard_normal((50, 3))
+    y = np.repeat([1, -1], [20, 30])
+    return X, y, _Sample.whole(X[:20], X[20:])
 
 
 def test_probabilities_of_coins_are_exact():
@@ -999,23 +1088,25 @@ def test_probabilities_of_coins_are_exact():
     assert_allclose(exact["value"], shares, rtol=1e-12)
 
 
-def test_bounds_hold():
-    bounds = smoke_table("gultekin/bound")
+def test_re_derived_bounds_hold_and_printed_ones_are_smaller():
+    table = smoke_table("gultekin/bound")
     keys = ["what", "statement", "rows", "pairs", "epsilon"]
-    compared = bounds[bounds["what"].isin(["deviation", "probability"])]
+    compared = table[table["what"].isin(["deviation", "probability"])]
     wide = compared.pivot(index=keys, columns="quantity", values="value")
-    measured = wide.dropna(subset="re-derived")
-    assert len(measured) > 30 and (measured["measured"] <= measured["re-derived"]).all()
-    assert (measured["printed"] <= measured["re-derived"]).all()
+    bounds = wide.dropna(subset="re-derived")
+    assert len(bounds) > 30
+    assert (bounds["measured"] <= bounds["re-derived"]).all()
+    assert (bounds["printed"] <= bounds["re-derived"]).all()
 
 
-def test_the_printed_vector_bound_is_false():
+@pytest.mark.parametrize("s", [100, 10_000])
+def test_the_printed_vector_bound_is_false(s):
     """With L = X instead of 2 X; the re-derived one holds."""
-    for s in (100, 10_000):
-        rows = pd.DataFrame(_coins(s, 40, 2.0))
-        largest = rows[rows["what"] == "largest ratio"]
-        ratio = largest.set_index("quantity")["value"]
-        assert ratio["printed"] > 10 and ratio["re-derived"] < 1
+    rows = pd.DataFrame(_coins(s, 40, 2.0))
+    largest = rows[rows["what"] == "largest ratio"]
+    ratio = largest.set_index("quantity")["value"]
+    assert ratio["printed"] > 10
+    assert ratio["re-derived"] < 1
 
 
 def test_odd_size_is_reported():
