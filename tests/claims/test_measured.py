@@ -234,38 +234,66 @@ def test_the_best_of_several_is_against_chance(
     assert (f"against {chance:.0%} by chance" in row.reason) == (chance != 0.5)
 
 
-def test_compared_values_of_an_order(tmp_path):
-    n = 30
-    low, high = normal(n, 0.3), normal(n, 0.7, seed=1)
-    risk = "pnorm_risk(p=4)"
+RISK = "pnorm_risk(p=4)"  # of which less is better
+
+
+def sides(better, worse, **fields):
+    """Return the claim that one side of several solvers is better than another."""
+    return claim("order", "better", better=better, worse=worse, **fields)
+
+
+@pytest.mark.parametrize(
+    ("published_claim", "verdict"),
+    [
+        pytest.param(order("high", "low"), REPRODUCED, id="more is better"),
+        pytest.param(order("low", "high"), NOT_REPRODUCED, id="less is worse"),
+        pytest.param(
+            order("low", "high", metric=RISK), REPRODUCED, id="less risk is better"
+        ),
+        pytest.param(
+            order("high", "low", metric=RISK), NOT_REPRODUCED, id="more risk is worse"
+        ),
+        pytest.param(
+            order("high", "low", metric="dcg"), REPRODUCED, id="on the test part"
+        ),
+        pytest.param(
+            order("low", "high", metric="dcg", part="training"),
+            REPRODUCED,
+            id="on the training part",
+        ),
+        pytest.param(
+            sides(["other", "high"], ["low", "other"]), REPRODUCED, id="the best"
+        ),
+        pytest.param(
+            sides(["low", "high"], ["between"], metric=RISK),
+            REPRODUCED,
+            id="the least risk",
+        ),
+        pytest.param(
+            sides(["low", "other"], ["low", "high"], of="gap"),
+            REPRODUCED,
+            id="the smaller gap",
+        ),
+        pytest.param(
+            sides(["low", "high"], ["low", "other"], of="gap"),
+            NOT_REPRODUCED,
+            id="the larger gap",
+        ),
+    ],
+)
+def test_compared_values_of_an_order(tmp_path, published_claim, verdict):
+    low = normal(30, 0.3)
+    high = normal(30, 0.7, seed=1)
     cells = auc_of(low=low, high=high, other=low - 0.01)
-    cells["housing", "low", risk, "test"] = low
-    cells["housing", "high", risk, "test"] = high
-    cells["housing", "between", risk, "test"] = (low + high) / 2
+    cells["housing", "low", RISK, "test"] = low
+    cells["housing", "high", RISK, "test"] = high
+    cells["housing", "between", RISK, "test"] = (low + high) / 2
     cells["housing", "low", "dcg", "test"] = low
     cells["housing", "high", "dcg", "test"] = high
     cells["housing", "low", "dcg", "training"] = high
     cells["housing", "high", "dcg", "training"] = low
-    folder = write_results(tmp_path, cells)
-    best = claim("order", "x", better=["other", "high"], worse=["low", "other"])
-    near = claim("order", "x", better=["low", "other"], worse=["low", "high"], of="gap")
-    far = near.model_copy(update={"better": near.worse, "worse": near.better})
-    expect(
-        folder,
-        (order("high", "low"), REPRODUCED),
-        (order("low", "high"), NOT_REPRODUCED),
-        (order("low", "high", metric=risk), REPRODUCED),
-        (order("high", "low", metric=risk), NOT_REPRODUCED),
-        (order("high", "low", metric="dcg"), REPRODUCED),
-        (order("low", "high", metric="dcg", part="training"), REPRODUCED),
-        (best, REPRODUCED),
-        (near, REPRODUCED),
-        (far, NOT_REPRODUCED),
-        (
-            claim("order", "x", better=["low", "high"], worse=["between"], metric=risk),
-            REPRODUCED,
-        ),
-    )
+    [row] = judged([published_claim], write_results(tmp_path, cells))
+    assert row.verdict is verdict
 
 
 @dataclass(frozen=True)
@@ -479,57 +507,97 @@ def test_variation_over_a_sweep(tmp_path, means, spread, n, verdict):
     assert row.measured.endswith("%")
 
 
-def test_points_of_a_sweep_are_compared(tmp_path):
+@pytest.fixture
+def sweep(tmp_path):
+    """Results of two solvers at three points of a sweep."""
     folder = write_results(tmp_path, auc_of(a=[0.5] * 20, b=[0.5] * 20))
     table = pd.read_csv(folder / "results.csv").query("final")
+    of_a = table[table["solver"] == "a"]
+    of_b = table[table["solver"] == "b"]
     points = []
-    for mean_of in (
-        {"a": 0.8, "b": 0.5},
-        {"a": 0.79, "b": 0.49},
-        {"a": 0.4, "b": 0.48},
-    ):
-        parts = [
-            table[table["solver"] == solver].assign(value=normal(20, centre, 1e-4))
-            for solver, centre in mean_of.items()
+    for mean_of_a, mean_of_b in ((0.8, 0.5), (0.79, 0.49), (0.4, 0.48)):
+        at_point = [
+            of_a.assign(value=normal(20, mean_of_a, 1e-4)),
+            of_b.assign(value=normal(20, mean_of_b, 1e-4)),
         ]
-        points.append(pd.concat(parts))
+        points.append(pd.concat(at_point))
     write_sweep(folder, "batch_size", points)
-    one = "batch_size=0"
-    two = "batch_size=1"
-    three = "batch_size=2"
-    fields = {"dataset": "housing", "solver": "a", "metric": "auc", "at_most": 0.05}
-    [*_, missing] = expect(
-        folder,
-        (order("a", "a", at=two, worse_at=three), REPRODUCED),
-        (order("a", "a", at=three, worse_at=two), NOT_REPRODUCED),
-        (order("a", "b", at=three), NOT_REPRODUCED),
-        (order("b", "a", of="variation"), REPRODUCED),
-        (order("a", "b", of="variation"), NOT_REPRODUCED),
-        (claim("variation", "5%", points=[one, two], **fields), REPRODUCED),
-        (claim("variation", "5%", **fields), NOT_REPRODUCED),
-        (order("a", "b", at="batch_size=9"), NO_DATA),
-    )
-    tells(missing.reason, "batch_size=9")
+    return folder
 
 
-def test_ratios_of_times(tmp_path):
+FIRST, SECOND, THIRD = "batch_size=0", "batch_size=1", "batch_size=2"
+
+
+def small_variation(**fields):
+    """Return the claim that solver a varies by 5 % at most."""
+    return claim("variation", "5%", solver="a", metric="auc", at_most=0.05, **fields)
+
+
+@pytest.mark.parametrize(
+    ("published_claim", "verdict"),
+    [
+        pytest.param(
+            order("a", "a", at=SECOND, worse_at=THIRD),
+            REPRODUCED,
+            id="one solver at two points",
+        ),
+        pytest.param(
+            order("a", "a", at=THIRD, worse_at=SECOND),
+            NOT_REPRODUCED,
+            id="one solver at two points, turned",
+        ),
+        pytest.param(
+            order("a", "b", at=THIRD), NOT_REPRODUCED, id="two solvers at a point"
+        ),
+        pytest.param(order("b", "a", of="variation"), REPRODUCED, id="less variation"),
+        pytest.param(
+            order("a", "b", of="variation"), NOT_REPRODUCED, id="more variation"
+        ),
+        pytest.param(
+            small_variation(points=[FIRST, SECOND]), REPRODUCED, id="at two points"
+        ),
+        pytest.param(small_variation(), NOT_REPRODUCED, id="at all points"),
+    ],
+)
+def test_points_of_a_sweep_are_compared(sweep, published_claim, verdict):
+    [row] = judged([published_claim], sweep)
+    assert row.verdict is verdict
+
+
+def test_a_point_that_the_sweep_has_not_is_named(sweep):
+    [row] = judged([order("a", "b", at="batch_size=9")], sweep)
+    assert row.verdict is NO_DATA
+    tells(row.reason, "batch_size=9")
+
+
+TURNED = claim("ratio", "3", slower="a", faster="b")
+
+
+@pytest.mark.parametrize(
+    ("published_claim", "verdict", "measured"),
+    [
+        pytest.param(ratio("3"), REPRODUCED, "3", id="equal"),
+        pytest.param(ratio("1.6"), REPRODUCED, "3", id="less than twice the print"),
+        pytest.param(ratio("5.9"), REPRODUCED, "3", id="more than half of the print"),
+        pytest.param(ratio("1.4"), TREND_ONLY, "3", id="more than twice the print"),
+        pytest.param(ratio("6.1"), TREND_ONLY, "3", id="less than half of the print"),
+        pytest.param(ratio("1.4", at_least=True), REPRODUCED, "3", id="at least"),
+        pytest.param(
+            ratio("3.1", at_least=True), TREND_ONLY, "3", id="less than at least"
+        ),
+        pytest.param(
+            ratio("3", **DEVIATION), WITH_DEVIATION, "3", id="with a deviation"
+        ),
+        pytest.param(TURNED, NOT_REPRODUCED, "0.333", id="the other side is faster"),
+    ],
+)
+def test_ratios_of_times(tmp_path, published_claim, verdict, measured):
     values = [0.5] * MIN_TIMED_SPLITS
     folder = write_results(tmp_path, auc_of(a=values, b=values), seconds=TIMED)
-    [first, *_, turned] = expect(
-        folder,
-        (ratio("3"), REPRODUCED),
-        (ratio("1.6"), REPRODUCED),
-        (ratio("5.9"), REPRODUCED),
-        (ratio("1.4"), TREND_ONLY),
-        (ratio("6.1"), TREND_ONLY),
-        (ratio("1.4", at_least=True), REPRODUCED),
-        (ratio("3.1", at_least=True), TREND_ONLY),
-        (ratio("3", **DEVIATION), WITH_DEVIATION),
-        (claim("ratio", "3", slower="a", faster="b"), NOT_REPRODUCED),
-    )
-    assert first.measured == "3"
-    assert turned.measured == "0.333"
-    assert first.runs == MIN_TIMED_SPLITS
+    [row] = judged([published_claim], folder)
+    assert row.verdict is verdict
+    assert row.measured == measured
+    assert row.runs == MIN_TIMED_SPLITS
 
 
 def test_a_ratio_is_the_median_over_paired_splits(tmp_path):
@@ -798,24 +866,31 @@ def test_a_minimum_that_was_not_reached_decides_nothing(tmp_path, n, verdict):
     tells(row.reason, f"max_iter {n} {MIN_SPLITS} housing")
 
 
-def test_a_time_that_was_cut_short_is_a_lower_bound(tmp_path):
-    """So it may be too long still, and else nothing is known.
-
-    To an accuracy it is none.
-    """
+@pytest.mark.parametrize(
+    ("published_claim", "verdict"),
+    [
+        pytest.param(order(metric=WALL_SECONDS), REPRODUCED, id="it is too long still"),
+        pytest.param(
+            order("b", "a", metric=WALL_SECONDS), INCONCLUSIVE, id="it may be longer"
+        ),
+        pytest.param(ratio(at_least=True), REPRODUCED, id="the ratio is enough"),
+        pytest.param(
+            ratio("100", at_least=True), INCONCLUSIVE, id="the ratio may be larger"
+        ),
+        pytest.param(
+            ratio(at_least=True, within=0.1, metric="auc"),
+            INCONCLUSIVE,
+            id="to an accuracy it is no bound",
+        ),
+    ],
+)
+def test_a_time_that_was_cut_short_is_a_lower_bound(tmp_path, published_claim, verdict):
     values = [0.5] * MIN_SPLITS
     folder = write_results(tmp_path, auc_of(a=values, b=values), seconds=TIMED)
     stop(folder, "b", MIN_SPLITS)
-    rows = expect(
-        folder,
-        (order(metric=WALL_SECONDS), REPRODUCED),
-        (order("b", "a", metric=WALL_SECONDS), INCONCLUSIVE),
-        (ratio(at_least=True), REPRODUCED),
-        (ratio("100", at_least=True), INCONCLUSIVE),
-        (ratio(at_least=True, within=0.1, metric="auc"), INCONCLUSIVE),
-    )
-    for row in rows:
-        tells(row.reason, "b 20 20 housing")
+    [row] = judged([published_claim], folder)
+    assert row.verdict is verdict
+    tells(row.reason, "b 20 20 housing")
 
 
 def test_a_ratio_counts_the_stopped_trials_that_have_its_metric(tmp_path):

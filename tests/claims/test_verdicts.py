@@ -502,24 +502,49 @@ def test_cell_without_spread_leaves_the_threshold_alone(tmp_path):
     )
 
 
-def test_the_right_side_of_the_first_column_is_a_trend(tmp_path):
-    first = {"first_solver": "a", "first_printed": "0.800"}
-    a = normal(120)
-    b = normal(120, 0.85, seed=1)
-    c = normal(120, 0.8, seed=2)
-    folder = write_results(tmp_path, auc_of(a=a, b=b, c=c))
-    b_above, b_below, _, same, _ = expect(
-        folder,
-        (mean("0.990", "b", **first), "trend only"),
-        (mean("0.600", "b", **first), "not reproduced"),
-        (mean("0.990", "c", **first), "not reproduced"),
-        (mean("0.990", "a", **first), "not reproduced"),
-        (mean("0.990", "b"), "not reproduced"),
-    )
-    wins = sum(b > a)
-    tells(b_above.reason, f"{wins} 120")
-    tells(b_below.reason, f"{120 - wins} 120")
-    tells(same.reason, "first")
+AFTER_A = {"first_solver": "a", "first_printed": "0.800"}
+NEAR_0_8 = normal(120)
+NEAR_0_85 = normal(120, 0.85, seed=1)
+WINS = sum(NEAR_0_85 > NEAR_0_8)
+
+
+@pytest.mark.parametrize(
+    ("published_claim", "verdict", "places"),
+    [
+        pytest.param(
+            mean("0.990", "b", **AFTER_A),
+            "trend only",
+            f"{WINS} 120",
+            id="above, as printed",
+        ),
+        pytest.param(
+            mean("0.600", "b", **AFTER_A),
+            "not reproduced",
+            f"{120 - WINS} 120",
+            id="above, where below is printed",
+        ),
+        pytest.param(
+            mean("0.800", "b", **AFTER_A),
+            "not reproduced",
+            "0 120",
+            id="above, where an equal number is printed",
+        ),
+        pytest.param(
+            mean("0.990", "c", **AFTER_A), "not reproduced", "120", id="on neither side"
+        ),
+        pytest.param(
+            mean("0.990", "a", **AFTER_A), "not reproduced", "first", id="the first"
+        ),
+        pytest.param(mean("0.990", "b"), "not reproduced", "first", id="no first"),
+    ],
+)
+def test_the_right_side_of_the_first_column_is_a_trend(
+    tmp_path, published_claim, verdict, places
+):
+    draws = auc_of(a=NEAR_0_8, b=NEAR_0_85, c=normal(120, 0.8, seed=2))
+    [row] = judged([published_claim], write_results(tmp_path, draws))
+    assert row.verdict == verdict
+    tells(row.reason, places)
 
 
 def test_a_trend_is_paired_by_repetition(tmp_path):
