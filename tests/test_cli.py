@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 import precbench
 from precbench.advice.quality import RECOMMENDED
 from precbench.cli import app
+from precbench.cli.own import OwnRows
 from precbench.core.errors import InputError
 from precbench.core.locations import shipped
 from precbench.data.splits import split_rows
@@ -425,6 +426,17 @@ def test_a_name_in_a_workbook_may_be_a_number(work_folder, monkeypatch):
     unreadable("years.xlsx", "years.xlsx precbench[excel]", label="y")
 
 
+@pytest.mark.extras("openpyxl")
+@pytest.mark.parametrize("ids", ["id,note", "id, note"])
+def test_ids_that_no_workbook_holds_are_refused_before_training(work_folder, ids):
+    Path("rows.csv").write_text("id,note,x,y\n1,a,1,0\n2,b,2,1\n3,c\x01,3,\n")
+    options = OwnRows(
+        file=Path("rows.csv"), label="y", id=[ids], open_list=Path("list.xlsx")
+    )
+    with raises(InputError, "list.xlsx 'note'"):
+        options.tables()
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -808,6 +820,12 @@ def test_doctor_tells_what_works_and_what_does_not(cache, tmp_path, monkeypatch)
         "kernels",
         "mirror",
     ]
+
+
+@pytest.mark.extras("openpyxl", "python_calamine")
+def test_doctor_finds_the_packages_of_workbooks():
+    state = json.loads(succeed("doctor", "--json").stdout)
+    assert state["extras"]["excel"] == "installed"
 
 
 def test_clean_keeps_what_cannot_be_made_again(cache):

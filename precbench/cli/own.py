@@ -272,9 +272,10 @@ class OwnRows(FileLayout):
         known, rows = own.split_labelled(self.label)
         if self.open_list.suffix == ".xlsx":
             from precbench.tables.list_file import require_sheet
+            from precbench.tables.own_table import several
 
-            ids = ",".join(self.id or ()).split(",")
-            require_sheet(rows.filter(ids), self.open_list)  # before any training
+            ids = rows.filter(several(self.id or ()))
+            require_sheet(ids, self.open_list)  # before any training
         return known, rows
 
     @property
