@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -154,7 +155,8 @@ def compare(options: CompareOptions) -> int:
         positive=options.positive,
         config=str(options.config or ""),
     )
-    _print_choice(comparison, contest, options, tables)
+    _print_choice(comparison, contest, options)
+    _write_length(comparison, options, tables)
     if options.save:
         comparison.fit().save(options.save, row_hashes=not options.no_row_hashes)
         console.print(f"{comparison.recommended}, fitted to all rows: {options.save}")
@@ -187,27 +189,30 @@ def _check_targets(options: CompareOptions) -> None:
 
 
 def _print_choice(
-    comparison: "Comparison",
-    contest: "Contest",
-    options: CompareOptions,
-    tables: list["Table"],
+    comparison: "Comparison", contest: "Contest", options: CompareOptions
 ) -> None:
-    """Print what to use, and write the report, with `tables`."""
-    from precbench.advice.comparison import report_length
-    from precbench.advice.importance import importance_table
-
+    """Print what to use, what to type next, and how the methods compare."""
     console = screen(quiet=options.as_json)
-    assert comparison.length is not None
-    assert comparison.expected is not None
-    command = _next_command(options, comparison.expected.k)
+    command = _next_command(comparison, options)
     headline, *sentences = comparison.card
     console.print(headline, style="bold")
     console.print(*sentences, f"Next: {command}", "", sep="\n")
     print_table(choice_table(comparison, contest.experiment.title), console)
+
+
+def _write_length(
+    comparison: "Comparison", options: CompareOptions, tables: Sequence["Table"]
+) -> None:
+    """Write the report, with `tables` about the data, and print hits by length."""
+    from precbench.advice.comparison import report_length
+    from precbench.advice.importance import importance_table
+
+    assert comparison.length is not None
     importance = comparison.recipe.importance
     if options.save and importance:
         title = f"What {comparison.recommended} ranks by"
-        tables.insert(0, importance_table(importance, title))
+        tables = [importance_table(importance, title), *tables]
+    command = _next_command(comparison, options)
     report_length(comparison.length, comparison.folder, tables, command)
     show_length(comparison.length, quiet=options.as_json)
 
@@ -229,18 +234,17 @@ def _size_in_words(contest: "Contest") -> str:
     return f"{', '.join(sizes)}; {methods} on {splits}"
 
 
-def _next_command(options: CompareOptions, k: int) -> str:
+def _next_command(comparison: "Comparison", options: CompareOptions) -> str:
     """Return what to type next: score with the saved model, or compare with --save."""
     if not options.save:
-        return options.line("compare", [("save", "model.npz"), ("as_json", False)])
-    words = [
-        "precbench",
-        "score",
-        str(options.save),
-        f"NEW{options.file.suffix}",
-        "--top",
-        str(k),
-    ]
+        changes = [("save", "model.npz"), ("as_json", False)]
+        return options.line("compare", changes)
+    assert comparison.expected is not None
+    new_file = f"NEW{options.file.suffix}"
+    k = str(comparison.expected.k)
+    words = ["precbench", "score", str(options.save), new_file, "--top", k]
     if options.id:
-        words += ["--id", options.id[0].split(",")[0]]  # of several, the first
+        # An option may name several columns, but the one of score names one.
+        first_id, _comma, _others = options.id[0].partition(",")
+        words += ["--id", first_id]
     return shlex.join(words)
