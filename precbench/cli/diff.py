@@ -101,7 +101,7 @@ def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str
 
 
 def _difference(first: Run, second: Run, tolerance: float) -> dict[str, Any]:
-    """Count equal and differing final values, and compare the means of such cells."""
+    """Count final values that are equal, or differ; compare cells with such values."""
     finals_first = _finals(first)
     finals_second = _finals(second)
     common = finals_first.join(

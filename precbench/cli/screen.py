@@ -86,9 +86,11 @@ def progress(
             if seconds_left > 1:
                 parts.append(f"about {duration(seconds_left)} left")
             line = f"[{', '.join(parts)}] {line}"
-        is_new_tenth = 10 * n_done // n_trials > 10 * (n_done - 1) // n_trials
-        is_due = is_new_tenth or now > last_line + 60
-        if not is_ok or verbose or (is_due and not has_bar and not quiet):
+        is_due = False
+        if not has_bar and not quiet:
+            is_new_tenth = 10 * n_done // n_trials > 10 * (n_done - 1) // n_trials
+            is_due = is_new_tenth or now > last_line + 60
+        if is_due or verbose or not is_ok:
             console.print(line)
             last_line = now
 
