@@ -156,11 +156,13 @@ def _compared(merges: Sequence[_Merge]) -> list[dict[str, Store]]:
         chosen.append(stores)
         conflicts += different
     if conflicts:
-        more = "; ..." if len(conflicts) > _MOST_LISTED else ""
+        listed = one_line("; ".join(conflicts[:_MOST_LISTED]))
+        if len(conflicts) > _MOST_LISTED:
+            listed += "; ..."
         raise PrecbenchError(
             f"{count(len(conflicts), 'trial')} with different numbers in two"
-            f" folders ({one_line('; '.join(conflicts[:_MOST_LISTED]))}{more}):"
-            " nothing was written; choose the folder to keep with --keep"
+            f" folders ({listed}): nothing was written; choose the folder to keep with"
+            " --keep"
         )
     return chosen
 

@@ -260,7 +260,12 @@ def _time_page(run: Run, dataset: str, sweep: str, _read: _Reader) -> _Page:
     # In steps, since until the next checkpoint there are no newer weights.
     draw = _over_log_scale(data, "seconds", "median", label, metric, step=True)
     return _Page(
-        dataset, sweep, f"{metric} against training time", data, draw, timed=True
+        dataset,
+        sweep,
+        what=f"{metric} against training time",
+        data=data,
+        draw=draw,
+        timed=True,
     )
 
 
@@ -277,7 +282,12 @@ def _rows_page(run: Run, dataset: str, sweep: str, _read: _Reader) -> _Page:
     label = "rows visited (each time counted, log scale)"
     draw = _over_log_scale(data, "rows_seen", "value", label, metric, marker=".")
     return _Page(
-        dataset, sweep, f"{metric} of the iterates", data, draw, spread=_FIRST_SPLIT
+        dataset,
+        sweep,
+        what=f"{metric} of the iterates",
+        data=data,
+        draw=draw,
+        spread=_FIRST_SPLIT,
     )
 
 
@@ -307,7 +317,13 @@ def _share_page(run: Run, _dataset: str, sweep: str, _read: _Reader) -> _Page:
         lines.write_names(panels[-1], parts[shown[-1]])
         panels[0].set_ylabel(f"{metric} on the test set", parse_math=False)
 
-    return _Page("", sweep, f"{metric} against the fraction of the rows", data, draw)
+    return _Page(
+        dataset="",
+        sweep=sweep,
+        what=f"{metric} against the fraction of the rows",
+        data=data,
+        draw=draw,
+    )
 
 
 class _MeasuredK(NamedTuple):
@@ -383,7 +399,7 @@ def _roc_page(run: Run, dataset: str, sweep: str, read: _Reader) -> _Page:
         log_scale(top, "x")
         lines.write_names(top, shown)
 
-    return _Page(dataset, sweep, "ROC curves", data, draw)
+    return _Page(dataset, sweep, what="ROC curves", data=data, draw=draw)
 
 
 def _precision_page(run: Run, dataset: str, sweep: str, read: _Reader) -> _Page:
@@ -426,10 +442,10 @@ def _precision_page(run: Run, dataset: str, sweep: str, read: _Reader) -> _Page:
     return _Page(
         dataset,
         sweep,
-        "prec@k against k",
-        data,
-        draw,
-        sentences,
+        what="prec@k against k",
+        data=data,
+        draw=draw,
+        sentences=sentences,
         spread="Medians over {} splits.",
     )
 
@@ -468,9 +484,9 @@ def _roc_counts_page(run: Run, dataset: str, sweep: str, read: _Reader) -> _Page
     return _Page(
         dataset,
         sweep,
-        "ROC curves in counts of rows",
-        data,
-        draw,
+        what="ROC curves in counts of rows",
+        data=data,
+        draw=draw,
         spread=_FIRST_SPLIT,
         height=1.6 * _HEIGHT,  # two rows of panels
     )
@@ -523,7 +539,14 @@ def _sweep_page(run: Run, dataset: str, _sweep: str, _read: _Reader) -> _Page:
     if (data["n_splits"] < n_splits).any():
         sentences.append(f"Some points are of fewer than {n_splits} splits.")
     quantity, _parenthesis, _unit = label.partition(" (")
-    return _Page(dataset, "", f"{metric} against {quantity}", data, draw, sentences)
+    return _Page(
+        dataset,
+        sweep="",
+        what=f"{metric} against {quantity}",
+        data=data,
+        draw=draw,
+        sentences=sentences,
+    )
 
 
 def _with_unequal_values(swept: dict[str, Any]) -> dict[str, Any]:
