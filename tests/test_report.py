@@ -284,11 +284,12 @@ def files_of_tables(folder):
     return write_tables(run, summary, make_tables(run, summary))
 
 
-def summary_of(folder, **key):
+def summary_of(folder, **place):
+    """Return the row of the summary at a place, such as of a solver and a metric."""
     summary = summarise(read_run(folder).results)
-    for column, value in key.items():
+    for column, value in place.items():
         summary = summary[summary[column] == value]
-    [(_, row)] = summary.iterrows()
+    [row] = summary.to_dict("records")
     return row
 
 
