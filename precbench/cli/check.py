@@ -122,17 +122,7 @@ def check_results(
         else:
             concerned = {claim.id for claim in claims if claim.experiment in measured}
             rows = [row for row in ledger if row.id in concerned]
-        if verdict is None:
-            _print_by_kind(rows)
-        else:
-            title = f"{verdict.capitalize()}: {len(rows)}"
-            print_table(claims_table(rows, title))
-        n_others = len(ledger) - len(rows)
-        if n_others > 0:
-            screen().print(
-                f"{n_others:,} other claims: list them with --all, --paper or"
-                " --verdict, decide them with precbench reproduce"
-            )
+        _print_claims(rows, verdict, n_others=len(ledger) - len(rows))
         if changed:
             print_table(change_table(changed))
         for file in files:
@@ -175,6 +165,22 @@ def _chosen(
     if verdict is not None:
         rows = [row for row in rows if row.verdict == verdict]
     return rows
+
+
+def _print_claims(
+    rows: Sequence[LedgerRow], verdict: str | None, *, n_others: int
+) -> None:
+    """Print the claims that are asked for, those of one verdict in a single table."""
+    if verdict is None:
+        _print_by_kind(rows)
+    else:
+        title = f"{verdict.capitalize()}: {len(rows)}"
+        print_table(claims_table(rows, title))
+    if n_others > 0:
+        screen().print(
+            f"{n_others:,} other claims: list them with --all, --paper or"
+            " --verdict, decide them with precbench reproduce"
+        )
 
 
 def _print_by_kind(rows: Sequence[LedgerRow]) -> None:
