@@ -2,7 +2,6 @@
 
 import json
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -11,6 +10,7 @@ import typer
 
 from precbench.advice.choice import choice_table
 from precbench.cli import completion
+from precbench.cli.group import INTERRUPTED
 from precbench.cli.options import Json, NoRowHashes, takes
 from precbench.cli.own import OwnRows, check_target, write_open
 from precbench.cli.screen import screen
@@ -55,6 +55,16 @@ class CompareOptions(OwnRows):
             help="Choose the best method, or the simplest within a standard error."
         ),
     ] = "best"
+    effort: Annotated[
+        Literal["quick", "normal", "thorough"],
+        typer.Option(
+            help=(
+                "quick: three methods on three splits; normal: then all methods, on as"
+                " many splits as may change the answer; thorough: all methods on all"
+                " splits."
+            )
+        ),
+    ] = "normal"
     seed: Annotated[
         int, typer.Option(min=0, help="Random seed of the splits and solvers.")
     ] = 0
@@ -98,7 +108,11 @@ def compare(options: CompareOptions) -> int:
     rows. The best method is the ensemble, unless another method has significantly more
     hits; without an ensemble, the best DCG decides. Each other method is equivalent,
     undecided or worse. The simplest of the best method and its equivalents is
-    recommended. An interrupted comparison resumes.
+    recommended.
+
+    Three methods on three splits give a first answer. More methods and splits follow
+    while they may change it (--effort); Ctrl-C keeps the last answer, and the same
+    command goes on from there.
 
     \b
     Examples:
@@ -110,7 +124,9 @@ def compare(options: CompareOptions) -> int:
     import joblib
 
     from precbench.advice.comparison import run_contest
-    from precbench.cli.watching import Progress
+    from precbench.advice.importance import importance_table
+    from precbench.advice.stages import Stage
+    from precbench.cli.watching import StageProgress
     from precbench.runner.options import Options
     from precbench.tables.own_file import read_amounts
 
@@ -122,24 +138,44 @@ def compare(options: CompareOptions) -> int:
     if options.gain_column is not None:
         amounts = read_amounts(own, options.gain_column, "--gain-column")
     contest = _prepared(own, options)
-    tables_of_columns = _tables_of_columns(own, options)
+    tables = _tables_of_columns(own, options)  # for the report
     del own  # frees the memory of the table; the contest has the rows
     console.print(f"{one_line(options.file.name)}: {_size_in_words(contest)}")
+    run_options = Options(
+        jobs=options.jobs or joblib.cpu_count(),
+        out=options.out,
+        tables=False,  # the report is written once the length is known
+    )
+
+    def show_answer(answer: "Comparison", following: Stage | None) -> None:
+        _print_answer(answer, contest, options)
+        _write_report(answer, options, tables)
+        if following is not None:
+            console.print("Ctrl-C keeps this answer.", style="bold")
+
     comparison = run_contest(
         contest,
-        # The report is written once the length is known.
-        Options(jobs=options.jobs or joblib.cpu_count(), out=options.out, tables=False),
-        observer=Progress(),
+        run_options,
+        observer=StageProgress(console, options.effort),
+        on_answer=show_answer,
         prefer=options.prefer,
+        effort=options.effort,
         worth=worth,
         amounts=amounts,
         label=options.label,
         positive=options.positive,
         config=str(options.config or ""),
     )
-    _print_choice(comparison, contest, options)
-    _write_length(comparison, options, tables_of_columns)
+    if comparison.was_interrupted:
+        console.print(f"The last answer stands: {comparison.folder / PAGE}")
+        return INTERRUPTED
+    console.print(f"Next: {_next_command(comparison, options)}")
     if options.save:
+        importance = comparison.recipe.importance
+        if importance:
+            title = f"What {comparison.recommended} ranks by"
+            all_tables = [importance_table(importance, title), *tables]
+            _write_report(comparison, options, all_tables)
         comparison.fit().save(options.save, row_hashes=not options.no_row_hashes)
         console.print(f"{comparison.recommended}, fitted to all rows: {options.save}")
     if unlabelled is not None:
@@ -202,37 +238,33 @@ def _tables_of_columns(own: "OwnTable", options: CompareOptions) -> list["Table"
     return [columns_table(profile_columns(own, options.reading), title)]
 
 
-def _print_choice(
+def _print_answer(
     comparison: "Comparison", contest: "Contest", options: CompareOptions
 ) -> None:
-    """Print what to use, what to type next, and how the methods compare."""
+    """Print what to use, the methods, and the hits by length of the list."""
     console = screen(quiet=options.as_json)
-    command = _next_command(comparison, options)
     headline, *sentences = comparison.card
+    console.print()
     console.print(headline, style="bold")
-    console.print(*sentences, f"Next: {command}", "", sep="\n")
+    console.print(*sentences, "", sep="\n")
     print_table(choice_table(comparison, contest.experiment.title), console)
-
-
-def _write_length(
-    comparison: "Comparison", options: CompareOptions, tables: Sequence["Table"]
-) -> None:
-    """Write the report, with `tables` about the data, and print hits by length."""
-    from precbench.advice.comparison import report_length
-    from precbench.advice.importance import importance_table
-
     assert comparison.length is not None
-    importance = comparison.recipe.importance
-    if options.save and importance:
-        title = f"What {comparison.recommended} ranks by"
-        tables = [importance_table(importance, title), *tables]
-    command = _next_command(comparison, options)
-    report_length(comparison.length, comparison.folder, tables, command)
     show_length(comparison.length, quiet=options.as_json)
 
 
+def _write_report(
+    comparison: "Comparison", options: CompareOptions, tables: list["Table"]
+) -> None:
+    """Write the report of an answer, with `tables` and the command that comes next."""
+    from precbench.advice.comparison import report_length
+
+    assert comparison.length is not None
+    command = _next_command(comparison, options)
+    report_length(comparison.length, comparison.folder, tables, command)
+
+
 def _size_in_words(contest: "Contest") -> str:
-    """Return the sizes of the data, and how many methods and splits there are."""
+    """Return the sizes of the data."""
     n_rows, n_features = contest.dataset.X.shape
     n_pos = contest.dataset.n_pos
     sizes = [
@@ -243,9 +275,7 @@ def _size_in_words(contest: "Contest") -> str:
     group_of_row = contest.dataset.groups
     if group_of_row is not None:
         sizes.append(count(len(set(group_of_row.tolist())), "group"))
-    methods = count(len(contest.experiment.solvers), "method")
-    splits = count(contest.experiment.protocol.n_splits, "split")
-    return f"{', '.join(sizes)}; {methods} on {splits}"
+    return ", ".join(sizes)
 
 
 def _next_command(comparison: "Comparison", options: CompareOptions) -> str:
