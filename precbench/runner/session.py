@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from precbench.core import processes
 from precbench.core.errors import InputError
-from precbench.core.yaml.document import Document
+from precbench.core.yaml.document import Document, Place
 from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.experiment.config import from_document
 from precbench.report.folder import Report
@@ -225,7 +225,7 @@ def read_config(config: str | os.PathLike[str] | Mapping[str, Any] | Config) -> 
         return config
     if isinstance(config, Mapping):
         # The content has no text: its errors name line 1, column 1.
-        document = Document("the config", dict(config), {(): (1, 1)})
+        document = Document("the config", dict(config), {(): Place(1, 1)})
         return from_document(document, Path())
     return load_config(os.fspath(config))
 
