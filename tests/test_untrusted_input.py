@@ -232,6 +232,7 @@ def plain_figure():
 
 
 @pytest.mark.promise("R13")
+@pytest.mark.filterwarnings("ignore:Glyph")  # while the axes are laid out
 def test_a_figure_shows_untrusted_texts_as_they_are(drawn, tmp_path):
     save_figure(odd_figure, tmp_path / "odd.svg")
     svg = minidom.parse(str(tmp_path / "odd.svg"))
