@@ -111,9 +111,21 @@ def test_a_length_is_forecast_as_score_forecasts_the_held_out_lists():
     assert curve.loc[40, "hits"] == pytest.approx(
         np.mean([hits.mean for hits in by_score])
     )
-    # That the scores of a new list are not known makes the interval no narrower.
-    width = curve.loc[40, "high"] - curve.loc[40, "low"]
-    assert width >= min(hits.high - hits.low for hits in by_score)
+
+
+def test_that_the_scores_of_a_new_list_are_not_known_makes_its_interval_wider():
+    widths, widths_by_score = [], []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        lists = [drawn(rng) for _ in range(4)]
+        calibration = Calibration.fit(lists, 0.3)
+        curve = measure_length(lists, 0.3, [40], 10, 300).table.set_index("length")
+        widths.append(curve.loc[40, "high"] - curve.loc[40, "low"])
+        for held_out in lists:
+            top_scores = np.sort(held_out.scores)[-40:]
+            hits = calibration.expected(top_scores, 300)
+            widths_by_score.append(hits.high - hits.low)
+    assert np.mean(widths) >= 1.1 * np.mean(widths_by_score)
 
 
 def test_a_list_with_low_scores_counts_as_much_as_the_others():
@@ -234,44 +246,93 @@ def test_the_profit_and_its_best_length_hold(column):
     assert np.mean(best) > 0.9
 
 
-def test_probabilities_are_those_of_scikit_learn():
+def smoothed_labels(held_out, n_pos, n_rows):
+    """Return the labels of Platt, for lists of a mean number of positives and rows."""
+    label_of_hit = (n_pos + 1) / (n_pos + 2)
+    label_of_miss = 1 / (n_rows - n_pos + 2)
+    return np.where(held_out.y > 0, label_of_hit, label_of_miss)
+
+
+def together(lists):
+    """Return lists as one."""
+    return HeldOut(
+        np.concatenate([held_out.y for held_out in lists]),
+        np.concatenate([held_out.scores for held_out in lists]),
+    )
+
+
+def isotonic_of_scikit_learn(held_out, n_pos, n_rows):
+    labels = smoothed_labels(held_out, n_pos, n_rows)
+    return IsotonicRegression(out_of_bounds="clip").fit(held_out.scores, labels)
+
+
+def test_the_curves_of_single_lists_are_those_of_scikit_learn():
     rng = np.random.default_rng(0)
-    lists, new = [drawn(rng, 400) for _ in range(3)], rng.normal(-2, 3, 50)
-    calibration = Calibration.fit(lists, 0.3)
-    together = HeldOut(
-        *map(np.concatenate, zip(*(held_out[:2] for held_out in lists), strict=True))
-    )
+    lists = [drawn(rng, 400) for _ in range(3)]
+    new_scores = rng.normal(-2, 3, 50)
+    _pooled, *curves = Calibration.fit(lists, 0.3).curves(new_scores)
     n_pos = np.mean([np.count_nonzero(held_out.y > 0) for held_out in lists])
-    for held_out, curve in zip(
-        (together, *lists), calibration.curves(new), strict=True
-    ):
-        target = np.where(
-            held_out.y > 0, (n_pos + 1) / (n_pos + 2), 1 / (400 - n_pos + 2)
-        )
-        by_hand = IsotonicRegression(out_of_bounds="clip").fit(held_out.scores, target)
-        assert curve == pytest.approx(by_hand.predict(new), abs=1e-12)
-    probabilities, hits = (
-        calibration.probabilities(new),
-        calibration.expected(new, 1000),
-    )
-    assert hits.mean == pytest.approx(probabilities.sum())
+    for held_out, curve in zip(lists, curves, strict=True):
+        isotonic = isotonic_of_scikit_learn(held_out, n_pos, 400)
+        assert curve == pytest.approx(isotonic.predict(new_scores), abs=1e-12)
+
+
+def test_expected_hits_are_the_sum_of_probabilities():
+    rng = np.random.default_rng(0)
+    calibration = Calibration.fit([drawn(rng, 400) for _ in range(3)], 0.3)
+    new_scores = rng.normal(-2, 3, 50)
+    hits = calibration.expected(new_scores, 1000)
+    assert hits.mean == pytest.approx(calibration.probabilities(new_scores).sum())
     assert hits.low < hits.mean < hits.high
 
 
-def test_probabilities_of_a_ranking_by_chance_and_of_a_perfect_one():
-    """Three positives above all others are not certain."""
+def test_probabilities_rise_with_the_scores():
+    """Also where an isotonic curve has steps."""
+    rng = np.random.default_rng(0)
+    lists = [drawn(rng, 400) for _ in range(3)]
+    scores = np.sort(together(lists).scores)
+    probabilities = Calibration.fit(lists, 0.3).probabilities(scores)
+    assert (np.diff(probabilities) > 0).all()
+    isotonic = isotonic_of_scikit_learn(together(lists), 40, 400)
+    assert len(set(isotonic.predict(scores))) < 50
+
+
+def test_probabilities_are_nearer_to_the_truth_than_isotonic_ones():
+    """At the top of 30 lists whose true probabilities are known, with the same sum."""
+    errors, errors_of_isotonic, sums = [], [], []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        lists = [drawn(rng, 600, noise=0) for _ in range(4)]
+        odds = drawn(rng, 600, noise=0).scores
+        truth = 1 / (1 + np.exp(-odds))
+        top = np.argsort(-odds)[:50]
+        probabilities = Calibration.fit(lists, 0.3).probabilities(odds)
+        n_pos = np.mean([np.count_nonzero(held_out.y > 0) for held_out in lists])
+        isotonic = isotonic_of_scikit_learn(together(lists), n_pos, 600)
+        errors.append(np.abs(probabilities - truth)[top].mean())
+        errors_of_isotonic.append(np.abs(isotonic.predict(odds) - truth)[top].mean())
+        sums.append(probabilities.sum() / isotonic.predict(odds).sum())
+    assert np.mean(errors) < 0.95 * np.mean(errors_of_isotonic)
+    assert np.mean(sums) == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("shift_of_hits", "at_bottom", "at_top"),
+    [
+        pytest.param(0.0, 1 / 21, 1 / 21, id="by chance"),
+        # Of three hits above all other rows, none is certain.
+        pytest.param(1.0, 1 / 62, 4 / 5, id="perfect"),
+    ],
+)
+def test_probabilities_of_a_ranking_by_chance_and_of_a_perfect_one(
+    shift_of_hits, at_bottom, at_top
+):
     y = np.repeat([1.0, -1.0], [3, 60])
-    spread = np.linspace(0, 0.1, 63)
-    chance = [1 / 21] * 2
-    for scores, expected in (
-        (0 * y, chance),
-        (-y, chance),
-        (y + spread, [1 / 62, 4 / 5]),
-    ):
-        probabilities = Calibration.fit([HeldOut(y, scores)], 0.3).probabilities(
-            np.array([-9.0, 9.0])
-        )
-        assert probabilities == pytest.approx(expected, abs=0.01)
+    scores = shift_of_hits * y + shift_of_hits * np.linspace(0, 0.1, 63)
+    calibration = Calibration.fit([HeldOut(y, scores)], 0.3)
+    low, high = calibration.probabilities(np.array([-9.0, 9.0]))
+    assert low == pytest.approx(at_bottom, abs=0.01)
+    assert high == pytest.approx(at_top, abs=0.01)
 
 
 def test_the_expected_hits_of_a_list_hold_those_of_new_lists():

@@ -1,7 +1,8 @@
 """Probabilities and numbers of hits, learnt from the scores of held-out rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import floor
 from typing import Any, Self
 
 import numpy as np
@@ -10,16 +11,24 @@ from numpy.typing import NDArray
 from precbench.ranking.statistics import Interval, expected_hits
 from precbench.ranking.topk import HeldOut
 
+# Halves of the held-out rows whose curves are averaged, and most rows in one: enough to
+# smooth the steps of a single curve.
+_HALVES = 30
+_MOST_ROWS = 50_000
+# By so much the probabilities of the highest and of the lowest score differ at least,
+# so that equal ones do not hide which row ranks higher.
+_SLOPE = 1e-6
 # Relative difference of the spreads of scores that chance explains (chosen).
 _TOLERANCE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Isotonic curves from scores to probabilities, linear between the given scores.
+    """Rising curves from scores to probabilities, linear between the given scores.
 
-    The first curve, of all held-out lists together, gives the probabilities. The curves
-    of single lists show how uncertain these probabilities are.
+    The first curve, of all held-out lists together, gives the probabilities: it is the
+    mean of isotonic curves of random halves, which smooths the steps of a single one.
+    The isotonic curves of single lists show how uncertain these probabilities are.
 
     Attributes
     ----------
@@ -43,8 +52,9 @@ class Calibration:
     def fit(cls, lists: Sequence[HeldOut], test_share: float) -> Self:
         """Fit curves to held-out lists, each with both classes.
 
-        Isotonic curves (Zadrozny and Elkan, KDD 2002); smoothed labels (Platt, 1999)
-        avoid 0 and 1.
+        Isotonic curves (Zadrozny and Elkan, KDD 2002), averaged over subsamples as
+        Buehlmann and Yu (Annals of Statistics 30, 2002) advise for functions with
+        steps; smoothed labels (Platt, 1999) avoid 0 and 1.
         """
         from sklearn.isotonic import IsotonicRegression
 
@@ -61,13 +71,22 @@ class Calibration:
             smoothed = np.where(is_hit, label_of_hit, label_of_miss)
             return IsotonicRegression().fit(scores, smoothed)
 
-        pooled = fit_curve(np.concatenate(scores), np.concatenate(hits))
-        curves = [pooled, *map(fit_curve, scores, hits)]
-        # The scores at which any of the curves bends: all curves are linear in between.
-        knots = np.unique(np.concatenate([curve.X_thresholds_ for curve in curves]))
+        all_scores = np.concatenate(scores)
+        all_hits = np.concatenate(hits)
+        curves = [*map(fit_curve, scores, hits)]
+        # The scores at which any isotonic curve bends: these are linear in between.
+        bends = [curve.X_thresholds_ for curve in curves]
+        knots = np.unique(
+            np.concatenate([fit_curve(all_scores, all_hits).X_thresholds_, *bends])
+        )
+        halves = [
+            fit_curve(all_scores[rows], all_hits[rows]) for rows in _halves(all_hits)
+        ]
+        pooled = np.mean([_shares_at(knots, curve) for curve in halves], axis=0)
+        rising = np.linspace(0, 1, len(knots))
         shares = [
-            np.interp(knots, curve.X_thresholds_, curve.y_thresholds_)
-            for curve in curves
+            (1 - _SLOPE) * pooled + _SLOPE * rising,
+            *(_shares_at(knots, curve) for curve in curves),
         ]
         return cls(
             test_share,
@@ -169,6 +188,30 @@ class Calibration:
         _require(bool((shares <= 1).all()), "a share is above 1")
         _require(bool((np.diff(shares, axis=1) >= 0).all()), "a curve falls")
         return cls(test_share, held, positives, scores, shares)
+
+
+def _halves(is_hit: NDArray[np.bool_]) -> Iterator[NDArray[np.intp]]:
+    """Yield random halves of the hits together with random halves of the other rows.
+
+    Halves of more than `_MOST_ROWS` rows are shortened alike. Half of an odd number is
+    rounded up or down at random, so that the share of the hits stays the same on
+    average.
+    """
+    rng = np.random.default_rng(0)
+    share = min(0.5, _MOST_ROWS / len(is_hit))
+    hits = np.flatnonzero(is_hit)
+    misses = np.flatnonzero(~is_hit)
+    for _half in range(_HALVES):
+        n_hits = floor(share * len(hits) + rng.random())
+        n_misses = max(1, floor(share * len(misses) + rng.random()))
+        yield np.concatenate(
+            [rng.permutation(hits)[:n_hits], rng.permutation(misses)[:n_misses]]
+        )
+
+
+def _shares_at(scores: NDArray[np.float64], curve: Any) -> NDArray[np.float64]:
+    """Return the values of an isotonic curve, beyond its ends those of the ends."""
+    return np.interp(scores, curve.X_thresholds_, curve.y_thresholds_)
 
 
 def _require(holds: bool, fault: str) -> None:
