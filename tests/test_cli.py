@@ -235,7 +235,7 @@ def test_metrics_are_right(files, table):
 def test_without_a_solver_what_the_docs_recommend_is_fitted(files):
     survey = page.committed()
     values = survey.values(AP, page.sound(survey, AP))
-    best = min(survey.of(TREES), key=standings(values)["rank"].get)
+    best = min(survey.solvers_of(TREES), key=standings(values)["rank"].get)
     recommended = RECOMMENDED  # needs no extra
     if best != recommended:
         assert in_words(compared(values, best, recommended)) != "ahead"

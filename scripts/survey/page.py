@@ -127,7 +127,7 @@ def _lacking(survey: Survey) -> Iterator[str]:
     """Say what of the survey has not been run."""
     run = survey.table.groupby("task")["split"].nunique()
     short = []
-    for task in survey.known.itertuples():
+    for task in survey.all_tasks.itertuples():
         n_run = run.get(task.Index, 0)
         n_wanted = N_SPLITS_SHORT if is_short(task) else N_SPLITS
         if n_run < n_wanted:
@@ -387,7 +387,7 @@ def cost(survey: Survey) -> str:
 
 def papers(survey: Survey) -> str:
     """Lay out what the methods of each paper are best at, among the linear ones."""
-    linear = survey.of(*LINEAR)
+    linear = survey.solvers_of(*LINEAR)
     among_all = standings(survey.values(AP, sound(survey, AP)))
     among_linear = {}
     for metric in MEASURES:
@@ -395,7 +395,7 @@ def papers(survey: Survey) -> str:
         among_linear[metric] = standings(survey.values(metric, tasks)[linear])
     rows = []
     for kind, link in PAPERS.items():
-        of_kind = survey.of(kind)
+        of_kind = survey.solvers_of(kind)
         ranks = pd.DataFrame(
             {
                 metric: table.loc[of_kind, "rank"]
@@ -425,7 +425,9 @@ def papers(survey: Survey) -> str:
 def synthetic(survey: Survey) -> str:
     """Lay out the best of each kind on the synthetic sets."""
     names = [
-        name for name in survey.table["task"].unique() if name not in survey.known.index
+        name
+        for name in survey.table["task"].unique()
+        if name not in survey.all_tasks.index
     ]
     if not names:
         return "They have not been run.\n"
