@@ -215,10 +215,15 @@ def test_the_bench_of_advice_end_to_end(in_this_process, tmp_path, monkeypatch):
     rows = pd.DataFrame(X.round(3)).assign(
         label=(X[:, 0] + 0.3 * X[:, 1] > 0.8).astype(int)
     )
-    monkeypatch.setattr(advice, "read_task", lambda _: rows)
-    monkeypatch.setattr(advice, "RIVALS", {"logistic-regression": {"C": 0.1}})
-    options = {"solvers": ["logistic-regression"], "n_splits": 2}
-    found = advice.examine(SimpleNamespace(task="mine"), 0, tmp_path, **options)
+    found = advice.examine(
+        "mine",
+        rows,
+        seed=0,
+        folder=tmp_path,
+        rivals={"logistic-regression": {"C": 0.1}},
+        solvers=["logistic-regression"],
+        n_splits=2,
+    )
     assert found["method"].tolist() == [advice.PICK, "logistic-regression"]
     assert set(found["k"]) == {10} and not found["drift"].any()
     assert found["hits"].min() >= 8  # of a list in which the positives are easily told
