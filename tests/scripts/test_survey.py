@@ -3,7 +3,6 @@
 import csv
 import gzip
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -209,7 +208,7 @@ def test_a_sentence_counts_once_and_additional_claims_separately():
         assert sum(map(int, shown[name][1:-1])) == n
 
 
-def test_the_bench_of_advice_end_to_end(in_this_process, tmp_path, monkeypatch):
+def test_the_bench_of_advice_end_to_end(in_this_process, tmp_path):
     """On a list of ours in place of its tasks."""
     X = np.random.default_rng(0).standard_normal((200, 3))
     rows = pd.DataFrame(X.round(3)).assign(
