@@ -11,7 +11,8 @@ TIMES = {"slow": lambda: 3.0, "fast": lambda: 1.5, "other": lambda: 1.0}
 
 
 def test_times_are_related_to_the_yardstick(capsys):
-    rows = Case("a pass", TIMES, "fast", {"slow": 1.9}).measure(2)
+    case = Case("a pass", TIMES, yardstick="fast", most={"slow": 1.9})
+    rows = case.measure(rounds=2)
     about = {"bench": "a pass", "to": "fast", "least": False}
     assert rows == [
         {**about, "of": "slow", "ratio": 2.0, "target": 1.9, "met": False},
