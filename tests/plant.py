@@ -211,9 +211,10 @@ def examine(
     plant: Plant, copy: Copy, outcomes: Outcomes, parts: list[str]
 ) -> Iterator[str]:
     """Plant an error and run the parts until one finds it; report on each."""
+    # Records say which code they are of; tables are those without an error, but for an
+    # error that is planted in one.
+    shutil.copytree(copy.results, copy.tree / "results", dirs_exist_ok=True)
     with copy.planted(plant):
-        # Records say which code they are of; tables are those without an error.
-        shutil.copytree(copy.results, copy.tree / "results", dirs_exist_ok=True)
         for part in parts:
             if part == TEST:
                 failure = copy.first_failure(plant)

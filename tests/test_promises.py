@@ -236,13 +236,32 @@ def test_mutated_files_are_read_or_refused(size, figure, tmp_path):
 
 
 def test_each_error_is_planted_in_one_place():
-    listed = plant.plants()
-    assert len({error.name for error in listed}) == len(listed) >= 40
-    for error in listed:
+    errors = plant.plants()
+    assert len(errors) >= 40
+    assert len({error.name for error in errors}) == len(errors)
+    for error in errors:
         text = error.text(ROOT)
         assert text != plant.read(ROOT / error.file)
         if error.file.endswith(".py"):
-            # code that does not run would be found by all
+            # Code that does not run would be found by all.
             compile(text, error.file, "exec")
+
+
+def test_an_error_whose_text_is_not_there_is_refused():
+    lost = plant.Plant("lost", "README.md", old="a text that is not there", new="")
     with raises(ValueError, "0"):
-        plant.Plant("lost", "README.md", "a text that is not there", "").text(ROOT)
+        lost.text(ROOT)
+
+
+def test_an_error_in_the_results_is_there_while_a_check_runs(tmp_path):
+    for results in (tmp_path / "tree" / "results", tmp_path / "results"):
+        results.mkdir(parents=True)
+        (results / "values.csv").write_text("value\n1\n")
+    file = tmp_path / "tree" / "results" / "values.csv"
+    copy = plant.Copy(tmp_path, parts=[])
+    texts = []
+    copy.run = lambda *command: texts.append(file.read_text())
+    error = plant.Plant("another value", "results/values.csv", old="1", new="2")
+    list(plant.examine(error, copy, {}, ["values"]))
+    assert texts == ["value\n2\n"]
+    assert file.read_text() == "value\n1\n"
