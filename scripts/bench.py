@@ -853,8 +853,9 @@ def threads() -> Iterator[Case]:
 def boosting() -> Iterator[Case]:
     """Time boosted trees on columns of 0 and 1, alone and beside one of numbers."""
     rng = np.random.default_rng(0)
-    codes = [rng.integers(0, n, 4_075) for n in rng.integers(2, 11, 85)]
-    X = np.concatenate([np.eye(code.max() + 1)[code] for code in codes], axis=1)
+    columns = [rng.integers(0, n_codes, 4_075) for n_codes in rng.integers(2, 11, 85)]
+    one_hot = [np.eye(codes.max() + 1)[codes] for codes in columns]
+    X = np.concatenate(one_hot, axis=1)
     scores = X @ rng.standard_normal(X.shape[1]) + rng.standard_normal(len(X))
     y = np.where(scores > 4, 1, -1)
     with_numbers = np.column_stack([X, rng.standard_normal(len(X))])

@@ -99,11 +99,11 @@ def measured(name: str, n: int) -> dict[str, float]:
 
 def _measured(fit: Callable[[], object]) -> dict[str, float]:
     """Return CPU seconds of a fit, and the bytes by which it raises the peak."""
-    before = peak()
+    peak_at_start = peak()
     start = time.process_time()
     fit()
     seconds = time.process_time() - start
-    return {"seconds": seconds, "bytes": peak() - before}
+    return {"seconds": seconds, "bytes": peak() - peak_at_start}
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess:

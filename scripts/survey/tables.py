@@ -81,7 +81,8 @@ def ledger_table(ledger: Sequence[LedgerRow]) -> str:
     What was reproduced under readings of the text alone, where it allows several, is no
     departure and counts apart.
     """
-    readings = {name for name, about in load_deviations().items() if about.reading}
+    deviations = load_deviations()
+    readings = {name for name, deviation in deviations.items() if deviation.reading}
     claims = {claim.id: claim for claim in load_claims()}
     n_rows: Counter[str] = Counter()
     verdicts_by_sentence = defaultdict(list)
