@@ -46,6 +46,8 @@ from precbench.solvers.push.risks import (
     ExponentialRisk,
     PairLists,
     PairwiseRisk,
+    Side,
+    Term,
 )
 from precbench.tables.streamed_files import open_stream
 from scripts.reference import REFERENCE, ROOT
@@ -648,7 +650,7 @@ def push_problem(n: int, d: int = 10) -> PushProblem:
     rng = np.random.default_rng(0)
     X = rng.random((n, d))
     labels = labelled(X, 0.65, rng).astype(np.int8)
-    risk = ExponentialRisk(X, labels, 4.0, np.array([[1.0, 4.0, 0.0]]))
+    risk = ExponentialRisk(X, labels, 4.0, [Term(1.0, 4.0, 0.0)])
     return PushProblem(X, labels, risk)
 
 
@@ -686,7 +688,7 @@ def push_evaluation() -> Iterator[Case]:
 def push_pairs() -> Iterator[Case]:
     """Time the P-Norm Push against the same over all pairs, compiled and in NumPy."""
     X, labels, risk = push_problem(2_000)
-    sides = [(1.0, 0.0, PairLists.of_labels(labels))]
+    sides = [Side(1.0, 0.0, PairLists.of_labels(labels))]
     pairs = PairwiseRisk(X, Classes(labels), 4.0, False, sides)
     w = np.random.default_rng(1).standard_normal(10)
     contestants = {

@@ -29,6 +29,7 @@ import argparse
 import time
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,15 +39,14 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
-from precbench.advice.choice import Choice, choose_method
-from precbench.advice.comparison import with_forecast_and_recipe
+from precbench.advice.comparison import Comparison, run_contest
 from precbench.advice.contest import Contest, prepare
+from precbench.advice.stages import Effort
 from precbench.core.errors import DataUnavailableError, InputError
 from precbench.core.locations import shipped
 from precbench.model.model import Model
-from precbench.results.read import read_run
 from precbench.runner.options import Options
-from precbench.runner.session import run_config
+from precbench.runner.session import Observer
 from precbench.survey.tasks import read_task
 from precbench.tables.own_file import read_new_blocks
 from scripts.survey.tables import laid_out
@@ -89,7 +89,7 @@ class Advice(NamedTuple):
     """What `precbench compare` says: the method that it recommends, and its model."""
 
     contest: Contest
-    choice: Choice
+    choice: Comparison
     model: Model
     seconds: float
 
@@ -107,24 +107,26 @@ def divide(name: str, rows: pd.DataFrame, seed: int, folder: Path) -> Division:
     return Division(part, new, file, new_file)
 
 
-def advise(division: Division, seed: int, folder: Path, **options: Any) -> Advice:
+def advise(
+    division: Division, seed: int, folder: Path, effort: Effort, **options: Any
+) -> Advice:
     """Compare methods as `precbench compare` does, and fit the recommended one."""
     start = time.perf_counter()
     n_rows = len(division.new)
     share = f"{100 * division.k / n_rows:.6g} %"
     data = {"file": division.file, **_READING}
-    contest = prepare(data, share, folder=folder, seed=seed, **options)
-    results = run_config(
-        contest.experiment,
-        Options(jobs=joblib.cpu_count(), out=folder, tables=False),
-        datasets=contest.plan.datasets,
+    contest = prepare(
+        data, share, folder=folder, seed=seed, list_rows=n_rows, **options
     )
-    run = read_run(results.folder)
-    warnings.simplefilter("ignore")  # of training: compare has shown them
-    choice, recipe = with_forecast_and_recipe(
-        contest, run, choose_method(run), [division.k], list_rows=n_rows
+    warnings.simplefilter("ignore")  # of training
+    choice = run_contest(
+        # The share of the list is the same, and the forecast is for k rows.
+        replace(contest, lengths=(division.k,)),
+        Options(jobs=joblib.cpu_count(), out=folder / effort, tables=False),
+        observer=Observer(),
+        effort=effort,
     )
-    model = recipe.fit()
+    model = choice.fit()
     return Advice(contest, choice, model, time.perf_counter() - start)
 
 
@@ -134,6 +136,7 @@ def examine(
     seed: int,
     folder: Path,
     rivals: Mapping[str, dict[str, Any]] = RIVALS,
+    effort: Effort = "normal",
     **options: Any,
 ) -> pd.DataFrame:
     """Compare on one part of a task, and return what each method finds in the other.
@@ -141,7 +144,7 @@ def examine(
     The options are those of `precbench.advice.contest.prepare`.
     """
     division = divide(name, rows, seed, folder)
-    advice = advise(division, seed, folder, **options)
+    advice = advise(division, seed, folder, effort, **options)
     dataset, encoding = advice.contest.dataset, advice.contest.encoding
     forecast, calibration = advice.choice.expected, advice.model.calibration
     assert encoding is not None
