@@ -72,10 +72,34 @@ class SparseShape(NamedTuple):
     positive: float
 
 
-class Pass(NamedTuple):
-    """A pass of a solver over dense rows, and the most of the time of ``X @ w``.
+class Problem(NamedTuple):
+    """Rows, their labels (-1 or 1), and weights."""
 
-    None for no target.
+    X: Any
+    y: np.ndarray
+    w: np.ndarray
+
+
+class RealRows(NamedTuple):
+    """The rows of a data set, and their labels (-1 or 1)."""
+
+    X: Any
+    y: np.ndarray
+
+
+class Pass(NamedTuple):
+    """A pass of a solver over dense rows.
+
+    Attributes
+    ----------
+    solver : str
+    parameters : dict of str to object
+    most : float, optional
+        The target: a multiple of the time of ``X @ w``.
+    any_order : bool
+        Over rows in random order in place of the stored one.
+    dtype : type
+        Of the rows.
     """
 
     solver: str
@@ -94,7 +118,7 @@ DENSE = {
     "231,806 x 8": Shape(231_806, 8, 0.3333),
 }
 WIDE = ["102,294 x 117", "240,249 x 85", "581,012 x 54"]
-TURNS = 3  # of two checkouts
+TURNS = 3  # of each of two checkouts
 SLOWER = 1.15  # times as long as before: beyond the noise of two runs on one machine
 CSR = "CSR 48,842 x 123"
 CSR_SHAPE = SparseShape(48_842, 123, filled=14, positive=0.2393)
@@ -112,7 +136,7 @@ PASSES = {
     "perceptron-avg, float32": Pass("perceptron-avg", most=0.75, dtype=np.float32),
     "sgd-avg, float32": Pass("sgd-avg", most=0.75, dtype=np.float32),
 }
-# The most of the time of X @ w, by the shape of the rows.
+# The targets of passes, as multiples of the time of X @ w, by the shape of the rows.
 MOST_WIDE = {label: each.most for label, each in PASSES.items()}
 MOST: dict[str, dict[str, float | None]] = {
     "102,294 x 117": MOST_WIDE,
@@ -129,9 +153,9 @@ MOST_PMB = {
     Shape(102_294, 117, 0.0061): {"1pmb, pauc": 1.3, "2pmb, pauc": 1.6},
     Shape(141_691, 22, 0.0957): {"1pmb, pauc": 1.8, "2pmb, pauc": 2.2},
 }
-# The most of the time of one candidate that five at once take.
+# The targets of five candidates at once, as multiples of the time of one.
 MOST_TOGETHER = {"102,294 x 117": 2.2, "581,012 x 54": 2.2, CSR: 2.5}
-# What takes most of the time of what may miss its target, by part of its name.
+# What takes most of the time where a target may be missed, by part of its name.
 WHY = {
     "shuffled blocks": (
         "each block begins anew in memory, where nothing has been read ahead"
@@ -176,16 +200,32 @@ Contestant = Callable[[], float]  # returns seconds
 
 
 class Case(NamedTuple):
-    """Contestants that take turns, and the yardstick of the others, if any."""
+    """Contestants that take turns, and the yardstick of the others, if any.
+
+    Attributes
+    ----------
+    title : str
+    contestants : dict of str to callable
+    yardstick : str
+        The contestant to whose time the times of the others are ratios.
+    most : dict of str to float or None
+        Targets of these ratios.
+    least : dict of str to float
+        If given, only these contestants are compared with the yardstick, by how many
+        times as fast they are: the targets of these speed-ups.
+    fewer : int
+        Divides the rounds.
+    note : callable
+        What is printed beside a contestant, of whom it gets the name and the seconds.
+    """
 
     title: str
     contestants: Mapping[str, Contestant]
     yardstick: str = ""
-    most: Mapping[str, float | None] = {}  # as a multiple of the yardstick's time
-    # of the yardstick's time as a multiple: only these are shown
+    most: Mapping[str, float | None] = {}
     least: Mapping[str, float] = {}
-    fewer: int = 1  # divides the rounds
-    note: Callable[[str, float], str] = lambda *_: ""  # on a contestant and its seconds
+    fewer: int = 1
+    note: Callable[[str, float], str] = lambda *_: ""
 
     def measure(self, rounds: int) -> list[dict[str, Any]]:
         """Time the contestants, print it, and return a row for each ratio."""
@@ -197,34 +237,49 @@ class Case(NamedTuple):
         print(f"\n{self.title}")
         for name, seconds in medians.items():
             print(f"  {name:32} {seconds * 1e3:12.3f} ms {self.note(name, seconds)}")
-        figures = [self._figure(name, medians) for name in self._compared()]
+        figures = self._figures(medians)
         print(*(f"  {ratio_in_words(figure)}" for figure in figures), sep="\n")
         return figures
 
-    def _compared(self) -> list[str]:
-        """Return the contestants whose ratio to the yardstick is shown."""
+    def _figures(self, medians: Mapping[str, float]) -> list[dict[str, Any]]:
+        """Return the ratios that are shown, by the contestants' times."""
+        figures = []
         if self.least:
-            return list(self.least)
-        if not self.yardstick:
-            return []
-        return [name for name in self.contestants if name != self.yardstick]
+            for name, target in self.least.items():
+                figures.append(
+                    self._figure(self.yardstick, name, medians, target, least=True)
+                )
+        elif self.yardstick:
+            for name in self.contestants:
+                if name != self.yardstick:
+                    target = self.most.get(name)
+                    figures.append(
+                        self._figure(name, self.yardstick, medians, target, least=False)
+                    )
+        return figures
 
-    def _figure(self, name: str, medians: dict[str, float]) -> dict[str, Any]:
-        if self.least:
-            of, to = self.yardstick, name
-            target: float | None = self.least[name]
-        else:
-            of, to = name, self.yardstick
-            target = self.most.get(name)
+    def _figure(
+        self,
+        of: str,
+        to: str,
+        medians: Mapping[str, float],
+        target: float | None,
+        *,
+        least: bool,
+    ) -> dict[str, Any]:
+        """Return a ratio, which is rounded once its target has been judged."""
         ratio = medians[of] / medians[to]
-        figure = ratio_figure(self.title, of, to, ratio, target, bool(self.least))
+        figure = ratio_figure(self.title, of, to, ratio, target=target, least=least)
         return figure | {"ratio": round(ratio, 2)}
 
 
 def ratio_figure(
-    bench: str, of: str, to: str, ratio: float, target: float | None, least: bool
+    bench: str, of: str, to: str, ratio: float, *, target: float | None, least: bool
 ) -> dict[str, Any]:
-    """Return a ratio of a bench with its target, and whether it is met."""
+    """Return a ratio of a bench with its target, and whether it is met.
+
+    A ratio is at least its target, as a speed-up, or at most.
+    """
     if target is None:
         met = True
     elif least:
@@ -253,28 +308,31 @@ def ratio_in_words(figure: dict[str, Any]) -> str:
 
 
 class Clock:
-    """A trace that measures the training alone."""
+    """A trace that measures the training alone, from its first call to its last."""
 
     def __init__(self):
         self.start = None
+        self.seconds = 0.0
 
-    def __call__(self, _: Any) -> None:  # noqa: D102
-        self.seconds = time.process_time() - (self.start or time.process_time())
-        self.start = self.start or time.process_time()
+    def __call__(self, _solver: Any) -> None:  # noqa: D102
+        now = time.process_time()
+        if self.start is None:
+            self.start = now
+        self.seconds = now - self.start
 
 
-def fit(solver: Any, X: Any, y: Any, order: bool = False) -> Contestant:
-    """Return a contestant.
+def fit(solver: Any, X: Any, y: Any, any_order: bool = False) -> Contestant:
+    """Return a contestant: a fit, or a pass over the rows in random order.
 
-    A fit, or a pass in any order, timed by the solver's own trace.
+    It is timed by the solver's own trace.
     """
-    any_order = np.random.default_rng(1).permutation(len(y))
+    order = np.random.default_rng(1).permutation(len(y))
 
     def contestant() -> float:
         trace = Clock()
-        if order:
+        if any_order:
             del solver.coef_
-            solver.partial_fit(X, y, order=any_order, trace=trace)
+            solver.partial_fit(X, y, order=order, trace=trace)
         else:
             solver.fit(X, y, trace=trace)
         return trace.seconds
@@ -287,21 +345,22 @@ ONCE = {"epochs": 1, "random_state": 0, "shuffle": False}
 
 
 def one_pass(
-    name: str, X: Any, y: Any, order: bool = False, **params: Any
+    name: str, X: Any, y: Any, any_order: bool = False, **params: Any
 ) -> Contestant:
     """Return a contestant: one pass in the stored order, or as the parameters say."""
-    return fit(SOLVERS[name](**(ONCE | params)), X, y, order)
+    return fit(SOLVERS[name](**(ONCE | params)), X, y, any_order)
 
 
 def together(name: str, X: Any, y: Any, **params: Any) -> Contestant:
     """Return a contestant: one pass of several step sizes at once."""
 
     def contestant() -> float:
-        fits = [
-            Fit(SOLVERS[name](**ONCE, **params, eta0=eta0), Clock()) for eta0 in STEPS
-        ]
+        clocks = [Clock() for _ in STEPS]
+        fits = []
+        for eta0, clock in zip(STEPS, clocks, strict=True):
+            fits.append(Fit(SOLVERS[name](**ONCE, **params, eta0=eta0), clock))
         fit_together(fits, X, y)
-        return max(fit.trace.seconds for fit in fits)
+        return max(clock.seconds for clock in clocks)
 
     return contestant
 
@@ -353,15 +412,15 @@ def labelled(X: Any, share: float, rng: np.random.Generator) -> np.ndarray:
     return y
 
 
-def normal(n: int, d: int, share: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return normal rows, their labels, and weights."""
+def normal(n: int, d: int, share: float) -> Problem:
+    """Generate normal rows."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, d))
-    return X, labelled(X, share, rng), rng.standard_normal(d)
+    return Problem(X, labelled(X, share, rng), rng.standard_normal(d))
 
 
-def synthetic(name: str) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Return rows of a shape in `DENSE`, or sparse ones of ones of the shape of a9a."""
+def synthetic(name: str) -> Problem:
+    """Generate rows of a shape in `DENSE`, or sparse ones of the shape of a9a."""
     if name in DENSE:
         return normal(*DENSE[name])
     rng = np.random.default_rng(0)
@@ -371,17 +430,18 @@ def synthetic(name: str) -> tuple[Any, np.ndarray, np.ndarray]:
         shape.rows, shape.features, density=density, format="csr", rng=rng
     )
     X.data[:] = 1.0
-    return X, labelled(X, shape.positive, rng), rng.standard_normal(shape.features)
+    y = labelled(X, shape.positive, rng)
+    return Problem(X, y, rng.standard_normal(shape.features))
 
 
-def real(name: str) -> tuple[Any, np.ndarray] | None:
+def real(name: str) -> RealRows | None:
     """Return the rows and labels of a data set, if it can be had."""
     try:
         data = load_dataset(name)
     except DataUnavailableError:
         print(f"\n{name}: no data")
         return None
-    return data.X, np.where(np.asarray(data.y) > 0, 1, -1)
+    return RealRows(data.X, np.where(np.asarray(data.y) > 0, 1, -1))
 
 
 # --- passes ---
@@ -397,7 +457,7 @@ def dense(name: str) -> Iterator[Case]:
         contestants[label] = one_pass(
             each.solver, rows, y, each.any_order, **each.parameters
         )
-    yield Case(f"dense {name}", contestants, "X @ w", MOST[name])
+    yield Case(f"dense {name}", contestants, yardstick="X @ w", most=MOST[name])
 
 
 def pmb() -> Iterator[Case]:
@@ -411,14 +471,14 @@ def pmb() -> Iterator[Case]:
             )
         contestants["2pmb, pauc"] = one_pass("2pmb", X, y, objective="pauc")
         title = f"stored order, {shape.rows:,} x {shape.features}"
-        yield Case(title, contestants, "X @ w", most)
+        yield Case(title, contestants, yardstick="X @ w", most=most)
 
 
 def stream() -> Iterator[Case]:
     """Time passes over files in the page cache against the same rows in memory."""
     n, d = 100_000, 100
-    X, y, _ = normal(n, d, 0.05)
-    X = np.round(X, 6)
+    problem = normal(n, d, 0.05)
+    X, y = np.round(problem.X, 6), problem.y
 
     def streamed(rows: Any, seed: int | None = None) -> Contestant:
         solver = SOLVERS["sgd-avg"](epochs=1)
@@ -455,17 +515,21 @@ def stream() -> Iterator[Case]:
         yield Case(
             f"{title}stored order",
             stored,
-            "in memory, stored order",
-            {"npy, stored order": 1.5},
+            yardstick="in memory, stored order",
+            most={"npy, stored order": 1.5},
             fewer=2,
             note=speed,
         )
         shuffled = {
             "in memory, shuffled rows": one_pass("sgd-avg", X, y, shuffle="rows"),
-            "npy, shuffled": streamed(npy, 1),
+            "npy, shuffled": streamed(npy, seed=1),
         }
-        most = {"npy, shuffled": 1.3}
-        yield Case(f"{title}shuffled", shuffled, "in memory, shuffled rows", most)
+        yield Case(
+            f"{title}shuffled",
+            shuffled,
+            yardstick="in memory, shuffled rows",
+            most={"npy, shuffled": 1.3},
+        )
 
 
 def csr() -> Iterator[Case]:
@@ -479,28 +543,32 @@ def csr() -> Iterator[Case]:
     ):
         each = PASSES[label]
         contestants[label] = one_pass(each.solver, X, y, **each.parameters)
-    title = f"{CSR}, {CSR_SHAPE.filled} non-zeros a row"
     yield Case(
-        title, contestants, "SciPy's X @ w", {"perceptron-avg, stored order": 1.0}
+        f"{CSR}, {CSR_SHAPE.filled} non-zeros a row",
+        contestants,
+        yardstick="SciPy's X @ w",
+        most={"perceptron-avg, stored order": 1.0},
     )
 
 
 def candidates() -> Iterator[Case]:
     """Time a pass of five step sizes at once against a pass of one alone."""
-    rules: dict[str, tuple[str, dict[str, Any]]] = {
-        "sgd-avg": ("sgd-avg", {}),
-        "sgd-max": ("sgd-max", {}),
-        "1pmb, pauc": ("1pmb", {"objective": "pauc"}),
+    passes = {
+        "sgd-avg": Pass("sgd-avg"),
+        "sgd-max": Pass("sgd-max"),
+        "1pmb, pauc": Pass("1pmb", {"objective": "pauc"}),
     }
     for name, most in MOST_TOGETHER.items():
-        X, y, _ = synthetic(name)
-        for rule, (solver, params) in rules.items():
+        X, y, _w = synthetic(name)
+        for label, each in passes.items():
+            one = f"{label}, one"
             contestants = {
-                f"{rule}, one": one_pass(solver, X, y, **params),
-                "five at once": together(solver, X, y, **params),
+                one: one_pass(each.solver, X, y, **each.parameters),
+                "five at once": together(each.solver, X, y, **each.parameters),
             }
-            targets = {"five at once": most} if rule == "sgd-avg" else {}
-            yield Case(f"candidates, {name}", contestants, f"{rule}, one", targets)
+            targets = {"five at once": most} if label == "sgd-avg" else {}
+            title = f"candidates, {name}"
+            yield Case(title, contestants, yardstick=one, most=targets)
 
 
 # --- readers, selection, fits, scores ---
@@ -516,16 +584,23 @@ def selection() -> Iterator[Case]:
         "the first 1 %": call(partial(first_rows, scores, 10_000)),
         "precision_at_k": call(partial(precision_at_k, y, scores, 10_000)),
     }
-    most = {"the first 1 %": 1.5}
-    yield Case("selection among 1,000,000 scores", contestants, "a read", most)
+    yield Case(
+        "selection among 1,000,000 scores",
+        contestants,
+        yardstick="a read",
+        most={"the first 1 %": 1.5},
+    )
     contestants = {
         "a stable argsort": call(partial(np.argsort, scores, kind="stable")),
         "auc": call(partial(auc, y, scores)),
         "average_precision": call(partial(average_precision, y, scores)),
     }
-    most = {"auc": 0.5, "average_precision": 0.5}
     yield Case(
-        "sorting 1,000,000 scores", contestants, "a stable argsort", most, fewer=3
+        "sorting 1,000,000 scores",
+        contestants,
+        yardstick="a stable argsort",
+        most={"auc": 0.5, "average_precision": 0.5},
+        fewer=3,
     )
 
 
@@ -539,7 +614,7 @@ def reader() -> Iterator[Case]:
                 b"".join(bz2.decompress(file.path.read_bytes()) for file in files)
             )
         except DataUnavailableError:
-            X, y, _ = normal(141_691, 22, 0.1)
+            X, y, _w = normal(141_691, 22, 0.1)
             dump_svmlight_file(np.round(X, 6), y, str(path), zero_based=False)
         text = path.read_bytes()
         contestants = {
@@ -548,41 +623,52 @@ def reader() -> Iterator[Case]:
             ),
             "precbench": call(lambda: read_svmlight(path, 22)),
         }
-        title = "speed-up, svmlight reader, 141,691 x 22"
 
-        def speed(_: str, seconds: float) -> str:
+        def speed(_name: str, seconds: float) -> str:
             return f"{len(text) / seconds / 1e6:.0f} MB/s"
 
         yield Case(
-            title,
+            "speed-up, svmlight reader, 141,691 x 22",
             contestants,
-            "scikit-learn",
+            yardstick="scikit-learn",
             least={"precbench": 8},
             fewer=5,
             note=speed,
         )
 
 
-def push_problem(n: int, d: int = 10) -> tuple[np.ndarray, np.ndarray, ExponentialRisk]:
-    """Return features in [0, 1], labels and the risk of the P-Norm Push, p = 4."""
+class PushProblem(NamedTuple):
+    """Features in [0, 1], labels, and the risk of the P-Norm Push, p = 4."""
+
+    X: np.ndarray
+    labels: np.ndarray
+    risk: ExponentialRisk
+
+
+def push_problem(n: int, d: int = 10) -> PushProblem:
+    """Generate rows for the P-Norm Push."""
     rng = np.random.default_rng(0)
     X = rng.random((n, d))
     labels = labelled(X, 0.65, rng).astype(np.int8)
-    return X, labels, ExponentialRisk(X, labels, 4.0, [Term(1.0, 4.0, 0.0)])
+    risk = ExponentialRisk(X, labels, 4.0, [Term(1.0, 4.0, 0.0)])
+    return PushProblem(X, labels, risk)
 
 
 def push_evaluation() -> Iterator[Case]:
     """Time value and gradient of the P-Norm Push against a pass, and by rows."""
     w = np.random.default_rng(1).standard_normal(10)
     sizes = [10**3, 10**4, 10**5, 10**6]
-    risks = {n: push_problem(n)[2] for n in sizes}
-    X = push_problem(10**6)[0]
+    risks = {n: push_problem(n).risk for n in sizes}
+    X = push_problem(10**6).X
     contestants = {
         "X @ w": call(lambda: X @ w),
         "value and gradient": call(lambda: risks[10**6].at(w)),
     }
     yield Case(
-        "push, 1,000,000 x 10", contestants, "X @ w", {"value and gradient": 1.6}
+        "push, 1,000,000 x 10",
+        contestants,
+        yardstick="X @ w",
+        most={"value and gradient": 1.6},
     )
 
     def a_million(n: int) -> None:
@@ -590,8 +676,13 @@ def push_evaluation() -> Iterator[Case]:
             risks[n].at(w)
 
     contestants = {f"{n:,} rows": call(partial(a_million, n)) for n in sizes}
-    most = dict.fromkeys(contestants, 1.5)
-    yield Case("push, time per million rows", contestants, "1,000 rows", most, fewer=3)
+    yield Case(
+        "push, time per million rows",
+        contestants,
+        yardstick="1,000 rows",
+        most=dict.fromkeys(contestants, 1.5),
+        fewer=3,
+    )
 
 
 def push_pairs() -> Iterator[Case]:
@@ -604,84 +695,118 @@ def push_pairs() -> Iterator[Case]:
         "factorised": call(lambda: risk.at(w), times=100),
         "compiled pairs": call(lambda: pairs.at(w)),
     }
-    title = "speed-up, value and gradient of the P-Norm Push, 2,000 x 10"
-    yield Case(title, contestants, "compiled pairs", least={"factorised": 100})
-    X, y, _ = push_problem(1_000)
-    if magic := real("magic"):
-        chosen = np.random.default_rng(0).permutation(len(magic[1]))[:1000]
-        features, labels = np.asarray(magic[0]), magic[1]
+    yield Case(
+        "speed-up, value and gradient of the P-Norm Push, 2,000 x 10",
+        contestants,
+        yardstick="compiled pairs",
+        least={"factorised": 100},
+    )
+    X, y, _risk = push_problem(1_000)
+    magic = real("magic")
+    if magic is not None:
+        chosen = np.random.default_rng(0).permutation(len(magic.y))[:1000]
+        features = np.asarray(magic.X)
         unit = (features - features.min(axis=0)) / np.ptp(features, axis=0)
-        X, y = unit[chosen], labels[chosen]
+        X, y = unit[chosen], magic.y[chosen]
     solver = SOLVERS["pnorm-push"]()
     contestants = {
         "coordinate": call(lambda: solver.fit(X, y), times=10),
         "NumPy pairs": call(lambda: pnorm_push_path(X, y, 4, 100)),
     }
-    title = "speed-up, P-Norm Push, 1,000 x 10, 100 iterations"
-    yield Case(title, contestants, "NumPy pairs", least={"coordinate": 200}, fewer=10)
+    yield Case(
+        "speed-up, P-Norm Push, 1,000 x 10, 100 iterations",
+        contestants,
+        yardstick="NumPy pairs",
+        least={"coordinate": 200},
+        fewer=10,
+    )
 
 
 def iteration() -> Iterator[Case]:
     """Time an iteration of the cutting plane against two products and a selection."""
     for name in WIDE:
-        X, y, w = synthetic(name)
-        scores = X @ w
-        top = int(0.25 * np.count_nonzero(y > 0))
+        yield _iteration(name)
 
-        def unit(X=X, w=w, scores=scores, top=top) -> None:
-            X @ w
-            np.argpartition(scores, -top)
-            X.T @ scores
 
-        contestants = {"X @ w, selection, X.T @ v": call(unit)}
-        objectives: dict[str, dict[str, Any]] = {
-            "prec@k": {"k": 0.25},
-            "pauc": {"objective": "pauc"},
-        }
-        for label, parameters in objectives.items():
-            solver = SOLVERS["cutting-plane"](**parameters, tol=1e-12, max_iter=20)
-            contestants[label] = per_iteration(solver, X, y)
-        title = f"an iteration of the cutting plane, {name}"
-        most = {"prec@k": 1.3, "pauc": 1.3}
-        yield Case(title, contestants, "X @ w, selection, X.T @ v", most, fewer=10)
+def _iteration(name: str) -> Case:
+    X, y, w = synthetic(name)
+    scores = X @ w
+    top = int(0.25 * np.count_nonzero(y > 0))
+
+    def unit() -> None:
+        X @ w
+        np.argpartition(scores, -top)
+        X.T @ scores
+
+    limits = {"tol": 1e-12, "max_iter": 20}
+    at_k = SOLVERS["cutting-plane"](k=0.25, **limits)
+    pauc = SOLVERS["cutting-plane"](objective="pauc", **limits)
+    contestants = {
+        "X @ w, selection, X.T @ v": call(unit),
+        "prec@k": per_iteration(at_k, X, y),
+        "pauc": per_iteration(pauc, X, y),
+    }
+    return Case(
+        f"an iteration of the cutting plane, {name}",
+        contestants,
+        yardstick="X @ w, selection, X.T @ v",
+        most={"prec@k": 1.3, "pauc": 1.3},
+        fewer=10,
+    )
 
 
 def bbr() -> Iterator[Case]:
     """Time BBR by moments against ``X.T @ X``, its pair loop, and LCBR."""
-    for name in ("102,294 x 117", "581,012 x 54"):
-        X, y, _ = synthetic(name)
-        even = labelled(X, 0.5, np.random.default_rng(1))
-        contestants = {
-            "X.T @ X": call(lambda X=X: X.T @ X),
-            "bbr": fit(SOLVERS["bbr"](), X, y),
-            "bbr, as many of each class": fit(SOLVERS["bbr"](), X, even),
-        }
-        most = {"bbr": 1.3, "bbr, as many of each class": 1.3}
-        yield Case(f"bbr by moments, {name}", contestants, "X.T @ X", most, fewer=2)
-    for d, least in ((10, 100), (50, 1000)):
-        X, y, _ = normal(2_000, d, 0.5)
+    yield _moments_to_product("102,294 x 117")
+    yield _moments_to_product("581,012 x 54")
+    yield _pairs_to_moments(d=10, least=100)
+    yield _pairs_to_moments(d=50, least=1000)
 
-        rows, classes = as_rows(X), y.astype(np.int8)
 
-        def by_class(d=d, rows=rows, y=classes) -> None:
-            moments = ClassMoments(rows, d)
-            for _ in moments.add(rows, y):
-                pass
-            moments.of_differences()
+def _moments_to_product(name: str) -> Case:
+    X, y, _w = synthetic(name)
+    half_positive = labelled(X, 0.5, np.random.default_rng(1))
+    contestants = {
+        "X.T @ X": call(lambda: X.T @ X),
+        "bbr": fit(SOLVERS["bbr"](), X, y),
+        "bbr, as many of each class": fit(SOLVERS["bbr"](), X, half_positive),
+    }
+    return Case(
+        f"bbr by moments, {name}",
+        contestants,
+        yardstick="X.T @ X",
+        most={"bbr": 1.3, "bbr, as many of each class": 1.3},
+        fewer=2,
+    )
 
-        one = fit(SOLVERS["lcbr"](n_pairs=1, random_state=0), X, y)
-        lcbr = fit(SOLVERS["lcbr"](n_pairs=5000, random_state=0), X, y)
-        contestants = {
-            "moments": call(by_class, times=20),
-            "bbr": fit(SOLVERS["bbr"](), X, y),
-            "lcbr": lcbr,
-            "5,000 pairs": difference(lcbr, one),
-            "all pairs": fit(SOLVERS["bbr"](accumulate="pairs"), X, y),
-        }
-        fast = {"moments": least, "5,000 pairs": 100}
-        yield Case(
-            f"speed-up, BBR, 2,000 x {d}", contestants, "all pairs", least=fast, fewer=2
-        )
+
+def _pairs_to_moments(d: int, least: float) -> Case:
+    X, y, _w = normal(2_000, d, 0.5)
+    rows = as_rows(X)
+    classes = y.astype(np.int8)
+
+    def moments_of_differences() -> None:
+        moments = ClassMoments(rows, d)
+        for _ in moments.add(rows, classes):
+            pass
+        moments.of_differences()
+
+    one_pair = fit(SOLVERS["lcbr"](n_pairs=1, random_state=0), X, y)
+    lcbr = fit(SOLVERS["lcbr"](n_pairs=5000, random_state=0), X, y)
+    contestants = {
+        "moments": call(moments_of_differences, times=20),
+        "bbr": fit(SOLVERS["bbr"](), X, y),
+        "lcbr": lcbr,
+        "5,000 pairs": difference(lcbr, one_pair),
+        "all pairs": fit(SOLVERS["bbr"](accumulate="pairs"), X, y),
+    }
+    return Case(
+        f"speed-up, BBR, 2,000 x {d}",
+        contestants,
+        yardstick="all pairs",
+        least={"moments": least, "5,000 pairs": 100},
+        fewer=2,
+    )
 
 
 def toppush() -> Iterator[Case]:
@@ -691,19 +816,20 @@ def toppush() -> Iterator[Case]:
         X, y, w = normal(100_000, 100, share)
         contestants = {"X @ w": call(partial(np.matmul, X, w))}
         for top in (1, 0.01, 0.05, 0.25):
-            how = {"top_negatives": top, "tol": 1e-12, "max_iter": n_iterations}
-            solver = SOLVERS["toppush"](**how)
+            solver = SOLVERS["toppush"](
+                top_negatives=top, tol=1e-12, max_iter=n_iterations
+            )
             contestants[f"top_negatives={top}"] = per_iteration(
                 solver, X, y, n_iterations
             )
         title = f"an iteration of toppush, {share:.0%} positive"
         most = dict.fromkeys(contestants, 3.0)
-        yield Case(title, contestants, "X @ w", most, fewer=6)
+        yield Case(title, contestants, yardstick="X @ w", most=most, fewer=6)
 
 
 def threads() -> Iterator[Case]:
     """Time the scores of a model in one thread and in two."""
-    X, y, _ = normal(100_000, 50, 0.1)
+    X, y, _w = normal(100_000, 50, 0.1)
     models: dict[str, dict[str, Any]] = {
         "trees": {"solver": "hist-gradient-boosting"},
         "300 random features": {"fourier": 300},
@@ -718,38 +844,53 @@ def threads() -> Iterator[Case]:
             fast: call(two, clock=time.perf_counter),
         }
         yield Case(
-            "scores of 100,000 x 50", contestants, slow, least={fast: 1.8}, fewer=3
+            "scores of 100,000 x 50",
+            contestants,
+            yardstick=slow,
+            least={fast: 1.8},
+            fewer=3,
         )
 
 
 def boosting() -> Iterator[Case]:
     """Time boosted trees on columns of 0 and 1, alone and beside one of numbers."""
     rng = np.random.default_rng(0)
-    codes = [rng.integers(0, n, 4_075) for n in rng.integers(2, 11, 85)]
-    X = np.concatenate([np.eye(code.max() + 1)[code] for code in codes], axis=1)
-    y = np.where(
-        X @ rng.standard_normal(X.shape[1]) + rng.standard_normal(len(X)) > 4, 1, -1
-    )
-    numbers = np.column_stack([X, rng.standard_normal(len(X))])
+    columns = [rng.integers(0, n_codes, 4_075) for n_codes in rng.integers(2, 11, 85)]
+    one_hot = [np.eye(codes.max() + 1)[codes] for codes in columns]
+    X = np.concatenate(one_hot, axis=1)
+    scores = X @ rng.standard_normal(X.shape[1]) + rng.standard_normal(len(X))
+    y = np.where(scores > 4, 1, -1)
+    with_numbers = np.column_stack([X, rng.standard_normal(len(X))])
     solver = SOLVERS["hist-gradient-boosting"](random_state=0)
     contestants = {
         "0 and 1": fit(solver, X, y),
-        "and a column of numbers": fit(solver, numbers, y),
+        "and a column of numbers": fit(solver, with_numbers, y),
     }
-    title = f"boosting, {X.shape[0]:,} x {X.shape[1]}, 0 and 1"
-    most = {"0 and 1": 0.33}
-    yield Case(title, contestants, "and a column of numbers", most, fewer=5)
+    yield Case(
+        f"boosting, {X.shape[0]:,} x {X.shape[1]}, 0 and 1",
+        contestants,
+        yardstick="and a column of numbers",
+        most={"0 and 1": 0.33},
+        fewer=5,
+    )
 
 
-def command() -> Iterator[Case]:
-    """Time a whole run by two workers, on the wall, against its trials."""
-    if real("letter") is None:
-        return
-    training = "its training and tuning, over two"
-    first = "first trial"
-    last: dict[str, float] = {}
+class RunOfLetter:
+    """A run by two workers; it keeps two times of the latest one, in seconds.
 
-    def whole() -> float:
+    Attributes
+    ----------
+    first_trial : float
+        From the start of the command to the end of the first trial.
+    training : float
+        Of all trials, with tuning, over two workers.
+    """
+
+    first_trial: float
+    training: float
+
+    def __call__(self) -> float:
+        """Run the whole command, and return how long it took."""
         with tempfile.TemporaryDirectory() as out:
             run = ["run", "letter", "--jobs", "2", "--out", out, "--quiet"]
             start = time.time()
@@ -758,21 +899,48 @@ def command() -> Iterator[Case]:
             )
             seconds = time.time() - start
             store = Store(Path(out, "letter"))
-            trials = [*store.records()]
-            last[first] = min(store.moments(store.keys())) - start
-        last[training] = sum(t.seconds + (t.tuning_seconds or 0.0) for t in trials) / 2
+            self.first_trial = min(store.moments(store.keys())) - start
+            trials = list(store.records())
+        total = sum(trial.seconds + (trial.tuning_seconds or 0.0) for trial in trials)
+        self.training = total / 2
         return seconds
 
-    def imports() -> float:
-        start = time.time()
-        subprocess.run([sys.executable, "-c", "import numpy, scipy.sparse"], check=True)
-        return time.time() - start
 
-    contestants = {"run letter": whole, training: lambda: last[training]}
-    yield Case("the whole command", contestants, training, {"run letter": 2.5}, fewer=5)
-    contestants = {"run letter": whole, first: lambda: last[first], "imports": imports}
-    title = "the whole command, and import numpy, scipy.sparse"
-    yield Case(title, contestants, "imports", {first: 3.0}, fewer=5)
+def imports() -> float:
+    """Return how long a process takes to import NumPy and scipy.sparse."""
+    start = time.time()
+    subprocess.run([sys.executable, "-c", "import numpy, scipy.sparse"], check=True)
+    return time.time() - start
+
+
+def command() -> Iterator[Case]:
+    """Time a whole run by two workers, on the wall, against its trials."""
+    if real("letter") is None:
+        return
+    run = RunOfLetter()
+    contestants = {
+        "run letter": run,
+        "its training and tuning, over two": lambda: run.training,
+    }
+    yield Case(
+        "the whole command",
+        contestants,
+        yardstick="its training and tuning, over two",
+        most={"run letter": 2.5},
+        fewer=5,
+    )
+    contestants = {
+        "run letter": run,
+        "first trial": lambda: run.first_trial,
+        "imports": imports,
+    }
+    yield Case(
+        "the whole command, and import numpy, scipy.sparse",
+        contestants,
+        yardstick="imports",
+        most={"first trial": 3.0},
+        fewer=5,
+    )
 
 
 BENCHES: dict[str, Callable[[], Iterator[Case]]] = {
@@ -799,20 +967,21 @@ def longer(figures: pd.DataFrame, before: pd.DataFrame) -> set[str]:
 
     Of figures with several rows for a ratio, medians count.
     """
-    names = ["bench", "of", "to"]
-    ratios = figures.groupby(names)["ratio"].median()
-    earlier_ratios = before.groupby(names)["ratio"].median()
+    keys = ["bench", "of", "to"]
+    ratios = figures.groupby(keys)["ratio"].median()
+    earlier_ratios = before.groupby(keys)["ratio"].median()
+    are_speed_ups = figures.groupby(keys)["least"].first()
     sentences = set()
-    for figure in figures.drop_duplicates(names).to_dict("records"):
-        bench, of, to = (figure[name] for name in names)
-        now = ratios[bench, of, to]
+    for (bench, of, to), ratio in ratios.items():
         earlier = earlier_ratios.get((bench, of, to))
         if not earlier:
             continue
-        # Of a speed-up a smaller ratio is the slower one.
-        growth = (now / earlier) ** (-1 if figure["least"] else 1)
+        is_speed_up = are_speed_ups[bench, of, to]
+        growth = earlier / ratio if is_speed_up else ratio / earlier
         if growth > SLOWER:
-            sentences.add(f"{bench}, {of} to {to}: {now:.2f} x; it was {earlier:.2f} x")
+            sentences.add(
+                f"{bench}, {of} to {to}: {ratio:.2f} x; it was {earlier:.2f} x"
+            )
     return sentences
 
 
@@ -826,45 +995,54 @@ def report(
     )
     for figure in missed:
         print(f"  {figure['bench']}, {ratio_in_words(figure)}")
-        if reason := reason_of(figure, why):
+        reason = reason_of(figure, why)
+        if reason:
             print(f"    {reason}")
     return missed
 
 
 def reason_of(figure: dict[str, Any], why: Mapping[str, str]) -> str:
-    """Return what takes most of the time, by the last of the parts of its name.
+    """Return what takes most of the time, or nothing if that is unknown.
 
-    "" for unknown.
+    Of reasons of several parts of the figure's name, the last one of the list holds.
     """
-    about = "{bench}, {of} to {to}".format(**figure)
-    return next((reason for part, reason in reversed(why.items()) if part in about), "")
+    name = "{bench}, {of} to {to}".format(**figure)
+    reasons = [reason for part, reason in why.items() if part in name]
+    return reasons[-1] if reasons else ""
 
 
 def write_figures(rows: list[dict[str, Any]], path: Path, whole: bool) -> None:
-    """Write rows of figures, or replace those of the same benches."""
-    table = pd.DataFrame(rows).assign(machine=environment()["cpu"])
+    """Write rows of figures as the `whole` file, or in the place of the same benches.
+
+    Benches that the file lacks come last.
+    """
+    measured = pd.DataFrame(rows).assign(machine=environment()["cpu"])
+    table = measured
     if not whole:
-        before = pd.read_csv(path)
-        places = list(dict.fromkeys([*before["bench"], *table["bench"]]))
-        table = pd.concat([before[~before["bench"].isin(table["bench"])], table])
-        table = table.sort_values(
+        written = pd.read_csv(path)
+        places = list(dict.fromkeys([*written["bench"], *measured["bench"]]))
+        others = written[~written["bench"].isin(measured["bench"])]
+        table = pd.concat([others, measured]).sort_values(
             "bench", key=lambda benches: benches.map(places.index), kind="stable"
         )
     table.to_csv(path, index=False, lineterminator="\n")
 
 
 def slower(name: str, base: Path, rounds: int) -> set[str]:
-    """Return what is slower here than in another checkout, in turns, twice."""
-    sentences: set[str] = set()
-    for _ in range(2):
-        here, before = [], []
-        for _ in range(TURNS):
-            before.append(_measured_in(base, name, rounds))
-            here.append(_measured_in(ROOT, name, rounds))
-        sentences = longer(pd.concat(here), pd.concat(before))
-        if not sentences:
-            break
-    return sentences
+    """Return what is slower here than in another checkout, if it is so twice."""
+    if _slower_once(name, base, rounds):
+        return _slower_once(name, base, rounds)
+    return set()
+
+
+def _slower_once(name: str, base: Path, rounds: int) -> set[str]:
+    """Measure a bench here and in another checkout in turns; return what is slower."""
+    here = []
+    there = []
+    for _ in range(TURNS):
+        there.append(_measured_in(base, name, rounds))
+        here.append(_measured_in(ROOT, name, rounds))
+    return longer(pd.concat(here), pd.concat(there))
 
 
 def _measured_in(checkout: Path, name: str, rounds: int) -> pd.DataFrame:
@@ -874,14 +1052,25 @@ def _measured_in(checkout: Path, name: str, rounds: int) -> pd.DataFrame:
     python = (checkout / ".venv/bin/python").absolute()
     options = ["--only", name, "--rounds", str(rounds), "--write"]
     try:
+        # Without other benches, whose figures would be kept.
         figures.write_text(",".join(pd.read_csv(figures).columns) + "\n")
-        # fails for missed targets
+        # It fails where a target is missed.
         subprocess.run(
             [python, "-m", "scripts.bench", *options], cwd=checkout, stdout=DEVNULL
         )
         return pd.read_csv(figures)
     finally:
         figures.write_bytes(committed)
+
+
+def compare_with(base: Path, chosen: list[str], rounds: int) -> int:
+    """Print which benches are slower here than in a checkout; return the exit code."""
+    sentences: list[str] = []
+    for name in chosen:
+        sentences += slower(name, base, rounds)
+    title = "slower, twice:" if sentences else "nothing is slower, twice"
+    print(title, *sentences, sep="\n  ")
+    return int(bool(sentences))
 
 
 def main() -> None:
@@ -898,16 +1087,11 @@ def main() -> None:
         "--base", type=Path, help="fail only where this checkout is 15 %% faster"
     )
     options = parser.parse_args()
-    # of fits that are cut short to be timed
+    # Of fits that are cut short to be timed.
     warnings.simplefilter("ignore", ConvergenceWarning)
     chosen = [name for name in BENCHES if options.only in name]
     if options.base:
-        sentences: list[str] = []
-        for name in chosen:
-            sentences += slower(name, options.base, options.rounds)
-        title = "slower, twice:" if sentences else "nothing is slower, twice"
-        print(title, *sentences, sep="\n  ")
-        sys.exit(bool(sentences))
+        sys.exit(compare_with(options.base, chosen, options.rounds))
     figures: list[dict[str, Any]] = []
     with threadpool_limits(1):
         for name in chosen:

@@ -16,7 +16,9 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,7 +30,8 @@ from scripts.survey.tables import laid_out
 
 GROWTH = REFERENCE / "growth.csv"
 ROWS = (10**4, 10**5, 10**6, 10**7)
-FEATURES, SHARE, NOISE = 10, 0.05, 1.0
+FEATURES = 10
+NOISE = 1.0
 LONGEST = 20.0  # CPU seconds; a fit that is expected to take longer is left out
 STREAMED = ", streamed"
 ITERATIONS = {
@@ -54,13 +57,15 @@ ITERATIONS = {
 def rows_and_labels(n: int) -> tuple[np.ndarray, np.ndarray]:
     """Generate rows in slices, so that nothing but the rows takes memory."""
     rng = np.random.default_rng(0)
-    X, w = np.empty((n, FEATURES)), np.linspace(1, 0.1, FEATURES)
+    X = np.empty((n, FEATURES))
     y = np.empty(n)
+    w = np.linspace(1, 0.1, FEATURES)
     limit = 1.6449 * np.sqrt(w @ w + NOISE**2)  # the 95 % quantile of a normal score
     for start in range(0, n, 10_000):
-        part = rng.standard_normal(out=X[start : start + 10_000])
+        rows = slice(start, start + 10_000)
+        part = rng.standard_normal(out=X[rows])
         scores = part @ w + NOISE * rng.standard_normal(len(part))
-        y[start : start + 10_000] = np.where(scores > limit, 1.0, -1.0)
+        y[rows] = np.where(scores > limit, 1.0, -1.0)
     return X, y
 
 
@@ -74,66 +79,77 @@ def measured(name: str, n: int) -> dict[str, float]:
     warnings.simplefilter("ignore")
     solver = SOLVERS[name.removesuffix(STREAMED)]()
     fixed = {"epochs": 1, "random_state": 0, **ITERATIONS.get(name, {})}
-    solver.set_params(
-        **{key: fixed[key] for key in solver.get_params() if key in fixed}
-    )
+    known = solver.get_params()
+    solver.set_params(**{key: fixed[key] for key in fixed if key in known})
     solver.fit(*rows_and_labels(500))  # loads all that it needs
     if not name.endswith(STREAMED):
         X, y = rows_and_labels(n)
-        before, start = peak(), time.process_time()
-        solver.fit(X, y)
-    else:
-        with tempfile.TemporaryDirectory(dir=".") as folder:
-            files = [Path(folder, f"{part}.npy") for part in ("X", "y")]
-            run("--write", n, *files)
-            stream = open_stream(files[0], labels=files[1]).X
-            before, start = peak(), time.process_time()
-            solver.fit_pieces(
-                FEATURES, lambda: stream.visits(500, np.random.default_rng(0))
-            )
-    return {"seconds": time.process_time() - start, "bytes": peak() - before}
+        return _measured(lambda: solver.fit(X, y))
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        X_file = Path(folder, "X.npy")
+        y_file = Path(folder, "y.npy")
+        run("--write", n, X_file, y_file)
+        stream = open_stream(X_file, labels=y_file).X
+
+        def visits() -> Any:
+            return stream.visits(500, np.random.default_rng(0))
+
+        return _measured(lambda: solver.fit_pieces(FEATURES, visits))
+
+
+def _measured(fit: Callable[[], object]) -> dict[str, float]:
+    """Return CPU seconds of a fit, and the bytes by which it raises the peak."""
+    peak_at_start = peak()
+    start = time.process_time()
+    fit()
+    seconds = time.process_time() - start
+    return {"seconds": seconds, "bytes": peak() - peak_at_start}
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess:
     """Run this script in a process of its own, with one thread."""
-    one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
+    one_thread = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "scripts.growth", *map(str, arguments)]
     return subprocess.run(
-        command, check=True, stdout=subprocess.PIPE, env={**os.environ, **one}
+        command, check=True, stdout=subprocess.PIPE, env=os.environ | one_thread
     )
 
 
 def measure(names: list[str], sizes: tuple[int, ...]) -> pd.DataFrame:
-    """Measure the solvers, each from few rows to many, as long as it stays quick."""
-    table = []
+    """Measure the solvers, each from few rows to many, as long as it stays quick.
+
+    A fit is expected to take at least ten times as long as the one before, or to grow
+    as that did.
+    """
+    rows = []
     for name in names:
-        last = expected = 0.0
+        last = 0.0  # seconds of the fit before
         for n in sizes:
-            if expected > LONGEST:
+            figures = json.loads(run("--one", name, n).stdout)
+            rows.append({"solver": name, "rows": n, **figures})
+            print(rows[-1], flush=True)
+            seconds = figures["seconds"]
+            growth = seconds / last if last else 0.0
+            last = seconds
+            if seconds * max(10, growth) > LONGEST:
                 break
-            found = json.loads(run("--one", name, n).stdout)
-            table.append({"solver": name, "rows": n, **found})
-            print(table[-1], flush=True)
-            seconds = found["seconds"]
-            expected, last = seconds * max(10, seconds / last if last else 0), seconds
-    return pd.DataFrame(table)
+    return pd.DataFrame(rows)
 
 
 def growth_table(table: pd.DataFrame) -> str:
     """Lay out the committed figures of solvers in memory."""
-    table = table[~table["solver"].str.endswith(STREAMED)]
+    in_memory = table[~table["solver"].str.endswith(STREAMED)]
     sizes = [n for n in ROWS if n != 10**5]
     header = ["solver", *(f"{n:,} rows" for n in sizes), "bytes per row"]
     lines = []
-    for name, of_solver in table.groupby("solver", sort=False):
-        per_row = {
-            row.rows: 1e9 * row.seconds / row.rows for row in of_solver.itertuples()
-        }
-        largest = of_solver.iloc[-1]
-        cells = [_digits(per_row[n]) if n in per_row else "" for n in sizes]
-        lines.append(
-            [f"`{name}`", *cells, _digits(max(0.0, largest["bytes"] / largest["rows"]))]
-        )
+    for name, fits in in_memory.groupby("solver", sort=False):
+        nanoseconds = {}  # per row, by the number of rows
+        for fit in fits.itertuples():
+            nanoseconds[fit.rows] = 1e9 * fit.seconds / fit.rows
+        largest = fits.iloc[-1]
+        bytes_per_row = max(0.0, largest["bytes"] / largest["rows"])
+        cells = [_digits(nanoseconds[n]) if n in nanoseconds else "" for n in sizes]
+        lines.append([f"`{name}`", *cells, _digits(bytes_per_row)])
     return laid_out(header, lines, numbers=len(header) - 1)
 
 
@@ -157,14 +173,15 @@ def main() -> None:
         print(json.dumps(measured(name, int(n))))
         return
     if options.write:
-        n, *files = options.write
-        for file, array in zip(files, rows_and_labels(int(n)), strict=True):
-            np.save(file, array)
+        n, X_file, y_file = options.write
+        X, y = rows_and_labels(int(n))
+        np.save(X_file, X)
+        np.save(y_file, y)
         return
     names = list(SOLVERS)
-    names += [
-        f"{name}{STREAMED}" for name in names if hasattr(SOLVERS[name](), "fit_pieces")
-    ]
+    for name in SOLVERS:
+        if hasattr(SOLVERS[name](), "fit_pieces"):
+            names.append(f"{name}{STREAMED}")
     table = measure(options.solvers or names, ROWS)
     if not options.solvers:
         table.to_csv(GROWTH, index=False, lineterminator="\n", float_format="%.4g")

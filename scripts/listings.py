@@ -4,6 +4,7 @@ from typer.main import get_command
 
 import precbench
 from precbench.cli import app
+from precbench.cli.group import LazyGroup
 from precbench.core.text import first_line
 from scripts.survey.tables import laid_out
 
@@ -11,16 +12,18 @@ from scripts.survey.tables import laid_out
 def commands_table() -> str:
     """Lay out the commands, each with its summary."""
     main = get_command(app)
-    rows = [
-        [f"`precbench {name}`", line] for name, (_place, line) in main.listed.items()
-    ]
+    rows = _summaries("precbench", main)
     for group in ("data", "claims"):
-        listed = main.commands[group].listed
-        rows += [
-            [f"`precbench {group} {name}`", line]
-            for name, (_place, line) in listed.items()
-        ]
+        rows += _summaries(f"precbench {group}", main.commands[group])
     return laid_out(["command", "what it does"], rows)
+
+
+def _summaries(start: str, group: LazyGroup) -> list[list[str]]:
+    """Return each command of a group, behind the words that it starts with."""
+    return [
+        [f"`{start} {name}`", summary]
+        for name, (_place, summary) in group.listed.items()
+    ]
 
 
 def names_table() -> str:

@@ -5,6 +5,7 @@ set, its estimators, the reference implementation, and what became of the papers
 about it.
 """
 
+import contextlib
 import warnings
 from collections import Counter
 from collections.abc import Sequence
@@ -39,7 +40,7 @@ class Method:
     title : str
     estimators : sequence of str
         Public names.
-    about : sequence of str
+    papers : sequence of str
         Papers of the ledger all of whose claims are about it.
     named_in : sequence of str
         Papers of the ledger of which some claims name its solvers.
@@ -48,18 +49,18 @@ class Method:
     folder: str
     title: str
     estimators: Sequence[str]
-    about: Sequence[str] = ()
+    papers: Sequence[str] = ()
     named_in: Sequence[str] = ()
 
     @property
     def labels(self) -> set[str]:
         """Names of the registry that stand for its estimators."""
         classes = {getattr(precbench, name) for name in self.estimators}
-        return {
-            name
-            for name in precbench.SOLVERS
-            if type(precbench.SOLVERS[name]()) in classes
-        }
+        labels = set()
+        for label, make in precbench.SOLVERS.items():
+            if type(make()) in classes:
+                labels.add(label)
+        return labels
 
 
 METHODS = [
@@ -70,9 +71,12 @@ METHODS = [
         named_in=["kar2015", "kar2014"],
     ),
     Method(
-        "push", "P-Norm Push", ["PNormPush", "IRPush", "RankBoost"], about=["rudin2009"]
+        "push",
+        "P-Norm Push",
+        ["PNormPush", "IRPush", "RankBoost"],
+        papers=["rudin2009"],
     ),
-    Method("bbr", "BBR and LCBR", ["BBR", "LCBR"], about=["gultekin"]),
+    Method("bbr", "BBR and LCBR", ["BBR", "LCBR"], papers=["gultekin"]),
     Method(
         "cutting_plane",
         "Cutting plane",
@@ -135,30 +139,26 @@ def index() -> str:
 
 def page(method: Method) -> str:
     """Return the page of a method."""
-    return "\n".join(
-        [
-            f"# {method.title}\n",
-            (
-                "```{eval-rst}\n.. automodule::"
-                f" precbench.solvers.{method.folder}\n```\n"
-            ),
-            *_shown(method),
-            "## Estimators\n",
-            *(
-                f"```{{eval-rst}}\n.. autoclass:: precbench.{n}\n   :no-index:\n```\n"
-                for n in method.estimators
-            ),
-            *_reference(method),
-            *_claims(method),
-        ]
-    )
+    module = f"precbench.solvers.{method.folder}"
+    parts = [
+        f"# {method.title}\n",
+        f"```{{eval-rst}}\n.. automodule:: {module}\n```\n",
+        *_picture_on_a_small_set(method),
+        "## Estimators\n",
+    ]
+    for name in method.estimators:
+        directive = f".. autoclass:: precbench.{name}\n   :no-index:"
+        parts.append(f"```{{eval-rst}}\n{directive}\n```\n")
+    parts += _reference(method)
+    parts += _claims(method)
+    return "\n".join(parts)
 
 
 def _docstring(method: Method) -> str:
     return import_module(f"precbench.solvers.{method.folder}").__doc__ or ""
 
 
-def _shown(method: Method) -> list[str]:
+def _picture_on_a_small_set(method: Method) -> list[str]:
     return [
         "## On a small set\n",
         (
@@ -188,18 +188,16 @@ def _reference(method: Method) -> list[str]:
 
 def _claims(method: Method) -> list[str]:
     """Return what became of the claims about a method, by paper."""
+    labels = method.labels
     rows = []
-    for paper in [*method.about, *method.named_in]:
-        verdicts = Counter(
-            str(row.verdict)
-            for _claim, row in printed.claims(paper)
-            if paper in method.about or _names_any(row.id, method.labels)
-        )
+    for paper in [*method.papers, *method.named_in]:
+        verdicts: Counter[str] = Counter()
+        for _claim, row in printed.claims(paper):
+            if paper in method.papers or _names_any(row.id, labels):
+                verdicts[str(row.verdict)] += 1
         if verdicts:
-            counts = ", ".join(
-                f"{n} {verdict}" for verdict, n in verdicts.most_common()
-            )
-            rows.append([_paper_page(paper), verdicts.total(), counts])
+            counts = [f"{n} {verdict}" for verdict, n in verdicts.most_common()]
+            rows.append([_link(paper), verdicts.total(), ", ".join(counts)])
     if not rows:
         return []
     return [
@@ -213,22 +211,32 @@ def _names_any(claim: str, labels: set[str]) -> bool:
     return any(label in part for label in labels for part in claim.split("/"))
 
 
-def _paper_page(paper: str) -> str:
-    own = (ROOT / "docs" / "papers" / f"{paper}.md").exists()
-    return f"[{paper}](../../papers/{paper if own else 'outside'}.md)"
+def _link(paper: str) -> str:
+    """Return a link to the page of a paper, or to that of all without one."""
+    has_page = (ROOT / "docs" / "papers" / f"{paper}.md").exists()
+    page = paper if has_page else "outside"
+    return f"[{paper}](../../papers/{page}.md)"
 
 
 def picture(method: Method) -> Figure:
-    """Draw the scores of each estimator on a small set, and the top of its list."""
-    train, new = small_set(seed=0), small_set(seed=1)
-    estimators = _available(method, *train)
-    n_columns = min(3, len(estimators))
-    n_rows = -(-len(estimators) // n_columns)
+    """Draw the scores of each estimator on a small set, and the top of its list.
+
+    Left out are those whose package is not installed, and `NoSkill`.
+    """
+    X, y = small_set(seed=0)
+    fitted = {}
+    for name in method.estimators:
+        if name != "NoSkill":
+            with contextlib.suppress(MissingPackageError):
+                fitted[name] = _fitted(name, X, y)
+    new_X, new_y = small_set(seed=1)
+    n_columns = min(3, len(fitted))
+    n_rows = -(-len(fitted) // n_columns)
     figure = Figure(figsize=(3.2 * n_columns, 3 * n_rows), layout="constrained")
     axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
-    for axis, name in zip(axes, estimators, strict=False):
-        _draw(axis, name, _fitted(name, *train), *new)
-    for axis in axes[len(estimators) :]:
+    for axis, (name, estimator) in zip(axes, fitted.items(), strict=False):
+        _draw(axis, name, estimator, new_X, new_y)
+    for axis in axes[len(fitted) :]:
         axis.remove()
     return figure
 
@@ -236,58 +244,64 @@ def picture(method: Method) -> Figure:
 def small_set(seed: int) -> tuple[Any, Any]:
     """Return rows in the plane and their labels, one in ten positive."""
     rng = np.random.default_rng(seed)
+    n_positive = _ROWS // 10
     y = np.zeros(_ROWS, dtype=int)
-    y[: _ROWS // 10] = 1
+    y[:n_positive] = 1
     X = rng.standard_normal((_ROWS, 2))
-    n_clear = round(0.6 * y.sum())
-    X[:n_clear] = [2.2, 0.6] + 0.7 * X[:n_clear]
-    X[n_clear : y.sum()] = [-1.0, -1.2] + 0.7 * X[n_clear : y.sum()]
+    n_clear = round(0.6 * n_positive)
+    clear = slice(0, n_clear)  # positives that stand out
+    hidden = slice(n_clear, n_positive)  # positives among the negatives
+    X[clear] = [2.2, 0.6] + 0.7 * X[clear]
+    X[hidden] = [-1.0, -1.2] + 0.7 * X[hidden]
     return X, y
 
 
-def _available(method: Method, X: Any, y: Any) -> list[str]:
-    """Return the estimators that can be drawn: their packages are installed."""
-    names = []
-    for name in method.estimators:
-        try:
-            _fitted(name, X, y)
-        except MissingPackageError:
-            continue
-        if name != "NoSkill":
-            names.append(name)
-    return names
-
-
 def _fitted(name: str, X: Any, y: Any) -> Any:
+    """Fit an estimator at its defaults, but for k where it has one."""
     estimator = getattr(precbench, name)()
-    known = estimator.get_params()
-    wanted = {"k": _K, "random_state": 0}
-    estimator.set_params(**{n: v for n, v in wanted.items() if n in known})
+    params = estimator.get_params()
+    if "k" in params:
+        estimator.set_params(k=_K)
+    if "random_state" in params:
+        estimator.set_params(random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return estimator.fit(X, y)
 
 
 def _draw(axis: Axes, name: str, fitted: Any, X: Any, y: Any) -> None:
-    scores = fitted.decision_function(X)
-    low, high = X.min(axis=0) - 0.3, X.max(axis=0) + 0.3
+    """Draw the score of each place as its rank among the rows, then the rows."""
+    low = X.min(axis=0) - 0.3
+    high = X.max(axis=0) + 0.3
     across, up = np.meshgrid(
         np.linspace(low[0], high[0], 120), np.linspace(low[1], high[1], 120)
     )
+    scores = fitted.decision_function(X)
     heights = fitted.decision_function(np.column_stack([across.ravel(), up.ravel()]))
-    # comparable scales
+    # Ranks have the same scale for all methods.
     ranks = np.searchsorted(np.sort(scores), heights).reshape(across.shape)
     axis.contourf(across, up, ranks, levels=12, cmap="Blues", alpha=0.6)
-    top = np.argsort(-scores, kind="stable")[:_K]
+    negative, positive = X[y == 0], X[y == 1]
     axis.scatter(
-        X[y == 0, 0], X[y == 0, 1], s=4, color="0.45", linewidths=0, label="negative"
+        negative[:, 0],
+        negative[:, 1],
+        s=4,
+        color="0.45",
+        linewidths=0,
+        label="negative",
     )
     axis.scatter(
-        X[y == 1, 0], X[y == 1, 1], s=9, color="#D55E00", linewidths=0, label="positive"
+        positive[:, 0],
+        positive[:, 1],
+        s=9,
+        color="#D55E00",
+        linewidths=0,
+        label="positive",
     )
+    top = X[np.argsort(-scores, kind="stable")[:_K]]
     axis.scatter(
-        X[top, 0],
-        X[top, 1],
+        top[:, 0],
+        top[:, 1],
         s=26,
         facecolors="none",
         edgecolors="black",

@@ -13,6 +13,7 @@ from precbench.claims import Claim
 from precbench.claims.ledger import LedgerRow
 from precbench.claims.verdicts import Verdict
 from scripts import printed
+from scripts.printed import Decision
 from scripts.survey.tables import apart, laid_out
 
 NOT_HERE = {"kdd08": "KDD Cup 2008", "ppi": "PPI"}
@@ -21,10 +22,10 @@ OPEN = (Verdict.NO_DATA, Verdict.INCONCLUSIVE, Verdict.NO_POWER)
 
 
 class Group(NamedTuple):
-    """Claims that are open for one reason."""
+    """Claims that are open for one reason, and what would decide them."""
 
     title: str
-    decides: str  # what would decide them
+    decides: str
 
 
 DATA = Group(
@@ -126,35 +127,36 @@ def group_of(claim: Claim, row: LedgerRow) -> Group:
 
 def open_claims() -> str:
     """List every open claim under what would decide it, after a table of the counts."""
-    rows = defaultdict(list)
-    for claim, row in printed.ledger():
-        if row.verdict in OPEN:
-            rows[group_of(claim, row)].append((claim, row))
-    groups = [group for group in GROUPS if rows[group]]
+    by_group = defaultdict(list)
+    for decision in printed.ledger():
+        if decision.row.verdict in OPEN:
+            by_group[group_of(*decision)].append(decision)
+    groups = [group for group in GROUPS if group in by_group]
     counts = []
     for group in groups:
         link = f"[{group.title}](#{_anchor(group.title)})"
-        counts.append([link, *_counted(rows[group]), len(rows[group])])
+        counts.append([link, *_counted(by_group[group]), len(by_group[group])])
     text = laid_out(["why", *map(str, OPEN), "rows"], counts, numbers=len(OPEN) + 1)
     for group in groups:
-        cells = [_cells(claim, row) for claim, row in rows[group]]
+        lines = []
+        for claim, row in by_group[group]:
+            name = f"`{row.id}`{apart(claim)}"
+            lines.append([name, row.printed, row.measured, str(row.verdict)])
         text += f"\n## {group.title}\n\n{group.decides}\n\n"
-        text += laid_out(["claim", "printed", "measured", "verdict"], cells)
+        text += laid_out(["claim", "printed", "measured", "verdict"], lines)
     return text
 
 
 def _anchor(title: str) -> str:
+    """Return what a link within the page says for a title."""
     letters = "".join(c for c in title.lower() if c.isalnum() or c in " -_")
     return letters.replace(" ", "-")
 
 
-def _counted(rows: Iterable[tuple[Claim, LedgerRow]]) -> list[int | str]:
-    counts = Counter(row.verdict for _, row in rows)
+def _counted(decisions: Iterable[Decision]) -> list[int | str]:
+    """Return the number of each open verdict, nothing in place of 0."""
+    counts = Counter(decision.row.verdict for decision in decisions)
     return [counts[verdict] or "" for verdict in OPEN]
-
-
-def _cells(claim: Claim, row: LedgerRow) -> list[str]:
-    return [f"`{row.id}`{apart(claim)}", row.printed, row.measured, str(row.verdict)]
 
 
 def is_it_true(paper: str, *strongest: str) -> str:
@@ -164,39 +166,63 @@ def is_it_true(paper: str, *strongest: str) -> str:
     they were decided. Of what does not hold, each sentence is listed, with a claim
     about it.
     """
-    own = [(c, row) for c, row in printed.claims(paper) if not (c.ours or c.secondhand)]
-    decided = [(claim, row) for claim, row in own if row.verdict.rank is not None]
-    lines: list[list[object]] = []
-    for pattern in strongest:
-        ids = f"{paper}/{pattern}"
-        matching = [(claim, row) for claim, row in decided if fnmatch(row.id, ids)]
-        if not matching or not all(row.verdict.holds for _, row in matching):
-            raise ValueError(f"{pattern} of {paper} does not hold: name claims that do")
-        lines.append(_line("holds", matching, len(matching), pattern))
-    by_sentence = defaultdict(list)
-    for claim, row in decided:
-        by_sentence[claim.sentence or claim.says or claim.id].append((claim, row))
-    for rows in by_sentence.values():
-        failing = [pair for pair in rows if pair[1].verdict is Verdict.NOT_REPRODUCED]
-        if failing:
-            name = failing[0][1].id.removeprefix(f"{paper}/")
-            lines.append(_line("does not hold", failing, len(rows), name))
-    lacking = Counter(
-        NOT_HERE.get(name, name)
-        for claim, row in own
-        if row.verdict is Verdict.NO_DATA
-        for name in claim.data
-    )
-    for name, n in lacking.items():
-        lines.append(["could not be tried", f"on {name}", "", n, ""])
+    own = []
+    for decision in printed.claims(paper):
+        if not decision.claim.ours and not decision.claim.secondhand:
+            own.append(decision)
+    decided = [each for each in own if each.row.verdict.rank is not None]
+    lines = [_line_of_pattern(pattern, paper, decided) for pattern in strongest]
+    lines += _lines_of_failures(paper, decided)
+    lines += _lines_without_data(own)
     header = ["", "the paper says", "claims", "rows", "measured, for example"]
     return laid_out(header, lines)
 
 
-def _line(
-    outcome: str, rows: Sequence[tuple[Claim, LedgerRow]], n_decided: int, name: str
+def _line_of_pattern(
+    pattern: str, paper: str, decided: Sequence[Decision]
 ) -> list[object]:
-    """Return the cells of a line: `rows` are those with the outcome."""
-    claim, row = rows[0]
+    """Return the line of claims that hold; raise `ValueError` if one does not."""
+    ids = f"{paper}/{pattern}"
+    matching = [each for each in decided if fnmatch(each.row.id, ids)]
+    if not matching or not all(each.row.verdict.holds for each in matching):
+        raise ValueError(f"{pattern} of {paper} does not hold: name claims that do")
+    return _line("holds", matching, len(matching), pattern)
+
+
+def _lines_of_failures(paper: str, decided: Sequence[Decision]) -> list[list[object]]:
+    """Return a line for each sentence of which a claim does not hold."""
+    by_sentence = defaultdict(list)
+    for decision in decided:
+        claim = decision.claim
+        sentence = claim.sentence or claim.says or claim.id
+        by_sentence[sentence].append(decision)
+    lines = []
+    for of_sentence in by_sentence.values():
+        failing = [
+            each for each in of_sentence if each.row.verdict is Verdict.NOT_REPRODUCED
+        ]
+        if failing:
+            name = failing[0].row.id.removeprefix(f"{paper}/")
+            lines.append(_line("does not hold", failing, len(of_sentence), name))
+    return lines
+
+
+def _lines_without_data(decisions: Sequence[Decision]) -> list[list[object]]:
+    """Return a line for each data set that is not here, with the number of rows."""
+    lacking: Counter[str] = Counter()
+    for claim, row in decisions:
+        if row.verdict is Verdict.NO_DATA:
+            lacking.update(NOT_HERE.get(name, name) for name in claim.data)
+    return [
+        ["could not be tried", f"on {name}", "", n, ""] for name, n in lacking.items()
+    ]
+
+
+def _line(
+    outcome: str, decisions: Sequence[Decision], n_decided: int, name: str
+) -> list[object]:
+    """Return the cells of a line, whose example is the first decision."""
+    claim, row = decisions[0]
     says = claim.says or f"{row.where}: {row.printed}"
-    return [outcome, says, f"`{name}`", f"{len(rows)} of {n_decided}", row.measured]
+    rows = f"{len(decisions)} of {n_decided}"
+    return [outcome, says, f"`{name}`", rows, row.measured]

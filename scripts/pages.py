@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -71,7 +71,7 @@ def pages() -> dict[Path, str]:
 
 def filled_in(text: str) -> str:
     """Return a page with its marked blocks made anew."""
-    # the longest first: bench-machine before bench
+    # Sorted so that a name comes after those that begin with it, as bench-machine.
     names = "|".join(sorted(MAKERS, reverse=True))
     block = rf"(?P<start><!-- (?P<name>{names})\b(?P<arguments>.*?) -->)\n.*?{END}"
     return re.sub(block, _made_anew, text, flags=re.DOTALL)
@@ -164,36 +164,38 @@ def shapes(*title: str) -> str:
     """Lay out the figures of a bench, with a column for each shape of rows."""
     start = f"{' '.join(title)} "
     figures = read_bench()
-    figures = figures[figures["bench"].str.startswith(start)]
-    side = "to" if figures["of"].nunique() == 1 else "of"
-    wide = figures.pivot(index=side, columns="bench", values="shown")
-    columns = figures["bench"].unique()
-    rows = [[name, *wide.loc[name, columns]] for name in figures[side].unique()]
-    heading = "time of" if side == "of" else "to that of"
-    header = [heading, *(column.removeprefix(start) for column in columns)]
-    return laid_out(header, rows, numbers=len(columns))
+    chosen = figures[figures["bench"].str.startswith(start)]
+    if chosen["of"].nunique() == 1:  # one contestant against several
+        side, heading = "to", "to that of"
+    else:
+        side, heading = "of", "time of"
+    wide = chosen.pivot(index=side, columns="bench", values="shown")
+    benches = chosen["bench"].unique()
+    rows = [[name, *wide.loc[name, benches]] for name in chosen[side].unique()]
+    header = [heading, *(bench.removeprefix(start) for bench in benches)]
+    return laid_out(header, rows, numbers=len(benches))
 
 
 def bench_missed() -> str:
     """List the figures of `make bench` that miss their targets, and why."""
     figures = read_bench()
     missed = figures[~figures["met"]].to_dict("records")
-    held = figures["target"].notna().sum()
-    lines = [
-        f"- {row['bench']}, {ratio_in_words(row)}; {reason_of(row, WHY)}.\n"
-        for row in missed
-    ]
-    return f"{len(missed)} of {held} targets are missed:\n\n" + "".join(lines)
+    n_targets = figures["target"].notna().sum()
+    text = f"{len(missed)} of {n_targets} targets are missed:\n\n"
+    for figure in missed:
+        reason = reason_of(figure, WHY)
+        text += f"- {figure['bench']}, {ratio_in_words(figure)}; {reason}.\n"
+    return text
 
 
 def read_bench() -> pd.DataFrame:
     """Read the figures of `make bench`.
 
-    ``shown`` marks those that miss their targets.
+    ``shown`` is the ratio as a text, with a † if it misses its target.
     """
     figures = pd.read_csv(BENCH)
-    shown = figures["ratio"].map("{:.2f}".format) + np.where(figures["met"], "", " †")
-    return figures.assign(shown=shown)
+    marks = np.where(figures["met"], "", " †")
+    return figures.assign(shown=figures["ratio"].map("{:.2f}".format) + marks)
 
 
 def verdicts(paper: str) -> str:
@@ -201,59 +203,54 @@ def verdicts(paper: str) -> str:
     ledger = pd.read_csv(LEDGER).query("paper == @paper")
     places = ledger["id"].str.split("/").str[1]
     counts = Counter(zip(places, ledger["verdict"], strict=True))
-    given = [
-        verdict for verdict in map(str, Verdict) if verdict in set(ledger["verdict"])
-    ]
-    rows = [
-        [f"`{place}`", *(counts[place, v] or "" for v in given)]
-        for place in places.unique()
-    ]
+    occurring = set(ledger["verdict"])
+    given = [str(verdict) for verdict in Verdict if str(verdict) in occurring]
+    rows = []
+    for place in places.unique():
+        numbers = [counts[place, verdict] or "" for verdict in given]
+        rows.append([f"`{place}`", *numbers])
     return laid_out(["claims", *given], rows, numbers=len(given))
 
 
 def shortfalls(paper: str) -> str:
     """List the claims of a paper that were decided, but not in its favour."""
     ledger = pd.read_csv(LEDGER, keep_default_na=False).query("paper == @paper")
-    short = ledger[ledger["verdict"].isin([Verdict.TREND_ONLY, Verdict.NOT_REPRODUCED])]
-    names = short["id"].str.removeprefix(f"{paper}/").map("`{}`".format)
-    columns = [
-        names,
-        short["printed"],
-        short["measured"],
-        short["reason"],
-        short["verdict"],
-    ]
-    return laid_out(
-        ["claim", "printed", "measured", "", "verdict"], zip(*columns, strict=True)
-    )
+    falls_short = ledger["verdict"].isin([Verdict.TREND_ONLY, Verdict.NOT_REPRODUCED])
+    rows = []
+    for row in ledger[falls_short].itertuples():
+        name = row.id.removeprefix(f"{paper}/")
+        rows.append([f"`{name}`", row.printed, row.measured, row.reason, row.verdict])
+    return laid_out(["claim", "printed", "measured", "", "verdict"], rows)
 
 
 def deviations(paper: str) -> str:
     """List the documented deviations of a paper, with the command that shows each."""
-    rows = [
-        [
-            f"`{name}`" + " (a reading)" * about.reading,
-            about.where,
-            about.says,
-            about.ours,
-            f"`{about.evidence}`",
-        ]
-        for name, about in load_deviations().items()
-        if about.paper == paper
-    ]
+    rows = []
+    for name, deviation in load_deviations().items():
+        if deviation.paper != paper:
+            continue
+        rows.append(
+            [
+                f"`{name}` (a reading)" if deviation.reading else f"`{name}`",
+                deviation.where,
+                deviation.says,
+                deviation.ours,
+                f"`{deviation.evidence}`",
+            ]
+        )
     return laid_out(["id", "where", "the paper says", "here", "shown by"], rows)
 
 
 def planted() -> str:
     """Count the errors that were planted, and those that have been found."""
     errors = pd.read_csv(REFERENCE / "planted.csv", keep_default_na=False)
-    checked = errors["check"] != ""
-    tested = errors["test"] != ""
+    by_check = errors["check"] != ""
+    by_test = errors["test"] != ""
     return (
-        f"Of {len(errors)} errors planted so far `make check` finds {checked.sum()};"
-        f" together with `make test`, {(checked | tested).sum()}. Of the {AUDITED} of"
+        f"Of {len(errors)} errors planted so far `make check` finds {by_check.sum()};"
+        f" together with `make test`, {(by_check | by_test).sum()}. Of the {AUDITED} of"
         " an audit, the first in the [list](../results/reference/planted.csv), `make"
-        f" check` finds {checked[:AUDITED].sum()}.\n"
+        f" check` finds {by_check[:AUDITED].sum()}.\n"
     )
 
 
@@ -262,10 +259,11 @@ def promises() -> str:
     seen = pd.read_csv(DOCS / "trust.csv", index_col=["promise", "size"])
     rows = []
     for name, promise in load(DOCS / "promises.yaml").data.items():
-        also = "".join(f" (also `{command}`)" for command in promise.get("also", ()))
+        sentence = f"{name}. {promise['says']}"
+        for command in promise.get("also", ()):
+            sentence += f" (also `{command}`)"
         quick = seen["figure"].get((name, "quick"), "")
         full = seen["figure"].get((name, "full"), "")
-        sentence = f"{name}. {promise['says']}{also}"
         rows.append([sentence, quick, "" if full == quick else full])
     dates = seen.groupby("size")["date"].max()
     header = ["promise"]
@@ -276,14 +274,13 @@ def promises() -> str:
 
 def layered() -> list[list[str]]:
     """Return the modules of each layer of the first contract, the highest first."""
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"][
-        "importlinter"
-    ]
-    layers = contracts["contracts"][0]["layers"]
-    return [
-        [name.strip().removeprefix("precbench.") for name in re.split("[|:]", layer)]
-        for layer in layers
-    ]
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    contract = tools["importlinter"]["contracts"][0]
+    layers = []
+    for layer in contract["layers"]:
+        names = [name.strip() for name in re.split("[|:]", layer)]
+        layers.append([name.removeprefix("precbench.") for name in names])
+    return layers
 
 
 def modules() -> str:
@@ -293,20 +290,25 @@ def modules() -> str:
 
 
 def summary(module: str) -> str:
-    """Return the first clause of a module's docstring."""
+    """Return the first clause of a module's docstring.
+
+    That ends at a colon only if there are more than three words before.
+    """
     place = PACKAGE / module.replace(".", "/")
     path = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
-    text = ast.get_docstring(ast.parse(path.read_text())) or ""
-    first = re.split(r"\.\s|;", text.split("\n\n")[0].replace("\n", " "))[0]
-    start = first.partition(": ")[0]
-    return re.sub(r"`+", "`", first if len(start.split()) <= 3 else start).rstrip(".")
+    docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
+    paragraph = docstring.split("\n\n")[0].replace("\n", " ")
+    clause = re.split(r"\.\s|;", paragraph)[0]
+    before_colon = clause.partition(": ")[0]
+    if len(before_colon.split()) > 3:
+        clause = before_colon
+    return re.sub(r"`+", "`", clause).rstrip(".")
 
 
 def tree() -> str:
     """Draw the packages and the names of their modules, the lowest layer first."""
-    packages = list(
-        dict.fromkeys(name.partition(".")[0] for layer in layered() for name in layer)
-    )
+    names = [name for layer in layered() for name in layer]
+    packages = dict.fromkeys(name.partition(".")[0] for name in names)
     lines = ["precbench/", "  __init__.py, __main__.py"]
     for package in reversed(packages):
         lines += _branch(PACKAGE / package, "  ")
@@ -323,10 +325,8 @@ def _branch(folder: Path, indent: str) -> list[str]:
         subsequent_indent=indent + " " * 12,
     )
     lines = paragraph.split("\n")
-    for inner in sorted(
-        path for path in folder.iterdir() if (path / "__init__.py").exists()
-    ):
-        lines += _branch(inner, indent + "  ")
+    for file in sorted(folder.glob("*/__init__.py")):
+        lines += _branch(file.parent, indent + "  ")
     return [line.rstrip() for line in lines]
 
 
@@ -368,18 +368,29 @@ MAKERS: dict[str, Callable[..., str]] = {
 
 def pictures() -> dict[Path, str]:
     """Return each picture with the hash of the numbers that it goes with."""
-    rows = [
-        line
-        for line in KAR2015.read_text().splitlines()
-        if line.startswith(f"{PICTURED},")
-    ]
-    ours = hashlib.sha256("\n".join(rows).encode()).hexdigest()
-    surveyed = hashlib.sha256(ranking.REFERENCE.read_bytes()).hexdigest()
-    drawn = {DOCS / f"which-method-{name}.png": surveyed for name in page.PICTURES}
-    steps = hashlib.sha256(repr(list_steps()).encode()).hexdigest()
-    timed = hashlib.sha256(peers.PEERS.read_bytes()).hexdigest()
-    lists = {DOCS / f"own-data-{name}.png": steps for name in LISTS}
-    return {PICTURE: ours, PEERS: timed, **drawn, **lists}
+    lines = KAR2015.read_text().splitlines()
+    of_run = [line for line in lines if line.startswith(f"{PICTURED},")]
+    hashes = {
+        PICTURE: _hash("\n".join(of_run).encode()),
+        PEERS: _hash(peers.PEERS.read_bytes()),
+    }
+    for name in page.PICTURES:
+        hashes[_picture_of_survey(name)] = _hash(ranking.REFERENCE.read_bytes())
+    for name in LISTS:
+        hashes[_picture_of_list(name)] = _hash(repr(list_steps()).encode())
+    return hashes
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _picture_of_survey(name: str) -> Path:
+    return DOCS / f"which-method-{name}.png"
+
+
+def _picture_of_list(name: str) -> Path:
+    return DOCS / f"own-data-{name}.png"
 
 
 class Block(NamedTuple):
@@ -391,37 +402,38 @@ class Block(NamedTuple):
     @property
     def file(self) -> str | None:
         """The file that the block shows, named in its first line."""
-        found = re.match(r"# ([\w./-]+\.\w+)\n", self.code)
-        return found and found[1]
+        comment = re.match(r"# ([\w./-]+\.\w+)\n", self.code)
+        return comment[1] if comment else None
 
 
 def blocks(page: Path) -> list[Block]:
     """Return the fenced blocks of a page, without those that say they are not run."""
     fenced = r"(<!-- not run: .+? -->\s*)?^```(\w+)\n(.*?)^```$"
-    found = re.findall(fenced, page.read_text(), re.DOTALL | re.MULTILINE)
-    return [Block(language, code) for reason, language, code in found if not reason]
+    matches = re.findall(fenced, page.read_text(), re.DOTALL | re.MULTILINE)
+    return [Block(language, code) for reason, language, code in matches if not reason]
 
 
 def commands(code: str) -> list[list[str]]:
     """Return the command lines of a block as lists of words."""
     lines = code.replace("\\\n", " ").splitlines()
-    return [words for line in lines if (words := shlex.split(line, comments=True))]
+    split = [shlex.split(line, comments=True) for line in lines]
+    return [words for words in split if words]
 
 
 def list_steps() -> list[Block]:
-    """Return the programs of the page on one's own lists, and what it compares."""
-    found = []
+    """Return the programs of the page on one's own lists, and what it compares.
+
+    Each command that compares is a block of its own.
+    """
+    steps = []
     for block in blocks(OWN_DATA):
-        lines = [f"{shlex.join(words)}\n" for words in commands(block.code)]
         if block.language == "sh":
-            found += [
-                Block("sh", line)
-                for line in lines
-                if line.startswith("precbench compare ")
-            ]
+            for words in commands(block.code):
+                if words[:2] == ["precbench", "compare"]:
+                    steps.append(Block("sh", f"{shlex.join(words)}\n"))
         elif block.language == "python" and "import precbench" not in block.code:
-            found.append(block)
-    return found
+            steps.append(block)
+    return steps
 
 
 def noted(picture: Path) -> str:
@@ -443,38 +455,43 @@ def take(source: Path, picture: Path) -> None:
 def take_picture(results: Path) -> None:
     """Copy the picture of a run, if the run agrees with the reference."""
     measured = reference.values(results, [PICTURED])
-    if found := reference.differences(measured, reference.read(reference.VALUES)):
-        sys.exit("\n".join(found))
+    sentences = reference.differences(measured, reference.read(reference.VALUES))
+    if sentences:
+        sys.exit("\n".join(sentences))
     take(results / PICTURED / "figures" / PICTURE.name, PICTURE)
 
 
 def draw() -> None:
     """Draw the pictures, but for that of a run, whose numbers or steps have changed."""
     stale = [path for path, current in pictures().items() if noted(path) != current]
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as place:
+        folder = Path(place)
         for name in page.PICTURES:
-            if (picture := DOCS / f"which-method-{name}.png") in stale:
-                take(page.draw(name, Path(folder)), picture)
+            picture = _picture_of_survey(name)
+            if picture in stale:
+                take(page.draw(name, folder), picture)
         if PEERS in stale:
-            peers.draw(pd.read_csv(peers.PEERS), Path(folder, PEERS.name))
-            take(Path(folder, PEERS.name), PEERS)
-        lists = {DOCS / f"own-data-{name}.png": name for name in LISTS}
-        if not lists.keys() & {*stale}:
-            return
-        program = {}
-        with contextlib.chdir(folder):
-            for language, code in list_steps():
-                if language == "python":
-                    exec(code, program)
-                else:
-                    subprocess.run(
-                        [sys.executable, "-m", *shlex.split(code)], check=True
-                    )
-        for picture, name in lists.items():
-            [drawn] = Path(folder).glob(
-                f"results/compare-{name}-*-k-*/figures/length.png"
-            )
-            take(drawn, picture)
+            drawn = folder / PEERS.name
+            peers.draw(pd.read_csv(peers.PEERS), drawn)
+            take(drawn, PEERS)
+        if any(_picture_of_list(name) in stale for name in LISTS):
+            _draw_lists(folder)
+
+
+def _draw_lists(folder: Path) -> None:
+    """Run the steps of the page on one's own lists in a folder; take the pictures."""
+    variables: dict[str, Any] = {}  # of the programs, one after the other
+    with contextlib.chdir(folder):
+        for step in list_steps():
+            if step.language == "python":
+                exec(step.code, variables)
+            else:
+                command = [sys.executable, "-m", *shlex.split(step.code)]
+                subprocess.run(command, check=True)
+    for name in LISTS:
+        pattern = f"results/compare-{name}-*-k-*/figures/length.png"
+        [drawn] = folder.glob(pattern)
+        take(drawn, _picture_of_list(name))
 
 
 def main() -> None:

@@ -1,6 +1,4 @@
-"""Peers side by side.
-
-From a text file to weights, to precision at the top of test rows.
+"""Peers side by side: from a text file to weights, and to precision at the top.
 
 Run it through ``make peers``. All read the same generated (synthetic) rows, Vowpal
 Wabbit in its own format. Each contestant has a process of its own, all but one on one
@@ -18,7 +16,8 @@ import tempfile
 import time
 import tomllib
 import warnings
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib import import_module, metadata
 from pathlib import Path
@@ -42,23 +41,36 @@ from scripts.reference import REFERENCE, ROOT
 from scripts.survey.tables import laid_out
 
 PEERS = REFERENCE / "peers.csv"
-TEST_ROWS, FIXED = 50_000, 100
+TEST_ROWS = 50_000
+FIXED = 100  # the k of the precision at a fixed k
 VW = "Vowpal Wabbit, one pass"
 OURS = "precbench, one pass"
 NEAR = 0.99  # of the best precision over the passes
 Scorer = Callable[[Any], np.ndarray]
-# None once the rows are read, then a scorer after each pass
 Steps = Iterator[Scorer | None]
+"""What a contestant yields: None once the rows are read, a scorer after each pass."""
 
 
 class Size(NamedTuple):
-    """A shape of generated rows; some of the columns drawn for a row fall together."""
+    """A shape of generated rows.
+
+    Attributes
+    ----------
+    rows, columns : int
+        Of the training rows.
+    drawn : int
+        Columns drawn for a row, of which some fall together.
+    share : float
+        Of the positives.
+    words : bool
+        Whether the values are weights of words, as in rcv1; else ones.
+    """
 
     rows: int
     columns: int
     drawn: int
     share: float
-    words: bool = True  # as in rcv1; else ones
+    words: bool = True
 
 
 SIZES = {
@@ -67,15 +79,31 @@ SIZES = {
     "677,399 x 47,236": Size(677_399, 47_236, 88, 0.05),
 }
 FULL = "677,399 x 47,236"
+MOST_ROUNDS_FULL = 3
+
+
+class Package(NamedTuple):
+    """A distribution, and a module of it that is loaded before the clock starts."""
+
+    name: str
+    module: str
 
 
 class Peer(NamedTuple):
-    """A contestant."""
+    """A contestant.
 
-    # of the folder, the columns and the passes
+    Attributes
+    ----------
+    steps : callable
+        Of a folder, the number of columns and the number of passes.
+    package : Package
+    settings : str
+        As the page says them.
+    passes : int
+    """
+
     steps: Callable[[Path, int, int], Steps]
-    package: str
-    module: str
+    package: Package
     settings: str
     passes: int = 1
 
@@ -93,22 +121,31 @@ def rows_and_labels(
     rng = np.random.default_rng(seed)
     n = size.rows + test_rows
     drawn = rng.random((n, size.drawn))
-    # Zipf's law: of word 1 to j there are as many as log j to log columns.
-    places = (size.columns + 1) ** drawn - 1 if size.words else size.columns * drawn**2
-    ends = np.arange(0, places.size + 1, size.drawn, dtype=np.int32)
+    if size.words:
+        # Zipf's law: of word 1 to j there are as many as log j to log columns.
+        places = (size.columns + 1) ** drawn - 1
+    else:
+        places = size.columns * drawn**2
     columns = places.astype(np.int32).ravel()
+    starts = np.arange(0, columns.size + 1, size.drawn, dtype=np.int32)
     X = sparse.csr_matrix(
-        (np.ones(len(columns)), columns, ends), shape=(n, size.columns)
+        (np.ones(len(columns)), columns, starts), shape=(n, size.columns)
     )
     X.sum_duplicates()
     if size.words:
-        rows_with = np.bincount(X.indices, minlength=size.columns)
-        X.data = (1 + np.log(X.data)) * np.log(n / rows_with[X.indices])
-        lengths = np.sqrt(np.add.reduceat(X.data**2, X.indptr[:-1]))
-        X.data = (X.data / np.repeat(lengths, np.diff(X.indptr))).round(15)
+        X.data = _weights(X)
     else:
         X.data[:] = 1.0
     return X, labelled(X, size.share, rng)
+
+
+def _weights(counts: sparse.csr_matrix) -> np.ndarray:
+    """Return the weight of each count of a word in a row."""
+    n_rows, n_words = counts.shape
+    rows_with = np.bincount(counts.indices, minlength=n_words)
+    weights = (1 + np.log(counts.data)) * np.log(n_rows / rows_with[counts.indices])
+    lengths = np.sqrt(np.add.reduceat(weights**2, counts.indptr[:-1]))
+    return (weights / np.repeat(lengths, np.diff(counts.indptr))).round(15)
 
 
 def write(X: Any, y: np.ndarray, folder: Path) -> None:
@@ -129,8 +166,8 @@ def write_all(size: Size, folder: Path, test_rows: int) -> None:
 
 def linear(w: np.ndarray) -> Scorer:
     """Return what scores rows by a copy of the weights."""
-    kept = np.array(w).ravel()
-    return lambda X: X @ kept
+    weights = np.array(w).ravel()
+    return lambda X: X @ weights
 
 
 # --- contestants ---
@@ -139,7 +176,8 @@ def linear(w: np.ndarray) -> Scorer:
 def by_sklearn(folder: Path, columns: int) -> tuple[sparse.csr_matrix, np.ndarray]:
     """Read the rows, with the indices of 32 bits that its solvers take."""
     X, y = load_svmlight_file(str(folder / "rows.svm"), n_features=columns)
-    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    X.indices = X.indices.astype(np.int32)
+    X.indptr = X.indptr.astype(np.int32)
     return X, y
 
 
@@ -157,9 +195,8 @@ def streamed(folder: Path, columns: int, passes: int) -> Steps:
     rows = open_stream(folder / "rows.svm", n_features=columns).X
     yield None
     solver = SOLVERS["sgd-avg"](random_state=0, epochs=passes)
-    yield linear(
-        solver.fit_pieces(columns, lambda: rows.visits(solver.batch_size)).coef_
-    )
+    solver.fit_pieces(columns, lambda: rows.visits(solver.batch_size))
+    yield linear(solver.coef_)
 
 
 def vowpal_wabbit(
@@ -167,20 +204,24 @@ def vowpal_wabbit(
 ) -> Steps:
     """Learn while the file is read.
 
-    Later passes continue from a model, over the cache.
+    Of several passes the first writes a cache of the rows and a model; each later one
+    reads the cache, and continues from the model of the last one.
     """
     from vowpalwabbit import Workspace
 
     yield None
-    text, model = folder / "rows.vw", folder / "model.vw"
-    again = f" --cache_file {folder / 'rows.cache'} -f {model}" if passes > 1 else ""
-    for done in range(passes):
-        start = (
-            f" -i {model}" if done else f" -b 18 --loss_function logistic {settings}"
-        )
-        learner = Workspace(
-            f"-d {text} --quiet{again}{' -k' if again and not done else ''}{start}"
-        )
+    model = folder / "model.vw"
+    for number in range(passes):
+        options = f"-d {folder / 'rows.vw'} --quiet"
+        if passes > 1:
+            options += f" --cache_file {folder / 'rows.cache'} -f {model}"
+        if number > 0:
+            options += f" -i {model}"
+        else:
+            if passes > 1:
+                options += " -k"
+            options += f" -b 18 --loss_function logistic {settings}"
+        learner = Workspace(options)
         w = np.array([learner.get_weight(column + 1) for column in range(columns)])
         learner.finish()
         yield linear(w)
@@ -195,69 +236,68 @@ def sklearn_sgd(folder: Path, columns: int, passes: int) -> Steps:
         yield linear(solver.partial_fit(X, y, classes=[-1, 1]).coef_)
 
 
-def logistic_regression(folder: Path, columns: int, _: int) -> Steps:
+def logistic_regression(folder: Path, columns: int, _passes: int) -> Steps:
     """Go on to the tolerance."""
     X, y = by_sklearn(folder, columns)
     yield None
     yield linear(LogisticRegression().fit(X, y).coef_)
 
 
-def liblinear(folder: Path, columns: int, _: int) -> Steps:
+def liblinear(folder: Path, columns: int, _passes: int) -> Steps:
     """Go on to the tolerance, from the rows as scikit-learn reads them."""
     from liblinear import liblinearutil
 
     X, y = by_sklearn(folder, columns)
     yield None
     model = liblinearutil.train(y, X, "-q")
-    w, _ = model.get_decfun()  # of the label that it calls the first
+    w, _bias = model.get_decfun()  # of the label that it calls the first
     yield linear(np.array(w) * model.get_labels()[0])
 
 
-OWN = "precbench", "precbench.solvers.minibatch.estimator"
+PRECBENCH = Package("precbench", "precbench.solvers.minibatch.estimator")
+VOWPAL_WABBIT = Package("vowpalwabbit", "vowpalwabbit")
+SCIKIT_LEARN = Package("scikit-learn", "sklearn")
+LIBLINEAR = Package("liblinear-official", "liblinear")
 CONTESTANTS = {
-    OURS: Peer(sgd_at_k, *OWN, "`sgd-avg`, defaults, stored order"),
+    OURS: Peer(sgd_at_k, PRECBENCH, "`sgd-avg`, defaults, stored order"),
     "precbench, one pass, k = 1": Peer(
         partial(sgd_at_k, k=1.0, keep="last"),
-        *OWN,
+        PRECBENCH,
         '`k=1.0`, `keep="last"`, else the same',
     ),
-    "precbench, five passes": Peer(sgd_at_k, *OWN, "as one pass", 5),
+    "precbench, five passes": Peer(sgd_at_k, PRECBENCH, "as one pass", passes=5),
     "precbench, streamed": Peer(
-        streamed, *OWN, "`open_stream`, which reads all to check it; one pass"
+        streamed,
+        PRECBENCH,
+        "`open_stream`, which reads all to check it; one pass",
     ),
     VW: Peer(
         vowpal_wabbit,
-        "vowpalwabbit",
-        "vowpalwabbit",
+        VOWPAL_WABBIT,
         "`--loss_function logistic -b 18`, `-d` file",
     ),
     "Vowpal Wabbit, five passes": Peer(
         vowpal_wabbit,
-        "vowpalwabbit",
-        "vowpalwabbit",
+        VOWPAL_WABBIT,
         "the same, from a cache, each from the last model (`-i`)",
-        5,
+        passes=5,
     ),
     "SGDClassifier": Peer(
         sklearn_sgd,
-        "scikit-learn",
-        "sklearn",
+        SCIKIT_LEARN,
         "`log_loss`, five passes in random order",
-        5,
+        passes=5,
     ),
-    "LogisticRegression": Peer(
-        logistic_regression, "scikit-learn", "sklearn", "defaults (L-BFGS)"
-    ),
+    "LogisticRegression": Peer(logistic_regression, SCIKIT_LEARN, "defaults (L-BFGS)"),
     "LIBLINEAR": Peer(
-        liblinear,
-        "liblinear-official",
-        "liblinear",
-        "defaults (`-s 1`); rows read by scikit-learn",
+        liblinear, LIBLINEAR, "defaults (`-s 1`); rows read by scikit-learn"
     ),
 }
 
 
-WHY = {  # most of the time, or of the distance, of what may miss its target
+# What takes most of the time, or makes most of the distance, where a target may be
+# missed, by part of the figure's name.
+WHY = {
     f"{OURS} to {VW}": "reading, then the pass with the check of its input",
     f"{FULL}, {OURS} to {VW}": (
         "the system takes as long to give memory for the matrix as the text takes to be"
@@ -285,18 +325,30 @@ def required() -> list[str]:
 def install() -> None:
     """Install each peer on its own, so that one that cannot be had costs no other."""
     for requirement in required():
-        command = [sys.executable, "-m", "pip", "install", "--quiet", requirement]
-        # says why
-        if subprocess.run([*command, "--disable-pip-version-check"]).returncode:
+        quiet = ["--quiet", "--disable-pip-version-check"]
+        command = [sys.executable, "-m", "pip", "install", *quiet, requirement]
+        exit_code = subprocess.run(command).returncode
+        if exit_code != 0:  # pip has said why
             print(f"{requirement}: could not be installed, see above", flush=True)
 
 
 # --- measuring ---
 
 
-def seconds() -> np.ndarray:
-    """Return the time of the processor and on the wall."""
-    return np.array([time.process_time(), time.perf_counter()])
+class Moment(NamedTuple):
+    """The time of the processor, and that on the wall, in seconds."""
+
+    cpu: float
+    wall: float
+
+    @classmethod
+    def now(cls) -> "Moment":
+        """Read both clocks."""
+        return cls(time.process_time(), time.perf_counter())
+
+    def since(self, start: "Moment") -> "Moment":
+        """Return the seconds since another moment."""
+        return Moment(self.cpu - start.cpu, self.wall - start.wall)
 
 
 def peak_memory() -> float:
@@ -307,49 +359,57 @@ def peak_memory() -> float:
     status = Path("/proc/self/status")
     if not status.exists():
         return np.nan
-    [peak] = (line.split()[1] for line in status.open() if line.startswith("VmHWM:"))
-    return int(peak) / 1024
+    [line] = [line for line in status.open() if line.startswith("VmHWM:")]
+    kilobytes = int(line.split()[1])
+    return kilobytes / 1024
 
 
 def measured(name: str, folder: Path, columns: int) -> dict[str, Any]:
     """Let a contestant read and learn in this process; it must be a new one."""
     peer = CONTESTANTS[name]
-    import_module(peer.module)
-    # once, what is installed is searched for plug-ins: an import
+    import_module(peer.package.module)
+    # The first check of an array searches what is installed for plug-ins: an import.
     check_array(np.zeros((1, 1)))
     warnings.simplefilter("ignore")
     if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-1:])
-    times, scorers = [seconds()], []
-    for scorer in peer.steps(folder, columns, peer.passes):
-        times.append(seconds())
+        last_core = max(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, [last_core])
+    start = Moment.now()
+    steps = peer.steps(folder, columns, peer.passes)
+    next(steps)  # the rows are read
+    read = Moment.now().since(start)
+    scorers = []
+    passes = []  # from the start to the end of each
+    for scorer in steps:
+        passes.append(Moment.now().since(start))
         scorers.append(scorer)
     memory = peak_memory()
-    X, y = sparse.load_npz(folder / "test.npz"), np.load(folder / "test.npy")
-    scores = [scorer(X) for scorer in scorers[1:]]
-    (read, read_wall), *_, (total, total_wall) = np.array(times[1:]) - times[0]
-    tops = [precision_at_k(y, of_pass, 0.25) for of_pass in scores]
-    near = next(i for i, top in enumerate(tops) if top >= NEAR * max(tops))
+    X = sparse.load_npz(folder / "test.npz")
+    y = np.load(folder / "test.npy")
+    scores = [scorer(X) for scorer in scorers]
+    precisions = [precision_at_k(y, of_pass, 0.25) for of_pass in scores]
+    near_best = np.nan
+    if peer.passes > 1:
+        is_near = np.array(precisions) >= NEAR * max(precisions)
+        near_best = passes[int(is_near.argmax())].cpu  # of the first that is
+    total = passes[-1]
     return {
-        "version": metadata.version(peer.package),
-        "read": read,
-        "train": total - read,
-        "total": total,
-        "read_wall": read_wall,
-        "train_wall": total_wall - read_wall,
-        "total_wall": total_wall,
-        "near_best": times[2 + near][0] - times[0][0] if peer.passes > 1 else np.nan,
+        "version": metadata.version(peer.package.name),
+        "read": read.cpu,
+        "train": total.cpu - read.cpu,
+        "total": total.cpu,
+        "read_wall": read.wall,
+        "train_wall": total.wall - read.wall,
+        "total_wall": total.wall,
+        "near_best": near_best,
         "memory_mb": memory,
-        "prec_quarter": tops[-1],
+        "prec_quarter": precisions[-1],
         "prec_fixed": precision_at_k(y, scores[-1], FIXED),
     }
 
 
 def run(name: str, folder: Path, columns: int) -> dict[str, Any]:
-    """Measure a contestant in a process of its own.
-
-    No library starts threads by itself.
-    """
+    """Measure a contestant in a process of its own, in which no library has threads."""
     one_thread = {
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
@@ -370,57 +430,75 @@ def judged(
 ) -> list[dict[str, Any]]:
     """Hold a contestant's figures to their targets, as ratios like those of the bench.
 
-    Scores of the wrong sign, as of labels the other way round, rank worse than chance.
+    `rows` are those of all contestants, and `share` is that of the positives. Scores of
+    the wrong sign, as of labels the other way round, rank worse than chance.
     """
-    bench, name = row["bench"], row["of"]
-    to_chance = row["prec_quarter"] / share
-    figures = [ratio_figure(bench, name, "chance, prec@0.25", to_chance, 1.5, True)]
-    vw = next((other for other in rows if other["of"] == VW), None)
-    if name == OURS and vw is not None:
-        time = row["total"] / vw["total"]
-        precision = row["prec_quarter"] / vw["prec_quarter"]
-        figures += [
-            ratio_figure(bench, name, VW, time, 0.5, least=False),
-            ratio_figure(bench, name, f"{VW}, prec@0.25", precision, 1.0, least=True),
-        ]
+    figures = []
+
+    def judge(to: str, ratio: float, target: float, least: bool) -> None:
+        figures.append(
+            ratio_figure(row["bench"], row["of"], to, ratio, target=target, least=least)
+        )
+
+    judge("chance, prec@0.25", row["prec_quarter"] / share, target=1.5, least=True)
+    if row["of"] == OURS:
+        for rival in rows:
+            if rival["of"] == VW:
+                times = row["total"] / rival["total"]
+                precisions = row["prec_quarter"] / rival["prec_quarter"]
+                judge(VW, times, target=0.5, least=False)
+                judge(f"{VW}, prec@0.25", precisions, target=1.0, least=True)
     return figures
 
 
+class Contest(NamedTuple):
+    """A row of figures for each contestant, and the ratios with targets."""
+
+    rows: list[dict[str, Any]]
+    ratios: list[dict[str, Any]]
+
+
 def contest(
-    title: str, size: Size, rounds: int, test_rows: int = TEST_ROWS
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return a row for each installed contestant, and the ratios with targets."""
+    title: str,
+    size: Size,
+    rounds: int,
+    test_rows: int = TEST_ROWS,
+    contestants: Mapping[str, Peer] = CONTESTANTS,
+) -> Contest:
+    """Measure each installed contestant, in turns."""
     records: dict[str, list[dict[str, Any]]] = {}
+
+    def measure(name: str, folder: Path) -> float:
+        record = run(name, folder, size.columns)
+        records.setdefault(name, []).append(record)
+        return record["total"]
+
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         write_all(size, folder, test_rows)
-
-        def contestant(name: str) -> float:
-            records.setdefault(name, []).append(run(name, folder, size.columns))
-            return records[name][-1]["total"]
-
         taking_part = {}
-        for name, peer in CONTESTANTS.items():
+        for name, peer in contestants.items():
             try:
-                import_module(peer.module)
+                import_module(peer.package.module)
             except (ImportError, OSError) as error:
                 print(
-                    f"{title}, {name}: skipped, {peer.package} is not installed:"
+                    f"{title}, {name}: skipped, {peer.package.name} is not installed:"
                     f" {error}"
                 )
                 continue
-            taking_part[name] = partial(contestant, name)
+            taking_part[name] = partial(measure, name, folder)
         Case(title, taking_part).measure(rounds)
     rows = []
     for name, runs in records.items():
         medians = pd.DataFrame(runs).drop(columns="version").median().to_dict()
         version = runs[0]["version"]
         rows.append({"bench": title, "of": name, "version": version, **medians})
-    figures = [figure for row in rows for figure in judged(row, size.share, rows)]
+    ratios = []
     for row in rows:
-        missed = [f["to"] for f in figures if f["of"] == row["of"] and not f["met"]]
-        row["missed"] = "; ".join(missed)
-    return rows, figures
+        of_row = judged(row, size.share, rows)
+        ratios += of_row
+        row["missed"] = "; ".join(ratio["to"] for ratio in of_row if not ratio["met"])
+    return Contest(rows, ratios)
 
 
 # --- the page ---
@@ -430,14 +508,20 @@ def peers_table(table: pd.DataFrame) -> str:
     """Lay out CPU seconds and precision at each size, and the memory at the largest."""
     titles = list(table["bench"].unique())
     wide = table.pivot(index="of", columns="bench")
-    header = [f"{title}: {what}" for title in titles for what in ("s", "prec@0.25")]
-    rows = []
+    header = ["contestant"]
+    for title in titles:
+        header += [f"{title}: s", f"{title}: prec@0.25"]
+    header.append("MB there")
+    lines = []
     for name in table["of"].unique():
         row = wide.loc[name]
-        pairs = [(row["total", title], row["prec_quarter", title]) for title in titles]
-        cells = [text for s, top in pairs for text in (f"{s:.2f}", f"{top:.3f}")]
-        rows.append([name, *cells, f"{row['memory_mb', titles[-1]]:.0f}"])
-    return laid_out(["contestant", *header, "MB there"], rows, numbers=len(header) + 1)
+        line = [name]
+        for title in titles:
+            line.append(f"{row['total', title]:.2f}")
+            line.append(f"{row['prec_quarter', title]:.3f}")
+        line.append(f"{row['memory_mb', titles[-1]]:.0f}")
+        lines.append(line)
+    return laid_out(header, lines, numbers=len(header) - 1)
 
 
 def settings_table(table: pd.DataFrame) -> str:
@@ -449,21 +533,22 @@ def settings_table(table: pd.DataFrame) -> str:
 
 def missed_list(table: pd.DataFrame) -> str:
     """List what misses its target, and why."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for title, here in table.groupby("bench", sort=False):
-        rows = here.to_dict("records")
-        for figure in (
-            f for row in rows for f in judged(row, SIZES[str(title)].share, rows)
-        ):
-            if figure["met"]:
-                continue
-            sign = "≥" if figure["least"] else "≤"
-            why = f"target {sign} {figure['target']:g}; {reason_of(figure, WHY)}"
-            places = found.setdefault((f"{figure['of']} to {figure['to']}", why), [])
-            places.append(f"{figure['ratio']:.2f} x at {title}")
-    return "".join(
-        f"- {of}: {', '.join(at)}; {why}.\n" for (of, why), at in found.items()
-    )
+    ratios: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for title, of_size in table.groupby("bench", sort=False):
+        share = SIZES[str(title)].share
+        rows = of_size.to_dict("records")
+        for row in rows:
+            for figure in judged(row, share, rows):
+                if figure["met"]:
+                    continue
+                name = f"{figure['of']} to {figure['to']}"
+                sign = "≥" if figure["least"] else "≤"
+                why = f"target {sign} {figure['target']:g}; {reason_of(figure, WHY)}"
+                ratios[name, why].append(f"{figure['ratio']:.2f} x at {title}")
+    lines = []
+    for (name, why), texts in ratios.items():
+        lines.append(f"- {name}: {', '.join(texts)}; {why}.\n")
+    return "".join(lines)
 
 
 def draw(table: pd.DataFrame, path: Path) -> None:
@@ -475,18 +560,23 @@ def _drawn(table: pd.DataFrame) -> Any:
     from matplotlib.figure import Figure
 
     titles = table["bench"].unique()
-    styles = solver_styles([name for name in CONTESTANTS if name in set(table["of"])])
+    names = set(table["of"])
+    styles = solver_styles([name for name in CONTESTANTS if name in names])
     figure = Figure(figsize=(2.2 * len(titles) + 1.9, 2.8), layout="constrained")
-    for axes, title in zip(
-        np.atleast_1d(figure.subplots(1, len(titles))), titles, strict=True
-    ):
+    panels = figure.subplots(1, len(titles), squeeze=False)[0]
+    handles = {}
+    for axes, title in zip(panels, titles, strict=True):
         for row in table[table["bench"] == title].itertuples():
-            look = {"color": styles[row.of].color, "marker": styles[row.of].marker}
-            axes.plot(row.total, row.prec_quarter, linestyle="", label=row.of, **look)
+            [handles[row.of]] = axes.plot(
+                row.total,
+                row.prec_quarter,
+                linestyle="",
+                label=row.of,
+                **styles[row.of]._asdict(),
+            )
         log_scale(axes, "x")
         axes.set(title=title, xlabel="CPU seconds to weights")
-    figure.axes[0].set_ylabel("prec@0.25 of test rows")
-    handles = {h.get_label(): h for axes in figure.axes for h in axes.lines}
+    panels[0].set_ylabel("prec@0.25 of test rows")
     figure.legend(handles.values(), handles.keys(), loc="outside right center")
     return figure
 
@@ -514,17 +604,23 @@ def main() -> None:
         name, folder, columns = options.one
         print(json.dumps(measured(name, Path(folder), int(columns))))
         return
-    rows, figures = [], []
+    rows = []
+    ratios = []
     for title, size in SIZES.items():
-        if options.only in title and (options.full or title != FULL):
-            found = contest(
-                title, size, min(options.rounds, 3 if title == FULL else 100)
-            )
-            rows += found[0]
-            figures += found[1]
+        if options.only not in title:
+            continue
+        rounds = options.rounds
+        if title == FULL:
+            if not options.full:
+                continue
+            rounds = min(rounds, MOST_ROUNDS_FULL)
+        measured_here = contest(title, size, rounds)
+        rows += measured_here.rows
+        ratios += measured_here.ratios
     if options.write:
         write_figures([_rounded(row) for row in rows], PEERS, whole=not PEERS.exists())
-    sys.exit(bool(report(figures, WHY)))
+    missed = report(ratios, WHY)
+    sys.exit(bool(missed))
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:

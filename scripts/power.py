@@ -32,10 +32,12 @@ REFERENCE = shipped("results/reference") / "power.csv"
 TABLES = ("table-3", "table-4", "table-5")
 FOLDS = ("table-4", "table-5")
 COLUMNS = ["table", "error", "wrong", "draws", "rows", "rows_that_tell", "p", "power"]
-PAPERS = 100
+PAPERS = 100  # of our draws that are taken as the printed one
 P = (1, 2, 4, 8, 16, 64)
-Rows = list[pd.DataFrame]
+Draws = list[pd.DataFrame]
+"""Of each printed row a table: a line for each draw, a column for each cell."""
 Instead = Mapping[str, str | None]
+"""A name in place of another, or None for neither."""
 
 
 class Wrong(NamedTuple):
@@ -43,9 +45,10 @@ class Wrong(NamedTuple):
 
     Attributes
     ----------
-    about, name : str
-        Where the error is: p, the derivative, scaling, the data, the measure; what it
-        does.
+    where : str
+        Where the error is: p, the derivative, scaling, the data, the measure.
+    name : str
+        What it does.
     tables : tuple of str
     columns : dict of str to str or None
         The solver instead of another; None leaves out a column that would equal
@@ -59,7 +62,7 @@ class Wrong(NamedTuple):
         What the values of a metric are multiplied by.
     """
 
-    about: str
+    where: str
     name: str
     tables: Sequence[str] = TABLES
     columns: Instead = {}  # noqa: RUF012
@@ -164,27 +167,30 @@ def printed_rows(table: str) -> list[list[MeanClaim]]:
     return list(rows.values())
 
 
-def draws(wrong: Wrong, rows: Iterable[list[MeanClaim]], evidence: Evidence) -> Rows:
-    """Return what the wrong implementation draws of each row.
-
-    A column for each printed cell.
-    """
+def draws(wrong: Wrong, rows: Iterable[list[MeanClaim]], evidence: Evidence) -> Draws:
+    """Return what a wrong implementation draws in the place of each row."""
     tables = []
     for row in rows:
-        columns = {
-            claim.solver: drawn(wrong, claim, evidence)
-            for claim in row
-            if wrong.columns.get(claim.solver, "") is not None
-        }
+        columns = {}
+        for claim in row:
+            solver = wrong.columns.get(claim.solver, claim.solver)
+            if solver is not None:
+                columns[claim.solver] = draws_of_cell(wrong, claim, solver, evidence)
         tables.append(pd.concat(columns, axis=1, join="inner"))
     return tables
 
 
-def drawn(wrong: Wrong, claim: MeanClaim, evidence: Evidence) -> pd.Series:
-    """Return the values in the place of a cell, on the scale of its distances."""
-    solver = wrong.columns.get(claim.solver) or claim.solver
+def draws_of_cell(
+    wrong: Wrong, claim: MeanClaim, solver: str, evidence: Evidence
+) -> pd.Series:
+    """Return the values in the place of a cell, on the scale of its distances.
+
+    They are of the experiment of the error, if that has them, or of the table.
+    """
     metric = wrong.metrics.get(claim.metric) or claim.metric
-    for experiment in filter(None, (wrong.experiment, claim.experiment)):
+    for experiment in (wrong.experiment, claim.experiment):
+        if not experiment:
+            continue
         try:
             values = evidence.outcomes[experiment].values(
                 wrong.dataset or claim.dataset, solver, metric, wrong.part
@@ -196,19 +202,26 @@ def drawn(wrong: Wrong, claim: MeanClaim, evidence: Evidence) -> pd.Series:
     raise InputError(f"{wrong.name}: no values of {solver} in these results")
 
 
+class Detection(NamedTuple):
+    """How many printed rows are not like some draws, and the least p of a row."""
+
+    rows: int
+    p: float
+
+
 def detected(
-    papers: list[NDArray], wrong: Rows, rows: list[list[MeanClaim]]
-) -> tuple[int, float]:
-    """Return the number of rows that are not like these draws, and the least p."""
+    printed: list[NDArray], wrong: Draws, rows: list[list[MeanClaim]]
+) -> Detection:
+    """Compare printed values, an array for each row, with draws."""
     compared = []
-    for paper, ours, row in zip(papers, wrong, rows, strict=True):
-        samples = ours.to_numpy()
+    for values, table, row in zip(printed, wrong, rows, strict=True):
+        samples = table.to_numpy()
         if row[0].logarithm and row[0].power_of_ten:  # a power of ten that we choose
-            away = float(np.mean(paper - np.median(samples, axis=0)))
+            away = float(np.mean(values - np.median(samples, axis=0)))
             samples = samples + np.log(10) * np.round(away / np.log(10))
-        compared.append((paper, samples))
+        compared.append((values, samples))
     p_values = [placement.p_of_all for placement in place(compared)]
-    return sum(p <= LEVEL for p in p_values), min(p_values)
+    return Detection(sum(p <= LEVEL for p in p_values), min(p_values))
 
 
 def collect(
@@ -223,39 +236,40 @@ def collect(
             if table not in wrong.tables or (names and wrong.name not in names):
                 continue
             theirs = draws(wrong, rows, evidence)
-            printed = [
-                np.array([c.scaled(c.printed) for c in row if c.solver in columns])
-                for row, columns in zip(rows, theirs, strict=True)
-            ]
-            rows_that_tell, p = detected(printed, theirs, rows)
+            printed = []
+            for row, columns in zip(rows, theirs, strict=True):
+                cells = [claim for claim in row if claim.solver in columns]
+                values = [claim.scaled(claim.printed) for claim in cells]
+                printed.append(np.array(values))
+            detection = detected(printed, theirs, rows)
             judged.append(
                 {
                     "table": table,
-                    "error": wrong.about,
+                    "error": wrong.where,
                     "wrong": wrong.name,
                     "draws": len(theirs[0]),
                     "rows": len(rows),
-                    "rows_that_tell": rows_that_tell,
-                    "p": p,
+                    "rows_that_tell": detection.rows,
+                    "p": detection.p,
                     "power": power(ours, theirs, rows),
                 }
             )
     return pd.DataFrame(judged, columns=COLUMNS)
 
 
-def power(ours: Rows, theirs: Rows, rows: list[list[MeanClaim]]) -> float:
+def power(ours: Draws, theirs: Draws, rows: list[list[MeanClaim]]) -> float:
     """Return the fraction of our draws that, as the printed one, reveal the error."""
-    detections = 0
-    papers = ours[0].index[:PAPERS]
-    for i in papers:
-        paper = [
-            mine.loc[i, table.columns].to_numpy()
-            for mine, table in zip(ours, theirs, strict=True)
-        ]
+    n_detected = 0
+    as_printed = ours[0].index[:PAPERS]
+    for i in as_printed:
+        values = []
+        for our_table, their_table in zip(ours, theirs, strict=True):
+            values.append(our_table.loc[i, their_table.columns].to_numpy())
+        # The draw that is taken as the printed one is not compared with itself.
         others = [table.drop(index=i, errors="ignore") for table in theirs]
-        rows_that_tell, _ = detected(paper, others, rows)
-        detections += rows_that_tell > 0
-    return detections / len(papers)
+        if detected(values, others, rows).rows > 0:
+            n_detected += 1
+    return n_detected / len(as_printed)
 
 
 def power_rows(figures: pd.DataFrame) -> list[list[str]]:
@@ -265,12 +279,12 @@ def power_rows(figures: pd.DataFrame) -> list[list[str]]:
         outcome = "**detected**" if row["rows_that_tell"] else "not detected"
         text = f"{outcome}, p = {row['p']:.2g}; {row['power']:.0%}"
         cells[row["wrong"], row["table"]] = text
-    errors = {wrong.name: wrong.about for wrong in WRONG}
+    places = {wrong.name: wrong.where for wrong in WRONG}
     rows = []
-    for name, about in errors.items():
+    for name, where in places.items():
         texts = [cells.get((name, table), "") for table in TABLES]
         if any(texts):
-            rows.append(["no error" if about == "ours" else about, name, *texts])
+            rows.append(["no error" if where == "ours" else where, name, *texts])
     return rows
 
 

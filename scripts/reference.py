@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -39,28 +39,26 @@ from precbench.experiment.samples import InMemory, Rows, Sample
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "results" / "reference"
-VALUES, DIVISIONS = REFERENCE / "regression.csv", REFERENCE / "divisions.csv"
+VALUES = REFERENCE / "regression.csv"
+DIVISIONS = REFERENCE / "divisions.csv"
 LEDGER = REFERENCE / "ledger.csv"
 CONFIGS = [name for name in list_configs() if name.startswith("regression/")]
 PUBLISHED = [
-    *(
-        "rudin2009/table-3-magic",
-        "rudin2009/table-4-ionosphere",
-        "rudin2009/table-5-housing",
-    ),
-    *(
-        "letter",
-        "kar2015/counterexample",
-        "adult",
-        "ijcnn1",
-        "cod_rna",
-        "covtype",
-        "w8a",
-    ),
+    "rudin2009/table-3-magic",
+    "rudin2009/table-4-ionosphere",
+    "rudin2009/table-5-housing",
+    "letter",
+    "kar2015/counterexample",
+    "adult",
+    "ijcnn1",
+    "cod_rna",
+    "covtype",
+    "w8a",
 ]
 """Of the papers, what `make check` runs, and what else the README shows."""
 
-KAR2015, SOLVERS = REFERENCE / "kar2015.csv", REFERENCE / "solvers.csv"
+KAR2015 = REFERENCE / "kar2015.csv"
+SOLVERS = REFERENCE / "solvers.csv"
 SUMMARIES = {
     KAR2015: ["letter", "adult", "ijcnn1", "cod_rna", "covtype", "w8a"],
     SOLVERS: ["kar2015-unit-norm", "all-solvers"],
@@ -84,10 +82,25 @@ EXACT = 1e-9
 SHARE = 0.02
 """The share of the standard deviation by which values of `FOLLOWING` may differ."""
 FOLLOWING = {
-    *("ir-push", "pnorm-push", "rankboost", "bbr", "bbr-pairs", "lcbr"),
-    *("ftrl", "logistic-regression", "linear-svm"),
-    *("hist-gradient-boosting", "lightgbm", "lightgbm-lambdarank", "random-forest"),
-    *("extra-trees", "ensemble", "xgboost", "catboost", "mlp", "no-skill"),
+    "ir-push",
+    "pnorm-push",
+    "rankboost",
+    "bbr",
+    "bbr-pairs",
+    "lcbr",
+    "ftrl",
+    "logistic-regression",
+    "linear-svm",
+    "hist-gradient-boosting",
+    "lightgbm",
+    "lightgbm-lambdarank",
+    "random-forest",
+    "extra-trees",
+    "ensemble",
+    "xgboost",
+    "catboost",
+    "mlp",
+    "no-skill",
 }
 """Solvers whose last bits follow BLAS, the C library or another library."""
 _SHOWN = 20
@@ -99,8 +112,11 @@ def values(results: Path, configs: Sequence[str]) -> pd.DataFrame:
     tables = []
     for name in configs:
         config = load_config(name)
-        measured = _of_study if isinstance(config, Study) else _of_experiment
-        tables.append(measured(config, results / config.name))
+        folder = results / config.name
+        if isinstance(config, Study):
+            tables.append(_of_study(config, folder))
+        else:
+            tables.append(_of_experiment(config, folder))
     table = pd.concat(tables, ignore_index=True)
     exact = EXACT * table[["mean", "std"]].abs().max(axis=1) + 1e-12
     loose = SHARE * table["std"].fillna(0) + 1e-6 * table["mean"].abs()
@@ -109,22 +125,24 @@ def values(results: Path, configs: Sequence[str]) -> pd.DataFrame:
 
 
 def _of_experiment(config: Experiment, folder: Path) -> pd.DataFrame:
-    rows = pd.read_csv(folder / "results.csv", keep_default_na=False)
-    rows = rows[
-        (rows["final"].astype(str) != "False")
-        & (rows["stand_in"].astype(str) == "False")
-    ]
+    """Take means over the splits, and how often which parameters were chosen.
+
+    What is chosen for solvers that follow other libraries is left out: where
+    candidates tie, the last bit chooses.
+    """
+    results = pd.read_csv(folder / "results.csv", keep_default_na=False)
+    is_final = results["final"].astype(str) != "False"
+    is_real = results["stand_in"].astype(str) == "False"
+    measured = results[is_final & is_real]
     solvers = {label: entry.solver for label, entry in config.solvers.items()}
-    follows = rows["solver"].map(solvers).isin(FOLLOWING)
-    # where others tie, the last bit chooses
-    tuned = rows[(rows["chosen"] != "") & ~follows]
+    follows = measured["solver"].map(solvers).isin(FOLLOWING)
+    tuned = measured[(measured["chosen"] != "") & ~follows]
     tuned = tuned.drop_duplicates(["dataset", "solver", "split"])
-    # n counts them
-    tuned = tuned.assign(metric="chosen " + tuned["chosen"], value=1.0, part="")
-    rows = pd.concat([rows, tuned], ignore_index=True)
-    groups = rows.assign(value=pd.to_numeric(rows["value"])).groupby(KEYS, sort=False)[
-        "value"
-    ]
+    # A row for each choice, so that n counts them.
+    choices = tuned.assign(metric="chosen " + tuned["chosen"], value=1.0, part="")
+    rows = pd.concat([measured, choices], ignore_index=True)
+    rows["value"] = pd.to_numeric(rows["value"])
+    groups = rows.groupby(KEYS, sort=False)["value"]
     table = groups.agg(n="count", mean="mean", std="std").reset_index()
     return table.assign(follows=table["solver"].map(solvers).isin(FOLLOWING))
 
@@ -135,168 +153,189 @@ def _of_study(config: Study, folder: Path) -> pd.DataFrame:
     Times and what follows from them have none.
     """
     table = pd.read_csv(folder / "values.csv").fillna({"pairs": 0, "share": 0.5})
-    places = ["part", "components", "method", "pairs", "share", "measure"]
-    wide = table.pivot_table("value", places, "statistic", sort=False).dropna(
-        subset="mean"
-    )
-    n, at = config.parameters["repetitions"], wide.index.to_frame(index=False)
-    named = {
-        "experiment": config.name,
-        "dataset": (
-            at["components"].map("K = {:g}, ".format) + at["share"].map("{:g}".format)
-        ),
-        "solver": at["method"] + at["pairs"].map(", {:g} pairs".format),
-        "part": at["part"],
-        "metric": at["measure"],
-    }
-    std = wide["standard error"].to_numpy() * np.sqrt(n)
+    keys = ["part", "components", "method", "pairs", "share", "measure"]
+    wide = table.pivot_table("value", keys, "statistic", sort=False)
+    wide = wide.dropna(subset="mean").reset_index()
+    n = config.parameters["repetitions"]
+    components = wide["components"].map("K = {:g}, ".format)
     return pd.DataFrame(
-        {**named, "n": n, "mean": wide["mean"].to_numpy(), "std": std}
-    ).assign(follows=True)
+        {
+            "experiment": config.name,
+            "dataset": components + wide["share"].map("{:g}".format),
+            "solver": wide["method"] + wide["pairs"].map(", {:g} pairs".format),
+            "part": wide["part"],
+            "metric": wide["measure"],
+            "n": n,
+            "mean": wide["mean"],
+            "std": wide["standard error"] * np.sqrt(n),
+            "follows": True,
+        }
+    )
+
+
+class Part(NamedTuple):
+    """A part of a split, as a line of the reference describes it.
+
+    Attributes
+    ----------
+    name : str
+    rows, positives : int
+    sum : float
+        Of the scaled values, weighted.
+    numbers : str
+        A hash of the row numbers, empty for a stream, which has none.
+    """
+
+    name: str
+    rows: int
+    positives: int
+    sum: float
+    numbers: str
 
 
 def divisions() -> pd.DataFrame:
     """Describe the parts of each split, as the first trial on it has them."""
-    rows = []
-    for name in CONFIGS:
-        config = load_config(name)
+    lines: list[list[object]] = []
+    for config_name in CONFIGS:
+        config = load_config(config_name)
         if isinstance(config, Study):
             continue
-        plan, seen = make_plan(config), set()
-        for trial, _ in plan.trials:
+        plan = make_plan(config)
+        described = set()
+        for trial, _key in plan.trials:
             dataset = plan.datasets[trial.dataset.name]
             features = "fourier" if trial.fourier else ""
-            about = (config.name, dataset.name, features, trial.split.index)
-            if about in seen or dataset.stand_in:
+            split = (config.name, dataset.name, features, trial.split.index)
+            if split in described or dataset.stand_in:
                 continue
-            seen.add(about)
-            trial = trial.with_features(
-                {name: of[0] for name, of in trial.candidates.items()}
-            )
-            rows += [[*about, *described] for described in _parts(trial, dataset)]
-        if name == "regression/top":
-            rows += [[config.name, *rule] for rule in _rules(plan.datasets["german"])]
-    return pd.DataFrame(rows, columns=[*PARTS, "rows", "positives", "sum", "numbers"])
+            described.add(split)
+            first = {name: values[0] for name, values in trial.candidates.items()}
+            for part in _parts(trial.with_features(first), dataset):
+                lines.append([*split, *part])
+        if config_name == "regression/top":
+            lines += _rules(config.name, plan.datasets["german"])
+    return pd.DataFrame(lines, columns=[*PARTS, "rows", "positives", "sum", "numbers"])
 
 
-def _rules(dataset: Dataset) -> Iterator[list]:
+def _rules(experiment: str, dataset: Dataset) -> list[list[object]]:
     """Divide the rows by every rule, also those of no config, and by groups."""
     groups = np.arange(len(dataset.y), dtype=np.int64) // 3
+    lines: list[list[object]] = []
     for kind, stratified, grouped in product(
         ("random", "kfold"), (False, True), (False, True)
     ):
-        of = replace(dataset, groups=groups if grouped else None)
-        words = {kind: True, "stratified": stratified, "groups": grouped}
-        rule = " ".join(word for word, holds in words.items() if holds)
+        rule = kind
+        if stratified:
+            rule += " stratified"
+        if grouped:
+            rule += " groups"
+        data = replace(dataset, groups=groups if grouped else None)
         for index in range(2):
-            split = split_rows(of, kind, index, n_splits=3, stratified=stratified)
-            for part, rows in split._asdict().items():
-                n_pos = int(np.sum(of.y[rows] > 0))
-                yield [
-                    dataset.name,
-                    rule,
-                    index,
-                    part,
-                    len(rows),
-                    n_pos,
-                    0.0,
-                    _hash(rows),
-                ]
+            split = split_rows(data, kind, index, n_splits=3, stratified=stratified)
+            for name, rows in split._asdict().items():
+                n_pos = int(np.sum(data.y[rows] > 0))
+                part = Part(name, len(rows), n_pos, sum=0.0, numbers=_hash(rows))
+                lines.append([experiment, dataset.name, rule, index, *part])
+    return lines
 
 
 def _hash(rows: NDArray[np.intp]) -> str:
     return hashlib.sha256(rows.astype("<i8").tobytes()).hexdigest()[:16]
 
 
-def _parts(
-    trial: Trial, dataset: Dataset
-) -> Iterator[tuple[str, int, int, float, str]]:
-    whole = Rows(trial, dataset)
-    rows = {
-        f"{name} {fold}".removesuffix(" 1"): part
-        for fold, division in enumerate(whole.divisions, start=1)
-        for name, part in zip(("fitting", "validation"), division, strict=True)
-    }
-    parts = {name: whole.training.part(part) for name, part in rows.items()}
-    parts["test"] = Rows(trial, dataset).test
-    hashes = dict.fromkeys(parts, "")
-    if isinstance(whole.training, InMemory):
-        train, test = divide_rows(trial, dataset)[0]
-        hashes = {name: _hash(train[part]) for name, part in rows.items()} | {
-            "test": _hash(test)
-        }
-    for name, part in parts.items():
-        yield (
-            name,
-            part.n_rows,
-            int(np.sum(part.y > 0)),
-            _weighted_mean(part),
-            hashes[name],
-        )
+def _parts(trial: Trial, dataset: Dataset) -> Iterator[Part]:
+    """Describe what candidates are fitted to and compared on, by fold, and the test."""
+    rows = Rows(trial, dataset)
+    places = {}  # among the training rows
+    for fold, (fitting, validation) in enumerate(rows.divisions, start=1):
+        number = "" if fold == 1 else f" {fold}"
+        places[f"fitting{number}"] = fitting
+        places[f"validation{number}"] = validation
+    samples = {name: rows.training.part(place) for name, place in places.items()}
+    samples["test"] = rows.test
+    hashes = dict.fromkeys(samples, "")
+    if isinstance(rows.training, InMemory):
+        split, _n_fit = divide_rows(trial, dataset)
+        for name, place in places.items():
+            hashes[name] = _hash(split.train[place])
+        hashes["test"] = _hash(split.test)
+    for name, sample in samples.items():
+        n_pos = int(np.sum(sample.y > 0))
+        yield Part(name, sample.n_rows, n_pos, _weighted_mean(sample), hashes[name])
 
 
 def _weighted_mean(rows: Sample) -> float:
     """Return the mean of the values, each with a weight that depends on its place."""
-    blocks = [rows.X] if isinstance(rows, InMemory) else [X for X, _ in rows.X]
-    X = np.vstack(
-        [X if isinstance(X, np.ndarray) else X.toarray() for X in blocks]
-    ).ravel()
-    return float(np.mean(X * (np.arange(1, X.size + 1) * 0.6180339887498949 % 1)))
+    blocks = [rows.X] if isinstance(rows, InMemory) else [X for X, _y in rows.X]
+    dense = [X if isinstance(X, np.ndarray) else X.toarray() for X in blocks]
+    values = np.vstack(dense).ravel()
+    weights = np.arange(1, values.size + 1) * 0.6180339887498949 % 1
+    return float(np.mean(values * weights))
 
 
 def summaries(results: Path, names: Sequence[str]) -> pd.DataFrame:
-    """Gather the summaries of these experiments.
-
-    A stand-in has no place in a reference.
-    """
+    """Gather the summaries of these experiments, but on stand-ins."""
     parts = [pd.read_csv(results / name / "summary.csv") for name in names]
     return pd.concat(parts, ignore_index=True).query("not stand_in")[SUMMARY]
 
 
 def differences(measured: pd.DataFrame, reference: pd.DataFrame) -> list[str]:
     """Return a sentence for each row that differs, of the available data."""
-    keys = [name for name in measured.columns if name in {*KEYS, *PARTS}]
-    now = _by_key(measured, keys)
-    before = _by_key(reference, keys)
-    available = {key[:2] for key in now}  # experiments and their data sets
+    names = [name for name in measured.columns if name in {*KEYS, *PARTS}]
+    measured_rows = _by_key(measured, names)
+    reference_rows = _by_key(reference, names)
+    available = {_data(key) for key in measured_rows}
     sentences = []
-    for key in now:
-        if key not in before:
+    for key in measured_rows:
+        if key not in reference_rows:
             sentences.append(f"{_named(key)}: not in the reference")
-    for key, old in before.items():
-        if key[:2] not in available:
+    for key, expected in reference_rows.items():
+        if _data(key) not in available:
             continue
-        tolerance = old.pop("tolerance", EXACT)
-        new = now.get(key, {})
-        changed = [
-            f"{name} was {value}, is {new.get(name, 'missing')}"
-            for name, value in old.items()
-            if not _agree(new.get(name), value, tolerance)
-        ]
-        if changed:
-            sentences.append(f"{_named(key)}: {'; '.join(changed)}")
+        texts = _changes(measured_rows.get(key, {}), expected)
+        if texts:
+            sentences.append(f"{_named(key)}: {'; '.join(texts)}")
     return sentences
+
+
+def _by_key(
+    table: pd.DataFrame, names: list[str]
+) -> dict[tuple[str, ...], dict[str, Any]]:
+    """Return the other columns of each row by its keys, the columns of these names."""
+    rows = {}
+    for row in table.to_dict("records"):
+        key = tuple(str(row.pop(name)) for name in names)
+        rows[key] = row
+    return rows
+
+
+def _data(key: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the experiment and the data set, with which all keys begin."""
+    return key[:2]
 
 
 def _named(key: tuple[str, ...]) -> str:
     return ", ".join(filter(None, key))
 
 
-def _by_key(
-    table: pd.DataFrame, keys: list[str]
-) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Return the other columns of each row by its keys."""
-    rows = {}
-    for row in table.to_dict("records"):
-        key = tuple(str(row.pop(name)) for name in keys)
-        rows[key] = row
-    return rows
+def _changes(measured: dict[str, Any], expected: dict[str, Any]) -> list[str]:
+    """Say which columns of a row differ, by more than the tolerance of the row."""
+    tolerance = expected.get("tolerance", EXACT)
+    texts = []
+    for name, value in expected.items():
+        if name != "tolerance" and not _agree(measured.get(name), value, tolerance):
+            texts.append(f"{name} was {value}, is {measured.get(name, 'missing')}")
+    return texts
 
 
-def _agree(now: str | float | None, before: str | float, tolerance: float) -> bool:
-    if isinstance(before, str) or now is None:
-        return now == before
-    return bool(abs(now - before) <= tolerance or (np.isnan(now) and np.isnan(before)))
+def _agree(
+    measured: str | float | None, expected: str | float, tolerance: float
+) -> bool:
+    if isinstance(expected, str) or measured is None:
+        return measured == expected
+    if np.isnan(measured) and np.isnan(expected):
+        return True
+    return bool(abs(measured - expected) <= tolerance)
 
 
 def better(results: Path, reference: Path = LEDGER) -> list[str]:
@@ -305,20 +344,43 @@ def better(results: Path, reference: Path = LEDGER) -> list[str]:
     `precbench check` reports the others.
     """
     ledger = results / "ledger.csv"
-    changed = (
-        changes(read_ledger(ledger), read_ledger(reference)) if ledger.exists() else []
-    )
-    return [
-        f"{one.id} was {one.before}, is {one.after}: if that is meant, precbench check "
-        f"{results} --update-reference"
-        for one in changed
-        if not one.worse
-    ]
+    if not ledger.exists():
+        return []
+    sentences = []
+    for change in changes(read_ledger(ledger), read_ledger(reference)):
+        if not change.worse:
+            sentences.append(
+                f"{change.id} was {change.before}, is {change.after}: if that is meant,"
+                f" precbench check {results} --update-reference"
+            )
+    return sentences
 
 
 def read(path: Path) -> pd.DataFrame:
     """Read a reference."""
     return pd.read_csv(path, keep_default_na=False, na_values={"mean": "", "std": ""})
+
+
+def write_values(path: Path, table: pd.DataFrame) -> None:
+    """Put a table into a reference in the place of the same experiments.
+
+    New experiments come last.
+    """
+    written = read(path)
+    others = written[~written["experiment"].isin(table["experiment"])]
+    places = {name: place for place, name in enumerate(written["experiment"].unique())}
+    whole = pd.concat([table, others]).sort_values(
+        "experiment", key=lambda names: names.map(places), kind="stable"
+    )
+    whole.to_csv(path, float_format="%.12g", **_FORMAT)
+
+
+def complaint(name: str, sentences: Sequence[str]) -> list[str]:
+    """Return the first sentences, and how many more there are of a reference."""
+    n_more = len(sentences) - _SHOWN
+    if n_more > 0:
+        return [*sentences[:_SHOWN], f"and {n_more} more of {name}"]
+    return list(sentences)
 
 
 def main() -> None:
@@ -345,25 +407,17 @@ def main() -> None:
     measured = {VALUES: values(results, configs), DIVISIONS: divisions()}
     if options.write:
         for path, table in measured.items():
-            reference = read(path)
-            kept = reference[~reference["experiment"].isin(table["experiment"])]
-            place = {name: i for i, name in enumerate(reference["experiment"].unique())}
-            table = pd.concat([table, kept]).sort_values(  # new experiments come last
-                "experiment", key=lambda names: names.map(place), kind="stable"
-            )
-            table.to_csv(path, float_format="%.12g", **_FORMAT)
+            write_values(path, table)
         return
-    found = {
-        path.name: differences(table, read(path)) for path, table in measured.items()
-    }
+    sentences_of = {}
+    for path, table in measured.items():
+        sentences_of[path.name] = differences(table, read(path))
     if options.published:
-        found[LEDGER.name] = better(results)
+        sentences_of[LEDGER.name] = better(results)
     complaints = []
-    for name, sentences in found.items():
+    for name, sentences in sentences_of.items():
         print(f"{name}: {len(sentences)} differences")
-        complaints += sentences[:_SHOWN]
-        if len(sentences) > _SHOWN:
-            complaints.append(f"and {len(sentences) - _SHOWN} more of {name}")
+        complaints += complaint(name, sentences)
     sys.exit("\n".join(complaints) or None)
 
 

@@ -9,11 +9,11 @@ import argparse
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,9 +27,15 @@ from precbench.tables.streamed_files import open_stream
 from scripts.reference import REFERENCE
 
 SCALE = REFERENCE / "scale.csv"
-COLUMNS, GROUP_ROWS, BUFFER = 10, 2**20, 2**26
-AVERAGED, PARTS, SEEDS = ("ijcnn1", "adult", "w8a", "cod-rna-2"), (1, 2, 4, 10, 100), 20
+COLUMNS = 10
+GROUP_ROWS = 2**20  # of a row group of Parquet, and of a block of npy
+BUFFER = 2**26
+AVERAGED = ("ijcnn1", "adult", "w8a", "cod-rna-2")
+PARTS = (1, 2, 4, 10, 100)
+SEEDS = 20
 STEPS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
+READING = "reading the file"
+Pieces = Iterator[tuple[np.ndarray, np.ndarray]]  # rows and their labels
 
 
 def write(folder: Path, n: int, columns: int) -> None:
@@ -40,22 +46,18 @@ def write(folder: Path, n: int, columns: int) -> None:
     rng = np.random.default_rng(0)
     X = np.lib.format.open_memmap(folder / "X.npy", "w+", np.float32, (n, columns))
     y = np.empty(n, dtype=np.int8)
-    names = [f"x{j}" for j in range(columns)]
-    schema = pa.schema([*((name, pa.float32()) for name in names), ("y", pa.int8())])
-    with ExitStack() as stack:
-        table = stack.enter_context(ParquetWriter(folder / "rows.parquet", schema))
+    features = [(f"x{j}", pa.float32()) for j in range(columns)]
+    schema = pa.schema([*features, ("y", pa.int8())])
+    with ParquetWriter(folder / "rows.parquet", schema) as file:
         for start in range(0, n, GROUP_ROWS):
-            block = rng.standard_normal(
-                (min(GROUP_ROWS, n - start), columns), dtype=np.float32
-            )
-            labels = (
-                block[:, 0] + rng.standard_normal(len(block), dtype=np.float32) > 3.3
-            )
-            X[start : start + len(block)], y[start : start + len(block)] = block, labels
-            values = [*block.T, labels.astype(np.int8)]
-            table.write_table(
-                pa.table(dict(zip(schema.names, values, strict=True)), schema)
-            )
+            n_rows = min(GROUP_ROWS, n - start)
+            block = rng.standard_normal((n_rows, columns), dtype=np.float32)
+            noise = rng.standard_normal(n_rows, dtype=np.float32)
+            labels = (block[:, 0] + noise > 3.3).astype(np.int8)
+            X[start : start + n_rows] = block
+            y[start : start + n_rows] = labels
+            arrays = dict(zip(schema.names, [*block.T, labels], strict=True))
+            file.write_table(pa.table(arrays, schema))
     X.flush()
     np.save(folder / "y.npy", y)
 
@@ -65,33 +67,37 @@ def write(folder: Path, n: int, columns: int) -> None:
 
 @contextmanager
 def memory_watched() -> Iterator[list[float]]:
-    """Collect the MB of this process beside pages of files, above the start."""
-
-    def now() -> float:
-        lines = Path("/proc/self/status").read_text().splitlines()
-        [line] = [line for line in lines if line.startswith("RssAnon")]
-        return int(line.split()[1]) / 1024
-
-    start, seen, ended = now(), [0.0], threading.Event()
+    """Collect the memory of this process above that at the start, in MB."""
+    at_start = own_memory()
+    samples = [0.0]
+    ended = threading.Event()
 
     def watch() -> None:
         while not ended.wait(0.02):
-            seen.append(now() - start)
+            samples.append(own_memory() - at_start)
 
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
-        yield seen
+        yield samples
     finally:
         ended.set()
         watcher.join()
 
 
+def own_memory() -> float:
+    """Return the memory of this process in MB, without pages of files."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    [line] = [line for line in lines if line.startswith("RssAnon")]
+    kilobytes = int(line.split()[1])
+    return kilobytes / 1024
+
+
 def read_npy(folder: Path) -> None:
     """Read the file into one buffer."""
-    room = bytearray(BUFFER)
+    buffer = bytearray(BUFFER)
     with (folder / "X.npy").open("rb", buffering=0) as file:
-        while file.readinto(room):
+        while file.readinto(buffer):
             pass
 
 
@@ -104,92 +110,134 @@ def read_parquet(folder: Path) -> None:
             file.read_row_group(group)
 
 
-def npy_pieces(folder: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def npy_pieces(folder: Path) -> Pieces:
     """Yield blocks of the rows of the npy file, and their labels."""
-    X, y = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in "Xy")
+    X = np.load(folder / "X.npy", mmap_mode="r")
+    y = np.load(folder / "y.npy", mmap_mode="r")
     for start in range(0, len(X), GROUP_ROWS):
-        yield X[start : start + GROUP_ROWS], y[start : start + GROUP_ROWS]
+        rows = slice(start, start + GROUP_ROWS)
+        yield X[rows], y[rows]
 
 
-def parquet_pieces(folder: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def parquet_pieces(folder: Path) -> Pieces:
     """Yield the rows of each row group of the Parquet file, and their labels."""
     from pyarrow.parquet import ParquetFile
 
     with ParquetFile(folder / "rows.parquet") as file:
         for group in range(file.num_row_groups):
-            columns = [
-                column.to_numpy() for column in file.read_row_group(group).columns
-            ]
-            yield np.column_stack(columns[:-1]), columns[-1]
+            table = file.read_row_group(group)
+            *features, labels = [column.to_numpy() for column in table.columns]
+            yield np.column_stack(features), labels
+
+
+class Cost(NamedTuple):
+    """What a contestant takes: the median CPU seconds, and the most memory in MB."""
+
+    seconds: float
+    memory: float
 
 
 def streams(n: int, rounds: int) -> list[dict[str, Any]]:
     """Time one pass over the rows of a file against reading it."""
+    rows = []
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         write(folder, n, COLUMNS)
-        npy = open_stream(folder / "X.npy", labels=folder / "y.npy", dtype="float32").X
-        pieces = {"npy": npy_pieces, "Parquet": parquet_pieces}
+        rows += measured(npy_contestants(folder), folder / "X.npy", "npy", n, rounds)
+        rows += measured(
+            parquet_contestants(folder), folder / "rows.parquet", "Parquet", n, rounds
+        )
+    return rows
 
-        def streamed(name: str) -> None:
-            solver = SOLVERS[name](epochs=1)
-            solver.fit_pieces(COLUMNS, lambda: npy.visits(solver.batch_size))
 
-        def in_pieces(kind: str, name: str) -> None:
-            solver = SOLVERS[name]()
-            for X, y in pieces[kind](folder):
-                solver.partial_fit(X, y, classes=[0, 1])
+def npy_contestants(folder: Path) -> dict[str, Callable[[], object]]:
+    """Return what is done with the npy file; to read it is the yardstick."""
+    open_npy = partial(
+        open_stream, folder / "X.npy", labels=folder / "y.npy", dtype="float32"
+    )
+    npy = open_npy().X
 
-        def rows_of_parquet() -> None:
-            for _ in parquet_pieces(folder):
-                pass
+    def stream(name: str) -> None:
+        solver = SOLVERS[name](epochs=1)
+        solver.fit_pieces(COLUMNS, lambda: npy.visits(solver.batch_size))
 
-        cases: dict[str, dict[str, Callable[[], None]]] = {
-            "npy": {
-                "reading the file": partial(read_npy, folder),
-                "`open_stream`, which checks it": partial(
-                    open_stream,
-                    folder / "X.npy",
-                    labels=folder / "y.npy",
-                    dtype="float32",
-                ),
-                "a pass of `sgd-avg`": partial(streamed, "sgd-avg"),
-                "a pass of `1pmb`": partial(streamed, "1pmb"),
-                "`partial_fit` of `bbr`": partial(in_pieces, "npy", "bbr"),
-            },
-            "Parquet": {
-                "reading the file": partial(read_parquet, folder),
-                "its rows as an array": rows_of_parquet,
-                **{
-                    f"`partial_fit` of `{name}`": partial(in_pieces, "Parquet", name)
-                    for name in ("sgd-avg", "1pmb", "bbr")
-                },
-            },
+    return {
+        READING: partial(read_npy, folder),
+        "`open_stream`, which checks it": open_npy,
+        "a pass of `sgd-avg`": partial(stream, "sgd-avg"),
+        "a pass of `1pmb`": partial(stream, "1pmb"),
+        "`partial_fit` of `bbr`": partial(fit_in_pieces, "bbr", npy_pieces, folder),
+    }
+
+
+def parquet_contestants(folder: Path) -> dict[str, Callable[[], object]]:
+    """Return what is done with the Parquet file; to read it is the yardstick."""
+
+    def make_arrays() -> None:
+        for _rows in parquet_pieces(folder):
+            pass
+
+    contestants: dict[str, Callable[[], object]] = {
+        READING: partial(read_parquet, folder),
+        "its rows as an array": make_arrays,
+    }
+    for name in ("sgd-avg", "1pmb", "bbr"):
+        contestants[f"`partial_fit` of `{name}`"] = partial(
+            fit_in_pieces, name, parquet_pieces, folder
+        )
+    return contestants
+
+
+def fit_in_pieces(name: str, pieces: Callable[[Path], Pieces], folder: Path) -> None:
+    """Fit a solver to the rows of a file, piece by piece."""
+    solver = SOLVERS[name]()
+    for X, y in pieces(folder):
+        solver.partial_fit(X, y, classes=[0, 1])
+
+
+def measured(
+    contestants: Mapping[str, Callable[[], object]],
+    file: Path,
+    kind: str,
+    n: int,
+    rounds: int,
+) -> list[dict[str, Any]]:
+    """Return a row for each contestant, its time beside that of reading the file."""
+    costs = costs_of(contestants, rounds)
+    rows = []
+    for name, cost in costs.items():
+        row = {
+            "bench": "stream",
+            "rows": n,
+            "of": kind,
+            "what": name,
+            "seconds": cost.seconds,
+            "ratio": cost.seconds / costs[READING].seconds,
+            "memory_mb": cost.memory,
+            "gigabytes": file.stat().st_size / 1e9,
         }
-        sizes = {"npy": folder / "X.npy", "Parquet": folder / "rows.parquet"}
-        found = []
-        for kind, contestants in cases.items():
-            times: dict[str, list[float]] = {name: [] for name in contestants}
-            memory = dict.fromkeys(contestants, 0.0)
-            for _ in range(rounds):
-                for name, contestant in contestants.items():
-                    with memory_watched() as seen:
-                        start = time.process_time()
-                        contestant()
-                        times[name].append(time.process_time() - start)
-                    memory[name] = max(memory[name], *seen)
-            base = float(np.median(times["reading the file"]))
-            for name, seconds in times.items():
-                median = float(np.median(seconds))
-                row = {"bench": "stream", "rows": n, "of": kind, "what": name}
-                row |= {
-                    "seconds": median,
-                    "ratio": median / base,
-                    "memory_mb": memory[name],
-                }
-                found.append(row | {"gigabytes": sizes[kind].stat().st_size / 1e9})
-                print(row)
-    return found
+        rows.append(row)
+        print(row)
+    return rows
+
+
+def costs_of(
+    contestants: Mapping[str, Callable[[], object]], rounds: int
+) -> dict[str, Cost]:
+    """Measure contestants in turns."""
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    memory = dict.fromkeys(contestants, 0.0)
+    for _ in range(rounds):
+        for name, contestant in contestants.items():
+            with memory_watched() as samples:
+                start = time.process_time()
+                contestant()
+                times[name].append(time.process_time() - start)
+            memory[name] = max(memory[name], *samples)
+    return {
+        name: Cost(float(np.median(seconds)), memory[name])
+        for name, seconds in times.items()
+    }
 
 
 # --- averaged weights ---
@@ -207,7 +255,8 @@ def averaging() -> list[dict[str, Any]]:
         for seed in range(SEEDS):
             order = np.random.default_rng(seed).permutation(len(data.y))
             test, train = np.split(order, [int(0.3 * len(order))])
-            X, y = data.X, data.y > 0
+            X = data.X
+            y = data.y > 0
             if isinstance(X, np.ndarray):
                 scaler = Scaler("standardise").fit(X[train])
                 X = scaler.transform_in_place(X.astype(np.float64))
@@ -215,7 +264,7 @@ def averaging() -> list[dict[str, Any]]:
                 w = _best_mean_of_passes(X, y, np.array_split(train, count), train)
                 tops[count].append(precision_at_k(y[test], X[test] @ w, 0.25))
         for count, values in tops.items():
-            lost = np.array(tops[1]) - values
+            lost = np.array(tops[1]) - values  # against the whole in one part
             row = {
                 "bench": "averaging",
                 "rows": len(data.y),
@@ -240,13 +289,12 @@ def _best_mean_of_passes(
 
 
 def _mean_of_passes(X: Any, y: Any, parts: list[np.ndarray], eta0: float) -> np.ndarray:
-    fitted = [
-        SOLVERS["sgd-avg"](eta0=eta0)
-        .partial_fit(X[rows], y[rows], classes=[False, True])
-        .coef_
-        for rows in parts
-    ]
-    return np.mean(fitted, axis=0)
+    weights = []
+    for rows in parts:
+        solver = SOLVERS["sgd-avg"](eta0=eta0)
+        solver.partial_fit(X[rows], y[rows], classes=[False, True])
+        weights.append(solver.coef_)
+    return np.mean(weights, axis=0)
 
 
 def main() -> None:
@@ -259,22 +307,23 @@ def main() -> None:
         "--write", action="store_true", help="keep these figures for the docs"
     )
     options = parser.parse_args()
-    measures = {
-        "stream": lambda: streams(options.rows, options.rounds),
-        "averaging": averaging,
-    }
+    rows = []
     with threadpool_limits(1):
-        chosen = [options.only] if options.only else list(measures)
-        rows = [row for name in chosen for row in measures[name]()]
+        if options.only in (None, "stream"):
+            rows += streams(options.rows, options.rounds)
+        if options.only in (None, "averaging"):
+            rows += averaging()
     if options.write:
         table = pd.DataFrame(rows)
         if options.only and SCALE.exists():
-            before = pd.read_csv(SCALE, dtype={"what": str})
-            table = pd.concat([before[before["bench"] != options.only], table])
-        rounded = table.map(
-            lambda value: round(value, 4) if isinstance(value, float) else value
-        )
-        rounded.to_csv(SCALE, index=False, lineterminator="\n")
+            written = pd.read_csv(SCALE, dtype={"what": str})
+            others = written[written["bench"] != options.only]
+            table = pd.concat([others, table])
+        table.map(_rounded).to_csv(SCALE, index=False, lineterminator="\n")
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 4) if isinstance(value, float) else value
 
 
 if __name__ == "__main__":

@@ -2,8 +2,10 @@
 
 import copy
 import random
+from collections.abc import Callable
 from functools import partial, reduce
 from operator import getitem
+from typing import NamedTuple
 
 from precbench.core.errors import InputError
 from precbench.core.locations import shipped
@@ -12,62 +14,99 @@ from precbench.experiment import list_configs
 from precbench.experiment.config import from_document
 
 
-def slips(name):
+class Mistake(NamedTuple):
+    """A mistake in a shipped config.
+
+    Attributes
+    ----------
+    config : str
+    title : str
+    document : callable
+        Returns the config with the mistake.
+    line : int
+        Where it is.
+    hint : str
+        What the error says there.
+    """
+
+    config: str
+    title: str
+    document: Callable[[], Document]
+    line: int
+    hint: str = ""
+
+
+class Outcome(NamedTuple):
+    """How many mistakes were tried, and a sentence for each that was taken wrongly.
+
+    It was not refused, refused without the right line, or, of a misspelt key, without a
+    hint.
+    """
+
+    n_tried: int
+    wrong: list
+
+
+def misspelt(name):
     """Return misspellings: a letter twice, another, one too few, two swapped."""
-    found = [name[0] + name, name[:-1] + "q", name[:-1], name[1:2] + name[0] + name[2:]]
-    return [slip for slip in found if slip not in ("", name)]
+    first, second = name[0], name[1:2]
+    words = [first + name, name[:-1] + "q", name[:-1], second + first + name[2:]]
+    return [word for word in words if word not in ("", name)]
 
 
 def is_free(data, path):
-    """Whether a config may choose this key.
+    """Return whether a config may choose this key.
 
-    The label of a solver, or the name of a list.
+    It is the label of a solver, or the name of a list.
     """
     if len(path) == 2 and path[0] == "solvers":
         return "solver" in (data["solvers"][path[1]] or ())
-    return len(path) == 3 and path[:2] in {
-        ("parameters", "lists"),
-        ("parameters", "curves"),
-    }
+    lists = {("parameters", "lists"), ("parameters", "curves")}
+    return len(path) == 3 and path[:2] in lists
 
 
 def edited(document, path, key, value):
     """Return a document in which a key has another name and another value."""
-    data, n = copy.deepcopy(document.data), len(path)
-    inner = reduce(getitem, path[:-1], data)
+    data = copy.deepcopy(document.data)
+    section = inside(data, path[:-1])
+    entries = list(section.items())
+    section.clear()
+    for name, old_value in entries:
+        if name == path[-1]:
+            section[key] = value
+        else:
+            section[name] = old_value
     renamed = key != path[-1]
-    items = [
-        (key, value) if name == path[-1] else (name, old) for name, old in inner.items()
-    ]
-    inner.clear()
-    inner.update(items)
     where = {}
-    for place, at in document.where.items():
-        if place[:n] != path:
-            where[place] = at
+    for place, position in document.where.items():
+        if place[: len(path)] != path:
+            where[place] = position
         elif renamed or place == path:  # another value has no place within
-            where[(*path[:-1], key, *place[n:])] = at
+            where[(*path[:-1], key, *place[len(path) :])] = position
     return Document("c.yaml", data, where)
 
 
-def config_edits(name):
-    """Yield what is done to a shipped config, how, the line and what is to be said."""
-    document = load(shipped("configs") / f"{name}.yaml")
-    for path, (line, _) in document.where.items():
+def inside(data, path):
+    return reduce(getitem, path, data)
+
+
+def mistakes_in(config):
+    """Yield a shipped config with each key misspelt, and with each value wrong."""
+    document = load(shipped("configs") / f"{config}.yaml")
+    for path, (line, _column) in document.where.items():
         if not path or isinstance(path[-1], int):
             continue
-        key, inner = path[-1], reduce(getitem, path[:-1], document.data)
-        for slip in slips(key) if not is_free(document.data, path) else ():
-            if slip not in inner:
-                new = partial(edited, document, path, slip, inner[key])
-                yield f"{path} as {slip}", new, line, "did you mean"
+        key = path[-1]
+        section = inside(document.data, path[:-1])
+        if not is_free(document.data, path):
+            for word in misspelt(key):
+                if word not in section:
+                    make = partial(edited, document, path, word, section[key])
+                    title = f"{path} as {word}"
+                    yield Mistake(config, title, make, line, hint="did you mean")
         for wrong in ({"wrong": "type"}, -0.5):
-            yield (
-                f"{path} = {wrong}",
-                partial(edited, document, path, key, wrong),
-                line,
-                "",
-            )
+            make = partial(edited, document, path, key, wrong)
+            yield Mistake(config, f"{path} = {wrong}", make, line)
 
 
 def mistyped(size=None, seed=0):
@@ -81,25 +120,29 @@ def mistyped(size=None, seed=0):
 
     Returns
     -------
-    n : int
-        Number of mistakes tried.
-    wrong : list of str
-        Those not refused, refused without the right line, or, for a misspelt key,
-        without a hint.
+    Outcome
     """
-    every = [(name, *edit) for name in list_configs() for edit in config_edits(name)]
-    if size is not None and size < len(every):
-        every = random.Random(seed).sample(every, size)
+    mistakes = [mistake for config in list_configs() for mistake in mistakes_in(config)]
+    if size is not None and size < len(mistakes):
+        mistakes = random.Random(seed).sample(mistakes, size)
     wrong = []
-    for name, what, edit, line, words in every:
-        try:
-            from_document(edit(), (shipped("configs") / name).parent)
-        except InputError as error:
-            lines = str(error).splitlines()
-            if not any(f"c.yaml:{line}:" in text and words in text for text in lines):
-                wrong.append(f"{name}: {what}: {error}")
-        except Exception as error:
-            wrong.append(f"{name}: {what}: {error!r}")
-        else:
-            wrong.append(f"{name}: {what}: not refused")
-    return len(every), wrong
+    for mistake in mistakes:
+        error = what_is_wrong(mistake)
+        if error:
+            wrong.append(f"{mistake.config}: {mistake.title}: {error}")
+    return Outcome(len(mistakes), wrong)
+
+
+def what_is_wrong(mistake):
+    """Return the error of a config that is not refused as it should, or nothing."""
+    try:
+        from_document(mistake.document(), (shipped("configs") / mistake.config).parent)
+    except InputError as error:
+        place = f"c.yaml:{mistake.line}:"
+        lines = [line for line in str(error).splitlines() if place in line]
+        if any(mistake.hint in line for line in lines):
+            return ""
+        return str(error)
+    except Exception as error:
+        return repr(error)
+    return "not refused"

@@ -27,36 +27,63 @@ PROMISES = load(ROOT / "docs" / "promises.yaml").data
 
 
 @dataclass
-class Kept:
-    """What the tests of one promise saw."""
+class Outcome:
+    """What the tests of one promise saw.
+
+    Attributes
+    ----------
+    tests, failed, skipped : int
+    files : set of str
+        Of the tests.
+    counts : dict of str to int or None
+        Numbers by what they count; None for a text without a number.
+    """
 
     tests: int = 0
     failed: int = 0
     skipped: int = 0
     files: set[str] = field(default_factory=set)
-    figures: dict[str, int | None] = field(default_factory=dict)
+    counts: dict[str, int | None] = field(default_factory=dict)
+
+    @property
+    def was_tried(self) -> bool:
+        return self.tests > self.skipped
 
     @property
     def state(self) -> str:
-        """Whether it holds."""
+        """Whether the promise holds, as a verb and more."""
         if self.failed:
             return f"is BROKEN ({self.failed} of {self.tests} tests failed)"
         if not self.tests:
             return "has NO TEST"
-        return (
-            "was NOT TRIED (all tests were skipped)"
-            if self.skipped == self.tests
-            else "holds"
-        )
+        if not self.was_tried:
+            return "was NOT TRIED (all tests were skipped)"
+        return "holds"
 
     @property
-    def measured(self) -> str:
-        """The figures with the number of tests."""
-        ran = self.tests - self.skipped
-        said = [
-            text if n is None else f"{n:,} {text}" for text, n in self.figures.items()
-        ]
-        return "; ".join([*said, f"{ran:,} test{'' if ran == 1 else 's'}"])
+    def figures(self) -> str:
+        """The figures, and the number of tests."""
+        texts = []
+        for text, n in self.counts.items():
+            texts.append(text if n is None else f"{n:,} {text}")
+        n_ran = self.tests - self.skipped
+        texts.append(f"{n_ran:,} test" if n_ran == 1 else f"{n_ran:,} tests")
+        return "; ".join(texts)
+
+    def add(self, case: ET.Element, figures: list[str]) -> None:
+        """Count a test, and add up its figures with those of the same thing."""
+        self.tests += 1
+        if case.find("failure") is not None or case.find("error") is not None:
+            self.failed += 1
+        if case.find("skipped") is not None:
+            self.skipped += 1
+        self.files.add(case.get("classname", "").replace(".", "/") + ".py")
+        for text in figures:
+            number, _space, thing = text.partition(" ")
+            if number.isdecimal():
+                self.counts[thing] = (self.counts.get(thing) or 0) + int(number)
+            else:
+                self.counts[text] = None
 
 
 def run_tests(measured: bool, full: bool, folder: Path) -> list[Path]:
@@ -65,72 +92,55 @@ def run_tests(measured: bool, full: bool, folder: Path) -> list[Path]:
     Return their reports.
     """
     marked = "promise and measured" if measured else "promise"
-    size = ["--full", "--timeout", "7200"] if full else []
+    pytest = [sys.executable, "-m", "pytest", "-q"]
+    if full:
+        pytest += ["--full", "--timeout", "7200"]
+    parallel = ["-n2", "--dist", "worksteal"]
     reports = []
-    for part, processes in {
-        "not alone": ["-n2", "--dist", "worksteal"],
-        "alone": [],
-    }.items():
-        reports.append(folder / f"{part}.xml")
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-m",
-            f"{marked} and {part}",
-            *processes,
-        ]
-        command += ["--junitxml", str(reports[-1]), *size]
+    for part, options in (("not alone", parallel), ("alone", [])):
+        report = folder / f"{part}.xml"
+        selection = ["-m", f"{marked} and {part}", "--junitxml", str(report)]
+        command = [*pytest, *selection, *options]
         code = subprocess.run(command, cwd=ROOT, check=False).returncode
         if code not in (0, 1, 5):  # all passed, some failed, none is marked so
             sys.exit(code)
+        reports.append(report)
     return reports
 
 
-def read(reports: list[Path]) -> dict[str, Kept]:
-    """Gather the outcomes of tests by promise.
-
-    Counts of the same thing are added up.
-    """
-    found = {name: Kept() for name in PROMISES}
-    for case in (
-        case for report in reports for case in ET.parse(report).iter("testcase")
-    ):
-        properties = [
-            (p.get("name"), p.get("value", "")) for p in case.iter("property")
-        ]
-        for name in {value for kind, value in properties if kind == "promise"}:
-            kept = found[name]
-            kept.tests += 1
-            kept.failed += any(
-                case.find(end) is not None for end in ("failure", "error")
-            )
-            kept.skipped += case.find("skipped") is not None
-            kept.files.add(case.get("classname", "").replace(".", "/") + ".py")
-            for text in (value for kind, value in properties if kind == "figure"):
-                n, _, what = text.partition(" ")
-                if n.isdecimal():
-                    kept.figures[what] = (kept.figures.get(what) or 0) + int(n)
-                else:
-                    kept.figures[text] = None
-    return found
+def read(reports: list[Path]) -> dict[str, Outcome]:
+    """Gather the outcomes of tests by promise."""
+    outcomes = {name: Outcome() for name in PROMISES}
+    for report in reports:
+        for case in ET.parse(report).iter("testcase"):
+            for name in dict.fromkeys(properties(case, "promise")):
+                outcomes[name].add(case, properties(case, "figure"))
+    return outcomes
 
 
-def write(found: dict[str, Kept], size: str) -> None:
-    """Put the figures of this size into the committed file, in the place of earlier
-    ones.
-    """
-    today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    rows = [
-        (name, size, today, " ".join(sorted(kept.files)), kept.measured)
-        for name, kept in found.items()
-        if kept.tests
+def properties(case: ET.Element, name: str) -> list[str]:
+    """Return the values of the properties of a test that have a name."""
+    return [
+        each.get("value", "")
+        for each in case.iter("property")
+        if each.get("name") == name
     ]
+
+
+def write(outcomes: dict[str, Outcome], size: str) -> None:
+    """Put the figures of a size into the committed file, in place of earlier ones."""
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    rows = []
+    for name, outcome in outcomes.items():
+        if outcome.tests:
+            files = " ".join(sorted(outcome.files))
+            rows.append((name, size, today, files, outcome.figures))
     others = pd.read_csv(FIGURES).query("size != @size")
     table = pd.concat([others, pd.DataFrame(rows, columns=others.columns)])
     places = {name: place for place, name in enumerate([*PROMISES, "quick", "full"])}
-    table = table.sort_values(["promise", "size"], key=lambda of: of.map(places))
+    table = table.sort_values(
+        ["promise", "size"], key=lambda column: column.map(places)
+    )
     table.to_csv(FIGURES, index=False)
 
 
@@ -149,20 +159,19 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         reports = run_tests(bool(options.reports), options.full, Path(folder))
-        found = read([*options.reports, *reports])
-    for name, kept in found.items():
-        also = "".join(
-            f"; see also {command}" for command in PROMISES[name].get("also", ())
-        )
-        print(f"{name} {kept.state}: {PROMISES[name]['says']} {kept.measured}{also}")
-    if broken := [
-        name
-        for name, kept in found.items()
-        if kept.failed or (kept.tests == kept.skipped and "also" not in PROMISES[name])
-    ]:
+        outcomes = read([*options.reports, *reports])
+    broken = []
+    for name, outcome in outcomes.items():
+        promise = PROMISES[name]
+        also = "".join(f"; see also {command}" for command in promise.get("also", ()))
+        print(f"{name} {outcome.state}: {promise['says']} {outcome.figures}{also}")
+        is_kept_elsewhere = "also" in promise
+        if outcome.failed or not (outcome.was_tried or is_kept_elsewhere):
+            broken.append(name)
+    if broken:
         sys.exit(f"not kept: {', '.join(broken)}")
     if options.write:
-        write(found, "full" if options.full else "quick")
+        write(outcomes, "full" if options.full else "quick")
 
 
 if __name__ == "__main__":

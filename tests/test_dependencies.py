@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections import defaultdict
 from importlib import metadata
 
 import pytest
@@ -12,6 +13,7 @@ from tests.helpers import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
+# At run time, with what reads Parquet.
 DIRECT = [Requirement(text) for text in [*PROJECT["dependencies"], *EXTRAS["parquet"]]]
 COPYLEFT = re.compile(
     r"GPL|General Public|MPL|Mozilla|EPL|Eclipse|CDDL|EUPL|CC-BY-SA", re.I
@@ -21,76 +23,100 @@ COPYLEFT = re.compile(
 WEAK = {"certifi": "MPL-2.0"}
 
 
+LOCKS = ROOT / ".github"
+
+
 @pytest.mark.promise("R22")
 @pytest.mark.parametrize(
-    ("lock", "direct"),
+    ("lock", "needs"),
     [
-        ("requirements.txt", [*DIRECT, *map(Requirement, EXTRAS["dev"])]),
-        (
-            "site.txt",
-            list(map(Requirement, [*PROJECT["dependencies"], *EXTRAS["docs"]])),
+        pytest.param(
+            LOCKS / "requirements.txt",
+            [*PROJECT["dependencies"], *EXTRAS["parquet"], *EXTRAS["dev"]],
+            id="tests",
+        ),
+        pytest.param(
+            LOCKS / "site.txt",
+            [*PROJECT["dependencies"], *EXTRAS["docs"]],
+            id="site",
         ),
     ],
 )
-def test_the_locks_of_ci_have_all_dependencies_with_hashes(lock, direct):
-    text = (ROOT / ".github" / lock).read_text()
-    pins = text.replace("\\\n", " ").splitlines()
-    pins = [line for line in pins if line and not line.startswith("#")]
-    assert "://" not in text and not any(line.startswith("-") for line in pins)
-    assert all(re.search(r"==\S+ .*--hash=sha256:[0-9a-f]{64}", line) for line in pins)
-    versions = {}
-    for line in pins:
-        [pin, version] = re.match(r"([\w.-]+)\S*==(\S+)", line).groups()
-        versions.setdefault(canonicalize_name(pin), []).append(version)
-    for needed in (r for r in direct if r.name != PROJECT["name"]):
-        found = versions[canonicalize_name(needed.name)]
-        assert all(needed.specifier.contains(version) for version in found), needed
+def test_the_locks_of_ci_have_all_dependencies_with_hashes(lock, needs):
+    text = lock.read_text()
+    assert "://" not in text
+    pins = lines_of_lock(text)
+    versions = defaultdict(list)
+    for pin in pins:
+        assert not pin.startswith("-")  # an option
+        assert re.search(r"==\S+ .*--hash=sha256:[0-9a-f]{64}", pin)
+        name, version = re.match(r"([\w.-]+)\S*==(\S+)", pin).groups()
+        versions[canonicalize_name(name)].append(version)
+    for needed in map(Requirement, needs):
+        if needed.name == PROJECT["name"]:  # an extra that has others
+            continue
+        pinned = versions[canonicalize_name(needed.name)]
+        assert pinned, needed
+        assert all(needed.specifier.contains(version) for version in pinned), needed
+
+
+def lines_of_lock(text):
+    lines = text.replace("\\\n", " ").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
 
 
 @pytest.mark.promise("R22")
 @pytest.mark.parametrize("lock", ["requirements.txt", "site.txt"])
 def test_pins_have_the_extras_that_other_packages_ask_for(lock):
     """Without them, pip before 23.3 says that coverage[toml] has no pin."""
-    text = (ROOT / ".github" / lock).read_text()
-    pins = re.findall(r"^([\w.-]+)(?:\[(.+)\])?==", text, re.MULTILINE)
-    extras = {canonicalize_name(name): {*extras.split(",")} for name, extras in pins}
-    installed = {canonicalize_name(d.name): d for d in metadata.distributions()}
-    for name in extras.keys() & installed.keys():
-        for needed in map(Requirement, installed[name].requires or []):
-            if needed.marker is None or needed.marker.evaluate({"extra": ""}):
-                missing = needed.extras - extras.get(
-                    canonicalize_name(needed.name), set()
-                )
-                assert not missing, f"{name} needs {needed}"
+    text = (LOCKS / lock).read_text()
+    pinned_extras = {}
+    for name, extras in re.findall(r"^([\w.-]+)(?:\[(.+)\])?==", text, re.MULTILINE):
+        pinned_extras[canonicalize_name(name)] = set(extras.split(","))
+    for distribution in metadata.distributions():
+        name = canonicalize_name(distribution.name)
+        if name not in pinned_extras:
+            continue
+        for needed in requirements_of(distribution):
+            extras = pinned_extras.get(canonicalize_name(needed.name), set())
+            assert needed.extras <= extras, f"{name} needs {needed}"
+
+
+def requirements_of(distribution):
+    """Return what a package needs here, without its extras."""
+    requirements = [Requirement(text) for text in distribution.requires or []]
+    return [needed for needed in requirements if applies(needed)]
+
+
+def applies(needed):
+    return needed.marker is None or needed.marker.evaluate({"extra": ""})
 
 
 def licence(distribution):
     """Return what a package says of its licence; a text of many lines by its first."""
-    about = distribution.metadata
-    classifiers = [
-        c for c in about.get_all("Classifier", []) if c.startswith("License ::")
-    ]
-    first = (about.get("License") or "").strip().partition("\n")[0]
-    return about.get("License-Expression") or " ".join([first, *classifiers])
+    fields = distribution.metadata
+    expression = fields.get("License-Expression")
+    if expression:
+        return expression
+    first_line = (fields.get("License") or "").strip().partition("\n")[0]
+    classifiers = fields.get_all("Classifier", [])
+    of_licence = [text for text in classifiers if text.startswith("License ::")]
+    return " ".join([first_line, *of_licence])
 
 
 @pytest.mark.promise("R22")
 @pytest.mark.extras("pyarrow")
 def test_no_dependency_at_run_time_has_a_copyleft_licence(figure):
-    todo, licences = list(DIRECT), {}
+    todo = [needed for needed in DIRECT if applies(needed)]
+    licences = {}
     while todo:
-        needed = todo.pop()
-        name = canonicalize_name(needed.name)
-        if name in licences or (
-            needed.marker and not needed.marker.evaluate({"extra": ""})
-        ):
-            continue
-        distribution = metadata.distribution(name)
-        licences[name] = licence(distribution)
-        todo += map(Requirement, distribution.requires or [])
-    assert len(licences) >= len(DIRECT) and all(
-        text.strip() for text in licences.values()
-    )
-    copyleft = {name for name, text in licences.items() if COPYLEFT.search(text)}
-    assert copyleft <= set(WEAK), {name: licences[name] for name in copyleft}
+        name = canonicalize_name(todo.pop().name)
+        if name not in licences:
+            distribution = metadata.distribution(name)
+            licences[name] = licence(distribution)
+            todo += requirements_of(distribution)
+    assert len(licences) >= len(DIRECT)
+    assert all(text.strip() for text in licences.values())
+    copyleft = {name: text for name, text in licences.items() if COPYLEFT.search(text)}
+    assert copyleft.keys() <= WEAK.keys(), copyleft
     figure(f"{len(licences)} packages at run time")

@@ -7,8 +7,8 @@ import pytest
 
 from tests.helpers import ROOT
 
-# Makes what `python -m venv` leaves on Debian without the package python3-venv, and
-# fails.
+# Until it is repaired, it leaves what `python -m venv` leaves on Debian without the
+# package python3-venv, and fails.
 PYTHON = """\
 #!/bin/sh
 mkdir -p .venv/bin
@@ -18,30 +18,29 @@ test -e repaired
 
 
 @pytest.fixture
-def make(work_folder):
-    """Return a function that makes an environment with a Python that fails at first."""
-    shutil.copy(ROOT / "Makefile", work_folder)
-    python = work_folder / "python"
-    python.write_text(PYTHON)
-    python.chmod(0o755)
+def broken_python(work_folder):
+    """Return a Python that fails to make an environment until it is repaired."""
+    path = work_folder / "python"
+    path.write_text(PYTHON)
+    path.chmod(0o755)
+    return path
 
-    def make():
-        # An outer make, such as that of `make oldest`, exports a VENV of its own.
-        command = ["make", ".venv/.made", "VENV=.venv", f"PYTHON={python}"]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
 
-    return make
+def make_environment(python):
+    # An outer make, such as that of `make oldest`, exports a VENV of its own.
+    command = ["make", ".venv/.made", "VENV=.venv", f"PYTHON={python}"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_an_environment_that_could_not_be_made_is_made_by_the_next_command(
-    make, work_folder
+    broken_python, work_folder
 ):
-    first = make()
+    shutil.copy(ROOT / "Makefile", work_folder)
+    first = make_environment(broken_python)
     assert first.returncode != 0
-    assert (
-        "apt install python3-venv" in first.stderr
-        and "repeat the command" in first.stderr
-    )
+    assert "apt install python3-venv" in first.stderr
+    assert "repeat the command" in first.stderr
     (work_folder / "repaired").touch()
-    assert make().returncode == 0
+    second = make_environment(broken_python)
+    assert second.returncode == 0
     assert (work_folder / ".venv" / ".made").exists()

@@ -1,6 +1,8 @@
 """The committed reference: that it covers every solver, and that a change is seen."""
 
 from collections import defaultdict
+from dataclasses import replace
+from typing import NamedTuple
 
 import pytest
 from sklearn.utils._param_validation import StrOptions
@@ -23,21 +25,34 @@ def committed():
     return reference.read(VALUES)
 
 
+class Contestant(NamedTuple):
+    """What the regression trains: a name of the registry, and all its parameters."""
+
+    solver: str
+    params: dict
+
+    @property
+    def estimator(self):
+        return type(SOLVERS[self.solver]())
+
+
 @pytest.fixture(scope="module")
 def contestants():
-    """Return the solvers and parameters that the regression trains."""
-    found = []
+    trained = []
     for config in map(load_config, reference.CONFIGS):
-        for entry in config.solvers.values() if isinstance(config, Experiment) else ():
-            known = solver_defaults(entry.solver)
-            given = {
-                n: v for n, v in config.common.items() if n in known
-            } | entry.params
-            found.append((entry.solver, known | given))
-    return found
+        if not isinstance(config, Experiment):
+            continue
+        for entry in config.solvers.values():
+            defaults = solver_defaults(entry.solver)
+            common = {
+                name: value for name, value in config.common.items() if name in defaults
+            }
+            params = defaults | common | entry.params
+            trained.append(Contestant(entry.solver, params))
+    return trained
 
 
-_TELL = (
+ADVICE = (
     "add a contestant to configs/regression, then make regression, then write the"
     " reference"
 )
@@ -45,102 +60,153 @@ _TELL = (
 
 @pytest.mark.promise("R21")
 def test_every_solver_is_in_the_regression_of_values(contestants):
-    missing = sorted({*SOLVERS.built_in} - {name for name, _ in contestants})
-    assert not missing, f"no reference sees a change of {', '.join(missing)}: {_TELL}"
+    trained = {contestant.solver for contestant in contestants}
+    missing = sorted({*SOLVERS.built_in} - trained)
+    assert not missing, f"no reference sees a change of {', '.join(missing)}: {ADVICE}"
 
 
 @pytest.mark.promise("R21")
 def test_every_option_is_in_the_regression_of_values(contestants):
     """Of each class, each parameter has a value besides its default, and each named
     choice occurs.
-
-    The trial gives the random state, and has one job. "1 %" stands for any share, and
-    how rows are shuffled is a matter of the base class.
     """
     used = defaultdict(set)
-    for name, params in contestants:
-        solver = type(SOLVERS[name]())
-        for parameter, value in params.items():
+    for contestant in contestants:
+        for parameter, value in contestant.params.items():
             values = value["tune"] if is_tuned(value) else [value]
-            used[solver, parameter] |= {repr(value) for value in values}
+            used[contestant.estimator, parameter] |= {repr(value) for value in values}
     missing = []
-    for solver in {type(SOLVERS[name]()) for name in SOLVERS.built_in}:
-        for parameter, default in solver().get_params(deep=False).items():
-            allowed = solver._parameter_constraints[parameter]
-            named = {
-                repr(o) for c in allowed if isinstance(c, StrOptions) for o in c.options
-            }
-            named -= {"'1 %'", "'rows'", "'blocks'"}
-            has = used[solver, parameter]
-            of_trial = parameter in ("random_state", "n_jobs")
-            if not of_trial and not (has - {repr(default)} and named <= has):
-                lacks = sorted(named - has) or [f"a value besides {default!r}"]
-                missing.append(f"{solver.__name__}({parameter}): {', '.join(lacks)}")
+    for estimator in {type(SOLVERS[name]()) for name in SOLVERS.built_in}:
+        for parameter, default in estimator().get_params(deep=False).items():
+            if parameter in ("random_state", "n_jobs"):  # which the trial gives
+                continue
+            values = used[estimator, parameter]
+            lacking = sorted(named_choices(estimator, parameter) - values)
+            if not values - {repr(default)} and not lacking:
+                lacking = [f"a value besides {default!r}"]
+            if lacking:
+                option = f"{estimator.__name__}({parameter})"
+                missing.append(f"{option}: {', '.join(lacking)}")
     assert not missing, (
-        f"no reference sees a change of {'; '.join(sorted(missing))}: {_TELL}"
+        f"no reference sees a change of {'; '.join(sorted(missing))}: {ADVICE}"
     )
+
+
+def named_choices(estimator, parameter):
+    """Return the words that a parameter may be.
+
+    "1 %" stands for any share, and how rows are shuffled is a matter of the base class.
+    """
+    choices = set()
+    for constraint in estimator._parameter_constraints[parameter]:
+        if isinstance(constraint, StrOptions):
+            choices |= {repr(option) for option in constraint.options}
+    return choices - {"'1 %'", "'rows'", "'blocks'"}
 
 
 @pytest.mark.promise("R21")
 def test_every_metric_has_a_reference(committed):
     configs = [load_config(name) for name in reference.CONFIGS]
     experiments = [config for config in configs if isinstance(config, Experiment)]
-    assert {m.name for c in experiments for m in c.metrics} == {*METRICS.built_in}
+    measured = {metric.name for config in experiments for metric in config.metrics}
+    assert measured == {*METRICS.built_in}
     for config in experiments:
         rows = committed[committed["experiment"] == config.name]
         assert set(config.solvers) == set(rows["solver"])
         assert {metric.label for metric in config.metrics} <= set(rows["metric"])
-    published = [load_config(name) for name in reference.PUBLISHED]
-    assert {c.name for c in configs + published} == set(committed["experiment"])
+
+
+@pytest.mark.promise("R21")
+def test_the_reference_is_that_of_its_configs(committed):
+    names = [*reference.CONFIGS, *reference.PUBLISHED]
+    experiments = {load_config(name).name for name in names}
+    assert set(committed["experiment"]) == experiments
     assert not committed.duplicated(KEYS).any()
 
 
 def test_only_solvers_without_promised_bits_have_a_wide_tolerance():
-    of_other_libraries = {n for n in SOLVERS.built_in if not laws.is_linear(SOLVERS[n])}
-    assert (LAPACK | EXPONENTIALS) & {
-        *SOLVERS.built_in
-    } | of_other_libraries == FOLLOWING
+    built_in = {*SOLVERS.built_in}
+    of_other_libraries = {
+        name for name in built_in if not laws.is_linear(SOLVERS[name])
+    }
+    without_promised_bits = (LAPACK | EXPONENTIALS) & built_in
+    assert without_promised_bits | of_other_libraries == FOLLOWING
+
+
+def test_equal_values_do_not_differ(committed):
+    assert differences(committed, committed) == []
 
 
 @pytest.mark.promise("R21")
 @pytest.mark.parametrize("sign", [-1, 1])
 @pytest.mark.parametrize("column", ["mean", "std"])
-def test_a_value_that_is_better_or_worse_differs(committed, column, sign):
-    assert differences(committed, committed) == []
+@pytest.mark.parametrize(
+    ("solver", "change"),
+    [
+        pytest.param("toppush", 1e-6, id="of exact bits"),
+        pytest.param("bbr", 0.03, id="that follows BLAS"),
+    ],
+)
+def test_a_value_that_is_better_or_worse_differs(
+    committed, solver, change, column, sign
+):
+    """The change is a multiple of the standard deviation."""
     spread = committed[committed["std"] > 0]
-    for solver, least in (("toppush", 1e-6), ("bbr", 0.03)):
-        changed = spread.copy()
-        rows = changed["solver"] == solver
-        changed.loc[rows, column] += sign * least * changed.loc[rows, "std"]
-        found = differences(changed, spread)
-        assert len(found) == rows.sum() > 0 and f"{column} was" in found[0], found
+    changed = spread.copy()
+    rows = changed["solver"] == solver
+    changed.loc[rows, column] += sign * change * changed.loc[rows, "std"]
+    sentences = differences(changed, spread)
+    assert len(sentences) == rows.sum() > 0
+    for sentence in sentences:
+        assert f"{column} was" in sentence
 
 
-def test_what_is_missing_or_new_differs_but_data_that_cannot_be_had(committed):
-    without = committed.drop(index=3)
-    [lost], [new] = differences(without, committed), differences(committed, without)
-    assert "is missing" in lost and "not in the reference" in new
-    assert differences(committed[committed["dataset"] != "german"], committed) == []
+def test_a_value_that_is_missing_differs(committed):
+    [sentence] = differences(committed.drop(index=3), committed)
+    assert "is missing" in sentence
 
 
-def test_a_split_with_other_rows_or_another_scaling_differs():
+def test_a_value_that_is_new_differs(committed):
+    [sentence] = differences(committed, committed.drop(index=3))
+    assert "not in the reference" in sentence
+
+
+def test_data_that_cannot_be_had_do_not_differ(committed):
+    without_german = committed[committed["dataset"] != "german"]
+    assert differences(without_german, committed) == []
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        pytest.param("numbers", "0" * 16, id="other rows"),
+        pytest.param("sum", 1e-7, id="another scaling"),
+        pytest.param("positives", 1, id="other labels"),
+    ],
+)
+def test_another_split_differs(column, value):
     table = reference.read(DIVISIONS)
-    for column, value in (("numbers", "0" * 16), ("sum", 1e-7), ("positives", 1)):
-        changed = table.copy()
-        changed.loc[5, column] = value
-        [found] = differences(changed, table)
-        assert column in found
+    changed = table.copy()
+    changed.loc[5, column] = value
+    [sentence] = differences(changed, table)
+    assert column in sentence
 
 
 def test_a_verdict_that_got_better_is_reported(tmp_path):
     """A baseline that gets worse makes verdicts better."""
-    about = {"paper": "kar2015", "where": "", "kind": "order", "printed": "x"}
-    for name, verdict in (
-        ("before", Verdict.TREND_ONLY),
-        ("ledger", Verdict.REPRODUCED),
-    ):
-        row = LedgerRow(id="kar2015/x/a", verdict=verdict, **about)
-        (tmp_path / f"{name}.csv").write_text(to_csv([row]))
-    [found] = reference.better(tmp_path, tmp_path / "before.csv")
-    assert "kar2015/x/a was trend only, is reproduced" in found
-    assert reference.better(tmp_path, tmp_path / "ledger.csv") == []
+    row = LedgerRow(
+        id="kar2015/x/a",
+        paper="kar2015",
+        where="",
+        kind="order",
+        printed="x",
+        verdict=Verdict.REPRODUCED,
+    )
+    earlier = replace(row, verdict=Verdict.TREND_ONLY)
+    ledger = tmp_path / "ledger.csv"
+    ledger.write_text(to_csv([row]))
+    earlier_ledger = tmp_path / "earlier.csv"
+    earlier_ledger.write_text(to_csv([earlier]))
+    [sentence] = reference.better(tmp_path, earlier_ledger)
+    assert "kar2015/x/a was trend only, is reproduced" in sentence
+    assert reference.better(tmp_path, ledger) == []

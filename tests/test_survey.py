@@ -3,6 +3,7 @@
 import json
 from hashlib import sha256
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from precbench.ranking.statistics import bayesian_signed_rank
 from precbench.solvers import SOLVERS
 from precbench.survey import ranking, tasks
 from precbench.survey.ranking import AP, Survey
-from tests.helpers import invoke
+from tests.helpers import succeed
 from tests.sentences import raises, refused
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
@@ -25,26 +26,22 @@ pytestmark = pytest.mark.usefixtures("in_this_process")
 TASKS = ("german", "ionosphere", "letter", "magic", "sonar", "abalone19")
 
 
-def split_table(values, solvers=("ensemble", "sgd-avg", "no-skill"), n=2, names=TASKS):
-    rows = [
-        {
-            "task": task,
-            "solver": solver,
-            "split": split,
-            "seconds": 1.0,
-            "stopped": False,
-        }
-        | dict.fromkeys(ranking.MEASURES, value)
-        for task, of_task in zip(names, values, strict=False)
-        for solver, value in zip(solvers, of_task, strict=True)
-        for split in range(n)
-    ]
+def split_table(
+    values, solvers=("ensemble", "sgd-avg", "no-skill"), n_splits=2, names=TASKS
+):
+    """Return results of which all measures have these values, tasks by solvers."""
+    rows = []
+    for task, values_of_task in zip(names, values, strict=False):
+        for solver, value in zip(solvers, values_of_task, strict=True):
+            for split in range(n_splits):
+                fit = {"task": task, "solver": solver, "split": split}
+                end = {"seconds": 1.0, "stopped": False}
+                rows.append(fit | dict.fromkeys(ranking.MEASURES, value) | end)
     return pd.DataFrame(rows)[ranking.COLUMNS]
 
 
 @pytest.fixture(scope="module")
 def random_survey():
-    rng = np.random.default_rng(0)
     solvers = [
         "ensemble",
         "xgboost",
@@ -53,9 +50,9 @@ def random_survey():
         "pnorm-push",
         "no-skill",
     ]
-    return Survey(
-        split_table(rng.integers(1, 9, (len(TASKS), len(solvers))) / 10, solvers)
-    )
+    rng = np.random.default_rng(0)
+    values = rng.integers(1, 9, (len(TASKS), len(solvers))) / 10
+    return Survey(split_table(values, solvers))
 
 
 def test_every_solver_and_contestant_has_a_kind():
@@ -64,6 +61,7 @@ def test_every_solver_and_contestant_has_a_kind():
 
 
 def run_of(folder, smoke=False, **changed):
+    """Write the results of a run, of which a fit was stopped and another failed."""
     rows = pd.DataFrame(
         {
             "dataset": "german",
@@ -86,65 +84,81 @@ def run_of(folder, smoke=False, **changed):
     return folder
 
 
-def test_what_is_taken_of_a_run(tmp_path):
-    """Not what failed, nor stand-ins, nor smoke runs.
+def test_a_run_gives_the_values_of_fits_that_have_not_failed(tmp_path):
+    table = ranking.collect([run_of(tmp_path / "run")])
+    fits = table.set_index(["solver", "split"])
+    assert fits[AP].to_dict() == {
+        ("no-skill", 0): 0.3,
+        ("no-skill", 1): 0.2,
+        ("sgd-avg", 0): 0.7,
+    }
+    assert fits.loc[("sgd-avg", 0), "seconds"] == 0.75
+    assert fits.loc[("sgd-avg", 0), "stopped"]
+    assert set(table["task"]) == {"german"}
 
-    Where a split failed, no skill counts.
-    """
-    others = run_of(tmp_path / "b", smoke=True), run_of(tmp_path / "c", stand_in=True)
-    table = ranking.collect([run_of(tmp_path / "a"), *others, tmp_path / "absent"])
-    found = table.set_index(["task", "solver", "split"])
-    assert list(found[AP]) == [0.3, 0.2, 0.7]
-    assert found.loc[("german", "sgd-avg", 0), ["seconds", "stopped"]].tolist() == [
-        0.75,
-        True,
-    ]
+
+def test_where_a_split_failed_no_skill_counts(tmp_path):
+    table = ranking.collect([run_of(tmp_path / "run")])
     values = Survey(table).values(AP).loc["german"]
     assert values["sgd-avg"] == pytest.approx((0.7 + 0.2) / 2)
     assert values["no-skill"] == pytest.approx(0.25)
-    assert ranking.collect([run_of(tmp_path / "d", split=[0, 1, 0, 2])])[
-        "split"
-    ].tolist() == [0, 0]
+
+
+def test_smoke_runs_stand_ins_and_absent_folders_give_nothing(tmp_path):
+    run = run_of(tmp_path / "run")
+    smoke = run_of(tmp_path / "smoke", smoke=True)
+    stand_in = run_of(tmp_path / "stand-in", stand_in=True)
+    absent = tmp_path / "absent"
+    table = ranking.collect([run, smoke, stand_in, absent])
+    pd.testing.assert_frame_equal(table, ranking.collect([run]))
     with raises(InputError, "make survey"):
-        ranking.collect([tmp_path / "absent", others[0]])
+        ranking.collect([absent, smoke])
+
+
+def test_a_split_that_some_contestant_has_not_run_is_left_out(tmp_path):
+    run = run_of(tmp_path / "run", split=[0, 1, 0, 2])
+    assert ranking.collect([run])["split"].tolist() == [0, 0]
+
+
+class Standing(NamedTuple):
+    """Means over the tasks, a number for each contestant."""
+
+    rank: np.ndarray
+    lost: np.ndarray
+    wins: np.ndarray
 
 
 def by_hand(values):
-    """Return mean ranks, losses and wins by another way."""
+    """Return standings by another way, of values of tasks by contestants."""
     values = values.round(12)
-    ranks = np.array([rankdata(-row) for row in values])
-    lost = [[1 - v / max(row) if max(row) else 0 for v in row] for row in values]
-    wins = [
-        np.mean(
-            [
-                (a > b) + 0.5 * (a == b)
-                for row in values
-                for k, b in enumerate(row)
-                if k != j
-                for a in [row[j]]
-            ]
-        )
-        for j in range(values.shape[1])
+    ranks = [rankdata(-row) for row in values]
+    lost = [
+        [1 - value / max(row) if max(row) else 0 for value in row] for row in values
     ]
-    return ranks.mean(axis=0), np.mean(lost, axis=0), wins
+    wins = []
+    for contestant in range(values.shape[1]):
+        own = values[:, [contestant]]
+        others = np.delete(values, contestant, axis=1)
+        wins.append(np.mean((own > others) + 0.5 * (own == others)))
+    return Standing(np.mean(ranks, axis=0), np.mean(lost, axis=0), np.array(wins))
 
 
 def test_standings_by_hand(random_survey):
     values = random_survey.values(AP)
-    found = ranking.standings(values).loc[values.columns]
-    rank, lost, wins = by_hand(values.to_numpy())
-    assert np.allclose(found["rank"], rank) and np.allclose(found["lost"], lost)
-    assert np.allclose(found["wins"], wins)
-    rng, ranks = (
-        np.random.default_rng(7),
-        np.array([rankdata(-row) for row in values.to_numpy()]),
-    )
-    means = [
-        ranks[rng.choice(len(ranks), len(ranks))].mean(axis=0) for _ in range(4000)
-    ]
+    standings = ranking.standings(values).loc[values.columns]
+    expected = by_hand(values.to_numpy())
+    assert np.allclose(standings["rank"], expected.rank)
+    assert np.allclose(standings["lost"], expected.lost)
+    assert np.allclose(standings["wins"], expected.wins)
+    rng = np.random.default_rng(7)
+    ranks = np.array([rankdata(-row) for row in values.to_numpy()])
+    means = []
+    for _ in range(4000):
+        tasks_drawn = rng.choice(len(ranks), len(ranks))
+        means.append(ranks[tasks_drawn].mean(axis=0))
     low, high = np.percentile(means, [2.5, 97.5], axis=0)
-    assert np.allclose(found["rank_low"], low, atol=0.2)
-    assert np.allclose(found["rank_high"], high, atol=0.2)
+    assert np.allclose(standings["rank_low"], low, atol=0.2)
+    assert np.allclose(standings["rank_high"], high, atol=0.2)
 
 
 @pytest.mark.parametrize("shift", [0.005, -0.015])
@@ -152,124 +166,159 @@ def test_the_bayesian_test_by_its_definition(shift):
     rng = np.random.default_rng(1)
     first = rng.normal(0.7, 0.1, 40)
     second = first - shift + rng.normal(0, 0.02, 40)
-    found = bayesian_signed_rank(first, second, 0.01)
-    assert sum(found) == pytest.approx(1)
-    differences, means = [0, *(first - second)], []
-    above = [[a + b > 0.02 for b in differences] for a in differences]
-    below = [[a + b < -0.02 for b in differences] for a in differences]
+    posterior = bayesian_signed_rank(first, second, rope=0.01)
+    assert sum(posterior) == pytest.approx(1)
+    # The prior is one more difference, of 0, with half the weight.
+    differences = np.array([0, *(first - second)])
+    sums = differences[:, None] + differences
+    draws = []
     for _ in range(4000):
-        gaps = rng.exponential(size=41)
-        gaps[0] = rng.gamma(0.5)
-        pairs = np.outer(gaps, gaps) / gaps.sum() ** 2
-        left, right = pairs[np.array(above)].sum(), pairs[np.array(below)].sum()
-        means.append([left, 1 - left - right, right])
-    assert found == pytest.approx(np.mean(means, axis=0), abs=0.01)
+        weights = rng.exponential(size=41)
+        weights[0] = rng.gamma(0.5)
+        pairs = np.outer(weights, weights) / weights.sum() ** 2
+        first_is_better = pairs[sums > 0.02].sum()
+        second_is_better = pairs[sums < -0.02].sum()
+        neither = 1 - first_is_better - second_is_better
+        draws.append([first_is_better, neither, second_is_better])
+    assert posterior == pytest.approx(np.mean(draws, axis=0), abs=0.01)
 
 
 @pytest.mark.parametrize(
-    ("n", "steps", "word"),
+    ("n_tasks", "gaps", "word", "reversed_word"),
     [
-        (40, (0.0, 0.001), "practically equivalent"),
-        (40, (0.2, 0.1), "ahead"),
-        (6, (0.03, 0.0), "undecided"),
+        pytest.param(
+            40,
+            [0.0, 0.001],
+            "practically equivalent",
+            "practically equivalent",
+            id="gaps within the rope",
+        ),
+        pytest.param(40, [0.2, 0.1], "ahead", "behind", id="wide gaps"),
+        pytest.param(6, [0.03, 0.0], "undecided", "undecided", id="few tasks"),
     ],
 )
-def test_words_follow_the_values(n, steps, word):
-    rows = [[0.8, 0.8 - steps[i % 2], 0.1] for i in range(n)]
-    values = pd.DataFrame(rows, columns=["ensemble", "sgd-avg", "no-skill"])
-    assert ranking.in_words(ranking.compared(values, "ensemble", "sgd-avg")) == word
-    swapped = ranking.in_words(ranking.compared(values, "sgd-avg", "ensemble"))
-    assert swapped == {"ahead": "behind"}.get(word, word)
+def test_words_follow_the_values(n_tasks, gaps, word, reversed_word):
+    """The gaps between the two contestants alternate from task to task."""
+    first = np.full(n_tasks, 0.8)
+    second = 0.8 - np.resize(gaps, n_tasks)
+    values = pd.DataFrame({"ensemble": first, "sgd-avg": second})
+    ahead = ranking.compared(values, "ensemble", "sgd-avg")
+    behind = ranking.compared(values, "sgd-avg", "ensemble")
+    assert ranking.in_words(ahead) == word
+    assert ranking.in_words(behind) == reversed_word
 
 
 @pytest.mark.parametrize("beta", [0.1, 0.3])
 def test_the_share_of_the_area_is_that_of_orders_by_chance(beta):
-    """With ties, of the mean over the orders in which they may stand.
-
-    1 for a perfect ranking.
-    """
+    """With ties: of the mean over the orders in which they may stand."""
     rng = np.random.default_rng(0)
     y = np.repeat([1, 0], [30, 300])
     scores = (rng.normal(size=330) + y).round()
-    found = ranking.share_of_area(partial_auc_mcclish(y, scores, beta), beta)
-    broken = [partial_auc(y, scores + 1e-3 * rng.random(330), beta) for _ in range(500)]
-    assert found == pytest.approx(np.mean(broken), abs=0.005)
-    constant = ranking.share_of_area(partial_auc_mcclish(y, 0 * scores, beta), beta)
-    assert constant == pytest.approx(beta / 2)
-    assert ranking.share_of_area(
-        partial_auc_mcclish(y, y, beta), beta
-    ) == pytest.approx(1)
+    without_ties = [scores + 1e-3 * rng.random(330) for _ in range(500)]
+    expected = np.mean([partial_auc(y, order, beta) for order in without_ties])
+    assert share_of_area(y, scores, beta) == pytest.approx(expected, abs=0.005)
+    assert share_of_area(y, 0 * scores, beta) == pytest.approx(beta / 2)  # all tied
+    assert share_of_area(y, y, beta) == pytest.approx(1)  # perfect
+
+
+def share_of_area(y, scores, beta):
+    return ranking.share_of_area(partial_auc_mcclish(y, scores, beta), beta)
 
 
 @pytest.fixture
 def small_survey(real_data, tmp_path, monkeypatch):
     """Two tasks that have cards, and values of two methods there."""
-    of = {task.task: task for task in tasks.read_tasks()}
-    monkeypatch.setattr(rank, "read_tasks", lambda: [of["ionosphere"], of["german"]])
-    reference = split_table([[0.99, 0.01]] * 2, ["ensemble", "no-skill"], n=10)
+    listed = {task.task: task for task in tasks.read_tasks()}
+    two = [listed["ionosphere"], listed["german"]]
+    monkeypatch.setattr(rank, "read_tasks", lambda: two)
+    reference = split_table([[0.99, 0.01]] * 2, ["ensemble", "no-skill"], n_splits=10)
     reference.to_csv(tmp_path / "reference.csv", index=False)
     monkeypatch.setattr(rank, "REFERENCE", tmp_path / "reference.csv")
 
 
 def test_a_method_is_placed_among_the_others(small_survey, tmp_path):
     out = tmp_path / "out"
-    args = [
-        "rank",
-        "logistic-regression",
-        "--parameters",
-        "{C: 0.1}",
-        "--splits",
-        0,
-        "--out",
-        out,
-    ]
-    done = invoke(*args)
-    assert done.exit_code == 0 and "logistic-regression (yours)" in done.stdout
-    found = pd.read_csv(out / "rank-logistic-regression.csv", index_col=0)
-    assert found.index.tolist() == [
-        "ensemble",
-        "logistic-regression (yours)",
-        "no-skill",
-    ]
-    assert found["rank"].tolist() == [1, 2, 3]
+    options = ["--parameters", "{C: 0.1}", "--splits", 0, "--out", out]
+    command = ["rank", "logistic-regression", *options]
+    result = succeed(*command)
+    assert "logistic-regression (yours)" in result.stdout
+    ranks = pd.read_csv(out / "rank-logistic-regression.csv", index_col=0)
+    assert ranks["rank"].to_dict() == {
+        "ensemble": 1,
+        "logistic-regression (yours)": 2,
+        "no-skill": 3,
+    }
     html = (out / "rank-logistic-regression.html").read_text()
-    assert "Rank of logistic-regression in the survey" in html and "ionosphere" in html
-    again = json.loads(invoke(*args, "--json").stdout)
-    assert again["solver"] == "logistic-regression"
-    assert again["lost"] == pytest.approx(found["lost"].iloc[1])
-    assert "prec@100" in html and "wins" in html
+    assert "Rank of logistic-regression in the survey" in html
+    assert "ionosphere" in html
+    assert "prec@100" in html
+    assert "wins" in html
+    own = json.loads(succeed(*command, "--json").stdout)
+    assert own["solver"] == "logistic-regression"
+    assert own["lost"] == pytest.approx(
+        ranks.loc["logistic-regression (yours)", "lost"]
+    )
 
 
 @pytest.mark.parametrize(
-    ("args", "words"),
+    ("arguments", "place"),
     [
-        (["no-such-solver"], "no-such-solver"),
-        (["bbr", "--parameters", "{radius: [}"], "--parameters"),
-        (["bbr", "--parameters", "{radius: -1.0}"], "radius"),
-        (["bbr", "--parameters", "3"], "--parameters"),
+        pytest.param(["no-such-solver"], "no-such-solver", id="solver"),
+        pytest.param(
+            ["bbr", "--parameters", "{radius: [}"], "--parameters", id="no YAML"
+        ),
+        pytest.param(["bbr", "--parameters", "{radius: -1.0}"], "radius", id="value"),
+        pytest.param(["bbr", "--parameters", "3"], "--parameters", id="no names"),
     ],
 )
-def test_what_cannot_be_ranked_is_refused(small_survey, tmp_path, args, words):
-    refused(["rank", *args, "--out", tmp_path / "out"], words)
+def test_what_cannot_be_ranked_is_refused(small_survey, tmp_path, arguments, place):
+    refused(["rank", *arguments, "--out", tmp_path / "out"], place)
 
 
-def test_tasks_of_another_distribution_are_refused(tmp_path, monkeypatch):
-    """And text in a column of numbers makes categories of them all."""
-    rows = "@data\n%\n1,2,x\n5more,<null>,y\n"
-    of = {"task": "a", "package": "no-such==0.2.5", "file": "a.dat", "label": "last"}
-    task = SimpleNamespace(**of, positive="y", sha256=sha256(rows.encode()).hexdigest())
+ROWS = "@data\n%\n1,2,x\n5more,<null>,y\n"
+
+
+def task_of(label, positive):
+    return SimpleNamespace(
+        task="a",
+        package="no-such==0.2.5",
+        file="a.dat",
+        label=label,
+        positive=positive,
+        sha256=sha256(ROWS.encode()).hexdigest(),
+    )
+
+
+@pytest.fixture
+def installed_file(tmp_path, monkeypatch):
+    """The file of a task, as its package has it."""
+    package = SimpleNamespace(locate_file=tmp_path.joinpath)
+    monkeypatch.setattr(tasks, "distribution", lambda _name: package)
+    file = tmp_path / "no_such" / "a.dat"
+    file.parent.mkdir()
+    file.write_text(ROWS)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("label", "positive", "rows"),
+    [
+        pytest.param("last", "y", [["is 1", "2", 0], ["is 5more", "", 1]], id="last"),
+        pytest.param("first", "5more", [["2", "is x", 0], ["", "is y", 1]], id="first"),
+    ],
+)
+def test_text_in_a_column_of_numbers_makes_categories_of_them_all(
+    installed_file, label, positive, rows
+):
+    assert tasks.read_task(task_of(label, positive)).values.tolist() == rows
+
+
+def test_a_task_of_a_package_that_is_not_installed_is_refused():
     with raises(DataUnavailableError, "no-such==0.2.5"):
-        tasks.read_task(task)
-    installed = SimpleNamespace(locate_file=tmp_path.joinpath)
-    monkeypatch.setattr(tasks, "distribution", lambda _: installed)
-    (tmp_path / "no_such").mkdir()
-    (tmp_path / "no_such/a.dat").write_text(rows)
-    assert tasks.read_task(task).values.tolist() == [
-        ["is 1", "2", 0],
-        ["is 5more", "", 1],
-    ]
-    first = SimpleNamespace(**vars(task) | {"label": "first", "positive": "5more"})
-    assert tasks.read_task(first).values.tolist() == [["2", "is x", 0], ["", "is y", 1]]
-    (tmp_path / "no_such/a.dat").write_text(rows + "1,1,x\n")
+        tasks.read_task(task_of("last", "y"))
+
+
+def test_a_task_of_another_distribution_is_refused(installed_file):
+    installed_file.write_text(ROWS + "1,1,x\n")
     with raises(DataUnavailableError, "no_such/a.dat"):
-        tasks.read_task(task)
+        tasks.read_task(task_of("last", "y"))

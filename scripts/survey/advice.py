@@ -28,18 +28,19 @@ The rules, written before any result was seen:
 import argparse
 import time
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
-from precbench.advice.comparison import run_contest
-from precbench.advice.contest import prepare
+from precbench.advice.comparison import Comparison, run_contest
+from precbench.advice.contest import Contest, prepare
 from precbench.advice.stages import Effort
 from precbench.core.errors import DataUnavailableError, InputError
 from precbench.core.locations import shipped
@@ -70,77 +71,122 @@ _READING: dict[str, Any] = {
 }
 
 
-def examine(
-    task: Any, seed: int, folder: Path, effort: Effort = "normal"
-) -> pd.DataFrame:
-    """Compare on one part of a task, and return what each method finds in the other."""
+class Division(NamedTuple):
+    """The rows of a task: those to compare on, and a new list; each with its file."""
+
+    part: pd.DataFrame
+    new: pd.DataFrame
+    file: Path
+    new_file: Path
+
+    @property
+    def k(self) -> int:
+        """The length of the list."""
+        return max(10, round(0.25 * int(self.new["label"].sum())))
+
+
+class Advice(NamedTuple):
+    """What `precbench compare` says: the method that it recommends, and its model."""
+
+    contest: Contest
+    choice: Comparison
+    model: Model
+    seconds: float
+
+
+def divide(name: str, rows: pd.DataFrame, seed: int, folder: Path) -> Division:
+    """Draw the rows to compare on and the new list, and write a file of each."""
     folder.mkdir(parents=True, exist_ok=True)
-    rows = read_task(task)
     part, new = train_test_split(
         rows, test_size=0.3, stratify=rows["label"], random_state=seed
     )
-    file = folder / f"{task.task}-{seed}.csv"
-    later = folder / f"{task.task}-{seed}-new.csv"
+    file = folder / f"{name}-{seed}.csv"
+    new_file = folder / f"{name}-{seed}-new.csv"
     part.to_csv(file, index=False)
-    new.to_csv(later, index=False)
-    positive = new["label"].to_numpy() > 0
-    n_rows = len(new)
-    k = max(10, round(0.25 * positive.sum()))
+    new.to_csv(new_file, index=False)
+    return Division(part, new, file, new_file)
+
+
+def advise(
+    division: Division, seed: int, folder: Path, effort: Effort, **options: Any
+) -> Advice:
+    """Compare methods as `precbench compare` does, and fit the recommended one."""
     start = time.perf_counter()
-    top = f"{100 * k / n_rows:.6g} %"
+    n_rows = len(division.new)
+    share = f"{100 * division.k / n_rows:.6g} %"
+    data = {"file": division.file, **_READING}
     contest = prepare(
-        {"file": file, **_READING}, top, folder=folder, seed=seed, list_rows=n_rows
+        data, share, folder=folder, seed=seed, list_rows=n_rows, **options
     )
     warnings.simplefilter("ignore")  # of training
     choice = run_contest(
         # The share of the list is the same, and the forecast is for k rows.
-        replace(contest, lengths=(k,)),
+        replace(contest, lengths=(division.k,)),
         Options(jobs=joblib.cpu_count(), out=folder / effort, tables=False),
         observer=Observer(),
         effort=effort,
     )
     model = choice.fit()
-    forecast = choice.expected
-    seconds = time.perf_counter() - start
-    dataset, encoding = contest.dataset, contest.encoding
-    drift = model.drift()
-    models = {PICK: model}
-    for name, params in RIVALS.items():
-        models[name] = Model.fit(
-            dataset.X, dataset.y, name, encoding=encoding, **params
-        )
+    return Advice(contest, choice, model, time.perf_counter() - start)
+
+
+def examine(
+    name: str,
+    rows: pd.DataFrame,
+    seed: int,
+    folder: Path,
+    rivals: Mapping[str, dict[str, Any]] = RIVALS,
+    effort: Effort = "normal",
+    **options: Any,
+) -> pd.DataFrame:
+    """Compare on one part of a task, and return what each method finds in the other.
+
+    The options are those of `precbench.advice.contest.prepare`.
+    """
+    division = divide(name, rows, seed, folder)
+    advice = advise(division, seed, folder, effort, **options)
+    dataset, encoding = advice.contest.dataset, advice.contest.encoding
+    forecast, calibration = advice.choice.expected, advice.model.calibration
     assert encoding is not None
     assert forecast is not None
-    assert model.calibration is not None
-    blocks = [X for X, _ in read_new_blocks(later, encoding, gaps=drift.gaps)]
-    scores = {
-        name: np.concatenate([each.decision_function(X) for X in blocks])
-        for name, each in models.items()
-    }
-    hits = {}
-    for name, values in scores.items():
-        hits[name] = int(positive[_first(values, k)].sum())
+    assert calibration is not None
+    models = {PICK: advice.model}
+    for rival, params in rivals.items():
+        models[rival] = Model.fit(
+            dataset.X, dataset.y, rival, encoding=encoding, **params
+        )
+    drift = advice.model.drift()
+    blocks = [
+        X for X, _ in read_new_blocks(division.new_file, encoding, gaps=drift.gaps)
+    ]
+    scores = {}
+    for method, model in models.items():
+        scores[method] = np.concatenate([model.decision_function(X) for X in blocks])
     for X in blocks:
-        drift.add(X, model.decision_function(X))
-    scores_of_pick = scores[PICK]
-    listed = scores_of_pick[_first(scores_of_pick, k)]
-    expected = model.calibration.expected(listed, n_rows)
+        drift.add(X, advice.model.decision_function(X))
+    positive = division.new["label"].to_numpy() > 0
+    hits = {}
+    for method, values in scores.items():
+        hits[method] = int(positive[_first(values, division.k)].sum())
+    of_pick = scores[PICK]
+    of_list = of_pick[_first(of_pick, division.k)]
+    expected = calibration.expected(of_list, len(positive))
     results = pd.DataFrame({"method": list(hits), "hits": list(hits.values())})
     return results.assign(
-        task=task.task,
+        task=name,
         seed=seed,
-        rows=n_rows,
+        rows=len(positive),
         positives=int(positive.sum()),
-        trained=int(part["label"].sum()),
-        k=k,
-        picked=choice.recommended,
+        trained=int(division.part["label"].sum()),
+        k=division.k,
+        picked=advice.choice.recommended,
         compare=forecast.hits,
         score=expected.mean,
         low=expected.low,
         high=expected.high,
-        sum=float(model.probabilities(scores_of_pick).sum()),
+        sum=float(advice.model.probabilities(of_pick).sum()),
         drift=drift.summary()["drift"],
-        seconds=seconds,
+        seconds=advice.seconds,
     )
 
 
@@ -151,22 +197,14 @@ def _first(scores: np.ndarray, k: int) -> np.ndarray:
 
 def hits_table(results: pd.DataFrame) -> str:
     """Lay out the hits of all lists, and how many more the recommended method finds."""
-    table = results.pivot(index=["task", "seed"], columns="method", values="hits")
-    few = results.groupby(["task", "seed"])["trained"].first() <= FEW
-    of_tasks = table.groupby(level="task").sum()
-    # a bootstrap of the tasks
-    rng = np.random.default_rng(0)
-    drawn = rng.integers(0, len(of_tasks), (_DRAWS, len(of_tasks)))
+    hits = results.pivot(index=["task", "seed"], columns="method", values="hits")
+    has_few = results.groupby(["task", "seed"])["trained"].first() <= FEW
     rows = []
     for name in [PICK, *RIVALS]:
-        more = ""
-        if name != PICK:
-            sums = of_tasks[[PICK, name]].to_numpy()[drawn].sum(axis=1)
-            low, high = np.quantile(sums[:, 0] / sums[:, 1] - 1, [0.025, 0.975])
-            ratio = table[PICK].sum() / table[name].sum() - 1
-            more = f"{ratio:+.1%} ({low:+.1%} to {high:+.1%})"
-        hits = table[name]
-        rows.append([name, f"{hits.sum():,.0f}", f"{hits[few].sum():,.0f}", more])
+        total = hits[name].sum()
+        of_few = hits.loc[has_few, name].sum()
+        more = "" if name == PICK else _more(hits, name)
+        rows.append([name, f"{total:,.0f}", f"{of_few:,.0f}", more])
     header = [
         "who takes",
         "finds",
@@ -176,6 +214,20 @@ def hits_table(results: pd.DataFrame) -> str:
     return laid_out(header, rows, numbers=3)
 
 
+def _more(hits: pd.DataFrame, rival: str) -> str:
+    """Return how many more hits the recommended method has, with an interval.
+
+    The interval is that of a bootstrap of the tasks.
+    """
+    by_task = hits[[PICK, rival]].groupby(level="task").sum()
+    n_tasks = len(by_task)
+    drawn = np.random.default_rng(0).integers(0, n_tasks, (_DRAWS, n_tasks))
+    sums = by_task.to_numpy()[drawn].sum(axis=1)
+    low, high = np.quantile(sums[:, 0] / sums[:, 1] - 1, [0.025, 0.975])
+    ratio = hits[PICK].sum() / hits[rival].sum() - 1
+    return f"{ratio:+.1%} ({low:+.1%} to {high:+.1%})"
+
+
 def forecasts_table(results: pd.DataFrame) -> str:
     """Lay out how far the forecasts are from what is found."""
     taken = results[results["method"] == PICK]
@@ -183,9 +235,9 @@ def forecasts_table(results: pd.DataFrame) -> str:
     positives = taken["positives"]
     share = positives / taken["rows"]
     # A sum of probabilities is right within 15 %, or two binomial standard errors.
-    error = 2 * np.sqrt(positives * (1 - share))
-    off = (taken["sum"] - positives).abs()
-    is_near = off <= np.maximum(0.15 * positives, error)
+    standard_error = np.sqrt(positives * (1 - share))
+    allowed = np.maximum(0.15 * positives, 2 * standard_error)
+    is_right = (taken["sum"] - positives).abs() <= allowed
     error_of_compare = (taken["compare"] - hits).abs().mean()
     error_of_score = (taken["score"] - hits).abs().mean()
     holds = hits.between(taken["low"], taken["high"])
@@ -195,7 +247,7 @@ def forecasts_table(results: pd.DataFrame) -> str:
         ["error of the forecast of compare, mean", f"{error_of_compare:.2f}"],
         ["error of the forecast of score, mean", f"{error_of_score:.2f}"],
         ["intervals of score that hold the hits", f"{holds.mean():.1%}"],
-        ["sums of probabilities that are right", f"{is_near.mean():.1%}"],
+        ["sums of probabilities that are right", f"{is_right.mean():.1%}"],
         ["lists that are said to have drifted", f"{taken['drift'].sum()}"],
     ]
     return laid_out(["", ""], rows, numbers=1)
@@ -213,15 +265,17 @@ def main() -> None:
     )
     options = parser.parse_args()
     path = options.results / "advice.csv"
-    results = (
-        pd.read_csv(path) if path.exists() else pd.DataFrame({"task": [], "seed": []})
-    )
+    results = pd.DataFrame({"task": [], "seed": []})
+    if path.exists():
+        results = pd.read_csv(path)
     tasks = pd.read_csv(TASKS, dtype=str).query("part == 'held out'")
     for seed, task in product(SEEDS, tasks.itertuples()):
-        if ((results["task"] == task.task) & (results["seed"] == seed)).any():
+        is_known = (results["task"] == task.task) & (results["seed"] == seed)
+        if is_known.any():
             continue
+        folder = options.results / "advice"
         try:
-            of_list = examine(task, seed, options.results / "advice")
+            of_list = examine(task.task, read_task(task), seed, folder)
         except (DataUnavailableError, InputError) as error:
             print(f"{task.task}, seed {seed}: {error}", flush=True)
             continue

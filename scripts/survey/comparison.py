@@ -1,12 +1,11 @@
-"""Figures that compare methods over many data sets.
-
-Mean ranks with groups, and profiles.
+"""Figures that compare methods over many data sets: mean ranks, and profiles.
 
 Each is written as PDF, PNG and SVG, with its numbers as CSV.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -46,7 +45,20 @@ _NEAR = 0.01  # up to this distance from the best value the axis is linear
 
 
 class Ranking(NamedTuple):
-    """Methods compared over data sets, the best mean rank first."""
+    """Methods compared over data sets, the best mean rank first.
+
+    Attributes
+    ----------
+    ranks : pandas.Series
+        Mean ranks, by method.
+    groups : list of tuple of str
+        Methods that are statistically indistinguishable.
+    p : pandas.DataFrame
+        The p-value of each pair, adjusted for their number.
+    friedman : float
+        The p-value that all have the same mean rank.
+    n_datasets : int
+    """
 
     ranks: pd.Series
     groups: list[tuple[str, ...]]
@@ -80,20 +92,15 @@ def rank(values: pd.DataFrame) -> Ranking:
 def write_ranks(
     values: pd.DataFrame, stem: Path, title: str, caption: str = ""
 ) -> list[Path]:
-    """Draw a critical-difference diagram.
+    """Draw mean ranks on an axis, with indistinguishable methods joined by bars.
 
-    Mean ranks, with indistinguishable methods joined.
-
-    Of `values`, a row for each data set and a column for each method, larger is better.
-    Writes a CSV, a PDF, a PNG and an SVG. After Demsar 2006, Section 3.2.4, with tests
-    of pairs in place of one critical difference.
+    `values` has a row for each data set and a column for each method, larger is better.
+    Writes a CSV, a PDF, a PNG and an SVG. The diagram is that of Demsar 2006, Section
+    3.2.4, with tests of pairs in place of one critical difference.
     """
     ranking = rank(values)
-    groups_of = []
-    for method in ranking.ranks.index:
-        numbers = [i for i, group in enumerate(ranking.groups, 1) if method in group]
-        groups_of.append(" ".join(map(str, numbers)))
-    table = ranking.ranks.to_frame().assign(groups=groups_of)
+    groups = [_groups_of(method, ranking) for method in ranking.ranks.index]
+    table = ranking.ranks.to_frame().assign(groups=groups)
     table = table.join(ranking.p.add_prefix("p, "))
     tests = (
         f"Mean ranks over {ranking.n_datasets} data sets, 1 is the best (Friedman, in"
@@ -102,59 +109,117 @@ def write_ranks(
         f" (Wilcoxon's signed-rank tests with Holm's correction, {100 * LEVEL:g} %)."
     )
     styles = solver_styles(list(values.columns))
-    draw, width, height = _diagram(ranking, styles)
-    sheet = Sheet(title, draw, width, height, caption=[f"{caption} {tests}"])
+    layout = _lay_out(ranking)
+    draw = partial(_draw_diagram, layout=layout, ranking=ranking, styles=styles)
+    text = f"{caption} {tests}"
+    sheet = Sheet(title, draw, layout.width, layout.height, caption=[text])
     return sheet.save(stem, table.rename_axis("solver").reset_index())
 
 
-def _diagram(
-    ranking: Ranking, styles: Mapping[str, Style]
-) -> tuple[Callable[["SubFigure"], None], float, float]:
-    """Lay out a diagram in inches from its upper left corner.
+def _groups_of(method: str, ranking: Ranking) -> str:
+    """Return the numbers of the groups that have a method, counted from 1."""
+    groups = enumerate(ranking.groups, start=1)
+    return " ".join(str(number) for number, group in groups if method in group)
 
-    Return its width and height, too.
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where the parts of a diagram are, in inches from its upper left corner.
+
+    Attributes
+    ----------
+    left, right : sequence of str
+        The methods whose names are at each side, from the top down.
+    left_margin, right_margin : float
+        Widths of the names, beside the axis.
+    width, height : float
+    axis : float
+        How far the axis is from the top.
+    names : float
+        How far the first line of names is from the top.
     """
-    ranks = ranking.ranks
-    k = len(ranks)
-    left = math.ceil(k / 2)  # labels at the left
-    sides = [list(ranks.index[:left]), list(ranks.index[: left - 1 : -1])]
-    longest = [max(map(len, side)) for side in sides]
-    start = _LETTER * longest[0] + 4 * _GAP
-    end = _LETTER * longest[1] + 4 * _GAP
-    width = max(_WIDTH, start + _AXIS + end)
+
+    left: Sequence[str]
+    right: Sequence[str]
+    left_margin: float
+    right_margin: float
+    width: float
+    height: float
+    axis: float
+    names: float
+
+    def x(self, mean_rank: float) -> float:
+        """Return the place of a mean rank on the axis."""
+        length = self.width - self.right_margin - self.left_margin
+        n_methods = len(self.left) + len(self.right)
+        return self.left_margin + length * (mean_rank - 1) / (n_methods - 1)
+
+
+def _lay_out(ranking: Ranking) -> _Layout:
+    """Give the better half of the methods a name at the left, the others at the right.
+
+    The names at the right begin with the last method, so that no lines cross.
+    """
+    methods = list(ranking.ranks.index)
+    n_left = math.ceil(len(methods) / 2)
+    left = methods[:n_left]
+    right = methods[n_left:][::-1]
+    left_margin = _LETTER * max(map(len, left)) + 4 * _GAP
+    right_margin = _LETTER * max(map(len, right)) + 4 * _GAP
     axis = 0.3
-    below = axis + _BAR * (len(ranking.groups) + 1)
-    height = below + _LABEL * left + _GAP
+    names = axis + _BAR * (len(ranking.groups) + 1)
+    return _Layout(
+        left=left,
+        right=right,
+        left_margin=left_margin,
+        right_margin=right_margin,
+        width=max(_WIDTH, left_margin + _AXIS + right_margin),
+        height=names + _LABEL * n_left + _GAP,
+        axis=axis,
+        names=names,
+    )
 
-    def place(mean_rank: float) -> float:
-        return start + (width - end - start) * (mean_rank - 1) / (k - 1)
 
-    def draw(figure: "SubFigure") -> None:
-        axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
-        axes.axis("off")
-        axes.plot([place(1), place(k)], [axis, axis], color="black", linewidth=1)
-        for tick in range(1, k + 1, math.ceil(k / _TICKS)):
-            x = place(tick)
-            axes.plot([x, x], [axis - 0.05, axis], color="black", linewidth=1)
-            axes.text(x, axis - 0.08, str(tick), ha="center", va="bottom", fontsize=8)
-        for side, edge, align in zip(
-            sides, (start, width - end), ("right", "left"), strict=True
-        ):
-            for i, method in enumerate(side):
-                _draw_method(
-                    axes,
-                    method,
-                    styles[method],
-                    x=place(ranks[method]),
-                    axis=axis,
-                    y=below + _LABEL * (i + 0.5),
-                    edge=edge,
-                    align=align,
-                )
-        for i, group in enumerate(ranking.groups):
-            _draw_group(axes, [place(ranks[m]) for m in group], axis + _BAR * (i + 1))
-
-    return draw, width, height
+def _draw_diagram(
+    figure: "SubFigure", layout: _Layout, ranking: Ranking, styles: Mapping[str, Style]
+) -> None:
+    """Draw the axis with its ticks, the methods at both sides, and bars of groups."""
+    n_methods = len(ranking.ranks)
+    axis = layout.axis
+    limits = {"xlim": (0, layout.width), "ylim": (layout.height, 0)}
+    axes = figure.add_axes((0, 0, 1, 1), **limits)
+    axes.axis("off")
+    ends = [layout.x(1), layout.x(n_methods)]
+    axes.plot(ends, [axis, axis], color="black", linewidth=1)
+    for tick in range(1, n_methods + 1, math.ceil(n_methods / _TICKS)):
+        x = layout.x(tick)
+        axes.plot([x, x], [axis - 0.05, axis], color="black", linewidth=1)
+        axes.text(x, axis - 0.08, str(tick), ha="center", va="bottom", fontsize=8)
+    for i, method in enumerate(layout.left):
+        _draw_method(
+            axes,
+            method,
+            styles[method],
+            x=layout.x(ranking.ranks[method]),
+            axis=axis,
+            y=layout.names + _LABEL * (i + 0.5),
+            edge=layout.left_margin,
+            align="right",
+        )
+    for i, method in enumerate(layout.right):
+        _draw_method(
+            axes,
+            method,
+            styles[method],
+            x=layout.x(ranking.ranks[method]),
+            axis=axis,
+            y=layout.names + _LABEL * (i + 0.5),
+            edge=layout.width - layout.right_margin,
+            align="left",
+        )
+    for i, group in enumerate(ranking.groups, start=1):
+        xs = [layout.x(ranking.ranks[method]) for method in group]
+        _draw_group(axes, xs, axis + _BAR * i)
 
 
 def _draw_method(
@@ -169,12 +234,11 @@ def _draw_method(
     align: str,
 ) -> None:
     """Mark a mean rank on the axis, and lead a line from it to its name at an edge."""
-    out = -_GAP if align == "right" else _GAP
-    line = [x, x, edge + 2 * out], [axis, y, y]
-    axes.plot(*line, color=style.color, linewidth=1)
+    outwards = -_GAP if align == "right" else _GAP
+    axes.plot([x, x, edge + 2 * outwards], [axis, y, y], color=style.color, linewidth=1)
     axes.plot([x], [axis], color=style.color, marker=style.marker, clip_on=False)
     axes.text(
-        edge + 2.5 * out,
+        edge + 2.5 * outwards,
         y,
         method,
         ha=align,
@@ -198,17 +262,17 @@ def _draw_group(axes: "Axes", xs: list[float], y: float) -> None:
 
 def write_profiles(
     values: pd.DataFrame,
-    of: Literal["value", "time"],
+    measure: Literal["value", "time"],
     stem: Path,
     title: str,
     caption: str = "",
 ) -> list[Path]:
     """Draw the fraction of data sets on which methods are within tau of the best.
 
-    Of `values`, a row for each data set and a column for each method, NaN where it has
-    no result. Writes a CSV, a PDF, a PNG and an SVG.
+    `values`, or times, have a row for each data set and a column for each method, NaN
+    where it has no result. Writes a CSV, a PDF, a PNG and an SVG.
     """
-    tau, share = performance_profile(values, of)
+    tau, share = performance_profile(values, measure)
     methods = list(values.columns)
     table = pd.DataFrame(
         {
@@ -219,7 +283,9 @@ def write_profiles(
     )
     styles = solver_styles(methods)
     shares = dict(zip(methods, share, strict=True))
-    draw = partial(_draw_profiles, tau=tau, shares=shares, styles=styles, of=of)
+    draw = partial(
+        _draw_profiles, tau=tau, shares=shares, styles=styles, measure=measure
+    )
     width = _AXIS + _LEGEND + _LETTER * max(map(len, methods))
     height = _ENTRY * len(methods) + 2 * _GAP
     text = f"{caption} Over {len(values)} data sets; a curve that lies above is better."
@@ -234,21 +300,24 @@ def _draw_profiles(
     tau: np.ndarray,
     shares: Mapping[str, np.ndarray],
     styles: Mapping[str, Style],
-    of: Literal["value", "time"],
+    measure: Literal["value", "time"],
 ) -> None:
+    """Draw each profile as steps; the last step goes on beyond the largest tau."""
     axes: Axes = figure.add_subplot()
     end = 1.1 * tau[-1] if tau[-1] > tau[0] else tau[0] + 1
-    at = np.append(tau, end)
+    x = np.append(tau, end)
     lines: list[Any] = []
     for i, (method, share) in enumerate(shares.items()):
+        # Markers of the methods are at different places, so that none hides another.
+        first_marker = 0.15 * i / len(shares)
         lines += axes.plot(
-            at,
+            x,
             np.append(share, share[-1]),
             drawstyle="steps-post",
-            markevery=(0.15 * i / len(shares), 0.15) if len(at) > _DENSE else None,
+            markevery=(first_marker, 0.15) if len(x) > _DENSE else None,
             **styles[method]._asdict(),
         )
-    if of == "time":
+    if measure == "time":
         axes.set_xscale("log")
         axes.set_xlabel("τ (at most τ times the shortest, log scale)")
     else:

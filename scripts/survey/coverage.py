@@ -37,24 +37,26 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 
 
 class Case(NamedTuple):
-    """Lists of a kind, and how they are ranked and measured."""
+    """Lists of a kind, and how they are ranked and measured.
+
+    `positives` is their share of the rows.
+    """
 
     solver: str
     rows: int
     features: int
     positives: float
-    noise: float
     k: int
-    splits: int
+    splits: int = 10
+    noise: float = 2.0
 
     def draw(self, rng: np.random.Generator) -> Dataset:
         """Draw a list."""
         w = np.array([2.0, 1.0, 1.0, 1.0])
         X = rng.standard_normal((self.rows, self.features))
         scores = X[:, : len(w)] @ w + self.noise * rng.standard_normal(self.rows)
-        limit = np.sqrt(w @ w + self.noise**2) * NormalDist().inv_cdf(
-            1 - self.positives
-        )
+        deviation = np.sqrt(w @ w + self.noise**2)
+        limit = deviation * NormalDist().inv_cdf(1 - self.positives)
         return Dataset("list", "list", X, np.where(scores > limit, 1.0, -1.0), "")
 
     def measure(
@@ -63,10 +65,9 @@ class Case(NamedTuple):
         """Return the prec@k, on some rows of a list, of a model of others."""
         X = np.asarray(dataset.X)
         solver = SOLVERS[self.solver](**PARAMETERS[self.solver])
-        fitted = solver.fit(X[train], dataset.y[train])
-        return precision_at_k(
-            dataset.y[test], fitted.decision_function(X[test]), self.k
-        )
+        solver.fit(X[train], dataset.y[train])
+        scores = solver.decision_function(X[test])
+        return precision_at_k(dataset.y[test], scores, self.k)
 
     def interval(self, dataset: Dataset, stratified: bool, seed: int) -> Interval:
         """Return the interval of the mean over splits."""
@@ -85,29 +86,34 @@ class Case(NamedTuple):
         return resampled_interval(values, TEST_SIZE)
 
 
+_LOGISTIC = "logistic-regression"
 CASES = [
-    # solver, rows, features, positives, noise, k, splits
-    Case("logistic-regression", 2000, 10, 0.1, 2.0, 100, 10),
-    Case("logistic-regression", 1000, 10, 0.05, 2.0, 15, 10),
-    Case("logistic-regression", 5000, 20, 0.01, 2.0, 15, 10),
-    Case("logistic-regression", 5000, 20, 0.02, 1.0, 50, 10),
-    Case("logistic-regression", 5000, 20, 0.02, 1.0, 50, 5),
-    Case("sgd-avg", 2000, 10, 0.1, 2.0, 30, 10),
-    Case("hist-gradient-boosting", 2000, 10, 0.1, 2.0, 30, 10),
+    Case(_LOGISTIC, rows=2000, features=10, positives=0.1, k=100),
+    Case(_LOGISTIC, rows=1000, features=10, positives=0.05, k=15),
+    Case(_LOGISTIC, rows=5000, features=20, positives=0.01, k=15),
+    Case(_LOGISTIC, rows=5000, features=20, positives=0.02, k=50, noise=1.0),
+    Case(_LOGISTIC, rows=5000, features=20, positives=0.02, k=50, noise=1.0, splits=5),
+    Case("sgd-avg", rows=2000, features=10, positives=0.1, k=30),
+    Case("hist-gradient-boosting", rows=2000, features=10, positives=0.1, k=30),
 ]
 
 
 def covered(case: Case, repetitions: int) -> dict[str, object]:
     """Return how often the intervals of a case hold the mean over new lists."""
     test, train = np.split(np.arange(case.rows), [round(TEST_SIZE * case.rows)])
-    plain, stratified, fresh = [], [], []
+    plain = []
+    stratified = []
+    values_of_new_lists = []
     for repetition in range(repetitions):
         rng = np.random.default_rng([case.rows, case.k, case.splits, repetition])
         dataset = case.draw(rng)
         plain.append(case.interval(dataset, stratified=False, seed=repetition))
         stratified.append(case.interval(dataset, stratified=True, seed=repetition))
-        fresh += [case.measure(case.draw(rng), train, test) for _ in range(FRESH)]
-    mean = float(np.mean(fresh))
+        for _ in range(FRESH):
+            value = case.measure(case.draw(rng), train, test)
+            values_of_new_lists.append(value)
+    mean = float(np.mean(values_of_new_lists))
+    width = float(np.mean([interval.high - interval.low for interval in plain]))
     return {
         "solver": case.solver,
         "rows": case.rows,
@@ -116,7 +122,7 @@ def covered(case: Case, repetitions: int) -> dict[str, object]:
         "splits": case.splits,
         "repetitions": repetitions,
         "mean": round(mean, 4),
-        "width": round(float(np.mean([each.high - each.low for each in plain])), 4),
+        "width": round(width, 4),
         "covered": share_that_holds(plain, mean),
         "covered_stratified": share_that_holds(stratified, mean),
     }
@@ -130,16 +136,19 @@ def share_that_holds(intervals: Sequence[Interval], value: float) -> float:
 
 def coverage_table(rows: pd.DataFrame) -> str:
     """Lay out how often the intervals of each case hold the mean."""
-    forms = {
-        "solver": "{}",
-        "rows": "{:,}",
-        "positives": "{:.0%}",
-        "k": "{}",
-        "splits": "{}",
-    }
-    forms["covered"] = "{:.1%}"
-    cells = [rows[name].map(form.format) for name, form in forms.items()]
-    return laid_out(["method", *list(forms)[1:]], zip(*cells, strict=True), numbers=5)
+    cells = [
+        [
+            row.solver,
+            f"{row.rows:,}",
+            f"{row.positives:.0%}",
+            row.k,
+            row.splits,
+            f"{row.covered:.1%}",
+        ]
+        for row in rows.itertuples()
+    ]
+    header = ["method", "rows", "positives", "k", "splits", "covered"]
+    return laid_out(header, cells, numbers=5)
 
 
 def main() -> None:

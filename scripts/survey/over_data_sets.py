@@ -79,10 +79,10 @@ def signed_rank_test(first: ArrayLike, second: ArrayLike) -> float:
         without = np.append(probability, shift)
         including = np.append(shift, probability)
         probability = (without + including) / 2
-    # Twice the positive sum minus the negative sum
-    sums = 2 * np.arange(len(probability)) - doubled_ranks.sum()
-    extreme = np.abs(sums) >= round(2 * observed)
-    return min(float(probability[extreme].sum()), 1.0)
+    # Twice the positive sum minus the negative one, for each doubled positive sum.
+    differences_of_sums = 2 * np.arange(len(probability)) - doubled_ranks.sum()
+    is_extreme = np.abs(differences_of_sums) >= round(2 * observed)
+    return min(float(probability[is_extreme].sum()), 1.0)
 
 
 def holm(p: ArrayLike) -> NDArray[np.float64]:
@@ -116,7 +116,8 @@ def pairwise_signed_rank(values: ArrayLike) -> NDArray[np.float64]:
     for i, j in zip(rows, columns, strict=True):
         p.append(signed_rank_test(table[:, i], table[:, j]))
     adjusted = np.ones((n_methods, n_methods))
-    adjusted[rows, columns] = adjusted[columns, rows] = holm(p)
+    adjusted[rows, columns] = holm(p)
+    adjusted[columns, rows] = adjusted[rows, columns]
     return adjusted
 
 
@@ -174,7 +175,8 @@ def _maximal_cliques(
             excluded=excluded & near,
             neighbours=neighbours,
         )
-        candidates, excluded = candidates - {i}, excluded | {i}
+        candidates = candidates - {i}
+        excluded = excluded | {i}
 
 
 def performance_profile(
@@ -199,10 +201,12 @@ def performance_profile(
         times).
     share : ndarray of shape (n_methods, n_steps)
     """
-    table = np.asarray(values, dtype=np.float64)
-    if not np.isfinite(table).any():
+    given = np.asarray(values, dtype=np.float64)
+    is_result = np.isfinite(given)
+    if not is_result.any():
         raise InputError("no method has a value on any data set; give at least one")
-    table = np.where(np.isfinite(table), table, np.nan)[np.isfinite(table).any(axis=1)]
+    has_result = is_result.any(axis=1)  # of data sets
+    table = np.where(is_result, given, np.nan)[has_result]
     if measure == "time":
         if (table <= 0).any():  # false for NaN
             least = np.nanmin(table)
@@ -212,4 +216,5 @@ def performance_profile(
         # Rounded, so that equal distances are one step of the profile.
         behind = np.round(np.nanmax(table, axis=1, keepdims=True) - table, 12)
     tau = np.unique(behind[np.isfinite(behind)])
-    return tau, (behind[:, :, None] <= tau).mean(axis=0)  # of data sets; false for NaN
+    is_within = behind[:, :, None] <= tau  # data sets, methods, steps; false for NaN
+    return tau, is_within.mean(axis=0)

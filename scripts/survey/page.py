@@ -4,9 +4,9 @@
 that other results make another page.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from itertools import chain, combinations, pairwise
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,15 +56,17 @@ _TOP = 5
 
 def sound(survey: Survey, metric: str) -> list[str]:
     """Return the real tasks that a headline may rest on."""
-    looked = survey.looked_at(metric)
-    measured = set(survey.values(metric).index)
-    return [name for name in looked.index[looked >= LEAST_ROWS] if name in measured]
+    n_rows = survey.looked_at(metric)
+    are_enough = n_rows >= LEAST_ROWS
+    have_values = n_rows.index.isin(survey.values(metric).index)
+    return list(n_rows.index[are_enough & have_values])
 
 
 def median_seconds(survey: Survey, tasks: Sequence[str] | None = None) -> pd.DataFrame:
     """Return the median seconds to choose and to train, tasks by contestants."""
     wide = survey.table.pivot_table("seconds", "task", "solver", aggfunc="median")
-    return wide.loc[survey.real if tasks is None else list(tasks), survey.solvers]
+    names = survey.real if tasks is None else list(tasks)
+    return wide.loc[names, survey.solvers]
 
 
 def nearly_linear(survey: Survey) -> list[str]:
@@ -75,12 +77,27 @@ def nearly_linear(survey: Survey) -> list[str]:
 
 
 class Choice(NamedTuple):
-    """What is recommended in a situation.
+    """What is recommended in a situation: the best mean rank.
 
-    The best mean rank, and what it loses, at most `where`.
-
-    `rival` is the best of another kind, against which it is "ahead", "practically
-    equivalent", "behind" or "undecided"; `linear` the best of the linear methods.
+    Attributes
+    ----------
+    solver : str
+    tasks : int
+        Their number in the situation.
+    lost : float
+        What it loses to the best of each task, in the mean.
+    most : float
+        What it loses at most.
+    where : str
+        The task on which it loses most.
+    rival : str
+        The best of another kind.
+    standing : {"ahead", "practically equivalent", "behind", "undecided"}
+        Against `rival`.
+    linear : str
+        The best of the linear methods.
+    linear_lost : float
+        What that loses, in the mean.
     """
 
     solver: str
@@ -95,13 +112,13 @@ class Choice(NamedTuple):
 
 
 def choose(survey: Survey, values: pd.DataFrame) -> Choice | None:
-    """Choose for a situation: these tasks and contestants.
+    """Choose for a situation, of whose tasks and contestants these are the values.
 
-    None where the tasks are too few.
+    Return None where the tasks are too few.
     """
     if len(values) < LEAST_TASKS:
         return None
-    first, rival, *_ = survey.best(values)
+    first, rival, *_others = survey.best(values)
     linear = survey.best(values, LINEAR)[0]
     lost = losses(values)
     return Choice(
@@ -118,25 +135,31 @@ def choose(survey: Survey, values: pd.DataFrame) -> Choice | None:
 
 
 def answer(survey: Survey, *metrics: str) -> str:
-    """Give the answer, and what it rests on."""
+    """Give the answer by each measure, and say what has not been run."""
     paragraphs = [_answer(survey, metric) for metric in metrics or HEADLINE]
-    return "\n\n".join([*paragraphs, *_lacking(survey)]) + "\n"
+    incomplete = _incomplete(survey)
+    if incomplete:
+        divisions = ", ".join(incomplete)
+        paragraphs.append(
+            f"*Not complete*: divisions that have been run of {divisions}."
+        )
+    return "\n\n".join(paragraphs) + "\n"
 
 
-def _lacking(survey: Survey) -> Iterator[str]:
-    """Say what of the survey has not been run."""
-    run = survey.table.groupby("task")["split"].nunique()
-    short = []
-    for task in survey.known.itertuples():
-        n_run = run.get(task.Index, 0)
+def _incomplete(survey: Survey) -> list[str]:
+    """List the tasks that lack divisions, each with the number that has been run."""
+    n_run_by_task = survey.table.groupby("task")["split"].nunique()
+    texts = []
+    for task in survey.all_tasks.itertuples():
+        n_run = n_run_by_task.get(task.Index, 0)
         n_wanted = N_SPLITS_SHORT if is_short(task) else N_SPLITS
         if n_run < n_wanted:
-            short.append(f"{task.Index} {n_run} of {n_wanted}")
-    if short:
-        yield f"*Not complete*: divisions that have been run of {', '.join(short)}."
+            texts.append(f"{task.Index} {n_run} of {n_wanted}")
+    return texts
 
 
 def _answer(survey: Survey, metric: str) -> str:
+    """Say which method is the best by a measure, and how far ahead of the others."""
     title = MEASURES[metric].title
     tasks = sound(survey, metric)
     values = survey.values(metric, tasks)
@@ -145,11 +168,11 @@ def _answer(survey: Survey, metric: str) -> str:
         return f"For {title} there are too few tasks."
     table = standings(values)
     first, second = map(str, table.index[:2])
+    mean_rank = _interval(table, first, "rank", "{:.1f}")
+    lost = _interval(table, first, "lost", "{:.1%}")
     trees = next(solver for solver in survey.best(values) if kind_of(solver) == TREES)
-    lost = {
-        solver: _interval(table, solver, "lost", "{:.1%}")
-        for solver in (first, trees, choice.linear)
-    }
+    lost_by_trees = _interval(table, trees, "lost", "{:.1%}")
+    lost_by_linear = _interval(table, choice.linear, "lost", "{:.1%}")
     where = f"all {len(tasks)} real tasks"
     if len(tasks) < len(survey.real):
         where = (
@@ -167,16 +190,15 @@ def _answer(survey: Survey, metric: str) -> str:
         )
     return (
         f"**{title[0].upper()}{title[1:]}: `{first}`.** On {where}, its mean rank among"
-        f" {len(survey.solvers)} methods is"
-        f" {_interval(table, first, 'rank', '{:.1f}')}, and it loses {lost[first]} to"
+        f" {len(survey.solvers)} methods is {mean_rank}, and it loses {lost} to"
         f" the best method of each task, at most {choice.most:.0%} ({choice.where})."
-        f" {against}. The best trees, `{trees}`, lose {lost[trees]}, the best linear"
-        f" method, `{choice.linear}`, {lost[choice.linear]}."
+        f" {against}. The best trees, `{trees}`, lose {lost_by_trees}, the best linear"
+        f" method, `{choice.linear}`, {lost_by_linear}."
     )
 
 
 def _interval(table: Any, solver: str, name: str, form: str) -> str:
-    """Return a value of `standings` with its 95 % interval."""
+    """Return a value of a table of `standings` with its 95 % interval."""
     value = form.format(table.at[solver, name])
     low = form.format(table.at[solver, f"{name}_low"])
     high = form.format(table.at[solver, f"{name}_high"])
@@ -185,34 +207,35 @@ def _interval(table: Any, solver: str, name: str, form: str) -> str:
 
 def panel(survey: Survey, *metrics: str) -> str:
     """Lay out what the kinds of tasks of the rare panel recommend, and all of them."""
-    natural = survey.tasks["kind"] == "natural"
+    index = survey.tasks.index
+    is_natural = survey.tasks["kind"] == "natural"
+    is_in_bench = pd.Series(rare.in_bench(survey), index)
     parts = {
-        "all": natural | True,
-        "natural": natural,
-        "thinned": ~natural,
-        "without sources of the benchmark of advice": ~pd.Series(
-            rare.in_bench(survey), natural.index
-        ),
+        "all": pd.Series(True, index),
+        "natural": is_natural,
+        "thinned": ~is_natural,
+        "without sources of the benchmark of advice": ~is_in_bench,
     }
-    rows = []
+    choices = {}
     for metric in metrics:
         values = survey.values(metric, sound(survey, metric))
-        for name, here in parts.items():
-            chosen = choose(survey, values[here[values.index]])
-            rows.append(_row(f"{MEASURES[metric].title}: {name}", chosen))
-    return laid_out(["tasks", "number", *_HEADER[1:]], filter(None, rows))
+        for name, is_in_part in parts.items():
+            title = f"{MEASURES[metric].title}: {name}"
+            choices[title] = choose(survey, values[is_in_part[values.index]])
+    return laid_out(["tasks", "number", *_HEADER[1:]], _rows(choices))
 
 
 def folds(survey: Survey, *metrics: str) -> str:
     """Lay out the answers where rivals choose by a fifth of the rows, and by folds."""
-    ways = {"a fifth of the rows": rare_panel(folds=False), "five folds": survey}
+    panels = {"a fifth of the rows": rare_panel(folds=False), "five folds": survey}
     tasks = pd.read_csv(rare.FOLDED)["task"].unique()
-    rows = []
+    choices = {}
     for metric in metrics:
-        for way, panel_of_way in ways.items():
-            chosen = choose(panel_of_way, panel_of_way.values(metric, tasks))
-            rows.append(_row(f"{MEASURES[metric].title}: by {way}", chosen))
-    return laid_out(["rivals choose", "tasks", *_HEADER[1:]], filter(None, rows))
+        for way, panel_of_way in panels.items():
+            title = f"{MEASURES[metric].title}: by {way}"
+            values = panel_of_way.values(metric, tasks)
+            choices[title] = choose(panel_of_way, values)
+    return laid_out(["rivals choose", "tasks", *_HEADER[1:]], _rows(choices))
 
 
 def fits(survey: Survey) -> str:
@@ -228,13 +251,14 @@ def fits(survey: Survey) -> str:
 
 
 def measures(survey: Survey) -> str:
-    """Lay out what is recommended for each measure."""
-    rows = []
+    """Lay out what is recommended for each measure; † marks those on unsound tasks."""
+    choices = {}
     for metric, measure in MEASURES.items():
         tasks = sound(survey, metric)
-        choice = choose(survey, survey.values(metric, tasks or survey.real))
-        rows.append(_row(measure.title if tasks else f"{measure.title} †", choice))
-    return laid_out(["measure", *_HEADER], filter(None, rows))
+        title = measure.title if tasks else f"{measure.title} †"
+        values = survey.values(metric, tasks or survey.real)
+        choices[title] = choose(survey, values)
+    return laid_out(["measure", *_HEADER], _rows(choices))
 
 
 _HEADER = [
@@ -249,12 +273,18 @@ _HEADER = [
 ]
 
 
-def _row(situation: str, choice: Choice | None) -> list[str] | None:
-    if choice is None:
-        return None
+def _rows(choices: Mapping[str, Choice | None]) -> list[list[str]]:
+    """Return a line for each situation that has a recommendation."""
+    rows = []
+    for situation, choice in choices.items():
+        if choice is not None:
+            rows.append([situation, *_cells(choice)])
+    return rows
+
+
+def _cells(choice: Choice) -> list[str]:
     is_linear = choice.linear == choice.solver
     return [
-        situation,
         f"{choice.tasks}",
         f"`{choice.solver}`",
         f"{choice.lost:.1%}",
@@ -267,68 +297,87 @@ def _row(situation: str, choice: Choice | None) -> list[str] | None:
 
 
 def situations(survey: Survey) -> str:
-    """Recommend a method for each situation, by average precision on all real tasks."""
+    """Recommend a method for each situation, by average precision on all real tasks.
+
+    † marks those with a task of whose test part it looks at few rows.
+    """
+    n_rows = survey.looked_at(AP)
+    values = survey.values(AP)
+    choices = {}
+    for name, is_in_situation in _kinds_of_tasks(survey).items():
+        tasks = [task for task in values.index if is_in_situation[task]]
+        title = f"{name} †" if (n_rows[tasks] < LEAST_ROWS).any() else name
+        choices[title] = choose(survey, values.loc[tasks])
+    for budget in BUDGETS:
+        title = f"at most {budget:g} s to choose and to train"
+        choices[title] = choose(survey, _values_within(budget, survey, values))
+    return laid_out(["situation", *_HEADER], _rows(choices))
+
+
+def _kinds_of_tasks(survey: Survey) -> dict[str, pd.Series]:
+    """Return kinds of tasks by size and difficulty, with whether each task is of it."""
     tasks = survey.tasks
     n_pos = TRAIN_SHARE * tasks["positives"]
     share = tasks["positives"] / tasks["rows"]
     rows_a_column = TRAIN_SHARE * tasks["rows"] / tasks["columns"]
-    linear = tasks.index.isin(nearly_linear(survey))
-    looked = survey.looked_at(AP)
-    values = survey.values(AP)
-    parts = [
-        *_between("training positives", n_pos, POSITIVES, "{:,}"),
-        *_between("positive rows", share, SHARES, "{:.0%}"),
-        (f"fewer than {WIDE} training rows for each column", rows_a_column < WIDE),
-        (f"{WIDE} training rows for each column, or more", rows_a_column >= WIDE),
-        ("nearly linear", pd.Series(linear, tasks.index)),
-        ("not linear", pd.Series(~linear, tasks.index)),
-    ]
-    rows = []
-    for name, here in parts:
-        some = [task for task in values.index if here[task]]
-        looks_at_few = len(some) > 0 and (looked[some] < LEAST_ROWS).any()
-        title = f"{name} †" if looks_at_few else name
-        rows.append(_row(title, choose(survey, values.loc[some])))
-    seconds = median_seconds(survey, list(values.index))
-    chance = values["no-skill"] if "no-skill" in values else 0 * values.iloc[:, 0]
-    for budget in BUDGETS:
-        is_fast = seconds <= budget
-        # a method that is too slow on a task leaves one no better than chance
-        within = values.where(is_fast).apply(lambda column: column.fillna(chance))
-        within = within.loc[:, is_fast.any()]
-        title = f"at most {budget:g} s to choose and to train"
-        rows.append(_row(title, choose(survey, within)))
-    return laid_out(["situation", *_HEADER], filter(None, rows))
+    is_linear = pd.Series(tasks.index.isin(nearly_linear(survey)), tasks.index)
+    return {
+        **_between("training positives", n_pos, POSITIVES, "{:,}"),
+        **_between("positive rows", share, SHARES, "{:.0%}"),
+        f"fewer than {WIDE} training rows for each column": rows_a_column < WIDE,
+        f"{WIDE} training rows for each column, or more": rows_a_column >= WIDE,
+        "nearly linear": is_linear,
+        "not linear": ~is_linear,
+    }
 
 
 def _between(
     name: str, values: pd.Series, bounds: Sequence[float], form: str
-) -> Iterator[tuple[str, pd.Series]]:
-    """Yield the ranges between bounds, with what lies in each."""
-    first, last = form.format(bounds[0]), form.format(bounds[-1])
-    yield f"{name}: up to {first}", values <= bounds[0]
-    for low, high in pairwise(bounds):
-        text = f"{name}: {form.format(low)} to {form.format(high)}"
-        yield text, (values > low) & (values <= high)
-    yield f"{name}: more than {last}", values > bounds[-1]
+) -> dict[str, pd.Series]:
+    """Return the ranges between bounds, with whether each value lies there."""
+    texts = [form.format(bound) for bound in bounds]
+    ranges = {f"{name}: up to {texts[0]}": values <= bounds[0]}
+    for i in range(len(bounds) - 1):
+        is_between = (values > bounds[i]) & (values <= bounds[i + 1])
+        ranges[f"{name}: {texts[i]} to {texts[i + 1]}"] = is_between
+    ranges[f"{name}: more than {texts[-1]}"] = values > bounds[-1]
+    return ranges
+
+
+def _values_within(budget: float, survey: Survey, values: pd.DataFrame) -> pd.DataFrame:
+    """Return values where a method that takes longer reaches what chance does.
+
+    Methods that take longer on every task are left out.
+    """
+    is_fast = median_seconds(survey, list(values.index)) <= budget
+    chance = values["no-skill"] if "no-skill" in values else 0 * values.iloc[:, 0]
+    filled = values.where(is_fast).apply(lambda column: column.fillna(chance))
+    return filled.loc[:, is_fast.any()]
 
 
 def contestants(survey: Survey) -> str:
     """Lay out where all contestants stand, by average precision first."""
-    table = {
-        m: standings(survey.values(m, sound(survey, m) or survey.real)) for m in SHOWN
-    }
+    table = {}
+    header = ["contestant", "kind"]
+    for metric in SHOWN:
+        tasks = sound(survey, metric) or survey.real
+        table[metric] = standings(survey.values(metric, tasks))
+        header.append(MEASURES[metric].title)
+        if metric in HEADLINE:
+            header.append("lost")
+    header.append("seconds")
     seconds = median_seconds(survey).median()
     rows = []
     for solver in map(str, table[AP].index):
         cells = [solver, kind_of(solver)]
-        for metric in HEADLINE:
-            cells.append(_interval(table[metric], solver, "rank", "{:.1f}"))
-            cells.append(f"{table[metric]['lost'][solver]:.1%}")
-        cells += [f"{table[m]['rank'][solver]:.1f}" for m in SHOWN if m not in HEADLINE]
-        rows.append([*cells, _seconds(seconds[solver])])
-    titles = [[MEASURES[m].title, *["lost"] * (m in HEADLINE)] for m in SHOWN]
-    header = ["contestant", "kind", *chain.from_iterable(titles), "seconds"]
+        for metric in SHOWN:
+            if metric in HEADLINE:
+                cells.append(_interval(table[metric], solver, "rank", "{:.1f}"))
+                cells.append(f"{table[metric]['lost'][solver]:.1%}")
+            else:
+                cells.append(f"{table[metric]['rank'][solver]:.1f}")
+        cells.append(_seconds(seconds[solver]))
+        rows.append(cells)
     return laid_out(header, rows, numbers=len(header) - 2)
 
 
@@ -339,35 +388,45 @@ def pairs(survey: Survey, metric: str) -> str:
     rows = []
     for other in others:
         posterior = compared(values, first, other)
-        shares = (f"{p:.2f}" for p in posterior)
-        rows.append([f"`{other}`", *shares, in_words(posterior)])
+        rows.append(
+            [
+                f"`{other}`",
+                f"{posterior.first:.2f}",
+                f"{posterior.equivalent:.2f}",
+                f"{posterior.second:.2f}",
+                in_words(posterior),
+            ]
+        )
     header = ["against", f"`{first}` better", "equivalent", "worse", f"`{first}` is"]
     return laid_out(header, rows)
 
 
 def tests(survey: Survey, metric: str) -> str:
-    """Report the tests over data sets."""
+    """Report the tests over data sets, of all contestants and of the best by kind."""
     values = survey.values(metric, sound(survey, metric))
     everyone = rank(values)
-    ranking = rank(values[survey.best(values)])
-    listed = list(combinations(map(str, ranking.p), 2))
-    differ = [pair for pair in listed if ranking.p[pair[0]][pair[1]] <= LEVEL]
-    first = listed[0][0]
-    others = [f"`{b}`" for a, b in differ if a == first]
-    outcome = f"find {len(differ)} of the {len(listed)} pairs of these different"
+    leaders = rank(values[survey.best(values)])
+    names = list(map(str, leaders.ranks.index))
+    pairs_of_leaders = list(combinations(names, 2))
+    differing = [(a, b) for a, b in pairs_of_leaders if leaders.p[a][b] <= LEVEL]
+    first = names[0]
+    others = [f"`{b}`" for a, b in differing if a == first]
+    outcome = (
+        f"find {len(differing)} of the {len(pairs_of_leaders)} pairs of these different"
+    )
     if others:
         outcome += f", `{first}` from {', '.join(others)}"
     return (
         f"By {MEASURES[metric].title}, on {len(values)} tasks, Friedman's test (in the"
         f" form of Iman and Davenport) of all {len(survey.solvers)} contestants has p ="
-        f" {everyone.friedman:.1g}; of the best of each of {len(ranking.ranks)} kinds p"
-        f" = {ranking.friedman:.1g}. Wilcoxon's tests with Holm's correction"
+        f" {everyone.friedman:.1g}; of the best of each of {len(leaders.ranks)} kinds p"
+        f" = {leaders.friedman:.1g}. Wilcoxon's tests with Holm's correction"
         f" {outcome}.\n"
     )
 
 
 def cost(survey: Survey) -> str:
-    """Compare what it takes to choose and to train."""
+    """Compare how long it takes to choose and to train."""
     values = survey.values(AP, sound(survey, AP))
     first = survey.best(values)[0]
     linear = survey.best(values, LINEAR)[0]
@@ -387,30 +446,27 @@ def cost(survey: Survey) -> str:
 
 def papers(survey: Survey) -> str:
     """Lay out what the methods of each paper are best at, among the linear ones."""
-    linear = survey.of(*LINEAR)
+    linear = survey.solvers_of(*LINEAR)
     among_all = standings(survey.values(AP, sound(survey, AP)))
-    among_linear = {}
+    ranks_among_linear = {}
     for metric in MEASURES:
         tasks = sound(survey, metric) or survey.real
-        among_linear[metric] = standings(survey.values(metric, tasks)[linear])
+        table = standings(survey.values(metric, tasks)[linear])
+        ranks_among_linear[metric] = table["rank"]
     rows = []
     for kind, link in PAPERS.items():
-        of_kind = survey.of(kind)
-        ranks = pd.DataFrame(
-            {
-                metric: table.loc[of_kind, "rank"]
-                for metric, table in among_linear.items()
-            }
-        )
-        leader = str(ranks[AP].idxmin())
-        metric = str(ranks.min().idxmin())
-        best = str(ranks[metric].idxmin())
+        ranks = pd.DataFrame(ranks_among_linear).loc[survey.solvers_of(kind)]
+        best_by_ap = str(ranks[AP].idxmin())
+        best_measure = str(ranks.min().idxmin())
+        best_by_it = str(ranks[best_measure].idxmin())
+        rank_by_it = ranks[best_measure][best_by_it]
+        title = MEASURES[best_measure].title
         rows.append(
             [
                 link,
-                f"`{leader}` ({ranks[AP][leader]:.1f})",
-                _interval(among_all, leader, "lost", "{:.1%}"),
-                f"{MEASURES[metric].title}: `{best}` ({ranks[metric][best]:.1f})",
+                f"`{best_by_ap}` ({ranks[AP][best_by_ap]:.1f})",
+                _interval(among_all, best_by_ap, "lost", "{:.1%}"),
+                f"{title}: `{best_by_it}` ({rank_by_it:.1f})",
             ]
         )
     header = [
@@ -425,7 +481,9 @@ def papers(survey: Survey) -> str:
 def synthetic(survey: Survey) -> str:
     """Lay out the best of each kind on the synthetic sets."""
     names = [
-        name for name in survey.table["task"].unique() if name not in survey.known.index
+        name
+        for name in survey.table["task"].unique()
+        if name not in survey.all_tasks.index
     ]
     if not names:
         return "They have not been run.\n"
@@ -434,32 +492,34 @@ def synthetic(survey: Survey) -> str:
     rows = []
     for solver in survey.best(values):
         cells = [f"{solver} ({kind_of(solver)})"]
-        for value, most in zip(values[solver], best, strict=True):
-            cells.append(f"**{value:.3f}**" if value == most else f"{value:.3f}")
+        for task, value in values[solver].items():
+            text = f"{value:.3f}"
+            cells.append(f"**{text}**" if value == best[task] else text)
         rows.append(cells)
     titles = [DATASETS[name].title.removeprefix("Synthetic, ") for name in values.index]
     return laid_out(["best of its kind", *titles], rows, numbers=len(titles))
 
 
 def draw(name: str, folder: Path) -> Path:
-    """Draw the best of each kind over the real tasks: `PICTURES`, one at a time."""
+    """Draw one of `PICTURES`, of the best of each kind over the real tasks."""
     survey = committed()
     values = survey.values(AP, sound(survey, AP))
     shown = survey.best(values)
-    about = (
+    caption = (
         f"The best contestant of each of {len(shown)} kinds, {len(values)} real tasks."
     )
     stem = folder / name
     if name == "ranks":
-        made = write_ranks(values[shown], stem, "Average precision: mean ranks", about)
+        title = "Average precision: mean ranks"
+        paths = write_ranks(values[shown], stem, title, caption)
     elif name == "profiles":
         title = "Average precision: how far behind the best"
-        made = write_profiles(values[shown], "value", stem, title, about)
+        paths = write_profiles(values[shown], "value", stem, title, caption)
     else:
         title = "Seconds to choose the parameters and to train"
         seconds = median_seconds(survey, list(values.index))[shown]
-        made = write_profiles(seconds, "time", stem, title, about)
-    return next(path for path in made if path.suffix == ".png")
+        paths = write_profiles(seconds, "time", stem, title, caption)
+    return next(path for path in paths if path.suffix == ".png")
 
 
 @cache
@@ -471,10 +531,10 @@ def committed() -> Survey:
 @cache
 def rare_panel(folds: bool = True) -> Survey:
     """Read the values of the rare panel; rivals choose by folds, or by a fifth."""
-    fit = ["task", "split", "solver"]
-    table = pd.read_csv(rare.REFERENCE).set_index(fit)
+    keys = ["task", "split", "solver"]
+    table = pd.read_csv(rare.REFERENCE).set_index(keys)
     if folds:
-        table.update(pd.read_csv(rare.FOLDED).set_index(fit))
+        table.update(pd.read_csv(rare.FOLDED).set_index(keys))
     return Survey(table.reset_index(), rare.TASKS)
 
 

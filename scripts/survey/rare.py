@@ -1,6 +1,4 @@
-"""The tasks of the rare panel.
-
-Natural rare classes, and positives that are thinned at random.
+"""The rare panel: tasks with a natural rare class, or positives thinned at random.
 
 The rules are those of docs/survey-rules.md; results/reference/rare-tasks.csv lists the
 tasks, with the share of positives to which a source is thinned.
@@ -22,9 +20,9 @@ from precbench.survey.ranking import AP, Survey, standings
 from precbench.survey.tasks import N_SPLITS, read_task, write_configs
 
 TASKS = shipped("results/reference") / "rare-tasks.csv"
-REFERENCE, FOLDED = TASKS.with_name("rare.csv.gz"), TASKS.with_name("rare-folds.csv.gz")
-DRAWS = 3
-"""Thinnings of a source, in the place of divisions."""
+REFERENCE = TASKS.with_name("rare.csv.gz")
+FOLDED = TASKS.with_name("rare-folds.csv.gz")
+DRAWS = 3  # thinnings of a source, in the place of divisions
 # On tasks of at most 40,000 rows the four best rivals of the ensemble choose by five
 # folds, as it does.
 FOLDS = 5
@@ -37,9 +35,8 @@ def read_tasks(folds: bool = False) -> list[Any]:
     tasks = pd.read_csv(TASKS, keep_default_na=False)
     if folds:
         tasks = tasks[tasks["rows"] <= MOST_ROWS]
-    return list(
-        tasks.sort_values(["kind", "test_share", "rows"], kind="stable").itertuples()
-    )
+    tasks = tasks.sort_values(["kind", "test_share", "rows"], kind="stable")
+    return list(tasks.itertuples())
 
 
 def whole(task: Any) -> pd.DataFrame:
@@ -61,11 +58,16 @@ def thinned(rows: pd.DataFrame, task: Any, draw: int) -> pd.DataFrame:
 
 def runs(folds: bool = False) -> list[str]:
     """Return the names of the experiments."""
-    names = dict.fromkeys(map(_group, read_tasks(folds)))
-    return [f"{'rare-folds' if folds else 'rare'}-{name}-long" for name in names]
+    groups = dict.fromkeys(_group(task) for task in read_tasks(folds))
+    return [f"{_prefix(folds)}-{group}-long" for group in groups]
+
+
+def _prefix(folds: bool) -> str:
+    return "rare-folds" if folds else "rare"
 
 
 def _group(task: Any) -> str:
+    """Return the name of the tasks that share a config, by kind and share of tests."""
     return f"{task.kind}-{100 * task.test_share:.0f}"
 
 
@@ -77,45 +79,62 @@ def rivals() -> list[str]:
 
 def joined(table: pd.DataFrame) -> pd.DataFrame:
     """Take the thinnings of a source, ``TASK-0`` and on, as splits of one task."""
-    parts = table["task"].str.extract(r"^(.*-1in\d+)-(\d)$")
-    split = parts[1].astype(float).fillna(table["split"]).astype(int)
-    return table.assign(task=parts[0].fillna(table["task"]), split=split)
+    thinning = table["task"].str.extract(r"^(?P<task>.*-1in\d+)-(?P<draw>\d)$")
+    task = thinning["task"].fillna(table["task"])
+    split = thinning["draw"].astype(float).fillna(table["split"]).astype(int)
+    return table.assign(task=task, split=split)
 
 
 def in_bench(survey: Survey) -> list[bool]:
-    """Whether the bench of advice has the source of each task of the panel."""
-    names = tuple(pd.read_csv(TASKS.with_name("advice-tasks.csv"))["task"])
-    return [
-        any(name.startswith(source) for name in names)
-        for source in survey.tasks["source"]
-    ]
+    """Return whether the bench of advice has the source of each task of the panel."""
+    names = list(pd.read_csv(TASKS.with_name("advice-tasks.csv"))["task"])
+    are_in_bench = []
+    for source in survey.tasks["source"]:
+        are_in_bench.append(any(name.startswith(source) for name in names))
+    return are_in_bench
 
 
 def write(folder: Path, tasks: Iterable[Any], folds: bool = False) -> list[Path]:
     """Write the files of tasks, one a thinning, and the configs with them as data."""
     folder.mkdir(parents=True, exist_ok=True)
+    changed = _changed_by_folds() if folds else {}
     paths: list[Path] = []
-    changed: dict[str, Any] = {}
-    if folds:
-        template = load(shipped("configs") / "top" / "survey.yaml").data
-        changed = {
-            "tuning": {"by": AP, "draw": template["tuning"]["draw"], "folds": FOLDS},
-            "solvers": {name: template["solvers"][name] for name in rivals()},
-            "common": {},  # parameters of solvers that are not among the rivals
+    for group, members in itertools.groupby(tasks, _group):
+        alike = list(members)
+        is_thinned = alike[0].kind == "thinned"
+        protocol = {
+            "split": "random",
+            "test_size": alike[0].test_share,
+            "stratified": True,
+            "n_splits": 1 if is_thinned else N_SPLITS,
         }
-    for name, group in itertools.groupby(tasks, _group):
-        alike, entries = [*group], []
-        kind, share = alike[0].kind, alike[0].test_share
-        for task in alike:
-            draws = range(DRAWS) if kind == "thinned" else ()
-            rows = whole(task) if draws else None
-            for draw in draws:
-                drawn = f"{task.task}-{draw}"
-                thinned(rows, task, draw).to_csv(folder / f"{drawn}.csv", index=False)
-                entries.append(task._replace(task=drawn, package="thinned"))
-            entries += [] if draws else [task]
-        protocol = {"split": "random", "test_size": share, "stratified": True}
-        protocol |= {"n_splits": 1 if kind == "thinned" else N_SPLITS}
-        name = f"{'rare-folds' if folds else 'rare'}-{name}"
-        paths += write_configs(folder, entries, name, protocol=protocol, **changed)
+        paths += write_configs(
+            folder,
+            _write_thinnings(alike, folder) if is_thinned else alike,
+            name=f"{_prefix(folds)}-{group}",
+            protocol=protocol,
+            **changed,
+        )
     return paths
+
+
+def _changed_by_folds() -> dict[str, Any]:
+    """Return the keys of a config in which rivals choose by folds."""
+    template = load(shipped("configs") / "top" / "survey.yaml").data
+    return {
+        "tuning": {"by": AP, "draw": template["tuning"]["draw"], "folds": FOLDS},
+        "solvers": {name: template["solvers"][name] for name in rivals()},
+        "common": {},  # parameters of solvers that are not among the rivals
+    }
+
+
+def _write_thinnings(tasks: Iterable[Any], folder: Path) -> list[Any]:
+    """Write the files of the thinnings of tasks, and return them as tasks."""
+    thinnings = []
+    for task in tasks:
+        rows = whole(task)
+        for draw in range(DRAWS):
+            name = f"{task.task}-{draw}"
+            thinned(rows, task, draw).to_csv(folder / f"{name}.csv", index=False)
+            thinnings.append(task._replace(task=name, package="thinned"))
+    return thinnings

@@ -1,7 +1,4 @@
-"""Tables of README and docs.
-
-Means of the committed reference, and verdicts of its ledger.
-"""
+"""Tables of README and docs: committed means, and verdicts of the ledger."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -16,6 +13,10 @@ from precbench.ranking.statistics import LEVEL
 
 READING = "reproduced under a reading"
 METRIC = "precision_at_k(k=0.25)"
+# The verdicts as they are counted, from the best on, then those that decide nothing.
+_COUNTED = [str(verdict) for verdict in Verdict]
+_COUNTED.insert(1, READING)
+_DECIDING = _COUNTED[: _COUNTED.index(Verdict.NO_POWER)]
 
 
 def laid_out(
@@ -24,27 +25,27 @@ def laid_out(
     """Lay out a table as Markdown, its last columns as numbers."""
     header = list(header)
     rule = ["---"] * (len(header) - numbers) + ["---:"] * numbers
-    cells = [
-        header,
-        rule,
-        *([str(cell).replace("|", r"\|") for cell in row] for row in rows),
-    ]
-    return "".join("| " + " | ".join(row) + " |\n" for row in cells)
+    lines = [header, rule]
+    for row in rows:
+        lines.append([str(cell).replace("|", r"\|") for cell in row])
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
 def means_table(reference: pd.DataFrame) -> str:
     """Lay out prec@0.25: solvers against data sets.
 
-    The best mean is in bold; those not significantly different from it are marked, and
-    so are those of which a limit stopped the training or tuning in any split.
+    The best mean is in bold; ≈ marks those not significantly different from it, and ‡
+    those of which a limit stopped the training or tuning in any split.
     """
     main = reference[reference["metric"] == METRIC]
     best = main.groupby("dataset")["mean"].max()
+    is_best = main["mean"] == main["dataset"].map(best)
+    is_near_best = ~is_best & (main["p_best"] > LEVEL)
     text = main["mean"].map("{:.3f}".format) + " ± " + main["std"].map("{:.3f}".format)
-    bold = main["mean"] == main["dataset"].map(best)
-    text += np.where(~bold & (main["p_best"] > LEVEL), " ≈", "")
+    text += np.where(is_near_best, " ≈", "")
     text += np.where(main["stopped"] > 0, " ‡", "")
-    return _of_datasets(main.assign(cell=text.where(~bold, "**" + text + "**")))
+    text = text.where(~is_best, "**" + text + "**")
+    return _by_dataset(main.assign(cell=text))
 
 
 def unit_norm_table(reference: pd.DataFrame, others: pd.DataFrame) -> str:
@@ -55,7 +56,7 @@ def unit_norm_table(reference: pd.DataFrame, others: pd.DataFrame) -> str:
     )
     main = both[both["metric"] == METRIC]
     text = _means(main, "") + " → " + _means(main, "_unit")
-    return _of_datasets(main.assign(cell=text))
+    return _by_dataset(main.assign(cell=text))
 
 
 def _means(table: pd.DataFrame, suffix: str) -> pd.Series:
@@ -64,7 +65,8 @@ def _means(table: pd.DataFrame, suffix: str) -> pd.Series:
     return table[f"mean{suffix}"].map("{:.3f}".format) + marks
 
 
-def _of_datasets(cells: pd.DataFrame) -> str:
+def _by_dataset(cells: pd.DataFrame) -> str:
+    """Lay out the column ``cell``, solvers against data sets."""
     datasets = list(cells["dataset"].unique())
     wide = cells.pivot(index="solver", columns="dataset", values="cell")
     wide = wide[datasets].fillna("–")
@@ -79,36 +81,43 @@ def ledger_table(ledger: Sequence[LedgerRow]) -> str:
     What was reproduced under readings of the text alone, where it allows several, is no
     departure and counts apart.
     """
-    readings = {name for name, about in load_deviations().items() if about.reading}
+    deviations = load_deviations()
+    readings = {name for name, deviation in deviations.items() if deviation.reading}
     claims = {claim.id: claim for claim in load_claims()}
-    given = defaultdict(list)
+    n_rows: Counter[str] = Counter()
+    verdicts_by_sentence = defaultdict(list)
     for row in ledger:
         claim = claims[row.id]
+        group = row.paper + apart(claim)
+        n_rows[group] += 1
         sentence = claim.sentence or claim.says or claim.id
-        given[row.paper + apart(claim), sentence].append(_counted(row, readings))
-    verdicts = [str(verdict) for verdict in Verdict]
-    verdicts.insert(1, READING)
-    decided = verdicts[: verdicts.index(Verdict.NO_POWER)]
+        verdicts_by_sentence[group, sentence].append(_counted(row, readings))
+    counts: Counter[tuple[str, str]] = Counter()
+    for (group, _sentence), verdicts in verdicts_by_sentence.items():
+        counts[group, _worst(verdicts)] += 1
+    lines = []
+    for group in sorted(n_rows):
+        numbers = [counts[group, verdict] for verdict in _COUNTED]
+        lines.append([group, *numbers, n_rows[group]])
+    header = ["paper", *_COUNTED, "rows"]
+    return laid_out(header, lines, numbers=len(_COUNTED) + 1)
 
-    def worst(of_rows: list[str]) -> str:
-        """Return the last verdict that decides, or the first of those that do not."""
-        decisions = [verdict for verdict in of_rows if verdict in decided]
-        if decisions:
-            return max(decisions, key=verdicts.index)
-        return min(of_rows, key=verdicts.index)
 
-    counts = Counter((group, worst(of_rows)) for (group, _), of_rows in given.items())
-    rows = Counter(row.paper + apart(claims[row.id]) for row in ledger)
-    cells = [
-        [group, *(counts[group, verdict] for verdict in verdicts), rows[group]]
-        for group in sorted(rows)
-    ]
-    return laid_out(["paper", *verdicts, "rows"], cells, numbers=len(verdicts) + 1)
+def _worst(verdicts: Sequence[str]) -> str:
+    """Return the last verdict that decides, or the first of those that do not."""
+    decisions = [verdict for verdict in verdicts if verdict in _DECIDING]
+    if decisions:
+        return max(decisions, key=_COUNTED.index)
+    return min(verdicts, key=_COUNTED.index)
 
 
 def apart(claim: Claim) -> str:
     """Return what stands behind the paper of a claim that was not read in it."""
-    return ", second-hand" if claim.secondhand else ", additional" if claim.ours else ""
+    if claim.secondhand:
+        return ", second-hand"
+    if claim.ours:
+        return ", additional"
+    return ""
 
 
 def _counted(row: LedgerRow, readings: set[str]) -> str:

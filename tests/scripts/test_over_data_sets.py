@@ -21,9 +21,8 @@ from scripts.survey.over_data_sets import (
 )
 from tests.sentences import raises
 
-# Demsar 2006, Table 6: AUC of C4.5, C4.5+m, C4.5+cf and C4.5+m+cf on 14 data sets. On
-# "voting"
-# 0.975 was printed twice, with the ranks 2 and 3.
+# Demsar 2006, Table 6: AUC of C4.5, C4.5+m, C4.5+cf and C4.5+m+cf on 14 data sets.
+# On "voting" 0.975 was printed twice, with the ranks 2 and 3.
 DEMSAR = np.array(
     [
         [0.763, 0.768, 0.771, 0.798],  # adult (sample)
@@ -49,11 +48,11 @@ tables = shapes.flatmap(lambda shape: arrays(float, shape, elements=few))
 
 
 def test_the_example_of_demsar():
-    np.testing.assert_allclose(
-        mean_ranks(DEMSAR), [3.143, 2.000, 2.893, 1.964], atol=5e-4
-    )
+    printed = [3.143, 2.000, 2.893, 1.964]
+    np.testing.assert_allclose(mean_ranks(DEMSAR), printed, atol=5e-4)
     assert friedman_test(DEMSAR) < 0.05
-    assert signed_rank_test(DEMSAR[:, 1], DEMSAR[:, 0]) < 0.05  # his Table 2
+    plain, with_m, _with_cf, _with_both = DEMSAR.T
+    assert signed_rank_test(with_m, plain) < 0.05  # his Table 2
 
 
 @given(tables)
@@ -62,8 +61,9 @@ def test_friedman_is_the_analysis_of_variance_of_the_ranks(values):
     p = friedman_test(values)
     n, k = values.shape
     ranks = scipy.stats.rankdata(-values, axis=1)
-    rest = ((ranks - ranks.mean(axis=0)) ** 2).sum() / ((n - 1) * (k - 1))
-    between = n * ranks.mean(axis=0).var(ddof=1)
+    mean_ranks_of_methods = ranks.mean(axis=0)
+    between = n * mean_ranks_of_methods.var(ddof=1)
+    rest = ((ranks - mean_ranks_of_methods) ** 2).sum() / ((n - 1) * (k - 1))
     if between == 0:
         assert p == 1
     elif rest > 1e-9:
@@ -75,10 +75,12 @@ def test_friedman_is_the_analysis_of_variance_of_the_ranks(values):
 def test_signed_ranks_by_brute_force(values):
     first, second = values
     differences = first - second
-    ranks = scipy.stats.rankdata(np.abs(differences))[differences != 0]
-    signs = itertools.product([-1, 1], repeat=len(ranks))
-    sums = [abs(np.dot(ranks, sign)) for sign in signs]
-    observed = abs(np.dot(ranks, np.sign(differences[differences != 0])))
+    is_unequal = differences != 0
+    ranks = scipy.stats.rankdata(np.abs(differences))[is_unequal]
+    observed = abs(np.dot(ranks, np.sign(differences[is_unequal])))
+    sums = []
+    for signs in itertools.product([-1, 1], repeat=len(ranks)):
+        sums.append(abs(np.dot(ranks, signs)))
     expected = np.mean(np.array(sums) >= observed - 1e-9)
     assert signed_rank_test(first, second) == pytest.approx(expected)
 
@@ -88,29 +90,32 @@ def test_signed_ranks_and_holm_are_those_of_scipy_and_posthocs():
     import scikit_posthocs  # imports pyplot and more
 
     values = np.random.default_rng(3).standard_normal((12, 5)) + np.linspace(0, 2, 5)
-    expected = scipy.stats.wilcoxon(values[:, 0], values[:, 1], method="exact")
-    assert signed_rank_test(values[:, 0], values[:, 1]) == pytest.approx(
-        expected.pvalue
-    )
+    first, second = values[:, 0], values[:, 1]
+    expected = scipy.stats.wilcoxon(first, second, method="exact")
+    assert signed_rank_test(first, second) == pytest.approx(expected.pvalue)
     p = pairwise_signed_rank(values)
     frame = scikit_posthocs.posthoc_wilcoxon(list(values.T), p_adjust="holm")
     np.testing.assert_allclose(p, frame.to_numpy())
-    assert (p < 0.05).any() and (p[~np.eye(5, dtype=bool)] > 0.05).any()
+    off_diagonal = p[~np.eye(5, dtype=bool)]
+    assert (off_diagonal < 0.05).any()
+    assert (off_diagonal > 0.05).any()
+
+
+def test_holm_by_hand():
     np.testing.assert_allclose(holm([0.04, 0.01, 0.03, 1.0]), [0.09, 0.04, 0.09, 1.0])
 
 
 @given(st.integers(1, 6).flatmap(lambda n: arrays(bool, (n, n))), st.randoms())
-def test_groups_are_all_that_are_alike_and_cannot_grow(differ, random):
-    n = len(differ)
-    differ = np.triu(differ, 1) | np.triu(differ, 1).T
+def test_groups_are_all_that_are_alike_and_cannot_grow(drawn, random):
+    n = len(drawn)
+    differ = np.triu(drawn, 1) | np.triu(drawn, 1).T
     ranks = random.sample(range(n), n)
     groups = cliques(ranks, np.where(differ, 0.05, 0.06))
-    alike = [
-        set(group)
-        for size in range(2, n + 1)
-        for group in itertools.combinations(range(n), size)
-        if not differ[np.ix_(group, group)].any()
-    ]
+    alike = []
+    for size in range(2, n + 1):
+        for group in itertools.combinations(range(n), size):
+            if not differ[np.ix_(group, group)].any():
+                alike.append(set(group))
     largest = [group for group in alike if not any(group < other for other in alike)]
     assert sorted(map(sorted, groups)) == sorted(map(sorted, largest))
     for group in groups:
@@ -118,21 +123,35 @@ def test_groups_are_all_that_are_alike_and_cannot_grow(differ, random):
     assert groups == sorted(groups, key=lambda group: [ranks[i] for i in group])
 
 
-def test_profile_of_values_and_times_by_hand():
+def test_profile_of_values_by_hand():
     nan = np.nan
-    values = [[0.9, 0.8, 0.9], [1.0, 0.7, nan], [0.5, 0.55, 0.3], [nan, nan, nan]]
+    values = [
+        [0.9, 0.8, 0.9],
+        [1.0, 0.7, nan],
+        [0.5, 0.55, 0.3],
+        [nan, nan, nan],  # left out
+    ]
     tau, share = performance_profile(values, "value")
     np.testing.assert_allclose(tau, [0, 0.05, 0.1, 0.25, 0.3])
-    np.testing.assert_allclose(
-        3 * share, [[2, 3, 3, 3, 3], [1, 1, 2, 2, 3], [1, 1, 1, 2, 2]]
-    )
-    tau, share = performance_profile([[1, 2, 8], [nan, 3, 3]], "time")
+    of_three = [
+        [2, 3, 3, 3, 3],
+        [1, 1, 2, 2, 3],
+        [1, 1, 1, 2, 2],
+    ]
+    np.testing.assert_allclose(3 * share, of_three)
+
+
+def test_profile_of_times_by_hand():
+    tau, share = performance_profile([[1, 2, 8], [np.nan, 3, 3]], "time")
     np.testing.assert_allclose(tau, [1, 2, 8])
     np.testing.assert_allclose(2 * share, [[1, 1, 1], [1, 2, 2], [1, 1, 2]])
 
 
-def test_profiles_without_a_value_or_of_no_time_are_refused():
+def test_a_profile_without_a_value_is_refused():
     with raises(InputError, "method"):
         performance_profile([[np.nan, np.nan]], "value")
+
+
+def test_a_profile_with_a_time_of_zero_is_refused():
     with raises(InputError, "0"):
         performance_profile([[0.0, 1.0]], "time")
