@@ -37,6 +37,7 @@ from precbench.tables.detectors import (
 from precbench.tables.problems import (
     OPTION_WORDS,
     Problems,
+    Remedy,
     TableError,
     column_of,
     listed,
@@ -475,7 +476,7 @@ def _empty_error(table: OwnTable, name: str, option: str | None) -> TableError:
         table.where,
         f"column {name!r} has no values; {advice}",
         column=name,
-        remedy=None if option == "numeric" else ("drop", name),
+        remedy=None if option == "numeric" else Remedy("drop", name),
     )
 
 
@@ -489,7 +490,7 @@ def _refuse_numbers_as_text(table: OwnTable, name: str) -> None:
             f"column {name!r} holds numbers stored as text, such as {example!r}; name"
             " it in numeric or in categorical",
             column=name,
-            remedy=("numeric", name),
+            remedy=Remedy("numeric", name),
         )
 
 
@@ -602,7 +603,7 @@ def _too_many(values: pd.Series, n_distinct: int, where: str) -> TableError:
             kind="identifier",
             column=name,
             place=example,
-            remedy=("id", name),
+            remedy=Remedy("id", name),
         )
     return TableError(
         where,
@@ -611,7 +612,7 @@ def _too_many(values: pd.Series, n_distinct: int, where: str) -> TableError:
         " values",
         column=name,
         place=example,
-        remedy=("drop", name),
+        remedy=Remedy("drop", name),
     )
 
 
@@ -706,7 +707,7 @@ def _refuse_gap(values: pd.Series, where: str, word: str = "") -> None:
             f" categorical if it is a word, or {ways}",
             column=name,
             place=place,
-            remedy=("categorical", name),
+            remedy=Remedy("categorical", name),
         )
     raise TableError(
         where,
@@ -715,5 +716,5 @@ def _refuse_gap(values: pd.Series, where: str, word: str = "") -> None:
         kind="missing",
         column=name,
         place=place,
-        remedy=("missing", "median"),
+        remedy=Remedy("missing", "median"),
     )

@@ -42,6 +42,7 @@ from precbench.tables.own_table import (
 )
 from precbench.tables.problems import (
     Problems,
+    Remedy,
     TableError,
     column_of,
     listed,
@@ -362,7 +363,7 @@ def _assign_roles(
     frame = table.frame
     if label is None or label not in frame.columns:
         likely = _likely_label(frame, label)
-        remedy = None if likely is None else ("label", likely)
+        remedy = None if likely is None else Remedy("label", likely)
         with problems.collected():
             if label is not None:
                 column_of(frame, label, where, remedy)  # raises, with the nearest name

@@ -409,41 +409,64 @@ def _points_of(
 def _decimal_of(table: OwnTable) -> str | None:
     """Return the decimal mark if all columns of a file agree on one mark, else None.
 
-    Refuse points that may be decimal or separate thousands. They may separate thousands
-    where other columns have decimal commas or, if no value is like 0.125 or 1.5, in a
-    file with semicolons or beside whole numbers below 1,000 alone.
+    Refuse points that may be decimal or separate thousands.
     """
-    marks = set()
-    floats = []
-    for name, values in table.frame.items():
-        if values.dtype.kind == "f":
-            floats.append(str(name))  # pandas has taken the point for decimal
-        elif values.dtype.kind not in "biu":
-            content = table.content(str(name))
-            # such as $ 7,200.00, which only one mark fits
-            if content.holds == "numbers" and content.notation and not content.others:
-                marks.add(content.notation)
-    points = _points_of(table, floats, _ROWS_THAT_SHOW_MARK)
-    if "," in marks or not any(column.are_decimal for column in points):
-        points = _points_of(table, floats)
+    marks = _marks_of_amounts(table)
+    points = _points_that_decide(table, marks)
     unclear = [column for column in points if not column.are_decimal]
-    if unclear:
-        shows_no_mark = not marks and len(unclear) == len(points)
-        may_separate_thousands = table.dialect.separator == ";" or any(
-            column.are_beside_small_integers for column in unclear
+    if unclear and _may_separate_thousands(table, marks, points):
+        first = unclear[0]
+        raise TableError(
+            table.where,
+            f"column {first.column!r}: the point in {first.example!r} may be"
+            " decimal or separate thousands; set the decimal mark (decimal) to . or"
+            " ,",
+            column=first.column,
         )
-        if "," in marks or (shows_no_mark and may_separate_thousands):
-            first = unclear[0]
-            raise TableError(
-                table.where,
-                f"column {first.column!r}: the point in {first.example!r} may be"
-                " decimal or separate thousands; set the decimal mark (decimal) to . or"
-                " ,",
-                column=first.column,
-            )
     if points:
         marks.add(".")
     return marks.pop() if len(marks) == 1 else None
+
+
+def _marks_of_amounts(table: OwnTable) -> set[str]:
+    """Return the decimal marks of columns such as $ 7,200.00, which only one fits."""
+    marks = set()
+    for name, values in table.frame.items():
+        if values.dtype.kind not in "fbiu":
+            content = table.content(str(name))
+            if content.holds == "numbers" and content.notation and not content.others:
+                marks.add(content.notation)
+    return marks
+
+
+def _points_that_decide(table: OwnTable, marks: set[str]) -> list[_Points]:
+    """Return the points in the first rows if one of these is decimal, else in all rows.
+
+    Beside a decimal comma, all points are needed.
+    """
+    # Of these columns pandas has taken the points for decimal.
+    floats = []
+    for name, values in table.frame.items():
+        if values.dtype.kind == "f":
+            floats.append(str(name))
+    first_points = _points_of(table, floats, _ROWS_THAT_SHOW_MARK)
+    are_decimal = any(column.are_decimal for column in first_points)
+    if are_decimal and "," not in marks:
+        return first_points
+    return _points_of(table, floats)
+
+
+def _may_separate_thousands(
+    table: OwnTable, marks: set[str], points: Sequence[_Points]
+) -> bool:
+    """Return whether those points that look like it may separate thousands."""
+    if "," in marks:
+        return True
+    if "." in marks or any(column.are_decimal for column in points):
+        return False
+    if table.dialect.separator == ";":  # as where the decimal mark is a comma
+        return True
+    return any(column.are_beside_small_integers for column in points)
 
 
 def raw_texts(

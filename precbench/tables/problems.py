@@ -90,7 +90,7 @@ class TableError(InputError):
         column: str = "",
         place: str = "",
         rows: Collection[int] = (),
-        remedy: tuple[str, object] | None = None,
+        remedy: Remedy | None = None,
     ) -> None:
         message = f"{where}: {text}"
         super().__init__(message)
@@ -101,7 +101,7 @@ class TableError(InputError):
                 column=column,
                 place=place,
                 rows=tuple(rows) if len(rows) <= _FEW_ROWS else (),
-                remedy=None if remedy is None else Remedy(*remedy),
+                remedy=remedy,
             )
         ]
 
@@ -128,7 +128,7 @@ class TableError(InputError):
 
 
 def column_of(
-    table: pd.DataFrame, name: str, where: str, remedy: tuple[str, object] | None = None
+    table: pd.DataFrame, name: str, where: str, remedy: Remedy | None = None
 ) -> pd.Series:
     """Return a column; an unknown name is reported with the nearest valid one."""
     if name in table.columns:
