@@ -230,7 +230,7 @@ def warn_of_missing_id(values: pd.Series, where: str) -> None:
         warnings.warn(
             f"{where}: column {values.name!r}, row {values.index[is_missing][0] + 1}:"
             f" the id is missing{others}; fill it in if you need it",
-            stacklevel=4,
+            stacklevel=5,
         )
 
 

@@ -1122,6 +1122,17 @@ def test_a_matrix_of_scipy_is_read_as_it_is_stored(tmp_path):
             "2 3",
             id="infinity in a sparse matrix",
         ),
+        pytest.param(
+            {
+                "data": ["1"],
+                "indices": ["0"],
+                "indptr": ["0", "1", "1"],
+                "shape": ["2", "3"],
+                "y": [0, 1],
+            },
+            "array data holds text",
+            id="several arrays of text",
+        ),
     ],
 )
 def test_invalid_npz(tmp_path, arrays, places):
