@@ -76,7 +76,7 @@ def _are_years(numbers: pd.Series) -> bool:
 
 
 def _are_weeks(numbers: pd.Series) -> bool:
-    """Return whether numbers may be weeks of a year, as months may, too."""
+    """Return whether numbers may be weeks of a year, or months."""
     return bool(numbers.between(1, _LAST_WEEK).all())
 
 

@@ -54,7 +54,6 @@ _CONTENTS = {
     b"PAR1\x15": "parquet",
     b"PK\x03\x04": "xlsx or another ZIP archive",
     b"\xd0\xcf\x11\xe0": "xls, or a workbook with a password",
-    b"": "text or packed data",  # last, as all others begin so, too
 }
 
 
@@ -217,9 +216,12 @@ def several(names: str | Sequence[str]) -> list[str]:
     commas; a treatment such as one-hot that is given alone is no column.
     """
     if isinstance(names, str):
-        names = [] if names in OPTION_WORDS["categorical"] else [names]
-    columns = list(names)
-    for text in names:
+        is_treatment = names in OPTION_WORDS["categorical"]
+        texts = [] if is_treatment else [names]
+    else:
+        texts = list(names)
+    columns = list(texts)
+    for text in texts:
         columns += [part.strip() for part in text.split(",")]
     return columns
 
@@ -233,9 +235,7 @@ def format_of(path: Path, name: str | None = None, sheet: str | None = None) -> 
     kind = find_format(path, name)
     with pandas_errors_as_input_errors(path), path.open("rb") as file:
         head = file.read(8)
-    content = next(
-        content for first, content in _CONTENTS.items() if head.startswith(first)
-    )
+    content = _content_by_head(head)
     expected = "text" if kind in SEPARATORS else kind
     if kind in TABLES and not content.startswith(expected):
         raise InputError(
@@ -258,6 +258,14 @@ def format_of(path: Path, name: str | None = None, sheet: str | None = None) -> 
         f"{path}: unknown format {kind!r}; name one of {listed(formats)}, or use one of"
         f" the suffixes {listed(suffixes)}"
     )
+
+
+def _content_by_head(head: bytes) -> str:
+    """Return in words what a file holds that begins with these bytes."""
+    for first_bytes, content in _CONTENTS.items():
+        if head.startswith(first_bytes):
+            return content
+    return "text or packed data"
 
 
 def read_blocks(
@@ -312,11 +320,10 @@ def _read_whole(
     # Ids stay text, as 7 and 007 are two.
     texts = None if layout.decimal == "," else words.union(ids)
     frame, _ = next(read_blocks(path, kind, layout, texts=texts, words=words))
-    empty = [
-        name
-        for name in frame
-        if str(name).startswith(NAMELESS) and frame[name].isna().all()
-    ]
+    empty = []
+    for name in frame:
+        if str(name).startswith(NAMELESS) and frame[name].isna().all():
+            empty.append(name)
     if empty:
         warnings.warn(
             f"{path}: {count(len(empty), 'column')} with neither a name nor values will"
@@ -346,7 +353,9 @@ def _dates_as_written(table: OwnTable, date_format: str) -> dict[str, pd.Series]
     for name, texts in raw_texts(table, decimals).items():
         written = texts.set_axis(table.frame.index).where(table.frame[name].notna())
         known = written.dropna()
-        if len(known) and moments_of(known, table.where, date_format).notna().all():
+        if len(known) == 0:
+            continue
+        if moments_of(known, table.where, date_format).notna().all():
             columns[str(name)] = written
     return columns
 
