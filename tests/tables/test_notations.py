@@ -39,84 +39,114 @@ def rows(work_folder):
     """Rows of every kind: numbers with gaps, integers, dates, text and groups."""
     rng = np.random.default_rng(0)
     y = rng.permutation([0, 0, 1] * (N // 3))
+    is_gap = rng.random(N) < 0.1
+    amounts = (y * 1e3 + rng.normal(0, 1e3, N)).round(2)
+    visits = rng.integers(0, 2000, N)
+    n_days = rng.integers(0, 900, N)
     return pd.DataFrame(
         {
-            "spent": np.where(
-                rng.random(N) < 0.1, np.nan, (y * 1e3 + rng.normal(0, 1e3, N)).round(2)
-            ),
-            "visits": rng.integers(0, 2000, N),
-            "since": pd.Timestamp("2020-05-30")
-            + pd.to_timedelta(rng.integers(0, 900, N), "D"),
+            "spent": np.where(is_gap, np.nan, amounts),
+            "visits": visits,
+            "since": pd.Timestamp("2020-05-30") + pd.to_timedelta(n_days, "D"),
             "city": rng.choice(["Zürich", "Oslo", "Bern"], N),
             "y": y,
         }
     )
 
 
-def written(table, name, **how):
-    table.to_csv(name, index=False, **how)
+def written(table, name, **options):
+    """Write a table as CSV, with options of pandas, and return the name of the file."""
+    table.to_csv(name, index=False, **options)
     return name
+
+
+def written_in_german(rows):
+    table = rows.assign(since=rows["since"].dt.strftime("%d.%m.%Y"))
+    return written(table, "german.csv", sep=";", decimal=",", encoding="cp1252")
+
+
+def written_in_english(rows):
+    table = rows.assign(
+        since=rows["since"].dt.strftime("%m/%d/%Y"),
+        spent=rows["spent"].map("$ {:,.2f}".format, na_action="ignore"),
+        visits=rows["visits"].map("{:,}".format),
+    )
+    return written(table, "english.csv", lineterminator="\r\n", encoding="utf-8-sig")
+
+
+def fitted(source, **layout):
+    return precbench.fit(
+        source,
+        label="y",
+        categorical="one-hot",
+        missing="median",
+        solver="logistic-regression",
+        n_splits=1,
+        k=10,
+        **layout,
+    )
+
+
+def scores_of_file(model, path, **layout):
+    blocks = read_new_blocks(path, model.encoding, **layout)
+    return np.concatenate([model.decision_function(X) for X, _ in blocks])
 
 
 @pytest.mark.filterwarnings("ignore:.*(Windows-1252|filled in|mixed type)")
 @pytest.mark.extras("openpyxl", "pyarrow", "python_calamine")
 def test_one_table_in_any_format_gives_one_model_and_one_list(rows):
     """CSV in six dialects, XLSX, Parquet and a frame, bit for bit."""
-    german = rows.assign(since=rows["since"].dt.strftime("%d.%m.%Y"))
-    english = rows.assign(
-        since=rows["since"].dt.strftime("%m/%d/%Y"),
-        spent=rows["spent"].map("$ {:,.2f}".format, na_action="ignore"),
-        visits=rows["visits"].map("{:,}".format),
-    )
-    Path("titled.csv").write_text("A report\n,,\n" + rows.to_csv(index=False))
+    plain = written(rows, "plain.csv")
+    first_model = fitted(plain)
+    first_scores = scores_of_file(first_model, plain)
+    with_odd_names = rows.rename(columns={"spent": 1, "city": ("a", 2)})
     rows.to_excel("mine.xlsx", index=False)
     rows.to_parquet("mine.parquet")
-    numbered = rows.rename(columns={"spent": 1, "city": ("a", 2)})
-    numbered.to_parquet("odd.parquet")
-    sources = [
-        (written(rows, "plain.csv"), {}),
-        (written(german, "german.csv", sep=";", decimal=",", encoding="cp1252"), {}),
-        (
-            written(
-                english, "english.csv", lineterminator="\r\n", encoding="utf-8-sig"
-            ),
-            {},
-        ),
-        (written(rows, "unicode.tsv", sep="\t", encoding="utf-16"), {}),
-        (written(rows, "bars.csv", sep="|"), {}),
-        ("titled.csv", {"skip_rows": 2}),
-        ("mine.xlsx", {}),
-        ("mine.parquet", {}),
-        (rows, {}),
-        (numbered, {}),
-        ("odd.parquet", {}),
+    with_odd_names.to_parquet("odd.parquet")
+    files = [
+        written_in_german(rows),
+        written_in_english(rows),
+        written(rows, "unicode.tsv", sep="\t", encoding="utf-16"),
+        written(rows, "bars.csv", sep="|"),
+        "mine.xlsx",
+        "mine.parquet",
+        "odd.parquet",
     ]
-    options = {"label": "y", "categorical": "one-hot", "missing": "median"}
-    options |= {"solver": "logistic-regression", "n_splits": 1, "k": 10}
-    models, lists = [], []
-    for source, layout in sources:
-        models.append(precbench.fit(source, **options, **layout))
-        if isinstance(source, pd.DataFrame):
-            lists.append(models[-1].decision_function(source))
-        else:
-            blocks = read_new_blocks(source, models[-1].encoding, **layout)
-            lists.append(
-                np.concatenate([models[-1].decision_function(X) for X, _ in blocks])
-            )
-    for model, scores in zip(models, lists, strict=True):
-        assert model.coef.tobytes() == models[0].coef.tobytes()
-        assert scores.tobytes() == lists[0].tobytes()
+    for path in files:
+        model = fitted(path)
+        assert model.coef.tobytes() == first_model.coef.tobytes()
+        assert scores_of_file(model, path).tobytes() == first_scores.tobytes()
 
-    # A model of one notation takes rows in another, if it is named.
-    for source, layout in (
-        ("german.csv", {"decimal": ",", "date_format": "%d.%m.%Y"}),
-        ("english.csv", {"decimal": ".", "date_format": "%m/%d/%Y"}),
-    ):
-        with pytest.raises(InputError):
-            [*read_new_blocks(source, models[0].encoding)]
-        blocks = read_new_blocks(source, models[0].encoding, **layout)
-        scores = np.concatenate([models[0].decision_function(X) for X, _ in blocks])
-        assert scores.tobytes() == lists[0].tobytes()
+    Path("titled.csv").write_text("A report\n,,\n" + rows.to_csv(index=False))
+    model = fitted("titled.csv", skip_rows=2)
+    scores = scores_of_file(model, "titled.csv", skip_rows=2)
+    assert model.coef.tobytes() == first_model.coef.tobytes()
+    assert scores.tobytes() == first_scores.tobytes()
+
+    for frame in (rows, with_odd_names):
+        model = fitted(frame)
+        assert model.coef.tobytes() == first_model.coef.tobytes()
+        assert model.decision_function(frame).tobytes() == first_scores.tobytes()
+
+
+@pytest.mark.filterwarnings("ignore:.*(Windows-1252|filled in)")
+@pytest.mark.parametrize(
+    ("write", "decimal", "date_format"),
+    [
+        pytest.param(written_in_german, ",", "%d.%m.%Y", id="German"),
+        pytest.param(written_in_english, ".", "%m/%d/%Y", id="English"),
+    ],
+)
+def test_a_model_takes_rows_in_another_notation_if_it_is_named(
+    rows, write, decimal, date_format
+):
+    plain = written(rows, "plain.csv")
+    model = fitted(plain)
+    path = write(rows)
+    with pytest.raises(InputError):
+        scores_of_file(model, path)
+    scores = scores_of_file(model, path, decimal=decimal, date_format=date_format)
+    assert scores.tobytes() == scores_of_file(model, plain).tobytes()
 
 
 @pytest.mark.parametrize(
@@ -180,25 +210,32 @@ def test_what_no_person_writes_for_a_number_is_text(text):
 
 
 @pytest.mark.parametrize(
-    ("unit", "other"), [("{} %", "{}"), ("$ {}", "{} €"), ("{},0", "{} %")]
+    ("unit", "other_unit"),
+    [
+        pytest.param("{} %", "{}", id="percent, then none"),
+        pytest.param("$ {}", "{} €", id="dollars, then euros"),
+        pytest.param("{},0", "{} %", id="none, then percent"),
+    ],
 )
-def test_new_rows_have_the_unit_of_the_training_rows(rows, unit, other):
-    for name, form in (("mine.csv", unit), ("new.csv", other)):
-        # a 0 may have any unit
-        cost = ["0", *rows["visits"][1:].map(form.format)]
-        written(pd.DataFrame({"cost": cost, "y": rows["y"]}), name)
-    _, encoding = read_own_file("mine.csv", label="y")
-    with raises(InputError, f"new.csv 'cost' 2 '{other.format(rows['visits'][1])}'"):
-        read_new_rows("new.csv", encoding)
+def test_new_rows_have_the_unit_of_the_training_rows(rows, unit, other_unit):
+    table = rows[["y"]].copy()
+    # A 0 may have any unit.
+    table["cost"] = ["0", *rows["visits"][1:].map(unit.format)]
+    _, encoding = read_own_file(written(table, "mine.csv"), label="y")
+    table["cost"] = ["0", *rows["visits"][1:].map(other_unit.format)]
+    new = written(table, "new.csv")
+    first_amount = other_unit.format(rows["visits"][1])
+    with raises(InputError, f"new.csv 'cost' 2 '{first_amount}'"):
+        read_new_rows(new, encoding)
 
 
 @pytest.mark.extras("pyarrow")
 def test_exponents_are_numbers_where_the_file_has_no_types(rows):
-    codes = rows.assign(code=np.where(rows["y"] > 0, "3E5", "2E1"))[
-        ["code", "visits", "y"]
-    ]
-    assert read_own_file(written(codes, "mine.csv"), label="y")[0].X[:, 0].max() == 3e5
-    codes.to_parquet("mine.parquet")
+    table = rows[["visits", "y"]].copy()
+    table.insert(0, "code", np.where(rows["y"] > 0, "3E5", "2E1"))
+    dataset, _ = read_own_file(written(table, "mine.csv"), label="y")
+    assert dataset.X[:, 0].max() == 3e5
+    table.to_parquet("mine.parquet")
     unreadable("mine.parquet", "'code' '3E5' categorical", label="y")
 
 
@@ -212,41 +249,86 @@ def thousands(rows):
 
 
 def test_a_comma_before_three_digits_may_be_either(thousands):
-    """Here and in new rows."""
     path = written(thousands[["visits", "paid", "y"]], "paid.csv")
     unreadable(path, "'paid' '1,000' 1000 (decimal .) 1 (decimal ,)", label="y")
-    for mark, first in ((".", 1000), (",", 1)):
-        dataset, encoding = read_own_file(path, label="y", decimal=mark)
-        assert dataset.X[0, 1] == first
-        assert read_new_rows(path, encoding).tobytes() == dataset.X.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("decimal", "first_amount"),
+    [pytest.param(".", 1000, id="point"), pytest.param(",", 1, id="comma")],
+)
+def test_the_decimal_mark_says_what_a_comma_is(thousands, decimal, first_amount):
+    """Here and in new rows."""
+    path = written(thousands[["visits", "paid", "y"]], "paid.csv")
+    dataset, encoding = read_own_file(path, label="y", decimal=decimal)
+    assert dataset.X[0, 1] == first_amount
+    assert read_new_rows(path, encoding).tobytes() == dataset.X.tobytes()
+
+
+@pytest.fixture
+def with_text_beside_numbers(rows):
+    """Write a workbook whose column ``paid`` ends with the text 1.000."""
+    table = pd.DataFrame({"paid": [*range(N - 1), "1.000"], "y": rows["y"]})
+    table.to_excel("mine.xlsx", index=False)
+    return "mine.xlsx"
 
 
 @pytest.mark.extras("openpyxl", "python_calamine")
-def test_a_point_before_three_digits_may_be_either_in_a_text_beside_numbers(rows):
-    table = pd.DataFrame({"paid": [*range(N - 1), "1.000"], "y": rows["y"]})
-    table.to_excel("mine.xlsx", index=False)
-    unreadable("mine.xlsx", f"'paid' {N} '1.000' 1 1000", label="y")
-    for mark, last in ((".", 1), (",", 1000)):
-        dataset, encoding = read_own_file("mine.xlsx", label="y", decimal=mark)
-        assert dataset.X[-1, 0] == last
-        assert read_new_rows("mine.xlsx", encoding)[-1, 0] == last
+def test_a_point_before_three_digits_may_be_either_in_a_text_beside_numbers(
+    with_text_beside_numbers,
+):
+    unreadable(with_text_beside_numbers, f"'paid' {N} '1.000' 1 1000", label="y")
 
 
-def test_other_columns_decide_what_a_comma_is(thousands):
-    """A column with points, unless another one has decimal commas."""
-    pointed = thousands.assign(rate=np.arange(N) / 8)[["paid", "rate", "y"]]
-    assert read_own_file(written(pointed, "point.csv"), label="y")[0].X[0, 0] == 1000
-    pointed["share"] = [f"{i % 9},5" for i in range(N)]
-    unreadable(written(pointed, "both.csv"), "'paid' decimal", label="y")
+@pytest.mark.parametrize(
+    ("decimal", "last_amount"),
+    [pytest.param(".", 1, id="point"), pytest.param(",", 1000, id="comma")],
+)
+@pytest.mark.extras("openpyxl", "python_calamine")
+def test_the_decimal_mark_says_what_a_point_is_in_a_text_beside_numbers(
+    with_text_beside_numbers, decimal, last_amount
+):
+    path = with_text_beside_numbers
+    dataset, encoding = read_own_file(path, label="y", decimal=decimal)
+    assert dataset.X[-1, 0] == last_amount
+    assert read_new_rows(path, encoding)[-1, 0] == last_amount
 
 
-def test_a_date_may_begin_with_the_month_or_the_day(rows):
-    due = rows[["visits", "y"]].assign(due="05/06/2024")
-    path = written(due[["visits", "due", "y"]], "due.csv")
-    unreadable(path, "'due' 2024-05-06 %m/%d/%Y 2024-06-05 %d/%m/%Y", label="y")
-    for form, origin in (("%m/%d/%Y", "2024-05-06"), ("%d/%m/%Y", "2024-06-05")):
-        _, encoding = read_own_file(path, label="y", date_format=form)
-        assert encoding.columns[1].origin == origin
+def test_a_column_with_points_decides_what_a_comma_is(thousands):
+    table = thousands.assign(rate=np.arange(N) / 8)[["paid", "rate", "y"]]
+    dataset, _ = read_own_file(written(table, "point.csv"), label="y")
+    assert dataset.X[0, 0] == 1000
+
+
+def test_a_comma_may_be_either_beside_columns_with_points_and_with_commas(thousands):
+    table = thousands.assign(
+        rate=np.arange(N) / 8, share=[f"{i % 9},5" for i in range(N)]
+    )
+    path = written(table[["paid", "rate", "y", "share"]], "both.csv")
+    unreadable(path, "'paid' decimal", label="y")
+
+
+@pytest.fixture
+def due(rows):
+    """Write a column ``due`` of days that may be in May or in June."""
+    table = rows.assign(due="05/06/2024")
+    return written(table[["visits", "due", "y"]], "due.csv")
+
+
+def test_a_date_may_begin_with_the_month_or_the_day(due):
+    unreadable(due, "'due' 2024-05-06 %m/%d/%Y 2024-06-05 %d/%m/%Y", label="y")
+
+
+@pytest.mark.parametrize(
+    ("date_format", "first_day"),
+    [
+        pytest.param("%m/%d/%Y", "2024-05-06", id="month first"),
+        pytest.param("%d/%m/%Y", "2024-06-05", id="day first"),
+    ],
+)
+def test_the_format_of_dates_says_what_comes_first(due, date_format, first_day):
+    _, encoding = read_own_file(due, label="y", date_format=date_format)
+    assert encoding.columns[1].origin == first_day
 
 
 @pytest.fixture
@@ -263,11 +345,18 @@ def german(rows):
     )
 
 
-@pytest.mark.parametrize("columns", [["spent", "visits", "y"], ["visits", "y"]])
+@pytest.mark.parametrize(
+    "columns",
+    [
+        pytest.param(["spent", "visits", "y"], id="beside decimal commas"),
+        pytest.param(["visits", "y"], id="alone"),
+    ],
+)
 def test_a_point_among_semicolons_may_be_either(german, columns):
     path = written(german[columns], "mixed.csv", sep=";")
     unreadable(path, "'visits' 1.000 thousands decimal", label="y")
-    assert read_own_file(path, label="y", decimal=",")[0].X[3, -1] == 4000
+    dataset, _ = read_own_file(path, label="y", decimal=",")
+    assert dataset.X[3, -1] == 4000
 
 
 @pytest.mark.parametrize(
@@ -279,7 +368,8 @@ def test_a_point_among_semicolons_may_be_either(german, columns):
 )
 def test_a_point_is_decimal(german, columns, separator):
     path = written(german[columns], "point.csv", sep=separator)
-    assert read_own_file(path, label="y")[0].X[3, 0] == 4
+    dataset, _ = read_own_file(path, label="y")
+    assert dataset.X[3, 0] == 4
 
 
 def test_a_point_of_half_the_rows_may_be_either(german):
@@ -291,40 +381,63 @@ def test_a_point_of_half_the_rows_may_be_either(german):
 # --- options, and words for nothing ---
 
 
-def test_a_format_of_dates_is_one(rows):
-    wrong = {
-        "date_format": "%Q",
-        "separator": ";;",
-        "encoding": "é",
-        "sheet": "s",
-        "decimal": ";",
-    }
-    for option, text in [*wrong.items(), ("date_format", "foo")]:
-        unreadable(written(rows, "mine.csv"), text, label="y", **{option: text})
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("date_format", "%Q"),
+        ("date_format", "foo"),
+        ("separator", ";;"),
+        ("encoding", "é"),
+        ("sheet", "s"),
+        ("decimal", ";"),
+    ],
+)
+def test_an_impossible_notation_is_refused(rows, option, value):
+    path = written(rows, "mine.csv")
+    unreadable(path, value, label="y", **{option: value})
+
+
+def test_an_unknown_option_is_an_error(rows):
     with pytest.raises(TypeError, match="seperator"):
-        read_own_file("mine.csv", label="y", seperator=";")
+        read_own_file(written(rows, "mine.csv"), label="y", seperator=";")
 
 
-def test_words_for_nothing_are_values_of_declared_columns(rows):
-    """NA may be Namibia and None a tariff.
+@pytest.fixture
+def countries(rows):
+    """Write a column ``country`` where NA may be Namibia, and None a tariff."""
+    country = rows["city"].map({"Bern": "NA", "Oslo": "None", "Zürich": "x"})
+    table = rows.assign(country=country)
+    return written(table[["visits", "country", "y"]], "mine.csv")
 
-    In columns named as categories, groups and labels.
-    """
-    rows = rows.assign(
-        country=rows["city"].map({"Bern": "NA", "Oslo": "None", "Zürich": "x"})
+
+def test_words_for_nothing_may_be_values(countries):
+    unreadable(
+        countries, "'country' 1 'None' categorical", label="y", categorical="one-hot"
     )
-    path = written(rows[["visits", "country", "y"]], "mine.csv")
-    unreadable(path, "'country' 1 'None' categorical", label="y", categorical="one-hot")
-    dataset, encoding = read_own_file(path, label="y", categorical=["country"])
+
+
+def test_words_for_nothing_are_values_of_named_categories(countries):
+    dataset, encoding = read_own_file(countries, label="y", categorical=["country"])
     assert encoding.columns[1].categories == ("NA", "None", "x")
-    assert read_new_rows(path, encoding).tobytes() == dataset.X.tobytes()
-    assert len(set(read_own_file(path, label="y", groups="country")[0].groups)) == 3
+    assert read_new_rows(countries, encoding).tobytes() == dataset.X.tobytes()
+
+
+def test_words_for_nothing_are_groups(countries):
+    dataset, _ = read_own_file(countries, label="y", groups="country")
+    assert len(set(dataset.groups)) == 3
+
+
+def test_words_for_nothing_are_labels(rows, countries):
     with warns(UserWarning, "NA x"):
-        labels = read_own_file(path, label="country", positive="None", drop=["y"])[0]
-    assert labels.n_pos == (rows["country"] == "None").sum()
-    # A value that is missing in the training rows is missing in new ones, too.
+        dataset, _ = read_own_file(
+            countries, label="country", positive="None", drop=["y"]
+        )
+    assert dataset.n_pos == (rows["city"] == "Oslo").sum()
+
+
+def test_words_for_nothing_may_be_missing_values(countries):
     _, encoding = read_own_file(
-        path, label="y", categorical="one-hot", missing="most-frequent"
+        countries, label="y", categorical="one-hot", missing="most-frequent"
     )
     assert encoding.columns[1].categories == ("x",)
 
