@@ -10,7 +10,6 @@ import re
 import shlex
 import zipfile
 from datetime import time
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -445,117 +444,146 @@ def test_words_for_nothing_may_be_missing_values(countries):
 @pytest.mark.extras("openpyxl", "pyarrow", "python_calamine")
 def test_groups_are_the_same_in_any_format(rows):
     """A number stored as text, blanks at its ends, 7.0 beside a gap."""
-    groups = [f" {i % 7}" if i % 2 else i % 7 for i in range(N)]
-    rows = rows.assign(who=groups)[["visits", "who", "y"]]
-    rows.to_excel("mine.xlsx", index=False)
-    rows.astype({"who": str}).to_parquet("mine.parquet")
-    for name in ("mine.xlsx", "mine.parquet", written(rows, "mine.csv")):
-        found = read_own_file(name, label="y", groups="who")[0].groups
-        assert found.tolist() == [i % 7 for i in range(N)]
-    exact = rows.assign(who=2**60 + np.arange(N) % 9)
-    found = read_own_file(written(exact, "mine.csv"), label="y", groups="who")[0].groups
-    assert len(set(found)) == 9  # no float holds them
+    number_of_group = [i % 7 for i in range(N)]
+    who = [f" {i % 7}" if i % 2 else i % 7 for i in range(N)]
+    table = rows[["visits", "y"]].assign(who=who)
+    table.to_excel("mine.xlsx", index=False)
+    table.astype({"who": str}).to_parquet("mine.parquet")
+    for path in ("mine.xlsx", "mine.parquet", written(table, "mine.csv")):
+        dataset, _ = read_own_file(path, label="y", groups="who")
+        assert dataset.groups.tolist() == number_of_group
 
 
-@pytest.mark.parametrize("named", ["object", "category", "string"])
+def test_groups_may_be_integers_that_no_float_holds(rows):
+    table = rows[["visits", "y"]].assign(who=2**60 + np.arange(N) % 9)
+    path = written(table, "mine.csv")
+    dataset, _ = read_own_file(path, label="y", groups="who")
+    assert len(set(dataset.groups)) == 9
+
+
+@pytest.mark.parametrize("dtype", ["object", "category", "string"])
 @pytest.mark.extras("pyarrow")
-def test_a_column_that_is_declared_text_is_no_number(rows, named):
-    rows = rows.assign(branch=(rows["visits"] % 5).astype(str).astype(named))
-    rows = rows[["branch", "visits", "y"]]
-    rows.to_parquet("mine.parquet")
-    for source in (rows, "mine.parquet"):
+def test_a_column_that_is_declared_text_is_no_number(rows, dtype):
+    digits = (rows["visits"] % 5).astype(str).astype(dtype)
+    table = rows.assign(branch=digits)[["branch", "visits", "y"]]
+    table.to_parquet("mine.parquet")
+    for source in (table, "mine.parquet"):
+        unreadable(source, "'branch' categorical", label="y")
         _, encoding = read_own_file(source, label="y", categorical="one-hot")
         assert encoding.columns[0].categories == ("0", "1", "2", "3", "4")
-        unreadable(source, "'branch' categorical", label="y")
-        assert (
-            read_own_file(source, label="y", numeric=["branch"])[0].X[:, 0].max() == 4
-        )
+        with_numbers, _ = read_own_file(source, label="y", numeric=["branch"])
+        assert with_numbers.X[:, 0].max() == 4
 
 
 @pytest.mark.extras("openpyxl", "python_calamine")
-def test_what_a_table_may_hold_beside_numbers_and_words(rows):
-    """Percentages that a workbook declares as text, and records."""
-    shares = [f"{i - 50}.5%" for i in range(N)]
-    table = rows.drop(columns="city").assign(share=shares)
+def test_percentages_that_a_workbook_declares_as_text_are_numbers(rows):
+    percentages = [i - 50 + 0.5 for i in range(N)]
+    table = rows[["visits", "y"]].assign(share=[f"{p}%" for p in percentages])
     table.to_excel("mine.xlsx", index=False)
-    dataset, _ = read_own_file(
-        "mine.xlsx", label="y", missing="median", numeric=["share"]
-    )
-    at = dataset.feature_names.index("share")
-    np.testing.assert_allclose(
-        dataset.X[:, at], [float(text[:-1]) / 100 for text in shares]
-    )
-    table = table.assign(share=[{"a": i % 2} for i in range(N)])
-    dataset, _ = read_own_file(
-        table, label="y", missing="median", categorical=["share"]
-    )
-    assert dataset.feature_names[-2:] == ("share={'a': 0}", "share={'a': 1}")
+    dataset, _ = read_own_file("mine.xlsx", label="y", numeric=["share"])
+    np.testing.assert_allclose(dataset.X[:, 1], np.array(percentages) / 100)
 
 
-@pytest.mark.parametrize("old", ["1{}", "{},5", "1,{}.00"])
-def test_new_rows_have_the_decimal_mark_of_the_training_rows(rows, old):
-    old, new = (
-        rows[["y"]].assign(cost=[*map(f.format, range(101, 221))])
-        for f in (old, "1.{}")
-    )
+def test_records_may_be_categories(rows):
+    table = rows[["visits", "y"]].assign(record=[{"a": i % 2} for i in range(N)])
+    dataset, _ = read_own_file(table, label="y", categorical=["record"])
+    assert dataset.feature_names[1:] == ("record={'a': 0}", "record={'a': 1}")
+
+
+@pytest.mark.parametrize("notation", ["1{}", "{},5", "1,{}.00"])
+def test_new_rows_have_the_decimal_mark_of_the_training_rows(rows, notation):
+    digits = range(101, 101 + N)
+    old = rows[["y"]].assign(cost=[notation.format(number) for number in digits])
+    new = rows[["y"]].assign(cost=[f"1.{number}" for number in digits])
     _, encoding = read_own_file(written(old, "old.csv"), label="y")
+    path = written(new, "new.csv", sep="\t")
     with raises(InputError, "'cost' 1 '1.101' 1101 (decimal ,)"):
-        read_new_rows(written(new, "new.csv", sep="\t"), encoding)
-    assert next(read_new_blocks("new.csv", encoding, decimal=","))[0][0, 0] == 1101
+        read_new_rows(path, encoding)
     with raises(InputError, "'1.101'"):
         encoding.encode(new)
+    [(X, _)] = read_new_blocks(path, encoding, decimal=",")
+    assert X[0, 0] == 1101
+
+
+N_NUMBERED = 20
+
+
+@pytest.fixture
+def numbered(rows):
+    """Rows with an id each."""
+    ids = [f"r{i}" for i in range(N_NUMBERED)]
+    return rows[["visits", "y"]].head(N_NUMBERED).assign(id=ids)
+
+
+def with_blank_rows(table):
+    """Return the lines of a table with one blank row before r3, and two before r9."""
+    names, *lines = table.to_csv(index=False).splitlines()
+    return [names, *lines[:3], " \t", *lines[3:9], "", ',"",', *lines[9:]]
+
+
+# of the rows of `with_blank_rows`
+NUMBERS = [*range(1, 4), *range(5, 11), *range(13, 24)]
+
+
+def expect_row_numbers(table, path, *layout):
+    """Expect that the list of a file's own rows numbers them by `NUMBERS`."""
+    model = ["--solver", "logistic-regression", "--splits", "1", "--save", "m.npz"]
+    succeed("fit", path, "--label", "y", "--id", "id", *model, *layout)
+    text = succeed("score", "m.npz", path, "--id", "id", *layout).stdout
+    ranking = pd.read_csv(io.StringIO(text)).sort_values("row")
+    assert ranking["row"].tolist() == NUMBERS
+    assert ranking["id"].tolist() == table["id"].tolist()
+
+
+def test_blank_rows_of_csv_count(numbered):
+    """Also before the names; the last one has no line end."""
+    lines = [" ", *with_blank_rows(numbered), "", "  "]
+    Path("mine.csv").write_text("\n".join(lines))
+    expect_row_numbers(numbered, "mine.csv")
+
+
+def test_blank_rows_of_a_file_with_old_line_ends_and_titles_count(numbered):
+    titles = '"My\rbook",,\rsize: 3"\r\r,,\r'
+    lines = [*with_blank_rows(numbered), ",,", ""]
+    Path("mac.csv").write_text(titles + "\r".join(lines))
+    expect_row_numbers(numbered, "mac.csv", "--skip-rows", "3")
 
 
 @pytest.mark.extras("openpyxl", "python_calamine")
-def test_row_numbers_are_those_of_the_file(rows):
-    """Blank rows count, in messages and in lists, and are no rows, also if they have
-    cells.
-    """
+def test_blank_rows_of_a_workbook_count(numbered):
     from openpyxl import Workbook
 
-    rows = rows[["visits", "y"]].head(20).assign(id=[f"r{i}" for i in range(20)])
-    lines = rows.to_csv(index=False).splitlines()
-    lines[4:4] = [" \t"]
-    lines[11:11] = ["", ',"",']
-    # the last without an end
-    Path("mine.csv").write_text("\n".join([" ", *lines, "", "  "]))
-    Path("mac.csv").write_text(
-        '"My\rbook",,\rsize: 3"\r\r,,\r' + "\r".join([*lines, ",,", ""])
-    )
     book = Workbook()
-    for line in lines:
-        cells = line.split(",") if len(line) > 4 else []
+    for line in with_blank_rows(numbered):
+        is_blank = len(line) <= 4
+        cells = [] if is_blank else line.split(",")
         book.active.append([int(t) if t.isdigit() else t for t in cells])
     book.save("mine.xlsx")
-    expected = [i + 1 + (i >= 3) + 2 * (i >= 9) for i in range(20)]
-    arguments = [
-        "--label",
-        "y",
-        "--id",
-        "id",
-        "--solver",
-        "logistic-regression",
-        "--splits",
-        "1",
-    ]
-    for name, *skip in (["mine.csv"], ["mine.xlsx"], ["mac.csv", "--skip-rows", "3"]):
-        succeed("fit", name, *arguments, "--save", "m.npz", *skip)
-        listed = pd.read_csv(
-            io.StringIO(invoke("score", "m.npz", name, *skip, "--id", "id").stdout)
-        )
-        listed = listed.sort_values("row")
-        assert listed["row"].tolist() == expected
-        assert listed["id"].tolist() == [*rows["id"]]
-    Path("mine.csv").write_text("\n".join([*lines, "", "", "?,1,r20"]))
-    unreadable("mine.csv", f"'visits' {expected[-1] + 3} '?'", label="y", drop=["id"])
+    expect_row_numbers(numbered, "mine.xlsx")
 
 
-@pytest.mark.parametrize(("place", "n_lines"), [(0, 41), (0, 3), (1, 2), (2, 2)])
+def test_blank_rows_count_in_messages(numbered):
+    lines = [*with_blank_rows(numbered), "", "", "?,1,r20"]
+    Path("mine.csv").write_text("\n".join(lines))
+    row = NUMBERS[-1] + 3
+    unreadable("mine.csv", f"'visits' {row} '?'", label="y", drop=["id"])
+
+
+@pytest.mark.parametrize(
+    ("place", "n_lines"),
+    [
+        pytest.param(0, 41, id="many rows"),
+        pytest.param(0, 3, id="three rows, first column"),
+        pytest.param(1, 2, id="two rows, second column"),
+        pytest.param(2, 2, id="two rows, last column"),
+    ],
+)
 def test_a_quotation_mark_that_swallows_rows_is_named(rows, place, n_lines):
-    (rows := rows[["visits", "y"]].copy()).insert(place, "note", "fine")
-    rows.loc[[20, 19 + n_lines], "note"] = '"3'
-    rows.loc[5, "note"] = '"Hello,\nthanks, dear,\nall"'  # is no mistake
-    lines = [",".join(rows), *(",".join(map(str, row)) for row in rows.to_numpy())]
+    table = rows[["visits", "y"]].copy()
+    table.insert(place, "note", "fine")
+    table.loc[[20, 19 + n_lines], "note"] = '"3'
+    table.loc[5, "note"] = '"Hello,\nthanks, dear,\nall"'  # is no mistake
+    lines = [",".join(map(str, row)) for row in [[*table], *table.to_numpy()]]
     Path("mine.csv").write_text("\n".join(lines))
     with warns(UserWarning, f"mine.csv 21 'note' {n_lines} lines"):
         dataset, encoding = read_own_file("mine.csv", label="y", drop=["note"])
@@ -564,302 +592,495 @@ def test_a_quotation_mark_that_swallows_rows_is_named(rows, place, n_lines):
         read_new_rows("mine.csv", encoding)
 
 
-@pytest.mark.extras("openpyxl", "python_calamine")
-def test_sheets_as_excel_has_them(rows):
-    """One of several, lines above it, merged cells, and formulas without values."""
-    from openpyxl import Workbook
+@pytest.fixture
+def workbook_of_sheets(rows):
+    """Write a workbook of the sheets old and new, below three lines, and a chart."""
     from openpyxl.chart import BarChart
 
     with pd.ExcelWriter("mine.xlsx") as book:
         rows.to_excel(book, sheet_name="old", index=False)
         rows.to_excel(book, sheet_name="new", index=False, startrow=3)
         book.book.create_chartsheet("bars").add_chart(BarChart())
-    for options, words in (
-        ({}, "2 sheet old new"),
-        ({"sheet": "nwe"}, "'nwe' old new"),
-        ({"sheet": "bars"}, "'bars' old new"),
-        ({"sheet": "new", "skip_rows": 1000}, "1,000 skip_rows"),
-    ):
-        unreadable("mine.xlsx", f"mine.xlsx {words}", label="y", **options)
-    options = {
-        "label": "y",
-        "missing": "median",
-        "categorical": "one-hot",
-        "sheet": "new",
-    }
-    assert len(read_own_file("mine.xlsx", **options)[0].y) == N
+    return "mine.xlsx"
+
+
+@pytest.mark.extras("openpyxl", "python_calamine")
+def test_a_sheet_is_read_below_empty_lines(workbook_of_sheets):
+    dataset, _ = read_own_file(
+        workbook_of_sheets,
+        label="y",
+        missing="median",
+        categorical="one-hot",
+        sheet="new",
+    )
+    assert len(dataset.y) == N
+
+
+@pytest.mark.parametrize(
+    ("options", "places"),
+    [
+        pytest.param({}, "2 sheet old new", id="no name"),
+        pytest.param({"sheet": "nwe"}, "'nwe' old new", id="unknown name"),
+        pytest.param({"sheet": "bars"}, "'bars' old new", id="chart"),
+        pytest.param(
+            {"sheet": "new", "skip_rows": 1000}, "1,000 skip_rows", id="no rows below"
+        ),
+    ],
+)
+@pytest.mark.extras("openpyxl", "python_calamine")
+def test_a_sheet_that_is_not_there_is_refused(workbook_of_sheets, options, places):
+    unreadable(workbook_of_sheets, f"mine.xlsx {places}", label="y", **options)
+
+
+def book_of_branches():
+    """Return a workbook in memory whose second row has no branch."""
+    from openpyxl import Workbook
+
     book = Workbook()
     for line in [["branch", "sum", "y"], ["a", 1, 0], [None, 2, 1], ["b", 3, 1]]:
         book.active.append(line)
-    book.active["D1"], book.active["D2"] = "twice", "=2*B2"
+    return book
+
+
+@pytest.mark.extras("openpyxl", "python_calamine")
+def test_hidden_rows_are_named_and_formulas_without_values_refused(work_folder):
+    book = book_of_branches()
+    book.active["D1"] = "twice"
+    book.active["D2"] = "=2*B2"
     book.active.row_dimensions[3].hidden = True
     book.save("formula.xlsx")
     with warns(UserWarning, "formula.xlsx 1 hidden"):
         unreadable("formula.xlsx", "'twice' formulas Excel", label="y", drop=["branch"])
+
+
+@pytest.mark.extras("openpyxl", "python_calamine")
+def test_cells_that_are_merged_over_rows_are_refused(work_folder):
+    book = book_of_branches()
     book.active.merge_cells("A2:A3")
     book.save("merged.xlsx")
     unreadable("merged.xlsx", "merged.xlsx A2:A3 merged", label="y")
-    unreadable(
-        Path(written(rows, "text.csv")).rename("text.xlsx"),
-        "text xlsx suffix",
-        label="y",
-    )
 
 
-def test_several_labels_may_be_positive(rows):
-    rows = rows.assign(y=np.resize(["Charged Off", "Late", "Paid", "paid "], N))
-    path = written(rows[["visits", "y"]], "loans.csv")
+def test_text_is_no_workbook(rows):
+    path = Path(written(rows, "text.csv")).rename("text.xlsx")
+    unreadable(path, "text xlsx suffix", label="y")
+
+
+@pytest.fixture
+def loans(rows):
+    """Write 30 rows of each of four labels, two of which differ in their case."""
+    labels = np.resize(["Charged Off", "Late", "Paid", "paid "], N)
+    table = rows[["visits"]].assign(y=labels)
+    return written(table, "loans.csv")
+
+
+def test_several_labels_may_be_positive(loans):
     with warns(UserWarning, "Paid (30) paid (30)"):
-        dataset, _ = read_own_file(path, label="y", positive=["Charged Off", "Late"])
+        dataset, _ = read_own_file(loans, label="y", positive=["Charged Off", "Late"])
     assert dataset.n_pos == N / 2
-    unreadable(path, "'late' Late", label="y", positive=["Charged Off", "late"])
-    unreadable(
-        path, "one class", label="y", positive=["Charged Off", "Late", "Paid", "paid "]
-    )
 
 
-def test_a_model_scores_gaps_that_it_never_saw(rows):
-    """Filled with the median, counted and said; or refused, if that is asked for."""
-    complete = rows.fillna({"spent": 1.0})[["spent", "visits", "y"]]
-    dataset, encoding = read_own_file(written(complete, "mine.csv"), label="y")
-    holes = complete.assign(
-        visits=np.where(np.arange(N) < 3, np.nan, complete["visits"])
-    )
+def test_each_of_several_positive_labels_must_be_there(loans):
+    unreadable(loans, "'late' Late", label="y", positive=["Charged Off", "late"])
+
+
+def test_not_all_labels_may_be_positive(loans):
+    labels = ["Charged Off", "Late", "Paid", "paid "]
+    unreadable(loans, "one class", label="y", positive=labels)
+
+
+@pytest.fixture
+def with_new_gaps(rows):
+    """Write rows without a gap, and the same with three in ``visits``."""
+    table = rows.fillna({"spent": 1.0})[["spent", "visits", "y"]]
+    written(table, "mine.csv")
+    visits = table["visits"].where(table.index >= 3)
+    written(table.assign(visits=visits), "new.csv")
+    return table
+
+
+def test_gaps_that_training_rows_never_had_get_the_median(with_new_gaps):
+    dataset, encoding = read_own_file("mine.csv", label="y")
     with warns(UserWarning, "3 filled visits"):
-        X = read_new_rows(written(holes, "new.csv"), encoding)
-    assert (X[:3, 1] == complete["visits"].median()).all()
+        X = read_new_rows("new.csv", encoding)
+    assert (X[:3, 1] == with_new_gaps["visits"].median()).all()
     assert X[3:].tobytes() == dataset.X[3:].tobytes()
+
+
+@pytest.mark.usefixtures("with_new_gaps")
+def test_gaps_are_refused_if_that_is_asked_for():
     succeed("fit", "mine.csv", "--label", "y", "--save", "m.npz", "--splits", "1")
     refused(["score", "m.npz", "new.csv", "--refuse-gaps"], "new.csv 'visits' 1")
 
 
-def test_text_that_is_not_utf8_is_read_with_a_word(rows):
-    path = written(rows[["visits", "city", "y"]], "mine.csv", encoding="cp1252")
+@pytest.fixture
+def windows_text(rows):
+    return written(rows[["visits", "city", "y"]], "mine.csv", encoding="cp1252")
+
+
+def test_text_that_is_not_utf8_is_read_with_a_warning(windows_text):
     with warns(UserWarning, "mine.csv Windows-1252"):
-        _, encoding = read_own_file(path, label="y", categorical="one-hot")
+        _, encoding = read_own_file(windows_text, label="y", categorical="one-hot")
     assert encoding.columns[1].categories == ("Bern", "Oslo", "Zürich")
-    read_own_file(path, label="y", categorical="one-hot", encoding="cp1252")  # without
-    unreadable(
-        path, "mine.csv utf-8", label="y", categorical="one-hot", encoding="utf-8"
-    )
+
+
+def test_text_in_the_encoding_that_is_named_is_read_without_a_warning(windows_text):
+    options = {"label": "y", "categorical": "one-hot"}
+    read_own_file(windows_text, **options, encoding="cp1252")
+    unreadable(windows_text, "mine.csv utf-8", **options, encoding="utf-8")
+
+
+LIST_OPTIONS = ["--id", "customer", "--keep", "phone,city", "--top", "5"]
+
+
+@pytest.fixture
+def customers(rows):
+    """Write rows with customers and phones in three formats, and fit a model."""
+    table = rows.fillna({"spent": 1.0})[["spent", "visits", "city", "y"]]
+    table["customer"] = [f"0{i}" for i in range(N)]
+    table["phone"] = range(700, 700 + N)
+    table.to_csv("mine.csv", index=False)
+    table.to_excel("mine.xlsx", index=False)
+    table.to_parquet("mine.parquet")
+    columns = ["--label", "y", "--drop", "city", "--drop", "phone", "--id", "customer"]
+    model = ["--solver", "logistic-regression", "--splits", "1", "--save", "m.npz"]
+    succeed("fit", "mine.csv", *columns, *model)
+    return table
+
+
+@pytest.fixture
+def best(customers):
+    """The list of the CSV file, as text."""
+    return succeed("score", "m.npz", "mine.csv", *LIST_OPTIONS).stdout
+
+
+def table_of_list(text):
+    return pd.read_csv(io.StringIO(text), dtype={"customer": str})
 
 
 @pytest.mark.extras("openpyxl", "pyarrow", "python_calamine")
-def test_the_list_has_the_columns_that_are_asked_for(rows):
-    """Under their own names, in any format, with numbers as numbers.
+def test_the_list_has_the_columns_that_are_asked_for(best):
+    table = table_of_list(best)
+    names = ["rank", "row", "customer", "phone", "city", "score"]
+    assert table.columns.tolist() == names
+    assert table["phone"].tolist() == [699 + row for row in table["row"]]
 
-    From a pipe, too.
-    """
-    rows = rows.fillna({"spent": 1.0})[["spent", "visits", "city", "y"]]
-    rows = rows.assign(customer=[f"0{i}" for i in range(N)], phone=range(700, 700 + N))
-    rows.to_excel("mine.xlsx", index=False)
-    rows.to_parquet("mine.parquet")
-    options = ["--label", "y", "--drop", "city", "--drop", "phone", "--id", "customer"]
-    solver = ["--solver", "logistic-regression", "--splits", "1"]
-    succeed("fit", written(rows, "mine.csv"), *options, *solver, "--save", "m.npz")
-    wanted = ["--id", "customer", "--keep", "phone,city", "--top", "5"]
-    text = succeed("score", "m.npz", "mine.csv", *wanted).stdout
-    best = pd.read_csv(io.StringIO(text), dtype={"customer": str})
-    assert best.columns.tolist() == [
-        "rank",
-        "row",
-        "customer",
-        "phone",
-        "city",
-        "score",
-    ]
-    assert best["phone"].tolist() == [699 + row for row in best["row"]]
-    for source, out in zip(
-        ("csv", "xlsx", "parquet"), ("xlsx", "parquet", "csv"), strict=True
-    ):
-        succeed("score", "m.npz", f"mine.{source}", *wanted, "--out", f"out.{out}")
-    assert Path("out.csv").read_text() == text
-    pd.testing.assert_frame_equal(
-        pd.read_excel("out.xlsx", dtype={"customer": str}), best
-    )
-    listed = pd.read_parquet("out.parquet")
-    pd.testing.assert_frame_equal(
-        listed.astype({"phone": int}), best, check_dtype=False
-    )
-    rows_of_list = json.loads(
-        succeed("score", "m.npz", "mine.xlsx", *wanted, "--json").stdout
-    )
-    assert rows_of_list == best.to_dict("records")
-    again = invoke("score", "m.npz", "-", *wanted, input=Path("mine.csv").read_bytes())
-    assert again.stdout == text
-    every = succeed("score", "m.npz", "mine.csv", "--keep", "all", "--top", "1").stdout
-    assert every.startswith("rank,row,spent,visits,city,y,customer,phone,score\n")
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        pytest.param("mine.csv", "list.xlsx", id="CSV to a workbook"),
+        pytest.param("mine.xlsx", "list.parquet", id="a workbook to Parquet"),
+        pytest.param("mine.parquet", "list.csv", id="Parquet to CSV"),
+    ],
+)
+@pytest.mark.extras("openpyxl", "pyarrow", "python_calamine")
+def test_the_list_is_the_same_in_any_format(best, source, target):
+    """With numbers as numbers; of text, Parquet keeps the type."""
+    succeed("score", "m.npz", source, *LIST_OPTIONS, "--out", target)
+    expected = table_of_list(best)
+    match Path(target).suffix:
+        case ".csv":
+            assert Path(target).read_text() == best
+        case ".xlsx":
+            table = pd.read_excel(target, dtype={"customer": str}, engine="openpyxl")
+            pd.testing.assert_frame_equal(table, expected)
+        case ".parquet":
+            table = pd.read_parquet(target).astype({"phone": int})
+            pd.testing.assert_frame_equal(table, expected, check_dtype=False)
+
+
+@pytest.mark.extras("openpyxl", "pyarrow", "python_calamine")
+def test_the_list_is_the_same_as_json(best):
+    text = succeed("score", "m.npz", "mine.xlsx", *LIST_OPTIONS, "--json").stdout
+    assert json.loads(text) == table_of_list(best).to_dict("records")
+
+
+@pytest.mark.extras("openpyxl", "pyarrow", "python_calamine")
+def test_the_list_is_the_same_from_a_pipe(best):
+    rows = Path("mine.csv").read_bytes()
+    assert invoke("score", "m.npz", "-", *LIST_OPTIONS, input=rows).stdout == best
+
+
+@pytest.mark.extras("openpyxl", "pyarrow", "python_calamine")
+def test_the_list_may_have_all_columns(customers):
+    text = succeed("score", "m.npz", "mine.csv", "--keep", "all", "--top", "1").stdout
+    assert text.startswith("rank,row,spent,visits,city,y,customer,phone,score\n")
+
+
+@pytest.mark.extras("openpyxl", "pyarrow", "python_calamine")
+def test_columns_that_a_list_cannot_have_are_refused(customers):
     refused(["score", "m.npz", "mine.csv", "--keep", "fone"], "'fone' 'phone'")
-    rows.rename(columns={"phone": "score"}).to_csv("taken.csv", index=False)
+    written(customers.rename(columns={"phone": "score"}), "taken.csv")
     refused(["score", "m.npz", "taken.csv", "--keep", "score"], "'score'")
 
 
-def _messy(rows):
-    """Return tables that need a decision, by what it is about."""
+def answer_to(message):
+    """Return the arguments of the command that a message proposes."""
+    _, found, command = message.rpartition("this would be accepted: ")
+    assert found, message
+    _, *arguments = shlex.split(command)
+    return arguments
+
+
+def with_two_spellings(rows):
+    labels = np.where(rows["y"] > 0, "yes", "no")
+    is_loud = np.arange(N) % 5 == 0
+    return rows.assign(y=np.where(is_loud, np.char.upper(labels), labels))
+
+
+def with_identifiers_beside_gaps(rows):
+    numbers = np.where(np.arange(N) < 3, np.nan, np.arange(N))
+    tickets = [None, None, *(f"K{i:03}" for i in range(2, N))]
+    return rows.assign(customer=numbers, ticket=tickets)
+
+
+def with_a_slip(rows):
+    visits = rows["visits"].astype(str)
+    visits[7] = "1O"
+    return rows.assign(visits=visits)
+
+
+def with_amounts(rows):
     amounts = rows["visits"].map("{:,}".format)
-    yes = np.where(rows["y"] > 0, "yes", "no")
-    codes = pd.Series([f"0{i % 7}150" for i in range(N)])
-    return {
-        "spellings": rows.assign(y=np.where(np.arange(N) % 5, yes, np.char.upper(yes))),
-        "three labels": rows.assign(y=np.resize(["0", "1", "-1", "0", "1"], N)),
-        "label by another name": rows.rename(columns={"y": "Churned"}),
-        "text and gaps": rows,
-        "words": rows.assign(country=np.resize(["NA", "DE", "None", "NO"], N)),
-        "identifier": rows.assign(customer=[f"K{i:03}" for i in range(N)]),
-        "identifiers with gaps": rows.assign(
-            customer=np.where(np.arange(N) < 3, np.nan, np.arange(N)),
-            ticket=[None, None, *(f"K{i:03}" for i in range(2, N))],
-        ),
-        "codes": rows.assign(zip=codes),
-        "a slip": rows.assign(
-            visits=rows["visits"].astype(str).mask(rows.index == 7, "1O")
-        ),
-        "mixed": rows.assign(doors=np.resize(["2", "3", "4", "5more"], N)),
-        "free text": rows.assign(note=[f"note {i} of {i % 90}" for i in range(N)]),
-        "amounts": rows.assign(
-            total=amounts, share="9.75%", paid=amounts.str.replace(",", "")
-        ),
-        "a leak": rows.assign(closed=rows["y"] + np.arange(N) / 1e4),
-        "names": rows.rename(
-            columns={"city": "city, or town", "spent": "spent (in $)"}
-        ),
-        "empty column": rows.assign(empty=np.nan),
-        "a name like an option's word": rows.rename(columns={"city": "error"}),
-    }
+    digits = amounts.str.replace(",", "")
+    return rows.assign(total=amounts, share="9.75%", paid=digits)
+
+
+def with_one_column(name, values):
+    """Return a function that adds a column, whose values are repeated, to rows."""
+    return lambda rows: rows.assign(**{name: np.resize(values, N)})
+
+
+def with_other_names(**names):
+    """Return a function that renames columns of rows."""
+    return lambda rows: rows.rename(columns=names)
+
+
+# Tables that need a decision, each made of the rows
+MESSES = {
+    "spellings": with_two_spellings,
+    "three labels": with_one_column("y", ["0", "1", "-1", "0", "1"]),
+    "label by another name": with_other_names(y="Churned"),
+    "text and gaps": with_other_names(),
+    "words": with_one_column("country", ["NA", "DE", "None", "NO"]),
+    "identifier": with_one_column("customer", [f"K{i:03}" for i in range(N)]),
+    "identifiers with gaps": with_identifiers_beside_gaps,
+    "codes": with_one_column("zip", [f"0{i}150" for i in range(7)]),
+    "a slip": with_a_slip,
+    "mixed": with_one_column("doors", ["2", "3", "4", "5more"]),
+    "free text": with_one_column("note", [f"note {i} of {i % 90}" for i in range(N)]),
+    "amounts": with_amounts,
+    "a leak": lambda rows: rows.assign(closed=rows["y"] + np.arange(N) / 1e4),
+    "names": with_other_names(city="city, or town", spent="spent (in $)"),
+    "empty column": with_one_column("empty", [np.nan]),
+    "a name like an option's word": with_other_names(city="error"),
+}
+# whose columns have types
+TYPED_MESSES = ["text and gaps", "codes", "amounts"]
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("suffix", ["csv", "xlsx", "parquet"])
-def test_every_command_that_is_proposed_works(rows, suffix):
-    """And encodes no amounts as categories, and drops no column that could be read."""
-    messy = _messy(rows)
-    typed = ("text and gaps", "codes", "amounts")
-    for what, table in (
-        messy.items() if suffix == "csv" else ((of, messy[of]) for of in typed)
-    ):
-        name = f"mine.{suffix}"
-        write = {
-            "csv": table.to_csv,
-            "xlsx": table.to_excel,
-            "parquet": table.to_parquet,
-        }[suffix]
-        write(name, index=False)
-        label = [] if what == "label by another name" else ["--label", "y"]
-        options = [
-            "--save",
-            "m.npz",
-            "--solver",
-            "logistic-regression",
-            "--splits",
-            "1",
-        ]
-        done = invoke("fit", name, *label, *options)
-        if done.exit_code:
-            assert "this would be accepted: " in done.stderr, (what, done.stderr)
-            words = shlex.split(done.stderr.rpartition("this would be accepted: ")[2])
-            done = invoke(*words[1:])
-        assert done.exit_code == 0, (what, done.stderr)
-        encoding = Model.load("m.npz").encoding
-        columns = {column.name: len(column.features) for column in encoding.columns}
-        assert {"visits", "since"} <= {
-            *columns,
-            *(["visits"] if what == "a slip" else []),
-        }
-        assert max(columns.values()) < 10, (what, columns)
+@pytest.mark.parametrize("mess", MESSES)
+def test_the_command_that_is_proposed_for_a_messy_csv_file_works(rows, mess):
+    MESSES[mess](rows).to_csv("mine.csv", index=False)
+    expect_fit_as_proposed("mine.csv", mess)
 
 
-@pytest.mark.extras("openpyxl", "pyarrow", "python_calamine")
-def test_rows_without_a_label_are_the_list(rows, in_this_process, monkeypatch):
-    """With --open they are ranked by the same command.
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("mess", TYPED_MESSES)
+@pytest.mark.extras("openpyxl", "python_calamine")
+def test_the_command_that_is_proposed_for_a_messy_workbook_works(rows, mess):
+    MESSES[mess](rows).to_excel("mine.xlsx", index=False)
+    expect_fit_as_proposed("mine.xlsx", mess)
 
-    Without it, a sentence says what to do.
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("mess", TYPED_MESSES)
+@pytest.mark.extras("pyarrow")
+def test_the_command_that_is_proposed_for_a_messy_parquet_file_works(rows, mess):
+    MESSES[mess](rows).to_parquet("mine.parquet", index=False)
+    expect_fit_as_proposed("mine.parquet", mess)
+
+
+def expect_fit_as_proposed(path, mess):
+    """Expect a model at once, or by the command that is proposed.
+
+    It has no amounts as categories, and drops no column that can be read.
     """
-    rows = rows.drop(columns=["since", "city"]).fillna({"spent": 1.0})
-    ids = {
-        "customer": [f"K{i}" for i in range(N - 4)] + ["#N/A", "=1+1", "1.50", "1e208"],
-        "zeros": [f"{i:05}" for i in range(N)],
-        "long": [f"{10**16 + i}" for i in range(N)],
-        "infinite": [f"{i}.5" if i - 90 else "inf" for i in range(N)],
-        "gap": [f"{i}" if i - 90 else "" for i in range(N)],
-        "short": [f"{i}" for i in range(N)],
-    }
-    rows = rows.assign(y=rows["y"].map({0: "no", 1: "yes"}), **ids)
-    known, open_rows = rows[:90], rows[90:].drop(columns="y")
-    options = ["--label", "y", "--positive", "yes", "--id", ",".join(ids), "--k", "5"]
-    model, as_text = (
-        ["--solver", "logistic-regression"],
-        {
-            "dtype": "str",
-            "keep_default_na": False,
-        },
-    )
-    both = written(rows.assign(y=rows["y"].where(rows.index < 90)), "both.csv")
-    fit = ["fit", both, *options, *model, "--save", "m.npz"]
-    message = refused(fit, "91 label 29 open both-ranked.csv").removeprefix(
-        "precbench: "
-    )
-    succeed(*shlex.split(message.partition("this would be accepted: ")[2])[1:])
+    label = [] if mess == "label by another name" else ["--label", "y"]
+    model = ["--save", "m.npz", "--solver", "logistic-regression", "--splits", "1"]
+    done = invoke("fit", path, *label, *model)
+    if done.exit_code != 0:
+        done = invoke(*answer_to(done.stderr))
+    assert done.exit_code == 0, done.stderr
+    columns = Model.load("m.npz").encoding.columns
+    names = [column.name for column in columns]
+    assert "since" in names
+    if mess != "a slip":
+        assert "visits" in names
+    assert max(len(column.features) for column in columns) < 10
+
+
+N_LABELLED = 90
+LIST_IDS = {
+    "customer": [f"K{i}" for i in range(N - 4)] + ["#N/A", "=1+1", "1.50", "1e208"],
+    "zeros": [f"{i:05}" for i in range(N)],
+    "long": [f"{10**16 + i}" for i in range(N)],
+    "infinite": [f"{i}.5" if i - 90 else "inf" for i in range(N)],
+    "gap": [f"{i}" if i - 90 else "" for i in range(N)],
+    "short": [f"{i}" for i in range(N)],
+}
+MODEL_OPTIONS = [
+    "--label",
+    "y",
+    "--positive",
+    "yes",
+    "--id",
+    ",".join(LIST_IDS),
+    "--k",
+    "5",
+    "--solver",
+    "logistic-regression",
+]
+
+
+@pytest.fixture
+def partly_labelled(rows, in_this_process):
+    """Write rows with ids, of which the last thirty have no label."""
+    table = rows.drop(columns=["since", "city"]).fillna({"spent": 1.0})
+    labels = table["y"].map({0: "no", 1: "yes"})
+    table = table.assign(y=labels.where(table.index < N_LABELLED), **LIST_IDS)
+    return written(table, "both.csv")
+
+
+@pytest.fixture
+def labelled(partly_labelled):
+    """Write the rows with a label alone."""
+    table = pd.read_csv(partly_labelled, dtype="str", keep_default_na=False)
+    return written(table[:N_LABELLED], "known.csv")
+
+
+def fit_with_list(path, list_path):
+    return ["fit", path, *MODEL_OPTIONS, "--save", "m.npz", "--open", list_path]
+
+
+def compare_with_list(path, list_path, folder="results"):
+    options = ["--out", folder, "--splits", "2", "--open", list_path]
+    return ["compare", path, *MODEL_OPTIONS, *options]
+
+
+def test_rows_without_a_label_may_be_ranked_by_the_command_that_is_proposed(
+    partly_labelled,
+):
+    fit = ["fit", partly_labelled, *MODEL_OPTIONS, "--save", "m.npz"]
+    message = refused(fit, "91 label 29 open both-ranked.csv")
+    succeed(*answer_to(message))
     assert Path("both-ranked.csv").is_file()
-    none = [
-        "fit",
-        written(rows.assign(y=None), "none.csv"),
-        *fit[2:],
-        "--open",
-        "open.csv",
-    ]
-    refused(none, "label missing")
-    succeed("fit", written(known, "known.csv"), *options, *model, "--save", "alone.npz")
-    alone = ["--id", ",".join(ids), "--probability"]
-    expected = succeed(
-        "score", "alone.npz", written(open_rows, "open.csv"), *alone
-    ).stdout
-    expected = pd.read_csv(io.StringIO(expected), **as_text).assign(
-        row=lambda table: (table["row"].astype(int) + 90).astype(str)
+
+
+@pytest.fixture
+def ranked_alone(partly_labelled, labelled):
+    """Return the list of the rows without a label, by a model of the others."""
+    succeed("fit", labelled, *MODEL_OPTIONS, "--save", "alone.npz")
+    table = pd.read_csv(partly_labelled, dtype="str", keep_default_na=False)
+    path = written(table[N_LABELLED:].drop(columns="y"), "open.csv")
+    options = ["--id", ",".join(LIST_IDS), "--probability"]
+    text = succeed("score", "alone.npz", path, *options).stdout
+    ranking = pd.read_csv(io.StringIO(text), dtype="str", keep_default_na=False)
+    place_in_whole_file = ranking["row"].astype(int) + N_LABELLED
+    return ranking.assign(row=place_in_whole_file.astype(str))
+
+
+def test_ids_like_infinity_are_text_in_json(ranked_alone):
+    options = ["--id", ",".join(LIST_IDS), "--probability", "--json"]
+    text = succeed("score", "alone.npz", "open.csv", *options).stdout
+    json.loads(text, parse_constant=pytest.fail)  # Infinity is no JSON
+
+
+def test_rows_without_a_label_are_the_list(partly_labelled, ranked_alone):
+    text = succeed(*fit_with_list(partly_labelled, "ranked.csv")).stdout
+    assert "30 rows without a label, ranked" in text
+    assert "hits among the first 5 (" in text
+    ranking = pd.read_csv("ranked.csv", dtype="str", keep_default_na=False)
+    pd.testing.assert_frame_equal(ranking.iloc[:, :10], ranked_alone.iloc[:, :10])
+
+
+@pytest.mark.extras("openpyxl")
+def test_rows_without_a_label_are_the_list_in_a_workbook(partly_labelled, ranked_alone):
+    from openpyxl import load_workbook
+
+    text = succeed(*fit_with_list(partly_labelled, "ranked.xlsx")).stdout
+    assert "30 rows without a label, ranked" in text
+    assert "hits among the first 5 (" in text
+    ranking = pd.read_excel(
+        "ranked.xlsx", dtype="str", keep_default_na=False, engine="openpyxl"
     )
-    scored = succeed("score", "alone.npz", "open.csv", *alone, "--json")
-    json.loads(scored.stdout, parse_constant=pytest.fail)  # Infinity is no JSON
-    for name, read, n in (
-        ("ranked.csv", pd.read_csv, 10),
-        ("ranked.xlsx", pd.read_excel, 8),
-    ):
-        text = succeed(*fit, "--open", name).stdout
-        assert "30 rows without a label, ranked" in text
-        assert "hits among the first 5 (" in text
-        pd.testing.assert_frame_equal(
-            read(name, **as_text).iloc[:, :n], expected.iloc[:, :n]
-        )
-    assert [  # numbers and texts, by column
-        {cell.data_type for cell in cells if cell.value}
-        for cells in (
-            import_module("openpyxl")
-            .load_workbook("ranked.xlsx")
-            .active.iter_cols(min_row=2, max_col=8)
-        )
-    ] == [{"n"}] * 2 + [{"s"}] * 5 + [{"n"}]
-    compare = ["compare", both, *options, *model, "--out", "results", "--splits", "2"]
-    assert "30 rows" in succeed(*compare, "--open", "compared.parquet").stdout
+    pd.testing.assert_frame_equal(ranking.iloc[:, :8], ranked_alone.iloc[:, :8])
+    types_of_columns = []
+    for cells in load_workbook("ranked.xlsx").active.iter_cols(min_row=2, max_col=8):
+        types_of_columns.append({cell.data_type for cell in cells if cell.value})
+    number = {"n"}
+    text = {"s"}
+    assert types_of_columns == [number, number, text, text, text, text, text, number]
+
+
+@pytest.mark.extras("pyarrow")
+def test_rows_without_a_label_are_the_list_of_a_comparison(partly_labelled):
+    command = compare_with_list(partly_labelled, "compared.parquet")
+    assert "30 rows" in succeed(*command).stdout
     assert len(pd.read_parquet("compared.parquet")) == 30
-    refused(
-        [*compare, "--open", "compared.csv", "--config", "c.yaml"], "--open --config"
-    )
+
+
+def test_a_comparison_that_is_only_written_as_config_has_no_list(partly_labelled):
+    command = compare_with_list(partly_labelled, "compared.csv")
+    refused([*command, "--config", "c.yaml"], "--open --config")
+
+
+@pytest.mark.extras("openpyxl")
+def test_a_list_of_more_rows_than_a_sheet_has_is_refused(partly_labelled, monkeypatch):
     monkeypatch.setattr("precbench.tables.list_file._MOST_ROWS", 29)
-    refused([*compare[:-4], "--out", "none", "--open", "list.xlsx"], "list.xlsx 30 CSV")
-    for text in ("\a", "long" * 9999):
-        bell, to_sheet = (
-            written(known.assign(zeros=text), "bell.csv"),
-            [
-                "--out",
-                "list.xlsx",
-            ],
-        )
-        score = ["score", "m.npz", bell, "--id", "zeros", "--top", "9", *to_sheet]
-        refused(score, "list.xlsx 'zeros'")
-    refused([*fit, "--open", "list.txt"], "list.txt .csv .xlsx")
-    refused([*fit, "--open", both], "both.csv the file of the rows")
-    assert (
-        "no list" in succeed("fit", "known.csv", *fit[2:], "--open", "none.csv").stdout
-    )
-    assert not (Path("none").exists() or Path("list.xlsx").exists())
+    command = compare_with_list(partly_labelled, "list.xlsx", folder="none")
+    refused(command, "list.xlsx 30 CSV")
+    assert not Path("none").exists()
+    assert not Path("list.xlsx").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("\a", id="control character"),
+        pytest.param("long" * 9999, id="longer than a cell"),
+    ],
+)
+@pytest.mark.extras("openpyxl")
+def test_texts_that_a_sheet_cannot_hold_are_refused(labelled, text):
+    succeed("fit", labelled, *MODEL_OPTIONS, "--save", "m.npz")
+    new = written(pd.read_csv(labelled).assign(zeros=text), "bell.csv")
+    score = ["score", "m.npz", new, "--id", "zeros", "--top", "9"]
+    refused([*score, "--out", "list.xlsx"], "list.xlsx 'zeros'")
+    assert not Path("list.xlsx").exists()
+
+
+@pytest.mark.parametrize(
+    ("list_path", "places"),
+    [
+        pytest.param("list.txt", "list.txt .csv .xlsx", id="no format of lists"),
+        pytest.param("both.csv", "both.csv the file of the rows", id="the file itself"),
+    ],
+)
+def test_a_list_that_cannot_be_written_is_refused(partly_labelled, list_path, places):
+    refused(fit_with_list(partly_labelled, list_path), places)
+
+
+def test_rows_without_any_label_are_refused(partly_labelled):
+    table = pd.read_csv(partly_labelled, dtype="str", keep_default_na=False)
+    path = written(table.assign(y=None), "none.csv")
+    refused(fit_with_list(path, "open.csv"), "label missing")
+
+
+def test_without_a_row_to_be_ranked_there_is_no_list(labelled):
+    assert "no list" in succeed(*fit_with_list(labelled, "none.csv")).stdout
 
 
 def test_a_file_that_is_cut_off_is_refused(rows):
