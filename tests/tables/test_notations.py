@@ -1448,25 +1448,22 @@ def expect_profile(path, case):
 
 SHEET = "xl/worksheets/sheet1.xml"
 RELATIONS = "xl/_rels/workbook.xml.rels"
+TYPES = "[Content_Types].xml"
 
 
-def repacked(rows, pattern="", text="", *, moved=SHEET, without=""):
-    """Write a workbook whose relations are changed, with its sheet moved, or without a
-    part.
-    """
-    rows.to_excel("whole.xlsx", index=False)
-    with (
-        zipfile.ZipFile("whole.xlsx") as whole,
-        zipfile.ZipFile("mine.xlsx", "w") as changed,
-    ):
-        for name in whole.namelist():
-            part = whole.read(name).decode()
-            part = (
-                re.sub(pattern, text, part) if name == RELATIONS and pattern else part
-            )
-            part = part.replace(SHEET, moved) if name == "[Content_Types].xml" else part
-            if name != without:
-                changed.writestr(moved if name == SHEET else name, part)
+@pytest.fixture
+def parts(rows):
+    """The parts of a workbook as text, by their names in the archive."""
+    rows[["visits", "y"]].to_excel("whole.xlsx", index=False)
+    with zipfile.ZipFile("whole.xlsx") as archive:
+        return {name: archive.read(name).decode() for name in archive.namelist()}
+
+
+def packed(parts):
+    """Write a workbook of these parts, and return the name of the file."""
+    with zipfile.ZipFile("mine.xlsx", "w") as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
     return "mine.xlsx"
 
 
@@ -1481,33 +1478,39 @@ def repacked(rows, pattern="", text="", *, moved=SHEET, without=""):
     ],
 )
 @pytest.mark.extras("openpyxl", "python_calamine")
-def test_a_sheet_is_read_wherever_the_workbook_has_it(rows, target, place):
-    rows = rows[["visits", "y"]]
-    X, _ = read_own_file(repacked(rows, f"/{SHEET}", target, moved=place), label="y")
-    assert X.X[:, 0].tolist() == rows["visits"].tolist()
+def test_a_sheet_is_read_wherever_the_workbook_has_it(rows, parts, target, place):
+    parts[RELATIONS] = parts[RELATIONS].replace(f"/{SHEET}", target)
+    parts[TYPES] = parts[TYPES].replace(SHEET, place)
+    parts[place] = parts.pop(SHEET)
+    dataset, _ = read_own_file(packed(parts), label="y")
+    assert dataset.X[:, 0].tolist() == rows["visits"].tolist()
 
 
 @pytest.mark.parametrize(
-    ("pattern", "text", "without"),
+    ("relation", "other"),
     [
-        pytest.param(f"/{SHEET}", "/xl/worksheets/none.xml", "", id="missing part"),
-        pytest.param(f"/{SHEET}", "nowhere/none.xml", "", id="missing folder"),
+        pytest.param(f"/{SHEET}", "/xl/worksheets/none.xml", id="missing part"),
+        pytest.param(f"/{SHEET}", "nowhere/none.xml", id="missing folder"),
         pytest.param(
             f'"/{SHEET}"',
             '"http://example.org/a.xml" TargetMode="External"',
-            "",
             id="an address of the web",
         ),
-        pytest.param('Id="rId1"', 'Id="rId77"', "", id="no such relation"),
-        pytest.param("", "", SHEET, id="without the sheet"),
-        pytest.param("", "", RELATIONS, id="without relations"),
+        pytest.param('Id="rId1"', 'Id="rId77"', id="no such relation"),
     ],
 )
 @pytest.mark.extras("openpyxl", "python_calamine")
-def test_a_workbook_without_its_sheet_is_refused(rows, pattern, text, without):
-    unreadable(
-        repacked(rows, pattern, text, without=without), "mine.xlsx sheet CSV", label="y"
-    )
+def test_a_workbook_that_names_another_sheet_is_refused(parts, relation, other):
+    assert relation in parts[RELATIONS]
+    parts[RELATIONS] = parts[RELATIONS].replace(relation, other)
+    unreadable(packed(parts), "mine.xlsx sheet CSV", label="y")
+
+
+@pytest.mark.parametrize("part", [SHEET, RELATIONS])
+@pytest.mark.extras("openpyxl", "python_calamine")
+def test_a_workbook_without_a_part_is_refused(parts, part):
+    del parts[part]
+    unreadable(packed(parts), "mine.xlsx sheet CSV", label="y")
 
 
 @pytest.mark.extras("openpyxl", "python_calamine")
@@ -1553,12 +1556,14 @@ LONG_IDS_OF_FILES = [
 ]
 
 
-def _write_integers(table, name):
-    """Write a workbook whose last column has integers in full, which openpyxl would
-    round.
+def write_integers(table, name):
+    """Write a workbook whose column ``id`` has integers in full.
+
+    openpyxl would round them, and so writes their places first.
     """
     places = [
-        None if id_ is None else f"number {i}" for i, id_ in enumerate(table["id"])
+        None if number is None else f"number {place}"
+        for place, number in enumerate(table["id"])
     ]
     table.assign(id=places).to_excel("places.xlsx", index=False)
     with zipfile.ZipFile("places.xlsx") as source, zipfile.ZipFile(name, "w") as target:
@@ -1573,111 +1578,173 @@ def _write_integers(table, name):
             target.writestr(member, text)
 
 
-@pytest.mark.filterwarnings("ignore:.*filled in")
-@pytest.mark.parametrize(("suffix", "case"), LONG_IDS_OF_FILES)
-def test_long_ids_beside_a_gap_are_exact(rows, suffix, case):
-    """A gap turns integers into floats, of which neighbours would be equal."""
-    ids = (LONG_IDS | WIDE_IDS)[case]
+@pytest.fixture
+def long_ids(suffix, case):
+    return pd.Series((LONG_IDS | WIDE_IDS)[case], dtype=object)
+
+
+@pytest.fixture
+def file_of_ids(rows, suffix, long_ids):
+    """Write the ids, of which the fourth is missing, in a format."""
     name = f"ids{suffix}"
-    table = rows[["visits", "y"]].assign(id=pd.Series(ids, dtype=object))
+    table = rows[["visits", "y"]].assign(id=long_ids)
     table.loc[3, "id"] = None
     if suffix == ".parquet":
-        table["id"] = table["id"].astype("UInt64" if max(ids) >= 2**63 else "Int64")
+        are_unsigned = long_ids.max() >= 2**63
+        table["id"] = table["id"].astype("UInt64" if are_unsigned else "Int64")
         table.to_parquet(name)
     elif suffix == ".xlsx":
-        _write_integers(table, name)
+        write_integers(table, name)
     else:
         table.to_csv(name, index=False, sep="\t" if suffix == ".tsv" else ",")
-    with warns(UserWarning, f"{name} 'id' row 4 missing"):
-        read_own_file(name, label="y", id=["id"])
-    described = {
-        column.name: column for column in precbench.profile(name, label="y").columns
-    }
-    assert (described["id"].distinct, described["id"].missing) == (N - 1, 1)
-    as_categories, encoding = read_own_file(
-        name, label="y", categorical=["id"], missing="most-frequent", drop=["visits"]
+    return name
+
+
+# A gap turns integers into floats, of which neighbours would be equal.
+in_each_format = pytest.mark.parametrize(("suffix", "case"), LONG_IDS_OF_FILES)
+
+
+@in_each_format
+def test_long_ids_beside_a_gap_are_distinct(file_of_ids):
+    with warns(UserWarning, f"{file_of_ids} 'id' row 4 missing"):
+        read_own_file(file_of_ids, label="y", id=["id"])
+    column = profiled_columns(file_of_ids, label="y")["id"]
+    assert column.distinct == N - 1
+    assert column.missing == 1
+
+
+@pytest.mark.filterwarnings("ignore:.*filled in")
+@in_each_format
+def test_long_ids_beside_a_gap_are_exact_as_categories(file_of_ids, long_ids):
+    dataset, encoding = read_own_file(
+        file_of_ids,
+        label="y",
+        categorical=["id"],
+        missing="most-frequent",
+        drop=["visits"],
     )
-    known = [str(number) for i, number in enumerate(ids) if i != 3]
+    known = long_ids.drop(3).map(str)
     assert sorted(encoding.columns[0].categories) == sorted(known)
-    assert np.array_equal(read_new_rows(name, encoding), as_categories.X)
-    as_numbers_, encoding = read_own_file(
-        name, label="y", numeric=["id"], missing="median", drop=["visits"]
+    assert np.array_equal(read_new_rows(file_of_ids, encoding), dataset.X)
+
+
+@pytest.mark.filterwarnings("ignore:.*filled in")
+@in_each_format
+def test_long_ids_beside_a_gap_are_the_nearest_numbers(file_of_ids, long_ids):
+    dataset, encoding = read_own_file(
+        file_of_ids, label="y", numeric=["id"], missing="median", drop=["visits"]
     )
-    assert as_numbers_.X[5, 0] == float(ids[5])
-    assert np.array_equal(read_new_rows(name, encoding), as_numbers_.X)
+    assert dataset.X[5, 0] == float(long_ids[5])
+    assert np.array_equal(read_new_rows(file_of_ids, encoding), dataset.X)
+
+
+def written_ids(rows, texts):
+    table = rows[["visits"]].iloc[:3].assign(id=texts, y=[0, 1, 1])
+    return written(table, "ids.csv")
 
 
 @pytest.mark.parametrize(
-    ("texts", "is_id"),
+    "texts",
     [
-        pytest.param(["7", "007", "07"], True, id="leading zeros"),
-        pytest.param(["1.10", "1.1", "1.100"], True, id="trailing zeros"),
-        pytest.param(["1e5", "100000", "1E5"], True, id="exponents"),
-        pytest.param(["NO", "N0", "no"], True, id="letters and digits"),
-        pytest.param(["7", "7", "07"], False, id="two equal integers"),
-        pytest.param(["0.1", "0.1", "0.10"], False, id="two equal decimals"),
+        pytest.param(["7", "007", "07"], id="leading zeros"),
+        pytest.param(["1.10", "1.1", "1.100"], id="trailing zeros"),
+        pytest.param(["1e5", "100000", "1E5"], id="exponents"),
+        pytest.param(["NO", "N0", "no"], id="letters and digits"),
     ],
 )
-def test_ids_are_compared_as_they_are_written(rows, texts, is_id):
-    table = rows[["visits", "y"]].iloc[:3].assign(id=texts, y=[0, 1, 1])
-    name = written(table, "ids.csv")
-    if is_id:
-        read_own_file(name, label="y", id=["id"])
-    else:
-        unreadable(name, "'id' 2 3 groups", label="y", id=["id"])
+def test_ids_that_are_written_differently_are_different(rows, texts):
+    read_own_file(written_ids(rows, texts), label="y", id=["id"])
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pytest.param(["7", "7", "07"], id="two equal integers"),
+        pytest.param(["0.1", "0.1", "0.10"], id="two equal decimals"),
+    ],
+)
+def test_ids_that_are_written_alike_are_refused(rows, texts):
+    path = written_ids(rows, texts)
+    unreadable(path, "'id' 2 3 groups", label="y", id=["id"])
 
 
 @pytest.mark.parametrize("gap", ["", "NA", "None", "nan"])
 def test_a_missing_id_is_named(rows, gap):
-    ids = [f"c{i}" for i in range(N)]
-    ids[6] = ids[8] = gap
-    name = written(rows[["visits", "y"]].assign(id=ids), "ids.csv")
+    table = rows[["visits", "y"]].assign(id=[f"c{i}" for i in range(N)])
+    table.loc[[6, 8], "id"] = gap
+    path = written(table, "ids.csv")
     with warns(UserWarning, "ids.csv 'id' row 7 missing 1 other row"):
-        read_own_file(name, label="y", id=["id"])
-    ids[3] = ids[4]
-    name = written(rows[["visits", "y"]].assign(id=ids), "ids.csv")
-    unreadable(name, f"'id' {N - 3} {N - 2} groups", label="y", id=["id"])
+        read_own_file(path, label="y", id=["id"])
 
 
-# codes of training rows, codes of new rows, and the places of the same codes (-1: none)
+@pytest.mark.parametrize("gap", ["", "NA", "None", "nan"])
+def test_two_equal_ids_are_refused_beside_missing_ones(rows, gap):
+    table = rows[["visits", "y"]].assign(id=[f"c{i}" for i in range(N)])
+    table.loc[[6, 8], "id"] = gap
+    table.loc[3, "id"] = table.loc[4, "id"]
+    path = written(table, "ids.csv")
+    unreadable(path, f"'id' {N - 3} {N - 2} groups", label="y", id=["id"])
+
+
+class Codes(NamedTuple):
+    """Codes of training rows and of new rows."""
+
+    old: list[str]
+    new: list[str]
+    places: list[int]  # of the new codes among the old ones, sorted; -1 if unseen
+
+
 CODES = {
-    "new floats": (["1", "2", "3"], ["1.0", "3.0", "2.0"], [0, 2, 1]),
-    "old floats": (["1.0", "2.0", "3.0"], ["3", "1", "2"], [2, 0, 1]),
-    "more zeros": (["1", "2"], ["2.000", "1.00"], [1, 0]),
-    "negative": (["-1", "1"], ["1.0", "-1.0"], [1, 0]),
-    "zero": (["0", "1"], ["0.0", "-0.0", "1.0"], [0, 0, 1]),
-    "ten and more": (["1", "10", "2"], ["10.0", "2.0", "1.0"], [1, 2, 0]),
-    "leading zeros": (["01", "1"], ["1.0", "01", "01.0", "001"], [1, 0, -1, -1]),
-    "only leading zeros": (["01", "02"], ["1", "1.0", "2"], [-1, -1, -1]),
-    "no whole numbers": (["1.5", "2"], ["1.5", "1.50", "2.0", "15"], [0, -1, 1, -1]),
-    "versions": (
-        ["1.0", "1.0.1", "1.1"],
-        ["1", "1.0", "1.0.1", "1.1", "11"],
-        [0, 0, 1, 2, -1],
+    "new floats": Codes(
+        old=["1", "2", "3"], new=["1.0", "3.0", "2.0"], places=[0, 2, 1]
     ),
-    "words": (["a", "a.0", "b"], ["a", "a.0", "b.0"], [0, 1, -1]),
-    "a decimal comma": (["1", "2"], ["1,0", "2,0"], [0, 1]),
-    "thousands": (["1", "2"], ["1,000", "2,00"], [-1, -1]),
-    "long": (
-        ["9007199254740993", "5"],
-        ["9007199254740993.0", "9007199254740992.0"],
-        [1, -1],
+    "old floats": Codes(
+        old=["1.0", "2.0", "3.0"], new=["3", "1", "2"], places=[2, 0, 1]
+    ),
+    "more zeros": Codes(old=["1", "2"], new=["2.000", "1.00"], places=[1, 0]),
+    "negative": Codes(old=["-1", "1"], new=["1.0", "-1.0"], places=[1, 0]),
+    "zero": Codes(old=["0", "1"], new=["0.0", "-0.0", "1.0"], places=[0, 0, 1]),
+    "ten and more": Codes(
+        old=["1", "10", "2"], new=["10.0", "2.0", "1.0"], places=[1, 2, 0]
+    ),
+    "leading zeros": Codes(
+        old=["01", "1"], new=["1.0", "01", "01.0", "001"], places=[1, 0, -1, -1]
+    ),
+    "only leading zeros": Codes(
+        old=["01", "02"], new=["1", "1.0", "2"], places=[-1, -1, -1]
+    ),
+    "no whole numbers": Codes(
+        old=["1.5", "2"], new=["1.5", "1.50", "2.0", "15"], places=[0, -1, 1, -1]
+    ),
+    "versions": Codes(
+        old=["1.0", "1.0.1", "1.1"],
+        new=["1", "1.0", "1.0.1", "1.1", "11"],
+        places=[0, 0, 1, 2, -1],
+    ),
+    "words": Codes(old=["a", "a.0", "b"], new=["a", "a.0", "b.0"], places=[0, 1, -1]),
+    "a decimal comma": Codes(old=["1", "2"], new=["1,0", "2,0"], places=[0, 1]),
+    "thousands": Codes(old=["1", "2"], new=["1,000", "2,00"], places=[-1, -1]),
+    "long": Codes(
+        old=["9007199254740993", "5"],
+        new=["9007199254740993.0", "9007199254740992.0"],
+        places=[1, -1],
     ),
 }
 
 
 @pytest.mark.filterwarnings("ignore:.*(unseen|seen in training)")
-@pytest.mark.parametrize("case", CODES)
-def test_one_code_may_be_written_as_whole_number_and_as_float(rows, case):
-    old, new, places = CODES[case]
-    table = pd.DataFrame({"code": np.resize(old, 12), "y": np.arange(12) // 3 % 2})
-    Path("old.csv").write_text(table.to_csv(index=False))
-    Path("new.csv").write_text(pd.DataFrame({"code": new}).to_csv(index=False))
-    _, encoding = read_own_file("old.csv", label="y", categorical=["code"])
-    assert [*encoding.columns[0].categories] == sorted(old)
-    X = read_new_rows("new.csv", encoding)
-    expected = [np.arange(len(old)) == place for place in places]
-    assert X.tolist() == np.array(expected, dtype=float).tolist()
+@pytest.mark.parametrize("codes", params(CODES))
+def test_one_code_may_be_written_as_whole_number_and_as_float(work_folder, codes):
+    y = np.arange(12) // 3 % 2
+    old_rows = pd.DataFrame({"code": np.resize(codes.old, 12), "y": y})
+    new_rows = pd.DataFrame({"code": codes.new})
+    path = written(old_rows, "old.csv")
+    _, encoding = read_own_file(path, label="y", categorical=["code"])
+    assert [*encoding.columns[0].categories] == sorted(codes.old)
+    X = read_new_rows(written(new_rows, "new.csv"), encoding)
+    for row, place in zip(X, codes.places, strict=True):
+        expected = np.arange(len(codes.old)) == place
+        assert row.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize(
@@ -1707,86 +1774,107 @@ def test_codes_of_training_rows_are_merged(rows, codes, categories):
 def test_codes_are_the_same_in_any_type_and_format(rows):
     numbers = np.resize([3, 1, -2, 10], 24)
     y = np.arange(24) // 4 % 2
-    tables = {
+    columns = {
         "integers": numbers,
         "floats": numbers.astype(float),
         "texts": numbers.astype(str),
         "texts of floats": numbers.astype(float).astype(str),
     }
-    files = []
-    for kind, codes in tables.items():
+    paths = []
+    for kind, codes in columns.items():
         table = pd.DataFrame({"code": codes, "y": y})
-        for suffix, write in {
-            "csv": table.to_csv,
-            "parquet": table.to_parquet,
-            "xlsx": table.to_excel,
-        }.items():
-            files.append(f"{kind}.{suffix}")
-            write(files[-1], index=False)
-    for file in files:
-        dataset, encoding = read_own_file(file, label="y", categorical=["code"])
-        for new in files:
-            assert np.array_equal(read_new_rows(new, encoding), dataset.X), (file, new)
+        table.to_csv(f"{kind}.csv", index=False)
+        table.to_parquet(f"{kind}.parquet", index=False)
+        table.to_excel(f"{kind}.xlsx", index=False)
+        paths += [f"{kind}.csv", f"{kind}.parquet", f"{kind}.xlsx"]
+    for path in paths:
+        dataset, encoding = read_own_file(path, label="y", categorical=["code"])
+        for other_path in paths:
+            assert np.array_equal(read_new_rows(other_path, encoding), dataset.X)
+
+
+class Dotted(NamedTuple):
+    """How dates of two parts are written, and the format that a command proposes."""
+
+    texts: list[str]
+    date_format: str | None
 
 
 MONTHS = [(year, month) for year in (2020, 2023, 2024) for month in range(1, 13)]
-DOTTED = {  # how a date is written, and the format that a command proposes
-    "month.year": ([f"{m:02}.{y}" for y, m in MONTHS], "%m.%Y"),
-    "month.year without zeros": ([f"{m}.{y}" for y, m in MONTHS], "%m.%Y"),
-    "the last months": ([f"{m}.{y}" for y, m in MONTHS if m > 9], "%m.%Y"),
-    "week.year": ([f"{w:02}.2023" for w in range(1, 53)], None),
-    "year.month": ([f"{y}.{m:02}" for y, m in MONTHS], "%Y.%m"),
-    "year.month without zeros": ([f"{y}.{m}" for y, m in MONTHS], "%Y.%m"),
-    "year.week": ([f"2023.{w:02}" for w in range(1, 53)], None),
-    "day.month": (
-        [f"{d:02}.{m:02}" for m in (1, 6, 10) for d in (1, 2, 20, 30)],
-        "%d.%m",
-    ),
-    "month.day": (
-        [f"{m:02}.{d:02}" for m in (1, 6, 10) for d in (1, 2, 20, 30)],
-        "%m.%d",
-    ),
-    "day.month or month.day": (["02.01", "01.10", "10.02", "03.12"], None),
-    "a leap day": (["02.01", "29.02", "10.02", "03.12"], None),
+DAYS = [(day, month) for month in (1, 6, 10) for day in (1, 2, 20, 30)]
+DOTTED_WITH_FORMAT = {
+    "month.year": Dotted([f"{m:02}.{y}" for y, m in MONTHS], "%m.%Y"),
+    "month.year without zeros": Dotted([f"{m}.{y}" for y, m in MONTHS], "%m.%Y"),
+    "the last months": Dotted([f"{m}.{y}" for y, m in MONTHS if m > 9], "%m.%Y"),
+    "year.month": Dotted([f"{y}.{m:02}" for y, m in MONTHS], "%Y.%m"),
+    "year.month without zeros": Dotted([f"{y}.{m}" for y, m in MONTHS], "%Y.%m"),
+    "day.month": Dotted([f"{d:02}.{m:02}" for d, m in DAYS], "%d.%m"),
+    "month.day": Dotted([f"{m:02}.{d:02}" for d, m in DAYS], "%m.%d"),
 }
+DOTTED_WITHOUT_FORMAT = {
+    "week.year": Dotted([f"{w:02}.2023" for w in range(1, 53)], None),
+    "year.week": Dotted([f"2023.{w:02}" for w in range(1, 53)], None),
+    "day.month or month.day": Dotted(["02.01", "01.10", "10.02", "03.12"], None),
+    "a leap day": Dotted(["02.01", "29.02", "10.02", "03.12"], None),
+}
+DOTTED = DOTTED_WITH_FORMAT | DOTTED_WITHOUT_FORMAT
+
+
+def written_dates(rows, texts, *, with_gap=False):
+    """Write dates in the column ``when``, of which the sixth may be missing."""
+    when = pd.Series(np.resize(texts, N).astype(object))
+    if with_gap:
+        when[5] = None
+    return written(rows[["visits", "y"]].assign(when=when), "dotted.csv")
+
+
+@pytest.mark.parametrize("dotted", params(DOTTED))
+def test_times_of_two_parts_are_no_decimals(rows, dotted):
+    path = written_dates(rows, dotted.texts)
+    with raises(InputError, f"'when' row 1 {dotted.texts[0]!r} date") as caught:
+        read_own_file(path, label="y", time="when")
+    remedies = []
+    if dotted.date_format is not None:
+        remedies.append(("date_format", dotted.date_format))
+    assert caught.value.remedies == remedies
+
+
+@pytest.mark.parametrize("dotted", params(DOTTED_WITH_FORMAT))
+def test_times_of_two_parts_are_read_with_their_format(rows, dotted):
+    path = written_dates(rows, dotted.texts)
+    date_format = dotted.date_format
+    dataset, _ = read_own_file(path, label="y", time="when", date_format=date_format)
+    dates = pd.to_datetime(np.resize(dotted.texts, N), format=date_format)
+    assert np.array_equal(dataset.time, dates.as_unit("us").asi8)
 
 
 @pytest.mark.filterwarnings("ignore:.*filled in")
-@pytest.mark.parametrize("gaps", [False, True])
-@pytest.mark.parametrize("case", DOTTED)
-def test_dates_of_two_parts_are_no_decimals(rows, case, gaps):
-    texts, form = DOTTED[case]
-    when = np.resize(texts, N).astype(object)
-    name = written(rows[["visits", "y"]].assign(when=when), "dotted.csv")
-    with raises(InputError, f"'when' row 1 {texts[0]!r} date") as caught:
-        read_own_file(name, label="y", time="when")
-    expected = [] if form is None else [("date_format", form)]
-    assert caught.value.remedies == expected
-    if form is not None:
-        dataset, _ = read_own_file(name, label="y", time="when", date_format=form)
-        dates = pd.to_datetime(pd.Series(when), format=form)
-        assert np.array_equal(
-            dataset.time, dates.astype("datetime64[us]").astype(np.int64)
-        )
-    if gaps:
-        when[5] = None
-    name = written(rows[["visits", "y"]].assign(when=when), "dotted.csv")
-    with raises(InputError, f"{texts[0]!r} 'when' row 1 date numeric"):
-        read_own_file(name, label="y", missing="median")
+@pytest.mark.parametrize("with_gap", [False, True])
+@pytest.mark.parametrize("dotted", params(DOTTED))
+def test_dates_of_two_parts_are_no_decimals(rows, dotted, with_gap):
+    path = written_dates(rows, dotted.texts, with_gap=with_gap)
     options = {"label": "y", "missing": "median"}
-    if form is not None:
-        dataset, encoding = read_own_file(name, **options, date_format=form)
-        dates = pd.to_datetime(pd.Series(when), format=form)
-        days = (dates - dates.min()).dt.days
-        known = dates.notna().to_numpy()
-        assert np.array_equal(dataset.X[known, 1], days[known])
-        assert np.array_equal(read_new_rows(name, encoding), dataset.X)
-    for answer in (
-        {"numeric": ["when"]},
-        {"categorical": ["when"]},
-        {"drop": ["when"]},
-    ):
-        read_own_file(name, **options, **answer)
+    unreadable(path, f"{dotted.texts[0]!r} 'when' row 1 date numeric", **options)
+    read_own_file(path, **options, numeric=["when"])
+    read_own_file(path, **options, categorical=["when"])
+    read_own_file(path, **options, drop=["when"])
+
+
+@pytest.mark.filterwarnings("ignore:.*filled in")
+@pytest.mark.parametrize("with_gap", [False, True])
+@pytest.mark.parametrize("dotted", params(DOTTED_WITH_FORMAT))
+def test_dates_of_two_parts_are_read_with_their_format(rows, dotted, with_gap):
+    path = written_dates(rows, dotted.texts, with_gap=with_gap)
+    date_format = dotted.date_format
+    dataset, encoding = read_own_file(
+        path, label="y", missing="median", date_format=date_format
+    )
+    dates = pd.to_datetime(np.resize(dotted.texts, N), format=date_format)
+    is_known = np.arange(N) != 5 if with_gap else np.ones(N, dtype=bool)
+    known_dates = dates[is_known]
+    days = (known_dates - known_dates.min()).days
+    assert np.array_equal(dataset.X[is_known, 1], days)
+    assert np.array_equal(read_new_rows(path, encoding), dataset.X)
 
 
 DECIMALS = {
@@ -1801,41 +1889,53 @@ DECIMALS = {
     "large": ["123.01", "31.12", "1.05"],
     "heights": ["1.60", "1.72", "1.85"],
     "hours": ["01.30", "02.45", "11.15"],
-    "thousands": ["1.234,50", "2.345,75"],
     "one value": ["01.2023"],
 }
+DECIMALS_WITH_THOUSANDS = {"thousands": ["1.234,50", "2.345,75"]}
 
 
-@pytest.mark.parametrize("case", DECIMALS)
-def test_decimals_are_no_dates(rows, case):
-    texts = np.resize(DECIMALS[case], N)
-    name = written(rows[["visits", "y"]].assign(when=texts), "decimals.csv")
-    dataset, _ = read_own_file(name, label="y")
+@pytest.mark.parametrize("texts", params(DECIMALS | DECIMALS_WITH_THOUSANDS))
+def test_decimals_are_no_dates(rows, texts):
+    dataset, _ = read_own_file(written_dates(rows, texts), label="y")
     assert dataset.feature_names == ("visits", "when")
-    if case != "thousands":
-        read_own_file(name, label="y", time="when")
+
+
+@pytest.mark.parametrize("texts", params(DECIMALS))
+def test_decimals_may_be_times(rows, texts):
+    read_own_file(written_dates(rows, texts), label="y", time="when")
+
+
+def sources_with_types(table):
+    """Return a frame, and the names of a Parquet file and a workbook of its rows."""
+    table.to_parquet("dotted.parquet", index=False)
+    table.to_excel("dotted.xlsx", index=False)
+    return [table, "dotted.parquet", "dotted.xlsx"]
+
+
+TYPED = {name: DOTTED[name] for name in ("month.year", "week.year", "year.month")}
 
 
 @pytest.mark.extras("openpyxl", "pyarrow", "python_calamine")
-@pytest.mark.parametrize("case", ["month.year", "week.year", "year.month"])
-def test_dates_of_two_parts_in_files_with_types(rows, case):
-    texts, form = DOTTED[case]
-    for kind, values in {
-        "text": texts,
-        "number": [float(text) for text in texts],
-    }.items():
-        table = rows[["visits", "y"]].assign(
-            when=np.resize(np.array(values, dtype=object), N)
-        )
-        table["when"] = table["when"].astype(float if kind == "number" else str)
-        table.to_parquet("dotted.parquet", index=False)
-        table.to_excel("dotted.xlsx", index=False)
-        for source in (table, "dotted.parquet", "dotted.xlsx"):
-            unreadable(source, "'when' row 1 date", label="y", time="when")
-            unreadable(source, "'when' row 1 date numeric", label="y")
-            if kind == "text" and form is not None:
-                read_own_file(source, label="y", time="when", date_format=form)
-                read_own_file(source, label="y", date_format=form)
+@pytest.mark.parametrize("dtype", [str, float])
+@pytest.mark.parametrize("dotted", params(TYPED))
+def test_dates_of_two_parts_are_no_decimals_in_files_with_types(rows, dotted, dtype):
+    when = np.resize(np.array(dotted.texts).astype(dtype), N)
+    table = rows[["visits", "y"]].assign(when=pd.Series(when).astype(dtype))
+    for source in sources_with_types(table):
+        unreadable(source, "'when' row 1 date", label="y", time="when")
+        unreadable(source, "'when' row 1 date numeric", label="y")
+
+
+@pytest.mark.extras("openpyxl", "pyarrow", "python_calamine")
+@pytest.mark.parametrize("name", ["month.year", "year.month"])
+def test_texts_of_two_parts_are_dates_in_files_with_types(rows, name):
+    dotted = DOTTED_WITH_FORMAT[name]
+    when = pd.Series(np.resize(dotted.texts, N)).astype(str)
+    table = rows[["visits", "y"]].assign(when=when)
+    for source in sources_with_types(table):
+        options = {"label": "y", "date_format": dotted.date_format}
+        read_own_file(source, **options, time="when")
+        read_own_file(source, **options)
 
 
 NUMBERS_AS_TEXT = [
@@ -1865,10 +1965,10 @@ NUMBERS_AS_TEXT = [
 def test_text_is_the_nearest_number_with_any_pandas(monkeypatch):
     """Before 3.1, pandas takes the first three for neighbours, and 1e400 for a gap."""
     values = pd.Series(NUMBERS_AS_TEXT, dtype=object)
+    numbers_of_pandas = as_numbers(values)
     monkeypatch.setattr(detectors, "PANDAS_IS_EXACT", False)
-    numbers = detectors.as_numbers(values)
+    numbers = as_numbers(values)
     nearest = [-100000000000000009.0, 123456789012345678.0, 0.1234567890123456789]
     assert numbers[:3].tolist() == nearest
     if PANDAS_IS_EXACT:
-        monkeypatch.setattr(detectors, "PANDAS_IS_EXACT", True)
-        assert np.array_equal(numbers, detectors.as_numbers(values), equal_nan=True)
+        assert np.array_equal(numbers, numbers_of_pandas, equal_nan=True)
