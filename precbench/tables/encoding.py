@@ -453,7 +453,7 @@ def _learn_column(
     is_no_number = np.isnan(numbers) & present
     if not is_no_number.any():
         _refuse_too_large(values, numbers, where, drop=option is None)
-        unit = _unit(values, numbers, where) if content.notation else ""
+        unit = _learn_unit(values, numbers, where) if content.notation else ""
         return Column(name, notation=content.notation, unit=unit)
     if option == "numeric":
         fault = "is not a number; correct it, or remove the column from numeric"
@@ -633,7 +633,7 @@ def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float6
     refuse(values, np.isnan(numbers) & values.notna().to_numpy(), fault, where)
     _refuse_too_large(values, numbers, where)
     if column.notation and column.origin is None:
-        _unit(values, numbers, where, column.unit)  # refuses another unit
+        _check_units(values, numbers, column.unit, where)
     return numbers
 
 
@@ -668,27 +668,52 @@ def _have_thousands(numbers: NDArray[np.float64]) -> bool:
     return not (numbers % 1 > 0).any() and bool((np.abs(numbers) >= 1000).any())
 
 
-def _unit(
-    values: pd.Series, numbers: NDArray[np.float64], where: str, unit: str | None = None
-) -> str:
-    """Return `unit` or, if not known, the unit of most amounts.
-
-    Refuse amounts in another unit.
-    """
+def _learn_unit(values: pd.Series, numbers: NDArray[np.float64], where: str) -> str:
+    """Return the unit of most amounts, or ""; refuse amounts in another unit."""
     amounts = values[np.abs(numbers) > 0]  # 0 is the same in any unit
+    units = _units_of(amounts)
+    unit = _most_frequent(units)
+    _refuse_other_units(amounts, units, unit, where)
+    return unit
+
+
+def _check_units(
+    values: pd.Series, numbers: NDArray[np.float64], unit: str, where: str
+) -> None:
+    """Refuse new amounts in another unit than those of the training rows.
+
+    If these have none (""), new amounts may have one currency.
+    """
+    amounts = values[np.abs(numbers) > 0]
+    units = _units_of(amounts, may_be_percents=unit == "%")
+    if unit == "":
+        has_percents = (units == "%").any()
+        unit = "none" if has_percents else _most_frequent(units)
+    _refuse_other_units(amounts, units, unit, where)
+
+
+def _units_of(amounts: pd.Series, *, may_be_percents: bool = False) -> pd.Series:
+    """Return % or the currency of each amount; others have a gap, or beside % "none".
+
+    A number without % is a hundred times as large as one with %; one without a currency
+    is not refused.
+    """
     units = amounts.astype(str).str.extract(f"(%|{CURRENCY})", expand=False)
-    if unit == "%" or (units == "%").any():
-        # A number without % is a hundred times as large; one without a currency is not
-        # refused.
-        units = units.fillna("none")
-        if unit == "":
-            unit = "none"
-    if not unit:
-        unit = next(iter(units.value_counts().index), "")
+    if may_be_percents or (units == "%").any():
+        return units.fillna("none")
+    return units
+
+
+def _most_frequent(units: pd.Series) -> str:
+    return next(iter(units.value_counts().index), "")
+
+
+def _refuse_other_units(
+    amounts: pd.Series, units: pd.Series, unit: str, where: str
+) -> None:
     is_wrong = (units.notna() & (units != unit)).to_numpy()
     fault = f"has another unit than other values ({unit}); convert it"
     refuse(amounts, is_wrong, fault, where)
-    return unit
 
 
 def _days(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:

@@ -211,12 +211,12 @@ def number_groups(groups: pd.Series, where: str) -> NDArray[np.int64]:
 
 def require_unique(values: pd.Series, where: str) -> None:
     """Refuse a column as an id unless its values, gaps aside, are all different."""
-    values = values.dropna()
-    n_distinct = values.map(str).nunique()
-    if n_distinct < len(values):
+    known = values.dropna()
+    n_distinct = known.map(str).nunique()
+    if n_distinct < len(known):
         raise InputError(
             f"{where}: column {values.name!r} has {n_distinct:,} different values in"
-            f" {len(values):,} rows, so it cannot be an id; name it in groups if rows"
+            f" {len(known):,} rows, so it cannot be an id; name it in groups if rows"
             " with the same value belong together, otherwise in drop"
         )
 

@@ -91,8 +91,9 @@ def read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[B
     for place, line in enumerate(lines[n_above + 1 :]):
         values = _without_empty_end(line)
         if len(values) > n_columns:
+            number = n_above + 2 + place  # in the sheet, from 1
             raise InputError(
-                f"{path}: row {n_above + place + 2} has more values than there are "
+                f"{path}: row {number} has more values than there are "
                 "column names; if other lines precede the names, skip them (skip_rows)"
             )
         if values:
