@@ -115,29 +115,19 @@ def read_csv(
     _refuse_truncated(path, scan.unended_line, dialect)
     missing_texts = {name: [""] if name in words else _MISSING_TEXTS for name in header}
     text_types = {name: "str" for name in header if texts is None or name in texts}
-    raw_columns = columns_to_keep(keep, header, path)
-    # pandas gives one block if `chunksize` is None
-    in_blocks = {"chunksize": rows_at_once, "iterator": True}
     options = {
-        **dialect.pandas_options,
-        **in_blocks,
         "dtype": text_types,
         "na_values": missing_texts,
         "keep_default_na": False,
     }
-    raw_options = {
-        **dialect.pandas_options,
-        **in_blocks,
-        "usecols": raw_columns,
-        "dtype": "str",
-        "na_filter": False,
-    }
+    raw_columns = columns_to_keep(keep, header, path)
+    raw_options = {"usecols": raw_columns, "dtype": "str", "na_filter": False}
     with ExitStack() as stack:
-        text = stack.enter_context(dialect.open_text())
-        blocks = stack.enter_context(pd.read_csv(text, **options))
+        blocks = stack.enter_context(_opened_blocks(dialect, rows_at_once, options))
         if raw_columns:
-            raw_text = stack.enter_context(dialect.open_text())
-            raw_blocks = stack.enter_context(pd.read_csv(raw_text, **raw_options))
+            raw_blocks = stack.enter_context(
+                _opened_blocks(dialect, rows_at_once, raw_options)
+            )
         for frame in blocks:
             raw = pd.DataFrame(index=frame.index)
             if raw_columns:
@@ -148,15 +138,36 @@ def read_csv(
             for name, values in frame.items():
                 # Beside integers of more than 64 bits pandas keeps gaps as texts.
                 if name not in text_types and is_declared_text(values):
-                    frame[name] = values.mask(values.isin(missing_texts[name]))
+                    frame[name] = values.mask(values.isin(missing_texts[str(name)]))
             _warn_of_quotes(path, frame, dialect.separator)
             yield frame, raw
 
 
+@contextmanager
+def _opened_blocks(
+    dialect: Dialect, rows_at_once: int | None, options: dict[str, Any]
+) -> Iterator[Iterator[pd.DataFrame]]:
+    """Open the rows of a file in blocks, or in one block if `rows_at_once` is None."""
+    with (
+        dialect.open_text() as text,
+        pd.read_csv(
+            text,
+            chunksize=rows_at_once,
+            iterator=True,
+            **dialect.pandas_options,
+            **options,
+        ) as blocks,
+    ):
+        yield blocks
+
+
 def _refuse_truncated(path: Path, unended_line: bytes, dialect: Dialect) -> None:
-    """Refuse a last line that has neither a line end nor all columns."""
-    # With a quotation mark the line may be the rest of a cell of many lines.
-    if not unended_line or b'"' in unended_line:
+    """Refuse a last line that has neither a line end nor all columns.
+
+    `unended_line` is b"" if the line has an end.
+    """
+    may_end_a_cell = b'"' in unended_line  # one that begins in a line above
+    if unended_line == b"" or may_end_a_cell:
         return
     n_cells = unended_line.count(dialect.separator.encode()) + 1
     n_columns = len(dialect.header)
@@ -168,32 +179,16 @@ def _refuse_truncated(path: Path, unended_line: bytes, dialect: Dialect) -> None
 
 
 def detect_dialect(path: Path, kind: str, layout: Layout, scan: TextScan) -> Dialect:
-    """Find the separator and the column names of a file."""
-    n_above = layout.skip_rows  # lines above the column names
-    with _long_values(), _text_below(path, scan.encoding, n_above) as text:
-        lines = list(islice(text, _SAMPLE_LINES))
-        hint = _separator_for_excel(lines)
-        if hint is not None:
-            n_above += 1
-            lines = lines[1:]
-        separator = layout.separator or hint or _separator(lines, SEPARATORS[kind])
-        _refuse_several_blanks(path, lines, separator)
-        n_blank = 0  # lines between those skipped and the column names
-        names: list[str] = []
-        rows = csv.reader(chain(lines, text), delimiter=separator)
-        for row in rows:
-            names = row
-            if _has_value(row):
-                break
-            n_blank = rows.line_num
-    if not names:
+    """Find the separator, the column names and the blank rows of a file."""
+    head = _read_head(path, kind, layout, scan.encoding)
+    if not head.names:
         raise empty_error(
             path, layout, "the file is empty; give one with names and rows"
         )
-    header = named(names)
+    header = named(head.names)
     check_header(path, header)
     options: dict[str, Any] = {
-        "sep": separator,
+        "sep": head.separator,
         "header": 0,
         "names": header,
         "index_col": False,
@@ -201,21 +196,64 @@ def detect_dialect(path: Path, kind: str, layout: Layout, scan: TextScan) -> Dia
     }
     if not PANDAS_IS_EXACT:
         options["float_precision"] = "round_trip"
-    open_text = partial(_text_below, path, scan.encoding, n_above + n_blank)
+    open_text = partial(_text_below, path, scan.encoding, head.n_above)
     places = None
     if scan.may_have_blank_rows:
-        with_value = []
-        without_value = []
-        with _long_values(), open_text() as text:
-            # The column names are row 0.
-            for number, row in enumerate(csv.reader(text, delimiter=separator)):
-                if _has_value(row):
-                    with_value.append(number)
-                elif row:  # pandas skips a blank line, but not one with separators
-                    without_value.append(number)
-        places = np.array(with_value[1:], dtype=np.intp) - 1
-        options["skiprows"] = without_value
-    return Dialect(header, separator, open_text, places, options)
+        rows = _number_rows(open_text, head.separator)
+        places = np.array(rows.with_value[1:], dtype=np.intp) - 1
+        options["skiprows"] = rows.without_value
+    return Dialect(header, head.separator, open_text, places, options)
+
+
+class _Head(NamedTuple):
+    """How a file begins."""
+
+    separator: str
+    names: list[str]  # of the columns; empty if there is no row
+    n_above: int  # lines above the names
+
+
+def _read_head(path: Path, kind: str, layout: Layout, encoding: str) -> _Head:
+    """Find the separator, and the first row with a value, which holds the names."""
+    n_above = layout.skip_rows
+    with _long_values(), _text_below(path, encoding, n_above) as text:
+        lines = list(islice(text, _SAMPLE_LINES))
+        hint = _separator_for_excel(lines)
+        if hint is not None:
+            n_above += 1
+            lines = lines[1:]
+        separator = layout.separator or hint or _separator(lines, SEPARATORS[kind])
+        _refuse_several_blanks(path, lines, separator)
+        n_blank = 0  # lines of rows without a value
+        names: list[str] = []
+        rows = csv.reader(chain(lines, text), delimiter=separator)
+        for row in rows:
+            names = row
+            if _has_value(row):
+                break
+            n_blank = rows.line_num
+    return _Head(separator, names, n_above + n_blank)
+
+
+class _RowNumbers(NamedTuple):
+    """Numbers of rows from 0, which is the row of the column names."""
+
+    with_value: list[int]
+    without_value: list[int]  # empty lines aside, which pandas skips by itself
+
+
+def _number_rows(
+    open_text: Callable[[], AbstractContextManager[io.TextIOWrapper]], separator: str
+) -> _RowNumbers:
+    """Return where rows with a value are, and rows of separators and blanks alone."""
+    numbers = _RowNumbers([], [])
+    with _long_values(), open_text() as text:
+        for number, row in enumerate(csv.reader(text, delimiter=separator)):
+            if _has_value(row):
+                numbers.with_value.append(number)
+            elif row:
+                numbers.without_value.append(number)
+    return numbers
 
 
 def _separator_for_excel(lines: Sequence[str]) -> str | None:
@@ -233,7 +271,7 @@ def _has_value(row: Sequence[str]) -> bool:
 def _refuse_several_blanks(path: Path, lines: Sequence[str], separator: str) -> None:
     """Refuse columns that are set apart by any number of blanks.
 
-    Between two blanks a reader of CSV would see an empty value.
+    A reader of CSV would see an empty value between two blanks.
     """
     if separator != " ":
         return
@@ -293,11 +331,7 @@ def scan_text(path: Path, layout: Layout) -> TextScan:
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     is_utf8 = True
-    has_blank = False
-    last_line = b""  # as far as it is read
-    blank_end = b""  # line ends, blanks and tabs at the end of what is read
-    # what a row without a value may hold
-    no_values = f' \t,;|"{layout.separator or ""}'.encode()
+    lines = _LineScan(layout.separator or "")
     with opened(path) as stream:
         chunk = stream.read(_CHUNK_BYTES)
         wide = _wide_encoding(chunk)
@@ -314,27 +348,52 @@ def scan_text(path: Path, layout: Layout) -> TextScan:
                     decoder.decode(chunk)
                 except UnicodeDecodeError:
                     is_utf8 = False
-            # Line ends are held back until text follows, as blank lines at the end do
-            # not count.
-            text = blank_end + chunk
-            filled = text.rstrip(b"\r\n \t")
-            blank_end = text[len(filled) :]
-            lines = filled.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-            if b"\n" in lines:
-                last_line = lines[lines.rfind(b"\n") + 1 :]
-            else:  # the line has begun in an earlier chunk
-                last_line += lines
-            values = lines.translate(None, no_values) + b"\n"
-            if b"\n\n" in values:  # nothing between two line ends
-                has_blank = True
+            lines.feed(chunk)
             chunk = stream.read(_CHUNK_BYTES)
-    is_ended = bool(blank_end.strip(b" \t"))  # what is left are line ends
     return TextScan(
         encoding=layout.encoding or ("utf-8-sig" if is_utf8 else "cp1252"),
-        # tabs at the end may be a row of empty cells
-        may_have_blank_rows=has_blank or b"\t" in blank_end,
-        unended_line=b"" if is_ended else last_line + blank_end,
+        may_have_blank_rows=lines.may_have_blank_rows,
+        unended_line=lines.unended_line,
     )
+
+
+class _LineScan:
+    """Looks chunk by chunk for rows without a value, and for the last line."""
+
+    def __init__(self, separator: str) -> None:
+        # what a row without a value may hold
+        self._no_values = f' \t,;|"{separator}'.encode()
+        self._has_blank_row = False
+        self._last_line = b""  # as far as it is read
+        # line ends, blanks and tabs at the end of what is read
+        self._blank_end = b""
+
+    def feed(self, chunk: bytes) -> None:
+        # Line ends are held back until text follows, as blank lines at the end do not
+        # count.
+        text = self._blank_end + chunk
+        filled = text.rstrip(b"\r\n \t")
+        self._blank_end = text[len(filled) :]
+        lines = filled.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        if b"\n" in lines:
+            self._last_line = lines[lines.rfind(b"\n") + 1 :]
+        else:  # the line has begun in an earlier chunk
+            self._last_line += lines
+        # A last line without a value so far counts as blank, although it may go on.
+        values = lines.translate(None, self._no_values) + b"\n"
+        if b"\n\n" in values:  # nothing between two line ends
+            self._has_blank_row = True
+
+    @property
+    def may_have_blank_rows(self) -> bool:
+        """Whether some row may have no value; tabs at the end may be such a row."""
+        return self._has_blank_row or b"\t" in self._blank_end
+
+    @property
+    def unended_line(self) -> bytes:
+        """The last line, if it has no line end, else b""."""
+        is_ended = b"\n" in self._blank_end or b"\r" in self._blank_end
+        return b"" if is_ended else self._last_line + self._blank_end
 
 
 def _wide_encoding(head: bytes) -> str | None:
@@ -345,12 +404,19 @@ def _wide_encoding(head: bytes) -> str | None:
     return None
 
 
+class _Split(NamedTuple):
+    """How a separator splits lines; the greater, the more likely it is right."""
+
+    share: float  # of the lines with as many columns as the first line
+    n_columns: int  # of the first line
+
+
 def _separator(lines: list[str], usual: str) -> str:
     """Return the separator that splits most lines into as many columns as the first.
 
     `usual` is returned if none splits more than half of the lines so.
     """
-    splits = {}  # the share of the lines, and the number of columns, by separator
+    splits = {}  # by separator
     for separator in "\t;|,":
         rows = csv.reader(lines, delimiter=separator)
         lengths = [len(row) for row in rows if _has_value(row)]
@@ -359,9 +425,9 @@ def _separator(lines: list[str], usual: str) -> str:
         n_columns = lengths[0]
         share = lengths.count(n_columns) / len(lengths)
         if share > 0.5:
-            splits[separator] = (share, n_columns)
-    # Of equal shares the most columns, and of equal columns the first separator: the
-    # comma comes last, as names and numbers have commas.
+            splits[separator] = _Split(share, n_columns)
+    # Of equal splits the first separator: the comma comes last, as names and numbers
+    # have commas.
     return max(splits, key=splits.__getitem__, default=usual)
 
 
@@ -376,14 +442,15 @@ def _warn_of_quotes(path: Path, frame: pd.DataFrame, separator: str) -> None:
     for name, values in frame.items():
         if not is_declared_text(values):
             continue
-        values = values[values.str.contains("\n", regex=False, na=False)]
-        n_breaks = values.str.count("\n")
-        holds_rows = values.str.count(separator_in_row) == n_breaks * n_separators
+        of_many_lines = values[values.str.contains("\n", regex=False, na=False)]
+        n_breaks = of_many_lines.str.count("\n")
+        n_found = of_many_lines.str.count(separator_in_row)
+        holds_rows = n_found == n_breaks * n_separators
         is_odd = (n_breaks >= _MANY_LINES) | holds_rows
         if is_odd.any():
             first = int(is_odd.argmax())
             warnings.warn(
-                f"{path}: row {values.index[first] + 1}, column {name!r} holds"
+                f"{path}: row {of_many_lines.index[first] + 1}, column {name!r} holds"
                 f" {n_breaks.iloc[first] + 1} lines; check the value for an unclosed"
                 " quotation mark",
                 stacklevel=6,

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from precbench.core.errors import InputError
-from precbench.tables.problems import TableError
+from precbench.tables.problems import Remedy, TableError
 
 Decimal = Literal[".", ","]
 _ISO = r"\d{4}-\d{2}-\d{2}(?!\d)"
@@ -82,10 +82,9 @@ def content_of(
     is_present = values.notna().to_numpy()
     is_text = is_declared_text(values)
     no_numbers = np.full(len(values), np.nan)
-    numbers = no_numbers
     # With a decimal comma the text 1.234 is no fraction.
-    if not is_text or not (declares_text or decimal == ","):
-        numbers = as_numbers(values)
+    stays_text = is_text and (declares_text or decimal == ",")
+    numbers = no_numbers if stays_text else as_numbers(values)
     # What the column holds, by the first description that fits
     if not is_present.any():
         return Content("nothing", numbers)
@@ -167,7 +166,7 @@ def is_declared_text(values: pd.Series) -> bool:
 
 
 def is_date(values: pd.Series) -> bool:
-    """Return whether the type is dates, times or periods.
+    """Return whether the type is dates, durations or periods.
 
     pandas would make numbers of these.
     """
@@ -188,7 +187,8 @@ def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.floa
         return np.full(len(values), np.nan)
     if decimal is not None:
         return _parsed(values, partial(_amount, decimal=decimal))
-    if not PANDAS_IS_EXACT and not pd.api.types.is_numeric_dtype(values.dtype):
+    is_exact = PANDAS_IS_EXACT or pd.api.types.is_numeric_dtype(values.dtype)
+    if not is_exact:
         return _parsed(values, _nearest_number)
     try:
         numbers = pd.to_numeric(values, errors="coerce")
@@ -271,7 +271,7 @@ def texts_of(values: pd.Series, where: str) -> NDArray[np.object_]:
             where,
             f"column {name!r} holds bytes, neither numbers nor text; drop it",
             column=name,
-            remedy=("drop", name),
+            remedy=Remedy("drop", name),
         ) from error
 
 
@@ -283,15 +283,17 @@ def moments_of(
     Anything else as NaT.
     """
     if isinstance(values.dtype, pd.PeriodDtype):
-        values = values.dt.to_timestamp()  # when the period begins
-    elif values.dtype.kind != "M":  # not dates by type
-        values = pd.Series(texts_of(values, where), dtype=object, index=values.index)
+        dates = values.dt.to_timestamp()  # when the period begins
+    elif values.dtype.kind == "M":
+        dates = values
+    else:
+        dates = pd.Series(texts_of(values, where), dtype=object, index=values.index)
         example = EXAMPLE.strftime(date_format or "")
         # 03112024 may have become 3112024 or, beside gaps, 3112024.0
         if example.isdigit():
-            values = values.str.removesuffix(".0").str.zfill(len(example))
+            dates = dates.str.removesuffix(".0").str.zfill(len(example))
     moments = pd.to_datetime(
-        values, format=date_format or "ISO8601", errors="coerce", utc=True
+        dates, format=date_format or "ISO8601", errors="coerce", utc=True
     )
     return moments.dt.as_unit("us")  # microseconds, whatever unit pandas chose
 
@@ -301,11 +303,13 @@ def check_date_format(text: str | None) -> None:
 
     None is accepted.
     """
+    if text is None:
+        return
     try:
-        if text is not None and "%" not in text:
+        if "%" not in text:
             # caught below
             raise ValueError("the format has no % code for a part of a date")
-        datetime.strptime(EXAMPLE.strftime(text or ""), text or "")
+        datetime.strptime(EXAMPLE.strftime(text), text)
     except ValueError as error:
         raise InputError(
             f"date_format {text!r} is invalid; give one such as %d.%m.%Y"

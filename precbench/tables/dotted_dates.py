@@ -43,10 +43,11 @@ def dotted_date(
     distinct = texts().str.strip().str.replace(",", ".", regex=False).drop_duplicates()
     if len(distinct) < 2:
         return None
-    for notation in (_month_and_year, _year_and_month, _day_and_month):
-        if date := notation(distinct, is_time):
-            return date
-    return None
+    return (
+        _month_and_year(distinct)
+        or _year_and_month(distinct)
+        or _day_and_month(distinct, is_time)
+    )
 
 
 def _may_be_dates(known: NDArray[np.float64]) -> bool:
@@ -70,36 +71,43 @@ def _parts(texts: pd.Series, pattern: str) -> tuple[pd.Series, pd.Series] | None
     return parts[0].astype(int), parts[1].astype(int)
 
 
-def _are_years(years: pd.Series) -> bool:
-    return bool(years.between(1900, _LAST_YEAR).all())
+def _are_years(numbers: pd.Series) -> bool:
+    return bool(numbers.between(1900, _LAST_YEAR).all())
 
 
-def _month_and_year(texts: pd.Series, is_time: bool) -> DottedDate | None:
-    """Recognise 01.2023; of weeks, up to 53, no format is known."""
+def _are_weeks(numbers: pd.Series) -> bool:
+    """Return whether numbers may be weeks of a year, or months."""
+    return bool(numbers.between(1, _LAST_WEEK).all())
+
+
+def _month_and_year(texts: pd.Series) -> DottedDate | None:
+    """Recognise 01.2023, a month or a week; no format reads a week."""
     parts = _parts(texts, r"(\d{1,2})\.(\d{4})")
     if parts is None:
         return None
     periods, years = parts
-    if not (_are_years(years) and periods.between(1, _LAST_WEEK).all()):
+    if not (_are_years(years) and _are_weeks(periods)):
         return None
     if periods.max() <= 12:
         return DottedDate("a month and a year", "%m.%Y")
     return DottedDate("a week and a year", None)
 
 
-def _year_and_month(texts: pd.Series, is_time: bool) -> DottedDate | None:
+def _year_and_month(texts: pd.Series) -> DottedDate | None:
     """Recognise 2023.01, and 2023.1 beside 2023.10, which are one number."""
     parts = _parts(texts, r"(\d{4})\.(\d{1,2})")
     if parts is None:
         return None
     years, periods = parts
-    if not (_are_years(years) and periods.between(1, _LAST_WEEK).all()):
+    if not (_are_years(years) and _are_weeks(periods)):
         return None
-    lengths = set(texts.str.len())
-    has_zeros = texts.str.match(r"\d{4}\.0").any()
-    if periods.max() <= 12 and lengths != {6}:
+    lengths = texts.str.len()
+    all_have_one_digit = (lengths == len("2023.1")).all()
+    if periods.max() <= 12 and not all_have_one_digit:
         return DottedDate("a year and a month", "%Y.%m")
-    if lengths == {7} and has_zeros:
+    all_have_two_digits = (lengths == len("2023.01")).all()
+    has_zeros = texts.str.match(r"\d{4}\.0").any()
+    if all_have_two_digits and has_zeros:
         return DottedDate("a year and a week", None)
     return None
 
@@ -113,7 +121,8 @@ def _day_and_month(texts: pd.Series, is_time: bool) -> DottedDate | None:
     if parts is None:
         return None
     has_zeros = texts.str.match(r"0\d").any() and (texts.str.len() == 5).all()
-    if not has_zeros and not (is_time and len(texts) >= _FEWEST_PLAIN):
+    are_many_times = is_time and len(texts) >= _FEWEST_PLAIN
+    if not (has_zeros or are_many_times):
         return None
     first, second = parts
     can_be_day_first = first.between(1, 31).all() and second.between(1, 12).all()
@@ -128,16 +137,14 @@ def _day_and_month(texts: pd.Series, is_time: bool) -> DottedDate | None:
 
 def _of_numbers(distinct: NDArray[np.float64]) -> DottedDate | None:
     """Recognise months with years: 1.202 for 01.2020, and 2023.1 for 2023.10."""
-    whole = np.floor(distinct)
-    decimals = np.round((distinct - whole) * 10**_DECIMALS)
     if len(distinct) < _FEWEST_NUMBERS:
         return None
+    whole = np.floor(distinct)
+    decimals = np.round((distinct - whole) * 10**_DECIMALS)
     if not np.allclose(whole + decimals / 10**_DECIMALS, distinct, rtol=0, atol=1e-9):
-        return None
-    if (
-        whole.max() <= _LAST_WEEK
-        and ((decimals >= 1900) & (decimals <= _LAST_YEAR)).all()
-    ):
+        return None  # a number has more decimals
+    are_years = (decimals >= 1900) & (decimals <= _LAST_YEAR)
+    if whole.max() <= _LAST_WEEK and are_years.all():
         return DottedDate("a month and a year", None)
     hundredths = decimals / 100
     are_months = (hundredths >= 1) & (hundredths <= 12) & (hundredths % 1 == 0)

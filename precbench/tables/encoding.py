@@ -37,6 +37,7 @@ from precbench.tables.detectors import (
 from precbench.tables.problems import (
     OPTION_WORDS,
     Problems,
+    Remedy,
     TableError,
     column_of,
     listed,
@@ -52,6 +53,7 @@ MOST_CATEGORIES = 1000
 # the limit if more than half of the values are distinct, as of identifiers
 _FEW_CATEGORIES = 100
 _MICROSECONDS_OF_DAY = 86_400e6
+_Option = Literal["categorical", "numeric"]  # by which a column may be named
 _MIXED_SHARE = 0.1  # above this share of text, a column of numbers may be categorical
 
 
@@ -98,14 +100,14 @@ class Column:
             if not features.any():
                 return "(unknown)"
             return self.categories[int(features.argmax())]
-        number = float(features[0])
-        if self.origin is None:
-            n_digits_before_point = len(f"{abs(number):.0f}")
-            n_shown = min(15, max(4, n_digits_before_point))
-            return f"{number:.{n_shown}g}"
-        n_minutes = round(number * 24 * 60)
-        moment = np.datetime64(self.origin, "m") + n_minutes
-        return str(moment).removesuffix("T00:00")
+        number = float(features[0])  # or days since the origin
+        if self.origin is not None:
+            n_minutes = round(number * 24 * 60)
+            moment = np.datetime64(self.origin, "m") + n_minutes
+            return str(moment).removesuffix("T00:00")
+        n_digits_before_point = len(f"{abs(number):.0f}")
+        n_shown = min(15, max(4, n_digits_before_point))
+        return f"{number:.{n_shown}g}"
 
 
 @dataclass
@@ -248,17 +250,16 @@ class Encoding:
                 X[:, span.stop - 1] = is_missing  # the last feature of the column
             if column.categories is None:
                 numbers = _numbers(values, column, name)
-                if column.has_thousands not in (None, _have_thousands(numbers)):
-                    refuse_two_readings(values, content_of(values, name), name)
+                _refuse_new_thousands(values, numbers, column, name)
                 X[:, span.start] = numbers
                 if n_missing:
                     X[is_missing, span.start] = column.fill
             else:
                 texts = texts_of(values, name)
                 texts[is_missing] = column.fill
-                codes = _places(texts, column.categories)
-                is_known = codes >= 0
-                X[is_known, span.start + codes[is_known]] = 1.0
+                places = _places(texts, column.categories)
+                is_known = places >= 0
+                X[is_known, span.start + places[is_known]] = 1.0
                 if not is_known.all():
                     gaps.add_unseen(column.name, texts[~is_known])
         gaps.n_rows += len(table)
@@ -360,17 +361,17 @@ def _learn_columns(
     problems = Problems(where)
     options = _options_of_columns(problems, names, categorical, numeric)
     problems.raise_if_any()
-    # given alone, or in a list beside columns
-    takes_text = categorical == "one-hot" or "one-hot" in options
+    is_alone = categorical == "one-hot"
+    is_in_list = "one-hot" in options
+    takes_text = is_alone or is_in_list
     columns: dict[str, Column] = {}
     for name in names:
         values = frame[name]
         with problems.collected():  # a column with a problem is not added
             columns[name] = _learn_column(table, name, options.get(name), takes_text)
         is_missing = values.isna()
-        if (
-            is_missing.any() and not is_missing.all()
-        ):  # an empty column is refused above
+        is_empty = is_missing.all()  # which is refused above
+        if is_missing.any() and not is_empty:
             with problems.collected():
                 if missing == "error":
                     _refuse_gap(values, where, table.gap(name))
@@ -395,10 +396,10 @@ def _options_of_columns(
     names: Sequence[str],
     categorical: Categorical,
     numeric: Sequence[str],
-) -> dict[str, Literal["categorical", "numeric"]]:
+) -> dict[str, _Option]:
     """Return by column the option that names it; add errors to `problems`."""
     where = problems.where
-    options: dict[str, Literal["categorical", "numeric"]] = {}
+    options: dict[str, _Option] = {}
     with problems.collected():
         words = OPTION_WORDS["categorical"]
         for name in named_columns(categorical, names, f"{where}: categorical", words):
@@ -416,7 +417,7 @@ def _options_of_columns(
 def _learn_column(
     table: OwnTable,
     name: str,
-    option: Literal["categorical", "numeric"] | None,
+    option: _Option | None,
     takes_text: bool,
 ) -> Column:
     """Return how a column is encoded, without its gaps.
@@ -439,9 +440,9 @@ def _learn_column(
             values, MOST_CATEGORIES, where, words=name in table.words
         )
     if option is None and content.holds != "dates":
-        date = table.dotted_date(name)
-        if date is not None:
-            raise dotted_error(values, date, table.written(name), where)
+        dotted = table.dotted_date(name)
+        if dotted is not None:
+            raise dotted_error(values, dotted, table.written(name), where)
     if content.holds == "text" and option == "numeric":
         content = table.content(name, ignore_type=True)
     elif content.holds == "text" and not takes_text:
@@ -451,8 +452,8 @@ def _learn_column(
     present = values.notna().to_numpy()
     is_no_number = np.isnan(numbers) & present
     if not is_no_number.any():
-        _refuse_no_quantity(values, numbers, where, drop=option is None)
-        unit = _unit(values, numbers, where) if content.notation else ""
+        _refuse_too_large(values, numbers, where, drop=option is None)
+        unit = _learn_unit(values, numbers, where) if content.notation else ""
         return Column(name, notation=content.notation, unit=unit)
     if option == "numeric":
         fault = "is not a number; correct it, or remove the column from numeric"
@@ -475,7 +476,7 @@ def _empty_error(table: OwnTable, name: str, option: str | None) -> TableError:
         table.where,
         f"column {name!r} has no values; {advice}",
         column=name,
-        remedy=None if option == "numeric" else ("drop", name),
+        remedy=None if option == "numeric" else Remedy("drop", name),
     )
 
 
@@ -489,7 +490,7 @@ def _refuse_numbers_as_text(table: OwnTable, name: str) -> None:
             f"column {name!r} holds numbers stored as text, such as {example!r}; name"
             " it in numeric or in categorical",
             column=name,
-            remedy=("numeric", name),
+            remedy=Remedy("numeric", name),
         )
 
 
@@ -506,7 +507,8 @@ def _learn_text(
         refuse(values, is_text, fault, where, drop=True)
     text_share = is_text.sum() / len(texts)
     are_signs = values[is_text].map(str).str.fullmatch(r"\\N|\W+").all()  # as - and ?
-    if are_signs and text_share < (0.5 if takes_text else 1):
+    share_of_categories = 0.5 if takes_text else 1  # from which signs may be categories
+    if are_signs and text_share < share_of_categories:
         fault = "is not a number; leave the cell empty if the value is missing"
         raise misfit(values, is_text, fault, where, option=None)
     n_distinct = len(set(texts))
@@ -552,7 +554,8 @@ def _learn_categories(
     categories = sorted(counts.index)
     # Of equally frequent categories the first, as in SimpleImputer
     fill = max(categories, key=counts.__getitem__)
-    return Column(str(values.name), tuple(categories), fill, words=words)
+    name = str(values.name)
+    return Column(name, categories=tuple(categories), fill=fill, words=words)
 
 
 def _code(text: str) -> str:
@@ -584,8 +587,8 @@ def _places(texts: NDArray[np.object_], categories: Sequence[str]) -> NDArray[np
     if is_new.any():  # or another spelling of a category
         place_by_code = {_code(text): place for place, text in enumerate(categories)}
         numbers, distinct = pd.factorize(texts[is_new])
-        places_of_distinct = [place_by_code.get(_code(text), -1) for text in distinct]
-        places[is_new] = np.array(places_of_distinct, dtype=np.intp)[numbers]
+        distinct_places = [place_by_code.get(_code(text), -1) for text in distinct]
+        places[is_new] = np.array(distinct_places, dtype=np.intp)[numbers]
     return places
 
 
@@ -602,7 +605,7 @@ def _too_many(values: pd.Series, n_distinct: int, where: str) -> TableError:
             kind="identifier",
             column=name,
             place=example,
-            remedy=("id", name),
+            remedy=Remedy("id", name),
         )
     return TableError(
         where,
@@ -611,7 +614,7 @@ def _too_many(values: pd.Series, n_distinct: int, where: str) -> TableError:
         " values",
         column=name,
         place=example,
-        remedy=("drop", name),
+        remedy=Remedy("drop", name),
     )
 
 
@@ -628,21 +631,32 @@ def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float6
         numbers = as_numbers(values, column.notation)
         fault = "is not a number; correct it"
     refuse(values, np.isnan(numbers) & values.notna().to_numpy(), fault, where)
-    _refuse_no_quantity(values, numbers, where)
+    _refuse_too_large(values, numbers, where)
     if column.notation and column.origin is None:
-        _unit(values, numbers, where, column.unit)  # refuses another unit
+        _check_units(values, numbers, column.unit, where)
     return numbers
 
 
-def _refuse_no_quantity(
+def _refuse_too_large(
     values: pd.Series, numbers: NDArray[np.float64], where: str, *, drop: bool = False
 ) -> None:
     """Refuse infinity, and numbers that are too large for a quantity."""
-    what = (
+    is_too_large = np.abs(numbers) >= LARGEST_QUANTITY
+    fault = (
         "is too large for a quantity; if it stands for a missing value, leave the cell"
         " empty, else correct it"
     )
-    refuse(values, np.abs(numbers) >= LARGEST_QUANTITY, what, where, drop=drop)
+    refuse(values, is_too_large, fault, where, drop=drop)
+
+
+def _refuse_new_thousands(
+    values: pd.Series, numbers: NDArray[np.float64], column: Column, where: str
+) -> None:
+    """Refuse texts such as 1.234 if only new or only training rows have thousands."""
+    if column.has_thousands is None:
+        return
+    if column.has_thousands != _have_thousands(numbers):
+        refuse_two_readings(values, content_of(values, where), where)
 
 
 def _have_thousands(numbers: NDArray[np.float64]) -> bool:
@@ -654,27 +668,52 @@ def _have_thousands(numbers: NDArray[np.float64]) -> bool:
     return not (numbers % 1 > 0).any() and bool((np.abs(numbers) >= 1000).any())
 
 
-def _unit(
-    values: pd.Series, numbers: NDArray[np.float64], where: str, unit: str | None = None
-) -> str:
-    """Return `unit` or, if not known, the unit of most amounts.
+def _learn_unit(values: pd.Series, numbers: NDArray[np.float64], where: str) -> str:
+    """Return the unit of most amounts, or ""; refuse amounts in another unit."""
+    amounts = values[np.abs(numbers) > 0]  # 0 is the same in any unit
+    units = _units_of(amounts)
+    unit = _most_frequent(units)
+    _refuse_other_units(amounts, units, unit, where)
+    return unit
 
-    Refuse amounts in another unit.
+
+def _check_units(
+    values: pd.Series, numbers: NDArray[np.float64], unit: str, where: str
+) -> None:
+    """Refuse new amounts in another unit than those of the training rows.
+
+    If these have none (""), new amounts may have one currency.
     """
-    values = values[np.abs(numbers) > 0]  # 0 is the same in any unit
-    units = values.astype(str).str.extract(f"(%|{CURRENCY})", expand=False)
-    if unit == "%" or (units == "%").any():
-        # A number without % is a hundred times as large; one without a currency is not
-        # refused.
-        units = units.fillna("none")
-        if unit == "":
-            unit = "none"
-    if not unit:
-        unit = next(iter(units.value_counts().index), "")
+    amounts = values[np.abs(numbers) > 0]
+    units = _units_of(amounts, may_be_percents=unit == "%")
+    if unit == "":
+        has_percents = (units == "%").any()
+        unit = "none" if has_percents else _most_frequent(units)
+    _refuse_other_units(amounts, units, unit, where)
+
+
+def _units_of(amounts: pd.Series, *, may_be_percents: bool = False) -> pd.Series:
+    """Return % or the currency of each amount; others have a gap, or beside % "none".
+
+    A number without % is a hundred times as large as one with %; one without a currency
+    is not refused.
+    """
+    units = amounts.astype(str).str.extract(f"(%|{CURRENCY})", expand=False)
+    if may_be_percents or (units == "%").any():
+        return units.fillna("none")
+    return units
+
+
+def _most_frequent(units: pd.Series) -> str:
+    return next(iter(units.value_counts().index), "")
+
+
+def _refuse_other_units(
+    amounts: pd.Series, units: pd.Series, unit: str, where: str
+) -> None:
     is_wrong = (units.notna() & (units != unit)).to_numpy()
     fault = f"has another unit than other values ({unit}); convert it"
-    refuse(values, is_wrong, fault, where)
-    return unit
+    refuse(amounts, is_wrong, fault, where)
 
 
 def _days(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
@@ -684,9 +723,10 @@ def _days(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
     """
     if column.notation is None and pd.api.types.is_numeric_dtype(values.dtype):
         return np.full(len(values), np.nan)  # numbers are no dates
-    moments = moments_of(values, where, None if is_date(values) else column.notation)
-    since = moments.to_numpy("datetime64[us]") - np.datetime64(str(column.origin), "us")
-    microseconds = since.astype(np.int64)
+    date_format = None if is_date(values) else column.notation
+    moments = moments_of(values, where, date_format)
+    origin = np.datetime64(str(column.origin), "us")
+    microseconds = (moments.to_numpy("datetime64[us]") - origin).astype(np.int64)
     return np.where(moments.isna(), np.nan, microseconds / _MICROSECONDS_OF_DAY)
 
 
@@ -699,14 +739,14 @@ def _refuse_gap(values: pd.Series, where: str, word: str = "") -> None:
     place = f"row {values.index[values.isna()][0] + 1}"
     ways = "impute with missing: mean, median or most-frequent"
     if word:
-        # Such columns have a line each, with the word.
+        # Without a kind, as columns of a kind share a line, which has no words.
         raise TableError(
             where,
             f"column {name!r}, {place}: {word!r} counts as missing; name the column in"
             f" categorical if it is a word, or {ways}",
             column=name,
             place=place,
-            remedy=("categorical", name),
+            remedy=Remedy("categorical", name),
         )
     raise TableError(
         where,
@@ -715,5 +755,5 @@ def _refuse_gap(values: pd.Series, where: str, word: str = "") -> None:
         kind="missing",
         column=name,
         place=place,
-        remedy=("missing", "median"),
+        remedy=Remedy("missing", "median"),
     )

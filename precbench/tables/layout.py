@@ -1,7 +1,7 @@
 """How a table is laid out, and what the readers of all kinds of tables share."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,7 +105,7 @@ def columns_to_keep(
     return list(dict.fromkeys(names))  # each once
 
 
-def as_text(columns: Mapping[str, list[Any]]) -> pd.DataFrame:
+def as_text(columns: Mapping[str, Iterable[Any]]) -> pd.DataFrame:
     """Return columns as text, "" for a missing value."""
     texts = {
         name: [_text_or_empty(value) for value in values]

@@ -1,6 +1,5 @@
 """Writers of ranked lists: CSV, Excel or Parquet."""
 
-from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -25,9 +24,10 @@ def write_list(ranking: pd.DataFrame, path: Path) -> None:
             require_sheet(ranking, path)
             with pd.ExcelWriter(stream, engine="openpyxl") as book:
                 with_numbers(ranking).to_excel(book, index=False)
-                for cell in chain(*book.book.active.iter_rows()):
-                    if isinstance(cell.value, str):
-                        cell.data_type = "s"  # =1+1 and #N/A stay text
+                for row in book.book.active.iter_rows():
+                    for cell in row:
+                        if isinstance(cell.value, str):
+                            cell.data_type = "s"  # =1+1 and #N/A stay text
 
 
 def require_sheet(ranking: pd.DataFrame, path: Path) -> None:

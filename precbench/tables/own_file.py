@@ -6,7 +6,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -42,6 +42,7 @@ from precbench.tables.own_table import (
 )
 from precbench.tables.problems import (
     Problems,
+    Remedy,
     TableError,
     column_of,
     listed,
@@ -162,62 +163,29 @@ def read_own_file(
         raise InputError(
             f"missing must be one of {listed(get_args(Missing))}, found {missing!r}"
         )
-    X: Matrix
-    imputed: Imputed | None = None
+    options = _Options(
+        label=label,
+        positive=positive,
+        groups=groups,
+        time=time,
+        drop=drop,
+        id=id,
+        categorical=categorical,
+        numeric=numeric,
+        missing=missing,
+        allow=allow,
+    )
     if own.frame is not None:
-        problems = Problems(where)  # raised together below
-        roles, features = _assign_roles(
-            problems, own, label, positive, groups, time, drop, id
-        )
-        with problems.collected():
-            encoding = Encoding.learn(own, features, categorical, missing, numeric)
-        if allow is not None:
-            columns = [str(name) for name in own.frame.columns]
-            with problems.collected():
-                allowed = named_columns(allow, columns, f"{where}: allow")
-                unclear = [name for name in features if name not in allowed]
-                look_for_suspects(
-                    own,
-                    unclear,
-                    roles.y,
-                    problems,
-                    categorical=several(categorical),
-                    numeric=several(numeric),
-                )
-                if protected := protected_columns(unclear):
-                    warnings.warn(f"{where}: {advice_on(protected)}", stacklevel=2)
-        problems.raise_if_any()
-        for name in named_columns(id, own.frame.columns, f"{where}: id"):
-            warn_of_missing_id(own.column(name), where)
-        if groups is None:
-            _warn_of_copies(own, features)
-        X = encoding.encode(own.frame, where)
-        imputed = encoding.imputed(own.frame, missing)
+        rows = _rows_of_table(own, options)
     else:
-        _refuse_named_columns(
-            own,
-            {  # whether each option is given
-                "label": label is not None,
-                "drop": bool(drop),
-                "id": bool(id),
-                "categorical": categorical != "error",
-                "numeric": bool(numeric),
-                "missing": missing != "error",
-                # in npz an array has this name
-                "groups": groups is not None and own.format == "svmlight",
-                "time": time is not None and own.format == "svmlight",
-            },
-        )
-        X, arrays = _matrix(own.path, own.format, dtype)
-        roles = _roles_of_arrays(own, arrays, X.shape[0], positive, groups, time)
-        encoding = Encoding(own.format, X.shape[1], isinstance(X, np.ndarray))
-    if allow is not None and not _varies(X):
+        rows = _rows_of_arrays(own, options, dtype)
+    if allow is not None and not _varies(rows.X):
         raise InputError(
             f"{where}: no column varies: each feature has one value in all rows, so no"
             " method can rank them; add columns in which rows differ"
         )
     # How the file is read is part of the identity of the data set.
-    options = {
+    reading = {
         "label": label,
         "positive": positive,
         "groups": groups,
@@ -233,20 +201,111 @@ def read_own_file(
     dataset = Dataset(
         name=name,
         title=name,
-        X=to_dtype(X, dtype, where),
-        y=roles.y,
-        sha256=_identity(own, options) if own.is_file else "",
-        groups=roles.groups,
-        feature_names=encoding.feature_names,
-        split_key=hashlib.sha256((roles.y > 0).tobytes()).hexdigest(),
-        time=roles.time,
-        imputed=imputed,
+        X=to_dtype(rows.X, dtype, where),
+        y=rows.roles.y,
+        sha256=_identity(own, reading) if own.is_file else "",
+        groups=rows.roles.groups,
+        feature_names=rows.encoding.feature_names,
+        split_key=hashlib.sha256((rows.roles.y > 0).tobytes()).hexdigest(),
+        time=rows.roles.time,
+        imputed=rows.imputed,
     )
-    return dataset, encoding
+    return dataset, rows.encoding
 
 
-def _refuse_named_columns(own: OwnTable, is_given: dict[str, bool]) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """The options of `read_own_file` that say what columns are used for."""
+
+    label: str | None
+    positive: Label | Sequence[Label] | None
+    groups: str | None
+    time: str | None
+    drop: Sequence[str]
+    id: Sequence[str]
+    categorical: Categorical
+    numeric: Sequence[str]
+    missing: Missing
+    allow: Sequence[str] | None
+
+
+class _Roles(NamedTuple):
+    """The columns that are no features; None where a table has none."""
+
+    y: Any
+    groups: NDArray[np.int64] | None = None
+    time: NDArray[np.int64] | NDArray[np.float64] | None = None
+
+
+class _Rows(NamedTuple):
+    """The labelled rows of a file, and how they became features."""
+
+    X: Matrix
+    roles: _Roles
+    encoding: Encoding
+    imputed: Imputed | None = None
+
+
+def _rows_of_table(own: OwnTable, options: _Options) -> _Rows:
+    """Return the rows of a table, of which all problems are raised together."""
+    where = own.where
+    problems = Problems(where)
+    roles, features = _assign_roles(problems, own, options)
+    with problems.collected():
+        encoding = Encoding.learn(
+            own, features, options.categorical, options.missing, options.numeric
+        )
+    if options.allow is not None:
+        columns = [str(name) for name in own.frame.columns]
+        with problems.collected():
+            allowed = named_columns(options.allow, columns, f"{where}: allow")
+            unclear = [name for name in features if name not in allowed]
+            look_for_suspects(
+                own,
+                unclear,
+                roles.y,
+                problems,
+                categorical=several(options.categorical),
+                numeric=several(options.numeric),
+            )
+            if protected := protected_columns(unclear):
+                warnings.warn(f"{where}: {advice_on(protected)}", stacklevel=3)
+    problems.raise_if_any()
+    for name in named_columns(options.id, own.frame.columns, f"{where}: id"):
+        warn_of_missing_id(own.column(name), where)
+    if options.groups is None:
+        _warn_of_copies(own, features)
+    X = encoding.encode(own.frame, where)
+    return _Rows(X, roles, encoding, encoding.imputed(own.frame, options.missing))
+
+
+def _rows_of_arrays(own: OwnTable, options: _Options, dtype: Dtype) -> _Rows:
+    """Return the rows of an svmlight or npz file."""
+    _refuse_named_columns(own, options)
+    X, arrays = _matrix(own.path, own.format, dtype)
+    column = partial(_vector, own.path, arrays, X.shape[0])  # by the name of an array
+    roles = _Roles(signs(column("y"), own.where, options.positive))
+    if options.groups is not None:
+        roles = roles._replace(groups=number_groups(column(options.groups), own.where))
+    if options.time is not None:
+        roles = roles._replace(time=order_in_time(column(options.time), own.where))
+    encoding = Encoding(own.format, X.shape[1], dense=isinstance(X, np.ndarray))
+    return _Rows(X, roles, encoding)
+
+
+def _refuse_named_columns(own: OwnTable, options: _Options) -> None:
     """Refuse options that name columns, of a file that has none."""
+    is_given = {
+        "label": options.label is not None,
+        "drop": bool(options.drop),
+        "id": bool(options.id),
+        "categorical": options.categorical != "error",
+        "numeric": bool(options.numeric),
+        "missing": options.missing != "error",
+    }
+    if own.format == "svmlight":  # in npz these are names of arrays
+        is_given["groups"] = options.groups is not None
+        is_given["time"] = options.time is not None
     wrong = [option for option, given in is_given.items() if given]
     if not wrong:
         return
@@ -281,78 +340,20 @@ def _warn_of_copies(own: OwnTable, names: Sequence[str]) -> None:
             f"{own.where}: {is_copy.sum():,} of {len(is_copy):,} rows are copies of"
             " others, so results on held-out rows are too good; remove them, or keep"
             " them together with groups",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
-def _identity(own: OwnTable, options: dict[str, Any]) -> str:
+def _identity(own: OwnTable, reading: dict[str, Any]) -> str:
     """Return the hash of a file and of the options of reading."""
-    digest = hashlib.sha256(json.dumps([VERSION, own.format, options]).encode())
+    digest = hashlib.sha256(json.dumps([VERSION, own.format, reading]).encode())
     with own.path.open("rb") as file:
         hashlib.file_digest(file, lambda: digest)  # adds the content to `digest`
     return digest.hexdigest()
 
 
-def read_amounts(table: OwnTable, column: str, option: str) -> NDArray[np.float64]:
-    """Return the numbers of the column that an option names.
-
-    Refuse gaps and numbers below 0.
-    """
-    if table.frame is None:
-        raise InputError(
-            f"{table.path}: the file has no named columns; leave out {option}"
-        )
-    # raises if there is no such column
-    is_missing = table.column(column).isna().to_numpy()
-    encoding = Encoding.learn(table, [column], missing="median", numeric=[column])
-    numbers = encoding.encode(table.frame, table.where)[:, 0]
-    is_wrong = is_missing | (numbers < 0)
-    if is_wrong.any():
-        first = int(np.argmax(is_wrong))
-        value = "no value" if is_missing[first] else f"{numbers[first]:g}"
-        raise TableError(
-            table.where,
-            f"column {column!r}, row {table.frame.index[first] + 1}: {option} takes"
-            f" numbers of at least 0, found {value}; correct it",
-        )
-    return numbers
-
-
-class _Roles(NamedTuple):
-    """The columns that are no features; None where a table has none."""
-
-    y: Any
-    groups: NDArray[np.int64] | None = None
-    time: NDArray[np.int64] | NDArray[np.float64] | None = None
-
-
-def _roles_of_arrays(
-    own: OwnTable,
-    arrays: dict[str, NDArray],
-    n_rows: int,
-    positive: Label | Sequence[Label] | None,
-    groups: str | None,
-    time: str | None,
-) -> _Roles:
-    """Return the roles of a file without named columns, from the arrays beside X."""
-    column = partial(_vector, own.path, arrays, n_rows)  # takes the name of an array
-    roles = _Roles(signs(column("y"), own.where, positive))
-    if groups is not None:
-        roles = roles._replace(groups=number_groups(column(groups), own.where))
-    if time is not None:
-        roles = roles._replace(time=order_in_time(column(time), own.where))
-    return roles
-
-
 def _assign_roles(
-    problems: Problems,
-    table: OwnTable,
-    label: str | None,
-    positive: Label | Sequence[Label] | None,
-    groups: str | None,
-    time: str | None,
-    drop: Sequence[str],
-    ids: Sequence[str],
+    problems: Problems, table: OwnTable, options: _Options
 ) -> tuple[_Roles, list[str]]:
     """Return labels, groups and times, and the names of the features.
 
@@ -360,9 +361,10 @@ def _assign_roles(
     """
     where = table.where
     frame = table.frame
+    label = options.label
     if label is None or label not in frame.columns:
         likely = _likely_label(frame, label)
-        remedy = None if likely is None else ("label", likely)
+        remedy = None if likely is None else Remedy("label", likely)
         with problems.collected():
             if label is not None:
                 column_of(frame, label, where, remedy)  # raises, with the nearest name
@@ -375,20 +377,22 @@ def _assign_roles(
     roles = _Roles(None)
     with problems.collected():
         if label is not None:
-            roles = roles._replace(y=signs(frame[label], where, positive))
+            roles = roles._replace(y=signs(frame[label], where, options.positive))
     with problems.collected():
-        if groups is not None:
-            roles = roles._replace(groups=number_groups(table.column(groups), where))
+        if options.groups is not None:
+            groups = number_groups(table.column(options.groups), where)
+            roles = roles._replace(groups=groups)
     with problems.collected():
-        if time is not None:
-            _refuse_dotted_time(table, time)
-            moments = order_in_time(table.column(time), where, table.layout.date_format)
+        if options.time is not None:
+            _refuse_dotted_time(table, options.time)
+            times = table.column(options.time)
+            moments = order_in_time(times, where, table.layout.date_format)
             roles = roles._replace(time=moments)
-    others = {label, groups, time}
+    others = {label, options.groups, options.time}
     with problems.collected():
-        others.update(named_columns(drop, frame.columns, f"{where}: drop"))
+        others.update(named_columns(options.drop, frame.columns, f"{where}: drop"))
     with problems.collected():
-        for name in named_columns(ids, frame.columns, f"{where}: id"):
+        for name in named_columns(options.id, frame.columns, f"{where}: id"):
             others.add(name)
             with problems.collected():
                 require_unique(table.column(name), where)
@@ -430,6 +434,31 @@ def _likely_label(frame: pd.DataFrame, label: str | None) -> str | None:
     return binary[-1] if binary else None
 
 
+def read_amounts(table: OwnTable, column: str, option: str) -> NDArray[np.float64]:
+    """Return the numbers of the column that an option names.
+
+    Refuse gaps and numbers below 0.
+    """
+    if table.frame is None:
+        raise InputError(
+            f"{table.path}: the file has no named columns; leave out {option}"
+        )
+    # raises if there is no such column
+    is_missing = table.column(column).isna().to_numpy()
+    encoding = Encoding.learn(table, [column], missing="median", numeric=[column])
+    numbers = encoding.encode(table.frame, table.where)[:, 0]
+    is_wrong = is_missing | (numbers < 0)
+    if is_wrong.any():
+        first = int(np.argmax(is_wrong))
+        value = "no value" if is_missing[first] else f"{numbers[first]:g}"
+        raise TableError(
+            table.where,
+            f"column {column!r}, row {table.frame.index[first] + 1}: {option} takes"
+            f" numbers of at least 0, found {value}; correct it",
+        )
+    return numbers
+
+
 def read_new_blocks(
     path: str | os.PathLike[str] | pd.DataFrame,
     encoding: Encoding,
@@ -463,24 +492,15 @@ def read_new_blocks(
             raise InputError(
                 f"{path}: {kind} files have no named columns; do not keep {keep[0]!r}"
             )
-        X, _ = _matrix(path, kind, "float64", encoding.n_features)
-        if X.shape[1] != encoding.n_features:
-            raise InputError(
-                f"{path}: found {X.shape[1]} features; give {encoding.n_features}, as"
-                " in training"
-            )
-        if encoding.dense and not isinstance(X, np.ndarray):
-            X = X.toarray()
-        yield X, pd.DataFrame()
+        yield _new_matrix(path, kind, encoding), pd.DataFrame()
         return
     encoding = encoding.with_notation(file_layout.decimal, file_layout.date_format)
     # Read as text: categories such as 007, what has a notation, and 1.234, which may be
     # 1234.
-    texts = [
-        column.name
-        for column in encoding.columns
-        if column.categories or column.notation or column.has_thousands
-    ]
+    texts = []
+    for column in encoding.columns:
+        if column.categories or column.notation or column.has_thousands:
+            texts.append(column.name)
     rows_of_most_values = _MOST_VALUES // max(1, encoding.n_features)
     blocks = read_blocks(
         path,
@@ -510,6 +530,19 @@ def _encoded_frame(
     names = columns_to_keep(keep, [*table.columns], Path(FRAME))
     texts = as_text({name: table[name].tolist() for name in names})
     return encoding.encode(table, FRAME, gaps), texts
+
+
+def _new_matrix(path: Path, kind: Format, encoding: Encoding) -> Matrix:
+    """Return new rows of an svmlight or npz file, with the features of training."""
+    X, _ = _matrix(path, kind, "float64", encoding.n_features)
+    if X.shape[1] != encoding.n_features:
+        raise InputError(
+            f"{path}: found {X.shape[1]} features; give {encoding.n_features}, as"
+            " in training"
+        )
+    if encoding.dense and not isinstance(X, np.ndarray):
+        return X.toarray()
+    return X
 
 
 def _warn_of_gaps(where: str, gaps: Gaps) -> None:
@@ -559,7 +592,7 @@ def _matrix(
     if kind == "npz":
         return read_npz(path, dtype)
     X, y = read_svmlight(path, dtype=dtype)
-    _refuse_no_quantities(path, X)
+    _require_quantities(path, X)
     if n_features is not None:
         return _without_unseen(X, n_features, path), {"y": y}
     if X.shape[1] == 0:
@@ -582,7 +615,7 @@ def _without_unseen(X: Any, n_features: int, path: Path) -> Matrix:
         warnings.warn(
             f"{path}: {features} above {n_features:,}, the last one in training, will"
             f" be ignored ({listed(unseen, 3)}), in {count(n_rows, 'row')}",
-            stacklevel=4,
+            stacklevel=5,
         )
     X.resize(X.shape[0], n_features)
     return X
@@ -616,13 +649,15 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
             )
         X.indices = X.indices.astype(np.int32)
         X.indptr = X.indptr.astype(np.int32)
-    _refuse_no_quantities(path, X)
+    _require_quantities(path, X)
     return X, arrays
 
 
 def _matrix_of_arrays(path: Path, arrays: dict[str, NDArray], dtype: Dtype) -> Matrix:
-    for name in arrays.keys() & {"X", *_SPARSE_PARTS}:
-        if arrays[name].dtype.kind in "US":  # NumPy would read 1_1 as 11
+    """Return X, dense if an array has this name, or sparse from its four parts."""
+    for name in ("X", *_SPARSE_PARTS):
+        # NumPy would read 1_1 as 11.
+        if name in arrays and arrays[name].dtype.kind in "US":
             raise InputError(f"{path}: the array {name} holds text; save numbers")
     if "X" in arrays:
         return np.ascontiguousarray(to_dtype(arrays["X"], dtype, str(path)))
@@ -634,17 +669,20 @@ def _matrix_of_arrays(path: Path, arrays: dict[str, NDArray], dtype: Dtype) -> M
     )
 
 
-def _refuse_no_quantities(path: Path, X: Matrix) -> None:
+def _require_quantities(path: Path, X: Matrix) -> None:
     """Refuse a matrix with a value that is not finite, or stands for a missing one."""
     from scipy.sparse import coo_matrix
 
     values = X if isinstance(X, np.ndarray) else X.data
-    # Without a copy of all values; false for NaN.
-    if not values.size or max(values.max(), -values.min()) < LARGEST_QUANTITY:
+    if values.size == 0:
+        return
+    largest = max(values.max(), -values.min())  # NaN if there is any
+    if largest < LARGEST_QUANTITY:
         return
     entries = coo_matrix(X)
     first_wrong = np.argmin(np.abs(entries.data) < LARGEST_QUANTITY)
-    row, column = entries.row[first_wrong] + 1, entries.col[first_wrong] + 1
+    row = entries.row[first_wrong] + 1
+    column = entries.col[first_wrong] + 1
     value = entries.data[first_wrong]
     if not np.isfinite(value):
         fault = "not a finite number; correct it"

@@ -54,7 +54,6 @@ _CONTENTS = {
     b"PAR1\x15": "parquet",
     b"PK\x03\x04": "xlsx or another ZIP archive",
     b"\xd0\xcf\x11\xe0": "xls, or a workbook with a password",
-    b"": "text or packed data",  # last, as all others begin so, too
 }
 
 
@@ -217,9 +216,12 @@ def several(names: str | Sequence[str]) -> list[str]:
     commas; a treatment such as one-hot that is given alone is no column.
     """
     if isinstance(names, str):
-        names = [] if names in OPTION_WORDS["categorical"] else [names]
-    columns = list(names)
-    for text in names:
+        is_treatment = names in OPTION_WORDS["categorical"]
+        texts = [] if is_treatment else [names]
+    else:
+        texts = list(names)
+    columns = list(texts)
+    for text in texts:
         columns += [part.strip() for part in text.split(",")]
     return columns
 
@@ -233,9 +235,7 @@ def format_of(path: Path, name: str | None = None, sheet: str | None = None) -> 
     kind = find_format(path, name)
     with pandas_errors_as_input_errors(path), path.open("rb") as file:
         head = file.read(8)
-    content = next(
-        content for first, content in _CONTENTS.items() if head.startswith(first)
-    )
+    content = _content_by_head(head)
     expected = "text" if kind in SEPARATORS else kind
     if kind in TABLES and not content.startswith(expected):
         raise InputError(
@@ -258,6 +258,14 @@ def format_of(path: Path, name: str | None = None, sheet: str | None = None) -> 
         f"{path}: unknown format {kind!r}; name one of {listed(formats)}, or use one of"
         f" the suffixes {listed(suffixes)}"
     )
+
+
+def _content_by_head(head: bytes) -> str:
+    """Return in words what a file holds that begins with these bytes."""
+    for first_bytes, content in _CONTENTS.items():
+        if head.startswith(first_bytes):
+            return content
+    return "text or packed data"
 
 
 def read_blocks(
@@ -312,11 +320,10 @@ def _read_whole(
     # Ids stay text, as 7 and 007 are two.
     texts = None if layout.decimal == "," else words.union(ids)
     frame, _ = next(read_blocks(path, kind, layout, texts=texts, words=words))
-    empty = [
-        name
-        for name in frame
-        if str(name).startswith(NAMELESS) and frame[name].isna().all()
-    ]
+    empty = []
+    for name in frame:
+        if str(name).startswith(NAMELESS) and frame[name].isna().all():
+            empty.append(name)
     if empty:
         warnings.warn(
             f"{path}: {count(len(empty), 'column')} with neither a name nor values will"
@@ -346,7 +353,9 @@ def _dates_as_written(table: OwnTable, date_format: str) -> dict[str, pd.Series]
     for name, texts in raw_texts(table, decimals).items():
         written = texts.set_axis(table.frame.index).where(table.frame[name].notna())
         known = written.dropna()
-        if len(known) and moments_of(known, table.where, date_format).notna().all():
+        if len(known) == 0:
+            continue
+        if moments_of(known, table.where, date_format).notna().all():
             columns[str(name)] = written
     return columns
 
@@ -409,41 +418,64 @@ def _points_of(
 def _decimal_of(table: OwnTable) -> str | None:
     """Return the decimal mark if all columns of a file agree on one mark, else None.
 
-    Refuse points that may be decimal or separate thousands. They may separate thousands
-    where other columns have decimal commas or, if no value is like 0.125 or 1.5, in a
-    file with semicolons or beside whole numbers below 1,000 alone.
+    Refuse points that may be decimal or separate thousands.
     """
-    marks = set()
-    floats = []
-    for name, values in table.frame.items():
-        if values.dtype.kind == "f":
-            floats.append(str(name))  # pandas has taken the point for decimal
-        elif values.dtype.kind not in "biu":
-            content = table.content(str(name))
-            # such as $ 7,200.00, which only one mark fits
-            if content.holds == "numbers" and content.notation and not content.others:
-                marks.add(content.notation)
-    points = _points_of(table, floats, _ROWS_THAT_SHOW_MARK)
-    if "," in marks or not any(column.are_decimal for column in points):
-        points = _points_of(table, floats)
+    marks = _marks_of_amounts(table)
+    points = _points_that_decide(table, marks)
     unclear = [column for column in points if not column.are_decimal]
-    if unclear:
-        shows_no_mark = not marks and len(unclear) == len(points)
-        may_separate_thousands = table.dialect.separator == ";" or any(
-            column.are_beside_small_integers for column in unclear
+    if unclear and _may_separate_thousands(table, marks, points):
+        first = unclear[0]
+        raise TableError(
+            table.where,
+            f"column {first.column!r}: the point in {first.example!r} may be"
+            " decimal or separate thousands; set the decimal mark (decimal) to . or"
+            " ,",
+            column=first.column,
         )
-        if "," in marks or (shows_no_mark and may_separate_thousands):
-            first = unclear[0]
-            raise TableError(
-                table.where,
-                f"column {first.column!r}: the point in {first.example!r} may be"
-                " decimal or separate thousands; set the decimal mark (decimal) to . or"
-                " ,",
-                column=first.column,
-            )
     if points:
         marks.add(".")
     return marks.pop() if len(marks) == 1 else None
+
+
+def _marks_of_amounts(table: OwnTable) -> set[str]:
+    """Return the decimal marks of columns such as $ 7,200.00, which only one fits."""
+    marks = set()
+    for name, values in table.frame.items():
+        if values.dtype.kind not in "fbiu":
+            content = table.content(str(name))
+            if content.holds == "numbers" and content.notation and not content.others:
+                marks.add(content.notation)
+    return marks
+
+
+def _points_that_decide(table: OwnTable, marks: set[str]) -> list[_Points]:
+    """Return the points in the first rows if one of these is decimal, else in all rows.
+
+    Beside a decimal comma, all points are needed.
+    """
+    # Of these columns pandas has taken the points for decimal.
+    floats = []
+    for name, values in table.frame.items():
+        if values.dtype.kind == "f":
+            floats.append(str(name))
+    first_points = _points_of(table, floats, _ROWS_THAT_SHOW_MARK)
+    are_decimal = any(column.are_decimal for column in first_points)
+    if are_decimal and "," not in marks:
+        return first_points
+    return _points_of(table, floats)
+
+
+def _may_separate_thousands(
+    table: OwnTable, marks: set[str], points: Sequence[_Points]
+) -> bool:
+    """Return whether those points that look like it may separate thousands."""
+    if "," in marks:
+        return True
+    if "." in marks or any(column.are_decimal for column in points):
+        return False
+    if table.dialect.separator == ";":  # as where the decimal mark is a comma
+        return True
+    return any(column.are_beside_small_integers for column in points)
 
 
 def raw_texts(

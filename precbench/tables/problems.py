@@ -90,7 +90,7 @@ class TableError(InputError):
         column: str = "",
         place: str = "",
         rows: Collection[int] = (),
-        remedy: tuple[str, object] | None = None,
+        remedy: Remedy | None = None,
     ) -> None:
         message = f"{where}: {text}"
         super().__init__(message)
@@ -101,7 +101,7 @@ class TableError(InputError):
                 column=column,
                 place=place,
                 rows=tuple(rows) if len(rows) <= _FEW_ROWS else (),
-                remedy=None if remedy is None else Remedy(*remedy),
+                remedy=remedy,
             )
         ]
 
@@ -128,7 +128,7 @@ class TableError(InputError):
 
 
 def column_of(
-    table: pd.DataFrame, name: str, where: str, remedy: tuple[str, object] | None = None
+    table: pd.DataFrame, name: str, where: str, remedy: Remedy | None = None
 ) -> pd.Series:
     """Return a column; an unknown name is reported with the nearest valid one."""
     if name in table.columns:
@@ -147,9 +147,7 @@ def named_columns(
     option: str,
     words: Sequence[str] = (),
 ) -> list[str]:
-    """Return the columns that an option names.
-
-    A text may name several, separated by commas.
+    """Return the columns that an option names; a text may name several with commas.
 
     `words` are valid in place of a column; a word that is given alone, not in a list,
     is left out.
@@ -158,12 +156,11 @@ def named_columns(
         texts = [] if texts in words else [texts]
     named: list[str] = []
     for text in texts:
-        if text in names:  # the name of a column may have a comma
+        is_one_name = text in names or "," not in text  # a name may have a comma
+        if is_one_name:
             named.append(text)
         else:
-            named += (
-                [part.strip() for part in text.split(",")] if "," in text else [text]
-            )
+            named += [part.strip() for part in text.split(",")]
     for name in named:
         if name not in names and name not in words:
             near = did_you_mean(name, [*words, *map(str, names)])
@@ -228,7 +225,7 @@ class _SeveralError(TableError):
 
 
 def _with_shared_rows(problems: Sequence[Problem]) -> list[Problem]:
-    """Return the problems, those of columns that are wrong in the same rows as "rows".
+    """Return the problems; columns that are wrong in the same rows get the kind "rows".
 
     They have no remedy, as no option drops rows.
     """

@@ -14,7 +14,7 @@ from precbench.core.errors import InputError
 from precbench.core.text import count
 from precbench.tables.detectors import Content, as_numbers, content_of, moments_of
 from precbench.tables.dotted_dates import DottedDate
-from precbench.tables.problems import TableError, listed
+from precbench.tables.problems import Remedy, TableError, listed
 from precbench.tables.reading import Label
 
 _MOST_LABELS = 10  # among which the positive one may be
@@ -35,44 +35,56 @@ def signs(
     """
     # With `one_class` hits are counted, and no row is ranked.
     codes, spellings = _factorised(labels, where, "label", can_rank=not one_class)
-    words = {*labels.map(str).str.strip().str.lower()}
-    if words & {"true", "false"} and words & {"0", "1", "0.0", "1.0"}:
-        warnings.warn(
-            f"{where}: in column {labels.name!r} TRUE counts as the label 1, and FALSE"
-            " as 0; correct the labels if that is wrong",
-            stacklevel=3,
-        )
+    _warn_of_true_beside_1(labels, where)
     positives = [positive] if isinstance(positive, str | int | float) else positive
     positive_names = [canonical(label) for label in positives or [1]]
     names = [canonical(label) for label in spellings]
     is_positive = np.array([name in positive_names for name in names], dtype=bool)
     counts = np.bincount(codes)  # rows of each label
     is_single = one_class and len(names) == 1
-    problem = ""
+    doubt = ""
     # The sign of a single label is known from `positive`, or for a usual 1, 0 or -1.
     if is_single and (positives is not None or names[0] in (-1, 0, 1)):
         sign = "positive" if is_positive[0] else "negative"
-        problem = f"every label is {names[0]}; all rows are {sign}"
+        doubt = f"every label is {names[0]}; all rows are {sign}"
     else:
         check_labels(spellings, where, positives, counts)
         negatives = np.flatnonzero(~is_positive)
         if positives is not None and len(negatives) > 1:
             counted = listed([f"{names[i]} ({counts[i]:,})" for i in negatives])
             others = listed(positive_names)
-            problem = f"labels other than {others} count as negative: {counted}"
-    if problem:
-        folded = {str(name).casefold() for name in positive_names}
-        similar = []  # negative labels that equal a positive one but for letter case
-        for name in names:
-            if name not in positive_names and str(name).casefold() in folded:
-                similar.append(name)
+            doubt = f"labels other than {others} count as negative: {counted}"
+    if doubt:
+        similar = _differing_in_case(names, positive_names)
         if similar:
-            problem += f", although {listed(similar)} differs only in letter case"
+            doubt += f", although {listed(similar)} differs only in letter case"
         warnings.warn(
-            f"{where}: {problem}; name all positive labels if that is wrong",
+            f"{where}: {doubt}; name all positive labels if that is wrong",
             stacklevel=3,
         )
     return np.where(is_positive[codes], 1.0, -1.0)
+
+
+def _warn_of_true_beside_1(labels: pd.Series, where: str) -> None:
+    words = {*labels.map(str).str.strip().str.lower()}
+    if words & {"true", "false"} and words & {"0", "1", "0.0", "1.0"}:
+        warnings.warn(
+            f"{where}: in column {labels.name!r} TRUE counts as the label 1, and FALSE"
+            " as 0; correct the labels if that is wrong",
+            stacklevel=4,
+        )
+
+
+def _differing_in_case(
+    names: Sequence[object], positive_names: Sequence[object]
+) -> list[object]:
+    """Return the names that equal a positive one but for the case of letters."""
+    folded = {str(name).casefold() for name in positive_names}
+    differing = []
+    for name in names:
+        if name not in positive_names and str(name).casefold() in folded:
+            differing.append(name)
+    return differing
 
 
 def signs_of_rows(
@@ -135,7 +147,7 @@ def check_labels(
             where,
             f"no row has the positive label {unknown[0]!r}; name one of"
             f" {listed(labels)}",
-            remedy=("positive", parts) if are_labels else likely,
+            remedy=Remedy("positive", parts) if are_labels else likely,
         )
     if set(names) <= set(given):
         raise InputError(
@@ -152,7 +164,7 @@ class _Spelling(NamedTuple):
 
 def _likely_positive(
     labels: Sequence[object], counts: Sequence[int] | NDArray[np.intp]
-) -> tuple[str, list[str]] | None:
+) -> Remedy | None:
     """Return the remedy that names all spellings of the likely positive label.
 
     It is a typical one, or the rarest; None if no guess is possible.
@@ -173,7 +185,7 @@ def _likely_positive(
             likely = label
             break
     most_frequent_first = sorted(spellings[likely], reverse=True)
-    return "positive", [spelling.text for spelling in most_frequent_first]
+    return Remedy("positive", [spelling.text for spelling in most_frequent_first])
 
 
 def canonical(label: object) -> object:
@@ -199,12 +211,12 @@ def number_groups(groups: pd.Series, where: str) -> NDArray[np.int64]:
 
 def require_unique(values: pd.Series, where: str) -> None:
     """Refuse a column as an id unless its values, gaps aside, are all different."""
-    values = values.dropna()
-    n_distinct = values.map(str).nunique()
-    if n_distinct < len(values):
+    known = values.dropna()
+    n_distinct = known.map(str).nunique()
+    if n_distinct < len(known):
         raise InputError(
             f"{where}: column {values.name!r} has {n_distinct:,} different values in"
-            f" {len(values):,} rows, so it cannot be an id; name it in groups if rows"
+            f" {len(known):,} rows, so it cannot be an id; name it in groups if rows"
             " with the same value belong together, otherwise in drop"
         )
 
@@ -218,7 +230,7 @@ def warn_of_missing_id(values: pd.Series, where: str) -> None:
         warnings.warn(
             f"{where}: column {values.name!r}, row {values.index[is_missing][0] + 1}:"
             f" the id is missing{others}; fill it in if you need it",
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
@@ -340,7 +352,7 @@ def misfit(
         place=place,
         # as categories the texts may be right
         rows=() if option == "categorical" else rows,
-        remedy=None if option is None else (option, name),
+        remedy=None if option is None else Remedy(option, name),
     )
 
 
@@ -357,16 +369,16 @@ def dotted_error(
     `written` is one of them, as it stands in the file.
     """
     name = str(values.name)
-    remedy: tuple[str, object] | None = None
+    remedy = None
     if date.date_format is None:
         advice = "write whole dates, such as 2024-05-31"
     else:
         advice = f"name the format of dates (date_format), such as {date.date_format}"
-        remedy = ("date_format", date.date_format)
+        remedy = Remedy("date_format", date.date_format)
     if not is_time:
         advice += ", drop the column, or name it in numeric if it holds numbers"
         if remedy is None:
-            remedy = ("drop", name)
+            remedy = Remedy("drop", name)
     place = f"row {values.index[values.notna()][0] + 1}: {written!r}"
     return TableError(
         where,
@@ -476,7 +488,7 @@ def _missing_error(
         advice = "remove such rows, as of totals, or rank them with --open"
     elif can_rank:
         advice = "remove such rows, or rank them with --open"
-        remedy = ("open_list", f"{Path(where).stem}-ranked.csv")
+        remedy = Remedy("open_list", f"{Path(where).stem}-ranked.csv")
     others = f" (as in {count(n_missing - 1, 'other row')})" if n_missing > 1 else ""
     place = f"row {rows[0]}"
     return TableError(

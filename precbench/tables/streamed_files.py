@@ -119,11 +119,10 @@ def open_stream(
             " and y as two npy files"
         )
     if kind not in get_args(StreamFormat):
-        suffixes = ", ".join(
-            suffix for suffix, name in SUFFIXES.items() if name == "svmlight"
-        )
+        suffixes = [name for name, format_ in SUFFIXES.items() if format_ == "svmlight"]
         raise InputError(
-            f"{path}: only svmlight ({suffixes}) and .npy can be streamed; convert it"
+            f"{path}: only svmlight ({', '.join(suffixes)}) and .npy can be streamed;"
+            " convert it"
         )
     # None stands for an option that was removed, to keep the hashes.
     options = [VERSION, kind, None, positive, n_features]
@@ -158,10 +157,7 @@ def open_stream(
 
 
 class _Scan:
-    """What the first pass over a file collects.
-
-    A digest, the labels, and the positive rows.
-    """
+    """What the first pass over a file collects: a digest, and what labels there are."""
 
     def __init__(self, digest: Any, target: object) -> None:
         self.digest = digest  # hash of the options and of what has been read
@@ -172,10 +168,7 @@ class _Scan:
         self._rest = np.empty(0, dtype=bool)  # the last rows, too few for a whole byte
 
     def see(self, labels: NDArray[Any], path: Path) -> None:
-        """Add the labels of the next rows.
-
-        The distinct values, and which rows are positive.
-        """
+        """Add the labels of the next rows."""
         self.distinct.update(np.unique(labels).tolist())
         if len(self.distinct) > MOST_CATEGORIES:
             raise InputError(
@@ -211,7 +204,8 @@ def open_unchanged(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]
     """
     try:
         with path.open("rb") as file:
-            stamp = stamp or _stamp(file)
+            if stamp is None:
+                stamp = _stamp(file)
             _refuse_changed(path, file, stamp)
             yield file
             _refuse_changed(path, file, stamp)
@@ -247,8 +241,6 @@ class _TextBlocks(Source):
         """Yield runs of blocks as `Source.read` does, whose text is parsed again."""
         with open_unchanged(self.path, self.stamp) as file:
             for run in runs:
-                first_row = int(self.starts[run.start])
-                next_row = int(self.starts[run.stop])
                 first_byte = self.offsets[run.start]
                 next_byte = self.offsets[run.stop]
                 file.seek(first_byte)
@@ -257,12 +249,15 @@ class _TextBlocks(Source):
                     rows = parse_rows(text, str(self.path), self.n_features)
                 except InputError:  # every line was right in the first pass
                     raise _changed_error(self.path) from None
-                X, labels = matrix_of(rows, self.n_features)
+                sparse, labels = matrix_of(rows, self.n_features)
+                first_row = int(self.starts[run.start])
+                next_row = int(self.starts[run.stop])
                 if len(labels) != next_row - first_row:
                     raise _changed_error(self.path)
+                values = sparse.toarray() if self.dense else sparse
+                X = to_dtype(values, self.dtype, str(self.path))
                 y = np.where(labels == self.target, 1.0, -1.0)
-                block = X.toarray() if self.dense else X
-                yield Run(first_row, to_dtype(block, self.dtype, str(self.path)), y)
+                yield Run(first_row, X, y)
 
 
 def _scan_text(
@@ -309,8 +304,8 @@ class _Pages(NamedTuple):
     """Where some rows are in a file, in bytes."""
 
     start: int  # of the first page
-    n_bytes: int  # from there to the end of the rows
-    n_before: int  # bytes of the first page before the rows
+    n_bytes: int  # from the start to the end of the rows
+    n_before: int  # from the start to the first row
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,9 +334,9 @@ class Npy:
                 f"{path}: no array of numbers: {reason}; use numpy.save"
             ) from error
         if not isinstance(array, np.memmap) or array.dtype.kind not in "fiub":
-            content = (
-                f"dtype {array.dtype}" if hasattr(array, "dtype") else "an npz archive"
-            )
+            content = "an npz archive"
+            if hasattr(array, "dtype"):
+                content = f"dtype {array.dtype}"
             raise InputError(
                 f"{path}: found {content}, not an array of numbers; use numpy.save"
             )
@@ -406,6 +401,14 @@ class Npy:
         return _Pages(page_start, end - page_start, n_before)
 
 
+class _LabelledRows(NamedTuple):
+    """Some rows in a row, as an npy file and that of its labels have them."""
+
+    first_row: int
+    X: NDArray[np.floating]
+    labels: NDArray[Any]
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _NpyBlocks(Source):
     """Blocks of rows of an npy file, and of an npy file of their labels."""
@@ -424,13 +427,13 @@ class _NpyBlocks(Source):
         return None
 
     def read(self, runs: Iterable[range]) -> Iterator[Run]:
-        for first, X, labels in self.raw(runs):
-            yield Run(first, X, np.where(labels == self.target, 1.0, -1.0))
+        """Yield runs of blocks as `Source.read` does."""
+        for rows in self.raw(runs):
+            y = np.where(rows.labels == self.target, 1.0, -1.0)
+            yield Run(rows.first_row, rows.X, y)
 
-    def raw(
-        self, runs: Iterable[range]
-    ) -> Iterator[tuple[int, NDArray[np.floating], NDArray]]:
-        """Yield for each run its first row number, its rows, and their labels."""
+    def raw(self, runs: Iterable[range]) -> Iterator[_LabelledRows]:
+        """Yield the rows of each run with their labels as they are in the file."""
         with (
             open_unchanged(self.features.path, self.features.stamp) as file,
             open_unchanged(self.labels.path, self.labels.stamp) as label_file,
@@ -438,9 +441,10 @@ class _NpyBlocks(Source):
             for run in runs:
                 start = int(self.starts[run.start])
                 stop = int(self.starts[run.stop])
-                rows = self.features.rows(file, start, stop)
-                X = to_dtype(rows, self.dtype, str(self.features.path))
-                yield start, X, self.labels.rows(label_file, start, stop)
+                values = self.features.rows(file, start, stop)
+                X = to_dtype(values, self.dtype, str(self.features.path))
+                labels = self.labels.rows(label_file, start, stop)
+                yield _LabelledRows(start, X, labels)
 
 
 def _scan_npy(
@@ -476,19 +480,22 @@ def _scan_npy(
         target=scan.target,
     )
     single_blocks = [range(i, i + 1) for i in range(len(blocks.starts) - 1)]
-    for start, X, y in blocks.raw(single_blocks):
-        scan.digest.update(X)
-        scan.digest.update(np.ascontiguousarray(y))
-        if not np.isfinite(X).all():
-            row, column = np.argwhere(~np.isfinite(X))[0]
+    for rows in blocks.raw(single_blocks):
+        scan.digest.update(rows.X)
+        scan.digest.update(np.ascontiguousarray(rows.labels))
+        is_finite = np.isfinite(rows.X)
+        if not is_finite.all():
+            place, column = np.argwhere(~is_finite)[0]
             raise InputError(
-                f"{path}: row {start + row + 1}, feature {column + 1} (from 1) is not"
-                " finite; correct the value"
+                f"{path}: row {rows.first_row + place + 1}, feature {column + 1}"
+                " (from 1) is not finite; correct the value"
             )
-        if not np.isfinite(y).all():
-            row = start + 1 + np.argmin(np.isfinite(y))
+        has_label = np.isfinite(rows.labels)
+        if not has_label.all():
+            place = np.argmin(has_label)
             raise InputError(
-                f"{labels.path}: row {row} (from 1) has no finite label; give one"
+                f"{labels.path}: row {rows.first_row + place + 1} (from 1) has no"
+                " finite label; give one"
             )
-        scan.see(y, labels.path)
+        scan.see(rows.labels, labels.path)
     return replace(blocks, positives=scan.positives())

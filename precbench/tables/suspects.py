@@ -13,7 +13,7 @@ from precbench.ranking.metrics import auc
 from precbench.tables.detectors import is_date
 from precbench.tables.encoding import MOST_CATEGORIES
 from precbench.tables.own_table import OwnTable, raw_texts
-from precbench.tables.problems import Problems, TableError
+from precbench.tables.problems import Problems, Remedy, TableError
 
 LEAK = 0.99  # the AUC of a single column above which it looks like a leak
 _GAP_DIFFERENCE = 0.9  # difference between the classes' shares of gaps
@@ -57,7 +57,7 @@ class _Suspicion(NamedTuple):
 
     kind: Literal["identifier", "codes", "count", "leak"]
     option: str  # that helps, such as drop
-    seen: str = ""  # fills the message of the kind
+    seen: str = ""  # what was seen in the column, as `_TEXTS` has it
 
 
 def look_for_suspects(
@@ -84,15 +84,18 @@ def look_for_suspects(
     for name in names:
         suspicions = []
         described = _describe(table, name)
+        may_leak = True
         if name not in refused and name not in numeric:
-            suspicions = _suspicions_of_names(
+            suspicion = _suspect_names(
                 described, is_categorical=name in categorical, is_padded=name in padded
             )
-        may_leak = all(suspicion.kind == "codes" for suspicion in suspicions)
+            if suspicion is not None:
+                suspicions.append(suspicion)
+                may_leak = suspicion.kind == "codes"
         if may_leak and y is not None and _are_enough(y):
             reason = _leak_reason(described, y)
             if reason:
-                suspicions.append(_Suspicion("leak", "drop", reason))
+                suspicions.append(_Suspicion("leak", option="drop", seen=reason))
         for suspicion in suspicions:
             problems.add(_suspect_error(problems.where, name, suspicion))
 
@@ -108,7 +111,7 @@ def _suspect_error(where: str, name: str, suspicion: _Suspicion) -> TableError:
         f"column {name!r} {text}",
         kind=suspicion.kind,
         column=name,
-        remedy=(suspicion.option, name),
+        remedy=Remedy(suspicion.option, name),
     )
 
 
@@ -145,28 +148,27 @@ def _describe(table: OwnTable, name: str) -> _Described:
     )
 
 
-def _suspicions_of_names(
+def _suspect_names(
     column: _Described, *, is_categorical: bool, is_padded: bool
-) -> list[_Suspicion]:
-    """Return why the values of a column may be names of rows or of groups of rows."""
+) -> _Suspicion | None:
+    """Return why values may name a row, or a group of rows, or None."""
     n_rows = len(column.values)
     if _are_identifiers(column):
         if column.n_distinct == n_rows:
-            return [_Suspicion("identifier", "id")]
-        return [_Suspicion("identifier", "drop", ", gaps or few aside")]
+            return _Suspicion("identifier", option="id")
+        return _Suspicion("identifier", option="drop", seen=", gaps or few aside")
     if is_categorical:
-        return []
+        return None
     is_nameless = _NAMELESS.fullmatch(column.name) is not None
-    if is_nameless and column.is_whole and _count_rows(column.numbers):
-        return [_Suspicion("count", "drop")]
-    has_enough_rows = n_rows >= _FEWEST_ROWS
+    if is_nameless and column.is_whole and _are_row_numbers(column.numbers):
+        return _Suspicion("count", option="drop")
     have_one_length = (
-        column.is_whole and has_enough_rows and _have_one_length(column.numbers)
+        column.is_whole and n_rows >= _FEWEST_ROWS and _have_one_length(column.numbers)
     )
     if is_padded or have_one_length:
         option = "categorical" if column.n_distinct <= MOST_CATEGORIES else "numeric"
-        return [_Suspicion("codes", option, f"{column.n_distinct:,}")]
-    return []
+        return _Suspicion("codes", option=option, seen=f"{column.n_distinct:,}")
+    return None
 
 
 def _are_identifiers(column: _Described) -> bool:
@@ -229,7 +231,7 @@ def _are_whole(numbers: NDArray[np.float64]) -> bool:
     return bool((known == np.floor(known)).all())
 
 
-def _count_rows(numbers: NDArray[np.float64]) -> bool:
+def _are_row_numbers(numbers: NDArray[np.float64]) -> bool:
     """Return whether whole numbers count rows, also of frames put one below the other.
 
     Rows may have been dropped, turned round or shuffled since.
@@ -299,8 +301,8 @@ def auc_alone(
     if is_missing.any():
         ends.append(len(distinct))  # or behind them
     for end in ends:
-        value = auc(y, np.where(is_missing, end, codes).astype(np.float64))
-        aucs += [value, 1 - value]
+        ascending = auc(y, np.where(is_missing, end, codes).astype(np.float64))
+        aucs += [ascending, 1 - ascending]
     return max(aucs)
 
 

@@ -19,6 +19,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from precbench.core.errors import InputError
 from precbench.core.text import count
@@ -80,37 +81,45 @@ class _Contents:
 def read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[Block]:
     """Yield all rows of a sheet, at most a million, as one block."""
     lines = _sheet_lines(path, layout)
-    # The first row with a value holds the column names.
-    titles: list[Any] = []
-    n_above = layout.skip_rows
-    for line in lines[n_above:]:
-        n_above += 1
-        titles = _without_empty_end(line)
-        if titles:
-            break
+    n_above = _count_lines_above_names(lines, layout.skip_rows)
+    titles = [] if n_above == len(lines) else _without_empty_end(lines[n_above])
     header = named(["" if title is None else str(title) for title in titles])
     check_header(path, header)
-    rows = {}  # the values of each row, by the place of the row below the header
-    for place, line in enumerate(lines[n_above:]):
+    n_columns = len(header)
+    places = []  # of the rows with a value, below the column names
+    rows = []
+    for place, line in enumerate(lines[n_above + 1 :]):
         values = _without_empty_end(line)
-        if len(values) > len(header):
+        if len(values) > n_columns:
+            number = n_above + 2 + place  # in the sheet, from 1
             raise InputError(
-                f"{path}: row {n_above + place + 1} has more values than there are "
+                f"{path}: row {number} has more values than there are "
                 "column names; if other lines precede the names, skip them (skip_rows)"
             )
         if values:
-            rows[place] = values + [None] * (len(header) - len(values))
-    frame = pd.DataFrame([*rows.values()], columns=header, index=[*rows])
-    frame = with_exact_integers(frame, partial(_cells_of, [*rows.values()], header))
-    places = {name: header.index(name) for name in columns_to_keep(keep, header, path)}
-    texts = {name: [row[i] for row in rows.values()] for name, i in places.items()}
-    yield frame, as_text(texts)
+            places.append(place)
+            rows.append(values + [None] * (n_columns - len(values)))
+    frame = pd.DataFrame(rows, columns=header, index=places)
+    frame = with_exact_integers(frame, partial(_cells_of, rows, header))
+    kept = columns_to_keep(keep, header, path)
+    yield frame, as_text(_cells_of(rows, header, kept))
+
+
+def _count_lines_above_names(lines: Sequence[list[Any]], n_skipped: int) -> int:
+    """Return the number of lines above the column names, of all lines without names.
+
+    The names are the first line with a value, those that are skipped aside.
+    """
+    for place in range(n_skipped, len(lines)):
+        if _without_empty_end(lines[place]):
+            return place
+    return len(lines)
 
 
 def _cells_of(
-    rows: Sequence[Sequence[Any]], header: Sequence[str], names: list[str]
-) -> Mapping[str, Any]:
-    """Return columns of a sheet as arrays of the values of cells."""
+    rows: Sequence[Sequence[Any]], header: Sequence[str], names: Sequence[str]
+) -> Mapping[str, NDArray[np.object_]]:
+    """Return columns of a sheet, as arrays of the values of cells."""
     columns = {}
     for name in names:
         place = header.index(name)
@@ -119,10 +128,11 @@ def _cells_of(
 
 
 def _without_empty_end(line: list[Any]) -> list[Any]:
-    n = len(line)
-    while n and line[n - 1] is None:
-        n -= 1
-    return line[:n]
+    """Return the values up to the last one that is not None."""
+    n_values = len(line)
+    while n_values and line[n_values - 1] is None:
+        n_values -= 1
+    return line[:n_values]
 
 
 def _sheet_lines(path: Path, layout: Layout) -> list[list[Any]]:
@@ -137,33 +147,39 @@ def _sheet_lines(path: Path, layout: Layout) -> list[list[Any]]:
         part = contents.sheets[_chosen_sheet(path, contents, layout.sheet)]
         scan = _copy_sheet(path, archive, contents, part, layout.skip_rows, copy.name)
         _check_merged(path, scan)
-        lines = CalamineWorkbook.from_path(copy.name).get_sheet_by_index(0)
-        values = lines.to_python(skip_empty_area=False)
+        sheet = CalamineWorkbook.from_path(copy.name).get_sheet_by_index(0)
+        lines = sheet.to_python(skip_empty_area=False)
     if scan.n_hidden:
         hidden = count(scan.n_hidden, "hidden row")
         message = f"{path}: {hidden} will be used; delete unwanted rows"
         warnings.warn(message, stacklevel=7)
-    for line in values:
+    for line in lines:
         line[:] = map(_cell_value, line)
     for (row, column), value in scan.exact_values.items():
-        values[row - 1][column - 1] = value
-    return values
+        lines[row - 1][column - 1] = value
+    return lines
 
 
 def _cell_value(value: Any) -> Any:
     """Return a value as a frame has it: None for nothing, 7 in place of 7.0."""
+    if value == "":
+        return None
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     if type(value) is date:
         return datetime(value.year, value.month, value.day)
-    return None if value == "" else value
+    return value
 
 
 def _check_merged(path: Path, scan: SheetScan) -> None:
     """Refuse merged cells of several rows, as only the first of these has a value."""
     for cells in scan.merged:
         rows = [int(row) for row in re.findall(r"\d+", cells)]  # of A2:A3, 2 and 3
-        if rows and max(rows[0], scan.n_skipped + 1) < rows[-1]:
+        if not rows:
+            continue
+        first_read = max(rows[0], scan.n_skipped + 1)
+        last = rows[-1]
+        if first_read < last:
             raise InputError(
                 f"{path}: the cells {cells} are merged, so only the first row has a "
                 "value; unmerge them, and fill in the other rows"
@@ -189,14 +205,10 @@ def _chosen_sheet(path: Path, contents: _Contents, sheet: str | None) -> str:
 def _contents(path: Path, archive: zipfile.ZipFile) -> _Contents:
     """Return which parts hold the sheets, the shared texts and the formats of cells."""
     try:
-        main = next(
-            part.name
-            for part in _named_parts(path, archive, "").values()
-            if part.kind == "officeDocument"
-        )
+        main = _main_part(path, archive)
         workbook = _index(path, archive, main)
         parts = _named_parts(path, archive, main)
-    except (KeyError, StopIteration) as error:
+    except KeyError as error:
         raise InputError(
             f"{path}: the file lacks a part that a workbook needs, such as a sheet; "
             "save it again with Excel, or save the rows as CSV"
@@ -221,6 +233,14 @@ def _contents(path: Path, archive: zipfile.ZipFile) -> _Contents:
     )
 
 
+def _main_part(path: Path, archive: zipfile.ZipFile) -> str:
+    """Return the name of the part that lists the sheets; raise a KeyError for none."""
+    for part in _named_parts(path, archive, "").values():
+        if part.kind == "officeDocument":
+            return part.name
+    raise KeyError("officeDocument")
+
+
 def _named_parts(path: Path, archive: zipfile.ZipFile, part: str) -> dict[str, _Part]:
     """Return the parts that a part of the archive names, by its names for them."""
     folder, name = posixpath.split(part)
@@ -237,6 +257,7 @@ def _named_parts(path: Path, archive: zipfile.ZipFile, part: str) -> dict[str, _
 
 
 def _index(path: Path, archive: zipfile.ZipFile, part: str) -> ElementTree.Element:
+    """Return the XML of a part that names others; raise a KeyError if it is missing."""
     if archive.getinfo(part).file_size > _MOST_BYTES_OF_INDEX:
         raise _too_large(path, part, _MOST_BYTES_OF_INDEX)
     return ElementTree.fromstring(archive.read(part))
@@ -262,7 +283,7 @@ def _copy_sheet(
         target.writestr("xl/workbook.xml", _WORKBOOK.format(date1904=contents.date1904))
         target.writestr("xl/_rels/workbook.xml.rels", _INDEX_OF_PARTS)
         if contents.styles is not None:
-            _copy_part(path, archive, contents.styles, target, _STYLES_PART, None)
+            _copy_part(path, archive, contents.styles, target, _STYLES_PART)
         if contents.strings is not None:
             _copy_part(path, archive, contents.strings, target, _STRINGS_PART, strings)
         sheet = SheetScan(path, _LIMITS, n_skipped, strings.lengths)
@@ -276,9 +297,12 @@ def _copy_part(
     part: str,
     target: zipfile.ZipFile,
     name: str,
-    scan: StringScan | SheetScan | None,
+    scan: StringScan | SheetScan | None = None,
 ) -> None:
-    """Unpack a part into another archive and feed it to `scan`; refuse a huge one."""
+    """Write a part into another archive under a name, and feed it to `scan`.
+
+    Refuse a huge one.
+    """
     n_bytes = archive.getinfo(part).file_size  # as the archive says
     if n_bytes > _MOST_BYTES:
         raise _too_large(path, part, _MOST_BYTES)

@@ -51,7 +51,7 @@ COMMANDS = [
 class Kind(NamedTuple):
     """A valid file, how it is changed, and how it is read."""
 
-    path: str | Path
+    path: Path
     change: Callable[[Random, bytes], bytes]
     read: Callable[[Random, Path], None]
 
@@ -60,6 +60,38 @@ def write_files(folder: Path) -> list[Kind]:
     """Write a valid file of each kind, and stay in their folder."""
     folder.mkdir(parents=True)
     os.chdir(folder)
+    write_rows()
+    Path("mine.yaml").write_text(CONFIG)
+    for command in COMMANDS:
+        done = CliRunner().invoke(app, command.split())
+        assert done.exit_code in (0, 4), done.output
+    store = Store(Path("results", "mine").resolve())
+    [record] = store.folder.glob("trials/*.json")
+    resume = partial(continue_run, make_plan(load_config(Path("mine.yaml"))), store)
+    report = partial(make_report, store.folder)
+    return [
+        Kind(Path("rows.svm"), changed_bytes, read_rows),
+        Kind(Path("rows.npz"), changed_npz, read_rows),
+        Kind(Path("rows.csv"), changed_bytes, read_rows),
+        Kind(record, changed_json_file, resume),
+        Kind(Path("rows.svm"), changed_bytes, read_rows),
+        Kind(Path("sparse.npz"), changed_npz, read_rows),
+        Kind(Path("rows.parquet"), changed_table, read_rows),
+        Kind(Path("model.npz"), changed_npz, rank_by_model),
+        Kind(Path("trees.npz"), changed_npz, rank_by_model),
+        Kind(Path("forest.npz"), changed_npz, rank_by_model),
+        Kind(Path("rows.svm.gz"), changed_bytes, read_rows),
+        Kind(Path("rows.svm.bz2"), changed_bytes, read_rows),
+        Kind(Path("new.csv"), changed_bytes, rank_new_rows),
+        Kind(record.with_suffix(".npz"), changed_npz, resume),
+        Kind(store.folder / "results.csv", changed_bytes, report),
+        Kind(Path("rows.svm.xz"), changed_bytes, read_rows),
+        Kind(store.folder / "experiment.json", changed_json_file, report),
+    ]
+
+
+def write_rows() -> None:
+    """Write the same rows in each format, and those of the CSV file once more."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 3)).round(3)
     y = np.where(X[:, 0] + X[:, 1] > 0.5, 1, -1)
@@ -69,9 +101,14 @@ def write_files(folder: Path) -> list[Kind]:
     table.to_csv("new.csv", index=False)
     table.to_parquet("rows.parquet", index=False)
     np.savez("rows.npz", X=X, y=y)
-    parts = {"data": X.ravel(), "indices": np.tile(np.arange(3), len(X))}
-    parts |= {"indptr": np.arange(0, X.size + 1, 3), "shape": np.array(X.shape)}
-    np.savez("sparse.npz", **parts, y=y)
+    np.savez(
+        "sparse.npz",
+        data=X.ravel(),
+        indices=np.tile(np.arange(3), len(X)),
+        indptr=np.arange(0, X.size + 1, 3),
+        shape=np.array(X.shape),
+        y=y,
+    )
     lines = [
         f"{label} 1:{row[0]} 2:{row[1]}e-1 7:{row[2]:.17f} # comment\n"
         for label, row in zip(y, X, strict=True)
@@ -84,37 +121,6 @@ def write_files(folder: Path) -> list[Kind]:
     }
     for suffix, pack in packs.items():
         Path(f"rows.svm{suffix}").write_bytes(pack("".join(lines).encode()))
-    Path("mine.yaml").write_text(CONFIG)
-    for command in COMMANDS:
-        done = CliRunner().invoke(app, command.split())
-        assert done.exit_code in (0, 4), done.output
-    store = Store(Path("results", "mine").resolve())
-    [record] = store.folder.glob("trials/*.json")
-    resume = partial(continue_run, make_plan(load_config(Path("mine.yaml"))), store)
-    report = partial(make_report, store.folder)
-    return [
-        Kind("rows.svm", changed_bytes, read_rows),
-        Kind("rows.npz", changed_npz, read_rows),
-        Kind("rows.csv", changed_bytes, read_rows),
-        Kind(record, changed_json_file, resume),
-        Kind("rows.svm", changed_bytes, read_rows),
-        Kind("sparse.npz", changed_npz, read_rows),
-        Kind("rows.parquet", changed_table, read_rows),
-        Kind("model.npz", changed_npz, rank),
-        Kind("trees.npz", changed_npz, rank),
-        Kind("forest.npz", changed_npz, rank),
-        Kind("rows.svm.gz", changed_bytes, read_rows),
-        Kind("rows.svm.bz2", changed_bytes, read_rows),
-        Kind(
-            "new.csv",
-            changed_bytes,
-            lambda rng, path: rank(rng, Path("model.npz"), path),
-        ),
-        Kind(record.with_suffix(".npz"), changed_npz, resume),
-        Kind(store.folder / "results.csv", changed_bytes, report),
-        Kind("rows.svm.xz", changed_bytes, read_rows),
-        Kind(store.folder / "experiment.json", changed_json_file, report),
-    ]
 
 
 def read_rows(rng: Random, path: Path) -> None:
@@ -133,11 +139,20 @@ def read_rows(rng: Random, path: Path) -> None:
     assert set(dataset.y) == {-1.0, 1.0}, "labels"
 
 
-def rank(_: Random, path: Path, rows: str | Path = "rows.csv") -> None:
-    """Rank good rows by this model."""
-    model = Model.load(path)
+def rank_by_model(_: Random, path: Path) -> None:
+    """Rank valid rows by this model."""
+    rank(path, Path("rows.csv"))
+
+
+def rank_new_rows(_: Random, path: Path) -> None:
+    """Rank these rows by a valid model."""
+    rank(Path("model.npz"), path)
+
+
+def rank(path_of_model: Path, path_of_rows: Path) -> None:
+    model = Model.load(path_of_model)
     if model.encoding is not None:
-        ranking, _ = model.rank_blocks(read_new_blocks(Path(rows), model.encoding))
+        ranking, _ = model.rank_blocks(read_new_blocks(path_of_rows, model.encoding))
         assert np.isfinite(ranking["score"]).all(), "a score that is not finite"
 
 

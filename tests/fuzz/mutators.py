@@ -1,12 +1,9 @@
-"""Changes at random to files of every untrusted kind, as bytes or in the parts they
-consist of.
-"""
+"""Changes at random to files of every untrusted kind, as bytes or in their parts."""
 
 import contextlib
 import io
 import json
 import random
-from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -14,132 +11,133 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-TOKENS = [
-    *(
-        b"",
-        b"\0",
-        b"-1",
-        b"0",
-        b"1",
-        b"2147483647",
-        b"2147483648",
-        b"9223372036854775808",
-    ),
-    *(
-        b"1e308",
-        b"1e309",
-        b"-1e-400",
-        b"5e-324",
-        b"nan",
-        b"inf",
-        b"0x10",
-        b"1_0",
-        b"9" * 400,
-    ),
-    *(
-        b"\n",
-        b"\r\n",
-        b"\r",
-        b",",
-        b"\t",
-        b" ",
-        b":",
-        b"#",
-        b'"',
-        b'""',
-        b"'",
-        b"\xef\xbb\xbf",
-    ),
-    *(
-        b"\xff\xfe",
-        b"\xc3\x28",
-        b"qid:1",
-        b"true",
-        b"2024-01-01",
-        b"[",
-        b"{",
-        b"\\",
-        b"\x1b[31m",
-    ),
+NUMBERS = [
+    b"",
+    b"\0",
+    b"-1",
+    b"0",
+    b"1",
+    b"2147483647",
+    b"2147483648",
+    b"9223372036854775808",
+    b"1e308",
+    b"1e309",
+    b"-1e-400",
+    b"5e-324",
+    b"nan",
+    b"inf",
+    b"0x10",
+    b"1_0",
+    b"9" * 400,
 ]
-VALUES = [
-    *(
-        None,
-        True,
-        False,
-        0,
-        1,
-        -1,
-        2**31,
-        2**63,
-        10**400,
-        0.5,
-        1e308,
-        -1e-320,
-        "",
-        "a",
-        "\0",
-        "1",
-    ),
-    *([], [[]], [None], {}, {"a": 1}, [1, 2], "x" * 300, "../x", "ok", "nan", 1.5e300),
+SEPARATORS = [b"\n", b"\r\n", b"\r", b",", b"\t", b" ", b":", b"#", b'"', b'""', b"'"]
+OTHERS = [
+    b"\xef\xbb\xbf",
+    b"\xff\xfe",
+    b"\xc3\x28",
+    b"qid:1",
+    b"true",
+    b"2024-01-01",
+    b"[",
+    b"{",
+    b"\\",
+    b"\x1b[31m",
 ]
+TOKENS = [*NUMBERS, *SEPARATORS, *OTHERS]  # that are put into any file
+JSON_SCALARS = [
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    2**31,
+    2**63,
+    10**400,
+    0.5,
+    1e308,
+    -1e-320,
+    "",
+    "a",
+    "\0",
+    "1",
+]
+JSON_TREES = [[], [[]], [None], {}, {"a": 1}, [1, 2]]
+JSON_VALUES = [*JSON_SCALARS, *JSON_TREES, "x" * 300, "../x", "ok", "nan", 1.5e300]
 WORDS = ["a", "b", "é", "", "1", "1e3", "nan", "-", "TRUE", " 2", "x" * 300, "\x1b[2J"]
+ARRAY_TYPES = ["f4", "f2", "i8", "u1", "c16", "?", "M8[ns]", "U5", "S3", ">f8", "O"]
+ARRAY_VALUES = [np.nan, np.inf, -np.inf, 1e308, 5e-324, -1, 0, 2**31 - 1, 2**40]
+ARRAY_CHANGES = ["type", "shape", "slice", "twice", "size", "value", "value"]
+COLUMN_KINDS = [
+    "word",
+    "float",
+    "bytes",
+    "list",
+    "mapping",
+    "decimal",
+    "date",
+    "truth",
+    "integer",
+]
 
 
 def changed_bytes(rng: random.Random, content: bytes) -> bytes:
     """Replace, insert or remove slices in up to four places, or cut the end off."""
     changed = bytearray(content)
     for _ in range(rng.randint(1, 4)):
-        at, other = rng.randrange(len(changed) + 1), rng.randrange(len(changed) + 1)
+        start = rng.randrange(len(changed) + 1)
+        start_of_copy = rng.randrange(len(changed) + 1)
         length = rng.choice([0, 1, 1, 2, 8, 64])
-        copied = bytes(changed[other : other + length])
-        new = rng.choice(
-            [b"", copied, rng.randbytes(1), *(rng.choice(TOKENS) for _ in range(2))]
-        )
-        changed[at : at + length] = new
-    return bytes(
-        changed[: rng.randrange(len(changed) + 1)] if rng.random() < 0.1 else changed
-    )
+        copied = bytes(changed[start_of_copy : start_of_copy + length])
+        byte = rng.randbytes(1)
+        token = rng.choice(TOKENS)
+        other_token = rng.choice(TOKENS)
+        new = rng.choice([b"", copied, byte, token, other_token])
+        changed[start : start + length] = new
+    if rng.random() < 0.1:
+        del changed[rng.randrange(len(changed) + 1) :]
+    return bytes(changed)
 
 
 def changed_json(rng: random.Random, value: Any) -> Any:
     """Replace, remove or add one value somewhere in a tree."""
-    if isinstance(value, (dict, list)) and value and rng.random() < 0.9:
-        items = dict(value) if isinstance(value, dict) else dict(enumerate(value))
-        name = rng.choice(list(items))
-        match rng.randrange(8):
-            case 0:
-                del items[name]
-            case 1:
-                items[rng.choice(["x", 99, name])] = rng.choice(VALUES)
-            case _:
-                items[name] = changed_json(rng, items[name])
-        return items if isinstance(value, dict) else list(items.values())
-    return rng.choice(VALUES)
+    is_tree = isinstance(value, (dict, list)) and len(value) > 0
+    if not is_tree or rng.random() >= 0.9:
+        return rng.choice(JSON_VALUES)
+    items = dict(value) if isinstance(value, dict) else dict(enumerate(value))
+    name = rng.choice(list(items))
+    change = rng.randrange(8)
+    if change == 0:
+        del items[name]
+    elif change == 1:
+        new = rng.choice(JSON_VALUES)
+        items[rng.choice(["x", 99, name])] = new
+    else:
+        items[name] = changed_json(rng, items[name])
+    return items if isinstance(value, dict) else list(items.values())
 
 
 def changed_array(rng: random.Random, array: np.ndarray) -> np.ndarray:
     """Change values, the type or the shape, if that can be done."""
-    kinds = ["f4", "f2", "i8", "u1", "c16", "?", "M8[ns]", "U5", "S3", ">f8", "O"]
-    special = [np.nan, np.inf, -np.inf, 1e308, 5e-324, -1, 0, 2**31 - 1, 2**40]
-
-    def with_special() -> np.ndarray:
-        changed = array.copy()
-        changed.flat[rng.randrange(changed.size)] = rng.choice(special)
-        return changed
-
-    changes: list[Callable[[], np.ndarray]] = [
-        lambda: array.astype(rng.choice(kinds)),
-        lambda: array.reshape(rng.choice([(-1,), (1, -1), (-1, 1), (1, -1, 1)])),
-        lambda: array[rng.choice([slice(0), slice(1, None), slice(-1), ...])],
-        lambda: np.concatenate([array, array]),
-        lambda: np.resize(array, (rng.randrange(4), rng.randrange(4))),
-        with_special,
-        with_special,
-    ]
+    change = rng.choice(ARRAY_CHANGES)
     failures = (ValueError, TypeError, IndexError, RuntimeError, OverflowError)
     with np.errstate(all="ignore"), contextlib.suppress(*failures):
-        return rng.choice(changes)()
+        match change:
+            case "type":
+                return array.astype(rng.choice(ARRAY_TYPES))
+            case "shape":
+                return array.reshape(rng.choice([(-1,), (1, -1), (-1, 1), (1, -1, 1)]))
+            case "slice":
+                return array[rng.choice([slice(0), slice(1, None), slice(-1), ...])]
+            case "twice":
+                return np.concatenate([array, array])
+            case "size":
+                return np.resize(array, (rng.randrange(4), rng.randrange(4)))
+            case "value":
+                changed = array.copy()
+                value = rng.choice(ARRAY_VALUES)
+                changed.flat[rng.randrange(changed.size)] = value
+                return changed
     return array
 
 
@@ -149,45 +147,61 @@ def changed_npz(rng: random.Random, content: bytes) -> bytes:
         return changed_bytes(rng, content)
     with np.load(io.BytesIO(content)) as file:
         arrays = dict(file)
-    for name in rng.sample(list(arrays), min(rng.randint(1, 2), len(arrays))):
+    n_changes = min(rng.randint(1, 2), len(arrays))
+    for name in rng.sample(list(arrays), n_changes):
         if name == "description" and rng.random() < 0.9:
-            arrays[name] = np.array(
-                json.dumps(changed_json(rng, json.loads(str(arrays[name]))))
-            )
+            description = changed_json(rng, json.loads(str(arrays[name])))
+            arrays[name] = np.array(json.dumps(description))
         elif rng.random() < 0.1:
             arrays.pop(name)
         else:
             arrays[name] = changed_array(rng, arrays[name])
-    arrays = arrays or {"x": np.zeros(1)}
+    if not arrays:
+        arrays = {"x": np.zeros(1)}
     stream = io.BytesIO()
-    rng.choice([np.savez, np.savez, np.savez, np.savez_compressed])(stream, **arrays)
+    save = rng.choice([np.savez, np.savez, np.savez, np.savez_compressed])
+    save(stream, **arrays)
     return stream.getvalue()
 
 
+def value_of_kind(rng: random.Random, kind: str) -> Any:
+    """Return a value at random, of one of `COLUMN_KINDS`."""
+    match kind:
+        case "word":
+            return rng.choice(WORDS)
+        case "float":
+            return rng.choice([None, 1.0, float("inf"), float("nan"), 1e308])
+        case "bytes":
+            return rng.choice([b"\0", b"1"])
+        case "list":
+            return [1, 2]
+        case "mapping":
+            return {"a": 1}
+        case "decimal":
+            return Decimal(rng.choice(["1.5", "-2"]))
+        case "date":
+            year = rng.randint(1900, 2100)
+            return datetime(year, 1, 1, tzinfo=rng.choice([None, UTC]))
+        case "truth":
+            return rng.choice([True, False, None])
+    return rng.choice([2**63 - 1, -5])
+
+
 def changed_table(rng: random.Random, content: bytes) -> bytes:
-    """Change the bytes of a Parquet file, or write it with columns of other types."""
+    """Change the bytes of a Parquet file, or write it with a column of another type."""
     if rng.random() < 0.5:
         return changed_bytes(rng, content)
     table = pd.read_parquet(io.BytesIO(content))
     n_rows = len(table)
-    odd: list[Callable[[], Any]] = [
-        lambda: rng.choice(WORDS),
-        lambda: rng.choice([None, 1.0, float("inf"), float("nan"), 1e308]),
-        lambda: rng.choice([b"\0", b"1"]),
-        lambda: [1, 2],
-        lambda: {"a": 1},
-        lambda: Decimal(rng.choice(["1.5", "-2"])),
-        lambda: datetime(rng.randint(1900, 2100), 1, 1, tzinfo=rng.choice([None, UTC])),
-        lambda: rng.choice([True, False, None]),
-        lambda: rng.choice([2**63 - 1, -5]),
-    ]
-    make, name = rng.choice(odd), rng.choice([*table.columns, "new", "é", ""])
-    table[name] = pd.Series([make() for _ in range(n_rows)])
+    kind = rng.choice(COLUMN_KINDS)
+    name = rng.choice([*table.columns, "new", "é", ""])
+    table[name] = pd.Series([value_of_kind(rng, kind) for _ in range(n_rows)])
     with contextlib.suppress(TypeError):  # lists and mappings have no categories
         if rng.random() < 0.2:
             table[name] = table[name].astype("category")
+    n_written = rng.choice([n_rows, n_rows, 1, 0])
     stream = io.BytesIO()
-    table.iloc[: rng.choice([n_rows, n_rows, 1, 0])].to_parquet(stream, index=False)
+    table.iloc[:n_written].to_parquet(stream, index=False)
     return stream.getvalue()
 
 

@@ -22,6 +22,7 @@ import traceback
 import warnings
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 from files import Kind, write_files
 
@@ -42,7 +43,7 @@ parse_block(text, len(text), 9, row_ends=np.empty(150, np.intp), inexact=inexact
 """
 
 
-def ring(*_: object) -> None:
+def end_case(*_: object) -> None:
     """End a case that takes too long."""
     raise TimeoutError("takes too long")
 
@@ -52,73 +53,82 @@ def limit_memory() -> None:
 
     Not under a sanitizer, whose shadow needs terabytes.
     """
-    if "asan" not in os.environ.get("LD_PRELOAD", ""):
-        used = (
-            int(Path("/proc/self/statm").read_text().split()[0])
-            * resource.getpagesize()
-        )
-        resource.setrlimit(resource.RLIMIT_AS, (used + GIBIBYTES * 2**30,) * 2)
+    if "asan" in os.environ.get("LD_PRELOAD", ""):
+        return
+    n_pages = int(Path("/proc/self/statm").read_text().split()[0])
+    used = n_pages * resource.getpagesize()
+    limit = used + GIBIBYTES * 2**30
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def read_changed(kind: Kind, rng: random.Random, content: bytes) -> tuple[str, str]:
-    """Read a changed file in the place of the valid one.
+class Outcome(NamedTuple):
+    """How the reading of a changed file ended."""
 
-    Return how that ended, and the error.
-    """
-    path = Path(kind.path)
+    name: str  # "read", "refused", or the file, the error and where it was raised
+    message: str = ""  # of an error that is a finding
+
+    @property
+    def is_finding(self) -> bool:
+        return self.name not in ("read", "refused")
+
+
+def read_changed(kind: Kind, rng: random.Random, content: bytes) -> Outcome:
+    """Read a changed file in the place of the valid one."""
+    path = kind.path
     valid = path.read_bytes()
     path.write_bytes(content)
     signal.alarm(SECONDS)
     try:
         kind.read(rng, path)
     except PrecbenchError:
-        return "refused", ""
+        return Outcome("refused")
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(where.filename).name}:{where.lineno}"
-        return f"{path.name}: {type(error).__name__} ({place})", str(error)[:200]
+        name = f"{path.name}: {type(error).__name__} ({place})"
+        return Outcome(name, str(error)[:200])
     finally:
         signal.alarm(0)
         path.write_bytes(valid)
-    return "read", ""
+    return Outcome("read")
 
 
 def run(folder: Path, n_cases: int, seed: int, first: int) -> int:
     """Give the cases and return the number of findings."""
     kinds = write_files(folder / "world")
     limit_memory()
-    signal.signal(signal.SIGALRM, ring)
+    signal.signal(signal.SIGALRM, end_case)
     warnings.simplefilter("ignore")
-    ends = Counter[str]()
-    started = time.perf_counter()
+    n_cases_by_outcome = Counter[str]()
+    start = time.perf_counter()
     for number in range(first, first + n_cases):
-        rng, kind = random.Random(f"{seed}/{number}"), kinds[number % len(kinds)]
-        content = kind.change(rng, Path(kind.path).read_bytes())
-        end, error = read_changed(kind, rng, content)
-        ends[end] += 1
-        if (
-            end not in {"read", "refused"}
-            and ends[end] == 1
-            and len(ends) <= MOST_SHOWN
-        ):
-            print(f"case {number}: {end}: {error}", file=sys.stderr)
-            (folder / f"case-{number}-{Path(kind.path).name}").write_bytes(content)
-    seconds = time.perf_counter() - started
-    n_findings = n_cases - ends["read"] - ends["refused"]
+        rng = random.Random(f"{seed}/{number}")
+        kind = kinds[number % len(kinds)]
+        content = kind.change(rng, kind.path.read_bytes())
+        outcome = read_changed(kind, rng, content)
+        n_cases_by_outcome[outcome.name] += 1
+        is_first = n_cases_by_outcome[outcome.name] == 1
+        if outcome.is_finding and is_first and len(n_cases_by_outcome) <= MOST_SHOWN:
+            print(f"case {number}: {outcome.name}: {outcome.message}", file=sys.stderr)
+            (folder / f"case-{number}-{kind.path.name}").write_bytes(content)
+    seconds = time.perf_counter() - start
+    n_read = n_cases_by_outcome["read"]
+    n_refused = n_cases_by_outcome["refused"]
+    n_findings = n_cases - n_read - n_refused
     print(
         f"fuzz: {n_cases:,} mutated files in {seconds:.0f} s, seed {seed}:"
-        f" {ends['read']:,} read, {ends['refused']:,} refused; {n_findings:,} findings"
+        f" {n_read:,} read, {n_refused:,} refused; {n_findings:,} findings"
     )
     return n_findings
 
 
-def overflow(expected: str) -> bool:
-    """Write beyond an array in a process; say whether it ends with this text."""
+def finds_overflow(expected: str) -> bool:
+    """Write beyond an array in a process; return whether it ends with this text."""
     command = [sys.executable, "-c", OVERFLOW]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    found = done.returncode != 0 and expected in done.stderr
-    print(f"a planted overflow was {'found' if found else 'NOT found'} ({expected})")
-    return found
+    is_found = done.returncode != 0 and expected in done.stderr
+    print(f"a planted overflow was {'found' if is_found else 'NOT found'} ({expected})")
+    return is_found
 
 
 def main() -> int:
@@ -133,10 +143,12 @@ def main() -> int:
     )
     options = parser.parse_args()
     if options.overflow:
-        return int(not overflow(options.overflow))
+        is_found = finds_overflow(options.overflow)
+        return 0 if is_found else 1
     folder = options.folder.resolve()
     shutil.rmtree(folder, ignore_errors=True)
-    return int(run(folder, options.cases, options.seed, options.first) > 0)
+    n_findings = run(folder, options.cases, options.seed, options.first)
+    return 0 if n_findings == 0 else 1
 
 
 if __name__ == "__main__":

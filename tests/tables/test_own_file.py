@@ -601,67 +601,95 @@ def test_all_problems_of_a_table_are_told_at_once(tmp_path):
         names(line, places)
 
 
-def _suspects(tmp_path, write=WRITERS[".csv"], name="own.csv", n=600, **options):
-    """Read columns that are leaks, identifiers or codes beside others that are none.
-
-    Return what is read, or else the refused columns by the kind of problem.
-    """
+def write_suspects(tmp_path, n_rows=600):
+    """Write leaks, identifiers and codes beside columns that are none of these."""
     rng = np.random.default_rng(0)
-    y = rng.random(n) < 0.1
-    columns = {
-        "x": (rng.standard_normal(n) + y).round(3),
-        "n": rng.poisson(20_000, n),
-        "when": pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(n), "D"),
-        "city": rng.choice(["Oslo", "Rome", "Bern"], n),
-        "many": [f"k{i // 3}" for i in range(n)],
-        "leak": np.where(y, 5, 0) + rng.random(n),
-        "cancelled": np.where(y, "2024-05-05", None),
-        "status": np.where(y, "gone", rng.choice(["new", "old"], n)),
-        "flag": np.where(y, 1, rng.choice([0, 2], n)),
-        "reason": np.where(
-            rng.random(n) < np.where(y, 0.98, 0.03), 1 + rng.random(n), np.nan
-        ),
-        "id": [f"c{i:05d}" for i in range(n)],
-        "number": rng.permutation(n),
-        "zip": rng.integers(20, 190, n) * 500 + 1,
-        "padded": [f"{v:02d}" for v in rng.integers(0, 50, n)],
-        "bin": [
-            f"{v % 7}{'E' if v > 40 else ''}{v % 5}" for v in rng.integers(10, 50, n)
-        ],
-        "gap": np.where(np.arange(n) == 7, np.nan, rng.permutation(n)),
-        "entry": [f"{9000 - (3 if i == 7 else 2 * i):,}" for i in range(n)],
-        "income": np.where(np.arange(n) == 7, 3, rng.permutation(n)),
-    }
-    write(pd.DataFrame({**columns, "y": y.astype(int)}), path := tmp_path / name)
-    try:
-        return read_own_file(path, label="y", **{"allow": []} | options)
-    except TableError as error:
-        suspects = {"leak": [], "identifier": [], "codes": []}
-        for problem in error.problems:
-            if problem.kind in suspects:
-                suspects[problem.kind].append(problem.column)
-        return suspects
+    y = rng.random(n_rows) < 0.1
+    numbers = np.arange(n_rows)
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(numbers, "D")
+    table = pd.DataFrame(
+        {
+            "x": (rng.standard_normal(n_rows) + y).round(3),
+            "n": rng.poisson(20_000, n_rows),
+            "when": days,
+            "city": rng.choice(["Oslo", "Rome", "Bern"], n_rows),
+            "many": [f"k{i // 3}" for i in numbers],
+            "leak": np.where(y, 5, 0) + rng.random(n_rows),
+            "cancelled": np.where(y, "2024-05-05", None),
+            "status": np.where(y, "gone", rng.choice(["new", "old"], n_rows)),
+            "flag": np.where(y, 1, rng.choice([0, 2], n_rows)),
+            "reason": np.where(
+                rng.random(n_rows) < np.where(y, 0.98, 0.03),
+                1 + rng.random(n_rows),
+                np.nan,
+            ),
+            "id": [f"c{i:05d}" for i in numbers],
+            "number": rng.permutation(n_rows),
+            "zip": rng.integers(20, 190, n_rows) * 500 + 1,
+            "padded": [f"{v:02d}" for v in rng.integers(0, 50, n_rows)],
+            "bin": [
+                f"{v % 7}{'E' if v > 40 else ''}{v % 5}"
+                for v in rng.integers(10, 50, n_rows)
+            ],
+            "gap": np.where(numbers == 7, np.nan, rng.permutation(n_rows)),
+            "entry": [f"{9000 - (3 if i == 7 else 2 * i):,}" for i in numbers],
+            "income": np.where(numbers == 7, 3, rng.permutation(n_rows)),
+            "y": y.astype(int),
+        }
+    )
+    return csv(tmp_path, table.to_csv(index=False))
+
+
+def suspects_by_kind(path, allow=()):
+    """Return the columns for which a file is refused, by the kind of problem."""
+    suspects = {"leak": [], "identifier": [], "codes": []}
+    with pytest.raises(TableError) as caught:
+        read_own_file(path, label="y", allow=allow)
+    for problem in caught.value.problems:
+        if problem.kind in suspects:
+            suspects[problem.kind].append(problem.column)
+    return suspects
+
+
+LEAKS = ["leak", "cancelled", "status", "flag", "reason"]
+USES_OF_SUSPECTS = {
+    "label": "y",
+    "numeric": ["n,number"],
+    "categorical": ["zip", "padded", "bin", "one-hot"],
+    "id": ["id"],
+    "drop": [*LEAKS, "many", "gap", "entry"],
+}
 
 
 def test_leaks_identifiers_and_codes_are_named(tmp_path):
-    leaks = ["leak", "cancelled", "status", "flag", "reason"]
-    suspects = {
-        "leak": leaks,
+    assert suspects_by_kind(write_suspects(tmp_path)) == {
+        "leak": LEAKS,
         "identifier": ["id", "number", "gap", "entry"],
         "codes": ["n", "zip", "padded", "bin"],
     }
-    assert _suspects(tmp_path) == suspects
-    assert _suspects(tmp_path, allow=["flag,n", "id"]) == {
-        "leak": [name for name in leaks if name != "flag"],
-        "identifier": suspects["identifier"],  # too many texts for a feature each
+
+
+def test_allowed_columns_are_no_suspects(tmp_path):
+    path = write_suspects(tmp_path)
+    assert suspects_by_kind(path, allow=["flag,n", "id"]) == {
+        "leak": ["leak", "cancelled", "status", "reason"],
+        # of the id, too many texts for a feature each
+        "identifier": ["id", "number", "gap", "entry"],
         "codes": ["zip", "padded", "bin"],
     }
-    answers = {
-        "numeric": ["n,number"],
-        "categorical": ["zip", "padded", "bin", "one-hot"],
+
+
+def test_columns_of_few_rows_are_neither_leaks_nor_identifiers(tmp_path):
+    assert suspects_by_kind(write_suspects(tmp_path, n_rows=40)) == {
+        "leak": [],
+        "identifier": [],
+        "codes": ["padded", "bin"],
     }
-    answers |= {"id": ["id"], "drop": [*leaks, "many", "gap", "entry"]}
-    dataset, encoding = _suspects(tmp_path, **answers)
+
+
+def test_columns_whose_use_is_named_are_no_suspects(tmp_path):
+    path = write_suspects(tmp_path)
+    dataset, encoding = read_own_file(path, **USES_OF_SUSPECTS, allow=[])
     assert [column.name for column in encoding.columns] == [
         "x",
         "n",
@@ -674,15 +702,20 @@ def test_leaks_identifiers_and_codes_are_named(tmp_path):
         "income",
     ]
     assert dataset.X.shape[1] > 200
-    assert _suspects(tmp_path, n=40) == {
-        "leak": [],
-        "identifier": [],
-        "codes": ["padded", "bin"],
-    }
+
+
+def test_an_unknown_column_to_allow_is_refused(tmp_path):
+    path = write_suspects(tmp_path)
     with raises(InputError, "'flak' 'flag'"):
-        _suspects(tmp_path, **answers, allow=["flak"])
-    unchecked = answers | {"drop": ["many", "gap"], "missing": "median"}
-    assert isinstance(_suspects(tmp_path, allow=None, **unchecked), tuple)
+        read_own_file(path, **USES_OF_SUSPECTS, allow=["flak"])
+
+
+def test_without_a_list_of_allowed_columns_leaks_are_read(tmp_path):
+    path = write_suspects(tmp_path)
+    uses = USES_OF_SUSPECTS | {"drop": ["many", "gap"], "missing": "median"}
+    _, encoding = read_own_file(path, **uses, allow=None)
+    names_of_columns = [column.name for column in encoding.columns]
+    assert set(LEAKS) < set(names_of_columns)
 
 
 PAID = pd.DataFrame(
@@ -1121,6 +1154,17 @@ def test_a_matrix_of_scipy_is_read_as_it_is_stored(tmp_path):
             },
             "2 3",
             id="infinity in a sparse matrix",
+        ),
+        pytest.param(
+            {
+                "data": ["1"],
+                "indices": ["0"],
+                "indptr": ["0", "1", "1"],
+                "shape": ["2", "3"],
+                "y": [0, 1],
+            },
+            "array data holds text",
+            id="several arrays of text",
         ),
     ],
 )

@@ -266,106 +266,120 @@ def test_the_content_determines_the_hash(folder, tmp_path):
     assert first != open_stream(tmp_path / "other.svm").sha256
 
 
+VALID_TEXT = "1 1:1\n-1 9:1\n"
+
+
 @pytest.mark.parametrize(
-    ("name", "content", "options", "places"),
+    ("options", "places"),
     [
+        pytest.param({"block_bytes": 0}, "block_bytes 1", id="empty block"),
+        pytest.param({"buffer_bytes": 0}, "buffer_bytes 1", id="empty buffer"),
+        pytest.param({"n_features": 5}, "a.svm:2:4 5", id="a feature beyond the count"),
+        pytest.param({"labels": "y.npy"}, "a.svm", id="labels beside svmlight"),
+    ],
+)
+def test_a_wrong_option_for_svmlight_is_refused(tmp_path, options, places):
+    path = tmp_path / "a.svm"
+    path.write_text(VALID_TEXT)
+    with raises(InputError, places):
+        open_stream(path, **options)
+
+
+@pytest.mark.parametrize(
+    ("labels", "positive", "places"),
+    [
+        pytest.param(["-1", "-1"], None, "a.svm", id="one label, -1"),
+        pytest.param(["-1", "0"], None, "a.svm", id="no positive label"),
+        pytest.param(["3", "4"], None, "a.svm", id="labels neither 0 nor 1"),
+        pytest.param(["3", "4"], 5, "5", id="no such positive"),
         pytest.param(
-            "a.svm",
-            "1 1:1\n-1 9:1\n",
-            {"block_bytes": 0},
-            "block_bytes 1",
-            id="empty block",
-        ),
-        pytest.param(
-            "a.svm",
-            "1 1:1\n-1 9:1\n",
-            {"buffer_bytes": 0},
-            "buffer_bytes 1",
-            id="empty buffer",
-        ),
-        pytest.param("a.svm", "-1 1:1\n-1 1:2\n", {}, "", id="one label, -1"),
-        pytest.param(
-            "A.SVM", "-1 1:1\n-1 1:2\n", {}, "", id="one label in a file of upper case"
-        ),
-        pytest.param("a.svm", "-1 1:1\n0 1:2\n", {}, "", id="no positive label"),
-        pytest.param("a.svm", "3 1:1\n4 1:2\n", {}, "", id="labels neither 0 nor 1"),
-        pytest.param(
-            "a.svm", "3 1:1\n4 1:2\n", {"positive": 5}, "5", id="no such positive"
-        ),
-        pytest.param("a.svm", "\n# nothing\n", {}, "", id="comments alone"),
-        pytest.param("a.svm", "1\n-1\n", {}, "", id="no features"),
-        pytest.param(
-            "a.svm",
-            "1 1:1\n-1 9:1\n",
-            {"n_features": 5},
-            "a.svm:2:4 5",
-            id="a feature beyond the count",
-        ),
-        pytest.param(
-            "a.svm",
-            "1 1:1\n-1 9:1\n",
-            {"labels": "y.npy"},
-            "",
-            id="labels beside svmlight",
-        ),
-        pytest.param("a.svm", b"\x1f\x8b\x08abc", {}, "", id="gzip"),
-        pytest.param("a.svm.gz", b"\x1f\x8b\x08abc", {}, "", id="gzip by its suffix"),
-        pytest.param(
-            "a.svm",
-            "-1 1:1\n1 1:2\n",
-            {"positive": 10**400},
-            "",
-            id="positive too large for a double",
-        ),
-        pytest.param("a.svm", b"\xef\xbb\xbf1 1:1\n", {}, "", id="byte order mark"),
-        pytest.param("a.csv", "a,b\n", {}, "", id="csv"),
-        pytest.param("a.npz", "", {}, "", id="npz"),
-        pytest.param("nothing.npy", None, {}, "", id="no file"),
-        pytest.param("a.npy", "nothing", {}, "", id="text in npy"),
-        pytest.param(
-            "a.npy", b"\x93NUMPY\1\0\x06\0{'a':\n", {}, "", id="damaged header"
-        ),
-        pytest.param("a.npy", np.eye(3), {"labels": None}, "", id="no labels"),
-        pytest.param("a.npy", np.eye(3), {}, "2 3", id="fewer labels"),
-        pytest.param("a.npy", np.empty((2, 0)), {}, "", id="no columns"),
-        pytest.param(
-            "a.npy", np.eye(2), {"n_features": 2}, "", id="a count of features"
-        ),
-        pytest.param("a.npy", np.arange(2), {}, "2", id="one-dimensional"),
-        pytest.param("a.npy", np.array([["a"]]), {}, "", id="text"),
-        pytest.param("a.npy", np.asfortranarray(np.eye(2)), {}, "", id="columns first"),
-        pytest.param(
-            "a.npy",
-            np.arange(6.0).reshape(3, 2).T,
-            {},
-            "",
-            id="columns first, transposed",
-        ),
-        pytest.param("a.npy", np.array([[1, 2.0], [np.nan, 0]]), {}, "2 1", id="NaN"),
-        pytest.param(
-            "a.npy", np.eye(2), {"labels": [np.inf, 1]}, "1", id="infinite label"
-        ),
-        pytest.param(
-            "a.npy",
-            np.ones((2000, 1)),
-            {"labels": np.arange(2000)},
-            "1,000",
-            id="many labels",
+            ["-1", "1"], 10**400, "a.svm", id="positive too large for a double"
         ),
     ],
 )
-def test_invalid_input_is_reported(tmp_path, name, content, options, places):
+def test_labels_that_are_not_of_two_classes_are_refused(
+    tmp_path, labels, positive, places
+):
+    path = tmp_path / "a.svm"
+    path.write_text(f"{labels[0]} 1:1\n{labels[1]} 1:2\n")
+    with raises(InputError, places):
+        open_stream(path, positive=positive)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        pytest.param(
+            "A.SVM", b"-1 1:1\n-1 1:2\n", id="one label in a file of upper case"
+        ),
+        pytest.param("a.svm", b"\n# nothing\n", id="comments alone"),
+        pytest.param("a.svm", b"1\n-1\n", id="no features"),
+        pytest.param("a.svm", b"\x1f\x8b\x08abc", id="gzip"),
+        pytest.param("a.svm.gz", b"\x1f\x8b\x08abc", id="gzip by its suffix"),
+        pytest.param("a.svm", b"\xef\xbb\xbf1 1:1\n", id="byte order mark"),
+        pytest.param("a.csv", b"a,b\n", id="csv"),
+        pytest.param("a.npz", b"", id="npz"),
+    ],
+)
+def test_what_is_no_stream_of_labelled_rows_is_refused_by_name(tmp_path, name, content):
     path = tmp_path / name
-    if isinstance(content, np.ndarray):
-        np.save(path, content)
-    elif content is not None:
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    labels = options.get("labels", [1, 0])
-    if path.suffix == ".npy" and labels is not None:
-        np.save(tmp_path / "y.npy", labels)
-        options = options | {"labels": tmp_path / "y.npy"}
-    with raises(InputError, places or name):
-        open_stream(path, **options)
+    path.write_bytes(content)
+    with raises(InputError, name):
+        open_stream(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(None, id="no file"),
+        pytest.param(b"nothing", id="text in npy"),
+        pytest.param(b"\x93NUMPY\1\0\x06\0{'a':\n", id="damaged header"),
+    ],
+)
+def test_what_is_no_npy_file_is_refused_by_name(tmp_path, content):
+    path = tmp_path / "a.npy"
+    if content is not None:
+        path.write_bytes(content)
+    np.save(tmp_path / "y.npy", [1, 0])
+    with raises(InputError, "a.npy"):
+        open_stream(path, labels=tmp_path / "y.npy")
+
+
+TRANSPOSED = np.arange(6.0).reshape(3, 2).T
+
+
+@pytest.mark.parametrize(
+    ("X", "labels", "places"),
+    [
+        pytest.param(np.eye(3), [1, 0], "2 3", id="fewer labels"),
+        pytest.param(np.empty((2, 0)), [1, 0], "a.npy", id="no columns"),
+        pytest.param(np.arange(2), [1, 0], "2", id="one-dimensional"),
+        pytest.param(np.array([["a"]]), [1, 0], "a.npy", id="text"),
+        pytest.param(np.asfortranarray(np.eye(2)), [1, 0], "a.npy", id="columns first"),
+        pytest.param(TRANSPOSED, [1, 0], "a.npy", id="columns first, transposed"),
+        pytest.param(np.array([[1, 2.0], [np.nan, 0]]), [1, 0], "2 1", id="NaN"),
+        pytest.param(np.eye(2), [np.inf, 1], "1", id="infinite label"),
+        pytest.param(np.ones((2000, 1)), range(2000), "1,000", id="many labels"),
+    ],
+)
+def test_arrays_that_cannot_be_streamed_are_refused(tmp_path, X, labels, places):
+    np.save(tmp_path / "a.npy", X)
+    np.save(tmp_path / "y.npy", labels)
+    with raises(InputError, places):
+        open_stream(tmp_path / "a.npy", labels=tmp_path / "y.npy")
+
+
+def test_an_npy_file_without_labels_is_refused(tmp_path):
+    np.save(tmp_path / "a.npy", np.eye(3))
+    with raises(InputError, "a.npy"):
+        open_stream(tmp_path / "a.npy")
+
+
+def test_a_count_of_features_is_refused_beside_an_npy_file(tmp_path):
+    np.save(tmp_path / "a.npy", np.eye(2))
+    np.save(tmp_path / "y.npy", [1, 0])
+    with raises(InputError, "a.npy"):
+        open_stream(tmp_path / "a.npy", labels=tmp_path / "y.npy", n_features=2)
 
 
 PROGRAM = """

@@ -18,16 +18,13 @@ from tests.sentences import raises
 
 N_ROWS = 40
 USUAL_LIMIT = 131_072  # characters of a value, in the module csv
-WIDE = ["--label", "y", "--k", 5, "--solver", "sgd-avg"]
-
-
 LONG = 2_000 * "n"
 
 
-def genes(n=100, name=LONG + "{}"):
+def genes(n_columns=100, name=LONG + "{}"):
     """Return a table whose names alone have more characters than the usual limit."""
-    X = np.random.default_rng(0).standard_normal((N_ROWS, n)).round(2)
-    frame = pd.DataFrame(X, columns=[name.format(i) for i in range(n)])
+    X = np.random.default_rng(0).standard_normal((N_ROWS, n_columns)).round(2)
+    frame = pd.DataFrame(X, columns=[name.format(i) for i in range(n_columns)])
     assert sum(map(len, frame)) > USUAL_LIMIT
     return frame.assign(y=np.arange(N_ROWS) % 2)
 
@@ -46,34 +43,49 @@ def letters(length):
 @pytest.fixture(autouse=True)
 def same_limit():
     """See that the limit of the caller's process is what it was."""
-    before = csv.field_size_limit()
+    limit = csv.field_size_limit()
     yield
-    assert csv.field_size_limit() == before
+    assert csv.field_size_limit() == limit
 
 
-CASES = {
-    "comma": (genes, {}),
-    "semicolon": (genes, {"sep": ";"}),
-    "tab": (genes, {"sep": "\t"}),
-    "bar": (genes, {"sep": "|"}),
-    "quoted": (genes, {"quoting": csv.QUOTE_ALL}),
-    "crlf": (genes, {"lineterminator": "\r\n"}),
-    "utf-16": (genes, {"encoding": "utf-16"}),
-    "a-longer-name": (lambda: genes(1, "x{}" + 200_000 * "n"), {}),
-    "other-separators": (lambda: genes(name=LONG + "|{}"), {"sep": ";"}),
-    "names-with-separators": (lambda: genes(name=LONG + ",{}"), {}),
-    "letters": (lambda: letters(200_000), {}),
-    "letters-semicolon": (lambda: letters(200_000), {"sep": ";"}),
-}
+def expect_as_written(frame, **options):
+    """Write a table with options of pandas, and expect that it is read as it was."""
+    frame.to_csv("wide.csv", index=False, **options)
+    table = open_table("wide.csv", {}).frame
+    pd.testing.assert_frame_equal(table, frame, check_dtype=False)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_file_of_any_width_is_read(name, work_folder):
-    make, how = CASES[name]
-    frame = make()
-    frame.to_csv("wide.csv", index=False, **how)
-    read = open_table("wide.csv", {}).frame
-    pd.testing.assert_frame_equal(read, frame, check_dtype=False)
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({}, id="comma"),
+        pytest.param({"sep": ";"}, id="semicolon"),
+        pytest.param({"sep": "\t"}, id="tab"),
+        pytest.param({"sep": "|"}, id="bar"),
+        pytest.param({"quoting": csv.QUOTE_ALL}, id="quoted"),
+        pytest.param({"lineterminator": "\r\n"}, id="crlf"),
+        pytest.param({"encoding": "utf-16"}, id="utf-16"),
+    ],
+)
+def test_a_file_of_long_names_is_read(work_folder, options):
+    expect_as_written(genes(), **options)
+
+
+def test_a_name_longer_than_the_usual_limit_is_read(work_folder):
+    expect_as_written(genes(n_columns=1, name="x{}" + 200_000 * "n"))
+
+
+def test_long_names_may_hold_another_separator(work_folder):
+    expect_as_written(genes(name=LONG + "|{}"), sep=";")
+
+
+def test_long_names_may_hold_the_separator(work_folder):
+    expect_as_written(genes(name=LONG + ",{}"))
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_values_longer_than_the_usual_limit_are_read(work_folder, separator):
+    expect_as_written(letters(200_000), sep=separator)
 
 
 def test_a_wide_file_may_have_decimal_commas(work_folder):
@@ -87,9 +99,10 @@ def test_blank_rows_of_a_wide_file_are_left_out(work_folder):
     frame = letters(200_000)
     lines = frame.to_csv(index=False).splitlines(keepends=True)
     Path("wide.csv").write_text("".join([*lines[:3], ",,\n", "\n", *lines[3:]]))
-    read = open_table("wide.csv", {}).frame
-    assert read.index.tolist() == [0, 1, *range(4, N_ROWS + 2)]
-    pd.testing.assert_frame_equal(read.reset_index(drop=True), frame, check_dtype=False)
+    table = open_table("wide.csv", {}).frame
+    assert table.index.tolist() == [0, 1, *range(4, N_ROWS + 2)]
+    rows = table.reset_index(drop=True)
+    pd.testing.assert_frame_equal(rows, frame, check_dtype=False)
 
 
 def test_a_single_wide_row_is_read(work_folder):
@@ -99,23 +112,27 @@ def test_a_single_wide_row_is_read(work_folder):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_commands_read_wide_files(work_folder, in_this_process):
+def test_a_model_of_a_wide_file_ranks_its_rows(work_folder, in_this_process):
     genes().to_csv("genes.csv", index=False)
-    succeed("fit", "genes.csv", *WIDE, "--save", "m.npz")
+    fit = ["fit", "genes.csv", "--label", "y", "--k", 5, "--solver", "sgd-avg"]
+    succeed(*fit, "--save", "m.npz")
     succeed("score", "m.npz", "genes.csv", "--top", 5, "--out", "top.csv")
     assert len(pd.read_csv("top.csv")) == 5
-    small = letters(200_000)
-    small.to_csv("letters.csv", index=False)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_table_with_long_values_is_described_and_fitted(work_folder, in_this_process):
+    table = letters(200_000)
+    table.to_csv("letters.csv", index=False)
     assert "letter" in succeed("profile", "letters.csv", "--label", "y").output
     model = precbench.fit("letters.csv", label="y", k=5, drop=["letter"], n_splits=1)
-    assert np.isfinite(model.rank(small)["score"]).all()
+    assert np.isfinite(model.rank(table)["score"]).all()
 
 
 def test_too_many_columns_are_refused(work_folder):
     names = [f"a{i}" for i in range(layout.MOST_COLUMNS + 1)]
-    Path("wide.csv").write_text(
-        ",".join(names) + "\n" + "1," * (len(names) - 1) + "1\n"
-    )
+    values = ["1"] * len(names)
+    Path("wide.csv").write_text(",".join(names) + "\n" + ",".join(values) + "\n")
     with raises(InputError, "wide.csv 100,000"):
         read_own_file("wide.csv", label="a0")
 
