@@ -130,6 +130,38 @@ def test_a_mistake_in_a_content_is_named():
         precbench.run(content | {"solvers": {"sgd-agv": {}}})
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+@pytest.mark.parametrize(
+    ("place", "more"),
+    [
+        pytest.param(
+            "checkpoints[1]",
+            lambda number: {"checkpoints": [0.5, number]},
+            id="checkpoints",
+        ),
+        pytest.param(
+            "solvers.sgd-avg.fourier.gamma",
+            lambda number: {
+                "solvers": {
+                    "sgd-avg": {"fourier": {"n_components": 9, "gamma": number}}
+                }
+            },
+            id="gamma",
+        ),
+    ],
+)
+def test_a_number_of_a_content_must_be_finite(number, place, more):
+    content = {
+        "name": "x",
+        "title": "X",
+        "datasets": ["letter"],
+        "metrics": ["auc"],
+        "solvers": {"sgd-avg": {}},
+    }
+    with raises(InputError, f"the config {place} {number} finite"):
+        precbench.run(content | more(number))
+
+
 class Recorder(Observer):
     """Records the events of a session."""
 

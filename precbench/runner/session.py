@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import isfinite
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from precbench.core import processes
 from precbench.core.errors import InputError
-from precbench.core.yaml.document import Document
+from precbench.core.yaml.document import Document, Keys
 from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.experiment.config import from_document
 from precbench.report.folder import Report
@@ -224,10 +225,33 @@ def read_config(config: str | os.PathLike[str] | Mapping[str, Any] | Config) -> 
     if isinstance(config, Experiment | Study):
         return config
     if isinstance(config, Mapping):
-        # The content has no text: its errors name line 1, column 1.
-        document = Document("the config", dict(config), {(): (1, 1)})
-        return from_document(document, Path())
+        return _from_content(config)
     return load_config(os.fspath(config))
+
+
+def _from_content(content: Mapping[str, Any]) -> Config:
+    """Return a config from its content, in which numbers must be finite, as in YAML."""
+    # The content has no text: its errors name line 1, column 1.
+    document = Document("the config", dict(content), {(): (1, 1)})
+    problems = [
+        (keys, f"not allowed here: {number} (numbers must be finite)")
+        for keys, number in _not_finite(content, ())
+    ]
+    if problems:
+        raise document.refusal(problems)
+    return from_document(document, Path())
+
+
+def _not_finite(value: Any, keys: Keys) -> Iterator[tuple[Keys, float]]:
+    """Yield the infinite numbers and NaN in a part of a content, with their keys."""
+    if isinstance(value, float) and not isfinite(value):
+        yield keys, value
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _not_finite(part, (*keys, key))
+    elif isinstance(value, list | tuple):
+        for i, item in enumerate(value):
+            yield from _not_finite(item, (*keys, i))
 
 
 def selected(experiment: Experiment, options: Options) -> Experiment:
