@@ -1,11 +1,12 @@
 """What the XML of a sheet says beyond values, and whether the sheet is too large.
 
-calamine makes a whole sheet at once, of an error such as #N/A an empty cell, and of
-every number a float; it does not tell which rows are hidden. So the XML is looked
-through beforehand.
+calamine makes all cells of a sheet at once, however many there are. An error such as
+#N/A becomes an empty cell, every number a float, and which rows are hidden is lost. So
+the XML is looked through beforehand.
 """
 
 import re
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +25,7 @@ class SheetLimits(NamedTuple):
 
 
 _EXACT_DIGITS = 15  # integers of so many digits are exact as floats
-_LONG_INTEGER = re.compile(r"-?\d{16,400}")
+_LONG_INTEGER = re.compile(rf"-?\d{{{_EXACT_DIGITS + 1},400}}")
 # calamine makes an object of each cell up to the last row and column with a value.
 # There may be `_MOST_EMPTY` of them, and `_SPARSE` times as many as cells with a value.
 _MOST_EMPTY = 2**22
@@ -62,10 +63,30 @@ class StringScan:
             self.lengths[-1] += len(text)
 
 
+@dataclass(slots=True)
+class _Row:
+    """A row of the sheet, as far as it has been looked through."""
+
+    number: int
+    is_hidden: bool = False
+    has_value: bool = False
+    last_column: int = 0  # of the last cell so far
+    columns: set[int] = field(default_factory=set)  # of all cells so far
+
+
+@dataclass(slots=True)
+class _Cell:
+    """A cell of the row, as far as it has been looked through."""
+
+    column: int = 0
+    kind: str = "n"  # n is a number, e an error, s the place of a shared text
+    text: str = ""
+
+
 class SheetScan:
     """Looks through the XML of a sheet, and refuses what is too large or damaged.
 
-    Rows and columns count from 1. Rows that are skipped may be hidden.
+    Rows and columns count from 1.
 
     Parameters
     ----------
@@ -76,6 +97,15 @@ class SheetScan:
         Rows above the column names.
     string_lengths : list of int
         Characters of each shared text.
+
+    Attributes
+    ----------
+    n_hidden : int
+        Hidden rows with a value, those that are skipped aside.
+    merged : list of str
+        Ranges of merged cells, such as A2:A3.
+    exact_values : dict
+        Errors such as #N/A, and integers that are no floats, by row and column.
     """
 
     def __init__(
@@ -88,23 +118,16 @@ class SheetScan:
         self.path = path
         self.limits = limits
         self.n_skipped = n_skipped
-        self.n_hidden = 0  # rows with a value
-        self.merged: list[str] = []  # ranges such as A2:A3
-        # Errors such as #N/A, and integers that are no floats, by row and column
+        self.n_hidden = 0
+        self.merged: list[str] = []
         self.exact_values: dict[tuple[int, int], str | int] = {}
         self._string_lengths = string_lengths
-        self._n_characters = 0
-        self._n_filled = 0  # cells
-        self._last_row = 0  # with a value
-        self._last_column = 0
-        self._row = 0
-        self._row_digits = "0"
-        self._row_is_hidden = False
-        self._row_has_value = False
-        self._columns_of_row: set[int] = set()
-        self._column = 0
-        self._cell_type = "n"
-        self._text = ""
+        self._n_characters = 0  # of texts, in all cells so far
+        self._n_filled = 0  # cells with a value
+        self._last_filled_row = 0
+        self._last_filled_column = 0
+        self._row = _Row(0)
+        self._cell = _Cell()
         self._is_in_value = False
         self._parser = _xml_parser(path)
         self._parser.StartElementHandler = self._start
@@ -116,12 +139,12 @@ class SheetScan:
     def close(self) -> None:
         self._parser.Parse(b"", True)
         self._end_row()
-        n_cells = self._last_row * self._last_column
+        n_cells = self._last_filled_row * self._last_filled_column
         if n_cells > _MOST_EMPTY + _SPARSE * self._n_filled:
             raise InputError(
-                f"{self.path}: most of {self._last_row:,} rows and "
-                f"{self._last_column:,} columns are empty; delete what stands far from "
-                "the table, or save the rows as CSV"
+                f"{self.path}: most of {self._last_filled_row:,} rows and "
+                f"{self._last_filled_column:,} columns are empty; delete what stands "
+                "far from the table, or save the rows as CSV"
             )
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
@@ -138,82 +161,82 @@ class SheetScan:
 
     def _characters(self, text: str) -> None:
         if self._is_in_value:
-            self._text += text
-            if len(self._text) > self.limits.cell_characters:
-                self._check_sizes(len(self._text))
+            cell = self._cell
+            cell.text += text
+            if len(cell.text) > self.limits.cell_characters:
+                raise self._too_large()
 
     def _begin_row(self, attributes: dict[str, str]) -> None:
-        previous = self._row
-        self._row = int(attributes.get("r", previous + 1))
-        self._check_sizes()
-        if self._row <= previous:
+        previous = self._row.number
+        number = int(attributes.get("r", previous + 1))
+        is_hidden = attributes.get("hidden") in ("1", "true")
+        self._row = _Row(number, is_hidden)
+        if number > self.limits.rows:
+            raise self._too_large()
+        if number <= previous:
             raise self._damaged(f"comes after row {previous}")
-        self._row_digits = str(self._row)
-        self._row_is_hidden = attributes.get("hidden") in ("1", "true")
 
     def _end_row(self) -> None:
         self._end_cell()
-        if self._row_is_hidden and self._row_has_value and self._row > self.n_skipped:
+        row = self._row
+        if row.is_hidden and row.has_value and row.number > self.n_skipped:
             self.n_hidden += 1
-        self._row_has_value = False
-        self._columns_of_row = set()
-        self._column = 0
 
     def _begin_cell(self, attributes: dict[str, str]) -> None:
+        row = self._row
+        column = row.last_column + 1
         reference = attributes.get("r")  # such as B9
-        if reference is None:
-            self._column += 1
-        else:
+        if reference is not None:
             letters = reference.rstrip("0123456789")
-            if reference != letters + self._row_digits:
+            if reference != f"{letters}{row.number}":
                 raise self._damaged(f"has a cell of another row, {reference}")
-            self._column = _column_number(letters)
-        self._check_sizes()
-        if self._column in self._columns_of_row:
+            column = _column_number(letters)
+        if column > self.limits.columns:
+            raise self._too_large()
+        if column in row.columns:
             raise self._damaged("has a cell twice")
-        self._columns_of_row.add(self._column)
-        self._cell_type = attributes.get("t", "n")
+        row.last_column = column
+        row.columns.add(column)
+        self._cell = _Cell(column, attributes.get("t", "n"))
 
     def _end_cell(self) -> None:
         """Count the characters of the cell, and keep what calamine would lose."""
-        text = self._text
-        if not text:
+        cell = self._cell
+        self._cell = _Cell()
+        if not cell.text:
             return
-        self._text = ""
-        self._row_has_value = True
+        self._row.has_value = True
         self._n_filled += 1
-        self._last_row = self._row
-        self._last_column = max(self._last_column, self._column)
-        place = (self._row, self._column)
-        if self._cell_type == "n":
-            if len(text) > _EXACT_DIGITS and _LONG_INTEGER.fullmatch(text.strip()):
+        self._last_filled_row = self._row.number
+        self._last_filled_column = max(self._last_filled_column, cell.column)
+        place = (self._row.number, cell.column)
+        if cell.kind == "n":
+            text = cell.text.strip()
+            if len(text) > _EXACT_DIGITS and _LONG_INTEGER.fullmatch(text):
                 self.exact_values[place] = int(text)
             return
-        if self._cell_type == "e":
-            self.exact_values[place] = text.strip()
-        length = len(text)
-        if self._cell_type == "s":
-            length = self._string_lengths[int(text)]
-        self._n_characters += length
-        self._check_sizes(length)
+        if cell.kind == "e":
+            self.exact_values[place] = cell.text.strip()
+        n_characters = len(cell.text)
+        if cell.kind == "s":
+            n_characters = self._string_lengths[int(cell.text)]
+        self._n_characters += n_characters
+        if n_characters > self.limits.cell_characters:
+            raise self._too_large()
+        if self._n_characters > self.limits.characters:
+            raise self._too_large()
 
-    def _check_sizes(self, n_cell_characters: int = 0) -> None:
+    def _too_large(self) -> InputError:
         limits = self.limits
-        if (
-            self._row > limits.rows
-            or self._column > limits.columns
-            or n_cell_characters > limits.cell_characters
-            or self._n_characters > limits.characters
-        ):
-            raise InputError(
-                f"{self.path}: row {self._row:,} exceeds the limits of a sheet, "
-                f"{limits.rows:,} rows of {limits.columns:,} cells of "
-                f"{limits.cell_characters:,} characters, {limits.characters:,} in all; "
-                "save as CSV"
-            )
+        return InputError(
+            f"{self.path}: row {self._row.number:,} exceeds the limits of a sheet, "
+            f"{limits.rows:,} rows of {limits.columns:,} cells of "
+            f"{limits.cell_characters:,} characters, {limits.characters:,} in all; "
+            "save as CSV"
+        )
 
     def _damaged(self, fault: str) -> InputError:
-        place = f"{self.path}: row {self._row}"
+        place = f"{self.path}: row {self._row.number}"
         return InputError(f"{place} {fault}; save the file again with Excel")
 
 
