@@ -180,8 +180,7 @@ def final_scores(plan: Plan, store: Store, label: str) -> Iterator[ScoredSplit]:
                 rows = Rows(trial, plan.datasets[trial.dataset.name])
                 arrays = _checkpoints(store, key, {"test": rows.test})
                 *_earlier_scores, last_scores = _scores(arrays, "test", rows.test)
-                split, _n_fit = rows.split
-                yield ScoredSplit(record, split, last_scores)
+                yield ScoredSplit(record, rows.division.split, last_scores)
 
 
 def final_means(results: pd.DataFrame) -> list[dict[str, Any]]:
