@@ -85,6 +85,14 @@ def test_parts_are_selected(config, tmp_path):
     ) == {1}
 
 
+def test_a_run_without_the_split_that_a_figure_shows(small, tmp_path):
+    config = small(**SHORT, plots="[roc-counts]")
+    results = precbench.run(config, splits=[1], out=tmp_path)
+    assert results.not_ok == {}
+    assert results.report is not None
+    assert results.figures == []
+
+
 def test_what_results_show(config, tmp_path):
     results = precbench.run(config, out=tmp_path)
     assert (
@@ -234,3 +242,8 @@ def test_results_of_an_earlier_version_are_read(config, tmp_path):
     table.drop(columns="converged").to_csv(folder / "results.csv", index=False)
     assert read_run(folder).results["converged"].eq("").all()
     succeed("report", folder)
+
+
+def test_a_missing_table_is_no_damaged_table(tmp_path):
+    with pytest.raises(InputError, match=r"^there is no file .*results\.csv; give"):
+        read_run(tmp_path)
