@@ -543,10 +543,10 @@ def test_a_trial_that_kills_workers_is_recorded_as_crashed(small, tmp_path):
 
 def test_workers_with_other_versions_or_without_an_answer_are_refused(monkeypatch):
     cluster = Mock(wait=1.0)
-    cluster._ask.return_value = {"tcp://there": versions() | {"numpy": "1.0"}}
+    cluster.ask.return_value = {"tcp://there": versions() | {"numpy": "1.0"}}
     with raises(PrecbenchError, "tcp://there numpy 1.0"):
         _refuse_other_versions(cluster)
-    cluster._ask.return_value = {"tcp://there": None}
+    cluster.ask.return_value = {"tcp://there": None}
     with raises(PrecbenchError, "tcp://there answered"):
         _refuse_other_versions(cluster)
 

@@ -103,11 +103,9 @@ class Results:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """The rows of ``results.csv``.
+        """The rows of ``results.csv``, or of ``values.csv`` of a study.
 
-        One for each solver, split, checkpoint and metric.
-
-        Of a study, the rows of ``values.csv``.
+        The first has a row for each solver, split, checkpoint and metric.
         """
         from precbench.results.read import read_run, read_values
 
@@ -157,12 +155,10 @@ class Results:
 
         evidence = read_evidence([self.folder])
         claims = []
-        if self.name in {**evidence.outcomes, **evidence.values}:
+        if self.name in evidence.outcomes or self.name in evidence.values:
             claims = [claim for claim in load_claims() if claim.experiment == self.name]
-        rows = make_ledger(claims, evidence)
-        return pd.DataFrame(
-            [vars(row) for row in rows], columns=[*LedgerRow.__annotations__]
-        )
+        rows = [vars(row) for row in make_ledger(claims, evidence)]
+        return pd.DataFrame(rows, columns=[*LedgerRow.__annotations__])
 
     def __repr__(self) -> str:
         """Return name, trials and folder."""
@@ -192,8 +188,9 @@ class Work:
     plan : Plan
         Of the experiment, with the data of the part.
     keys : set of str
-        Of the trials asked for; of a shard, a part of the part.
+        Of the trials that are asked for; of a shard, only its own.
     n_in_all_shards : int
+        How many trials of the part all shards have together.
     store : Store
         Where the records are.
     """
@@ -278,9 +275,9 @@ def plan_work(
         datasets=datasets,
     )
     all_keys = plan.keys_of(part)
-    keys = all_keys
-    if options.shard is not None:
-        # to compare times, a shard has whole splits
+    if options.shard is None:
+        keys = all_keys
+    else:  # whole splits, if times are compared
         keys = options.shard.keys(plan, all_keys, by_split=options.timing)
     store = Store(options.folder(experiment.name))
     return Work(part, plan, keys, n_in_all_shards=len(all_keys), store=store)
@@ -334,8 +331,9 @@ def run_config(
         store.require_lock()
         with observer.measuring():
             rows = write_results(plan, store, config=name)
-        has_tables = options.tables and not rows.empty
-        report = _write_report(store.folder, options) if has_tables else Report([], [])
+        report = Report([], [])
+        if options.tables and not rows.empty:
+            report = _write_report(store.folder, options)
     return replace(
         results,
         not_ok=not_ok(rows, work.part),
@@ -364,16 +362,16 @@ def _train(
         n_workers=options.at_a_time(cluster),
         elsewhere=None if cluster is None else cluster.run,
     )
-    with observer.training(len(trials)) as show, closing(outcomes) as finished:
+    with observer.training(len(trials)) as show, closing(outcomes):
         try:
-            for job, _status in finished:
+            for job, _status in outcomes:
                 store.require_lock()
                 record = store.read(job.key)
                 assert record is not None
                 show(job.trial.title, record)
                 n_done += 1
         except KeyboardInterrupt:
-            finished.close()  # marks the running trials as interrupted
+            outcomes.close()  # marks the running trials as interrupted
             observer.on_interrupt(n_done, len(trials), store.folder)
             raise
 
@@ -464,16 +462,10 @@ def run(
     """
     if isinstance(jobs, bool) or not isinstance(jobs, Integral) or jobs < 1:
         raise InputError(f"jobs must be an integer of at least 1, found {jobs!r}")
-    for option, names in {
-        "solvers": solvers,
-        "datasets": datasets,
-        "splits": splits,
-    }.items():
-        if isinstance(names, str):
-            raise InputError(
-                f"{option} must be a list, found {names!r}; give [{names!r}]"
-            )
-    known = read_config(config)
+    _refuse_text("solvers", solvers)
+    _refuse_text("datasets", datasets)
+    _refuse_text("splits", splits)
+    checked_config = read_config(config)
     options = Options(
         solvers=solvers,
         datasets=datasets,
@@ -486,7 +478,7 @@ def run(
     try:
         with connected(cluster) as workers:
             return run_config(
-                known,
+                checked_config,
                 options,
                 name=str(config) if is_named else "",
                 cluster=workers,
@@ -495,6 +487,12 @@ def run(
     except KeyboardInterrupt:  # as of a notebook, which goes on
         processes.end()
         raise
+
+
+def _refuse_text(option: str, names: Sequence[Any] | None) -> None:
+    """Refuse a text in place of a list, whose items would be its letters."""
+    if isinstance(names, str):
+        raise InputError(f"{option} must be a list, found {names!r}; give [{names!r}]")
 
 
 def connected(
