@@ -329,12 +329,10 @@ EXECUTES = {"metrics": {"task_counts": {"executing": 1}}}
 
 def test_a_worker_without_heartbeats_is_stuck():
     looks, stuck = Looks().until_stuck(lambda look: ["a"], beats=False)
-    assert (
-        looks == 11
-        and stuck.address == "there"
-        and stuck.is_silent
-        and not stuck.has_nanny
-    )
+    assert looks == 11
+    assert stuck.address == "there"
+    assert stuck.is_silent
+    assert not stuck.has_nanny
     _, watched = Looks(nanny="tcp://nanny").until_stuck(lambda look: ["a"], beats=False)
     assert watched.has_nanny
 
@@ -344,7 +342,8 @@ def test_a_worker_with_heartbeats_has_the_timeout_of_each_trial():
     one runs.
     """
     looks, stuck = Looks(**EXECUTES).until_stuck(lambda look: ["a", "b"], beats=True)
-    assert 20 < looks < 100 and not stuck.is_silent
+    assert 20 < looks < 100
+    assert not stuck.is_silent
     # its rows are sent
     _, none = Looks().until_stuck(lambda look: ["a", "b"], beats=True)
     assert none is None
@@ -538,7 +537,8 @@ def test_a_trial_that_kills_workers_is_recorded_as_crashed(small, tmp_path):
         statuses = {job.key: status for job, status in ends}
     assert statuses.pop(deadly) == store.read(deadly).status == "crashed"
     assert "died twice" in store.read(deadly).reason
-    assert set(statuses.values()) == {"ok"} and len(statuses) == len(trials) - 1
+    assert set(statuses.values()) == {"ok"}
+    assert len(statuses) == len(trials) - 1
 
 
 def test_workers_with_other_versions_or_without_an_answer_are_refused(monkeypatch):

@@ -147,10 +147,8 @@ def test_a_fault_of_the_disk_at_any_moment(
         disk.fail(n, error)
         result = run(tiny, out)
         assert result.exit_code in (0, 1), (n, error, result.output)
-        assert (
-            not isinstance(result.exception, Exception)
-            and "Traceback" not in result.output
-        )
+        assert not isinstance(result.exception, Exception)
+        assert "Traceback" not in result.output
         assert error != errno.ENOSPC or (
             result.exit_code == 1 and "disk full" in result.output
         )

@@ -124,7 +124,8 @@ def test_merged_shards_are_the_run_in_one_piece(small, shards, tmp_path):
     # that at other times
     for sources in ([*shards, tmp_path / "r"], [tmp_path / "one"]):
         [about] = json.loads(merge(*sources, "--out", results, "--json"))
-        assert about["taken"] == 0 and records(results / "small") == before
+        assert about["taken"] == 0
+        assert records(results / "small") == before
     tells(invoke("status", results / "small").stdout, "small 6")
     assert done_already(run(config, results, "--no-plots").output) == 6
 
@@ -133,7 +134,9 @@ def test_what_is_still_to_run_is_reported(shards, tmp_path):
     key, *_ = Store(shards[0] / "small").keys()
     (shards[0] / "small" / "trials" / f"{key}.json").unlink()
     [about] = json.loads(merge(*shards, "--out", tmp_path / "r", "--json"))
-    assert (about["taken"], about["left"], about["missing_shards"]) == (5, 1, [])
+    assert about["taken"] == 5
+    assert about["left"] == 1
+    assert about["missing_shards"] == []
     tells(merge(shards[0], "--out", tmp_path / "r"), "small 1")
 
 
@@ -253,15 +256,14 @@ def test_a_changed_number_is_found_with_its_paired_interval(finished, other):
 
     edited(other, change)
     [of] = json.loads(diff(finished, other, "--json", code=1))["experiments"]
-    assert (of["equal"], of["differing"]) == (7, 1)
+    assert of["equal"] == 7
+    assert of["differing"] == 1
     first = before.loc[cell, "value"].to_numpy()
     test = resampled_test(first - [0, 0.25], first, 0.3)
     [found] = of["cells"]
-    assert (found["solver"], found["metric"], found["differing"]) == (
-        "sgd-avg",
-        "auc",
-        1,
-    )
+    assert found["solver"] == "sgd-avg"
+    assert found["metric"] == "auc"
+    assert found["differing"] == 1
     assert found["difference"] == pytest.approx(-0.125)
     assert (found["low"], found["high"]) == pytest.approx((test.low, test.high))
     tells(diff(finished, other, code=1), "small 7 1")
@@ -305,8 +307,11 @@ def status(folder):
 
 def test_a_finished_run_has_nothing_left(finished):
     found = status(finished)
-    assert (found["asked"], found["done"], found["left"]) == (4, 4, 0)
-    assert found["outcomes"] == {"ok": 4} and found["process"] is None
+    assert found["asked"] == 4
+    assert found["done"] == 4
+    assert found["left"] == 0
+    assert found["outcomes"] == {"ok": 4}
+    assert found["process"] is None
     tells(invoke("status", finished).stdout, "small 4")
     (finished / "small" / "asked.json").unlink()  # without it all records count
     assert status(finished)["asked"] == 4
@@ -324,12 +329,14 @@ def test_a_run_at_work_says_how_far_it_is(finished):
         os.utime(mark, (time.time() - 200, time.time() - 200))
         found = status(finished / "small")
         said = invoke("status", finished).stdout
-    assert (found["done"], found["left"], found["outcomes"]["failed"]) == (2, 2, 1)
+    assert found["done"] == 2
+    assert found["left"] == 2
+    assert found["outcomes"]["failed"] == 1
     [running] = found["running"]
-    assert (
-        running["trial"] == "mine split 1 sgd-avg" and 200 <= running["seconds"] < 300
-    )
-    assert found["seconds_left"] > 0 and found["process"] > 0
+    assert running["trial"] == "mine split 1 sgd-avg"
+    assert 200 <= running["seconds"] < 300
+    assert found["seconds_left"] > 0
+    assert found["process"] > 0
     for text in (
         "2 of 4",
         "1 failed",
@@ -411,17 +418,15 @@ def test_a_model_says_what_it_is(rows, options, kind, most):
     assert re.match(f"{path}: {kind} fitted: on 2", text)
     assert re.search(r"to 200 rows, \d+ positive", text)
     quality = " ".join(said.partition("Hits by length")[0].splitlines()[1:])
-    assert f"quality: {quality} parameters: " in text and "2 splits" in quality
-    assert (
-        "columns: a: number; missing values as " in text
-        and "city: one of Oslo, Rome" in text
-    )
+    assert f"quality: {quality} parameters: " in text
+    assert "2 splits" in quality
+    assert "columns: a: number; missing values as " in text
+    assert "city: one of Oslo, Rome" in text
     assert re.search(most, text) if most else "most " not in text
     about = json.loads(shown(path, "--json"))
-    assert about["quality"]["splits"] == 2 and (about["rows"], about["n_features"]) == (
-        200,
-        5,
-    )
+    assert about["quality"]["splits"] == 2
+    assert about["rows"] == 200
+    assert about["n_features"] == 5
     assert [column["name"] for column in about["columns"]] == ["a", "b", "city"]
 
 
@@ -429,7 +434,8 @@ def test_a_model_from_python(tmp_path):
     X, y = np.random.default_rng(0).standard_normal((60, 3)), np.arange(60) % 3 == 0
     Model.fit(X, y).save(tmp_path / "m.npz")
     text = shown(tmp_path / "m.npz")
-    assert "to 60 rows, 20 positive" in text and "columns: unnamed, of arrays" in text
+    assert "to 60 rows, 20 positive" in text
+    assert "columns: unnamed, of arrays" in text
     assert "quality" not in text
 
 
@@ -466,10 +472,11 @@ def test_a_trial_is_found_by_its_key_and_by_its_place(finished):
         name: fact for name, fact in about.items() if fact not in (None, "", [], {})
     }
     assert yaml.safe_load(said) == filled
-    assert (about["key"], about["status"], about["changed_versions"]) == (key, "ok", [])
-    assert about["chosen"].keys() == {"eta0"} and about["record"].endswith(
-        f"{key}.json"
-    )
+    assert about["key"] == key
+    assert about["status"] == "ok"
+    assert about["changed_versions"] == []
+    assert about["chosen"].keys() == {"eta0"}
+    assert about["record"].endswith(f"{key}.json")
     repeated = (
         "precbench run small.yaml --solver sgd-avg --dataset mine --splits 1 --force"
         " --out "

@@ -69,9 +69,8 @@ def test_both_parts_are_scaled_alike(trials, X, fitted_on, kind):
         assert_array_equal(
             dense(found.X), dense(scaler.transform_in_place(rows.X.copy()))
         )
-    assert (
-        sum(len(rows.y) for rows in part) == len(DENSE) and abs(X - before).max() == 0
-    )
+    assert sum(len(rows.y) for rows in part) == len(DENSE)
+    assert abs(X - before).max() == 0
 
 
 def test_every_solver_sees_the_same_rows_in_the_same_order(trials):
@@ -120,7 +119,8 @@ def test_only_float32_that_is_asked_for_is_part_of_the_key(small):
     plain, asked = (
         make_plan(load_config(small(**how))) for how in ({}, {"dtype": "float32"})
     )
-    assert "kept as float32" in asked.scaling and "kept as" not in plain.scaling
+    assert "kept as float32" in asked.scaling
+    assert "kept as" not in plain.scaling
     assert {plan.datasets["mine"].X.dtype.name for plan in (plain, asked)} == {
         "float64",
         "float32",
@@ -129,7 +129,8 @@ def test_only_float32_that_is_asked_for_is_part_of_the_key(small):
         before, after = (
             trial.description("0")["preprocessing"] for trial in (old, new)
         )
-        assert after == before | {"dtype": "float32"} and new_key != key
+        assert after == before | {"dtype": "float32"}
+        assert new_key != key
 
 
 def test_gaps_are_filled_in_from_the_training_rows(trials):
@@ -172,7 +173,8 @@ def test_a_cut_keeps_the_proportions_but_enough_of_a_rare_class(n_pos, rows, kep
     cut = _subsample_rows(
         Dataset("toy", "Toy", np.arange(1000.0)[:, None], y, "0"), rows
     )
-    assert (cut.n_pos, len(cut.y)) == (kept, rows)
+    assert cut.n_pos == kept
+    assert len(cut.y) == rows
     assert np.array_equal(cut.y, np.where(cut.X[:, 0] < n_pos, 1.0, -1.0))
 
 
@@ -205,7 +207,8 @@ def test_candidates_are_compared_on_so_many_rows_in_the_proportion_of_all(trials
     sizes = [len(range(*of.indices(part.training.n_rows))) for of in (fitting, held)]
     n = min(rows, part.training.n_rows)
     assert sizes == [round(0.8 * n), n - round(0.8 * n)]
-    assert (fitting.start or 0, held.start) == (0, most.stop)
+    assert (fitting.start or 0) == 0
+    assert held.start == most.stop
 
 
 def test_folds_keep_groups_and_are_no_more_than_a_class_has(trials):
@@ -266,11 +269,13 @@ def test_from_the_config_to_the_plot(streamed, tmp_path):
     succeed("run", streamed(plots="[accuracy-time]"), "--out", tmp_path / "out")
     folder = tmp_path / "out" / "small"
     final = pd.read_csv(folder / "results.csv").query("final")
-    assert len(final) == 2 * 2 * 2 * 2 and set(final["status"]) == {"ok"}
+    assert len(final) == 2 * 2 * 2 * 2
+    assert set(final["status"]) == {"ok"}
     assert (final[final["metric"] == "auc"]["value"] > 0.8).all()
     assert list((folder / "figures").glob("*.png"))
     for record in Store(folder).records():
-        assert 380 < record.n_train < 460 and record.fitted["n_iter_"] == 3
+        assert 380 < record.n_train < 460
+        assert record.fitted["n_iter_"] == 3
         assert record.fitted["n_rows_seen_"] == 3 * record.n_train
         assert str(tmp_path) not in json.dumps(record.to_dict())
     before = records(folder)
@@ -300,8 +305,10 @@ def test_the_parts_of_a_stream(streamed, protocol, scaling, tmp_path):
         whole, test = Rows(trial, data).training, Rows(trial, data).test
         [(fitting, validation)] = parts.divisions
         sizes = [parts.training.part(rows).n_rows for rows in (fitting, validation)]
-        assert sum(sizes) == whole.n_rows and min(sizes) > 0
-        assert len(whole.y) == whole.n_rows and len(test.y) == test.n_rows
+        assert sum(sizes) == whole.n_rows
+        assert min(sizes) > 0
+        assert len(whole.y) == whole.n_rows
+        assert len(test.y) == test.n_rows
         rows = np.concatenate([block for block, _ in whole.X])
         if scaling == "standardise":
             np.testing.assert_allclose(rows.mean(axis=0), 0, atol=1e-9)
@@ -340,9 +347,8 @@ def test_a_card_is_streamed_from_the_cache(small, in_this_process, tmp_path):
     succeed("run", config, "--out", tmp_path / "out", "--smoke")
     table = pd.read_csv(tmp_path / "out" / "small-smoke" / "results.csv").query("final")
     assert set(table["dataset"]) == {"letter", "letter-streamed"}
-    assert table["title"].str.contains("streamed").sum() == 2 and set(
-        table["status"]
-    ) == {"ok"}
+    assert table["title"].str.contains("streamed").sum() == 2
+    assert set(table["status"]) == {"ok"}
 
 
 def test_a_provided_split_and_groups(streamed):
@@ -352,10 +358,8 @@ def test_a_provided_split_and_groups(streamed):
         check_division(trial.split, data)
     data = replace(data, n_train=400)
     check_division(trial.split, data)
-    assert (
-        Rows(trial, data).training.n_rows == 400
-        and Rows(trial, data).test.n_rows == 200
-    )
+    assert Rows(trial, data).training.n_rows == 400
+    assert Rows(trial, data).test.n_rows == 200
     with raises(InputError, "mine groups"):
         check_division(trial.split, replace(data, groups=np.zeros(600)))
 
@@ -417,8 +421,10 @@ def test_mistakes_are_reported_before_anything_runs(
     streamed, changes, complaint, tmp_path
 ):
     result = run(streamed(**changes), tmp_path / "out")
-    assert result.exit_code == 2 and complaint in result.output.replace("\n", " ")
-    assert "Traceback" not in result.output and not (tmp_path / "out").exists()
+    assert result.exit_code == 2
+    assert complaint in result.output.replace("\n", " ")
+    assert "Traceback" not in result.output
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_set_without_positives_is_reported(streamed, in_this_process, tmp_path):

@@ -46,12 +46,10 @@ def test_a_config_has_four_forms(config, tmp_path, form, monkeypatch):
     results = precbench.run(forms[form], out=tmp_path / "python")
     succeed("run", config, "--out", tmp_path / "shell")
     shell = read_run(tmp_path / "shell" / "small").results
-    assert (results.name, results.trials, results.trained, results.not_ok) == (
-        "small",
-        4,
-        4,
-        {},
-    )
+    assert results.name == "small"
+    assert results.trials == 4
+    assert results.trained == 4
+    assert results.not_ok == {}
     assert results.folder == tmp_path / "python" / "small"
     assert sorted(results.frame["key"]) == sorted(shell["key"])
     assert sorted(results.frame["value"]) == sorted(shell["value"])
@@ -61,12 +59,15 @@ def test_a_shipped_config_is_run_by_its_name(tmp_path):
     results = precbench.run("kar2015/counterexample", smoke=True, out=tmp_path)
     assert results.folder == tmp_path / "kar2015-counterexample-smoke"
     assert [path.suffix for path in results.figures] == [".png"]
-    assert results.report is not None and results.check().empty
+    assert results.report is not None
+    assert results.check().empty
 
 
 def test_a_study_has_values(tmp_path):
     results = precbench.run("gultekin/fourier", smoke=True, out=tmp_path)
-    assert results.trials >= 0 and len(results.frame) and len(results.summary)
+    assert results.trials >= 0
+    assert len(results.frame)
+    assert len(results.summary)
 
 
 def test_a_run_resumes(config, tmp_path):
@@ -80,9 +81,8 @@ def test_a_run_resumes(config, tmp_path):
 
 def test_parts_are_selected(config, tmp_path):
     results = precbench.run(config, solvers=["sgd-avg"], splits=[1], out=tmp_path)
-    assert set(results.frame["solver"]) == {"sgd-avg"} and set(
-        results.frame["split"]
-    ) == {1}
+    assert set(results.frame["solver"]) == {"sgd-avg"}
+    assert set(results.frame["split"]) == {1}
 
 
 def test_a_run_without_the_split_that_a_figure_shows(small, tmp_path):
@@ -99,7 +99,8 @@ def test_what_results_show(config, tmp_path):
         repr(results) == f"Results('small', 4 trials, folder={str(results.folder)!r})"
     )
     html = results._repr_html_()
-    assert "perceptron-avg" in html and "<table" in html
+    assert "perceptron-avg" in html
+    assert "<table" in html
     final = (
         results.frame[results.frame["final"]]
         .groupby(["metric", "solver"])["value"]

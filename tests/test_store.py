@@ -99,10 +99,12 @@ def test_rewriting_replaces_everything(store):
     store.write(OK, ARRAYS)
     assert store.read(KEY).status == "ok"
     Store(store.folder).write({"key": KEY, "status": "failed"})
-    assert store.read(KEY).status == "failed" and store.arrays(KEY) == {}
+    assert store.read(KEY).status == "failed"
+    assert store.arrays(KEY) == {}
     assert files(store) == [f"{KEY}.json"]
     (store.folder / "trials" / f"{KEY}.json").unlink()
-    assert store.read(KEY) is None and not [*store.records()]
+    assert store.read(KEY) is None
+    assert not [*store.records()]
 
 
 @pytest.mark.promise("R13")
@@ -164,7 +166,8 @@ def test_a_full_disk_keeps_existing_records(store, monkeypatch, failing):
         patch.setattr(Path, failing, full)
         with raises(PrecbenchError) as caught:
             store.write({"key": KEY, "status": "failed"}, ARRAYS)
-    assert caught.value.exit_code == 1 and store.read(KEY).status == "ok"
+    assert caught.value.exit_code == 1
+    assert store.read(KEY).status == "ok"
     assert files(store) == [f"{KEY}.json", f"{KEY}.npz"]
 
 
@@ -237,7 +240,8 @@ def test_the_mark_is_absent_while_the_others_are_replaced(tmp_path, monkeypatch)
     monkeypatch.setattr(type(data), "replace", watched)
     for content in (b"1", b"2"):
         write_whole({data: content, mark: content})
-        assert (data.read_bytes(), mark.read_bytes()) == (content, content)
+        assert data.read_bytes() == content
+        assert mark.read_bytes() == content
     assert states == [("a.npz", False), ("a.json", False)] * 2
     assert sorted(tmp_path.iterdir()) == [mark, data]
 
@@ -249,7 +253,8 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "replace", full)
     with raises(PrecbenchError), writing(target):
         write_whole({target: b"new"})
-    assert target.read_bytes() == b"old" and list(tmp_path.iterdir()) == [target]
+    assert target.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [target]
 
 
 @pytest.mark.promise("R1")
@@ -439,7 +444,8 @@ def test_arrays_come_back(tmp_path):
     file = tmp_path / "arrays.npz"
     file.write_bytes(pack(CONTENT))
     read = unpack(file)
-    assert list(read) == list(CONTENT) and list(unpack(file, ["coef"])) == ["coef"]
+    assert list(read) == list(CONTENT)
+    assert list(unpack(file, ["coef"])) == ["coef"]
     with np.load(file, allow_pickle=False) as loaded:
         for name, array in CONTENT.items():
             assert_array_equal(read[name], array, strict=array.dtype.isnative)
