@@ -3,7 +3,6 @@
 The same numbers as on one machine, whatever happens to its processes.
 """
 
-import itertools
 import os
 import random
 import re
@@ -161,6 +160,51 @@ def test_workers_get_their_data_from_the_client(
     refused(["run", "letter", *on_cluster, "--cluster-wait", "1", "--force"], code=1)
 
 
+class DaskProcesses:
+    """A scheduler and two workers, which are started again if they have been killed."""
+
+    def __init__(self, file, start_scheduler, start_worker):
+        self.file = file
+        self._start_scheduler = start_scheduler
+        self._start_worker = start_worker
+        self._scheduler = start_scheduler(file)
+        self._workers = [start_worker(file), start_worker(file)]
+
+    def kill(self, victim, client):
+        """Kill processes; return the codes with which the client may end then."""
+        worker = self._workers[0]
+        killed = {
+            "worker": list(session(worker.pid)),
+            "worker alone": spawned_by(worker),  # its nanny starts another
+            "client": [client.pid],
+            "scheduler": [self._scheduler.pid],
+        }
+        for pid in killed[victim]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        # 0 if the client was at its end
+        codes = {"client": {0, -signal.SIGKILL}, "scheduler": {0, 1}}
+        return codes.get(victim, {0})
+
+    def start_dead(self, victim):
+        """Start again what has died; without a scheduler, workers die."""
+        if victim == "scheduler":
+            until(lambda: not any(session(worker.pid) for worker in self._workers))
+            self._scheduler = self._start_scheduler(self.file)
+        for place, worker in enumerate(self._workers):
+            if worker.poll() is not None:
+                until_gone(worker)
+                self._workers[place] = self._start_worker(self.file)
+
+    def end(self):
+        for process in (*self._workers, self._scheduler):
+            process.terminate()
+            until_gone(process)
+
+
+VICTIMS = ["worker", "client", "scheduler", "worker alone", "client", "scheduler"]
+
+
 @pytest.mark.promise("R1", "R2", "R3")
 @pytest.mark.alone
 @pytest.mark.measured
@@ -169,9 +213,6 @@ def test_workers_get_their_data_from_the_client(
 def test_kills_on_a_cluster_end_with_the_undisturbed_numbers(
     small, start_scheduler, start_worker, tmp_path, size, figure
 ):
-    """Of a worker, with all its processes or alone, of the client, and of the
-    scheduler.
-    """
     epochs = size(500, 1500)
     entries = (
         f"perceptron-avg: {{epochs: {epochs}}}",
@@ -180,8 +221,7 @@ def test_kills_on_a_cluster_end_with_the_undisturbed_numbers(
     )
     config = small(solvers=f"{{{', '.join(entries)}}}", protocol="{n_splits: 4}")
     file = tmp_path / "scheduler.json"
-    scheduler = start_scheduler(file)
-    workers = [start_worker(file), start_worker(file)]
+    dask_processes = DaskProcesses(file, start_scheduler, start_worker)
 
     def begin(out):
         client = subprocess.Popen(
@@ -193,47 +233,24 @@ def test_kills_on_a_cluster_end_with_the_undisturbed_numbers(
         until((out / "small" / "asked.json").exists)
         return client
 
-    undisturbed = tmp_path / "undisturbed"
-    client = begin(undisturbed)
+    client = begin(tmp_path / "undisturbed")
     start = time.monotonic()
     assert client.wait(WAIT_SECONDS) == 0
     length = time.monotonic() - start
+    undisturbed_numbers = numbers(tmp_path / "undisturbed" / "small")
 
     rng = random.Random(0)
-    n_finished = 0  # of all runs, when they were disturbed
+    n_finished = 0  # trials of all runs, at the time of the kills
     n_kills = size(1, 30)
-    kinds = itertools.cycle(
-        ["worker", "client", "scheduler", "worker alone", "client", "scheduler"]
-    )
-    for number, kind in zip(range(n_kills), kinds, strict=False):
+    for number in range(n_kills):
+        victim = VICTIMS[number % len(VICTIMS)]
         out = tmp_path / str(number)
         client = begin(out)
         time.sleep(rng.uniform(0, length))
-        if kind == "worker":
-            killed = list(session(workers[0].pid))
-            codes = {0}
-        elif kind == "worker alone":  # its nanny starts another
-            killed = spawned_by(workers[0])
-            codes = {0}
-        elif kind == "client":
-            killed = [client.pid]
-            codes = {0, -signal.SIGKILL}  # 0 if the client was at its end
-        else:
-            killed = [scheduler.pid]
-            codes = {0, 1}
-        for pid in killed:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        codes = dask_processes.kill(victim, client)
         assert client.wait(WAIT_SECONDS) in codes
         until_gone(client)
-
-        if kind == "scheduler":
-            until(lambda: not any(session(worker.pid) for worker in workers))
-            scheduler = start_scheduler(file)
-        for place, worker in enumerate(workers):
-            if worker.poll() is not None:
-                until_gone(worker)
-                workers[place] = start_worker(file)
+        dask_processes.start_dead(victim)
 
         finished_records = finished(out / "small")
         resumed = run(config, out, "--cluster", file, "--cluster-wait", WAIT_SECONDS)
@@ -241,12 +258,10 @@ def test_kills_on_a_cluster_end_with_the_undisturbed_numbers(
         all_records = records(out / "small")
         assert finished_records.items() <= all_records.items(), "a trial was repeated"
         pd.testing.assert_frame_equal(
-            numbers(out / "small"), numbers(undisturbed / "small"), check_exact=True
+            numbers(out / "small"), undisturbed_numbers, check_exact=True
         )
         n_finished += len(finished_records)
-    for process in (*workers, scheduler):
-        process.terminate()
-        until_gone(process)
+    dask_processes.end()
     figure(
         f"{n_kills} kills of a worker, of the client or of the scheduler of a cluster"
     )
