@@ -280,15 +280,17 @@ class Protocol(Section):
         if self.split == "kfold" and self.n_splits < 2:
             yield ("n_splits",), "kfold needs 2 or more"
         if self.split == "time" and self.n_splits * self.test_size >= 1:
+            bound = 1 / self.n_splits
             message = (
                 f"{self.n_splits} test sets of {self.test_size:g} leave no rows to"
-                f" train on: give less than {1 / self.n_splits:.3g}"
+                f" train on: give less than {bound:.3g}"
             )
             yield ("test_size",), message
-        n_all = len(self._all_indices)
-        if n_all > MOST_SPLITS:
+        n_splits_in_all = len(self._all_indices)
+        if n_splits_in_all > MOST_SPLITS:
             message = (
-                f"{n_all:,} splits in all, but {MOST_SPLITS:,} are the most: give fewer"
+                f"{n_splits_in_all:,} splits in all, but {MOST_SPLITS:,} are the most:"
+                " give fewer"
             )
             yield ("repetitions",), message
 

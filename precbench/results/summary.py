@@ -163,7 +163,7 @@ def _against_the_best(
 def _best_solver(values: pd.DataFrame, is_loss: bool) -> str:
     """Return the column with the best mean, the first of equal ones."""
     with np.errstate(invalid="ignore"):  # of values that have overflowed
-        means = [np.mean(column.dropna().to_numpy()) for _, column in values.items()]
+        means = [np.mean(values[name].dropna().to_numpy()) for name in values]
         mean_levels = levels(means)
     place = np.argmin(mean_levels) if is_loss else np.argmax(mean_levels)
     return str(values.columns[int(place)])

@@ -311,7 +311,9 @@ def run_config(
         return _compute_study(config, options)
     work = plan_work(config, options, datasets)
     observer.on_plan(work)
-    plan, store = work.plan, work.store
+    plan = work.plan
+    store = work.store
+    stand_ins = [data.name for data in plan.datasets.values() if data.stand_in]
     with store.lock():
         trials = work.to_run(options)
         observer.on_trials(work, trials)
@@ -323,8 +325,8 @@ def run_config(
             folder=store.folder,
             trials=len(work.keys),
             trained=len(trials),
-            stand_ins=[data.name for data in plan.datasets.values() if data.stand_in],
-            absent=[*plan.absent],
+            stand_ins=stand_ins,
+            absent=list(plan.absent),
         )
         if options.shard is not None:  # tables are made once, of all shards together
             return replace(results, not_ok=_not_ok_of_records(work))
