@@ -46,6 +46,8 @@ from precbench.solvers.push.risks import (
     ExponentialRisk,
     PairLists,
     PairwiseRisk,
+    Side,
+    Term,
 )
 from precbench.tables.streamed_files import open_stream
 from scripts.reference import REFERENCE, ROOT
@@ -566,7 +568,7 @@ def push_problem(n: int, d: int = 10) -> tuple[np.ndarray, np.ndarray, Exponenti
     rng = np.random.default_rng(0)
     X = rng.random((n, d))
     labels = labelled(X, 0.65, rng).astype(np.int8)
-    return X, labels, ExponentialRisk(X, labels, 4.0, np.array([[1.0, 4.0, 0.0]]))
+    return X, labels, ExponentialRisk(X, labels, 4.0, [Term(1.0, 4.0, 0.0)])
 
 
 def push_evaluation() -> Iterator[Case]:
@@ -595,7 +597,7 @@ def push_evaluation() -> Iterator[Case]:
 def push_pairs() -> Iterator[Case]:
     """Time the P-Norm Push against the same over all pairs, compiled and in NumPy."""
     X, labels, risk = push_problem(2_000)
-    sides = [(1.0, 0.0, PairLists.of_labels(labels))]
+    sides = [Side(1.0, 0.0, PairLists.of_labels(labels))]
     pairs = PairwiseRisk(X, Classes(labels), 4.0, False, sides)
     w = np.random.default_rng(1).standard_normal(10)
     contestants = {

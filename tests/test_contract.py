@@ -40,10 +40,10 @@ FOUR_KINDS_OF_K = (
 ELSEWHERE = re.compile(r"\b(as (in|of|for)|like) `[A-Z]|^see `", re.IGNORECASE)
 LONGEST_LINE = 88 - 4  # columns of a docstring, without its indentation
 
-of_estimators = pytest.mark.parametrize(
+each_estimator = pytest.mark.parametrize(
     "estimator", ESTIMATORS, ids=lambda cls: cls.__name__
 )
-of_functions = pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+each_function = pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 
 
 def parsed(member):
@@ -60,7 +60,7 @@ def entries(member, kind):
     }
 
 
-def words_of(constraint):
+def words_for(constraint):
     """Return the words by which a docstring says that a constraint allows a value."""
     if constraint is None:
         return {"None"}
@@ -86,7 +86,7 @@ def type_and_default(entry):
 # What `help` says of parameters.
 
 
-@of_estimators
+@each_estimator
 def test_every_parameter_is_described_where_it_is_used(estimator):
     described = entries(estimator, "param")
     assert [*described] == [*inspect.signature(estimator).parameters]
@@ -97,17 +97,17 @@ def test_every_parameter_is_described_where_it_is_used(estimator):
         assert not ELSEWHERE.search(entry.description), f"{name} is described elsewhere"
 
 
-@of_estimators
+@each_estimator
 def test_the_type_of_a_parameter_is_what_is_checked(estimator):
     for name, entry in entries(estimator, "param").items():
         constraints = estimator._parameter_constraints[name]
-        allowed = set().union(*map(words_of, constraints))
+        allowed = set().union(*map(words_for, constraints))
         kind, _default = type_and_default(entry)
-        named = {*re.findall(r'"[^"]+"|\w+', kind)} - {"or"}
-        assert named == allowed, name
+        words = {*re.findall(r'"[^"]+"|\w+', kind)} - {"or"}
+        assert words == allowed, name
 
 
-@of_estimators
+@each_estimator
 def test_the_default_of_a_parameter_is_that_of_the_signature(estimator):
     described = entries(estimator, "param")
     for name, parameter in inspect.signature(estimator).parameters.items():
@@ -116,7 +116,7 @@ def test_the_default_of_a_parameter_is_that_of_the_signature(estimator):
         assert ast.literal_eval(default) == parameter.default, name
 
 
-@of_estimators
+@each_estimator
 def test_the_four_meanings_of_k_are_explained(estimator):
     described = entries(estimator, "param")
     if "k" in described:
@@ -128,20 +128,19 @@ def test_the_four_meanings_of_k_are_explained(estimator):
 
 
 def variations(estimator):
-    """Yield the parameters of fits.
-
-    The defaults, then each option of each parameter.
-    """
+    """Yield the parameters of fits: the defaults, then each option of a parameter."""
     yield {}
     for name, constraints in estimator._parameter_constraints.items():
         for constraint in constraints:
             if type(constraint) is StrOptions:
-                yield from ({name: option} for option in sorted(constraint.options))
+                for option in sorted(constraint.options):
+                    yield {name: option}
             elif constraint == "boolean":
-                yield from ({name: value} for value in (False, True))
+                yield {name: False}
+                yield {name: True}
 
 
-def left_by(fitted):
+def public_attributes(fitted):
     """Return the public attributes that a fit has left."""
     names = {name for name in dir(fitted) if re.fullmatch(r"[a-zA-Z]\w*_", name)}
     return {name: getattr(fitted, name) for name in names if hasattr(fitted, name)}
@@ -153,26 +152,28 @@ def fitted_attributes(estimator):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 3))
     y = X[:, 0] + rng.standard_normal(60) > 1
-    left = []
+    attributes = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for params in variations(estimator):
             fitted = estimator(**params).fit(X, y)
             check_is_fitted(fitted)
-            left.append(left_by(fitted))
-        left.append(left_by(estimator().fit(X, y, trace=lambda solver: False)))
-    return left
+            attributes.append(public_attributes(fitted))
+        traced = estimator().fit(X, y, trace=lambda solver: False)
+        attributes.append(public_attributes(traced))
+    return attributes
 
 
 @pytest.fixture
 def fits(estimator):
+    """Return the attributes that each of some fits has left."""
     try:
         return fitted_attributes(estimator)
     except MissingPackageError as error:
         pytest.skip(str(error))
 
 
-@of_estimators
+@each_estimator
 def test_every_attribute_of_a_fit_is_described(estimator, fits):
     described = entries(estimator, "attribute")
     assert described.keys() == set().union(*fits)
@@ -182,44 +183,48 @@ def test_every_attribute_of_a_fit_is_described(estimator, fits):
         assert not ELSEWHERE.search(entry.description), f"{name} is described elsewhere"
 
 
-@of_estimators
+@each_estimator
 def test_an_attribute_of_some_fits_says_of_which(estimator, fits):
     described = entries(estimator, "attribute")
-    of_all = set.intersection(*map(set, fits))
-    for name in described.keys() - of_all:
+    left_by_all = set.intersection(*map(set, fits))
+    for name in described.keys() - left_by_all:
         text = described[name].description
         assert re.search(r"\bonly\s+(if|after)\b", text, re.IGNORECASE), name
 
 
-@of_estimators
+@each_estimator
 def test_the_type_of_an_attribute_is_that_of_its_value(estimator, fits):
     described = entries(estimator, "attribute")
-    for left in fits:
-        for name, value in left.items():
-            told = described[name].type_name
-            # such as "ndarray of shape (n_features,)"
+    for attributes in fits:
+        for name, value in attributes.items():
+            type_name = described[name].type_name
             if isinstance(value, np.ndarray):
-                lengths = re.search(r"^ndarray of shape \(([^)]*)\)", told)[1].split(
-                    ","
-                )
-                assert value.ndim == len([*filter(None, lengths)]), name
+                assert value.ndim == described_dimensions(type_name), name
             elif isinstance(value, bool | int | float | list):
-                # of a float64: float
-                kinds = {base.__name__ for base in type(value).mro()}
-                assert told.split()[0] in kinds & {"bool", "int", "float", "list"}, name
+                # The bases of a float64 are named, too, among them float.
+                classes = {base.__name__ for base in type(value).mro()}
+                plain = classes & {"bool", "int", "float", "list"}
+                assert type_name.split()[0] in plain, name
+
+
+def described_dimensions(type_name):
+    """Return 1 for "ndarray of shape (n_features,)", 2 for two lengths, and so on."""
+    shape = re.search(r"^ndarray of shape \(([^)]*)\)", type_name)[1]
+    lengths = [length for length in shape.split(",") if length]
+    return len(lengths)
 
 
 # What `help` says of a class as a whole, and of methods.
 
 
-@of_estimators
+@each_estimator
 def test_the_source_is_named(estimator):
     sections = {meta.args[0] for meta in parsed(estimator).meta}
     assert "references" in sections
     assert "examples" in sections
 
 
-@of_estimators
+@each_estimator
 def test_lines_are_short_and_the_summary_is_a_sentence(estimator):
     lines = inspect.getdoc(estimator).splitlines()
     assert len(lines[0]) <= LONGEST_LINE - 3  # less the quotes
@@ -235,25 +240,26 @@ def public_methods(estimator):
             yield method
 
 
-@of_estimators
+@each_estimator
 def test_every_argument_of_a_method_is_described(estimator):
     for method in public_methods(estimator):
         described = entries(method, "param")
         arguments = inspect.signature(method).parameters.keys() - {"self"}
         assert described.keys() == arguments, method.__name__
         for name, entry in described.items():
-            told = f"{name} of {method.__name__}"
-            assert entry.type_name, f"{told} has no type"
-            assert len(entry.description or "") > 10, f"{told} has no description"
-            assert not ELSEWHERE.search(entry.description), (
-                f"{told} is described elsewhere"
+            argument = f"{name} of {method.__name__}"
+            description = entry.description or ""
+            assert entry.type_name, f"{argument} has no type"
+            assert len(description) > 10, f"{argument} has no description"
+            assert not ELSEWHERE.search(description), (
+                f"{argument} is described elsewhere"
             )
 
 
 # What `help` says of functions.
 
 
-@of_functions
+@each_function
 def test_every_argument_of_a_function_is_described(function):
     described = entries(function, "param")
     arguments = {
@@ -269,7 +275,7 @@ def test_every_argument_of_a_function_is_described(function):
     assert "Examples" in inspect.getdoc(function)
 
 
-@of_functions
+@each_function
 def test_the_four_meanings_of_k_are_explained_by_a_function(function):
     described = entries(function, "param")
     if "k" in described:

@@ -16,7 +16,14 @@ from precbench.data.cards import catalogue
 from precbench.ranking.metrics import METRICS, check_metric
 from precbench.results.store import Store
 from precbench.solvers import SOLVERS, SGDAtK, check_solver, solver_version
-from tests.helpers import ROOT, invoke, run, write_metadata, written
+from tests.helpers import (
+    ROOT,
+    invoke,
+    run,
+    small_experiment,
+    write_metadata,
+    written,
+)
 from tests.sentences import raises, refused, tells
 
 RANKER = """
@@ -48,7 +55,7 @@ number = 3
 @pytest.fixture
 def install(tmp_path, monkeypatch):
     """Put a package with its metadata on the path, as an installation would."""
-    before = set(sys.modules)
+    imported_earlier = set(sys.modules)
 
     def install(group, value, *, entry="mine", package="extra", version="1.2", **files):
         folder = tmp_path / package
@@ -60,7 +67,7 @@ def install(tmp_path, monkeypatch):
         return folder
 
     yield install
-    for name in set(sys.modules) - before:
+    for name in set(sys.modules) - imported_earlier:
         if name.startswith(("extra", "other")):
             del sys.modules[name]
 
@@ -75,9 +82,17 @@ def solvers():
 def test_a_package_adds_a_solver(install, monkeypatch):
     install("precbench.solvers", "extra_ranker:Mine", ranker=RANKER)
     registry = solvers()
-    assert {*registry} >= {"sgd-avg", "mine"} and len(registry) == len([*registry])
-    assert "extra_ranker" not in sys.modules and registry["mine"](eta0=2.0).eta0 == 2.0
-    assert registry.package("mine") == "extra 1.2" and registry.package("sgd-avg") == ""
+    assert {*registry} >= {"sgd-avg", "mine"}
+    assert len(registry) == len([*registry])
+    assert "extra_ranker" not in sys.modules  # imported when it is used
+    assert registry["mine"](eta0=2.0).eta0 == 2.0
+
+
+def test_the_version_of_an_added_solver_names_its_package(install, monkeypatch):
+    install("precbench.solvers", "extra_ranker:Mine", ranker=RANKER)
+    registry = solvers()
+    assert registry.package("mine") == "extra 1.2"
+    assert registry.package("sgd-avg") == ""
     monkeypatch.setattr("precbench.solvers.SOLVERS", registry)
     assert solver_version("mine") == "1 of extra 1.2"
     assert solver_version("sgd-avg") == SGDAtK.algorithm_version
@@ -86,49 +101,66 @@ def test_a_package_adds_a_solver(install, monkeypatch):
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        ("extra_absent:Mine", "ModuleNotFoundError: No module named 'extra_absent'"),
-        (
+        pytest.param(
+            "extra_absent:Mine",
+            "ModuleNotFoundError: No module named 'extra_absent'",
+            id="no such module",
+        ),
+        pytest.param(
             "extra_ranker:number",
             "a solver must be a subclass of LinearRanker or NonlinearRanker",
+            id="no class",
         ),
-        (
+        pytest.param(
             "extra_ranker:Unconstrained",
             "Unconstrained does not say which values of C are allowed",
+            id="a parameter without constraints",
         ),
-        ("extra_ranker:Opaque", "TypeError: Object of type object is not JSON"),
-        ("extra_ranker:Demanding", "TypeError: "),
+        pytest.param(
+            "extra_ranker:Opaque",
+            "TypeError: Object of type object is not JSON",
+            id="a default that is no plain value",
+        ),
+        pytest.param(
+            "extra_ranker:Demanding", "TypeError: ", id="a parameter without a default"
+        ),
     ],
 )
 def test_an_unusable_solver_is_reported_with_its_package(install, value, reason):
     install("precbench.solvers", value, ranker=RANKER)
     registry = solvers()
-    assert registry["sgd-avg"]().get_params()
+    assert registry["sgd-avg"]().get_params()  # the others are usable
     with pytest.raises(InputError) as caught:
         registry["mine"]
+    message = str(caught.value)
     start = (
         "entry point 'mine' (precbench.solvers) of the package extra 1.2 cannot be"
         " used: "
     )
-    assert str(caught.value).startswith(start + reason) and "\n" not in str(
-        caught.value
-    )
+    assert message.startswith(start + reason)
+    assert "\n" not in message
 
 
-def test_a_name_that_is_taken_is_refused(install):
-    """By a built-in solver, or by one of another package."""
+def test_the_name_of_a_built_in_solver_is_refused(install):
     install("precbench.solvers", "third:Mine", package="third", entry="sgd-avg")
     with raises(InputError, "'sgd-avg' third 1.2"):
         list(solvers())
+
+
+def test_a_name_of_two_packages_is_refused(install):
     install("precbench.solvers", "extra_ranker:Mine", ranker=RANKER)
     install("precbench.solvers", "other_ranker:Mine", package="other", ranker=RANKER)
     with raises(InputError, "'mine'"):
         solvers()["mine"]
 
 
-def test_the_command_line_lists_and_refuses_packages(install, monkeypatch):
+def test_the_command_line_lists_packages(install, monkeypatch):
     install("precbench.solvers", "extra_ranker:Mine", ranker=RANKER)
     monkeypatch.setattr("precbench.solvers.SOLVERS", solvers())
     tells(invoke("list", "solvers").output, "mine extra 1.2")
+
+
+def test_the_command_line_refuses_a_package_that_cannot_be_used(install, monkeypatch):
     install("precbench.solvers", "other_absent:Mine", package="other", entry="theirs")
     monkeypatch.setattr("precbench.solvers.SOLVERS", solvers())
     refused(["list", "solvers"], "1.2")
@@ -165,18 +197,29 @@ def metrics():
     return Registry("precbench.metrics", {"auc": METRICS["auc"]}, check_metric)
 
 
-@pytest.mark.parametrize("member", ["hits", "losses"])
-def test_a_package_adds_a_metric(install, member):
-    """A function, or a specification."""
-    install("precbench.metrics", f"extra_hits:{member}", hits=HITS)
-    found = metrics()["mine"]
-    assert found.parameters == {"top": 3}
-    assert (found.smaller_is_better, found.written == "hits in {top}") == (
-        member == "losses",
-    ) * 2
+def test_a_package_adds_a_metric_as_a_function(install):
+    install("precbench.metrics", "extra_hits:hits", hits=HITS)
+    metric = metrics()["mine"]
+    assert metric.parameters == {"top": 3}
+    assert not metric.smaller_is_better
+    assert metric.written == "hits"
 
 
-@pytest.mark.parametrize("value", ["extra_hits:lonely", "builtins:dict"])
+def test_a_package_adds_a_metric_as_a_specification(install):
+    install("precbench.metrics", "extra_hits:losses", hits=HITS)
+    metric = metrics()["mine"]
+    assert metric.parameters == {"top": 3}
+    assert metric.smaller_is_better
+    assert metric.written == "hits in {top}"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param("extra_hits:lonely", id="a function of one argument"),
+        pytest.param("builtins:dict", id="a class"),
+    ],
+)
 def test_an_unusable_metric_is_reported_with_its_package(install, value):
     install("precbench.metrics", value, hits=HITS)
     with raises(InputError, "extra 1.2"):
@@ -204,29 +247,46 @@ def cards(install, monkeypatch):
 
 
 def test_a_package_adds_cards(cards):
-    before = len(catalogue.DATASETS)
+    n_built_in = len(catalogue.DATASETS)
     cards()
-    assert "mycard" in catalogue.DATASETS and len(catalogue.DATASETS) == before + 1
-    assert (
-        catalogue.find_card("mycard").rows == catalogue.find_card("counterexample").rows
-    )
+    assert "mycard" in catalogue.DATASETS
+    assert len(catalogue.DATASETS) == n_built_in + 1
+    n_rows = catalogue.find_card("mycard").rows
+    assert n_rows == catalogue.find_card("counterexample").rows
 
 
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"name": "letter"}, "adds a data set 'letter', and that name is in use"),
-        ({"value": "extra_absent"}, "extra_absent, which is not a package with cards"),
-        ({"value": "extra_absent.sub"}, "ModuleNotFoundError"),
-        ({"value": "json.decoder"}, "json.decoder, which is not a package with cards"),
+        pytest.param(
+            {"name": "letter"},
+            "adds a data set 'letter', and that name is in use",
+            id="a name in use",
+        ),
+        pytest.param(
+            {"value": "extra_absent"},
+            "extra_absent, which is not a package with cards",
+            id="no such package",
+        ),
+        pytest.param(
+            {"value": "extra_absent.sub"}, "ModuleNotFoundError", id="no such module"
+        ),
+        pytest.param(
+            {"value": "json.decoder"},
+            "json.decoder, which is not a package with cards",
+            id="a module",
+        ),
     ],
 )
 def test_unusable_cards_are_reported_with_their_package(cards, changes, reason):
     cards(**changes)
     with pytest.raises(InputError) as caught:
         list(catalogue.DATASETS)
-    start = "entry point 'mine' (precbench.cards) of the package extra 1.2 "
-    assert str(caught.value).startswith(start) and reason in str(caught.value)
+    message = str(caught.value)
+    assert message.startswith(
+        "entry point 'mine' (precbench.cards) of the package extra 1.2 "
+    )
+    assert reason in message
 
 
 # --- the worked example of docs/add-a-solver.md ---
@@ -238,9 +298,10 @@ def example(tmp_path_factory):
     return written("add-a-solver.md", tmp_path_factory.mktemp("example"))
 
 
-def in_example(folder, *command, beside=()):
-    """Run a module in a process that finds the example, what is beside it, and this
-    precbench.
+def run_in_example(folder, *command, beside=()):
+    """Run a module in the folder of the example, and return its output.
+
+    The process finds the packages there and those of the folders `beside`.
     """
     path = os.pathsep.join(map(str, [folder, *beside, ROOT]))
     done = subprocess.run(
@@ -255,41 +316,58 @@ def in_example(folder, *command, beside=()):
     return done.stdout
 
 
-def test_the_worked_example_runs_to_the_table_and_so_does_a_metric(
-    example, small, tmp_path
-):
-    """In one process, whose worker must find both packages."""
+@pytest.fixture(scope="module")
+def results_of_example(example, tmp_path_factory):
+    """Run the experiment of the page, and one with the metric of a package.
+
+    It is one run, whose worker must find both packages.
+    """
+    folder = tmp_path_factory.mktemp("metric")
     write_metadata(
-        tmp_path, "extra", "1.2", "precbench.metrics", "mine", "extra_hits:hits"
+        folder, "extra", "1.2", "precbench.metrics", "mine", "extra_hits:hits"
     )
-    (tmp_path / "extra_hits.py").write_text(HITS)
-    config = small(
+    (folder / "extra_hits.py").write_text(HITS)
+    config = small_experiment(folder)(
         metrics="[{mine: {top: 10}}]",
         protocol="{n_splits: 1}",
         solvers="{sgd-avg: {eta0: {tune: [0.1, 1.0]}}}",
     )
-    run = ["precbench", "run", "pairs.yaml", config, "--jobs", "1", "--no-plots"]
-    in_example(example, *run, beside=[tmp_path])
-    hits = example / "results" / "small"
-    results = pd.read_csv(hits / "results.csv")
-    assert set(results["metric"]) == {"mine(top=10)"} and (results["value"] <= 10).all()
-    [record] = Store(hits).records()
-    assert record.description["tuning"]["metric"]["package"] == "extra 1.2"
-    folder = example / "results" / "pairs"
+    command = ["precbench", "run", "pairs.yaml", config, "--jobs", "1", "--no-plots"]
+    run_in_example(example, *command, beside=[folder])
+    return example / "results"
+
+
+def test_a_run_measures_and_tunes_by_the_metric_of_a_package(results_of_example):
+    folder = results_of_example / "small"
     results = pd.read_csv(folder / "results.csv")
-    mine = results[(results["solver"] == "pair-perceptron") & results["final"]]
-    assert set(mine["status"]) == {"ok"} and set(mine["split"]) == {0, 1}
-    assert (mine["value"] > results["value"].min()).all() and mine[
-        "chosen"
-    ].str.len().all()
+    assert set(results["metric"]) == {"mine(top=10)"}
+    assert (results["value"] <= 10).all()
+    [record] = Store(folder).records()
+    assert record.description["tuning"]["metric"]["package"] == "extra 1.2"
+
+
+def test_the_worked_example_runs_to_the_table(results_of_example):
+    folder = results_of_example / "pairs"
+    results = pd.read_csv(folder / "results.csv")
+    added = results[(results["solver"] == "pair-perceptron") & results["final"]]
+    assert set(added["status"]) == {"ok"}
+    assert set(added["split"]) == {0, 1}
+    assert (added["value"] > results["value"].min()).all()
+    assert added["chosen"].str.len().all()
     assert "| pair-perceptron |" in (folder / "summary.md").read_text()
-    drawn = invoke("plot", folder)  # here, where the packages are not known
-    assert drawn.exit_code == 0 and "accuracy-time-margin-noisy.png" in drawn.output
-    descriptions = [record.description for record in Store(folder).records()]
-    versions = {
-        description["algorithm_version"]["solver"] for description in descriptions
-    }
+
+
+def test_records_name_the_package_of_the_worked_example(results_of_example):
+    versions = set()
+    for record in Store(results_of_example / "pairs").records():
+        versions.add(record.description["algorithm_version"]["solver"])
     assert "1 of pair-perceptron 0.1.0" in versions
+
+
+def test_results_are_drawn_where_their_packages_are_not_known(results_of_example):
+    plot = invoke("plot", results_of_example / "pairs")
+    assert plot.exit_code == 0
+    assert "accuracy-time-margin-noisy.png" in plot.output
 
 
 def test_the_worked_example_obeys_the_laws(example):
@@ -299,7 +377,7 @@ def test_the_worked_example_obeys_the_laws(example):
         "pair-perceptron or PairPerceptron",
     ]
     options = ["--rootdir", str(ROOT), "-q", "-p", "no:cacheprovider"]
-    assert "passed" in in_example(example, "pytest", *laws, *options)
+    assert "passed" in run_in_example(example, "pytest", *laws, *options)
 
 
 # --- a kind of claim, as in docs/claims.md ---
@@ -330,19 +408,19 @@ except ValueError as error:
 
 def test_a_kind_of_claim_of_a_package_judges(small, in_this_process, tmp_path):
     folder = written("claims.md", tmp_path / "package")
-    assert (
-        run(small(), folder / "results", "--solver", "sgd-avg", "--no-plots").exit_code
-        == 0
-    )
+    done = run(small(), folder / "results", "--solver", "sgd-avg", "--no-plots")
+    assert done.exit_code == 0
     (folder / "small.published.yaml").write_text(PUBLISHED)
     misspelt = PUBLISHED.replace("kind: worst", "kind: worrst")
     (folder / "misspelt.published.yaml").write_text(misspelt)
     (folder / "judging.py").write_text(JUDGE)
-    said = in_example(folder, "judging").splitlines()
-    assert said[:2] == ["worst reproduced", "worst not reproduced"]
-    assert (
-        "misspelt.published.yaml:8:5" in said[2] and "did you mean 'worst'" in said[2]
-    )
+    first_verdict, second_verdict, error = run_in_example(
+        folder, "judging"
+    ).splitlines()
+    assert first_verdict == "worst reproduced"
+    assert second_verdict == "worst not reproduced"
+    assert "misspelt.published.yaml:8:5" in error
+    assert "did you mean 'worst'" in error
 
 
 def test_what_is_no_kind_of_claim_is_refused(install):

@@ -31,8 +31,8 @@ def table():
             "plan": rng.choice(["basic", "full"], n),
         }
     )
-    chance = rows["age"] / 10 + 2 * (rows["plan"] == "full") + rng.logistic(size=n)
-    return rows.assign(left=chance > 8)
+    inclination = rows["age"] / 10 + 2 * (rows["plan"] == "full")
+    return rows.assign(left=inclination + rng.logistic(size=n) > 8)
 
 
 @pytest.fixture(scope="module")
@@ -56,16 +56,20 @@ def test_a_model_of_arrays_has_no_names():
     assert not hasattr(model, "feature_names_in_")
 
 
-@pytest.mark.parametrize("labels", ["truth values", "0 and 1", "-1 and 1"])
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pytest.param({False: False, True: True}, id="truth values"),
+        pytest.param({False: 0, True: 1}, id="0 and 1"),
+        pytest.param({False: -1, True: 1}, id="-1 and 1"),
+    ],
+)
 def test_displays_show_its_scores(model, table, labels):
-    y = table["left"].to_numpy()
-    y = {"truth values": y, "0 and 1": y.astype(int), "-1 and 1": np.where(y, 1, -1)}[
-        labels
-    ]
+    y = table["left"].map(labels).to_numpy()
     display = PrecisionRecallDisplay.from_estimator(
         model, table, y, response_method="decision_function"
     )
-    expected = average_precision_score(y == 1, model.decision_function(table))
+    expected = average_precision_score(table["left"], model.decision_function(table))
     assert display.average_precision == pytest.approx(expected)
     assert RocCurveDisplay.from_estimator(model, table, y).roc_auc > 0.5
 
@@ -78,15 +82,14 @@ def test_calibration_is_displayed(model, table):
 def test_columns_that_do_not_matter_have_no_importance(model, table):
     columns = table[["age", "noise", "plan"]]
     importance = permutation_importance(model, columns, table["left"], random_state=0)
-    means = dict(zip(columns, importance.importances_mean, strict=True))
-    assert means["age"] > means["noise"]
+    by_column = dict(zip(columns, importance.importances_mean, strict=True))
+    assert by_column["age"] > by_column["noise"]
 
 
 def test_the_score_is_precision_at_the_k_of_the_model(model, table):
-    listed = precbench.score(model, table, top=40).ranking["row"] - 1
-    assert model.score(table, table["left"]) == pytest.approx(
-        table["left"].iloc[listed].mean()
-    )
+    places = precbench.score(model, table, top=40).ranking["row"] - 1
+    precision = table["left"].iloc[places].mean()
+    assert model.score(table, table["left"]) == pytest.approx(precision)
 
 
 def test_the_end_of_a_pipeline_may_be_a_model(model, table):
@@ -96,7 +99,11 @@ def test_the_end_of_a_pipeline_may_be_a_model(model, table):
 
 
 def test_rows_are_predicted_where_a_hit_is_more_likely_than_not(model, table):
-    hits = model.predict_proba(table)[:, 1]
-    assert np.array_equal(model.predict(table), hits > 0.5)
+    chance_of_hit = model.predict_proba(table)[:, 1]
+    assert np.array_equal(model.predict(table), chance_of_hit > 0.5)
+
+
+def test_a_model_that_is_not_calibrated_predicts_nothing():
+    model = Model.fit(np.eye(4), [1, -1, 1, -1])
     with raises(ValueError, "probabilities"):
-        Model.fit(np.eye(4), [1, -1, 1, -1]).predict(np.eye(4))
+        model.predict(np.eye(4))

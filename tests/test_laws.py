@@ -52,58 +52,76 @@ INCREMENTAL = [
 
 @pytest.fixture(scope="module", autouse=True)
 def few_members():
-    """Stack one member of each kind, with weights and of trees, and divide the rows
-    once.
+    """Stack one member with weights and one of trees, and divide the rows once.
 
     All members are solvers, to which the laws apply for themselves.
     """
-    every = solvers.Ensemble._recipes
+    all_recipes = solvers.Ensemble._recipes
+
+    def two_recipes(*arguments):
+        recipes = list(all_recipes(*arguments))
+        return [recipes[1], recipes[3]]
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            solvers.Ensemble, "_recipes", lambda *of: [[*every(*of)][i] for i in (1, 3)]
-        )
+        patch.setattr(solvers.Ensemble, "_recipes", two_recipes)
         patch.setattr("precbench.solvers.others.ensemble._MOST_DIVISIONS", 1)
         yield
 
 
-ON_PAUC = [
-    partial(getattr(solvers, name), "pauc")
-    for name in ("CuttingPlane", "ProjectedSubgradient", "OnePMB", "TwoPMB")
-]
+NO_SHARES = [0, 1.1, math.nan, "0.1"]
+# solver, parameter and values
 OUT_OF_RANGE = [
-    *((solvers.BBR, {"radius": value}) for value in (0, math.nan, "1")),
-    *(
-        (solvers.LCBR, param)
-        for param in ({"radius": 0}, {"n_pairs": 0}, {"n_pairs": -2.5})
-    ),
-    *(
-        (solvers.OAM, param)
-        for param in ({"C": 0}, {"reservoir_size": 2.5}, {"update": "other"})
-    ),
-    *((solvers.PGD, param) for param in ({"eta0": 0}, {"power_t": 1.5}, {"epochs": 0})),
-    *((solvers.AdaOAM, {name: 0}) for name in ("eta0", "reg", "delta")),
-    *((solvers.SPAM, {name: -1.0}) for name in ("eta0", "reg", "l1_reg")),
-    *((make, {"beta": beta}) for make in ON_PAUC for beta in (0, 1.1, math.nan, "0.1")),
+    (solvers.BBR, "radius", [0, math.nan, "1"]),
+    (solvers.LCBR, "radius", [0]),
+    (solvers.LCBR, "n_pairs", [0, -2.5]),
+    (solvers.OAM, "C", [0]),
+    (solvers.OAM, "reservoir_size", [2.5]),
+    (solvers.OAM, "update", ["other"]),
+    (solvers.PGD, "eta0", [0]),
+    (solvers.PGD, "power_t", [1.5]),
+    (solvers.PGD, "epochs", [0]),
+    (solvers.AdaOAM, "eta0", [0]),
+    (solvers.AdaOAM, "reg", [0]),
+    (solvers.AdaOAM, "delta", [0]),
+    (solvers.SPAM, "eta0", [-1.0]),
+    (solvers.SPAM, "reg", [-1.0]),
+    (solvers.SPAM, "l1_reg", [-1.0]),
+    (partial(solvers.CuttingPlane, "pauc"), "beta", NO_SHARES),
+    (partial(solvers.ProjectedSubgradient, "pauc"), "beta", NO_SHARES),
+    (partial(solvers.OnePMB, "pauc"), "beta", NO_SHARES),
+    (partial(solvers.TwoPMB, "pauc"), "beta", NO_SHARES),
 ]
 
 
-@pytest.mark.parametrize(("make", "param"), OUT_OF_RANGE)
-def test_a_parameter_out_of_range_is_named(make, param):
-    with raises(ValueError, f"'{next(iter(param))}'"):
-        make(**param).fit(*laws.problem())
+def values_out_of_range():
+    for make, parameter, values in OUT_OF_RANGE:
+        name = type(make()).__name__
+        for value in values:
+            yield pytest.param(make, parameter, value, id=f"{name}-{parameter}={value}")
+
+
+@pytest.mark.parametrize(("make", "parameter", "value"), [*values_out_of_range()])
+def test_a_parameter_out_of_range_is_named(make, parameter, value):
+    solver = make(**{parameter: value})
+    with raises(ValueError, f"'{parameter}'"):
+        solver.fit(*laws.problem())
 
 
 def leaves(cls):
-    below = cls.__subclasses__()
-    return [leaf for sub in below for leaf in leaves(sub)] if below else [cls]
+    """Yield the classes below a class that have no subclass."""
+    subclasses = cls.__subclasses__()
+    if not subclasses:
+        yield cls
+    for subclass in subclasses:
+        yield from leaves(subclass)
 
 
 def test_every_solver_is_registered():
     own = {c for c in leaves(solvers.Ranker) if c.__module__.startswith("precbench.")}
-    built_in = (
-        solver() for name, solver in SOLVERS.items() if not SOLVERS.package(name)
-    )
-    assert own == set(map(type, built_in))
+    built_in = {
+        type(make()) for name, make in SOLVERS.items() if not SOLVERS.package(name)
+    }
+    assert own == built_in
 
 
 def _soon_done(solver):
@@ -124,10 +142,10 @@ LABELS_BY_ORDER = "y.flat[0]" in inspect.getsource(
 
 
 def excused(solver):
-    """Return the checks of scikit-learn that fail, as they do for its own LinearSVC, or
-    for all.
+    """Return why checks of scikit-learn fail, by their names.
+
+    They fail for its own LinearSVC as well, or for all solvers with weights.
     """
-    reason = ""
     if isinstance(solver, solvers.LinearSVMRanker):
         reason = "LIBLINEAR stops by the number of rows, repeated or not"
     elif isinstance(solver, WeightedRanker) and LABELS_BY_ORDER:
@@ -135,8 +153,12 @@ def excused(solver):
             "of two classes it gives the shuffled rows other labels, in"
             " scikit-learn 1.6"
         )
-    names = ("dense", "sparse") if reason else ()
-    return {f"check_sample_weight_equivalence_on_{name}_data": reason for name in names}
+    else:
+        return {}
+    return {
+        "check_sample_weight_equivalence_on_dense_data": reason,
+        "check_sample_weight_equivalence_on_sparse_data": reason,
+    }
 
 
 @pytest.mark.promise("R10")
@@ -144,60 +166,43 @@ def excused(solver):
 @pytest.mark.parametrize("name", [*SOLVERS, "1pmb-f1", "2pmb-pauc", "ftrl-pauc"])
 def test_scikit_learn_compatible(name, figure):
     solver = _soon_done(MEMBERS[name]())
-    found = check_estimator(
+    checks = check_estimator(
         solver, expected_failed_checks=excused(solver), on_skip=None
     )
-    assert all(
-        (check["status"] == "xfail") == check["expected_to_fail"] for check in found
-    )
-    figure(
-        f"{sum(check['status'] == 'passed' for check in found)} checks of scikit-learn"
-    )
+    for check in checks:
+        assert (check["status"] == "xfail") == check["expected_to_fail"], check
+    n_passed = sum(check["status"] == "passed" for check in checks)
+    figure(f"{n_passed} checks of scikit-learn")
 
 
+# Why a member is not subject to a law.
 EXCEPTIONS = {
-    (
-        "lightgbm-lambdarank",
-        laws.separable_rows_are_ranked_without_mistake,
-    ): "k = n_pos: 0.99",
-    (
-        "random-forest",
-        laws.an_overflow_is_reported,
-    ): "its library takes float32 and says so",
-    (
-        "extra-trees",
-        laws.an_overflow_is_reported,
-    ): "its library takes float32 and says so",
-    ("ensemble", laws.an_overflow_is_reported): "extra-trees take float32 and say so",
-    ("random-forest-undersampled", laws.an_overflow_is_reported): "as random-forest",
-    **{
-        (name, laws.an_overflow_is_reported): "its library takes float32, and we say so"
-        for name in ("xgboost", "xgboost-ndcg", "catboost")
+    laws.separable_rows_are_ranked_without_mistake: {
+        "lightgbm-lambdarank": "k = n_pos: 0.99",
+        "catboost": "k = n_pos, 100 trees: 0.98",
+        "no-skill": "it has no skill",
+        "adaoam-ball": "the ball is small",
     },
-    (
-        "catboost",
-        laws.separable_rows_are_ranked_without_mistake,
-    ): "k = n_pos, 100 trees: 0.98",
-    (
-        "mlp",
-        laws.rows_of_zeros_give_equal_scores,
-    ): "unused features keep their first weights",
-    ("no-skill", laws.separable_rows_are_ranked_without_mistake): "it has no skill",
-    (
-        "adaoam-ball",
-        laws.separable_rows_are_ranked_without_mistake,
-    ): "the ball is small",
-    (
-        "spam",
-        laws.an_unshuffled_fit_is_a_chain_of_partial_fits,
-    ): "fit surveys all rows first",
-    (
-        "spam-l1",
-        laws.an_unshuffled_fit_is_a_chain_of_partial_fits,
-    ): "fit surveys all rows first",
+    laws.an_overflow_is_reported: {
+        "random-forest": "its library takes float32 and says so",
+        "random-forest-undersampled": "as random-forest",
+        "extra-trees": "its library takes float32 and says so",
+        "ensemble": "extra-trees take float32 and say so",
+        "xgboost": "its library takes float32, and we say so",
+        "xgboost-ndcg": "its library takes float32, and we say so",
+        "catboost": "its library takes float32, and we say so",
+    },
+    laws.rows_of_zeros_give_equal_scores: {
+        "mlp": "unused features keep their first weights",
+    },
+    laws.an_unshuffled_fit_is_a_chain_of_partial_fits: {
+        "spam": "fit surveys all rows first",
+        "spam-l1": "fit surveys all rows first",
+    },
 }
 
 
+# the promise that a law keeps
 KEEPING = {
     laws.dense_equals_sparse: "R9",
     laws.float32_gives_the_bits_of_its_values_as_float64: "R9",
@@ -206,6 +211,7 @@ KEEPING = {
 }
 
 
+# laws, and the members that are subject to them
 SUBJECTS = [
     (laws.SOLVER_LAWS, MEMBERS),
     (laws.LINEAR_LAWS, LINEAR),
@@ -219,11 +225,14 @@ def cases():
     """Give each law each member that is subject to it, but for the exceptions."""
     for law_list, names in SUBJECTS:
         for law, name in itertools.product(law_list, names):
-            if (name, law) not in EXCEPTIONS:
-                marks = [pytest.mark.promise(KEEPING[law])] if law in KEEPING else []
-                if name == "xgboost-ndcg":
-                    marks.append(pytest.mark.extras("xgboost"))
-                yield pytest.param(law, name, marks=marks, id=f"{name}-{law.__name__}")
+            if name in EXCEPTIONS.get(law, {}):
+                continue
+            marks = []
+            if law in KEEPING:
+                marks.append(pytest.mark.promise(KEEPING[law]))
+            if name == "xgboost-ndcg":
+                marks.append(pytest.mark.extras("xgboost"))
+            yield pytest.param(law, name, marks=marks, id=f"{name}-{law.__name__}")
 
 
 @pytest.mark.parametrize(("law", "name"), [*cases()])

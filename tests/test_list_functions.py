@@ -16,6 +16,7 @@ from precbench.core.errors import InputError
 from tests.helpers import invoke, succeed
 
 LABEL = {"label": "left", "positive": "yes"}
+READING = "--label left --positive yes --id customer --categorical one-hot"
 
 
 def customers(n_rows, seed):
@@ -28,24 +29,21 @@ def customers(n_rows, seed):
             "plan": rng.choice(["basic", "full"], n_rows),
         }
     )
-    chance = table["age"] / 10 + table["paid"] + rng.logistic(size=n_rows)
-    return table.assign(left=np.where(chance > 7.5, "yes", "no"))
+    inclination = table["age"] / 10 + table["paid"] + rng.logistic(size=n_rows)
+    return table.assign(left=np.where(inclination > 7.5, "yes", "no"))
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A folder with a file of new rows and the models of a command."""
-    place = tmp_path_factory.mktemp("lists")
-    customers(600, 0).to_csv(place / "old.csv", index=False)
-    customers(400, 1).to_csv(place / "new.csv", index=False)
-    options = (
-        "--label left --positive yes --id customer --categorical one-hot --k 30"
-        " --splits 2"
-    )
-    fit = ["fit", place / "old.csv", *options.split()]
-    succeed(*fit, "--save", place / "trees.npz")
-    succeed(*fit, "--solver", "sgd-avg", "--save", place / "linear.npz")
-    return place
+    path = tmp_path_factory.mktemp("lists")
+    customers(600, 0).to_csv(path / "old.csv", index=False)
+    customers(400, 1).to_csv(path / "new.csv", index=False)
+    options = f"{READING} --k 30 --splits 2"
+    fit = ["fit", path / "old.csv", *options.split()]
+    succeed(*fit, "--save", path / "trees.npz")
+    succeed(*fit, "--solver", "sgd-avg", "--save", path / "linear.npz")
+    return path
 
 
 @pytest.fixture
@@ -55,6 +53,7 @@ def here(folder, monkeypatch):
 
 
 def printed(*command):
+    """Return what a command prints as values of JSON."""
     return json.loads(succeed(*command, "--json").stdout)
 
 
@@ -73,15 +72,15 @@ def test_score_returns_what_the_command_prints(here):
     )
     command = (
         "score trees.npz new.csv --top 20 --id customer --keep plan --probability"
-        " --explain 2"
+        " --explain 2 --last last.csv --drift drift.json"
     )
-    options = ["--last", "last.csv", "--drift", "drift.json"]
-    assert listed.to_dict() == printed(*command.split(), *options)
-    done = invoke(*command.split(), *options)
-    assert listed.rows.to_csv(index=False) == done.stdout
-    assert "\n".join(listed.sentences()) in done.stderr
+    assert listed.to_dict() == printed(*command.split())
+    result = invoke(*command.split())
+    assert listed.rows.to_csv(index=False) == result.stdout
+    assert "\n".join(listed.sentences()) in result.stderr
     assert listed.drift == json.loads((here / "drift.json").read_text())
-    assert listed.last.before == listed.last.listed == 20
+    assert listed.last.before == 20
+    assert listed.last.listed == 20
     assert not listed.has_drifted
 
 
@@ -102,12 +101,17 @@ def test_score_of_a_frame_is_that_of_the_file(here):
 
 def test_the_earlier_list_may_be_a_frame(here):
     earlier = precbench.score("linear.npz", "new.csv", top=20, id="customer")
-    now = precbench.score(
+    later = precbench.score(
         "trees.npz", "new.csv", top=30, id="customer", last=earlier.rows
     )
-    both = set(earlier.rows["customer"]) & set(now.rows["customer"])
-    either = set(earlier.rows["customer"]) | set(now.rows["customer"])
-    assert now.last == (30, 20, len(both), len(both) / len(either))
+    earlier_customers = set(earlier.rows["customer"])
+    later_customers = set(later.rows["customer"])
+    n_on_both = len(earlier_customers & later_customers)
+    n_on_either = len(earlier_customers | later_customers)
+    assert later.last.listed == 30
+    assert later.last.before == 20
+    assert later.last.again == n_on_both
+    assert later.last.jaccard == n_on_both / n_on_either
 
 
 @pytest.mark.parametrize(
@@ -164,7 +168,8 @@ def test_evaluate_of_a_frame_is_that_of_the_file(here):
 def test_evaluate_counts_hits_by_hand(here):
     new = pd.read_csv("new.csv")
     listed = precbench.score("trees.npz", new, top=25).rows
-    hits = (new["left"] == "yes").to_numpy()[listed["row"] - 1].sum()
+    is_hit = (new["left"] == "yes").to_numpy()
+    hits = is_hit[listed["row"] - 1].sum()
     evaluated = precbench.evaluate("trees.npz", new, k=25)
     assert evaluated.n_tied or evaluated.hits == hits
 
@@ -172,11 +177,8 @@ def test_evaluate_counts_hits_by_hand(here):
 def test_profile_returns_what_the_command_prints(here):
     options = {"k": [30, "1 %"], "id": ["customer"], "categorical": "one-hot"}
     described = precbench.profile("old.csv", **LABEL, **options)
-    command = (
-        "profile old.csv --label left --positive yes --id customer --categorical"
-        " one-hot"
-    )
-    assert described.to_dict() == printed(*command.split(), "--k", "30", "--k", "1 %")
+    command = f"profile old.csv {READING} --k 30"
+    assert described.to_dict() == printed(*command.split(), "--k", "1 %")
     assert "compare would train" in described.outlook
 
 
@@ -214,48 +216,41 @@ def test_compare_of_a_labelled_table_is_that_of_the_command(here, tmp_path):
     of_file = precbench.compare("old.csv", **options, **FEW)
     of_frame = precbench.compare(pd.read_csv("old.csv"), **options, **FEW)
     command = (
-        "compare old.csv --label left --positive yes --id customer --categorical"
-        " one-hot"
+        f"compare old.csv {READING} --k 30"
+        " --solver logistic-regression --solver sgd-avg --splits 2"
     )
-    methods = "--k 30 --solver logistic-regression --solver sgd-avg --splits 2"
-    out = ["--out", tmp_path, "--save", tmp_path / "m.npz"]
-    of_command = printed(*command.split(), *methods.split(), *out)
+    saved_to = tmp_path / "m.npz"
+    of_command = printed(*command.split(), "--out", tmp_path, "--save", saved_to)
     assert of_file.to_dict()["length"] == of_command["length"]
     assert of_frame.to_dict()["length"] == of_command["length"]
     pd.testing.assert_frame_equal(
         of_frame.table.drop(columns="seconds"), of_file.table.drop(columns="seconds")
     )
-    model, saved = of_file.fit(), precbench.Model.load(tmp_path / "m.npz")
+    model = of_file.fit()
+    saved = precbench.Model.load(saved_to)
     assert np.array_equal(model.coef, saved.coef)
-    assert (model.about["label"], model.about["positive"]) == ("left", ["yes"])
-    assert (
-        precbench.evaluate(model, "new.csv").to_dict()
-        == precbench.evaluate(saved, "new.csv").to_dict()
-    )
+    assert model.about["label"] == "left"
+    assert model.about["positive"] == ["yes"]
+    hits_of_model = precbench.evaluate(model, "new.csv").to_dict()
+    hits_of_saved = precbench.evaluate(saved, "new.csv").to_dict()
+    assert hits_of_model == hits_of_saved
 
 
 def test_compare_of_a_table_counts_what_hits_gain(here):
     table = pd.read_csv("old.csv").assign(worth=lambda rows: rows["age"] * 2)
-    options = {
-        **LABEL,
-        "k": 30,
-        "drop": ["customer", "worth"],
-        "categorical": "one-hot",
-    }
-    choice = precbench.compare(table, **options, gain="worth", cost=1.5, **FEW)
-    amounts = table["worth"].to_numpy()
-    rows = table[["age", "paid", "plan"]]
+    options = {"k": 30, "categorical": "one-hot", "cost": 1.5, **FEW}
+    by_column = precbench.compare(
+        table, **LABEL, drop=["customer", "worth"], gain="worth", **options
+    )
     by_arrays = precbench.compare(
-        rows,
+        table[["age", "paid", "plan"]],
         table["left"],
         positive="yes",
-        k=30,
-        categorical="one-hot",
-        gain=amounts,
-        cost=1.5,
-        **FEW,
+        gain=table["worth"].to_numpy(),
+        **options,
     )
-    profit, expected = choice.length.profit, by_arrays.length.profit
+    profit = by_column.length.profit
+    expected = by_arrays.length.profit
     assert profit.column == "worth"
     assert profit.model_copy(update={"column": expected.column}) == expected
 
@@ -269,18 +264,15 @@ def test_a_label_beside_y_is_refused(here):
 
 
 def test_compare_reads_the_run_once(here, monkeypatch):
-    """Four trials on two splits.
-
-    A check, and each split once to measure and once to forecast.
-    """
-    calls = Counter()
+    """Four trials on two splits, which are divided as seldom as it takes."""
+    n_calls = Counter()
 
     def count_calls(path):
         module, name = path.rsplit(".", 1)
         function = getattr(import_module(module), name)
 
         def call(*arguments, **options):
-            calls[name] += 1
+            n_calls[name] += 1
             return function(*arguments, **options)
 
         monkeypatch.setattr(path, call)
@@ -289,6 +281,16 @@ def test_compare_reads_the_run_once(here, monkeypatch):
     count_calls("precbench.advice.contest.divide_rows")
     count_calls("precbench.experiment.samples.divide_rows")
     precbench.compare(
-        "old.csv", **LABEL, k=30, id=["customer"], categorical="one-hot", **FEW
+        "old.csv",
+        **LABEL,
+        k=30,
+        id=["customer"],
+        categorical="one-hot",
+        effort="quick",
+        **FEW,
     )
-    assert calls == {"divide_rows": 1 + 2 + 2, "read_run": 1}
+    to_check = 1
+    to_measure = 2  # once for each split
+    to_forecast = 2
+    assert n_calls["read_run"] == 1
+    assert n_calls["divide_rows"] == to_check + to_measure + to_forecast

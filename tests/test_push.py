@@ -20,7 +20,11 @@ from precbench.ranking.metrics import r_max
 from precbench.solvers import IRPush, PNormPush, RankBoost, TopPush
 from precbench.solvers.push.estimator import _separating_step
 from precbench.solvers.push.reference import ir_push, pnorm_push, pnorm_push_path
-from precbench.solvers.push.risks import ExponentialRisk, InformationRetrievalRisk
+from precbench.solvers.push.risks import (
+    ExponentialRisk,
+    InformationRetrievalRisk,
+    Term,
+)
 from precbench.solvers.toppush import reference as toppush
 from precbench.solvers.toppush.kernel import project, project_capped
 from tests.sentences import raises, warns
@@ -40,6 +44,7 @@ def problem(n=120, d=5, seed=0, noise=0.4):
 
 
 def complete(y):
+    """Return the relation of every positive above every negative."""
     return sparse.csr_array(((y > 0)[:, None] & (y < 0)).astype(float))
 
 
@@ -48,19 +53,20 @@ def risk_of(X, y, **params):
 
 
 def differences(function, at, step=1e-6):
-    shifts = step * np.eye(len(at))
-    return np.array(
-        [(function(at + h) - function(at - h)) / (2 * step) for h in shifts]
-    )
+    """Return derivatives of a function at a point, by central differences."""
+    rows = []
+    for shift in step * np.eye(len(at)):
+        rows.append((function(at + shift) - function(at - shift)) / (2 * step))
+    return np.array(rows)
 
 
 def test_shares_of_pairs_do_not_overflow():
-    y, scores = np.repeat([1, -1], 5), np.linspace(-300, 300, 10)
+    y = np.repeat([1, -1], 5)
+    scores = np.linspace(-300, 300, 10)
     with np.errstate(all="raise", under="ignore"):
         shares = pnorm_shares(y, scores, 1000)
-    assert shares.sum() == pytest.approx(1) and shares[-1, 0] == pytest.approx(
-        shares.max()
-    )
+    assert shares.sum() == pytest.approx(1)
+    assert shares[-1, 0] == pytest.approx(shares.max())
     assert ir_shares(y, scores).sum() == pytest.approx(1)
 
 
@@ -78,76 +84,102 @@ def test_kernels_follow_the_definition_over_all_pairs(loss, push, p, scale):
         y, X @ w, p, loss=loss, push=push, bottom_weight=0.3
     )
     assert point.log_risk == pytest.approx(log_risk, rel=1e-12)
-    gradient = X.T @ by_scores / p
     value = log_risk / p
-    if loss == "logistic":
-        value, gradient = np.exp(value), np.exp(value) * gradient
+    gradient = X.T @ by_scores / p
+    if loss == "logistic":  # from log(R) / p to R^(1/p), by the chain rule
+        value = np.exp(value)
+        gradient = value * gradient
     assert point.value == pytest.approx(value, rel=1e-10)
-    assert_allclose(
-        point.gradient, gradient, rtol=1e-9, atol=1e-11 * abs(gradient).max()
-    )
+    atol = 1e-11 * abs(gradient).max()
+    assert_allclose(point.gradient, gradient, rtol=1e-9, atol=atol)
 
 
-@pytest.mark.parametrize("loss", [*LOSSES, "ir"])
-@each_push
-@pytest.mark.parametrize("thin", [False, True])
-def test_derivatives(loss, push, thin):
-    X, y = problem(60, 4)
-    rows = sparse.csr_matrix(np.where(X < 0.9, 0, X)) if thin else X
-    w = np.random.default_rng(1).normal(size=4)
-    if loss == "ir":
-        risk = InformationRetrievalRisk(rows, y.astype(np.int8))
-    else:
-        risk = risk_of(rows, y, p=5.0, loss=loss, push=push, bottom_weight=50.0)
+def assert_derivatives(risk, w):
+    """Compare gradient and Hessian of a risk with differences of its values."""
     slopes = differences(lambda v: risk.at(v).value, w)
     assert_allclose(risk.at(w).gradient, slopes, rtol=1e-6, atol=1e-8)
     curvatures = differences(lambda v: risk.at(v).gradient, w)
     assert_allclose(risk.hessian(w), curvatures, rtol=1e-6, atol=1e-7)
 
 
-def test_a_kernel_may_stop_between_any_two_rows(monkeypatch):
+def thinned(X):
+    """Return sparse rows with a tenth of the values."""
+    return sparse.csr_matrix(np.where(X < 0.9, 0, X))
+
+
+each_container = pytest.mark.parametrize("container", [np.asarray, thinned])
+
+
+@each_loss
+@each_push
+@each_container
+def test_derivatives_of_the_pushes(loss, push, container):
+    X, y = problem(60, 4)
+    risk = risk_of(container(X), y, p=5.0, loss=loss, push=push, bottom_weight=50.0)
+    assert_derivatives(risk, np.random.default_rng(1).normal(size=4))
+
+
+@each_container
+def test_derivatives_of_the_ir_push(container):
+    X, y = problem(60, 4)
+    risk = InformationRetrievalRisk(container(X), y.astype(np.int8))
+    assert_derivatives(risk, np.random.default_rng(1).normal(size=4))
+
+
+@each_loss
+def test_a_kernel_may_stop_between_any_two_rows(monkeypatch, loss):
     X, y = problem(700)
     w = np.random.default_rng(1).normal(size=5)
-    for params in ({"loss": "exponential"}, {"loss": "logistic"}):
-        whole = risk_of(X, y, **params).at(w)
-        with monkeypatch.context() as patch:
-            patch.setattr("precbench.solvers.push.risks._EVALUATED", 13)
-            patch.setattr(
-                "precbench.solvers.common.rows.Rows.per_slice", lambda self: 52
-            )
-            pieces = risk_of(X, y, **params).at(w)
-            column = X[:, 1].copy()
-            step = risk_of(X, y, **params).step_along(pieces, column)
-        assert pieces.value == pytest.approx(whole.value, rel=1e-13)
-        assert_allclose(pieces.gradient, whole.gradient, rtol=1e-11, atol=1e-13)
-        assert step == pytest.approx(
-            risk_of(X, y, **params).step_along(whole, column), rel=1e-12
-        )
+    column = X[:, 1].copy()
+    risk = risk_of(X, y, loss=loss)
+    whole = risk.at(w)
+    whole_step = risk.step_along(whole, column)
+    monkeypatch.setattr("precbench.solvers.push.risks._EVALUATED", 13)
+    monkeypatch.setattr("precbench.solvers.common.rows.Rows.per_slice", lambda self: 52)
+    risk = risk_of(X, y, loss=loss)
+    in_pieces = risk.at(w)
+    step = risk.step_along(in_pieces, column)
+    assert in_pieces.value == pytest.approx(whole.value, rel=1e-13)
+    assert_allclose(in_pieces.gradient, whole.gradient, rtol=1e-11, atol=1e-13)
+    assert step == pytest.approx(whole_step, rel=1e-12)
 
 
 # --- the algorithm of Fig. 2 ---
 
 
+def unit_interval(X):
+    return X
+
+
+def both_signs(X):
+    return np.random.default_rng(2).normal(size=X.shape) + X
+
+
+def few_values(X):
+    return np.where(X > 0.6, np.round(X, 1), 0)
+
+
 @pytest.mark.parametrize(
-    ("p", "kind"), [(1, "sparse"), (4, "random"), (16, "unit interval"), (64, "sparse")]
+    ("p", "values", "container"),
+    [
+        (1, few_values, sparse.csr_array),
+        (4, both_signs, np.asarray),
+        (16, unit_interval, np.asarray),
+        (64, few_values, sparse.csr_array),
+    ],
 )
-def test_the_algorithm_step_by_step(p, kind):
+def test_the_algorithm_step_by_step(p, values, container):
     X, y = problem(150, 6)
-    if kind == "random":
-        X = np.random.default_rng(2).normal(size=X.shape) + X
-    if kind == "sparse":
-        X = np.where(X > 0.6, np.round(X, 1), 0)
-    visited = []
-    rows = sparse.csr_array(X) if kind == "sparse" else X
+    X = values(X)
+    weights = []
     solver = PNormPush(p, max_iter=40)
-    solver.fit(rows, y, trace=lambda solver: visited.append(solver.coef_.copy()))
-    assert (solver.n_iter_, solver.n_rows_seen_, solver.converged_) == (
-        40,
-        40 * 150,
-        False,
-    )
-    moves = np.diff(visited, axis=0)
-    for move, (j, step) in zip(moves, pnorm_push_path(X, y, p, 40), strict=True):
+    solver.fit(container(X), y, trace=lambda s: weights.append(s.coef_.copy()))
+    assert solver.n_iter_ == 40
+    assert solver.n_rows_seen_ == 40 * 150
+    assert not solver.converged_
+    moves = np.diff(weights, axis=0)
+    path = pnorm_push_path(X, y, p, 40)
+    for move, (j, step) in zip(moves, path, strict=True):
         assert_array_equal(np.flatnonzero(move), [j])
         assert move[j] == pytest.approx(step, rel=1e-9, abs=1e-9)
 
@@ -161,7 +193,8 @@ def test_a_constant_feature_is_never_used():
     X, y = problem()
     X = np.column_stack([np.full(len(y), 1e9 + 0.1), X])
     solver = PNormPush(max_iter=500).fit(X, y)
-    assert solver.coef_[0] == 0 and not solver.unbounded_
+    assert solver.coef_[0] == 0
+    assert not solver.unbounded_
 
 
 def test_rankboost_is_the_push_with_p_1():
@@ -181,9 +214,10 @@ def test_newton_reaches_the_optimum(loss, push, p):
     params = {"loss": loss, "push": push, "bottom_weight": 0.7}
     solver = PNormPush(p, method="newton", **params).fit(X, y)
     least, w = least_by_bfgs(
-        X, lambda scores: pnorm_push(y, scores, p, **params), 1 / p
+        X, lambda scores: pnorm_push(y, scores, p, **params), factor=1 / p
     )
-    assert solver.converged_ and solver.gradient_norm_ <= 1e-8
+    assert solver.converged_
+    assert solver.gradient_norm_ <= 1e-8
     assert solver.log_risk_ / p == pytest.approx(least, abs=1e-9)
     assert_allclose(solver.coef_, w, atol=2e-4 * max(1e-3, abs(w).max()))
 
@@ -194,47 +228,60 @@ def test_ir_push_reaches_the_optimum(scale):
     X, y = problem(80, 3, noise=1.0)
     solver = IRPush().fit(scale * X, y)
     least, w = least_by_bfgs(scale * X, lambda scores: ir_push(y, scores), gtol=1e-7)
-    assert solver.converged_ and solver.gradient_norm_ <= 1e-8
+    assert solver.converged_
+    assert solver.gradient_norm_ <= 1e-8
     assert np.exp(solver.log_risk_) == pytest.approx(least, rel=1e-10)
     assert_allclose(solver.coef_, w, rtol=1e-4, atol=1e-6)
 
 
 def least_by_bfgs(X, risk, factor=1.0, gtol=1e-9):
-    """Minimise a factor times a risk that has its gradient in the scores."""
+    """Minimise a factor times a risk that has its gradient in the scores.
+
+    Return the least value and its w.
+    """
 
     def objective(w):
         value, by_scores = risk(X @ w)
         return factor * value, factor * X.T @ by_scores
 
     start = np.zeros(X.shape[1])
-    found = minimize(objective, start, jac=True, method="BFGS", options={"gtol": gtol})
-    return found.fun, found.x
+    optimum = minimize(
+        objective, start, jac=True, method="BFGS", options={"gtol": gtol}
+    )
+    return optimum.fun, optimum.x
 
 
 def test_unreached_tolerance_is_reported():
     X, y = problem()
     with warns(ConvergenceWarning):
         solver = PNormPush(method="newton", max_iter=1).fit(X, y)
-    assert not solver.converged_ and not solver.unbounded_
+    assert not solver.converged_
+    assert not solver.unbounded_
 
 
 # --- no minimiser ---
 
 
+def rotated(X, rng):
+    """Return rows of which no single feature is one of X."""
+    rotation, _triangle = np.linalg.qr(rng.normal(size=(X.shape[1], X.shape[1])))
+    return X @ rotation
+
+
 @pytest.mark.parametrize(
-    "solver", [PNormPush(), PNormPush(method="newton"), IRPush(), RankBoost()]
+    "solver", [PNormPush(), PNormPush(method="newton"), IRPush(), RankBoost()], ids=repr
 )
-@pytest.mark.parametrize("hidden", [False, True])
-def test_separable_rows_have_no_minimiser(solver, hidden):
+@pytest.mark.parametrize("is_by_one_feature", [True, False])
+def test_separable_rows_have_no_minimiser(solver, is_by_one_feature):
     X, y = problem()
     X[:, 2] += 2.0 * (y > 0)
-    if hidden:
-        X = X @ np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0]
+    if not is_by_one_feature:
+        X = rotated(X, np.random.default_rng(0))
     with warns(ConvergenceWarning):
         solver.fit(X, y)
-    assert (
-        solver.unbounded_ and not solver.converged_ and np.isfinite(solver.coef_).all()
-    )
+    assert solver.unbounded_
+    assert not solver.converged_
+    assert np.isfinite(solver.coef_).all()
     assert r_max(y, solver.decision_function(X)) == 0
 
 
@@ -245,9 +292,9 @@ def test_a_separating_feature_gets_a_margin_of_1(loss):
     with warns(ConvergenceWarning):
         solver = PNormPush(loss=loss).fit(X, y)
     scores = X @ solver.coef_
-    assert solver.unbounded_ and scores[y > 0].min() - scores[
-        y < 0
-    ].max() == pytest.approx(1)
+    margin = scores[y > 0].min() - scores[y < 0].max()
+    assert solver.unbounded_
+    assert margin == pytest.approx(1)
     assert solver.n_iter_ < 100
 
 
@@ -257,40 +304,44 @@ def test_a_feature_of_some_positives_only_is_taken_beside_others(loss):
     X, y = problem()
     X = np.column_stack([X, (y > 0) & (np.arange(len(y)) % 4 == 0)])
     with warns(ConvergenceWarning):
-        assert PNormPush(loss=loss, method="newton").fit(X, y).unbounded_
-        solver = PNormPush(loss=loss, max_iter=60).fit(X, y)
-    assert (
-        solver.n_iter_ == 60
-        and solver.coef_[5] > 0
-        and np.count_nonzero(solver.coef_) > 2
-    )
+        by_newton = PNormPush(loss=loss, method="newton").fit(X, y)
+        by_coordinates = PNormPush(loss=loss, max_iter=60).fit(X, y)
+    assert by_newton.unbounded_
+    assert by_coordinates.n_iter_ == 60
+    assert by_coordinates.coef_[5] > 0
+    assert np.count_nonzero(by_coordinates.coef_) > 2
 
 
-@pytest.mark.parametrize("separable", [False, True])
+@pytest.mark.parametrize(
+    "solver",
+    [IRPush(), RankBoost(method="newton"), PNormPush(method="newton")],
+    ids=repr,
+)
+@pytest.mark.parametrize("is_separable", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_whether_a_minimiser_exists_is_what_a_linear_programme_says(seed, separable):
-    """Separable in part only.
+def test_whether_a_minimiser_exists_is_what_a_linear_programme_says(
+    seed, is_separable, solver
+):
+    """Some positives and negatives are alike but for one feature.
 
-    Some positives and negatives are alike but for one feature.
+    So the rows are separable in part only.
     """
     rng = np.random.default_rng(seed)
-    X, y = rng.integers(0, 2, (40, 6)).astype(float), np.repeat([1, -1], 20)
+    X = rng.integers(0, 2, (40, 6)).astype(float)
+    y = np.repeat([1, -1], 20)
     X[:20, 5] = np.where(rng.random(20) < 0.3, 1.0, 0.0)
-    X[20:, 5] = 0.0 if separable else X[rng.permutation(20), 5]
-    X = X @ np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    X[20:, 5] = 0.0 if is_separable else X[rng.permutation(20), 5]
+    X = rotated(X, rng)
     pairs = (X[y > 0, None] - X[None, y < 0]).reshape(-1, 6)
+    # The w in [-1, 1] that ranks no pair wrongly, and the pairs as rightly as possible.
     best = linprog(
         -pairs.sum(axis=0), A_ub=-pairs, b_ub=np.zeros(len(pairs)), bounds=(-1, 1)
     )
+    has_no_minimiser = best.fun < -1e-6
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for solver in (
-            IRPush(),
-            RankBoost(method="newton"),
-            PNormPush(method="newton"),
-        ):
-            for rows in (X, sparse.csr_matrix(X)):
-                assert solver.fit(rows, y).unbounded_ == (best.fun < -1e-6), solver
+        assert solver.fit(X, y).unbounded_ == has_no_minimiser
+        assert solver.fit(sparse.csr_matrix(X), y).unbounded_ == has_no_minimiser
 
 
 # --- crucial pairs ---
@@ -306,10 +357,10 @@ def test_all_pairs_of_two_classes_are_a_fit(loss, push, method):
     )
     by_labels = solver.fit(X, y).coef_
     for relation in (complete(y), complete(y).toarray(), 5 * complete(y).tocoo()):
-        assert_allclose(solver.fit_pairs(X, relation).coef_, by_labels, atol=1e-9)
-    assert_allclose(
-        solver.fit_pairs(sparse.csr_array(X), complete(y)).coef_, by_labels, atol=1e-9
-    )
+        by_pairs = solver.fit_pairs(X, relation).coef_
+        assert_allclose(by_pairs, by_labels, atol=1e-9)
+    of_sparse_rows = solver.fit_pairs(sparse.csr_array(X), complete(y)).coef_
+    assert_allclose(of_sparse_rows, by_labels, atol=1e-9)
 
 
 @each_loss
@@ -326,57 +377,63 @@ def test_crucial_pairs_follow_the_definition(loss, push, method):
 
     def log_risk(w):
         z = X @ w - (X @ w)[:, None]
-        losses = np.where(
-            crucial, np.exp(z) if loss == "exponential" else np.log1p(np.exp(z)), 0
-        )
-        top, bottom = (losses.sum(axis=0) ** 3).sum(), (losses.sum(axis=1) ** 3).sum()
+        losses = np.exp(z) if loss == "exponential" else np.log1p(np.exp(z))
+        losses = np.where(crucial, losses, 0)
+        top = (losses.sum(axis=0) ** 3).sum()
+        bottom = (losses.sum(axis=1) ** 3).sum()
         return np.log({"top": top, "bottom": bottom, "both": top + 0.3 * bottom}[push])
 
     assert solver.log_risk_ == pytest.approx(log_risk(solver.coef_), rel=1e-12)
     assert_allclose(differences(log_risk, solver.coef_), 0, atol=1e-6)
 
 
-def test_pairs_are_not_modified():
+@pytest.mark.parametrize("form", ["csc", "coo"])
+def test_pairs_are_not_modified(form):
+    """A zero is stored, and places come twice."""
     X, y = problem(30)
     i, k = complete(y).nonzero()
-    # a zero is stored, and places come twice
     values = np.append(np.ones(len(i)), [0.0, 1.0])
-    place = np.append(i, i[:2]), np.append(k, k[:2])
-    for form in ("csc", "coo"):
-        relation = sparse.coo_array((values, place), shape=(30, 30)).asformat(form)
-        before = relation.copy()
-        RankBoost(max_iter=3).fit_pairs(X, relation)
-        assert relation.nnz == before.nnz
-        assert_array_equal(relation.data, before.data)
+    places = np.append(i, i[:2]), np.append(k, k[:2])
+    relation = sparse.coo_array((values, places), shape=(30, 30)).asformat(form)
+    copy = relation.copy()
+    RankBoost(max_iter=3).fit_pairs(X, relation)
+    assert relation.nnz == copy.nnz
+    assert_array_equal(relation.data, copy.data)
 
 
-def test_consistent_pairs_have_no_minimiser():
-    X, _ = problem()
+@each_method
+def test_consistent_pairs_have_no_minimiser(method):
+    """The order of the rows is that of a feature, each 30 places before another."""
+    X, _y = problem()
     order = np.argsort(X[:, 0])
+    upper, lower = order[30:], order[:-30]
     relation = np.zeros((len(X), len(X)))
-    relation[order[30:], order[:-30]] = 1
-    for method in ("coordinate", "newton"):
-        with warns(ConvergenceWarning):
-            solver = RankBoost(method=method).fit_pairs(X, relation)
-        assert solver.unbounded_
-        scores = solver.decision_function(X)
-        assert (scores[order[30:]] > scores[order[:-30]]).all()
+    relation[upper, lower] = 1
+    with warns(ConvergenceWarning):
+        solver = RankBoost(method=method).fit_pairs(X, relation)
+    assert solver.unbounded_
+    scores = solver.decision_function(X)
+    assert (scores[upper] > scores[lower]).all()
+
+
+ANTIDIAGONAL = np.eye(4)[::-1]
 
 
 @pytest.mark.parametrize(
-    ("relation", "message"),
+    ("relation", "places"),
     [
-        (np.ones((4, 3)), ""),
-        (np.ones((5, 5)), "4"),
-        (np.zeros((4, 4)), ""),
-        (-np.eye(4)[::-1], ""),
-        (np.where(np.eye(4)[::-1], np.nan, 0), ""),
-        (np.eye(4), "0"),
+        pytest.param(np.ones((4, 3)), "", id="too few columns"),
+        pytest.param(np.ones((5, 5)), "4", id="too many rows"),
+        pytest.param(np.zeros((4, 4)), "", id="no pair"),
+        pytest.param(-ANTIDIAGONAL, "", id="below 0"),
+        pytest.param(np.where(ANTIDIAGONAL, np.nan, 0), "", id="NaN"),
+        pytest.param(np.eye(4), "0", id="rows above themselves"),
     ],
 )
-def test_invalid_pairs_are_reported(relation, message):
-    with raises(InputError, message):
-        PNormPush().fit_pairs(np.random.default_rng(0).random((4, 2)), relation)
+def test_invalid_pairs_are_reported(relation, places):
+    X = np.random.default_rng(0).random((4, 2))
+    with raises(InputError, places):
+        PNormPush().fit_pairs(X, relation)
 
 
 # --- large p ---
@@ -388,18 +445,18 @@ def test_invalid_pairs_are_reported(relation, message):
 @pytest.mark.parametrize("p", [64, 1000])
 def test_large_p_does_not_overflow(loss, push, method, p):
     X, y = problem(200)
-    steps = {"coordinate": 10, "newton": 100}[method]
-    solver = PNormPush(p, loss=loss, push=push, method=method, max_iter=steps).fit(
-        50 * X, y
-    )
-    assert solver.converged_ or method == "coordinate"
-    log_risk, _ = pnorm_push(y, 50 * X @ solver.coef_, p, loss=loss, push=push)
-    assert np.isfinite(log_risk) and solver.log_risk_ == pytest.approx(
-        log_risk, rel=1e-12
-    )
+    X = 50 * X
+    max_iter = {"coordinate": 10, "newton": 100}[method]
+    solver = PNormPush(p, loss=loss, push=push, method=method, max_iter=max_iter)
+    solver.fit(X, y)
+    log_risk, _by_scores = pnorm_push(y, X @ solver.coef_, p, loss=loss, push=push)
+    assert np.isfinite(log_risk)
+    assert solver.log_risk_ == pytest.approx(log_risk, rel=1e-12)
+    if method == "newton":
+        assert solver.converged_
 
 
-# --- topPush against a general solver, its projections against definitions ---
+# --- TopPush against a general solver, its projections against definitions ---
 
 
 SCORE = st.sampled_from([-1.5, 0.0, 0.25, 1.0, 3.0]) | st.floats(-9, 9)
@@ -407,19 +464,27 @@ ENTRIES = st.lists(st.tuples(SCORE, st.booleans()), min_size=1, max_size=12)
 
 
 def point_of(entries):
-    point = np.array([value for value, _ in entries])
-    labels = np.where([positive for _, positive in entries], 1, -1).astype(np.int8)
-    if abs(labels.sum()) == len(labels):
+    """Return a point and labels of two classes."""
+    point = np.array([value for value, _is_positive in entries])
+    positive = np.array([is_positive for _value, is_positive in entries])
+    labels = np.where(positive, 1, -1).astype(np.int8)
+    if positive.all() or not positive.any():  # add a row of the other class
         labels = np.append(labels, -labels[:1])
         point = np.append(point, 0.5)
     return point, labels
 
 
-def capped(point, labels, k):
-    found = np.empty_like(point)
-    falling = np.append(-np.sort(point[labels < 0]), -np.inf)
-    project_capped(point, labels, k, falling[k - 1], falling[k], found)
-    return found
+def projected_for_the_highest(point, labels):
+    c = np.empty_like(point)
+    project(point, labels, c)
+    return c
+
+
+def projected_for_the_k_highest(point, labels, k):
+    c = np.empty_like(point)
+    descending = np.append(-np.sort(point[labels < 0]), -np.inf)
+    project_capped(point, labels, k, descending[k - 1], descending[k], c)
+    return c
 
 
 @pytest.mark.promise("R12")
@@ -429,16 +494,24 @@ def test_the_projection_meets_moreaus_conditions(entries, k):
     point, labels = point_of(entries)
     positive = labels > 0
     k = min(k, int(np.sum(~positive)))
-    found = capped(point, labels, k)
-    assert (found * labels >= 0).all() and abs(found.sum()) < 1e-12
-    assert (-found[~positive] <= found[positive].sum() / k + 1e-12).all()
-    rest = point - found
-    assert rest[positive].max() + np.sort(-rest[~positive])[-k:].mean() < 1e-12
-    assert abs(found @ rest) < 1e-11
-    if k == 1:
-        simple = np.empty_like(point)
-        project(point, labels, simple)
-        assert_allclose(simple, found, atol=1e-12)
+    c = projected_for_the_k_highest(point, labels, k)
+    # c is in the cone,
+    assert (c * labels >= 0).all()
+    assert abs(c.sum()) < 1e-12
+    assert (-c[~positive] <= c[positive].sum() / k + 1e-12).all()
+    # the rest in its polar cone, and the two are at a right angle.
+    rest = point - c
+    k_highest_of_rest = np.sort(-rest[~positive])[-k:]
+    assert rest[positive].max() + k_highest_of_rest.mean() < 1e-12
+    assert abs(c @ rest) < 1e-11
+
+
+@given(ENTRIES)
+def test_the_projection_for_the_highest_is_that_for_the_k_highest_with_k_1(entries):
+    point, labels = point_of(entries)
+    for_the_highest = projected_for_the_highest(point, labels)
+    capped = projected_for_the_k_highest(point, labels, k=1)
+    assert_allclose(for_the_highest, capped, atol=1e-12)
 
 
 @given(ENTRIES, st.integers(1, 12))
@@ -446,18 +519,15 @@ def test_the_projection_is_that_of_the_reference(entries, k):
     point, labels = point_of(entries)
     n_neg = int(np.sum(labels < 0))
     k = max(1, min(k, n_neg - 1))
-    found = capped(point, labels, k)
-    assert_allclose(
-        toppush.projected(point, labels, k), found, atol=1e-7 * (1 + abs(point).max())
-    )
+    c = projected_for_the_k_highest(point, labels, k)
+    expected = toppush.projected(point, labels, k)
+    assert_allclose(c, expected, atol=1e-7 * (1 + abs(point).max()))
 
 
 @pytest.mark.parametrize("k", [1, 4])
 def test_toppush_comes_to_the_w_of_the_reference(k):
-    X, y = (
-        np.random.default_rng(3).standard_normal((40, 3)),
-        np.repeat([1, -1], [15, 25]),
-    )
+    X = np.random.default_rng(3).standard_normal((40, 3))
+    y = np.repeat([1, -1], [15, 25])
     X[y > 0] += 1.5
     solver = TopPush(top_negatives=k, C=2.0, tol=1e-10, max_iter=100_000).fit(X, y)
     w = toppush.toppush(X, y, C=2.0, n_top=k, n_steps=2000)
@@ -470,13 +540,16 @@ def test_toppush_comes_to_the_w_of_the_reference(k):
 @pytest.mark.parametrize(
     ("apart", "k"), [(1.0, 1), (4.0, 1), (1.0, 5), (4.0, 2), (1.0, 16)]
 )
-def test_it_reaches_the_optimum_of_a_general_solver(C, apart, k):
+def test_toppush_reaches_the_optimum_of_a_general_solver(C, apart, k):
     rng = np.random.default_rng(int(apart))
     y = np.repeat([1, -1], [8, 16])
     X = rng.standard_normal((24, 3)) + apart * (y > 0)[:, None]
 
-    def constraints(z):  # w, the k-th highest negative, the losses, what is above it
-        w, kth, loss, above = z[:3], z[3], z[4:12], z[12:]
+    def constraints(z):
+        w = z[:3]
+        kth = z[3]  # the k-th highest score of a negative
+        loss = z[4:12]  # of each positive
+        above = z[12:]  # how far each negative is above the k-th highest
         missing = 1 + kth + above.sum() / k - X[y > 0] @ w
         return np.concatenate(
             [above - (X[y < 0] @ w - kth), loss - missing, loss, above]
@@ -489,69 +562,94 @@ def test_it_reaches_the_optimum_of_a_general_solver(C, apart, k):
         options={"ftol": 1e-14, "maxiter": 1000},
     )
     solver = TopPush(top_negatives=k, C=C, tol=1e-9, max_iter=100_000).fit(X, y)
-    assert solver.converged_ and solver.gap_ <= 1e-6
-    assert solver.primal_ == pytest.approx(
-        toppush.primal(solver.coef_, X, y, C, k), rel=1e-9
-    )
-    assert solver.lower_bound_ <= best.fun * (
-        1 + 1e-6
-    ) and solver.primal_ <= best.fun * (1 + 1e-6)
-    assert np.linalg.norm(solver.coef_ - best.x[:3]) <= np.sqrt(2 * solver.gap_) + 1e-3
+    assert solver.converged_
+    assert solver.gap_ <= 1e-6
+    primal = toppush.primal(solver.coef_, X, y, C, k)
+    assert solver.primal_ == pytest.approx(primal, rel=1e-9)
+    least = best.fun * (1 + 1e-6)
+    assert solver.lower_bound_ <= least
+    assert solver.primal_ <= least
+    distance = np.linalg.norm(solver.coef_ - best.x[:3])
+    assert distance <= np.sqrt(2 * solver.gap_) + 1e-3
 
 
+@pytest.fixture
 def overlapping():
-    X, y = (
-        np.random.default_rng(0).standard_normal((400, 3)),
-        np.repeat([1, -1], [40, 360]),
-    )
+    """Return 40 positives, whose mean is among the 360 negatives."""
+    X = np.random.default_rng(0).standard_normal((400, 3))
+    y = np.repeat([1, -1], [40, 360])
     X[y > 0] += 0.7
     return X, y
 
 
-def test_no_weights_beat_0_where_the_mean_of_the_positives_is_among_the_negatives():
-    X, y = overlapping()
+def test_no_weights_beat_0_where_the_mean_of_the_positives_is_among_the_negatives(
+    overlapping,
+):
+    X, y = overlapping
     solver = TopPush(C=10.0, tol=1e-6, max_iter=100_000).fit(X, y)
-    assert solver.lower_bound_ == pytest.approx(
-        10.0
-    ) and solver.primal_ == pytest.approx(10.0)
-    assert (X @ TopPush(C=10.0).fit(X, y).coef_)[y > 0].mean() > 0
-    half = TopPush(top_negatives=0.5, C=10.0).fit(X, y)
-    assert half.primal_ < 9 and (X @ half.coef_)[y > 0].mean() > 0
+    assert solver.lower_bound_ == pytest.approx(10.0)
+    assert solver.primal_ == pytest.approx(10.0)
 
 
-def test_a_share_of_the_negatives_is_a_count_rounded_up():
-    X, y = overlapping()
-    share, count = (TopPush(top_negatives=k).fit(X, y).coef_ for k in (0.099, 36))
-    np.testing.assert_array_equal(share, count)
+def test_an_iterate_ranks_even_where_no_weights_beat_0(overlapping):
+    X, y = overlapping
+    iterate = TopPush(C=10.0).fit(X, y)
+    assert (X @ iterate.coef_)[y > 0].mean() > 0
+
+
+def test_weights_beat_0_where_the_positives_are_not_at_the_mean_of_half_the_negatives(
+    overlapping,
+):
+    X, y = overlapping
+    solver = TopPush(top_negatives=0.5, C=10.0).fit(X, y)
+    assert solver.primal_ < 9
+    assert (X @ solver.coef_)[y > 0].mean() > 0
+
+
+def test_a_share_of_the_negatives_is_a_count_rounded_up(overlapping):
+    X, y = overlapping
+    by_share = TopPush(top_negatives=0.099).fit(X, y)  # of 360: 35.64
+    by_count = TopPush(top_negatives=36).fit(X, y)
+    assert_array_equal(by_share.coef_, by_count.coef_)
+
+
+def test_a_count_of_more_negatives_than_there_are_is_refused(overlapping):
     with raises(InputError, "top_negatives 361 360"):
-        TopPush(top_negatives=361).fit(X, y)
+        TopPush(top_negatives=361).fit(*overlapping)
 
 
 @pytest.mark.parametrize("k", [1, 12])
 def test_the_bounds_hold_on_the_way(k):
-    X, y = (
-        np.random.default_rng(1).standard_normal((300, 5)),
-        np.repeat([1, -1], [60, 240]),
-    )
+    X = np.random.default_rng(1).standard_normal((300, 5))
+    y = np.repeat([1, -1], [60, 240])
     X[y > 0] += 1.5
-    best = TopPush(top_negatives=k, tol=1e-9, max_iter=100_000).fit(X, y).primal_
-    seen = []
-    solver = TopPush(top_negatives=k, tol=1e-9)
-    solver.fit(X, y, trace=lambda s: seen.append((s.lower_bound_, s.primal_)))
-    low, high = np.array(seen).T
-    assert (low <= best + 1e-9).all() and (high >= best - 1e-9).all()
-    assert (np.diff(low) >= 0).all() and len(seen) > 20
+    least = TopPush(top_negatives=k, tol=1e-9, max_iter=100_000).fit(X, y).primal_
+    lower_bounds = []
+    primals = []
+
+    def note(solver):
+        lower_bounds.append(solver.lower_bound_)
+        primals.append(solver.primal_)
+
+    TopPush(top_negatives=k, tol=1e-9).fit(X, y, trace=note)
+    assert len(primals) > 20
+    assert max(lower_bounds) <= least + 1e-9
+    assert min(primals) >= least - 1e-9
+    assert (np.diff(lower_bounds) >= 0).all()
 
 
-@pytest.mark.parametrize("margin", [-2.0, 0.5, 3.0])
+@pytest.mark.parametrize(
+    "margin",
+    [
+        pytest.param(-2.0, id="ranked wrongly"),
+        pytest.param(0.5, id="ranked rightly"),
+        pytest.param(3.0, id="right by far, and not moved back"),
+    ],
+)
 def test_a_separating_step_leaves_every_pair_a_margin_of_1(margin):
-    """Whatever margin they have before.
-
-    Pairs that are right by far are not moved back.
-    """
     X = np.array([[margin, 1.0], [margin, 0.0], [0.0, 0.0], [0.0, -0.5]])
     labels = np.array([1, 1, -1, -1], dtype=np.int8)
-    risk = ExponentialRisk(X, labels, 1.0, np.array([[1.0, 1.0, 0.0]]))
+    risk = ExponentialRisk(X, labels, 1.0, [Term(1.0, 1.0, 0.0)])
     point = risk.at(np.array([1.0, 0.0]))
     step = _separating_step(risk, point, X[:, 1])
     assert step > 0

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn.base import clone
 
 from precbench.core.errors import InputError
 from precbench.ranking.losses import AUC, F1, OBJECTIVES, PartialAUC, PrecisionAtK
@@ -38,7 +37,7 @@ from tests.sentences import raises
 class Twin(NamedTuple):
     """A solver and the function that follows it.
 
-    Of X, y, an order of rows and the solver.
+    ``path(X, y, order, solver)`` returns w after each batch of the rows of `order`.
     """
 
     solver: Any
@@ -46,6 +45,8 @@ class Twin(NamedTuple):
 
 
 def _minibatch(solver, rule):
+    """Return a mini-batch solver with its reference."""
+
     def path(X, y, order, solver, **options):
         X = minibatch.with_constant(X, rule)
         return minibatch.path(X, y, order, rule, **solver.get_params() | options)
@@ -84,41 +85,76 @@ each_of_passes = pytest.mark.parametrize("name", PASSES)
 
 
 def make(name, **params):
-    """Return a solver of the table that is soon done, with those of the parameters it
-    has.
+    """Return a solver of the table that is soon done, with some parameters.
+
+    Those that the solver does not have are ignored.
     """
     return laws.quick(lambda: PASSES[name].solver, **params)
+
+
+def mean_or_last(path, average):
+    return path.mean(axis=0) if average else path[-1]
+
+
+class Setting(NamedTuple):
+    """The parameters of a solver, and the form of its rows."""
+
+    k: Any
+    average: bool
+    radius: float | None
+    container: Any
 
 
 @pytest.mark.promise("R12")
 @each_of_passes
 @pytest.mark.parametrize(
-    ("k", "average", "radius", "container"),
+    "setting",
     [
-        (0.25, False, None, np.asarray),
-        (1.0, True, 0.7, sparse.csr_matrix),
-        (1, False, 0.7, np.asarray),
-        (3, True, None, sparse.csr_matrix),
-        ("9 %", False, 0.7, np.asarray),  # of a full batch 4 rows, of the last 3
+        pytest.param(
+            Setting(k=0.25, average=False, radius=None, container=np.asarray),
+            id="a fraction of the positives",
+        ),
+        pytest.param(
+            Setting(k=1.0, average=True, radius=0.7, container=sparse.csr_matrix),
+            id="all positives, sparse, mean in a ball",
+        ),
+        pytest.param(
+            Setting(k=1, average=False, radius=0.7, container=np.asarray),
+            id="one row, in a ball",
+        ),
+        pytest.param(
+            Setting(k=3, average=True, radius=None, container=sparse.csr_matrix),
+            id="three rows, sparse, mean",
+        ),
+        pytest.param(
+            Setting(k="9 %", average=False, radius=0.7, container=np.asarray),
+            id="4 rows of a full batch, 3 of the last",
+        ),
     ],
 )
-def test_partial_fits_follow_the_twin(name, k, average, radius, container):
+def test_partial_fits_follow_the_twin(name, setting):
     n, batch_size = (400, 37) if name in MINIBATCH else (120, 1)
     X, y = problem(n, integers=name in ONLINE_AUC)
-    X[1], y[:2] = X[0], [1, -1]  # rows alike of both classes
-    solver = make(name, k=k, average=average, radius=radius, batch_size=batch_size)
+    X[1] = X[0]  # rows alike of both classes
+    y[:2] = [1, -1]
+    solver = make(
+        name,
+        k=setting.k,
+        average=setting.average,
+        radius=setting.radius,
+        batch_size=batch_size,
+    )
     order = np.random.default_rng(1).permutation(n)
     path = PASSES[name].path(X, y, order, solver)
     assert np.ptp(path[-50:], axis=0).any()
-    for stop in (37, 111, n):
-        piece = make(name, **solver.get_params()).partial_fit(
-            container(X), y, order=order[:stop]
-        )
-        seen = path[: -(-stop // batch_size)]
-        assert_allclose(
-            weights(piece), seen.mean(axis=0) if average else seen[-1], atol=1e-10
-        )
-        assert (piece.t_, piece.n_rows_seen_) == (len(seen), stop)
+    for n_rows in (37, 111, n):
+        n_batches = -(-n_rows // batch_size)  # rounded up
+        expected = mean_or_last(path[:n_batches], setting.average)
+        piece = make(name, **solver.get_params())
+        piece.partial_fit(setting.container(X), y, order=order[:n_rows])
+        assert_allclose(weights(piece), expected, atol=1e-10)
+        assert piece.t_ == n_batches
+        assert piece.n_rows_seen_ == n_rows
 
 
 @each_of_passes
@@ -127,21 +163,20 @@ def test_a_fit_follows_the_twin_through_two_epochs(name, shuffle):
     X, y = problem(100, 5, integers=True)
     solver = make(name, shuffle=shuffle, epochs=2, average=False).fit(X, y)
     rng = np.random.default_rng(solver.random_state)
-    order = np.concatenate([visiting_order(100, shuffle, rng) for _ in range(2)])
-    known = {"known": np.arange(100)} if name.startswith("spam") else {}
-    path = PASSES[name].path(X, y, order, solver, **known)
+    epochs = [visiting_order(100, shuffle, rng), visiting_order(100, shuffle, rng)]
+    # SPAM knows the means of all rows from the start.
+    options = {"known": np.arange(100)} if name.startswith("spam") else {}
+    path = PASSES[name].path(X, y, np.concatenate(epochs), solver, **options)
     assert_allclose(weights(solver), path[-1], atol=1e-10)
 
 
 @settings(max_examples=80)
 @given(st.data())
 def test_minibatch_follows_the_twin_through_ties(data):
-    """Few small integers.
+    """With features of -1, 0 and 1 there are ties everywhere.
 
-    Ties everywhere, and scores are exact, so no rounding may decide.
-
-    The avg rules and the objectives weigh rows with fractions: there it holds of one
-    batch only.
+    Scores are exact, so that no rounding may decide. The avg rules and the objectives
+    weigh rows with fractions: there it holds of one batch only.
     """
     name = data.draw(st.sampled_from(sorted(MINIBATCH)))
     n = data.draw(st.integers(2, 90))
@@ -155,27 +190,31 @@ def test_minibatch_follows_the_twin_through_ties(data):
     order = rng.permutation(n)
     if name.endswith("avg") or name.startswith("1pmb-"):
         order = order[:batch_size]
-    assert_equal_after_whole_steps(
-        name, X, y, order, k, batch_size, rng.integers(-2, 3, d + 1)
-    )
-
-
-def assert_equal_after_whole_steps(
-    name, X, y, order, k, batch_size, start, tolerance=1e-12
-):
-    """Compare one pass over the order, begun at other weights than 0, with steps of
-    length 1.
-    """
-    start = start[: X.shape[1] + (name == "1pmb-f1")].astype(float)
+    w = rng.integers(-2, 3, n_weights(name, d)).astype(float)
     solver = make(name, k=k, batch_size=batch_size, average=False)
-    path = PASSES[name].path(X, y, order, solver, eta0=None, start=start, radius=None)
+    assert_equal_after_whole_steps(name, solver, X, y, order, w)
+
+
+def n_weights(name, n_features):
+    """Return the length of w, which ends with an intercept for F1."""
+    return n_features + (name == "1pmb-f1")
+
+
+def begun_at(w, solver, X, y):
+    """Return the solver, which has seen no row, with other weights than 0."""
+    solver.partial_fit(X, y, order=[])
+    solver._step.w[:] = w
+    return solver
+
+
+def assert_equal_after_whole_steps(name, solver, X, y, order, w, tolerance=1e-12):
+    """Compare one pass over the order, begun at w, with steps of length 1."""
+    path = PASSES[name].path(X, y, order, solver, eta0=None, start=w, radius=None)
     for rows in (X, sparse.csr_matrix(X)):
-        solver = make(name, **solver.get_params()).partial_fit(rows, y, order=[])
-        solver._step.w[:] = start
-        rule = replace(solver._rule(), eta0=None)  # steps of length 1
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(type(solver), "_rule", lambda self, rule=rule: rule)
-            solver.partial_fit(rows, y, order=order)
+        solver = begun_at(w, make(name, **solver.get_params()), rows, y)
+        rule_of_whole_steps = replace(solver._rule(), eta0=None)
+        solver._rule = lambda rule=rule_of_whole_steps: rule
+        solver.partial_fit(rows, y, order=order)
         assert_allclose(weights(solver), path[-1], rtol=tolerance, atol=tolerance)
 
 
@@ -192,15 +231,25 @@ SCORES = {
 
 @each_minibatch
 @pytest.mark.parametrize(
-    ("k", "scores"), [*zip([0.1, 0.4, 1.0, 0.4, 0.1], SCORES, strict=True)]
+    ("k", "scores"),
+    [
+        (0.1, "normal"),
+        (0.4, "ties"),
+        (1.0, "clusters"),
+        (0.4, "heavy tail"),
+        (0.1, "equal"),
+    ],
 )
 def test_minibatch_follows_the_twin_through_large_batches(name, k, scores):
     """Selected from a sample on, sorted by merging; whatever the scores are."""
     rng = np.random.default_rng(0)
     X = np.column_stack([SCORES[scores](rng, 600), rng.standard_normal((600, 2))])
     y = np.where(rng.random(600) < 0.3, 1, -1)
-    start = np.array([1.0, 0.0, 0.0, 0.0])
-    assert_equal_after_whole_steps(name, X, y, np.arange(600), k, 600, start, 1e-9)
+    w = np.array([1.0, 0.0, 0.0, 0.0])[: n_weights(name, 3)]
+    solver = make(name, k=k, batch_size=600, average=False)
+    assert_equal_after_whole_steps(
+        name, solver, X, y, np.arange(600), w, tolerance=1e-9
+    )
 
 
 SHARES_OF_PAIRS = {"1pmb-pauc", "1pmb-auc"}  # rounded in another order
@@ -213,65 +262,78 @@ SHARES_OF_PAIRS = {"1pmb-pauc", "1pmb-auc"}  # rounded in another order
 def test_the_kernel_is_the_reference_to_the_last_bit(name, container, k, scores):
     """The student's job.
 
-    Change `perceptron_step` in minibatch/reference.py, and this fails.
+    Change `perceptron_step` in minibatch/reference.py, and this fails. It passes again
+    after the same change of `perceptron_coef` in minibatch/kernel.pyx.
 
-    It passes again after the same change of `perceptron_coef` in minibatch/kernel.pyx.
     Each row has a feature of its own, so that no sum is rounded: w shows what the step
     takes from each row.
     """
-    n, rng = 300, np.random.default_rng(7)
-    X, y = np.eye(n), np.where(rng.random(n) < 0.3, 1, -1)
-    start = np.append(SCORES[scores](rng, n), 0.0)[: n + (name == "1pmb-f1")]
-    # the intercept sums over rows
-    order = rng.permutation(n)[: 50 if name == "1pmb-f1" else n]
-    solver = make(name, k=k, batch_size=50, average=False).partial_fit(
-        container(X), y, order=[]
-    )
-    solver._step.w[:] = start
-    solver.partial_fit(container(X), y, order=order)
-    path = PASSES[name].path(X, y, order, solver, start=start)
+    n = 300
+    rng = np.random.default_rng(7)
+    X = container(np.eye(n))
+    y = np.where(rng.random(n) < 0.3, 1, -1)
+    w = np.append(SCORES[scores](rng, n), 0.0)[: n_weights(name, n)]
+    order = rng.permutation(n)
+    if name == "1pmb-f1":  # one batch, as the intercept sums over rows
+        order = order[:50]
+    solver = begun_at(w, make(name, k=k, batch_size=50, average=False), X, y)
+    solver.partial_fit(X, y, order=order)
+    path = PASSES[name].path(np.eye(n), y, order, solver, start=w)
     assert_array_equal(solver.coef_, path[-1][:n])
 
 
 @each_minibatch
 def test_minibatch_follows_the_twin_after_a_batch_of_positives_only(name):
     X, y = problem()
-    order = np.concatenate([np.flatnonzero(y > 0)[:50], np.flatnonzero(y < 0)[:50]])
+    pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
+    order = np.concatenate([pos[:50], neg[:50]])
     solver = make(name, average=False).partial_fit(X, y, order=order)
-    assert_allclose(
-        weights(solver), PASSES[name].path(X, y, order, solver)[-1], atol=1e-10
-    )
-    assert solver.n_empty_batches_ == (2 if name in ("1pmb-pauc", "1pmb-auc") else 1)
+    path = PASSES[name].path(X, y, order, solver)
+    assert_allclose(weights(solver), path[-1], atol=1e-10)
+    # A batch without positives is empty for all, one without negatives for pairs.
+    n_empty = 2 if name in ("1pmb-pauc", "1pmb-auc") else 1
+    assert solver.n_empty_batches_ == n_empty
+
+
+def negatives_then_positives():
+    """Return 30 negatives, then 20 positives."""
+    X, y = problem(100, 5, integers=True)
+    order = np.argsort(y, kind="stable")[-50:]
+    return X[order], y[order]
 
 
 @each_of_passes
 def test_one_class_so_far_is_remembered(name):
-    X, y = problem(100, 5, integers=True)
-    order = np.argsort(y, kind="stable")[-50:]  # 30 negatives, then all positives
-    X, y = X[order], y[order]
+    X, y = negatives_then_positives()
     solver = make(name, average=False, batch_size=30)
-    with raises(InputError, "class"):
-        clone(solver).partial_fit(X[:30], y[:30])
     solver.partial_fit(X[:30], y[:30], classes=[-1, 1])
     assert not solver.coef_.any()
     solver.partial_fit(X[30:], y[30:])
-    assert_allclose(
-        weights(solver), PASSES[name].path(X, y, np.arange(50), solver)[-1], atol=1e-10
-    )
+    path = PASSES[name].path(X, y, np.arange(50), solver)
+    assert_allclose(weights(solver), path[-1], atol=1e-10)
+
+
+@each_of_passes
+def test_a_first_piece_of_one_class_is_refused_without_the_classes(name):
+    X, y = negatives_then_positives()
+    with raises(InputError, "class"):
+        make(name).partial_fit(X[:30], y[:30])
 
 
 def test_the_means_of_a_fit_stay_for_partial_fit():
     X, y = problem(300, 5, integers=True)
+    later_X, later_y = X[:50] + 1, y[:50]
     solver = make("spam", shuffle=False, epochs=1, average=False).fit(X, y)
-    solver.partial_fit(X[:50] + 1, y[:50])
-    rows, labels = np.vstack([X, X[:50] + 1]), np.concatenate([y, y[:50]])
+    solver.partial_fit(later_X, later_y)
+    all_X = np.vstack([X, later_X])
+    all_y = np.concatenate([y, later_y])
     path = online_auc.spam_path(
-        rows, labels, np.arange(350), solver, known=np.arange(300)
+        all_X, all_y, np.arange(350), solver, known=np.arange(300)
     )
     assert_allclose(solver.coef_, path[-1], atol=1e-10)
 
 
-OF_OBJECTIVES = {
+LOSSES = {
     "prec@k": PrecisionAtK(0.25),
     "pauc": PartialAUC(0.3),
     "auc": AUC(),
@@ -279,56 +341,89 @@ OF_OBJECTIVES = {
 }
 
 
-@pytest.mark.promise("R12")
-@pytest.mark.parametrize("objective", OF_OBJECTIVES)
-@pytest.mark.parametrize(
-    ("batch_size", "epochs", "size", "average"),
-    [(40, 3, 30, False), (50, 1, 1, True), (40, 3, 80, False), (400, 2, None, True)],
-)
-def test_2pmb_follows_its_twin(
-    objective, batch_size, epochs, size, average, monkeypatch
-):
-    """320 negatives.
+class Buffered(NamedTuple):
+    """Parameters of 2PMB, for 320 negatives and 80 positives."""
 
-    Batches of 40 are all full, of 50 the last is short, of 400 the only one.
-    """
+    batch_size: int
+    reservoir_size: int | None
+    epochs: int
+    average: bool
+
+
+each_buffered = pytest.mark.parametrize(
+    "buffered",
+    [
+        pytest.param(
+            Buffered(batch_size=40, reservoir_size=30, epochs=3, average=False),
+            id="full batches",
+        ),
+        pytest.param(
+            Buffered(batch_size=50, reservoir_size=1, epochs=1, average=True),
+            id="one positive, the last batch is short",
+        ),
+        pytest.param(
+            Buffered(batch_size=40, reservoir_size=80, epochs=3, average=False),
+            id="all positives",
+        ),
+        pytest.param(
+            Buffered(batch_size=400, reservoir_size=None, epochs=2, average=True),
+            id="one batch of all rows",
+        ),
+    ],
+)
+
+
+def two_pmb(objective, buffered):
+    return TwoPMB(objective, beta=0.3, radius=0.7, random_state=5, **buffered._asdict())
+
+
+@pytest.mark.promise("R12")
+@pytest.mark.parametrize("objective", LOSSES)
+@each_buffered
+def test_2pmb_follows_its_twin(objective, buffered):
     X, y = problem()
-    common = {"batch_size": batch_size, "reservoir_size": size, "epochs": epochs}
-    solver = TwoPMB(
-        objective, beta=0.3, average=average, radius=0.7, random_state=5, **common
+    solver = two_pmb(objective, buffered).fit(X, y)
+    order = minibatch.order_of_2pmb(
+        y,
+        batch_size=buffered.batch_size,
+        reservoir_size=buffered.reservoir_size,
+        epochs=buffered.epochs,
+        rng=np.random.default_rng(5),
     )
-    solver.fit(X, y)
-    order = minibatch.order_of_2pmb(y, **common, rng=np.random.default_rng(5))
-    length = min(80, size or batch_size) + min(320, batch_size)
-    rule = OF_OBJECTIVES[objective]
-    X_twin, options = (
-        minibatch.with_constant(X, rule),
-        {
-            "k": 0.25,
-            "eta0": 0.1,
-            "radius": 0.7,
-        },
+    n_buffer = min(80, buffered.reservoir_size or buffered.batch_size)
+    loss = LOSSES[objective]
+    path = minibatch.path(
+        minibatch.with_constant(X, loss),
+        y,
+        order,
+        loss,
+        batch_size=n_buffer + min(320, buffered.batch_size),
+        k=0.25,
+        eta0=0.1,
+        radius=0.7,
     )
-    path = minibatch.path(X_twin, y, order, rule, batch_size=length, **options)
-    assert_allclose(
-        weights(solver), path.mean(axis=0) if average else path[-1], atol=1e-10
-    )
-    assert (solver.t_, solver.n_rows_seen_) == (len(path), len(order))
-    whole = weights(solver)
-    monkeypatch.setattr(estimator, "_ORDER_ROWS", 100)  # listed in pieces
-    assert_array_equal(weights(solver.fit(X, y)), whole)
+    expected = mean_or_last(path, buffered.average)
+    assert_allclose(weights(solver), expected, atol=1e-10)
+    assert solver.t_ == len(path)
+    assert solver.n_rows_seen_ == len(order)
+
+
+@pytest.mark.parametrize("objective", LOSSES)
+@each_buffered
+def test_2pmb_may_list_its_batches_in_pieces(objective, buffered, monkeypatch):
+    X, y = problem()
+    whole = weights(two_pmb(objective, buffered).fit(X, y))
+    monkeypatch.setattr(estimator, "_ORDER_ROWS", 100)
+    in_pieces = weights(two_pmb(objective, buffered).fit(X, y))
+    assert_array_equal(in_pieces, whole)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize(("radius", "average"), [(None, False), (0.2, True)])
 def test_psg_follows_the_twin_with_all_rows_in_one_batch(objective, radius, average):
-    """Its losses are shares.
-
-    Scores are multiplied by k / n with prec@k, by n_pos / n with f1.
-    """
     X, y = problem()
     path = psg.path(
-        X, y, OF_OBJECTIVES[objective], top=20, eta0=0.5, radius=radius, n_steps=10
+        X, y, LOSSES[objective], top=20, eta0=0.5, radius=radius, n_steps=10
     )
     solver = ProjectedSubgradient(
         objective,
@@ -339,10 +434,9 @@ def test_psg_follows_the_twin_with_all_rows_in_one_batch(objective, radius, aver
         average=average,
         max_iter=10,
     ).fit(X, y)
-    assert_allclose(
-        weights(solver), path.mean(axis=0) if average else path[-1], atol=1e-9
-    )
-    assert (solver.n_iter_, solver.n_rows_seen_) == (10, 4000)
+    assert_allclose(weights(solver), mean_or_last(path, average), atol=1e-9)
+    assert solver.n_iter_ == 10
+    assert solver.n_rows_seen_ == 4000
 
 
 # --- OAM, PGD, AdaOAM and SPAM: streams, and the batch optimum ---
@@ -351,23 +445,25 @@ def test_psg_follows_the_twin_with_all_rows_in_one_batch(objective, radius, aver
 @pytest.mark.parametrize("name", ONLINE_AUC)
 def test_a_stream_is_a_chain_of_partial_fits(name):
     X, y = problem(300)
-    solver, chain = make(name, epochs=2), make(name)
-    cuts = [slice(*cut) for cut in pairwise([0, 90, 200, 300])]
-    pieces = [(X[cut], y[cut].astype(float)) for cut in cuts]
-    solver.fit_pieces(
-        7, lambda: ((*p, np.arange(len(p[1]), dtype=np.int32)) for p in pieces)
-    )
-    chain.partial_fit(X, y).partial_fit(X, y)
-    assert_array_equal(solver.coef_, chain.coef_)
-    assert solver.n_rows_seen_ == 600
+
+    def pieces():
+        for start, stop in pairwise([0, 90, 200, 300]):
+            order = np.arange(stop - start, dtype=np.int32)
+            yield X[start:stop], y[start:stop].astype(float), order
+
+    stream = make(name, epochs=2).fit_pieces(7, pieces)
+    chain = make(name).partial_fit(X, y).partial_fit(X, y)
+    assert_array_equal(stream.coef_, chain.coef_)
+    assert stream.n_rows_seen_ == 600
 
 
-def least_squares(X, y, reg=0.0):
+def least_squares(X, y):
     """Minimise the pairwise squared loss of labels: least squares with an intercept."""
-    return np.linalg.lstsq(X - X.mean(axis=0), y - y.mean(), rcond=None)[0]
+    w, *_rest = np.linalg.lstsq(X - X.mean(axis=0), y - y.mean(), rcond=None)
+    return w
 
 
-def of_pairs(X, y, reg):
+def least_of_pairs(X, y, reg):
     """Minimise the mean of (1 - <w, x - x'>)^2 / 2 and reg / 2 |w|^2."""
     pos, neg = X[y > 0], X[y < 0]
     mu = pos.mean(axis=0) - neg.mean(axis=0)
@@ -375,23 +471,35 @@ def of_pairs(X, y, reg):
     return np.linalg.solve(second + reg * np.eye(len(mu)), mu)
 
 
-@pytest.mark.parametrize(
-    ("solver", "optimum", "reg"),
-    [
-        (PGD(eta0=0.1, power_t=0.75), least_squares, 0.0),
-        *((AdaOAM(eta0=0.05), of_pairs, reg) for reg in (1e-4, 0.3)),
-        *((SPAM(eta0=0.1, average=True), of_pairs, reg) for reg in (1e-4, 0.3)),
-    ],
-)
-def test_it_comes_to_the_optimum(solver, optimum, reg):
-    """With correlated features of different scales, and labels with noise."""
+def correlated_rows():
+    """Return features that are correlated, of different scales, and noisy labels."""
     rng = np.random.default_rng(4)
-    X = rng.standard_normal((2000, 8)) @ (np.eye(8) + 0.3 * rng.standard_normal((8, 8)))
-    y = np.where(X @ rng.standard_normal(8) + 2 * rng.standard_normal(2000) > 2, 1, -1)
-    best, p = optimum(X, y, reg), (y > 0).mean()
-    if optimum is of_pairs:
-        solver.set_params(
-            reg=2 * p * (1 - p) * reg if isinstance(solver, SPAM) else reg
-        )
-    coef = solver.set_params(epochs=20, random_state=0).fit(X, y).coef_
-    assert np.linalg.norm(coef - best) < 0.05 * np.linalg.norm(best)
+    independent = rng.standard_normal((2000, 8))
+    X = independent @ (np.eye(8) + 0.3 * rng.standard_normal((8, 8)))
+    noisy = X @ rng.standard_normal(8) + 2 * rng.standard_normal(2000)
+    return X, np.where(noisy > 2, 1, -1)
+
+
+def assert_comes_to(solver, X, y, optimum):
+    w = solver.set_params(epochs=20, random_state=0).fit(X, y).coef_
+    assert np.linalg.norm(w - optimum) < 0.05 * np.linalg.norm(optimum)
+
+
+def test_pgd_comes_to_the_least_squares():
+    X, y = correlated_rows()
+    assert_comes_to(PGD(eta0=0.1, power_t=0.75), X, y, least_squares(X, y))
+
+
+@pytest.mark.parametrize("reg", [1e-4, 0.3])
+def test_adaoam_comes_to_the_optimum(reg):
+    X, y = correlated_rows()
+    assert_comes_to(AdaOAM(eta0=0.05, reg=reg), X, y, least_of_pairs(X, y, reg))
+
+
+@pytest.mark.parametrize("reg", [1e-4, 0.3])
+def test_spam_comes_to_the_optimum(reg):
+    """The steps of SPAM are those of 2 p (1 - p) times the loss."""
+    X, y = correlated_rows()
+    p = (y > 0).mean()
+    solver = SPAM(eta0=0.1, average=True, reg=2 * p * (1 - p) * reg)
+    assert_comes_to(solver, X, y, least_of_pairs(X, y, reg))

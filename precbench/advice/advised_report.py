@@ -41,7 +41,14 @@ def _advised(run: Run, sources: Sequence[Path]) -> Advised:
     )
     texts = [profit_text(length)]
     lengths = [length_table(length)]
-    return Advised(choices, stored.command, texts, lengths, stored.tables, figures)
+    return Advised(
+        choices,
+        command=stored.command,
+        texts=texts,
+        lengths=lengths,
+        data=stored.tables,
+        figures=figures,
+    )
 
 
 # `precbench.report.folder.write_report`, with recommendations on the page.

@@ -2,10 +2,11 @@
 
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from precbench.advice.length import Length
@@ -14,7 +15,6 @@ from precbench.core.text import count
 from precbench.ranking.statistics import (
     LEVEL,
     NO_WIDTH,
-    PairedTest,
     binomial_interval,
     distinct_rows,
     levels,
@@ -39,7 +39,9 @@ DECIDED_BY = "average_precision"
 # of all rows.
 MARGIN = 0.05
 
-_VERDICTS = ("equivalent", "undecided", "worse", "incomplete")
+# With two splits, a 95 % interval is 12.7 standard errors to each side.
+_LEAST_SPLITS = 3
+
 _SIMPLEST_FIRST = ("linear", "random features", "nonlinear", "ensemble")
 # Share of the hits: a difference that `Choice.needed` positives would show (chosen).
 _DETECTABLE = 0.1
@@ -101,23 +103,26 @@ class Choice:
     worse : list of str
         Methods significantly worse than the recommended one, and not equivalent.
     undecided : list of str
-        All other methods that have results on all splits.
+        All other methods without a failed trial.
     values : pandas.DataFrame
         A row for each method, the recommended one first, then by the mean: ``solver``,
-        ``form`` (linear, random features, nonlinear or ensemble), ``n`` splits,
+        ``form`` (linear, random features, nonlinear or ensemble), ``n`` splits with a
+        result of the ``trials``,
         ``mean`` of prec@k with ``low`` and ``high``, the ends of its 95 % confidence
         interval, ``behind``, the mean of the recommended method minus this mean, with
         ``behind_low`` and ``behind_high``, the ``p`` and the standard ``error`` of this
-        difference, ``verdict`` (recommended, equivalent, undecided, worse or, without
-        results on all splits, incomplete), ``seconds`` to tune and train, ``chosen``
-        parameters, and ``outcomes`` in words.
+        difference, both on the splits that the two have in common, ``verdict``
+        (recommended, equivalent, undecided, worse or, if a trial has failed,
+        incomplete), ``seconds`` to tune and train, ``chosen`` parameters, and
+        ``outcomes`` in words.
     k : int
         Rows at the top of a held-out list, approximately; `expected` has the `k` of a
         new list.
     rows, positives : int
         Numbers of rows and of positives in a held-out list, approximately.
     splits, splits_asked : int
-        Splits with a result of the recommended method, and all splits of the run.
+        Splits with a result of the recommended method, and all splits on which it was
+        trained.
     margin : float
         How many hits make no difference in practice.
     n_pos : int
@@ -125,6 +130,8 @@ class Choice:
     needed : int or None
         About how many positives the file should have so that a difference of 10 % of
         the hits shows; None if the file decides, or if the number cannot be told.
+    left_out : list of str
+        Methods of the run that were not trained.
     length : Length or None
         Forecast of `precbench.compare` for new lists: hits by length.
     expected : Expected or None
@@ -146,6 +153,7 @@ class Choice:
     margin: float
     n_pos: int
     needed: int | None
+    left_out: list[str]
     length: Length | None = None
     expected: Expected | None = None
 
@@ -229,13 +237,13 @@ def choose_method(
     held_rows = round(data.rows * test_share)
     held_pos = round(data.positives * test_share)
     k = resolve_k(measure.parameters["k"], held_pos, held_rows)
-    chance = held_pos / held_rows
+    by_chance = held_pos / held_rows
     results = run.results[run.results["dataset"] == dataset]
     all_trials = final_values(results)
     summary = _summary(run, all_trials, metric)
     trials = all_trials[all_trials["metric"] == metric]
     best = _best(run, summary, trials)
-    compared = _against(best, summary, run, trials)  # the first row is that of `best`
+    compared = _compare_with(best, summary, run, trials)  # the first row is of `best`
     if compared["mean"].isna().all():
         reasons = "; ".join(compared["solver"] + ": " + compared["outcomes"])
         raise InputError(
@@ -244,26 +252,25 @@ def choose_method(
         )
     best_hits = k * compared["mean"].iloc[0]
     margin = _margin(measure.parameters["k"], best_hits, test_share)
-    splits = int(compared["n"].max())
-    # Different rows among the first k of all held-out lists; with a share of 1 these
-    # are one list.
-    n_tested = k if test_share == 1 else round(distinct_rows(splits, k, test_share))
-    judged = partial(_judged, k=k, n_tested=n_tested, margin=margin, by_chance=chance)
-    values = judged(compared)
+    judge = partial(
+        _judged, k=k, test_share=test_share, margin=margin, by_chance=by_chance
+    )
+    values = judge(compared)
     alike = _alike(values, prefer)
     of_whole_list = all_trials[all_trials["metric"] == DECIDED_BY]
     if len(of_whole_list) and _cannot_tell(best_hits, min(k, held_pos), margin):
-        differences = _against(best, summary, run, of_whole_list)
-        is_behind = differences["behind"] > differences["error"]
-        alike = alike[~alike["solver"].isin(differences["solver"][is_behind])]
+        on_whole_list = _compare_with(best, summary, run, of_whole_list)
+        is_behind = on_whole_list["behind"] > on_whole_list["error"]
+        alike = alike[~alike["solver"].isin(on_whole_list["solver"][is_behind])]
     recommended = _simplest(alike)
     if recommended != best:
-        values = judged(_against(recommended, summary, run, trials))
-    decided = _decides(values, chance)
+        values = judge(_compare_with(recommended, summary, run, trials))
+    first = values.iloc[0]
+    decided = _decides(values, by_chance)
     undecided = values[values["verdict"] == "undecided"]
     needed = None
     if not decided:
-        needed = _needed(undecided, values["mean"].iloc[0], data.positives)
+        needed = _needed(undecided, first["mean"], data.positives)
     return Choice(
         decided=decided,
         recommended=recommended,
@@ -275,11 +282,12 @@ def choose_method(
         k=k,
         rows=held_rows,
         positives=held_pos,
-        splits=splits,
-        splits_asked=len(results[["split", "seed"]].drop_duplicates()),
+        splits=int(first["n"]),
+        splits_asked=int(first["trials"]),
         margin=margin,
         n_pos=data.positives,
         needed=needed,
+        left_out=[name for name in run.solvers if name not in {*values["solver"]}],
     )
 
 
@@ -305,10 +313,11 @@ def _margin(k: TopK, best_hits: float, test_share: float) -> float:
     file. If k is a share, the top of a held-out list is shorter by the factor
     `test_share`, and the one hit becomes `test_share` hits.
     """
-    return max(1.0 if isinstance(k, int) else test_share, MARGIN * best_hits)
+    one_hit = 1.0 if isinstance(k, int) else test_share
+    return max(one_hit, MARGIN * best_hits)
 
 
-def _decides(values: pd.DataFrame, chance: float) -> bool:
+def _decides(values: pd.DataFrame, by_chance: float) -> bool:
     """Return whether the file decides for the first method, the recommended one.
 
     It is better than chance, and no other method may find many more hits. One split has
@@ -319,7 +328,7 @@ def _decides(values: pd.DataFrame, chance: float) -> bool:
     loses_little = others["behind_low"] >= -_MOST_LOST * first["mean"]
     differs_equally_on_all_splits = others["error"] <= NO_WIDTH
     is_safe = loses_little | differs_equally_on_all_splits
-    return bool(first["low"] > chance and is_safe.all())
+    return bool(first["low"] > by_chance and is_safe.all())
 
 
 def _cannot_tell(best_hits: float, most_hits: int, margin: float) -> bool:
@@ -354,45 +363,60 @@ def _simplest(alike: pd.DataFrame) -> str:
     names = alike["solver"].tolist()
     if REFERENCE in names:
         return REFERENCE
-    levels_of_form = [_SIMPLEST_FIRST.index(form) for form in alike["form"]]
-    return str(names[levels_of_form.index(min(levels_of_form))])
+    complexities = [_SIMPLEST_FIRST.index(form) for form in alike["form"]]
+    return str(names[complexities.index(min(complexities))])
 
 
 def _judged(
-    values: pd.DataFrame, k: int, n_tested: int, margin: float, by_chance: float
+    values: pd.DataFrame, k: int, test_share: float, margin: float, by_chance: float
 ) -> pd.DataFrame:
     """Return the table with a ``verdict`` on each method against the recommended one.
 
-    The recommended method is the first. An interval is at least that of `n_tested`
-    rows: values of few splits may agree by chance.
+    The recommended method is the first. Intervals are widened, see `_widened`.
     """
-    values = values.copy()
-    values["low"] = values["low"].clip(lower=0)
-    values["high"] = values["high"].clip(upper=1)
-    for i in values.index[values["mean"].notna()]:
-        # By rounding, a mean may leave [0, 1].
-        mean = min(max(float(values.loc[i, "mean"]), 0.0), 1.0)
-        low, high = binomial_interval(mean, n_tested)
-        # The ends of one split are NaN, which these functions ignore.
-        values.loc[i, "low"] = np.fmin(values.loc[i, "low"], low)
-        values.loc[i, "high"] = np.fmax(values.loc[i, "high"], high)
-    # A method that differs equally on all splits has an interval without a width.
-    is_constant = values["behind_high"] - values["behind_low"] <= NO_WIDTH
-    values.loc[is_constant, "behind_low"] -= _RULE_OF_THREE / n_tested
-    values.loc[is_constant, "behind_high"] += _RULE_OF_THREE / n_tested
-    is_incomplete = values["n"] != values["n"].max()
+    judged = _widened(values, k, test_share)
+    is_incomplete = judged["n"] < judged["trials"]
     # Equivalent: the whole interval of the difference, in hits, lies within the margin,
     # and the method is better than chance.
-    is_close = (values[["behind_low", "behind_high"]].abs() * k <= margin).all(axis=1)
-    is_equivalent = is_close & (values["low"] > by_chance)
-    is_worse = (values["p"] <= LEVEL) & (values["behind"] > 0)
+    is_close = (judged[["behind_low", "behind_high"]].abs() * k <= margin).all(axis=1)
+    is_equivalent = is_close & (judged["low"] > by_chance)
+    is_worse = (judged["p"] <= LEVEL) & (judged["behind"] > 0)
     # A later line overrules an earlier one.
-    values["verdict"] = "undecided"
-    values.loc[is_worse, "verdict"] = "worse"
-    values.loc[is_equivalent, "verdict"] = "equivalent"
-    values.loc[is_incomplete, "verdict"] = "incomplete"
-    values.loc[values.index[0], "verdict"] = "recommended"
-    return values
+    judged["verdict"] = "undecided"
+    judged.loc[is_worse, "verdict"] = "worse"
+    judged.loc[is_equivalent, "verdict"] = "equivalent"
+    judged.loc[is_incomplete, "verdict"] = "incomplete"
+    judged.loc[judged.index[0], "verdict"] = "recommended"
+    return judged
+
+
+def _widened(values: pd.DataFrame, k: int, test_share: float) -> pd.DataFrame:
+    """Return the table with intervals at least as wide as those of the rows tested.
+
+    These are the different rows among the first `k` of all held-out lists. Values of
+    few splits may agree by chance.
+    """
+    widened = values.copy()
+    widened["low"] = widened["low"].clip(lower=0)
+    widened["high"] = widened["high"].clip(upper=1)
+    for i in widened.index[widened["mean"].notna()]:
+        n_splits = int(widened.loc[i, "n"])
+        # With a share of 1, all held-out lists are one list.
+        n_tested = k
+        if test_share < 1:
+            n_tested = round(distinct_rows(n_splits, k, test_share))
+        # By rounding, a mean may leave [0, 1].
+        mean = min(max(float(widened.loc[i, "mean"]), 0.0), 1.0)
+        low, high = binomial_interval(mean, n_tested)
+        # The ends of one split are NaN, which fmin and fmax ignore.
+        widened.loc[i, "low"] = np.fmin(widened.loc[i, "low"], low)
+        widened.loc[i, "high"] = np.fmax(widened.loc[i, "high"], high)
+        # A method that differs equally on all splits has an interval without a width.
+        width = widened.loc[i, "behind_high"] - widened.loc[i, "behind_low"]
+        if width <= NO_WIDTH:
+            widened.loc[i, "behind_low"] -= _RULE_OF_THREE / n_tested
+            widened.loc[i, "behind_high"] += _RULE_OF_THREE / n_tested
+    return widened
 
 
 def _needed(undecided: pd.DataFrame, mean: float, n_pos: int) -> int | None:
@@ -417,8 +441,9 @@ def _needed(undecided: pd.DataFrame, mean: float, n_pos: int) -> int | None:
 def _summary(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Return a row for each method, its summary of `metric`, the best mean first.
 
-    ``level`` is the rank by this mean, ``place`` the rank by the mean of `CHOSEN_BY`: 0
-    for the worst method, NaN for a method without results on all splits.
+    ``level`` is the rank by this mean, ``place`` the rank by the mean of `CHOSEN_BY`.
+    Ranks ascend from 0 for the worst method; they are NaN for methods without results
+    on all splits, which are not ``is_complete``.
     """
     chosen_by = CHOSEN_BY if CHOSEN_BY in run.metrics else metric
     summaries = summarise_trials(
@@ -428,34 +453,60 @@ def _summary(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
     of_metric = summaries[summaries["metric"] == metric]
     # In the order of the run.
     summary = of_metric.loc[[name for name in run.solvers if name in of_metric.index]]
-    means = summaries["mean"][summaries["metric"] == chosen_by].reindex(summary.index)
+    of_chooser = summaries[summaries["metric"] == chosen_by].reindex(summary.index)
     is_complete = summary["n"] == summary["n"].max()
     ranked = summary.assign(
         is_complete=is_complete,
         level=levels(summary["mean"].where(is_complete)),  # where: NaN for the others
-        place=levels(means.where(is_complete)),
+        place=levels(of_chooser["mean"].where(is_complete)),
     )
     return ranked.sort_values("level", ascending=False, kind="stable")
 
 
 def _best(run: Run, summary: pd.DataFrame, trials: pd.DataFrame) -> str:
-    """Return an ensemble, else the first method by `CHOSEN_BY` (see there).
-
-    If another method has significantly more hits, return that method.
-    """
-    by_place = summary["place"].sort_values(ascending=False, kind="stable").index
-    best = str(by_place[0])
-    for name in summary.index[summary["is_complete"]]:
-        if run.forms.get(name) == "ensemble":
-            best = str(name)
-            break
-    values = _against(best, summary, run, trials)
+    """Return the favourite, or a method that has significantly more hits."""
+    favourite = _favourite(run, summary)
+    values = _compare_with(favourite, summary, run, trials)
     has_more_hits = (values["p"] <= LEVEL) & (values["behind"] < 0)
     better = values["solver"][has_more_hits]
-    return str(better.iloc[0]) if len(better) else best
+    return str(better.iloc[0]) if len(better) else favourite
 
 
-def _against(
+def _favourite(run: Run, summary: pd.DataFrame) -> str:
+    """Return the first ensemble, else the first method by `CHOSEN_BY` (see there)."""
+    for name in summary.index[summary["is_complete"]]:
+        if run.forms.get(name) == "ensemble":
+            return str(name)
+    by_place = summary["place"].sort_values(ascending=False, kind="stable").index
+    return str(by_place[0])
+
+
+class _Lag(NamedTuple):
+    """How far a method is behind the reference, as columns of `Choice.values`."""
+
+    behind: float = np.nan
+    behind_low: float = np.nan
+    behind_high: float = np.nan
+    p: float = np.nan
+    error: float = np.nan
+
+
+def _lag(pairs: NDArray[np.float64], test_share: float | None) -> _Lag:
+    """Return how far the second method is behind the first.
+
+    `pairs` has their values on each split that has both. Without a share, all splits
+    have the same test rows: no test.
+    """
+    if test_share is None or not len(pairs):
+        return _Lag()
+    test = resampled_test(pairs[:, 0], pairs[:, 1], test_share)
+    # Half the interval is the standard error times this quantile of Student's t.
+    quantile = stdtrit(len(pairs) - 1, 1 - LEVEL / 2)
+    error = (test.high - test.mean) / quantile
+    return _Lag(test.mean, test.low, test.high, test.p, error)
+
+
+def _compare_with(
     reference: str, summary: pd.DataFrame, run: Run, trials: pd.DataFrame
 ) -> pd.DataFrame:
     """Return `Choice.values` without verdicts.
@@ -463,35 +514,26 @@ def _against(
     `reference` comes first, and the others say how far they are behind.
     """
     others = [solver for solver in summary.index if solver != reference]
-    share = run.test_shares.get(str(trials["dataset"].iloc[0]))
+    test_share = run.test_shares.get(str(trials["dataset"].iloc[0]))
     by_split = trials.pivot(index=["split", "seed"], columns="solver", values="value")
     table = []
     for solver in [reference, *others]:
         row = summary.loc[solver]
-        test = PairedTest(mean=np.nan, low=np.nan, high=np.nan, p=np.nan)
-        error = np.nan
-        # Splits on which both methods have a value. Without a share, all splits have
-        # the same test rows: no test.
-        pairs = by_split[[reference, solver]].dropna().to_numpy()
-        if solver != reference and len(pairs) and share is not None:
-            test = resampled_test(pairs[:, 0], pairs[:, 1], share)
-            # Half the interval is the standard error times this quantile of Student's
-            # t.
-            error = (test.high - test.mean) / stdtrit(len(pairs) - 1, 1 - LEVEL / 2)
+        lag = _Lag()
+        if solver != reference:
+            pairs = by_split[[reference, solver]].dropna()
+            lag = _lag(pairs.to_numpy(), test_share)
         table.append(
             {
                 "solver": str(solver),
                 # An unknown form counts as the least simple.
                 "form": run.forms.get(str(solver), _SIMPLEST_FIRST[-1]),
                 "n": row["n"],
+                "trials": row["trials"],
                 "mean": row["mean"],
                 "low": row["low"],
                 "high": row["high"],
-                "behind": test.mean,
-                "behind_low": test.low,
-                "behind_high": test.high,
-                "p": test.p,
-                "error": error,
+                **lag._asdict(),
                 "seconds": row[["tuning_seconds", "seconds"]].fillna(0).sum(),
                 "chosen": row["chosen"],
                 "outcomes": row["outcomes"],
@@ -503,17 +545,14 @@ def _against(
 def _sentences(choice: Choice) -> list[str]:
     """Return the sentences that recommend a method, without full stops."""
     sentences = []
-    use = f"{choice.recommended}: about {_hits_to_expect(choice)}"
-    if choice.decided:
-        sentences.append(f"Use {use}")
-    else:
-        size = f"{count(choice.positives, 'positive')} in each held-out list"
-        reason = _undecided_because(choice)
-        sentences.append(f"This file cannot decide: with {size}, {reason}")
-        sentences.append(f"If you have to choose, use {use}")
+    sentences.append(f"Use {choice.recommended}: about {_hits_to_expect(choice)}")
+    if not choice.decided:
+        sentences.append(_undecided_because(choice))
         if choice.methods[choice.recommended]["form"] == "ensemble":
-            sentences.append("It came closest to the best method on our test lists")
-    comparison = _compared(choice) if choice.splits > 1 else ""
+            sentences.append(
+                "An ensemble came closest to the best method on our test lists"
+            )
+    comparison = _compared(choice) if choice.splits >= _LEAST_SPLITS else ""
     if comparison:
         sentences.append(comparison)
     if choice.needed:
@@ -577,17 +616,36 @@ def _compared(choice: Choice) -> str:
 
 
 def _undecided_because(choice: Choice) -> str:
-    """Return why the file cannot decide, as a clause."""
-    if choice.splits < 2:
-        return "differences between methods cannot be tested on one split"
+    """Return why the file does not decide between the methods, as a sentence."""
+    if choice.splits < _LEAST_SPLITS:
+        return f"{count(choice.splits, 'split')} cannot show whether methods differ"
+    size = f"With {count(choice.positives, 'positive')} in each held-out list"
     if choice.methods[choice.recommended]["low"] <= choice.by_chance:
         new_list = choice.expected
         if new_list is not None and new_list.low > choice.by_chance * new_list.k:
             return (
-                f"the hits of {choice.recommended} differ too much between these lists"
+                f"{size}, the hits of {choice.recommended} differ too much between the"
+                " lists to compare methods"
             )
-        return "no method is measurably better than chance"
-    return "another method may find a quarter more hits"  # `_MOST_LOST`, see `_decides`
+        return f"{size}, no method is measurably better than chance"
+    rival = _strongest_rival(choice)
+    mean = choice.methods[choice.recommended]["mean"]
+    most = _hits(choice, min(-rival["behind_low"], 1 - mean), is_difference=True)
+    return (
+        f"{size}, this file does not show whether another method is better:"
+        f" {rival['solver']} might find up to {most} hits more in {choice.k:,} of"
+        f" {choice.rows:,}"
+    )
+
+
+def _strongest_rival(choice: Choice) -> dict[str, Any]:
+    """Return the method that may find most hits more than the recommended one."""
+    rivals = [
+        method
+        for method in choice.methods.values()
+        if method["verdict"] not in ("recommended", "incomplete")
+    ]
+    return min(rivals, key=lambda method: method["behind_low"])
 
 
 def _splits(choice: Choice) -> str:
@@ -614,9 +672,9 @@ def _ends(choice: Choice, low: float, high: float, is_difference: bool) -> str:
     """
     if not np.isfinite([low, high]).all():
         return ""
-    return (
-        f"{_hits(choice, low, is_difference)} to {_hits(choice, high, is_difference)}"
-    )
+    fewest = _hits(choice, low, is_difference)
+    most = _hits(choice, high, is_difference)
+    return f"{fewest} to {most}"
 
 
 def _hits(choice: Choice, precision: float, is_difference: bool = False) -> str:
@@ -647,16 +705,21 @@ def choice_table(choice: Choice, title: str) -> Table:
             " hits)."
         )
     without_result = []
-    is_some_incomplete = False
+    is_some_on_fewer_splits = False
     for solver, method in choice.methods.items():
         if not np.isfinite(method["mean"]):
             without_result.append(f"{solver} ({method['outcomes']})")
-        elif method["verdict"] == "incomplete":
-            is_some_incomplete = True
-    if is_some_incomplete:
-        notes.append("†: mean over fewer splits; do not compare it with the others.")
+        elif method["n"] < choice.splits:
+            is_some_on_fewer_splits = True
+    if is_some_on_fewer_splits:
+        notes.append(
+            "†: on fewer splits; only the column fewer, which is of the same splits,"
+            " compares it with the first."
+        )
     if without_result:
         notes.append(f"Without a result: {'; '.join(without_result)}.")
+    if choice.left_out:
+        notes.append(f"Not trained: {', '.join(choice.left_out)}.")
     return Table(title, header, rows, notes, best="recommended")
 
 
@@ -676,7 +739,7 @@ def _method_cells(choice: Choice, solver: str) -> list[Cell]:
         )
     if method["verdict"] == "equivalent":
         fewer += " ≈"
-    elif method["verdict"] == "incomplete":
+    if method["n"] < choice.splits:
         fewer += " †"
     seconds = three_digits(method["seconds"])
     return [Cell(solver, bold=is_first), Cell(hits), Cell(fewer), Cell(seconds)]

@@ -4,13 +4,13 @@ import os
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack, get_args
 
 import joblib
 import numpy as np
@@ -31,6 +31,14 @@ from precbench.advice.length import (
     write_length,
 )
 from precbench.advice.quality import Quality, as_texts, held_out_lists, importance_of
+from precbench.advice.stages import (
+    Effort,
+    Stage,
+    first_stage,
+    last_stage,
+    next_stage,
+)
+from precbench.core import processes
 from precbench.core.errors import InputError
 from precbench.data import Dataset
 from precbench.data.splits import RowSplit
@@ -82,6 +90,7 @@ def compare(
     n_splits: int | None = None,
     list_rows: int | None = None,
     prefer: Literal["best", "simple"] = "best",
+    effort: Effort = "normal",
     gain: Any = None,
     cost: float = 0.0,
     random_state: int = 0,
@@ -137,6 +146,11 @@ def compare(
         as `X` has.
     prefer : {"best", "simple"}
         "simple" recommends the simplest method within one standard error of the best.
+    effort : {"quick", "normal", "thorough"}
+        How much is trained. "quick": three methods on three splits. "normal": then all
+        methods on two fifths of the splits, and those on all splits for which these may
+        change the answer. "thorough": all methods on all splits. An interrupt
+        (KeyboardInterrupt) after the first of these answers returns the last one.
     gain : float, array-like of shape (n_samples,), or str, optional
         What every hit gains, or for each row its gain as a hit; of a labelled table,
         the name of a column with these gains. See ``choice.length.profit``.
@@ -178,13 +192,13 @@ def compare(
     >>> few = ["logistic-regression", "sgd-avg"]
     >>> choice = precbench.compare(X, y, k=20, solvers=few, n_splits=2, verbose=False)
     >>> print(choice.text)
-    This file cannot decide: ...
+    Use ...: about ... hits in 20 ...
     >>> choice.fit().solver == choice.recommended
     True
     """
-    _require_valid(solvers, prefer, n_splits, list_rows, random_state, n_jobs)
+    _require_valid(solvers, prefer, effort, n_splits, list_rows, random_state, n_jobs)
     # Integers may be those of NumPy.
-    how: dict[str, Any] = {
+    of_contest: dict[str, Any] = {
         "solvers": solvers,
         "n_splits": None if n_splits is None else int(n_splits),
         "seed": int(random_state),
@@ -204,7 +218,7 @@ def compare(
             options["missing"] = missing
         own = open_table(X, options)
         gains = _gains_of_table(own, gain, cost)
-        contest = prepare({"file": own, **options}, k, allow=allow, **how)
+        contest = prepare({"file": own, **options}, k, allow=allow, **of_contest)
     else:
         table_options = {"label": label, "allow": allow, **reading}
         for name, value in table_options.items():
@@ -213,9 +227,10 @@ def compare(
                     f"{name} is for a labelled table; leave out {name}, or y"
                 )
         require_same_rows(X, y=y, groups=groups, time=time, gain=gain)
-        dataset, encoding = _rows(X, y, positive, categorical, missing, groups, time)
-        gains = _gains_of_rows(gain, cost, len(dataset.y))
-        contest = replace(prepare(dataset, k, **how), encoding=encoding)
+        rows = _read_rows(X, y, positive, categorical, missing, groups, time)
+        gains = _gains_of_rows(gain, cost, len(rows.dataset.y))
+        contest = prepare(rows.dataset, k, **of_contest)
+        contest = replace(contest, encoding=rows.encoding)
     with tempfile.TemporaryDirectory() as temporary:
         return run_contest(
             contest,
@@ -226,6 +241,7 @@ def compare(
             ),
             observer=Bar() if verbose else Observer(),
             prefer=prefer,
+            effort=effort,
             worth=gains.worth,
             amounts=gains.amounts,
             label=label,
@@ -244,6 +260,7 @@ def _column_name(option: str, name: Any) -> str | None:
 def _require_valid(
     solvers: Any,
     prefer: Any,
+    effort: Any,
     n_splits: Any,
     list_rows: Any,
     random_state: Any,
@@ -255,6 +272,10 @@ def _require_valid(
         )
     if prefer not in ("best", "simple"):
         raise InputError(f"prefer must be 'best' or 'simple', found {prefer!r}")
+    if effort not in get_args(Effort):
+        raise InputError(
+            f"effort must be 'quick', 'normal' or 'thorough', found {effort!r}"
+        )
     _require_integer("n_splits", n_splits, least=1)
     _require_integer("list_rows", list_rows, least=1)
     _require_integer("random_state", random_state, least=0)
@@ -280,14 +301,19 @@ def run_contest(
     options: Options,
     *,
     observer: Observer,
+    on_answer: Callable[["Comparison", Stage | None], None] | None = None,
     prefer: Literal["best", "simple"] = "best",
+    effort: Effort = "thorough",
     worth: Worth | None = None,
     amounts: NDArray[np.float64] | None = None,
     label: str | None = None,
     positive: Label | Sequence[Label] | None = None,
     config: str = "",
 ) -> "Comparison":
-    """Train and measure the contestants, choose one, and forecast its hits.
+    """Train and measure the contestants in stages, and return the last answer.
+
+    An answer recommends a method, and forecasts its hits. A user who interrupts a later
+    stage gets the answer of the stage before.
 
     Parameters
     ----------
@@ -295,7 +321,11 @@ def run_contest(
     options : Options
         How and where the trials run.
     observer : Observer
+    on_answer : callable, optional
+        Takes each answer, and the stage that follows, None after the last.
     prefer : {"best", "simple"}
+    effort : {"quick", "normal", "thorough"}
+        See `precbench.advice.stages`.
     worth : Worth, optional
         What a hit gains, and what a row of the list costs.
     amounts : ndarray of shape (n_samples,), optional
@@ -305,30 +335,55 @@ def run_contest(
     config : str
         Path of the config file of the contest, if it has one.
     """
-    results = run_config(
-        contest.experiment,
-        options,
-        name=config,
-        datasets=contest.plan.datasets,
-        observer=observer,
-    )
-    run = read_run(results.folder)
-    measured = choose_method(run, prefer=prefer)
-    choice, recipe = with_forecast_and_recipe(
-        contest,
-        run,
-        measured,
-        contest.lengths,
-        list_rows=contest.list_rows,
-        worth=worth,
-        amounts=amounts,
-    )
-    return Comparison(
-        **vars(choice),
-        recipe=replace(recipe, label=label, positive=as_texts(positive)),
-        folder=results.folder,
-        has_failed=results.has_failed,
-    )
+    experiment = contest.experiment
+    stage: Stage | None = first_stage(experiment)
+    answer: Comparison | None = None
+    while stage is not None:
+        selection = replace(
+            options, solvers=stage.methods, splits=range(stage.n_splits)
+        )
+        try:
+            results = run_config(
+                experiment,
+                selection,
+                name=config,
+                datasets=contest.plan.datasets,
+                observer=observer,
+            )
+        except KeyboardInterrupt:
+            if answer is None:
+                raise
+            processes.end()
+            return replace(answer, was_interrupted=True)
+        run = read_run(results.folder)
+        try:
+            measured = choose_method(run, prefer=prefer)
+        except InputError:  # no method has a result
+            if stage == last_stage(experiment):
+                raise
+            stage = last_stage(experiment)
+            continue
+        choice, recipe = with_forecast_and_recipe(
+            contest,
+            run,
+            measured,
+            contest.lengths,
+            list_rows=contest.list_rows,
+            worth=worth,
+            amounts=amounts,
+        )
+        failed_before = answer is not None and answer.has_failed
+        answer = Comparison(
+            **vars(choice),
+            recipe=replace(recipe, label=label, positive=as_texts(positive)),
+            folder=results.folder,
+            has_failed=failed_before or results.has_failed,
+        )
+        stage = next_stage(stage, choice, experiment, effort)
+        if on_answer is not None:
+            on_answer(answer, stage)
+    assert answer is not None
+    return answer
 
 
 class _Gains(NamedTuple):
@@ -453,11 +508,14 @@ class Comparison(Choice):
         The results folder; of a comparison that keeps no records, it is gone.
     has_failed : bool
         Whether a trial has failed.
+    was_interrupted : bool
+        Whether the user stopped a later stage of the comparison.
     """
 
     recipe: Recipe = field(kw_only=True)
     folder: Path = field(kw_only=True)
     has_failed: bool = field(kw_only=True)
+    was_interrupted: bool = field(default=False, kw_only=True)
 
     def __repr__(self) -> str:
         """Return the paragraph that recommends a method."""
@@ -511,7 +569,14 @@ class Comparison(Choice):
         )
 
 
-def _rows(
+class _ReadRows(NamedTuple):
+    """A data set of rows and labels, and the encoding learnt from a frame."""
+
+    dataset: Dataset
+    encoding: Encoding | None
+
+
+def _read_rows(
     X: Any,
     y: Any,
     positive: Label | Sequence[Label] | None,
@@ -519,29 +584,19 @@ def _rows(
     missing: Missing,
     groups: Any,
     time: Any,
-) -> tuple[Dataset, Encoding | None]:
-    """Return a data set of these rows and labels.
-
-    The second value is the encoding learnt from a frame, else None.
-    """
+) -> _ReadRows:
+    """Return a data set of these rows and labels; a frame is encoded."""
     signs = signs_of_rows(y, positive)
+    roles: dict[str, Any] = {"groups": None, "time": None, "imputed": None}
     encoding = None
-    imputed = None  # the values that were filled in
-    values = X
     if is_frame(X):
         table = table_of(X, "X")
         encoding = Encoding.learn(table, categorical=categorical, missing=missing)
-        values = encoding.encode(table.frame, "X")
-        imputed = encoding.imputed(table.frame, missing)
-    matrix = _checked_matrix(values, signs)
-    if encoding is not None:
-        names = [column.name for column in encoding.columns]
-        problems = Problems("X")
-        # Only leaks are looked for: a column that is named as numeric is no suspect.
-        look_for_suspects(table, names, signs, problems, numeric=names)
-        for leak in problems.errors:
-            warnings.warn(f"{leak}", stacklevel=3)  # the line that calls `compare`
-    roles: dict[str, Any] = {"groups": None, "time": None, "imputed": imputed}
+        matrix = _checked_matrix(encoding.encode(table.frame, "X"), signs)
+        roles["imputed"] = encoding.imputed(table.frame, missing)
+        _warn_of_leaks(table, encoding, signs)
+    else:
+        matrix = _checked_matrix(X, signs)
     if groups is not None:
         column = pd.Series(_plain(groups, len(signs), "groups"), name="groups")
         roles["groups"] = number_groups(column, "groups")
@@ -554,7 +609,19 @@ def _rows(
         matrix = with_short_indices(canonical(matrix))
     sha256 = content_hash(matrix, signs, **roles)
     dataset = Dataset(name="X", title="X", X=matrix, y=signs, sha256=sha256, **roles)
-    return dataset, encoding
+    return _ReadRows(dataset, encoding)
+
+
+def _warn_of_leaks(
+    table: OwnTable, encoding: Encoding, signs: NDArray[np.float64]
+) -> None:
+    """Warn of columns of a frame that look like the label."""
+    names = [column.name for column in encoding.columns]
+    problems = Problems("X")
+    # Only leaks are looked for: a column that is named as numeric is no suspect.
+    look_for_suspects(table, names, signs, problems, numeric=names)
+    for leak in problems.errors:
+        warnings.warn(f"{leak}", stacklevel=4)  # the line that calls `compare`
 
 
 def _checked_matrix(X: Any, signs: NDArray[np.float64]) -> Any:
@@ -622,24 +689,24 @@ def with_forecast_and_recipe(
     """
     data = contest.dataset
     method = choice.recommended
-    scored = list(final_scores(contest.plan, Store(run.folder), method))
-    tuned = _most_chosen([each.record.chosen for each in scored])
+    scored_splits = list(final_scores(contest.plan, Store(run.folder), method))
+    tuned = _most_chosen([scored.record.chosen for scored in scored_splits])
     how = _fit_arguments(contest, method, tuned)
     lists = []
-    for each in scored:
-        held_out = each.split.test
-        scores = each.scores
-        if each.record.chosen != tuned:
+    for scored in scored_splits:
+        scores = scored.scores
+        if scored.record.chosen != tuned:
             # Fit again by `how`: all scores get the model's scale. A method that a
             # model cannot hold keeps its scores.
             with suppress(InputError):
-                scores = held_out_lists(data, [each.split], how)[0].scores
+                scores = held_out_lists(data, [scored.split], how)[0].scores
+        held_out = scored.split.test
         gains = None if amounts is None else amounts[held_out]
         lists.append(HeldOut(data.y[held_out], scores, gains))
-    share = run.test_shares[NAME]  # of the rows that a split holds out
+    test_share = run.test_shares[NAME]
     length = measure_length(
         lists,
-        share,
+        test_share,
         k,
         data.n_pos,
         len(data.y),
@@ -651,8 +718,8 @@ def with_forecast_and_recipe(
         how=how,
         quality=_quality(contest, run, choice, k[0], length),
         lists=lists,
-        test_share=share,
-        splits=[each.split for each in scored[:_EXPLAINED]],
+        test_share=test_share,
+        splits=[scored.split for scored in scored_splits[:_EXPLAINED]],
         data=data,
         encoding=contest.encoding,
     )
@@ -688,7 +755,7 @@ def _quality(
 def _most_chosen(chosen: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the tuned parameters that most splits have, of equally many the first."""
     n_splits = Counter(tuple(params.items()) for params in chosen)
-    [(most_chosen, _n)] = n_splits.most_common(1)
+    [(most_chosen, _count)] = n_splits.most_common(1)
     return dict(most_chosen)
 
 

@@ -7,7 +7,6 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,10 +27,10 @@ from precbench.core.yaml.models import validated
 from precbench.data import Dataset
 from precbench.data.dataset import Imputed
 from precbench.data.splits import rule_for_new_lists
-from precbench.experiment import Experiment
+from precbench.experiment import Experiment, Trial
 from precbench.experiment.division import divide_into_folds, divide_rows
 from precbench.experiment.plan import Plan, make_plan
-from precbench.experiment.sections import NamedData, solver_defaults
+from precbench.experiment.sections import SOLVER_KEYS, NamedData, solver_defaults
 from precbench.ranking.metrics import METRICS
 from precbench.ranking.topk import TopK, several_k
 from precbench.solvers import SOLVERS
@@ -224,8 +223,8 @@ def _division(dataset: Dataset, n_splits: int) -> dict[str, Any]:
 def _with_shares(metrics: Sequence[str], shares: Sequence[float | str]) -> list[Any]:
     """Return the section ``metrics`` of a config.
 
-    Prec@k of each share once, then the other metrics; where these have a `k`, with the
-    first share, which decides.
+    First comes prec@k of each share once, then the other metrics; where these have a
+    `k`, it is the first share, which decides.
     """
     section: list[Any] = []
     for share in dict.fromkeys(shares):
@@ -261,12 +260,8 @@ def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> N
     trials = list(experiment.trials())
     # Tuned methods divide the rows further.
     tuned = [trial for trial in trials if trial.candidates]
-    for trial in tuned or trials:
-        with suppress(InputError):
-            split, _ = divide_rows(trial, dataset)
-            if trial.candidates and trial.folds:
-                divide_into_folds(trial, dataset, split.train)
-            return  # one split without an error is enough
+    if any(_can_divide(trial, dataset) for trial in tuned or trials):
+        return
     raise InputError(
         f"{name}: {count(dataset.n_pos, 'positive')} in {len(dataset.y):,} rows are too"
         f" few to train, tune and measure on any of {experiment.protocol.n_splits}"
@@ -274,11 +269,22 @@ def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> N
     )
 
 
+def _can_divide(trial: Trial, dataset: Dataset) -> bool:
+    """Return whether the rows can be divided as a trial asks."""
+    try:
+        split, _n_fit = divide_rows(trial, dataset)
+        if trial.candidates and trial.folds:
+            divide_into_folds(trial, dataset, split.train)
+    except InputError:
+        return False
+    return True
+
+
 def _entries(known: dict[str, Any], chosen: Sequence[Any] | None) -> dict[str, Any]:
     """Return the config entries of the methods in `chosen` by label.
 
-    If none is chosen, all entries of `known`, the shipped config. A method is a label,
-    the name of a solver or an object.
+    If none is chosen, these are all entries of `known`, the shipped config. A chosen
+    method is a label, the name of a solver or an object.
     """
     if not chosen:
         # In the config file, an entry without parameters is None.
@@ -286,9 +292,11 @@ def _entries(known: dict[str, Any], chosen: Sequence[Any] | None) -> dict[str, A
     entries = {}
     for method in chosen:
         if isinstance(method, str):
-            label, entry = method, known.get(method) or {}
+            label = method
+            entry = known.get(method) or {}
         else:
-            label, entry = _as_entry(method)
+            entry = _as_entry(method)
+            label = _label_of(entry)
         if label not in known and entry.get("solver", label) not in SOLVERS:
             names = {**known, **SOLVERS}
             raise InputError(
@@ -299,18 +307,9 @@ def _entries(known: dict[str, Any], chosen: Sequence[Any] | None) -> dict[str, A
     return entries
 
 
-def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
-    """Return a label and the config entry of an object.
-
-    A solver or a classifier of scikit-learn.
-    """
-    kind = type(estimator)
-    package = kind.__module__.split(".")[:2]
-    dotted = ".".join([*package, kind.__name__])  # such as sklearn.svm.LinearSVC
-    if dotted in SOLVERS:
-        names = [dotted]
-    else:
-        names = [name for name in SOLVERS if type(SOLVERS[name]()) is kind]
+def _as_entry(estimator: Any) -> dict[str, Any]:
+    """Return the config entry of a solver or of a classifier of scikit-learn."""
+    names = _names_of_class(type(estimator))
     if not names:
         raise InputError(
             f"solvers: {estimator!r} is neither a name, a solver of precbench nor a"
@@ -318,18 +317,39 @@ def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
             " class of your own by an entry point, see docs/add-a-solver.md"
         )
     # Of several presets of a class, the one from which the estimator differs least.
-    all_changed = [_changed(estimator, name) for name in names]
-    changed = min(all_changed, key=len)
-    name = names[all_changed.index(changed)]
+    changed_by_name = {name: _changed(estimator, name) for name in names}
+    nearest = min(names, key=lambda name: len(changed_by_name[name]))
+    changed = changed_by_name[nearest]
     for param, value in changed.items():
+        if param in SOLVER_KEYS:  # such as the `solver` of LogisticRegression
+            raise InputError(
+                f"solvers: {type(estimator).__name__} has {param}={value!r}, but the"
+                f" key {param} of a config means something else; leave {param} at its"
+                " default"
+            )
         if not isinstance(value, bool | int | float | str | None):
             raise InputError(
-                f"solvers: {kind.__name__} has {param}={value!r}, which no config can"
-                f" store; set {param} to a number, a boolean, text or None"
+                f"solvers: {type(estimator).__name__} has {param}={value!r}, which no"
+                f" config can store; set {param} to a number, a boolean, text or None"
             )
-    title = kind.__name__ if name.startswith("sklearn.") else name
-    label = ", ".join([title, *(f"{key}={value}" for key, value in changed.items())])
-    return label, {"solver": name, **changed}
+    return {"solver": nearest, **changed}
+
+
+def _names_of_class(kind: type) -> list[str]:
+    """Return the solvers of a class: its dotted name, or its presets."""
+    package = kind.__module__.split(".")[:2]
+    dotted = ".".join([*package, kind.__name__])  # such as sklearn.svm.LinearSVC
+    if dotted in SOLVERS:
+        return [dotted]
+    return [name for name in SOLVERS if type(SOLVERS[name]()) is kind]
+
+
+def _label_of(entry: Mapping[str, Any]) -> str:
+    """Return a label such as "LinearSVC, C=10" for the entry of an object."""
+    solver = entry["solver"]
+    title = solver.rpartition(".")[2] if solver.startswith("sklearn.") else solver
+    changed = [f"{key}={value}" for key, value in entry.items() if key != "solver"]
+    return ", ".join([title, *changed])
 
 
 def _changed(estimator: Any, name: str) -> dict[str, Any]:
@@ -353,8 +373,8 @@ def _changed(estimator: Any, name: str) -> dict[str, Any]:
 def _with_common(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
     """Return the sections ``common`` and ``solvers`` of a config.
 
-    A classifier of scikit-learn takes no common parameters: if `entries` has one, each
-    other entry gets them instead.
+    A classifier of scikit-learn takes no common parameters: if `entries` has one, there
+    is no section ``common``, and each other entry gets these parameters itself.
     """
     filled: dict[str, Any] = {}
     has_sklearn = False

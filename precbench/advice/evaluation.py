@@ -13,7 +13,7 @@ from precbench.advice.quality import Quality, quality_of
 from precbench.core.errors import InputError
 from precbench.core.text import count
 from precbench.model.model import Model
-from precbench.model.scored_list import model_of_table
+from precbench.model.scored_list import TableModel, model_of_table
 from precbench.ranking.metrics import auc
 from precbench.ranking.statistics import LEVEL, Interval
 from precbench.ranking.topk import TopK, first_rows, resolve_k, split_at
@@ -218,7 +218,8 @@ def evaluate(
     >>> precbench.evaluate(model, table[400:]).k
     20
     """
-    fitted, encoding = model_of_table(model)
+    of_table = model_of_table(model)
+    fitted, encoding = of_table
     other = None if against is None else model_of_table(against)  # raises at once
     name = FRAME if isinstance(rows, pd.DataFrame) else str(rows)
     quality = quality_of(
@@ -230,12 +231,14 @@ def evaluate(
     label_layout: LayoutOptions = {**layout}
     label_layout.setdefault("decimal", _decimal_of(encoding))  # as at the fit
     is_hit = read_labels(rows, label, positive, **label_layout) > 0
-    n_rows, n_pos = len(is_hit), int(np.count_nonzero(is_hit))
+    n_rows = len(is_hit)
+    n_pos = int(np.count_nonzero(is_hit))
     length = _length(k, quality, n_pos, n_rows, name)
-    scores, n_known = _scores(fitted, encoding, rows, layout)
+    scores, n_known = _scores(of_table, rows, layout)
     listed = _listing_probabilities(scores, length)
     hits = _count_hits(listed, is_hit)
-    forecast, verdict = None, None
+    forecast = None
+    verdict = None
     if fitted.calibration is not None:
         top_scores = scores[first_rows(scores, length)]
         forecast = fitted.calibration.expected(top_scores, n_rows)
@@ -245,8 +248,7 @@ def evaluate(
         warning = fitted.training_rows.sentence(n_known, n_rows)
     comparison = None
     if other is not None:
-        other_model, other_encoding = other
-        other_scores, _n_known = _scores(other_model, other_encoding, rows, layout)
+        other_scores = _scores(other, rows, layout).scores
         other_listed = _listing_probabilities(other_scores, length)
         comparison = _compare_lists(listed, other_listed, is_hit)
     return Evaluation(
@@ -298,20 +300,27 @@ def _precision_when_fitted(quality: Quality | None, share: float) -> float | Non
     return float(value)
 
 
+class _ScoredRows(NamedTuple):
+    """The scores of rows, and how many of the rows are training rows."""
+
+    scores: NDArray[np.float64]
+    n_known: int
+
+
 def _scores(
-    model: Model,
-    encoding: Encoding,
+    of_table: TableModel,
     rows: str | os.PathLike[str] | pd.DataFrame,
     layout: LayoutOptions,
-) -> tuple[NDArray[np.float64], int]:
-    """Return the scores of the rows, and how many of them are training rows."""
+) -> _ScoredRows:
+    """Score rows by a model, and count the training rows among them."""
+    model, encoding = of_table
     parts: list[NDArray[np.float64]] = []
     n_known = 0
     for X, _texts in read_new_blocks(rows, encoding, **layout):
         parts.append(model.decision_function(X, n_jobs=-1))
         if model.training_rows is not None:
             n_known += model.training_rows.count(X)
-    return np.concatenate(parts), n_known
+    return _ScoredRows(np.concatenate(parts), n_known)
 
 
 def _listing_probabilities(
@@ -331,7 +340,7 @@ def _listing_probabilities(
 def _count_hits(listed: NDArray[np.float64], is_hit: NDArray[np.bool_]) -> float:
     """Return the expected hits on a list.
 
-    Sums of the parts of tied rows are rounded.
+    Tied rows count in part; the error of summing the parts is rounded away.
     """
     return round(float(listed @ is_hit), 6)
 

@@ -26,7 +26,7 @@ _EXPLAINED = 50
 _MOST_VALUES = 2**22  # of these contributions, which take 32 MiB
 
 
-class _OfColumn(Fields):
+class _ColumnLoss(Fields):
     """What average precision loses where one column is shuffled."""
 
     column: str
@@ -46,7 +46,14 @@ class Importance(Fields):
     rows: Count
     positives: Count
     average_precision: Number
-    columns: list[_OfColumn]
+    columns: list[_ColumnLoss]
+
+
+class _ShuffledColumn(NamedTuple):
+    """A column whose values are shuffled, and the places of its features in X."""
+
+    name: str
+    features: slice
 
 
 class _MeasuredSplit(NamedTuple):
@@ -66,7 +73,7 @@ class Shuffling:
 
     def __init__(self, encoding: "Encoding | None" = None):
         self._encoding = encoding
-        self._columns: list[tuple[str, slice]] | None = None  # names and features
+        self._columns: list[_ShuffledColumn] | None = None
         self._splits: list[_MeasuredSplit] = []
 
     def measure(self, model: "Model", X: Any, y: NDArray[np.float64]) -> None:
@@ -84,8 +91,8 @@ class Shuffling:
             self._columns = _most_contributing(named, rows, rng)
         intact = average_precision(labels, named.decision_function(rows))
         losses = []
-        for _name, features in self._columns:
-            shuffled = _shuffled(rows, features, rng.permutation(len(labels)))
+        for column in self._columns:
+            shuffled = _shuffled(rows, column.features, rng.permutation(len(labels)))
             remaining = average_precision(labels, named.decision_function(shuffled))
             losses.append(intact - remaining)
         n_pos = int(np.count_nonzero(labels > 0))
@@ -97,11 +104,13 @@ class Shuffling:
             return None
         splits = self._splits
         columns = []
-        for i, (name, _features) in enumerate(self._columns):
+        for i, column in enumerate(self._columns):
             losses = [split.losses[i] for split in splits]
             mean, low, high = resampled_interval(losses, test_share)
             interval = None if len(splits) == 1 else [low, high]
-            columns.append(_OfColumn(column=name, loss=mean, interval=interval))
+            columns.append(
+                _ColumnLoss(column=column.name, loss=mean, interval=interval)
+            )
         return Importance(
             splits=len(splits),
             rows=round(float(np.mean([split.rows for split in splits]))),
@@ -114,27 +123,30 @@ class Shuffling:
 
 
 def _sample(y: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
-    """Return up to `_MOST_ROWS` drawn row numbers, ascending.
+    """Draw up to `_MOST_ROWS` rows, and return their numbers, ascending.
 
-    Half of each class if it has enough.
+    Half of them are of each class if it has enough.
     """
     positive = rng.permutation(np.flatnonzero(y > 0))
-    negative = rng.permutation(np.flatnonzero(-y > 0))
-    n_pos = min(len(positive), max(_MOST_ROWS // 2, _MOST_ROWS - len(negative)))
-    return np.sort(np.concatenate([positive[:n_pos], negative[: _MOST_ROWS - n_pos]]))
+    negative = rng.permutation(np.flatnonzero(y < 0))
+    most_pos = max(_MOST_ROWS // 2, _MOST_ROWS - len(negative))
+    drawn_pos = positive[:most_pos]
+    drawn_neg = negative[: _MOST_ROWS - len(drawn_pos)]
+    return np.sort(np.concatenate([drawn_pos, drawn_neg]))
 
 
 def _most_contributing(
     model: "Model", X: Any, rng: np.random.Generator
-) -> list[tuple[str, slice]]:
+) -> list[_ShuffledColumn]:
     """Return the `_MOST_COLUMNS` columns that contribute most to scores.
 
-    Each has its name and the places of its features in X. None if the model cannot be
-    explained.
+    Return none of many columns if the model cannot be explained.
     """
-    spans = [(column.name, features) for column, features in model.spans]
-    if len(spans) <= _MOST_COLUMNS:
-        return spans
+    columns = [
+        _ShuffledColumn(column.name, features) for column, features in model.spans
+    ]
+    if len(columns) <= _MOST_COLUMNS:
+        return columns
     # A dense array of contributions has at most `_MOST_VALUES`.
     n_explained = min(_EXPLAINED, max(1, _MOST_VALUES // model.n_features))
     sample = rng.permutation(X.shape[0])[:n_explained]
@@ -143,7 +155,7 @@ def _most_contributing(
     except InputError:  # trees of random features cannot be explained
         return []
     greatest = np.argsort(-contributions, kind="stable")[:_MOST_COLUMNS]
-    return [spans[j] for j in np.sort(greatest)]  # in the order of the table
+    return [columns[j] for j in np.sort(greatest)]  # in the order of the table
 
 
 def _shuffled(X: Any, features: slice, order: NDArray[np.intp]) -> Any:
@@ -170,15 +182,15 @@ def importance_table(importance: Importance, title: str) -> Table:
     """
     rows = []
     doubts = []
-    for column in importance.columns:
+    for measured in importance.columns:
         interval = ""
-        if column.interval is not None:
-            low, high = column.interval
+        if measured.interval is not None:
+            low, high = measured.interval
             interval = f"{low:.3f} to {high:.3f}"
-        rows.append([column.column, f"{column.loss:.3f}", interval])
-        if column.loss > importance.average_precision / 2:
+        rows.append([measured.column, f"{measured.loss:.3f}", interval])
+        if measured.loss > importance.average_precision / 2:
             doubts.append(
-                f"Over half of this precision depends on {column.column}: is this"
+                f"Over half of this precision depends on {measured.column}: is this"
                 " column known before the label?"
             )
     note = (

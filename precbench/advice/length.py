@@ -294,9 +294,9 @@ def share_of_list(k: TopK, rows: int) -> float | str:
 
 
 def _round_lengths(least: int, most: int) -> list[int]:
-    """Return round numbers from `least` to `most`, in no order, and `most`.
+    """Return round numbers from `least` to `most`, and `most` itself, in no order.
 
-    Below 10 all are round; then each is some 12 % above the one before.
+    Below 10 all numbers are round; then each is some 12 % above the one before.
     """
     numbers = {most}
     for step in np.arange(_STEPS * math.log10(most) + 1):
@@ -356,16 +356,18 @@ class _Amounts:
         `start` and `end` index the lengths, 0 for no rows. The gain is the total of `k`
         new rows there, or if `k` is None the mean of one row.
         """
-        n = self.depths[:, end] - self.depths[:, start]  # rows between, in each list
-        tested = self.tested[end] - self.tested[start]  # the mean of `n`
-        means = (self.sums[:, end] - self.sums[:, start]) / n
-        mean_squares = (self.squares[:, end] - self.squares[:, start]) / n
+        n_between = self.depths[:, end] - self.depths[:, start]  # rows, by list
+        mean_between = self.tested[end] - self.tested[start]
+        means = (self.sums[:, end] - self.sums[:, start]) / n_between
+        mean_squares = (self.squares[:, end] - self.squares[:, start]) / n_between
         # The variance of a row's gain: its mean square less its squared mean.
         variance = float(np.mean(mean_squares)) - float(means.mean()) ** 2
-        # At least as if these rows and one more had half a hit: a new row may gain
+        # At least as if all these rows and one more had half a hit: a new row may gain
         # where none did.
-        least = self.mean_square * 0.5 / (tested * len(n) + 1)
-        return expected_total(means, max(variance, least), tested, self.test_share, k)
+        n_rows = mean_between * len(n_between) + 1
+        least = self.mean_square * 0.5 / n_rows
+        spread = max(variance, least)
+        return expected_total(means, spread, mean_between, self.test_share, k)
 
 
 class _ProfitByLength(NamedTuple):
@@ -441,31 +443,11 @@ def _is_alike(amounts: _Amounts, start: int, end: int) -> bool:
 
 def length_table(length: Length) -> Table:
     """Return the lengths around `k` as a table, the most profitable one bold."""
-    best = length.profit.best if length.profit else 0
-    always_shown = {*length.k, best}
-    least = min(length.k) / _AROUND
-    most = max(length.k) * _AROUND
-    rows = []
-    for row in length.table.to_dict("records"):
-        n = int(row["length"])
-        # Of other lengths those near k: 1, 2, 5, 10, 20 ...
-        leading = n / 10 ** int(math.log10(n))  # 2 of 200, 2.5 of 250
-        is_near_k = least <= n <= most and leading in _SHOWN
-        if n not in always_shown and not is_near_k:
-            continue
-        hits = f"{row['hits']:,.1f} ({row['low']:,.0f} to {row['high']:,.0f})"
-        profit_or_lift = f"{row['lift']:.2f}"
-        if length.profit:
-            ends = f"{_money(row['profit_low'])} to {_money(row['profit_high'])}"
-            profit_or_lift = f"{_money(row['profit'])} ({ends})"
-        texts = [
-            hits,
-            f"{row['precision']:.3f}",
-            f"{row['recall']:.3f}",
-            profit_or_lift,
-        ]
-        mark = " (k)" if n in length.k else ""
-        rows.append([Cell(f"{n:,}{mark}", bold=n == best), *map(Cell, texts)])
+    rows = [
+        _length_cells(row, length)
+        for row in length.table.to_dict("records")
+        if _is_shown(int(row["length"]), length)
+    ]
     names = [
         "length",
         "hits",
@@ -480,6 +462,33 @@ def length_table(length: Length) -> Table:
     )
     title = f"Hits by length of the list, from {length.rows:,} new rows"
     return Table(title, names, rows, [note], best="most profitable")
+
+
+def _is_shown(n: int, length: Length) -> bool:
+    """Return whether the table shows `n`: k, the best length, or 1, 2, 5 ... near k."""
+    if n in length.k or (length.profit and n == length.profit.best):
+        return True
+    is_near_k = min(length.k) / _AROUND <= n <= max(length.k) * _AROUND
+    leading = n / 10 ** int(math.log10(n))  # 2 of 200, 2.5 of 250
+    return is_near_k and leading in _SHOWN
+
+
+def _length_cells(row: dict[Any, Any], length: Length) -> list[Cell]:
+    """Return a row of the table, made of a row of the curve."""
+    n = int(row["length"])
+    mark = " (k)" if n in length.k else ""
+    is_best = length.profit is not None and n == length.profit.best
+    profit_or_lift = f"{row['lift']:.2f}"
+    if length.profit:
+        ends = f"{_money(row['profit_low'])} to {_money(row['profit_high'])}"
+        profit_or_lift = f"{_money(row['profit'])} ({ends})"
+    return [
+        Cell(f"{n:,}{mark}", bold=is_best),
+        Cell(f"{row['hits']:,.1f} ({row['low']:,.0f} to {row['high']:,.0f})"),
+        Cell(f"{row['precision']:.3f}"),
+        Cell(f"{row['recall']:.3f}"),
+        Cell(profit_or_lift),
+    ]
 
 
 def _money(value: float) -> str:
@@ -585,10 +594,11 @@ def _draw(figure: "SubFigure", length: Length) -> None:
     curve = length.table[length.table["length"] <= most]
     n_panels = 2 if length.profit else 1
     panels = figure.subplots(n_panels, 1, sharex=True, squeeze=False)[:, 0]
-    _draw_band(panels[0], length, curve, "hits", ("low", "high"))
+    _draw_band(panels[0], length, curve, "hits", low="low", high="high")
     if length.profit:
-        ends = ("profit_low", "profit_high")
-        _draw_band(panels[1], length, curve, "profit", ends)
+        _draw_band(
+            panels[1], length, curve, "profit", low="profit_low", high="profit_high"
+        )
         # Shade the lengths that may be equally profitable.
         last = min(length.profit.high, most)
         panels[1].axvspan(length.profit.low, last, color="0.9", zorder=0)
@@ -601,10 +611,12 @@ def _draw(figure: "SubFigure", length: Length) -> None:
 
 
 def _draw_band(
-    axes: Any, length: Length, curve: pd.DataFrame, name: str, ends: tuple[str, str]
+    axes: Any, length: Length, curve: pd.DataFrame, name: str, *, low: str, high: str
 ) -> None:
-    """Draw a column against the length with its interval, and the lengths asked for."""
-    low, high = ends
+    """Draw a column against the length with its interval, and the lengths asked for.
+
+    The interval has the columns `low` and `high`.
+    """
     lengths = curve["length"]
     axes.fill_between(lengths, curve[low], curve[high], alpha=0.2, linewidth=0)
     axes.plot(lengths, curve[name])

@@ -17,6 +17,7 @@ from precbench.data.splits import RowSplit, rule_for_new_lists, split_rows
 from precbench.model.model import Model
 from precbench.ranking.metrics import auc, precision_at_k
 from precbench.ranking.statistics import (
+    Interval,
     auc_interval,
     binomial_interval,
     distinct_rows,
@@ -143,37 +144,50 @@ def held_out_quality(
     top = share_of_list(k, list_rows or len(dataset.y))
     shuffling = Shuffling(encoding)
     lists = held_out_lists(dataset, splits, how, weights, amounts, shuffling)
-    share = _test_share(splits)
-    n_pos = round(np.mean([np.count_nonzero(held.y > 0) for held in lists]))
-    n_rows = round(np.mean([len(held.y) for held in lists]))
+    test_share = _test_share(splits)
+    n_held_pos = round(np.mean([np.count_nonzero(held.y > 0) for held in lists]))
+    n_held = round(np.mean([len(held.y) for held in lists]))
+    n_top = resolve_k(top, n_held_pos, n_held)
     precisions = [precision_at_k(held.y, held.scores, top) for held in lists]
-    precision = share_interval(precisions, share)
-    # At least the interval of as many rows as were at the top of a list: values of few
-    # splits may agree by chance.
-    n_tested = resolve_k(top, n_pos, n_rows)
-    if len(lists) > 1:
-        n_tested = round(distinct_rows(len(lists), n_tested, share))
-    least_low, least_high = binomial_interval(min(precision.mean, 1.0), n_tested)
-    # The ends of one split are NaN, which these functions ignore.
-    low = float(np.fmin(precision.low, least_low))
-    high = float(np.fmax(precision.high, least_high))
+    precision = _precision_interval(precisions, n_top, test_share)
     aucs = [auc(held.y, held.scores) for held in lists]
-    all_pos = int(np.count_nonzero(dataset.y > 0))
-    mean_auc = auc_interval(aucs, share, all_pos, len(dataset.y) - all_pos)
+    n_pos = int(np.count_nonzero(dataset.y > 0))
+    mean_auc = auc_interval(aucs, test_share, n_pos, len(dataset.y) - n_pos)
     quality = Quality(
         precision_at_k=precision.mean,
-        precision_at_k_interval=[low, high],
+        precision_at_k_interval=[precision.low, precision.high],
         auc=mean_auc.mean,
         auc_interval=[mean_auc.low, mean_auc.high] if len(lists) > 1 else None,
         split="random" if dataset.time is None else "time",
         splits=len(lists),
-        held_out_rows=n_rows,
-        held_out_positives=n_pos,
+        held_out_rows=n_held,
+        held_out_positives=n_held_pos,
         k=k,
         by_chance=float(np.mean([np.mean(held.y > 0) for held in lists])),
-        importance=shuffling.importance(share),
+        importance=shuffling.importance(test_share),
     )
-    return MeasuredQuality(quality, lists, share)
+    return MeasuredQuality(quality, lists, test_share)
+
+
+def _precision_interval(
+    precisions: Sequence[float], n_top: int, test_share: float
+) -> Interval:
+    """Return the mean precision of the first `n_top` rows of lists, and its interval.
+
+    The interval is at least that of as many rows as were at the top of a list: values
+    of few splits may agree by chance.
+    """
+    measured = share_interval(precisions, test_share)
+    n_tested = n_top
+    if len(precisions) > 1:
+        n_tested = round(distinct_rows(len(precisions), n_top, test_share))
+    least_low, least_high = binomial_interval(min(measured.mean, 1.0), n_tested)
+    # The ends of one split are NaN, which fmin and fmax ignore.
+    return Interval(
+        mean=measured.mean,
+        low=float(np.fmin(measured.low, least_low)),
+        high=float(np.fmax(measured.high, least_high)),
+    )
 
 
 def importance_of(
@@ -184,10 +198,11 @@ def importance_of(
 ) -> Importance | None:
     """Return the importance of columns, for models that `how` fits to splits.
 
-    None if too slow.
+    None if this would take too long.
     """
     n_train = max((len(split.train) for split in splits), default=0)
-    if not 0 < n_train * dataset.X.shape[1] <= _MOST_VALUES:
+    n_values = n_train * dataset.X.shape[1]
+    if n_values == 0 or n_values > _MOST_VALUES:
         return None
     shuffling = Shuffling(encoding)
     held_out_lists(dataset, splits, how, shuffling=shuffling)

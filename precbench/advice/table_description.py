@@ -74,7 +74,8 @@ def profile(
     options = {"label": label, **reading}
     own = open_table(table, options)
     profiled = profile_table(own, options, allow, gain_column)
-    if profiled.refusal is not None or profiled.positives is None:
+    can_train = profiled.refusal is None and profiled.positives is not None
+    if not can_train:
         return profiled
     return replace(profiled, outlook=_outlook(own, options, several_k(k)))
 

@@ -112,20 +112,19 @@ def fit(
     ks = several_k(k)
     if solver is not None:  # only to raise an error before the table is read
         _parameters(solver, params or {}, ks[0], random_state)
-    column = gain if isinstance(gain, str) else None
-    number = None if isinstance(gain, str) else gain
-    worth = None
-    if gain is not None or cost is not None:
-        worth = Worth(number, column, cost or 0.0)
+    worth = _worth(gain, cost)
     own = open_table(table, {"label": label, **reading})
-    amounts = read_amounts(own, column, "gain") if column else None
+    amounts = None
+    if isinstance(gain, str):
+        amounts = read_amounts(own, gain, "gain")
     weights = None
     if weight:
         weights = read_amounts(own, weight, "weight")
         reading["drop"] = [*reading.get("drop", ()), weight]  # not a feature
     dataset, encoding = read_own_file(own, label=label, allow=allow, **reading)
     del own  # frees its memory
-    X, n_rows = dataset.X, len(dataset.y)
+    X = dataset.X
+    n_rows = len(dataset.y)
     for length in ks:  # only to raise an error if a length is too large
         resolve_k(length, dataset.n_pos, list_rows or n_rows)
     if solver is None:
@@ -164,6 +163,15 @@ def fit(
     if dataset.groups is not None:
         model.about["groups"] = len(set(dataset.groups.tolist()))
     return model
+
+
+def _worth(gain: float | str | None, cost: float | None) -> Worth | None:
+    """Return what hits and rows are worth; text is the name of a column of gains."""
+    if gain is None and cost is None:
+        return None
+    if isinstance(gain, str):
+        return Worth(column=gain, cost=cost or 0.0)
+    return Worth(gain=gain, cost=cost or 0.0)
 
 
 def _parameters(

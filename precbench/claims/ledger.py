@@ -94,16 +94,16 @@ def updated(
     return rows
 
 
-def _requote(old: LedgerRow, now: LedgerRow) -> LedgerRow:
-    """Return the old row, with the place, print and deviations of the claim now."""
+def _requote(old: LedgerRow, new: LedgerRow) -> LedgerRow:
+    """Return the old row, with the place, print and deviations of the new one."""
     # But an exact number keeps the old deviation: only a measurement says which reading
     # agreed.
-    deviation = old.deviation if old.kind == "exact" else now.deviation
+    deviation = old.deviation if old.kind == "exact" else new.deviation
     verdict = old.verdict
     if verdict.holds:
         verdict = Verdict.WITH_DEVIATION if deviation else Verdict.REPRODUCED
     return replace(
-        old, where=now.where, printed=now.printed, deviation=deviation, verdict=verdict
+        old, where=new.where, printed=new.printed, deviation=deviation, verdict=verdict
     )
 
 

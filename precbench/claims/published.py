@@ -282,17 +282,14 @@ def _unchecked(published: _Published, common: Fields) -> Iterator[_Unchecked]:
     for number, table in enumerate(published.tables):
         for name, row in table.rows.items():
             # Mistakes in the claims of a row are reported at the row: no places.
-            claim = _Unchecked(("tables", number, "rows", name), common, {}, places={})
+            keys = ("tables", number, "rows", name)
             for column, fields in _cells(table, name, row):
-                yield claim._replace(
-                    fields=_merged(common, fields),
-                    values={"row": name, "column": column},
-                )
+                values = {"row": name, "column": column}
+                yield _Unchecked(keys, _merged(common, fields), values, places={})
             if row.best is not None:
-                yield claim._replace(
-                    fields=_merged(common, _best(table, name, row.best)),
-                    values={"row": name},
-                )
+                fields = _best(table, name, row.best)
+                values = {"row": name}
+                yield _Unchecked(keys, _merged(common, fields), values, places={})
     places: dict[str, Keys] = dict.fromkeys(published.common, ("common",))
     for number, entry in enumerate(published.claims):
         yield from _repeated(entry, _Unchecked(("claims", number), common, {}, places))

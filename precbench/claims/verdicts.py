@@ -5,6 +5,7 @@ unit of its last printed digit. A *mean* is one draw among many that were possib
 the question is where it lies among our own draws. An *order* is decided by a sign test.
 """
 
+import math
 import re
 from collections.abc import Sequence
 from enum import StrEnum
@@ -104,28 +105,37 @@ def agrees(printed: Printed, measured: float, truncated: bool = False) -> bool:
     return bool(abs(measured - printed.value) <= 0.5 * printed.unit + slack)
 
 
+class PrintedRow(NamedTuple):
+    """The printed values of a row of a table, and our repetitions of the row."""
+
+    printed: NDArray[np.float64]  # by cell
+    samples: NDArray[np.float64]  # (n_repetitions, n_cells)
+
+
 class Placement(NamedTuple):
     """Where the printed values of a row lie among our own repetitions."""
 
     # share of repetitions, the print counted as one, at least as far out as the print
     p: float
-    # share in which any row is as far out; at most `LEVEL`: the row differs
+    # share in which any row is as far out
     p_of_all: float
     # by cell: the least error that is detected if all other values are our means
     smallest_error: NDArray[np.float64]
 
+    @property
+    def passes(self) -> bool:
+        """Whether the printed row is like our repetitions."""
+        return self.p_of_all > LEVEL
 
-def place(
-    rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
-) -> list[Placement]:
+
+def place(rows: Sequence[PrintedRow]) -> list[Placement]:
     """Return for each printed row where it lies among our repetitions.
 
-    A row is the printed values and our repetitions, an array of shape (n_repetitions,
-    n_cells); all rows share the repetitions. How far out it lies is its Mahalanobis
-    distance from the repetitions: differences between columns of the same split vary
-    less than the values, and count for more. Distances are scaled for each row by those
-    of its own repetitions, which may have heavy tails; one threshold for all rows then
-    keeps the fraction of false alarms at 5 %.
+    All rows share the repetitions. How far out a row lies is its Mahalanobis distance
+    from the repetitions: differences between columns of the same split vary less than
+    the values, and count for more. Distances are scaled for each row by those of its
+    own repetitions, which may have heavy tails; one threshold for all rows then keeps
+    the fraction of false alarms at 5 %.
     """
     distances = [_distances(printed, samples) for printed, samples in rows]
     with np.errstate(divide="ignore"):  # a distance of 0 has the logarithm -inf
@@ -164,10 +174,12 @@ class _Distances(NamedTuple):
 def _distances(
     printed: NDArray[np.float64], samples: NDArray[np.float64]
 ) -> _Distances:
-    """Return the distances of a printed row and of our repetitions, (n, n_cells)."""
-    # With z the standardised difference from the mean, Z the matrix of all z of the
-    # samples, and C = Z'Z / (n - 1) their covariance, the squared distance is
-    # z' C^-1 z. By the SVD Z = U S A' it is (n - 1) |S^-1 A' z|^2.
+    """Return how far out the print and each of our repetitions of a row lie.
+
+    With z the standardised difference from the mean, Z the matrix of all z of the n
+    samples, and C = Z'Z / (n - 1) their covariance, the squared distance is z' C^-1 z.
+    By the SVD Z = U S A' it is (n - 1) |S^-1 A' z|^2.
+    """
     n = len(samples)
     centre = samples.mean(axis=0)
     spread = samples.std(axis=0)
@@ -175,29 +187,42 @@ def _distances(
     # axes along which repetitions vary by more than rounding; s[0]: most
     used = s > 1e-9 * s[0]
     along = axes[used] / s[used, None]  # S^-1 A'
+    unused = axes[~used]
+    # An error of cell j alone, of e standard deviations, has the squared distance
+    # (n - 1) |column j of S^-1 A'|^2 e^2. Any error of a cell that follows from the
+    # others is infinitely far out.
+    unit_errors = spread / np.sqrt((n - 1) * (along**2).sum(axis=0))
+    follows = np.abs(unused).max(axis=0, initial=0) > 1e-6
+    return _Distances(
+        _distance_of_print((printed - centre) / spread, along, unused, n),
+        _distances_of_samples(u[:, used], n),
+        unit_errors=np.where(follows, 0.0, unit_errors),
+    )
 
-    offset = (printed - centre) / spread  # z of the print
-    # Our repetitions never leave the used axes: a print that leaves them is infinitely
-    # far out.
-    outside = np.abs(axes[~used] @ offset).max(initial=0)
-    if outside > 1e-6 * np.abs(offset).max():
-        of_print = np.inf
-    else:
-        of_print = (n - 1) * float(((along @ offset) ** 2).sum())
 
-    # Each repetition from the n - 1 others, by its leverage h = |row of U|^2 (Sherman
-    # and Morrison, as one row is left out):
-    # (n - 2) n h / ((n - 1)^2 / n - (n - 1) h).
-    leverage = (u[:, used] ** 2).sum(axis=1)
+def _distance_of_print(
+    z: NDArray[np.float64],
+    along: NDArray[np.float64],  # S^-1 A'
+    unused: NDArray[np.float64],  # the axes that our repetitions never leave
+    n: int,
+) -> float:
+    """Return the squared distance of z, infinity if it lies along an unused axis."""
+    outside = np.abs(unused @ z).max(initial=0)
+    if outside > 1e-6 * np.abs(z).max():
+        return np.inf
+    return (n - 1) * float(((along @ z) ** 2).sum())
+
+
+def _distances_of_samples(u: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """Return the squared distance of each repetition from the n - 1 others.
+
+    With its leverage h = |row of U|^2 this is (n - 2) n h / ((n - 1)^2 / n - (n - 1) h)
+    (Sherman and Morrison, as one row is left out).
+    """
+    leverage = (u**2).sum(axis=1)
     denominator = np.maximum((n - 1) ** 2 / n - (n - 1) * leverage, 0)
     with np.errstate(divide="ignore"):  # a denominator of 0: infinitely far out
-        of_samples = (n - 2) * n * leverage / denominator
-
-    # An error of a cell that follows from the others is infinitely far out, however
-    # small.
-    follows = np.abs(axes[~used]).max(axis=0, initial=0) > 1e-6
-    unit = spread / np.sqrt((n - 1) * (along**2).sum(axis=0))
-    return _Distances(of_print, of_samples, np.where(follows, 0.0, unit))
+        return (n - 2) * n * leverage / denominator
 
 
 def _p_value(as_far: NDArray[np.bool_]) -> float:
@@ -208,10 +233,13 @@ def _p_value(as_far: NDArray[np.bool_]) -> float:
 def has_spread(sample: NDArray[np.float64]) -> bool:
     """Return whether any n - 1 repetitions have a positive interquartile range."""
     n = len(sample)
+    if n <= 3:
+        return False
+    # A quartile moves a place at most: inner places are compared.
     ordered = np.sort(sample)
-    # A quartile moves a place at most: inner places are compared. -(-a // 4) rounds a /
-    # 4 up.
-    return bool(n > 3 and ordered[3 * (n - 2) // 4] > ordered[-(-(n - 2) // 4) + 1])
+    lower = ordered[math.ceil((n - 2) / 4) + 1]
+    upper = ordered[3 * (n - 2) // 4]
+    return bool(upper > lower)
 
 
 def prediction_half_width(sample: NDArray[np.float64], runs: int) -> float:
@@ -252,11 +280,11 @@ def mean_test(differences: ArrayLike) -> float:
     """Return p of the one-sided t test: small if the mean of the values is above 0."""
     values = np.asarray(differences, dtype=float)
     mean = values.mean()
-    error = values.std(ddof=1) / np.sqrt(len(values))
+    standard_error = values.std(ddof=1) / np.sqrt(len(values))
     # If the values are equal but for rounding, no doubt is left.
-    if error <= 1e-12 * abs(mean) or error == 0:
+    if standard_error <= 1e-12 * abs(mean) or standard_error == 0:
         return 0.0 if mean > 0 else 1.0
-    return float(stdtr(len(values) - 1, -mean / error))
+    return float(stdtr(len(values) - 1, -mean / standard_error))
 
 
 class Slope(NamedTuple):
@@ -276,11 +304,11 @@ def fitted_slope(x: NDArray, values: NDArray, level: float = LEVEL) -> Slope:
     n = len(x)
     logarithms = np.log(values)
     centred = x - x.mean()
-    square = float(centred @ centred)
-    slope = float(centred @ logarithms) / square
+    sum_of_squares = float(centred @ centred)
+    slope = float(centred @ logarithms) / sum_of_squares
     if n < 3:
         return Slope(slope, -np.inf, np.inf)
-    errors = logarithms - logarithms.mean() - slope * centred  # from the fitted line
-    spread = float(np.sqrt(errors @ errors / (n - 2) / square))
-    half = float(stdtrit(n - 2, 1 - level / 2)) * spread
-    return Slope(slope, slope - half, slope + half)
+    residuals = logarithms - logarithms.mean() - slope * centred
+    standard_error = float(np.sqrt(residuals @ residuals / (n - 2) / sum_of_squares))
+    half_width = float(stdtrit(n - 2, 1 - level / 2)) * standard_error
+    return Slope(slope, slope - half_width, slope + half_width)

@@ -10,6 +10,7 @@ import typer
 
 from precbench.advice.choice import choice_table
 from precbench.cli import completion
+from precbench.cli.group import INTERRUPTED
 from precbench.cli.options import Json, NoRowHashes, takes
 from precbench.cli.own import OwnRows, check_target, write_open
 from precbench.cli.screen import screen
@@ -53,6 +54,16 @@ class CompareOptions(OwnRows):
             help="Choose the best method, or the simplest within a standard error."
         ),
     ] = "best"
+    effort: Annotated[
+        Literal["quick", "normal", "thorough"],
+        typer.Option(
+            help=(
+                "quick: three methods on three splits; normal: then all methods, on as"
+                " many splits as may change the answer; thorough: all methods on all"
+                " splits."
+            )
+        ),
+    ] = "normal"
     seed: Annotated[
         int, typer.Option(min=0, help="Random seed of the splits and solvers.")
     ] = 0
@@ -96,7 +107,11 @@ def compare(options: CompareOptions) -> int:
     rows. The best method is the ensemble, unless another method has significantly more
     hits; without an ensemble, the best DCG decides. Each other method is equivalent,
     undecided or worse. The simplest of the best method and its equivalents is
-    recommended. An interrupted comparison resumes.
+    recommended.
+
+    Three methods on three splits give a first answer. More methods and splits follow
+    while they may change it (--effort); Ctrl-C keeps the last answer, and the same
+    command goes on from there.
 
     \b
     Examples:
@@ -109,8 +124,10 @@ def compare(options: CompareOptions) -> int:
 
     from precbench.advice.comparison import run_contest
     from precbench.advice.contest import prepare
+    from precbench.advice.importance import importance_table
+    from precbench.advice.stages import Stage
     from precbench.advice.table_description import columns_table
-    from precbench.cli.watching import Progress
+    from precbench.cli.watching import StageProgress
     from precbench.runner.options import Options
     from precbench.tables.own_file import read_amounts
     from precbench.tables.profile import profile_columns
@@ -142,20 +159,41 @@ def compare(options: CompareOptions) -> int:
         tables = [columns_table(profile_columns(own, options.reading), title)]
     del own  # frees the memory of the table; the contest has the rows
     console.print(f"{one_line(options.file.name)}: {_size_in_words(contest)}")
+    run_options = Options(
+        jobs=options.jobs or joblib.cpu_count(),
+        out=options.out,
+        tables=False,  # the report is written once the length is known
+    )
+
+    def show_answer(answer: "Comparison", following: Stage | None) -> None:
+        _print_answer(answer, contest, options)
+        _write_report(answer, options, tables)
+        if following is not None:
+            console.print("Ctrl-C keeps this answer.", style="bold")
+
     comparison = run_contest(
         contest,
-        # The report is written once the length is known.
-        Options(jobs=options.jobs or joblib.cpu_count(), out=options.out, tables=False),
-        observer=Progress(),
+        run_options,
+        observer=StageProgress(console, options.effort),
+        on_answer=show_answer,
         prefer=options.prefer,
+        effort=options.effort,
         worth=worth,
         amounts=amounts,
         label=options.label,
         positive=options.positive,
         config=str(options.config or ""),
     )
-    _print_choice(comparison, contest, options, tables)
+    if comparison.was_interrupted:
+        console.print(f"The last answer stands: {comparison.folder / PAGE}")
+        return INTERRUPTED
+    console.print(f"Next: {_next_command(comparison, options)}")
     if options.save:
+        importance = comparison.recipe.importance
+        if importance:
+            title = f"What {comparison.recommended} ranks by"
+            tables.insert(0, importance_table(importance, title))
+            _write_report(comparison, options, tables)
         comparison.fit().save(options.save, row_hashes=not options.no_row_hashes)
         console.print(f"{comparison.recommended}, fitted to all rows: {options.save}")
     if unlabelled is not None:
@@ -186,34 +224,33 @@ def _check_targets(options: CompareOptions) -> None:
         raise InputError("give either --config or --open, which exclude each other")
 
 
-def _print_choice(
-    comparison: "Comparison",
-    contest: "Contest",
-    options: CompareOptions,
-    tables: list["Table"],
+def _print_answer(
+    comparison: "Comparison", contest: "Contest", options: CompareOptions
 ) -> None:
-    """Print what to use, and write the report, with `tables`."""
-    from precbench.advice.comparison import report_length
-    from precbench.advice.importance import importance_table
-
+    """Print what to use, the methods, and the hits by length of the list."""
     console = screen(quiet=options.as_json)
-    assert comparison.length is not None
-    assert comparison.expected is not None
-    command = _next_command(options, comparison.expected.k)
     headline, *sentences = comparison.card
+    console.print()
     console.print(headline, style="bold")
-    console.print(*sentences, f"Next: {command}", "", sep="\n")
+    console.print(*sentences, "", sep="\n")
     print_table(choice_table(comparison, contest.experiment.title), console)
-    importance = comparison.recipe.importance
-    if options.save and importance:
-        title = f"What {comparison.recommended} ranks by"
-        tables.insert(0, importance_table(importance, title))
-    report_length(comparison.length, comparison.folder, tables, command)
+    assert comparison.length is not None
     show_length(comparison.length, quiet=options.as_json)
 
 
+def _write_report(
+    comparison: "Comparison", options: CompareOptions, tables: list["Table"]
+) -> None:
+    """Write the report of an answer, with `tables` and the command that comes next."""
+    from precbench.advice.comparison import report_length
+
+    assert comparison.length is not None
+    command = _next_command(comparison, options)
+    report_length(comparison.length, comparison.folder, tables, command)
+
+
 def _size_in_words(contest: "Contest") -> str:
-    """Return the sizes of the data, and how many methods and splits there are."""
+    """Return the sizes of the data."""
     n_rows, n_features = contest.dataset.X.shape
     n_pos = contest.dataset.n_pos
     sizes = [
@@ -224,22 +261,21 @@ def _size_in_words(contest: "Contest") -> str:
     group_of_row = contest.dataset.groups
     if group_of_row is not None:
         sizes.append(count(len(set(group_of_row.tolist())), "group"))
-    methods = count(len(contest.experiment.solvers), "method")
-    splits = count(contest.experiment.protocol.n_splits, "split")
-    return f"{', '.join(sizes)}; {methods} on {splits}"
+    return ", ".join(sizes)
 
 
-def _next_command(options: CompareOptions, k: int) -> str:
+def _next_command(comparison: "Comparison", options: CompareOptions) -> str:
     """Return what to type next: score with the saved model, or compare with --save."""
     if not options.save:
         return options.line("compare", [("save", "model.npz"), ("as_json", False)])
+    assert comparison.expected is not None
     words = [
         "precbench",
         "score",
         str(options.save),
         f"NEW{options.file.suffix}",
         "--top",
-        str(k),
+        str(comparison.expected.k),
     ]
     if options.id:
         words += ["--id", options.id[0].split(",")[0]]  # of several, the first

@@ -18,6 +18,8 @@ from precbench.core.errors import PrecbenchError
 from precbench.core.files import disk_full, is_full
 from precbench.core.text import one_line, visible
 
+INTERRUPTED = 130  # exit code, as of shells: 128 + the number of SIGINT
+
 
 class _VisibleStream:
     """A stream that writes `visible` text, with control characters escaped."""
@@ -216,7 +218,7 @@ def _message_and_code(error: BaseException) -> tuple[str, int]:
         case PrecbenchError():
             return str(error), error.exit_code
         case KeyboardInterrupt():
-            return "interrupted", 130  # as shells: 128 + the number of SIGINT
+            return "interrupted", INTERRUPTED
         case (
             MemoryError()
             # EAGAIN: no process can be started

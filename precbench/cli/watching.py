@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from precbench.cli.outlook import show_fetching, show_outlook, to_fetch
 from precbench.cli.screen import Screen, progress
 from precbench.cli.screen_tables import print_table
-from precbench.core.text import count, one_line
+from precbench.core.text import count, duration, one_line
 from precbench.data import find_card
 from precbench.experiment import Experiment, Study, Trial
 from precbench.report.folder import PAGE
 from precbench.results.measure import final_means
 from precbench.results.records import Record
 from precbench.runner import keys_of_other_code
+from precbench.runner.cost import expected_seconds
 from precbench.runner.options import Options
 from precbench.runner.session import Observer, Results, Work, plan_work, selected
 
@@ -43,6 +44,34 @@ class Progress(Observer):
             " the same command resumes from there",
             file=sys.stderr,
         )
+
+
+class StageProgress(Progress):
+    """Prints what the stages of a comparison cost, before each begins."""
+
+    def __init__(self, console: Screen, effort: str):
+        super().__init__()
+        self.console = console
+        self.effort = effort
+        self.is_first = True
+
+    def on_trials(self, work: Work, trials: Mapping[str, Trial]) -> None:
+        methods = count(len(work.part.solvers), "method")
+        splits = count(len(work.part.protocol.indices), "split")
+        n_trials = count(len(trials), "trial")
+        seconds = sum(expected_seconds(work.plan, work.store, trials.values()))
+        self.console.print(
+            f"{methods} on {splits}: {n_trials}, roughly {duration(seconds)} of CPU"
+        )
+        if self.is_first and self.effort != "quick":
+            all_trials = [trial for trial, _key in work.plan.trials]
+            all_seconds = expected_seconds(work.plan, work.store, all_trials)
+            self.console.print(
+                f"later answers, --effort {self.effort}: at most"
+                f" {count(len(all_trials), 'trial')}, roughly"
+                f" {duration(sum(all_seconds))} of CPU"
+            )
+        self.is_first = False
 
 
 class Printer(Progress):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from numpy.typing import ArrayLike
 from pydantic import Field
@@ -70,8 +70,15 @@ def rows_of(
         yield (*labels, name, value)
 
 
-def timed_fit(solver: Any, X: Any, y: Any) -> tuple[float, float]:
-    """Return the CPU seconds of a fit, from the end of its checks on and in all."""
+class FitSeconds(NamedTuple):
+    """CPU seconds of a fit."""
+
+    after_checks: float  # of the input
+    in_all: float
+
+
+def timed_fit(solver: Any, X: Any, y: Any) -> FitSeconds:
+    """Fit a solver, and return the CPU seconds."""
     calls: list[float] = []
 
     def trace(_solver: Any) -> None:
@@ -80,8 +87,8 @@ def timed_fit(solver: Any, X: Any, y: Any) -> tuple[float, float]:
     start = time.process_time()
     solver.fit(X, y, trace=trace)
     end = time.process_time()
-    after_checks = calls[0]  # the first call comes after the checks of the input
-    return end - after_checks, end - start
+    start_of_training = calls[0]  # the first call comes after the checks of the input
+    return FitSeconds(after_checks=end - start_of_training, in_all=end - start)
 
 
 class Result(Fields):

@@ -98,10 +98,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         attributes = None
         if schema <= _SCHEMA:
             attributes = _attributes(checked(described, _Description), arrays)
-            expected = _arrays(SimpleNamespace(**attributes)).keys()
-            odd = sorted(arrays.keys() ^ expected)
-            if odd:
-                raise ValueError(f"the array {odd[0]} does not fit; {_MEND}")
+            _require_all_used(arrays, attributes)
     except FileNotFoundError:
         raise InputError(
             f"there is no model {path}; run precbench fit FILE --save {path} to make"
@@ -126,24 +123,35 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     return attributes
 
 
+def _require_all_used(arrays: dict[str, NDArray], attributes: dict[str, Any]) -> None:
+    """Require the arrays that a model with these attributes writes, and no others."""
+    expected = _arrays(SimpleNamespace(**attributes))
+    odd = sorted(arrays.keys() ^ expected.keys())
+    if odd:
+        raise ValueError(f"the array {odd[0]} does not fit; {_MEND}")
+
+
 def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str, Any]:
     """Return the attributes of `Model`.
 
     Raise an error if the parts do not fit together; each part checks its own arrays.
     """
     parts = _by_part(arrays)
+    curves = parts.get("calibration")
+    rows = parts.get("rows")
     members = tuple(
         Member.from_arrays(parts[f"member{i}"], **member)
         for i, member in enumerate(described.members)
     )
     if members:
-        own = Member("")
+        own = Member("")  # has no arrays
+        n_features = members[0].n_features
     else:
         own = Member.from_arrays(parts["own"], name="", trees=described.trees)
+        n_features = own.n_features
     scaler = Scaler.from_arrays(described.scaling, parts["scaler"])
     encoding = Encoding.from_dict(described.encoding) if described.encoding else None
     mean = parts["mean"].get("")  # the only array of this part, named "mean"
-    n_features = (members or (own,))[0].n_features
     _require(n_features > 0, "the model has no features")
     for member in members:
         _require(member.n_features == n_features, "members have different features")
@@ -154,8 +162,7 @@ def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str
     if encoding is not None:
         _require(encoding.n_features == n_features, "the encoding has other features")
     for name, vector in parts["scaler"].items():
-        is_whole = is_vector(vector) and len(vector) == n_features
-        _require(is_whole, f"the {name} of the scaler has no number for each feature")
+        _require_whole(vector, n_features, f"the {name} of the scaler")
     _require(scaler.learns == (scaler.shift is not None), "the scaler's shift is odd")
     _require(scaler.learns == (scaler.scale is not None), "the scaler's scale is odd")
     if scaler.scale is not None:
@@ -164,12 +171,9 @@ def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str
     is_without_mean = scaler.kind == "standardise" or own.trees is not None
     _require((mean is None) == is_without_mean, "the mean is missing, or unused")
     if mean is not None:
-        is_whole = is_vector(mean) and len(mean) == n_features
-        _require(is_whole, "the mean has no number for each feature")
+        _require_whole(mean, n_features, "the mean")
     if described.profile is not None:
         described.profile.check(encoding)
-    curves = parts.get("calibration")
-    rows = parts.get("rows")
     return {
         "solver": described.solver,
         "params": described.params,
@@ -201,6 +205,11 @@ def _by_part(arrays: dict[str, NDArray]) -> dict[str, dict[str, NDArray]]:
         else:
             parts["own"][full_name] = array
     return parts
+
+
+def _require_whole(vector: NDArray, n_features: int, name: str) -> None:
+    is_whole = is_vector(vector) and len(vector) == n_features
+    _require(is_whole, f"{name} has no number for each feature")
 
 
 def _require(holds: bool, fault: str) -> None:

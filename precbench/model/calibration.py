@@ -48,20 +48,21 @@ class Calibration:
         """
         from sklearn.isotonic import IsotonicRegression
 
-        labels = [held.y > 0 for held in lists]
+        hits = [held.y > 0 for held in lists]
         scores = [held.scores for held in lists]
-        n_pos = float(np.mean([np.count_nonzero(positive) for positive in labels]))
-        n_rows = float(np.mean([len(positive) for positive in labels]))
+        n_pos = float(np.mean([np.count_nonzero(is_hit) for is_hit in hits]))
+        n_rows = float(np.mean([len(is_hit) for is_hit in hits]))
         # Platt's smoothed labels. All lists, and the pooled one, are smoothed as a list
         # of mean length, so that all curves end at the same probabilities.
-        one = (n_pos + 1) / (n_pos + 2)
-        zero = 1 / (n_rows - n_pos + 2)
+        label_of_hit = (n_pos + 1) / (n_pos + 2)
+        label_of_miss = 1 / (n_rows - n_pos + 2)
 
-        def fit_curve(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> Any:
-            return IsotonicRegression().fit(scores, np.where(positive, one, zero))
+        def fit_curve(scores: NDArray[np.float64], is_hit: NDArray[np.bool_]) -> Any:
+            smoothed = np.where(is_hit, label_of_hit, label_of_miss)
+            return IsotonicRegression().fit(scores, smoothed)
 
-        pooled = fit_curve(np.concatenate(scores), np.concatenate(labels))
-        curves = [pooled, *map(fit_curve, scores, labels)]
+        pooled = fit_curve(np.concatenate(scores), np.concatenate(hits))
+        curves = [pooled, *map(fit_curve, scores, hits)]
         # The scores at which any of the curves bends: all curves are linear in between.
         knots = np.unique(np.concatenate([curve.X_thresholds_ for curve in curves]))
         shares = [
@@ -76,27 +77,29 @@ class Calibration:
             shares=np.array(shares),
         )
 
-    def matched(self, scores: NDArray[np.float64], own: NDArray[np.float64]) -> Self:
+    def matched(
+        self, of_lists: NDArray[np.float64], of_model: NDArray[np.float64]
+    ) -> Self:
         """Return the curves for a model whose scores have another scale.
 
-        The curves move so that the median and interquartile range of `scores` (of the
-        lists) become the median and interquartile range of `own` (scores of the model).
+        The curves move so that the median and the interquartile range of the lists'
+        scores become those of the model's scores.
         """
-        factor = _spread(own) / _spread(scores)
+        factor = _spread(of_model) / _spread(of_lists)
         # If a spread is 0, the factor is NaN: no scale is known.
         if np.isnan(factor) or abs(factor - 1) <= _TOLERANCE:
             return self
-        centred = self.scores - np.median(scores)
-        return replace(self, scores=centred * factor + np.median(own))
+        centred = self.scores - np.median(of_lists)
+        return replace(self, scores=centred * factor + np.median(of_model))
 
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the probability of a hit at each score."""
         return self.curves(scores)[0]
 
     def expected(self, scores: NDArray[np.float64], n_rows: int) -> Interval:
-        """Return the hits expected among the first rows, which have these `scores`.
+        """Return the hits expected among the first of `n_rows` rows.
 
-        The list has `n_rows`.
+        These first rows have the `scores`.
         """
         # Sorted, as the last bit of a mean depends on the order of rows.
         in_order = np.sort(scores)
@@ -123,8 +126,8 @@ class Calibration:
         The interval allows for `share_of_lists`, see `expected_hits`.
         """
         pooled, *single = precisions
-        # The pooled curve gives the mean; the single curves, shifted to this mean, the
-        # variation.
+        # The pooled curve gives the mean; the single curves, shifted to this mean, give
+        # the variation.
         centred = np.clip(single - np.mean(single) + pooled, 0, 1)
         # Rows on which the precision was in effect measured: the share k / n_rows of a
         # held-out list, but at least the number of its positives, since a curve smooths

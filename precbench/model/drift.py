@@ -97,9 +97,10 @@ class _Bins(Fields):
         if column.categories is None:
             filled = np.asarray(missing, dtype=np.intp)
             edges = _edges(np.delete(values[:, 0], filled))
-            n_bins = len(edges) + 1
+            n_bins = len(edges) + 1  # with those below the first and above the last
         else:
             n_bins = len(column.categories)
+        # The counts of 1 hold the place of those that these bins then count.
         uncounted = cls(counts=[1.0] * n_bins, edges=edges, gaps=n_gaps)
         counts = uncounted.without_fills(uncounted.counted(values), column, n_gaps)
         return uncounted.model_copy(update={"counts": counts.tolist()})
@@ -178,21 +179,18 @@ class Profile(Fields):
         # Rows whose value was filled in, by the first feature of the column.
         gap_rows: dict[int, NDArray[np.int64]] = {}
         if imputed is not None:
-            for start, _stop, rows in imputed.columns:
-                gap_rows[start] = rows
+            gap_rows = {column.start: column.rows for column in imputed.columns}
         columns = [
             _Bins.learn(X[:, features], column, gap_rows.get(features.start, ()))
             for column, features in _columns(encoding)
         ]
-        scores = _Bins.learn(np.concatenate(lists)[:, np.newaxis], Column("scores"))
-        counts = np.array(
-            [scores.counted(list_scores[:, np.newaxis]) for list_scores in lists]
-        )
+        pooled = _Bins.learn(np.concatenate(lists)[:, np.newaxis], Column("scores"))
+        by_list = np.array([pooled.counted(scores[:, np.newaxis]) for scores in lists])
         between = 0.0
         if len(lists) > 1:
-            total = counts.sum(axis=0)
-            between = max(psi(total - own, own) for own in counts)
-        scores = scores.model_copy(update={"counts": counts.mean(axis=0).tolist()})
+            total = by_list.sum(axis=0)
+            between = max(psi(total - own, own) for own in by_list)
+        scores = pooled.model_copy(update={"counts": by_list.mean(axis=0).tolist()})
         return cls(rows=X.shape[0], columns=columns, scores=scores, between=between)
 
     def check(self, encoding: Encoding | None) -> None:
@@ -227,7 +225,7 @@ def _fits(bins: _Bins, column: Column) -> bool:
 def _columns(encoding: Encoding) -> list[tuple[Column, slice]]:
     """Return the columns to compare, with the slices of their features.
 
-    None of sparse rows.
+    Sparse rows have none.
     """
     return encoding.spans() if encoding.dense else []
 
@@ -304,8 +302,8 @@ class Drift:
     ) -> dict[str, Any]:
         """Return PSI, verdicts and bins of a column, or of the scores.
 
-        `counts` of new rows by bin are compared with the training rows in `bins`.
-        `between` is `Profile.between` for the scores.
+        `counts` of new rows by bin, of which `n_gaps` are filled in, are compared with
+        the training rows in `bins`. `between` is `Profile.between` for the scores.
         """
         training = np.array(bins.counts)
         new = bins.without_fills(counts, column, n_gaps)
@@ -315,22 +313,16 @@ class Drift:
         else:
             shown = self._bin_numbers(column, bins.edges, training, new, alpha)
         names = [*shown.names, _GAPS]
-        before = np.append(shown.training, bins.gaps)
-        now = np.append(shown.new, n_gaps)
-        index = psi(before, now)
-        # The index of samples of one distribution exceeds `chance` with probability
-        # `alpha`: it is about (1 / n + 1 / m) chi-square, see `psi`.
-        chance = 0.0
-        n_filled_bins = np.count_nonzero(before + now)
-        if n_filled_bins > 1:
-            quantile = float(chdtri(n_filled_bins - 1, alpha))
-            chance = float((1 / before.sum() + 1 / now.sum()) * quantile)
+        training_counts = np.append(shown.training, bins.gaps)
+        new_counts = np.append(shown.new, n_gaps)
+        index = psi(training_counts, new_counts)
+        chance = _psi_by_chance(training_counts, new_counts, alpha)
         between_models = _MODELS * between  # the index of scores without drift
         has_drifted = bool(index > max(_DRIFT, chance) + between_models)
         shares = zip(
             names,
-            (before / before.sum()).tolist(),
-            (now / now.sum()).tolist(),
+            (training_counts / training_counts.sum()).tolist(),
+            (new_counts / new_counts.sum()).tolist(),
             strict=True,
         )
         return {
@@ -341,8 +333,8 @@ class Drift:
             "drift": has_drifted or shown.has_left_range,
             **shown.facts,
             "bins": [
-                {"values": name, "training": share_before, "new": share_now}
-                for name, share_before, share_now in shares
+                {"values": name, "training": training_share, "new": new_share}
+                for name, training_share, new_share in shares
             ],
         }
 
@@ -363,7 +355,7 @@ class Drift:
         # among `others`, count as new.
         n_single = np.count_nonzero(training == 1)
         n_others = training[others].sum() - n_single
-        n_unseen = self.gaps.uncategorised[column.name]
+        n_new_categories = self.gaps.uncategorised[column.name]  # rows
         return _BinnedColumn(
             names=[
                 *np.array(column.categories)[shown].tolist(),
@@ -371,7 +363,7 @@ class Drift:
                 _NEW,
             ],
             training=np.array([*training[shown], n_others, n_single]),
-            new=np.array([*new[shown], new[others].sum(), n_unseen]),
+            new=np.array([*new[shown], new[others].sum(), n_new_categories]),
             facts={"new_categories": sorted(self.gaps.unseen[column.name])},
             has_left_range=False,  # categories have no range
         )
@@ -409,6 +401,20 @@ class Drift:
             },
             has_left_range=has_left_range,
         )
+
+
+def _psi_by_chance(
+    training: NDArray[np.float64], new: NDArray[np.float64], alpha: float
+) -> float:
+    """Return the index that samples of one distribution exceed with chance `alpha`.
+
+    Their index is about (1 / n + 1 / m) times chi-square, see `psi`.
+    """
+    n_filled_bins = np.count_nonzero(training + new)
+    if n_filled_bins <= 1:
+        return 0.0
+    quantile = float(chdtri(n_filled_bins - 1, alpha))
+    return float((1 / training.sum() + 1 / new.sum()) * quantile)
 
 
 def _shown(value: float, column: Column) -> float | str:

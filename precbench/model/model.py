@@ -81,7 +81,7 @@ def _can_be_kept(solver: Ranker) -> bool:
 class Model(FittedClassifier):
     """A fitted ranking that scores new rows.
 
-    Weights, trees or members, scaling and encoding.
+    It has weights, trees or members, and a scaling and an encoding of the rows.
 
     Attributes
     ----------
@@ -219,7 +219,7 @@ class Model(FittedClassifier):
         if scaling != "none":
             features = scaler.transform_in_place(matrix.copy())
         mean = None  # of standardised rows 0, by trees unused
-        if not (scaler.kind == "standardise" or hasattr(unfitted, "to_trees")):
+        if scaler.kind != "standardise" and not hasattr(unfitted, "to_trees"):
             mean = np.asarray(features.mean(axis=0), dtype=np.float64).ravel()
         random_features = None
         if fourier is not None:
@@ -328,15 +328,17 @@ class Model(FittedClassifier):
         has_weights_of_features = self.coef is not None and self.random_features is None
         if has_weights_of_features and not self.scaler.scales_rows:
             return self._scores_by_scaled_weights(X)
-        width = 1 if self.random_features is None else len(self.random_features.offset)
-        length = max(1, min(ROWS_AT_ONCE, _VALUES_AT_ONCE // width))  # of a block
+        n_random = (
+            1 if self.random_features is None else len(self.random_features.offset)
+        )
+        n_rows = max(1, min(ROWS_AT_ONCE, _VALUES_AT_ONCE // n_random))  # of a block
 
         def score_block(start: int) -> NDArray[np.float64]:
-            return self._scores_of_block(X[start : start + length])
+            return self._scores_of_block(X[start : start + n_rows])
 
         # Weights of the features themselves take one thread.
         n_threads = 1 if has_weights_of_features else effective_n_jobs(n_jobs)
-        starts = range(0, X.shape[0], length)
+        starts = range(0, X.shape[0], n_rows)
         if n_threads == 1:
             return np.concatenate([score_block(start) for start in starts])
         with _threads(n_threads) as pool:
@@ -370,7 +372,7 @@ class Model(FittedClassifier):
     def _scaled(self, rows: Any) -> Any:
         """Return a scaled copy of rows, dense if columns are shifted.
 
-        Without scaling, the rows.
+        Without scaling, return the rows themselves.
         """
         if self.scaler.kind == "none":
             return rows
@@ -413,15 +415,15 @@ class Model(FittedClassifier):
             See `decision_function`, and if the model has trees of random features.
         """
         names = []
-        widths = []  # in features
+        n_features = []
         for column, features in self.spans:
             names.append(column.name)
-            widths.append(features.stop - features.start)
+            n_features.append(features.stop - features.start)
         explain_rows = partial(
             Contributions.of,
             self._parts,
             mean=np.zeros(self.n_features) if self.mean is None else self.mean,
-            column=np.repeat(np.arange(len(names), dtype=np.int32), widths),
+            column=np.repeat(np.arange(len(names), dtype=np.int32), n_features),
             is_stacked=bool(self.members),
         )
         with np.errstate(over="ignore", invalid="ignore"):
@@ -617,19 +619,13 @@ class Model(FittedClassifier):
                 watch(X, scores)
             n_before = n_rows
             n_rows += len(scores)
-            columns = {name: texts.to_numpy() for name, texts in other_columns.items()}
-            clashes = {"rank", "row", "score", "probability"} & columns.keys()
-            if clashes:
-                raise InputError(
-                    f"the ranking has a column {min(clashes)!r} of its own; rename the"
-                    " column of the file, or keep other columns"
-                )
             numbers = np.arange(n_before + 1, n_rows + 1)  # of the rows, from 1
-            ranked.append(pd.DataFrame({"row": numbers, **columns, "score": scores}))
+            ranked.append(_columns_of_ranking(numbers, other_columns, scores))
             if top is not None:
                 ranked = [_best(ranked, top)]  # only the top so far
             if listed is not None:
-                _replace_displaced(listed, ranked, X, n_before)
+                in_top = {int(number) for part in ranked for number in part["row"]}
+                _replace_displaced(listed, in_top, X, n_before)
         ranking = _best(ranked, top)
         ranking.insert(0, "rank", np.arange(1, len(ranking) + 1))
         return ranking, n_rows
@@ -669,6 +665,20 @@ class Model(FittedClassifier):
         return cls(**archive.read(path))
 
 
+def _columns_of_ranking(
+    numbers: NDArray[np.intp], other_columns: pd.DataFrame, scores: NDArray[np.float64]
+) -> pd.DataFrame:
+    """Return the ranking's columns of some rows, in the order of the rows."""
+    clashes = {"rank", "row", "score", "probability"} & set(other_columns)
+    if clashes:
+        raise InputError(
+            f"the ranking has a column {min(clashes)!r} of its own; rename the column"
+            " of the file, or keep other columns"
+        )
+    columns = {name: texts.to_numpy() for name, texts in other_columns.items()}
+    return pd.DataFrame({"row": numbers, **columns, "score": scores})
+
+
 def _best(blocks: Sequence[pd.DataFrame], top: int | None) -> pd.DataFrame:
     """Return the `top` rows with the highest scores, or all; ties in order."""
     rows = pd.concat(blocks)
@@ -677,15 +687,13 @@ def _best(blocks: Sequence[pd.DataFrame], top: int | None) -> pd.DataFrame:
 
 
 def _replace_displaced(
-    listed: dict[int, Any], ranked: Sequence[pd.DataFrame], X: Any, n_before: int
+    listed: dict[int, Any], in_top: set[int], X: Any, n_before: int
 ) -> None:
     """Replace rows that have left the top by rows of a block, by row number from 1.
 
-    `ranked` is the top so far, `X` the block after `n_before` rows.
+    `in_top` has the numbers of the rows in the top so far, `X` the block after
+    `n_before` rows.
     """
-    in_top: set[int] = set()
-    for part in ranked:
-        in_top |= {int(row) for row in part["row"]}
     for row in listed.keys() - in_top:
         del listed[row]
     for row in in_top:

@@ -1,7 +1,7 @@
 """Why rows have their scores: the columns that raise or lower them most."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ class ReasonsOfList:
     def __init__(self, model: Model, n: int):
         model.explain(np.zeros((1, model.n_features)))  # raises before a file is read
         self._model = model
-        self.n = min(n, len(model.spans))  # columns to name
+        self.n = min(n, len(model.spans))  # columns to name of each row
         # By their numbers from 1; `Model.rank_blocks` writes them.
         self.rows: dict[int, Any] = {}
         # Columns without a value, by the number of the row.
@@ -34,22 +34,21 @@ class ReasonsOfList:
     ) -> Iterator[tuple[Any, Any]]:
         """Yield blocks to `Model.rank_blocks` unchanged; note gaps of listed rows."""
         n_before = 0  # rows of the earlier blocks
-        for X, names in blocks:
-            yield X, names
+        for X, texts in blocks:
+            yield X, texts
             # When resumed: `rank_blocks` has put its listed rows of this block into
             # `rows`, and `gaps.missing` is still of this block.
             for row in self.rows.keys() - self._missing.keys():
+                place = row - n_before - 1  # in the block
                 self._missing[row] = frozenset(
-                    name
-                    for name, is_gap in gaps.missing.items()
-                    if is_gap[row - n_before - 1]
+                    name for name, is_gap in gaps.missing.items() if is_gap[place]
                 )
             n_before += X.shape[0]
 
     def reasons(self, numbers: Sequence[int]) -> list[Reasons]:
         """Return the reasons of the listed rows with these numbers, in this order."""
-        rows = [self.rows[row] for row in numbers]
-        missing = [self._missing[row] for row in numbers]
+        rows = [self.rows[number] for number in numbers]
+        missing = [self._missing[number] for number in numbers]
         return [*reasons(self._model, rows, self.n, missing)]
 
 
@@ -92,28 +91,36 @@ def reasons(
         for i, (row, contributions) in enumerate(zip(rows, values, strict=True), start):
             features = row if is_dense else row.toarray()[0]
             lacking = () if missing is None else missing[i]
-            raising, lowering = _decisive_columns(contributions, n)
+            decisive = _decisive_columns(contributions, n)
             yield {
                 "raises": [
                     _reason(spans[j], features, contributions[j], lacking)
-                    for j in raising
+                    for j in decisive.raising
                 ],
                 "lowers": [
                     _reason(spans[j], features, contributions[j], lacking)
-                    for j in lowering
+                    for j in decisive.lowering
                 ],
             }
 
 
-def _decisive_columns(
-    contributions: NDArray[np.float64], n: int
-) -> tuple[list[int], list[int]]:
-    """Return up to n columns that raise a score most, and one that lowers it."""
+class _DecisiveColumns(NamedTuple):
+    """The numbers of columns that raise and that lower a score, the first most."""
+
+    raising: list[int]
+    lowering: list[int]
+
+
+def _decisive_columns(contributions: NDArray[np.float64], n: int) -> _DecisiveColumns:
+    """Return up to n columns that raise a score most, and the one that lowers it most.
+
+    Contributions that may be due to rounding do not count.
+    """
     negligible = _ROUNDING * np.abs(contributions).sum()
     order = np.argsort(-contributions, kind="stable").tolist()
     raising = [j for j in order[:n] if contributions[j] > negligible]
     lowering = [j for j in order[-1:] if contributions[j] < -negligible]
-    return raising, lowering
+    return _DecisiveColumns(raising, lowering)
 
 
 def _reason(

@@ -84,10 +84,7 @@ class ScoredList:
 
     @property
     def rows(self) -> pd.DataFrame:
-        """The list as a table.
-
-        `ranking`, with the columns ``raises_1`` ... and ``lowers_1``.
-        """
+        """The list as a table: `ranking`, with ``raises_1`` ... and ``lowers_1``."""
         if self.reasons is None:
             return self.ranking
         return self.ranking.assign(**reason_columns(self.reasons, self.n_reasons))
@@ -219,7 +216,7 @@ def score(
     """
     if explain is not None and top is None:
         raise InputError("explain needs top, the number of rows to list")
-    names_before = None if last is None else _names_of_list(last, id or "row")
+    earlier_names = None if last is None else _names_of_list(last, id or "row")
     fitted, encoding = model_of_table(model)
     if probability:
         # Raises before the rows are read, if the model has no probabilities.
@@ -240,17 +237,15 @@ def score(
 
     columns = [*keep] if id is None else [id, *keep]
     blocks = read_new_blocks(rows, encoding, keep=columns, gaps=gaps, **layout)
-    if explainer is None:
-        ranking, n_rows = fitted.rank_blocks(blocks, top, n_jobs=-1, watch=watch)
-        reasons = None
-    else:
-        ranking, n_rows = fitted.rank_blocks(
-            explainer.noting(blocks, gaps),
-            top,
-            n_jobs=-1,
-            watch=watch,
-            listed=explainer.rows,
-        )
+    encoded_rows = None
+    if explainer is not None:
+        blocks = explainer.noting(blocks, gaps)
+        encoded_rows = explainer.rows
+    ranking, n_rows = fitted.rank_blocks(
+        blocks, top, n_jobs=-1, watch=watch, listed=encoded_rows
+    )
+    reasons = None
+    if explainer is not None:
         reasons = explainer.reasons(ranking["row"].tolist())
     scores = ranking["score"].to_numpy()
     if probability:
@@ -264,8 +259,9 @@ def score(
     if fitted.training_rows is not None:
         warning = fitted.training_rows.sentence(n_known, n_rows)
     overlap = None
-    if names_before is not None:
-        overlap = _overlap(set(ranking[id or "row"].astype(str)), names_before)
+    if earlier_names is not None:
+        names = set(ranking[id or "row"].astype(str))
+        overlap = _overlap(names, earlier_names)
     return ScoredList(
         ranking=ranking,
         n_rows=n_rows,
@@ -278,7 +274,14 @@ def score(
     )
 
 
-def model_of_table(model: Model | str | os.PathLike[str]) -> tuple[Model, Encoding]:
+class TableModel(NamedTuple):
+    """A model fitted to a table, and the encoding of its columns."""
+
+    model: Model
+    encoding: Encoding
+
+
+def model_of_table(model: Model | str | os.PathLike[str]) -> TableModel:
     """Return a model and the encoding of its columns.
 
     Refuse a model fitted to arrays.
@@ -290,13 +293,13 @@ def model_of_table(model: Model | str | os.PathLike[str]) -> tuple[Model, Encodi
             f"{name} was fitted to arrays, not to a table; in Python, rank arrays with"
             " Model.rank"
         )
-    return fitted, fitted.encoding
+    return TableModel(fitted, fitted.encoding)
 
 
 def _names_of_list(
     earlier: str | os.PathLike[str] | pd.DataFrame, column: str
 ) -> set[str]:
-    """Return the ids of an earlier list, or the numbers of its rows, as text."""
+    """Return a column of an earlier list, its ids or numbers of rows, as text."""
     if isinstance(earlier, pd.DataFrame):
         return set(column_of(earlier, column, "last").astype(str))
     kind = format_of(Path(earlier))
@@ -310,6 +313,11 @@ def _names_of_list(
     return {name for _X, texts in blocks for name in texts[column]}
 
 
-def _overlap(now: set[str], before: set[str]) -> Overlap:
-    again = len(now & before)
-    return Overlap(len(now), len(before), again, jaccard=again / len(now | before))
+def _overlap(names: set[str], earlier_names: set[str]) -> Overlap:
+    again = len(names & earlier_names)
+    return Overlap(
+        listed=len(names),
+        before=len(earlier_names),
+        again=again,
+        jaccard=again / len(names | earlier_names),
+    )

@@ -66,7 +66,7 @@ class Contributions(NamedTuple):
         base = 0.0
         values = np.zeros((len(X), n_columns))
         for member in members:
-            part = _of_member(member, X, mean, column, n_columns)
+            part = _explain_member(member, X, mean, column, n_columns)
             if is_stacked and member.trees is not None and member.trees.is_forest:
                 part = part._as_log_odds()
             base += member.weight * part.base
@@ -80,7 +80,7 @@ class Contributions(NamedTuple):
         change of the probability p, or its limit 1 / (p (1 - p)) where p hardly
         changes.
         """
-        base = log_odds(np.array([self.base]))
+        base = log_odds(np.array([self.base]))  # takes a probability less 1/2, too
         change = self.values.sum(axis=1)  # of the probability of each row
         change_of_log_odds = log_odds(self.base + change) - base
         probability = np.clip(self.base + 0.5, 1e-9, 1 - 1e-9)  # keeps the slope finite
@@ -90,7 +90,7 @@ class Contributions(NamedTuple):
         return Contributions(base.item(), self.values * slope[:, np.newaxis])
 
 
-def _of_member(
+def _explain_member(
     member: Member,
     X: NDArray[np.float64],
     mean: NDArray[np.float64],
@@ -104,10 +104,10 @@ def _of_member(
                 "the model cannot be explained: its trees are fitted to random Fourier"
                 " features; fit the model without them, or with a linear solver"
             )
-        return _of_trees(member.trees, X, column, n_columns)
+        return _explain_trees(member.trees, X, column, n_columns)
     assert member.coef is not None
     if member.random_features is not None:
-        return _of_waves(
+        return _explain_waves(
             member.random_features, member.coef, X, mean, column, n_columns
         )
     values = _by_column((X - mean) * member.coef, column, n_columns)
@@ -135,7 +135,7 @@ def _quadrature(n_points: int) -> tuple[NDArray[np.float64], NDArray[np.float64]
     return (points + 1) / 2, weights / 2
 
 
-def _of_trees(
+def _explain_trees(
     trees: Trees, X: NDArray[np.float64], column: NDArray[np.int32], n_columns: int
 ) -> Contributions:
     """Return what columns add to the scores of trees, tree by tree.
@@ -198,7 +198,7 @@ def _add_tree(
 
     Return the tree's base, its mean over the training rows.
     """
-    tree = _unoutlined(trees, nodes, column)
+    tree = _tree_to_outline(trees, nodes, column)
     n_above = outline(tree)  # the largest number of columns above one leaf
     if n_above < 0:
         raise InputError(
@@ -226,14 +226,17 @@ def _add_tree(
     return base
 
 
-def _unoutlined(trees: Trees, nodes: slice, column: NDArray[np.int32]) -> OutlinedTree:
+def _tree_to_outline(
+    trees: Trees, nodes: slice, column: NDArray[np.int32]
+) -> OutlinedTree:
     """Return the tree of these nodes; the kernel's `outline` writes its last arrays."""
     feature = trees.feature[nodes]
     right = trees.right[nodes] - nodes.start
     cover = trees.cover[nodes].astype(np.float64)  # training rows of each node
     n_nodes = len(feature)
     inner = np.flatnonzero(feature >= 0)
-    children = np.stack([inner + 1, right[inner]])  # left and right
+    left = inner + 1
+    children = np.stack([left, right[inner]])
     share = np.ones(n_nodes)
     share[children] = cover[children] / cover[children].sum(axis=0)
     return OutlinedTree(
@@ -280,7 +283,7 @@ def _factors(
     )
 
 
-def _of_waves(
+def _explain_waves(
     features: RandomFeatures,
     coef: NDArray[np.float64],
     X: NDArray[np.float64],

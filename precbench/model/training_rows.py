@@ -18,8 +18,9 @@ _SIGMAS = 4  # standard deviations above chance from which on equal rows need a 
 def _hashes(X: NDArray[Any]) -> NDArray[np.uint64]:
     """Return a hash of each row.
 
-    The sum over j, modulo 2**64, of the mixed bits of the j-th value times the j-th
-    power of an odd number. This is five times as fast as the hash of pandas.
+    Its values, as whole numbers of 64 bits, are mixed, and multiplied by the powers of
+    an odd number; the hash is the sum, modulo 2**64. This is five times as fast as the
+    hash of pandas.
     """
     bits = np.add(X, 0.0, dtype=np.float64).view(np.uint64)  # -0 becomes 0
     # Mix high bits into the low ones: the low bits of whole numbers are 0, and would
@@ -50,9 +51,9 @@ class TrainingRows:
 
     @classmethod
     def learn(cls, X: Any) -> Self | None:
-        """Return the smallest hashes of encoded rows, a random sample.
+        """Keep the smallest hashes of encoded rows, which are a random sample.
 
-        None for sparse rows.
+        Return None for sparse rows.
         """
         if not isinstance(X, np.ndarray):
             return None
@@ -81,11 +82,11 @@ class TrainingRows:
         if n_equal <= by_chance + _SIGMAS * by_chance**0.5:
             return None
         # Only a share of the hashes is stored.
-        n = min(n_rows, round(n_equal / self.share))
+        n_training = min(n_rows, round(n_equal / self.share))
         roughly = "about " if self.share < 1 else ""
         return (
-            f"{roughly}{count(n, 'training row')} of this model among {n_rows:,} rows:"
-            " expect fewer hits among new rows"
+            f"{roughly}{count(n_training, 'training row')} of this model among"
+            f" {n_rows:,} rows: expect fewer hits among new rows"
         )
 
     def to_arrays(self) -> dict[str, NDArray]:

@@ -547,15 +547,17 @@ class F1(Loss):
         n_pos = pos.size  # n₊
         n_true = np.arange(n_pos + 1)  # all a
         n_false = _best_false_positives(n_pos, scores[neg])  # the best b for each a
-        lost = _sums_of_first(scores[pos][::-1])[::-1]  # sum_{i > a} s⁺_i
+        sums_of_lowest = _sums_of_first(scores[pos][::-1])
+        lost = sums_of_lowest[::-1]  # sum_{i > a} s⁺_i
         gained = _sums_of_first(scores[neg])[n_false]  # sum_{j <= b} s⁻_j
         shares = n_pos * (n_pos - n_true + n_false) / (n_pos + n_true + n_false)
         values = shares + (gained - lost)
-        best = int(np.argmax(values))  # the best a, as n_true[a] is a
+        best_true = int(np.argmax(values))  # its place, as n_true counts from 0
+        best_false = n_false[best_true]
         gradient = np.zeros_like(scores)
-        gradient[pos[best:]] = -1 / n_pos
-        gradient[neg[: n_false[best]]] = 1 / n_pos
-        return float(values[best]) / n_pos, gradient
+        gradient[pos[best_true:]] = -1 / n_pos
+        gradient[neg[:best_false]] = 1 / n_pos
+        return float(values[best_true]) / n_pos, gradient
 
 
 def _best_false_positives(n_pos: int, negatives: NDArray) -> NDArray[np.intp]:
@@ -569,13 +571,14 @@ def _best_false_positives(n_pos: int, negatives: NDArray) -> NDArray[np.intp]:
     b, for all a at once. The fraction is below 1/2.
     """
     n_true = np.arange(n_pos + 1)
-    padded = np.append(negatives, -np.inf)  # after the last negative, no other pays
+    padded = np.append(negatives, -np.inf)  # behind the last negative none pays
     n_false = np.zeros_like(n_true)
     bound = np.full_like(n_true, len(negatives))
     while np.any(n_false < bound):  # n_false <= best b <= bound
         middle = (n_false + bound) // 2
         size = n_pos + n_true + middle
-        pays = 2 * n_true * n_pos / (size * (size + 1)) + padded[middle] > 0
+        gain = 2 * n_true * n_pos / (size * (size + 1)) + padded[middle]
+        pays = gain > 0  # for one more than `middle`
         n_false = np.where(pays, middle + 1, n_false)
         bound = np.where(pays, bound, middle)
     return n_false

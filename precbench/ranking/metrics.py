@@ -340,7 +340,8 @@ def interval_at_k(
         raise InputError(
             f"level = {level} is invalid; give a significance level in (0, 1)"
         )
-    count, n = _count_at_k(k, positive), positive.size
+    n = positive.size
+    count = _count_at_k(k, positive)
     hits = _hits(positive, scores, count)
     # The ranks start + 1 to stop, near k, estimate L: 5 on either side for k = 10, 73
     # for k = 500. The power 4/5 is that of the number of neighbours in a local mean of
@@ -354,10 +355,10 @@ def interval_at_k(
     if start > 0:
         near -= _hits(positive, scores, start)
     local = (near + 0.5) / (stop - start + 1)  # L, but never 0 or 1
-    others = 1 - count / n  # fraction of rows below the top
+    below_top = 1 - count / n  # fraction of rows
     share = (hits + 0.5) / (count + 1)  # P in the variance, but never 0 or 1
     # The variance of the Notes, divided by that of k independent draws, P (1 - P) / k.
-    excess = 1 + (share - local) ** 2 * others / (share * (1 - share))
+    excess = 1 + (share - local) ** 2 * below_top / (share * (1 - share))
     n_independent = count / excess  # draws with this variance
     return _wilson(hits / count, n_independent, level)
 
@@ -372,10 +373,10 @@ def _wilson(share: float, size: float, level: float) -> tuple[float, float]:
     """
     z = -NormalDist().inv_cdf(level / 2)  # inv_cdf(1 - level / 2) would round
     centre = share + z**2 / (2 * size)
-    half = z * math.sqrt(share * (1 - share) / size + (z / (2 * size)) ** 2)
+    half_width = z * math.sqrt(share * (1 - share) / size + (z / (2 * size)) ** 2)
     divisor = 1 + z**2 / size
-    low = (centre - half) / divisor
-    high = (centre + half) / divisor
+    low = (centre - half_width) / divisor
+    high = (centre + half_width) / divisor
     return max(0.0, low), min(1.0, high)
 
 
@@ -431,7 +432,7 @@ def prbep(y_true: ArrayLike, y_score: ArrayLike) -> float:
     >>> round(prbep(y, scores), 3)  # 2 of the first 3
     0.667
     """
-    return precision_at_k(y_true, y_score, k=1.0)
+    return precision_at_k(y_true, y_score, k=1.0)  # a fraction of the positives
 
 
 def partial_auc(
@@ -471,11 +472,11 @@ def partial_auc(
     n_top = ceil_share(check_beta(beta), scores.size - n_pos)
     # Thresholds descend. Negatives that enter at a threshold are below the positives
     # that entered before, and tied with the positives that enter at the same threshold.
-    tp, fp, _thresholds = _cumulative_counts(positive, scores)
-    steps = np.diff(np.minimum(fp, n_top), prepend=0)  # new negatives of each threshold
-    won = int(steps[1:] @ tp[:-1])  # pairs in the right order
-    tied = int(steps @ tp) - won  # pairs with equal scores
-    return (won + _CREDIT[tied_pairs] * tied) / (n_pos * n_top)
+    counts = _cumulative_counts(positive, scores)
+    new_negatives = np.diff(np.minimum(counts.fp, n_top), prepend=0)
+    n_right = int(new_negatives[1:] @ counts.tp[:-1])  # pairs in the right order
+    n_tied = int(new_negatives @ counts.tp) - n_right  # pairs with equal scores
+    return (n_right + _CREDIT[tied_pairs] * n_tied) / (n_pos * n_top)
 
 
 def auc(y_true: ArrayLike, y_score: ArrayLike, tied_pairs: TiedPairs = "half") -> float:
@@ -573,12 +574,13 @@ def partial_pr_auc(
     is_number = isinstance(recall, numbers.Real) and not isinstance(recall, bool)
     if not is_number or not 0 <= recall < 1:
         raise InputError(f"recall = {recall} is invalid; give a number in [0, 1)")
-    positive, scores = check_ranking(y_true, y_score)
-    tp, fp, _thresholds = _cumulative_counts(positive, scores)
+    counts = _cumulative_counts(*check_ranking(y_true, y_score))
+    precisions = counts.tp / (counts.tp + counts.fp)
+    recalls = counts.tp / counts.tp[-1]
     # Widths of the steps of the curve, cut off at the recall where the area begins.
     start = float(recall)
-    steps = np.diff(np.maximum(tp / tp[-1], start), prepend=start)
-    return float(np.dot(steps, tp / (tp + fp)) / steps.sum())
+    widths = np.diff(np.maximum(recalls, start), prepend=start)
+    return float(np.dot(widths, precisions) / widths.sum())
 
 
 def recall_at_fpr(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> float:
@@ -623,14 +625,15 @@ class _CumulativeCounts(NamedTuple):
 def _cumulative_counts(
     positive: NDArray[np.bool_], scores: NDArray
 ) -> _CumulativeCounts:
+    """Count the positives and the negatives that score at least each threshold."""
     ascending = np.sort(scores)
-    is_first = np.append(True, ascending[1:] != ascending[:-1])  # of equal scores
-    thresholds = ascending[is_first][::-1] + 0.0  # turns -0.0 into 0.0
-    # The true positives are all positives, less those below the threshold.
-    tp = np.count_nonzero(positive) - np.searchsorted(
-        np.sort(scores[positive]), thresholds
-    )
-    n_predicted = scores.size - np.flatnonzero(is_first)[::-1]
+    is_first_of_equal = np.append(True, ascending[1:] != ascending[:-1])
+    n_below = np.flatnonzero(is_first_of_equal)[::-1]  # rows below each threshold
+    thresholds = ascending[n_below] + 0.0  # turns -0.0 into 0.0
+    ascending_pos = np.sort(scores[positive])
+    n_pos_below = np.searchsorted(ascending_pos, thresholds)
+    tp = ascending_pos.size - n_pos_below
+    n_predicted = scores.size - n_below
     return _CumulativeCounts(tp, n_predicted - tp, thresholds)
 
 
@@ -655,7 +658,9 @@ def f1(y_true: ArrayLike, y_score: ArrayLike) -> float:
     """
     positive, scores = check_ranking(y_true, y_score)
     predicted = scores > 0
-    return 2 * int(positive[predicted].sum()) / int(positive.sum() + predicted.sum())
+    tp = int(positive[predicted].sum())
+    # In 2 TP + FP + FN, TP + FN are all positives and TP + FP all that are predicted.
+    return 2 * tp / int(positive.sum() + predicted.sum())
 
 
 def f1_max(y_true: ArrayLike, y_score: ArrayLike) -> float:
@@ -677,9 +682,10 @@ def f1_max(y_true: ArrayLike, y_score: ArrayLike) -> float:
     >>> round(f1_max(y, scores), 3)  # all but the last: 2 * 3 / (2 * 3 + 1)
     0.857
     """
-    tp, fp, _thresholds = _cumulative_counts(*check_ranking(y_true, y_score))
-    n_pos = tp[-1]
-    return float(np.max(2 * tp / (n_pos + tp + fp)))
+    counts = _cumulative_counts(*check_ranking(y_true, y_score))
+    n_pos = counts.tp[-1]
+    # F1 = 2 TP / (2 TP + FP + FN), in which TP + FN are all positives.
+    return float(np.max(2 * counts.tp / (n_pos + counts.tp + counts.fp)))
 
 
 def average_precision(y_true: ArrayLike, y_score: ArrayLike) -> float:
@@ -702,10 +708,11 @@ def average_precision(y_true: ArrayLike, y_score: ArrayLike) -> float:
     >>> round(average_precision(y, scores), 3)  # (1 + 2/3 + 3/4) / 3
     0.806
     """
-    tp, fp, _thresholds = _cumulative_counts(*check_ranking(y_true, y_score))
-    precision = tp / (tp + fp)
-    n_pos = tp[-1]
-    return float(np.diff(tp, prepend=0) @ precision / n_pos)
+    counts = _cumulative_counts(*check_ranking(y_true, y_score))
+    precisions = counts.tp / (counts.tp + counts.fp)
+    new_positives = np.diff(counts.tp, prepend=0)
+    n_pos = counts.tp[-1]
+    return float(new_positives @ precisions / n_pos)
 
 
 def pnorm_risk(
@@ -790,13 +797,15 @@ def _heights(pos: NDArray, neg: NDArray) -> NDArray[np.intp]:
     return np.searchsorted(np.sort(pos), np.sort(neg), "right")
 
 
-def _log_logistic_heights(pos: NDArray, neg: NDArray) -> NDArray[np.float64]:
+def _log_logistic_heights(
+    pos: NDArray, neg: NDArray, n_block_pairs: int = _BLOCK_PAIRS
+) -> NDArray[np.float64]:
     """Return ``ln sum_i ln(1 + exp(neg[k] - pos[i]))`` for each negative k.
 
     It does not overflow.
     """
     logs = np.empty(neg.size)
-    length = max(1, _BLOCK_PAIRS // pos.size)  # negatives in a block
+    length = max(1, n_block_pairs // pos.size)  # negatives in a block
     for start in range(0, neg.size, length):
         z = neg[start : start + length, None] - pos  # a row for each negative
         # Below _SMALL ln(1 + e^z) is e^z in double precision. Its logarithm is z, even
@@ -913,10 +922,10 @@ def roc_curve(
     >>> fpr.tolist(), tpr.tolist()
     ([0.0, 0.0, 1.0, 1.0], [0.0, 0.5, 0.5, 1.0])
     """
-    tp, fp, thresholds = _cumulative_counts(*check_ranking(y_true, y_score))
-    fpr = np.concatenate(([0.0], fp / fp[-1]))
-    tpr = np.concatenate(([0.0], tp / tp[-1]))
-    return fpr, tpr, np.concatenate(([np.inf], thresholds))
+    counts = _cumulative_counts(*check_ranking(y_true, y_score))
+    fpr = np.concatenate(([0.0], counts.fp / counts.fp[-1]))
+    tpr = np.concatenate(([0.0], counts.tp / counts.tp[-1]))
+    return fpr, tpr, np.concatenate(([np.inf], counts.thresholds))
 
 
 @dataclass(eq=False)
@@ -1038,14 +1047,10 @@ class Metric:
     def written(self) -> str:
         """The notation in text and figures, such as ``prec@0.25``, ``prec@5.56 %``."""
         pattern = self._spec.written
-        # A field of the pattern shows the given value, else the default, else the name
-        # of the parameter.
         shown: dict[str, Any] = {}
         for _text, field, *_ in string.Formatter().parse(pattern):
             if field:
-                default = self._spec.parameters.get(field, inspect.Parameter.empty)
-                is_required = default is inspect.Parameter.empty
-                shown[field] = self.params.get(field, field if is_required else default)
+                shown[field] = self._shown(field)
         text = pattern.format(**shown)
         # At most three digits before a %: 5.5556 % becomes 5.56 %.
         text = re.sub(r"[\d.]+(?= %)", _three_digits, text)
@@ -1053,6 +1058,13 @@ class Metric:
             name: value for name, value in self.params.items() if name not in shown
         }
         return f"{text} ({_assignments(others)})" if others else text
+
+    def _shown(self, parameter: str) -> Any:
+        """Return the given value of a parameter, else its default, else its name."""
+        if parameter in self.params:
+            return self.params[parameter]
+        default = self._spec.parameters.get(parameter, inspect.Parameter.empty)
+        return parameter if default is inspect.Parameter.empty else default
 
     @property
     def smaller_is_better(self) -> bool:

@@ -16,13 +16,13 @@ cdef struct Steps:
     double per_unit  # steps by unit of the values; 0: one step for all
 
 
-# The step that a value from low to high lies in; a higher value has no lower step.
 cdef inline Py_ssize_t step_of(const Steps* steps, double value) noexcept nogil:
+    """Return the step that a value from low to high lies in; a higher value has no lower step."""
     return <Py_ssize_t>((value - steps.low) * steps.per_unit)
 
 
-# The number of values < bar, by bisection within one step.
 cdef inline Py_ssize_t n_below(const Steps* steps, double bar) noexcept nogil:
+    """Return the number of values < bar, by bisection within one step."""
     cdef Py_ssize_t step
     cdef int start
     if bar <= steps.low:
@@ -43,14 +43,21 @@ def count_pairs(
     double[::1] many_counts,
     double[::1] heads,
 ):
-    """Write how many pairs ``few[i] < many[j]`` each i forms, and how many each j forms."""
-    # To ``few_counts`` and ``many_counts``. All values are finite. ``ascending`` has the m >= 1
-    # values of ``few`` in order; equal steps divide their range, so that a search goes through one
-    # step only. Scratch (m + 1,): ``starts`` of `Steps`, and ``heads``, the pairs of ascending[i].
-    cdef Py_ssize_t m = few.shape[0], i, j, step = 0, below
+    """Count the pairs ``few[i] < many[j]`` of each i and of each j.
+
+    The results go to ``few_counts`` and ``many_counts``. All values are finite. ``ascending`` has
+    the m >= 1 values of ``few`` in order. Scratch (m + 1,): ``starts`` of `Steps`, and ``heads``,
+    the pairs of ascending[i].
+    """
+    # Equal steps divide the range of the values, so that a search goes through one step only.
+    cdef Py_ssize_t m = few.shape[0], i, j, step = 0, below, place
     cdef Steps steps
-    steps.values, steps.starts, steps.n = &ascending[0], &starts[0], m
-    steps.low, steps.high, steps.per_unit = ascending[0], ascending[m - 1], 0
+    steps.values = &ascending[0]
+    steps.starts = &starts[0]
+    steps.n = m
+    steps.low = ascending[0]
+    steps.high = ascending[m - 1]
+    steps.per_unit = 0
     with nogil:
         if 0 < steps.high - steps.low < INFINITY:
             steps.per_unit = (m - 1) / (steps.high - steps.low)
@@ -72,5 +79,6 @@ def count_pairs(
                 heads[below - 1] += 1  # marks the last of ascending[:below], all in pairs
         for i in range(m - 1, 0, -1):
             heads[i - 1] += heads[i]
-        for i in range(m):  # n_below: the place of few[i] in ``ascending``, the first of equals
-            few_counts[i] = heads[n_below(&steps, few[i])]
+        for i in range(m):
+            place = n_below(&steps, few[i])  # of few[i] in ``ascending``, the first of equals
+            few_counts[i] = heads[place]

@@ -196,6 +196,19 @@ def resampled_test(
         return PairedTest(mean, mean - half_width, mean + half_width, p)
 
 
+def narrowing(n_splits: int, n_later: int, test_share: float) -> float:
+    """Return the width of an interval over `n_later` splits, over `n_splits` it is 1.
+
+    The interval is that of `resampled_test`, for differences that spread alike.
+    """
+    share = _checked_share(test_share)
+
+    def width(n: int) -> float:
+        return _quantile(n) * float(np.sqrt(1 / n + share / (1 - share)))
+
+    return width(n_later) / width(n_splits)
+
+
 def binomial_interval(share: float, n: int) -> tuple[float, float]:
     """Return the confidence interval of a share of `n` independent draws (clopper1934).
 

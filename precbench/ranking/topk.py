@@ -58,7 +58,8 @@ def several_k(k: TopK | Sequence[TopK]) -> list[TopK]:
     values: list[Any] = list(k) if isinstance(k, list | tuple) else [k]
     if not values:
         raise InputError("k is an empty list; give at least one length of the top")
-    # By their text, as 1 (a row) == 1.0 (as many rows as positives).
+    # The text tells 1, a single row, from 1.0, as many rows as there are positives,
+    # which are equal as numbers.
     by_text: dict[str, TopK] = {}
     for value in values:
         plain = value.item() if isinstance(value, np.generic) else value
@@ -115,27 +116,33 @@ def resolve_k(k: TopK, n_pos: int, n_rows: int | None = None) -> int:
             f"k = {k} is a fraction of the rows, whose number is not known here; give a"
             " fraction of the positives such as 0.25, or a count"
         )
-    # Without n_rows, `k` is no share of the rows: `_count` does not need them.
-    count = _count(k, n_pos, n_rows or 0)
-    if n_rows is None and count > n_pos:
-        limit = f"positives, {n_pos}"
-    elif n_rows is not None and count > n_rows:
-        limit = f"rows, {n_rows}"
+    if n_rows is None:
+        count = _count(k, n_pos, n_rows=0)  # not needed: `k` is no share of the rows
+        limited, limit = "positives", n_pos
     else:
-        return count
-    raise InputError(
-        f"k = {count} exceeds the number of {limit}; give a smaller count, or a"
-        " fraction of the positives in (0, 1]"
-    )
+        count = _count(k, n_pos, n_rows)
+        limited, limit = "rows", n_rows
+    if count > limit:
+        raise InputError(
+            f"k = {count} exceeds the number of {limited}, {limit}; give a smaller"
+            " count, or a fraction of the positives in (0, 1]"
+        )
+    return count
 
 
-def training_k(k: TopK, n_pos: int, n_rows: int) -> tuple[int, int]:
-    """Return the k to train for, at most `n_pos`, and `k` as a number of rows."""
+class TrainingK(NamedTuple):
+    """A `k` as a number of rows, and the k to train for."""
+
+    capped: int  # at most the number of positives: the k to train for
+    uncapped: int  # which may exceed all rows, since more may be ranked later
+
+
+def training_k(k: TopK, n_pos: int, n_rows: int) -> TrainingK:
+    """Return `k` as a number of rows, and capped for the training."""
     # A top of more than `n_pos` rows is perfect if the positives come first, so
-    # training needs no greater k. A count may exceed `n_rows`, since more rows may be
-    # ranked later.
+    # training needs no greater k.
     count = _count(k, n_pos, n_rows)
-    return min(count, n_pos), count
+    return TrainingK(capped=min(count, n_pos), uncapped=count)
 
 
 def _count(k: TopK, n_pos: int, n_rows: int) -> int:
@@ -157,8 +164,7 @@ def k_by_size(k: TopK, length: int) -> NDArray[np.int32]:
     """
     counts = [0]
     for n_pos in range(1, length + 1):
-        k_to_train_for, _n_rows = training_k(k, n_pos, length)
-        counts.append(k_to_train_for)
+        counts.append(training_k(k, n_pos, length).capped)
     return np.array(counts, dtype=np.int32)
 
 
@@ -246,8 +252,9 @@ def sums_at(values: NDArray, scores: NDArray, counts: ArrayLike) -> NDArray[np.f
     the length.
     """
     order = np.argsort(-scores, kind="stable")
-    last_of_score = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))
-    lengths = [0, *(last_of_score + 1)]
+    is_last_of_score = np.append(np.diff(scores[order]) != 0, True)
+    last_of_score = np.flatnonzero(is_last_of_score)
+    lengths = [0, *(last_of_score + 1)]  # of the tops that end between scores
     sums = [0.0, *np.cumsum(values[order])[last_of_score]]
     return np.interp(np.asarray(counts), lengths, sums)
 
@@ -257,21 +264,20 @@ def cut_below(scores: NDArray, count: int) -> float:
 
     If scores of the top are tied with one below it, they do not exceed it.
     """
-    # Cut midway between the last score of the top and the highest below, so that the
-    # last bit of a score, which may differ between processors, does not decide. If
-    # scores of the top are tied, up to noise, with the highest score below, cut above
-    # the ties; if the top has all rows, cut below all. The noise is far above rounding
-    # errors, and far below differences of scores.
+    # Scores that differ by less than the noise are tied. It is far above rounding
+    # errors, and far below other differences of scores.
     smallest = float(np.finfo(np.float64).tiny)
     noise = max(2.0**-33 * float(np.abs(scores).max()), smallest)
-    if count >= scores.size:
+    if count >= scores.size:  # cut below all rows
         return float(scores.min()) - noise
     top_and_next = top_rows(scores, rows=None, count=count + 1)
     ascending = np.sort(scores[top_and_next])
     gaps = np.flatnonzero(np.diff(ascending) > noise)
-    if not gaps.size:  # all these scores are tied
+    if not gaps.size:  # all these scores are tied: cut above them
         return float(ascending[-1]) + noise
-    # The lowest gap is below the top, or above its ties.
-    below = ascending[gaps[0]]
-    above = ascending[gaps[0] + 1]
-    return float(below / 2 + above / 2)  # halved before the sum, which might overflow
+    # The lowest gap is between the next row and the top, or above the ties of the two.
+    # Cut midway, so that the last bit of a score, which may differ between processors,
+    # does not decide.
+    below_gap = ascending[gaps[0]]
+    above_gap = ascending[gaps[0] + 1]
+    return float(below_gap / 2 + above_gap / 2)  # the sum might overflow

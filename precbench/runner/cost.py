@@ -20,6 +20,8 @@ _ITERATIONS = 100
 # What training a candidate takes, as a share of the training after tuning: it leaves
 # out validation rows, shares passes with others, or converges early
 _SHARE_OF_A_CANDIDATE = 0.4
+# An ensemble fits its members to five folds and to all rows.
+_FITS_OF_AN_ENSEMBLE = 30
 
 
 def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> list[float]:
@@ -66,7 +68,10 @@ def _passes(plan: Plan, trial: Trial) -> float:
     if "epochs" in trial.params:
         return (1 + tuning) * _largest(trial, "epochs")
     n_iterations = min(_largest(trial, "max_iter", _ITERATIONS), _ITERATIONS)
-    training_passes = n_iterations * SOLVERS[trial.solver]().row_cost
+    solver = SOLVERS[trial.solver]()
+    training_passes = n_iterations * solver.row_cost
+    if hasattr(solver, "to_members"):
+        training_passes *= _FITS_OF_AN_ENSEMBLE
     tuning_passes = tuning * training_passes
     if trial.limit is not None:
         most_epochs = max(

@@ -28,6 +28,7 @@ The rules, written before any result was seen:
 import argparse
 import time
 import warnings
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -37,15 +38,14 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
-from precbench.advice.choice import choose_method
-from precbench.advice.comparison import with_forecast_and_recipe
+from precbench.advice.comparison import run_contest
 from precbench.advice.contest import prepare
+from precbench.advice.stages import Effort
 from precbench.core.errors import DataUnavailableError, InputError
 from precbench.core.locations import shipped
 from precbench.model.model import Model
-from precbench.results.read import read_run
 from precbench.runner.options import Options
-from precbench.runner.session import run_config
+from precbench.runner.session import Observer
 from precbench.survey.tasks import read_task
 from precbench.tables.own_file import read_new_blocks
 from scripts.survey.tables import laid_out
@@ -70,11 +70,10 @@ _READING: dict[str, Any] = {
 }
 
 
-def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
-    """Compare on one part of a task, and return what each method finds in the other.
-
-    The options are those of `precbench.advice.contest.prepare`.
-    """
+def examine(
+    task: Any, seed: int, folder: Path, effort: Effort = "normal"
+) -> pd.DataFrame:
+    """Compare on one part of a task, and return what each method finds in the other."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = read_task(task)
     part, new = train_test_split(
@@ -90,20 +89,17 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
     start = time.perf_counter()
     top = f"{100 * k / n_rows:.6g} %"
     contest = prepare(
-        {"file": file, **_READING}, top, folder=folder, seed=seed, **options
+        {"file": file, **_READING}, top, folder=folder, seed=seed, list_rows=n_rows
     )
-    results = run_config(
-        contest.experiment,
-        Options(jobs=joblib.cpu_count(), out=folder, tables=False),
-        datasets=contest.plan.datasets,
+    warnings.simplefilter("ignore")  # of training
+    choice = run_contest(
+        # The share of the list is the same, and the forecast is for k rows.
+        replace(contest, lengths=(k,)),
+        Options(jobs=joblib.cpu_count(), out=folder / effort, tables=False),
+        observer=Observer(),
+        effort=effort,
     )
-    run = read_run(results.folder)
-    choice = choose_method(run)
-    warnings.simplefilter("ignore")  # of training: compare has shown them
-    choice, recipe = with_forecast_and_recipe(
-        contest, run, choice, [k], list_rows=n_rows
-    )
-    model = recipe.fit()
+    model = choice.fit()
     forecast = choice.expected
     seconds = time.perf_counter() - start
     dataset, encoding = contest.dataset, contest.encoding

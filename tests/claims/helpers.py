@@ -1,6 +1,4 @@
-"""Results written by hand, so that every verdict can be reached without training, and
-claims.
-"""
+"""Claims, and results written by hand, which reach every verdict without training."""
 
 import importlib
 import json
@@ -23,63 +21,25 @@ TIMED = {"a": 1.0, "b": 3.0}
 @cache
 @plain_strings
 def quick_studies():
-    """Return the tables of all quick studies, which every check computes, to be read
-    only.
+    """Return the tables of all quick studies, which every check computes.
+
+    They are to be read only.
     """
     return check_command._quick_studies(load_claims())
 
 
 def write_results(folder, cells, name="toy", seconds=None, **changes):
-    """Write what a run leaves.
+    """Write what a run leaves, and return its folder.
 
-    `cells` maps (data set, solver, metric, part) to values by split.
-
-    `seconds` maps solvers to theirs; what else is given replaces columns (of a row, if
-    the value is a function of the cell's key) or keys of ``experiment.json``.
+    `cells` maps (data set, solver, metric, part) to values by split, `seconds` solvers
+    to theirs. A change replaces a column of the results, by a function of the solver or
+    by a value, or a key of ``experiment.json``.
     """
     folder = folder / name
     folder.mkdir(parents=True, exist_ok=True)
-    datasets = list(dict.fromkeys(dataset for dataset, _, _, _ in cells))
-    solvers = list(dict.fromkeys(solver for _, solver, _, _ in cells))
-    metrics = list(dict.fromkeys(metric for _, _, metric, _ in cells))
-    about = {
-        "name": name,
-        "title": "A toy",
-        "metrics": metrics,
-        "solvers": solvers,
-        "source": None,
-        "sweep": None,
-        "protocol": "",
-        "scaling": "",
-        "config": "",
-        "plots": [],
-        "built_in_solvers": [],
-        "forms": {},
-        "grids": {},
-        "datasets": datasets,
-        "folds": 1,
-        "smoke": False,
-    }
-    about["measures"] = {
-        metric: {
-            "name": metric.partition("(")[0],
-            "parameters": {},
-            "written": metric,
-            "smaller_is_better": metric.startswith("pnorm_risk"),
-        }
-        for metric in metrics
-    }
-    shape = {
-        "rows": 506,
-        "features": 13,
-        "positives": 35,
-        "training_rows": 400,
-        "test_share": None,
-        "stand_in": changes.get("stand_in", False),
-    }
-    about["data"] = dict.fromkeys(about["datasets"], shape)
-    about |= {key: value for key, value in changes.items() if key in about}
-    (folder / "experiment.json").write_text(json.dumps(about))
+    (folder / "experiment.json").write_text(
+        json.dumps(experiment_of(cells, name, changes))
+    )
     rows = []
     for (dataset, solver, metric, part), values in cells.items():
         columns = {
@@ -109,14 +69,61 @@ def write_results(folder, cells, name="toy", seconds=None, **changes):
             "tuning_seconds": 0.0,
         }
         for column in columns.keys() & changes.keys():
-            value = changes[column]
-            columns[column] = value(solver) if callable(value) else value
-        begun = {"checkpoint": 0, "final": False, "value": 1e9}
+            change = changes[column]
+            columns[column] = change(solver) if callable(change) else change
         for split, value in pd.Series(values, dtype=float).items():
-            rows.append({"split": split, "value": value, **columns})
-            rows.append({**rows[-1], **begun})
+            final = {"split": split, "value": value, **columns}
+            # what was measured before the end is far from it
+            begun = {**final, "checkpoint": 0, "final": False, "value": 1e9}
+            rows += [final, begun]
     pd.DataFrame(rows).to_csv(folder / "results.csv", index=False)
     return folder
+
+
+def experiment_of(cells, name, changes):
+    """Return the content of ``experiment.json`` for these cells."""
+    datasets = list(dict.fromkeys(dataset for dataset, _, _, _ in cells))
+    solvers = list(dict.fromkeys(solver for _, solver, _, _ in cells))
+    metrics = list(dict.fromkeys(metric for _, _, metric, _ in cells))
+    experiment = {
+        "name": name,
+        "title": "A toy",
+        "metrics": metrics,
+        "solvers": solvers,
+        "source": None,
+        "sweep": None,
+        "protocol": "",
+        "scaling": "",
+        "config": "",
+        "plots": [],
+        "built_in_solvers": [],
+        "forms": {},
+        "grids": {},
+        "datasets": datasets,
+        "folds": 1,
+        "smoke": False,
+    }
+    experiment["measures"] = {
+        metric: {
+            "name": metric.partition("(")[0],
+            "parameters": {},
+            "written": metric,
+            "smaller_is_better": metric.startswith("pnorm_risk"),
+        }
+        for metric in metrics
+    }
+    shape = {
+        "rows": 506,
+        "features": 13,
+        "positives": 35,
+        "training_rows": 400,
+        "test_share": None,
+        "stand_in": changes.get("stand_in", False),
+    }
+    experiment["data"] = dict.fromkeys(datasets, shape)
+    for key in experiment.keys() & changes.keys():
+        experiment[key] = changes[key]
+    return experiment
 
 
 def write_sweep(folder, name, tables):
@@ -124,21 +131,27 @@ def write_sweep(folder, name, tables):
 
     `tables` are the rows at 0, 1, 2 and so on.
     """
-    of_point = [
+    points = [
         table.assign(sweep=f"{name}={value}") for value, table in enumerate(tables)
     ]
-    pd.concat(of_point).to_csv(folder / "results.csv", index=False)
-    about = json.loads((folder / "experiment.json").read_text())
-    sweep = {
+    pd.concat(points).to_csv(folder / "results.csv", index=False)
+    path = folder / "experiment.json"
+    experiment = json.loads(path.read_text())
+    metrics = experiment["metrics"]
+    experiment["sweep"] = {
         "name": name,
         "values": list(range(len(tables))),
-        "written": about["metrics"],
+        "written": metrics,
+        "metrics": [metrics] * len(tables),
     }
-    about["sweep"] = sweep | {"metrics": [about["metrics"]] * len(tables)}
-    (folder / "experiment.json").write_text(json.dumps(about))
+    path.write_text(json.dumps(experiment))
 
 
 def judged(claims, *folders, values=None):
+    """Return the rows of the ledger, in the order of the claims.
+
+    `values` are the tables of studies by name.
+    """
     evidence = read_evidence(folders)
     evidence.values = values or {}
     rows = make_ledger(claims, evidence)
@@ -147,33 +160,34 @@ def judged(claims, *folders, values=None):
 
 
 def expect(folder, *cases, values=None):
-    """Judge claims on the same results.
+    """Judge claims on the same results, and return the rows of the ledger.
 
-    Compare the verdicts with those that stand beside them.
+    A case is a claim and its verdict.
     """
     claims = [
-        c.model_copy(update={"id": f"toy/table-1/{i}"})
-        for i, (c, _) in enumerate(cases)
+        published_claim.model_copy(update={"id": f"toy/table-1/{i}"})
+        for i, (published_claim, _) in enumerate(cases)
     ]
     rows = judged(claims, folder, values=values)
     assert [row.verdict for row in rows] == [verdict for _, verdict in cases]
     return rows
 
 
-def claim(kind, printed, **fields):
-    number = fields.pop("number", 0)
-    about = {
+def claim(kind, printed, number=0, **fields):
+    """Return a claim; `number` is the end of its id."""
+    common = {
         "id": f"toy/table-1/{number}",
         "where": "Table 1",
         "printed": printed,
         "kind": kind,
+        "experiment": "toy",
+        "config": "letter",
     }
-    about |= {"experiment": "toy", "config": "letter"}
     if kind not in ("exact", "bound", "rate", "statement", "consistency"):
-        about["dataset"] = "housing"
+        common["dataset"] = "housing"
     if kind in ("mean", "order", "spread"):
-        about["metric"] = "auc"
-    return KINDS[kind](**about | fields)
+        common["metric"] = "auc"
+    return KINDS[kind](**common | fields)
 
 
 def mean(printed, solver="a", **fields):

@@ -33,34 +33,35 @@ def quick(monkeypatch, claims, computed):
     monkeypatch.setattr(check_command, "_quick_studies", lambda _: computed)
 
 
-def housing(folder, claims, shift=None, n=MIN_REPETITIONS, **changes):
-    """Write repetitions that have printed values of Table 5 in their middle, of two
-    measures.
+MEASURES = ("auc", "pnorm_risk(p=16)")  # of Table 5
+CELL = "rudin2009/table-5/p=4/auc"
+
+
+def write_housing(folder, claims, factors=None, n=MIN_REPETITIONS):
+    """Write repetitions that have printed values of Table 5 in their middle.
+
+    `factors` multiply the values of claims by id.
     """
+    factors = factors or {}
     cells = {}
     for i, c in enumerate(claims):
-        if (
-            c.experiment == HOUSING
-            and isinstance(c, MeanClaim)
-            and c.metric in MEASURES
-        ):
-            value = parse_printed(c.printed, c.power_of_ten).value * (shift or {}).get(
-                c.id, 1
-            )
-            draws = np.repeat(value * normal(n, 1, 0.003, seed=i), 3)
-            cells[c.dataset, c.solver, c.metric, c.part] = draws
-    return write_results(folder, cells, name=HOUSING, folds=3, **changes)
-
-
-MEASURES = ("auc", "pnorm_risk(p=16)")
-CELL = "rudin2009/table-5/p=4/auc"
+        if c.experiment != HOUSING or not isinstance(c, MeanClaim):
+            continue
+        if c.metric not in MEASURES:
+            continue
+        printed = parse_printed(c.printed, c.power_of_ten).value
+        value = printed * factors.get(c.id, 1)
+        repetitions = value * normal(n, 1, 0.003, seed=i)
+        folds = np.repeat(repetitions, 3)
+        cells[c.dataset, c.solver, c.metric, c.part] = folds
+    return write_results(folder, cells, name=HOUSING, folds=3)
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, claims, computed):
     """Results of Table 5 and a reference that was made of them."""
     folder = tmp_path_factory.mktemp("made")
-    housing(folder / "results", claims)
+    write_housing(folder / "results", claims)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(check_command, "_quick_studies", lambda claims: computed)
         result = check(folder, "--update-reference")
@@ -85,17 +86,17 @@ def verdicts(path):
 
 
 def test_results_without_claims_say_so(tmp_path, quick):
-    write_results(
-        tmp_path / "results",
-        {("housing", "sgd-avg", "auc", "test"): [0.5]},
-        name="mine",
-    )
-    printed = invoke("check", tmp_path / "results").stdout
-    assert printed.startswith("no published claim concerns these results")
-    chosen = ["--paper", "rudin2009", "--verdict", "not testable"]
-    listed = invoke("check", tmp_path / "results", *chosen).stdout
-    assert "rudin2009/figure-7/curves" in listed
-    assert "rudin2009/table-5" not in listed
+    write_results(tmp_path / "results", auc_of(a=[0.5]), name="mine")
+    output = invoke("check", tmp_path / "results").stdout
+    assert output.startswith("no published claim concerns these results")
+
+
+def test_claims_are_chosen_by_paper_and_verdict(tmp_path, quick):
+    write_results(tmp_path / "results", auc_of(a=[0.5]), name="mine")
+    options = ["--paper", "rudin2009", "--verdict", "not testable"]
+    output = invoke("check", tmp_path / "results", *options).stdout
+    assert "rudin2009/figure-7/curves" in output
+    assert "rudin2009/table-5" not in output
 
 
 def test_check_passes_on_the_results_of_the_reference(checked, claims):
@@ -105,52 +106,59 @@ def test_check_passes_on_the_results_of_the_reference(checked, claims):
     assert result.stderr == ""
     ledger = checked / "results" / "ledger.csv"
     assert ledger.read_text() == (checked / "reference.csv").read_text()
-    verdict_of = verdicts(ledger)
+    assert f"Ledger of {len(claims)} published" in result.stdout
+
+
+def test_verdicts_on_the_results_of_the_reference(checked, claims):
+    check(checked, "--all")
+    verdict_of = verdicts(checked / "results" / "ledger.csv")
     assert list(verdict_of) == [c.id for c in claims]
     assert verdict_of["rudin2009/table-3/p=4/auc"] is Verdict.NO_DATA
-    table_5 = [
-        v
-        for name, v in verdict_of.items()
+    of_table_5 = [
+        verdict
+        for name, verdict in verdict_of.items()
         if re.match(r"rudin2009/table-5/(p=|IR)", name)
     ]
-    assert len(table_5) == 49
-    assert set(table_5) <= REPRODUCED | {Verdict.NO_DATA}
-    assert sum(verdict in REPRODUCED for verdict in table_5) == 14
-    about = [claim for claim in claims if claim.experiment == HOUSING]
-    assert f"Ledger of {len(claims)} published" in result.stdout
-    assert f"Ledger of {len(about)} published" in check(checked).stdout
+    assert len(of_table_5) == 49
+    assert set(of_table_5) <= REPRODUCED | {Verdict.NO_DATA}
+    assert sum(verdict in REPRODUCED for verdict in of_table_5) == 14
+
+
+def test_only_claims_about_the_results_are_shown(checked, claims):
+    n_claims = sum(claim.experiment == HOUSING for claim in claims)
+    assert f"Ledger of {n_claims} published" in check(checked).stdout
 
 
 def test_files_of_the_check(checked):
     folder = checked / "results"
-    before = {path.name: path.read_bytes() for path in folder.glob("ledger.*")}
-    assert set(before) == {"ledger.csv", "ledger.json", "ledger.md"}
+    files = {path.name: path.read_bytes() for path in folder.glob("ledger.*")}
+    assert set(files) == {"ledger.csv", "ledger.json", "ledger.md"}
 
-    rows = json.loads(before["ledger.json"], parse_constant=pytest.fail)
+    rows = json.loads(files["ledger.json"], parse_constant=pytest.fail)
     assert [row["id"] for row in rows] == list(verdicts(folder / "ledger.csv"))
     assert list(rows[0]) == list(pd.read_csv(folder / "ledger.csv"))
-    assert f"| {CELL} |" in before["ledger.md"].decode()
-    result = check(checked, "--json", "--out", checked / "other" / "place")
+    assert f"| {CELL} |" in files["ledger.md"].decode()
+
+    other = checked / "other" / "place"
+    result = check(checked, "--json", "--out", other)
     assert json.loads(result.stdout, parse_constant=pytest.fail) == rows
-    assert {
-        p.name: p.read_bytes() for p in (checked / "other" / "place").iterdir()
-    } == before
+    assert {path.name: path.read_bytes() for path in other.iterdir()} == files
 
 
 @pytest.mark.promise("R21")
 def test_worse_verdict_is_a_regression(checked, claims, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    housing(checked / "worse", claims, {CELL: 1.1})
+    write_housing(checked / "worse", claims, {CELL: 1.1})
     result = check(checked, results="worse")
     assert result.exit_code == 4
-    assert re.search(
-        f"{CELL} was reproduced.*, is (not reproduced|trend only)", result.stderr
-    )
+    message = f"{CELL} was reproduced.*, is (not reproduced|trend only)"
+    assert re.search(message, result.stderr)
     row = {row.id: row for row in read_ledger(checked / "worse" / "ledger.csv")}[CELL]
-    line = next(
-        text for text in result.stdout.splitlines() if text.strip().startswith(CELL)
-    )
-    assert all(text in line for text in (row.printed, row.measured, row.spread))
+    lines = [line.strip() for line in result.stdout.splitlines()]
+    line_of_cell = next(line for line in lines if line.startswith(CELL))
+    assert row.printed in line_of_cell
+    assert row.measured in line_of_cell
+    assert row.spread in line_of_cell
     assert verdicts(checked / "reference.csv")[CELL] in REPRODUCED
 
 
@@ -161,44 +169,68 @@ def test_check_without_results(checked):
     assert verdict_of["rudin2009/table-1/zero-one/swap-none"] is Verdict.REPRODUCED
 
 
-def test_invalid_use_of_check(checked):
-    reference = checked / "reference.csv"
-    good = reference.read_text()
+def test_folders_that_cannot_be_checked(checked):
     refused(["check", checked / "none"], str(checked / "none"))
-    refused(
-        ["check", checked / "results", "--verdict", "trend onli"],
-        "'trend onli' 'trend only'",
-    )
-    against = ["check", checked / "results", "--reference", reference]
-    damaged = [good.replace("no data", "nothing"), good.replace(",1,", ",x,")]
-    damaged += [good.replace("id,", "name,", 1), "", "id,verdict\na,b\n", 'id\n"']
-    for text in damaged:
-        reference.write_text(text)
-        for options in ([], ["--update-reference"]):
-            refused([*against, *options], str(reference))
-        assert reference.read_text() == text
-    reference.unlink()
-    refused(against, "--update-reference")
     shutil.copytree(checked / "results", checked / "twice")
     refused(["check", checked / "results", checked / "twice"], HOUSING)
 
 
-def test_update_shows_its_changes_and_keeps_the_rest(checked, claims):
+def test_a_misspelt_verdict_is_refused(checked):
+    refused(
+        ["check", checked / "results", "--verdict", "trend onli"],
+        "'trend onli' 'trend only'",
+    )
+
+
+@pytest.mark.parametrize("options", [[], ["--update-reference"]])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(lambda text: text.replace("no data", "nothing"), id="verdict"),
+        pytest.param(lambda text: text.replace(",1,", ",x,"), id="number"),
+        pytest.param(lambda text: text.replace("id,", "name,", 1), id="column"),
+        pytest.param(lambda text: "", id="empty"),
+        pytest.param(lambda text: "id,verdict\na,b\n", id="two columns"),
+        pytest.param(lambda text: 'id\n"', id="open quotation"),
+    ],
+)
+def test_a_damaged_reference_is_refused_and_stays(checked, damage, options):
     reference = checked / "reference.csv"
-    before = reference.read_text()
-    housing(checked / "few", claims, n=3)
+    damaged = damage(reference.read_text())
+    reference.write_text(damaged)
+    command = ["check", checked / "results", "--reference", reference]
+    refused([*command, *options], str(reference))
+    assert reference.read_text() == damaged
+
+
+def test_a_missing_reference_is_refused(checked):
+    reference = checked / "reference.csv"
+    reference.unlink()
+    command = ["check", checked / "results", "--reference", reference]
+    refused(command, "--update-reference")
+
+
+def test_an_update_with_few_repetitions_changes_nothing(checked, claims):
+    reference = checked / "reference.csv"
+    original = reference.read_text()
+    write_housing(checked / "few", claims, n=3)
     result = check(checked, "--update-reference", results="few")
     assert result.exit_code == 0
     assert "Changed" not in result.stdout
-    assert reference.read_text() == before
+    assert reference.read_text() == original
+
+
+def test_an_update_shows_its_changes(checked):
+    reference = checked / "reference.csv"
+    original = reference.read_text()
     rows = {row.id: row for row in read_ledger(reference)}
     rows[CELL] = replace(rows[CELL], verdict=Verdict.NOT_REPRODUCED)
     reference.write_text(to_csv(rows.values()))
-    changed = check(checked, "--update-reference").stdout
-    changed = changed.partition("Changed against the reference")[2]
-    assert re.search(f"{CELL} +not reproduced +reproduced", changed)
-    assert changed.count("rudin2009/") == 1
-    assert reference.read_text() == before
+    output = check(checked, "--update-reference").stdout
+    _, _, table = output.partition("Changed against the reference")
+    assert re.search(f"{CELL} +not reproduced +reproduced", table)
+    assert table.count("rudin2009/") == 1
+    assert reference.read_text() == original
 
 
 def test_a_real_run_is_checked(tmp_path, quick, reference):
@@ -207,14 +239,13 @@ def test_a_real_run_is_checked(tmp_path, quick, reference):
     succeed("check", tmp_path / "results")
     rows = {row.id: row for row in read_ledger(tmp_path / "results" / "ledger.csv")}
     fact = rows["kar2015/appendix-a/rows"]
-    assert (fact.verdict, fact.measured) == (Verdict.REPRODUCED, "6")
-    one = rows["kar2015/appendix-a/1pmb-suboptimal"]
-    assert one.verdict is Verdict.REPRODUCED
-    assert one.measured == "holds in 1 of 1, fails in 0"
-    assert one.reason == "nothing is left to chance"
-    assert (
-        invoke("check", tmp_path / "results" / "kar2015-counterexample").exit_code == 0
-    )
+    assert fact.verdict is Verdict.REPRODUCED
+    assert fact.measured == "6"
+    order = rows["kar2015/appendix-a/1pmb-suboptimal"]
+    assert order.verdict is Verdict.REPRODUCED
+    assert order.measured == "holds in 1 of 1, fails in 0"
+    assert order.reason == "nothing is left to chance"
+    succeed("check", tmp_path / "results" / "kar2015-counterexample")
 
 
 MEASURED = Metric.__call__
@@ -234,21 +265,20 @@ def too_high(metric, labels, scores):
 def test_broken_height_is_detected(tmp_path, monkeypatch, claims, computed):
     """Without results of any run: Tables 1 and 2 are always measured."""
     compute = check_command._quick_studies
-    of_tables = [c for c in claims if c.config == "rudin2009/tables-1-2"]
+    claims_of_tables = [c for c in claims if c.config == "rudin2009/tables-1-2"]
     monkeypatch.setattr(Metric, "__call__", too_high)
     monkeypatch.setattr(
-        check_command, "_quick_studies", lambda _: computed | compute(of_tables)
+        check_command, "_quick_studies", lambda _: computed | compute(claims_of_tables)
     )
     write_results(tmp_path / "results", auc_of(a=[0.5]))
     result = invoke("check", tmp_path / "results")
     assert result.exit_code == 4
     verdict_of = verdicts(tmp_path / "results" / "ledger.csv")
-    names = [f"table-1/zero-one/swap-{where}" for where in ("none", "bottom", "top")]
-    names += [f"table-2/zero-one-{f}/p={p}" for f in ("f1", "f2") for p in range(2, 11)]
+    names = [f"table-1/zero-one/swap-{swap}" for swap in ("none", "bottom", "top")]
+    for p in range(2, 11):
+        names += [f"table-2/zero-one-f1/p={p}", f"table-2/zero-one-f2/p={p}"]
     for name in names:
         assert verdict_of[f"rudin2009/{name}"] is Verdict.NOT_REPRODUCED, name
-        naming(
-            result.stderr,
-            f"rudin2009/{name} {Verdict.REPRODUCED} {Verdict.NOT_REPRODUCED}",
-        )
+        change = f"{Verdict.REPRODUCED} {Verdict.NOT_REPRODUCED}"
+        naming(result.stderr, f"rudin2009/{name} {change}")
     assert verdict_of["rudin2009/table-1/logistic/swap-top"] in REPRODUCED

@@ -6,7 +6,7 @@ Regressions, updates, files, tables and lists, and where results hold nothing.
 import json
 import re
 from dataclasses import replace
-from itertools import chain, product
+from itertools import compress, product
 
 import pandas as pd
 import pytest
@@ -41,33 +41,71 @@ from tests.claims.helpers import (
 from tests.helpers import succeed
 from tests.sentences import raises, refused, tells
 
+# from the best to the worst
+DECISIONS = [
+    Verdict.REPRODUCED,
+    Verdict.WITH_DEVIATION,
+    Verdict.TREND_ONLY,
+    Verdict.NOT_REPRODUCED,
+]
+# Missing results are no reason for these.
+FIXED = [Verdict.NO_POWER, Verdict.NO_CONFIG, Verdict.NOT_TESTABLE]
 
-def test_regressions():
-    decided = [Verdict.REPRODUCED, Verdict.WITH_DEVIATION]
-    decided += [Verdict.TREND_ONLY, Verdict.NOT_REPRODUCED]
-    for kind, before, after in product(
-        ("mean", "exact", "order", "rate"), Verdict, Verdict
-    ):
-        changed = [*changes([row_of("x", after, kind)], [row_of("x", before, kind)])]
-        if before is Verdict.NO_POWER and after in decided:
-            [change] = changed
-            assert change.worse == (after is Verdict.NOT_REPRODUCED)
-        elif before is after or before not in decided:
-            assert not changed
-        elif after in decided:
-            [change] = changed
-            assert change.worse == (decided.index(after) > decided.index(before))
+
+def changes_to(verdict, reference, kind):
+    """Return the changes of a claim whose verdict in the reference is another one."""
+    return list(changes([row_of("x", verdict, kind)], [row_of("x", reference, kind)]))
+
+
+@pytest.mark.parametrize("kind", ["mean", "exact", "order", "rate"])
+def test_a_decision_after_another_is_worse_if_its_rank_is(kind):
+    for reference, verdict in product(DECISIONS, DECISIONS):
+        if verdict is reference:
+            assert not changes_to(verdict, reference, kind)
         else:
-            # an exact number can always be computed; results are no reason for the
-            # others
-            fixed = after in (Verdict.NO_POWER, Verdict.NO_CONFIG, Verdict.NOT_TESTABLE)
-            # no run cuts a study short
-            fixed |= kind == "rate" and after is Verdict.INCONCLUSIVE
-            assert [change.worse for change in changed] == [True] * (
-                kind == "exact" or fixed
-            )
+            [change] = changes_to(verdict, reference, kind)
+            is_worse = DECISIONS.index(verdict) > DECISIONS.index(reference)
+            assert change.worse == is_worse
+
+
+@pytest.mark.parametrize("kind", ["mean", "exact", "order", "rate"])
+def test_after_no_power_only_not_reproduced_is_worse(kind):
+    for verdict in DECISIONS:
+        [change] = changes_to(verdict, Verdict.NO_POWER, kind)
+        assert change.worse == (verdict is Verdict.NOT_REPRODUCED)
+
+
+@pytest.mark.parametrize(
+    ("kind", "worse"),
+    [
+        pytest.param("mean", FIXED, id="mean"),
+        pytest.param("order", FIXED, id="order"),
+        # An exact number can always be computed.
+        pytest.param(
+            "exact", [*FIXED, Verdict.INCONCLUSIVE, Verdict.NO_DATA], id="exact"
+        ),
+        # No run cuts a study short.
+        pytest.param("rate", [*FIXED, Verdict.INCONCLUSIVE], id="rate"),
+    ],
+)
+def test_no_decision_is_worse_where_no_missing_results_are_the_reason(kind, worse):
+    for reference, verdict in product(DECISIONS, set(Verdict) - set(DECISIONS)):
+        worsened = [change.worse for change in changes_to(verdict, reference, kind)]
+        assert worsened == ([True] if verdict in worse else [])
+
+
+@pytest.mark.parametrize("kind", ["mean", "exact", "order", "rate"])
+def test_no_verdict_changes_that_was_not_settled(kind):
+    for verdict in Verdict:
+        for reference in set(Verdict) - {*DECISIONS, Verdict.NO_POWER}:
+            assert not changes_to(verdict, reference, kind)
+    for verdict in set(Verdict) - set(DECISIONS):
+        assert not changes_to(verdict, Verdict.NO_POWER, kind)
+
+
+def test_a_new_claim_is_no_change():
     new = [row_of("new", Verdict.NOT_REPRODUCED)]
-    assert not [*changes(new, [row_of("x", Verdict.REPRODUCED)])]
+    assert not list(changes(new, [row_of("x", Verdict.REPRODUCED)]))
 
 
 REPRODUCED = Verdict.REPRODUCED
@@ -141,14 +179,14 @@ PRESERVED = {
 }
 
 
-@pytest.mark.parametrize(("before", "now"), REPLACED.values(), ids=REPLACED)
-def test_an_update_replaces_a_row(before, now):
-    assert updated([now], [before]) == [now]
+@pytest.mark.parametrize(("old", "new"), REPLACED.values(), ids=REPLACED)
+def test_an_update_replaces_a_row(old, new):
+    assert updated([new], [old]) == [new]
 
 
-@pytest.mark.parametrize(("before", "now"), PRESERVED.values(), ids=PRESERVED)
-def test_an_update_preserves_a_row(before, now):
-    assert updated([now], [before]) == [before]
+@pytest.mark.parametrize(("old", "new"), PRESERVED.values(), ids=PRESERVED)
+def test_an_update_preserves_a_row(old, new):
+    assert updated([new], [old]) == [old]
 
 
 def test_an_update_adds_new_rows_and_removes_those_of_no_claim():
@@ -163,23 +201,29 @@ def test_an_update_adds_new_rows_and_removes_those_of_no_claim():
 
 def test_a_row_that_is_kept_quotes_the_claim_as_it_is_now():
     """The old verdict stands under the deviations that the claim names today."""
-    old = row_of("a", Verdict.REPRODUCED, runs=50, measured="1.01")
-    now = row_of(
-        "a", Verdict.NO_DATA, deviation="half-scores", reason="not in these results"
-    )
-    [row] = updated([now], [old])
-    assert (row.verdict, row.deviation) == (Verdict.WITH_DEVIATION, "half-scores")
-    assert row.measured == "1.01"
-    assert row.runs == 50
-    assert row.reason == ""
-    [row] = updated([replace(now, deviation="")], [row])
-    assert (row.verdict, row.deviation) == (Verdict.REPRODUCED, "")
-    of_another_kind = replace(now, kind="order")
-    assert updated([of_another_kind], [old]) == [of_another_kind]
-    exact = row_of(
-        "a", Verdict.WITH_DEVIATION, "exact", deviation="half-scores", runs=1
-    )
-    assert updated([row_of("a", Verdict.NO_DATA, "exact")], [exact]) == [exact]
+    old = row_of("a", REPRODUCED, runs=50, measured="1.01")
+    new = row_of("a", NO_DATA, deviation="half-scores", reason="not in these results")
+    [quoted] = updated([new], [old])
+    assert quoted.verdict is Verdict.WITH_DEVIATION
+    assert quoted.deviation == "half-scores"
+    assert quoted.measured == "1.01"
+    assert quoted.runs == 50
+    assert quoted.reason == ""
+    [without_deviation] = updated([replace(new, deviation="")], [quoted])
+    assert without_deviation.verdict is REPRODUCED
+    assert without_deviation.deviation == ""
+
+
+def test_a_claim_of_another_kind_has_no_old_row():
+    old = row_of("a", REPRODUCED, runs=50)
+    new = row_of("a", NO_DATA, kind="order")
+    assert updated([new], [old]) == [new]
+
+
+def test_an_exact_number_keeps_the_reading_that_agreed():
+    old = row_of("a", Verdict.WITH_DEVIATION, "exact", deviation="half-scores", runs=1)
+    new = row_of("a", NO_DATA, "exact")
+    assert updated([new], [old]) == [old]
 
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=12)
@@ -206,28 +250,54 @@ def test_ledger_round_trip(tmp_path_factory, printed, reason, verdict, number):
     assert read.reason == reason
     assert read.verdict == verdict
     assert read.runs == 3
-    assert read.smallest_error == (
-        None if number is None else pytest.approx(number, rel=1e-3)
-    )
+    if number is None:
+        assert read.smallest_error is None
+    else:
+        assert read.smallest_error == pytest.approx(number, rel=1e-3)
 
 
-def test_tables_of_the_ledger():
-    verdicts = [v for i, v in enumerate(Verdict, start=1) for _ in range(i)]
-    ledger = [row_of(str(i), v, reason=f"{v} | why") for i, v in enumerate(verdicts)]
-    ledger += [replace(ledger[0], id=f"toy/table-{i}/x") for i in (10, 2)]
-    counts = [[cell.text for cell in row] for row in counts_table(ledger).rows]
-    assert [row[1] for row in counts] == ["table-1", "table-2", "table-10", ""]
-    assert counts[0][2:] == [*"123456789"]
-    assert counts[-1][2:] == ["3", *"23456789"]
-    shown = open_table(ledger).rows
+def ledger_of_all_verdicts():
+    """Return one row that is reproduced, two with a deviation, and so on to nine.
+
+    Two more rows that are reproduced are of other tables.
+    """
+    ledger = []
+    for i, verdict in enumerate(Verdict):
+        for j in range(i + 1):
+            ledger.append(row_of(f"{i}-{j}", verdict, reason=f"{verdict} | why"))
+    tenth = replace(ledger[0], id="toy/table-10/x")
+    second = replace(ledger[0], id="toy/table-2/x")
+    return [*ledger, tenth, second]
+
+
+def test_verdicts_are_counted_by_place_and_in_all():
+    table = counts_table(ledger_of_all_verdicts())
+    places = [row[1].text for row in table.rows]
+    assert places == ["table-1", "table-2", "table-10", ""]
+    counts = [[cell.text for cell in row[2:]] for row in table.rows]
+    assert counts[0] == [*"123456789"]
+    assert counts[-1] == ["3", *"23456789"]
+
+
+def test_open_claims_are_shown_from_the_worst():
+    ledger = ledger_of_all_verdicts()
     hidden = {"reproduced", "no data", "no config", "not testable"}
-    assert {row[0].text for row in shown} == {
-        r.id for r in ledger if r.verdict not in hidden
+    rows = open_table(ledger).rows
+    assert {row[0].text for row in rows} == {
+        row.id for row in ledger if row.verdict not in hidden
     }
-    assert [row[5].text for row in shown[:5]] == ["not reproduced"] * 4 + ["trend only"]
-    missing = [row[-1].text for row in missing_table(ledger).rows]
-    assert missing == ["7", "8"]
-    assert ledger_markdown(ledger).count("\\| why") >= len(verdicts)
+    verdicts = [row[5].text for row in rows]
+    assert verdicts[:5] == ["not reproduced"] * 4 + ["trend only"]
+
+
+def test_claims_without_values_are_counted():
+    table = missing_table(ledger_of_all_verdicts())
+    assert [row[-1].text for row in table.rows] == ["7", "8"]
+
+
+def test_a_bar_in_a_reason_ends_no_cell():
+    ledger = ledger_of_all_verdicts()
+    assert ledger_markdown(ledger).count("\\| why") >= len(ledger) - 2
 
 
 # --- ``precbench list`` of claims and deviations ---
@@ -242,32 +312,35 @@ def test_claims_are_listed_by_paper_place_and_verdict(claims, reference, monkeyp
     everything = listed("claims")
     assert [member["name"] for member in everything] == [c.id for c in claims]
     for member in everything:
+        paper, place, *_ = member["name"].split("/")
+        assert member["paper"] == paper
+        assert member["place"] == place
         assert member["verdict"] == reference[member["name"]].verdict
-        assert (member["paper"], member["place"]) == tuple(
-            member["name"].split("/")[:2]
-        )
         assert member["printed"] in member["about"]
         assert member["where"] in member["about"]
-    keys = ("paper", "place", "verdict")
-    for values in product(
-        (None, "kar2014"), (None, "table-2"), (None, "not reproduced")
-    ):
-        wanted = {key: value for key, value in zip(keys, values, strict=True) if value}
-        options = [
-            (f"--{key}".replace("place", "table"), value)
-            for key, value in wanted.items()
+    options = {
+        "paper": ["--paper", "kar2014"],
+        "place": ["--table", "table-2"],
+        "verdict": ["--verdict", "not reproduced"],
+    }
+    for are_given in product((False, True), repeat=3):
+        given = list(compress(options, are_given))
+        expected = [
+            member
+            for member in everything
+            if all(member[key] == options[key][1] for key in given)
         ]
-        expected = [member for member in everything if wanted.items() <= member.items()]
-        assert listed("claims", *chain(*options)) == expected
+        chosen = [text for key in given for text in options[key]]
+        assert listed("claims", *chosen) == expected
 
 
 def test_deviations_are_listed():
     members = {member["name"]: member for member in listed("deviations")}
     deviations = load_deviations()
     assert set(members) == set(deviations)
-    about = members["half-scores"]["about"]
-    assert "rudin2009" in about
-    assert "precbench run rudin2009/tables-1-2" in about
+    description = members["half-scores"]["about"]
+    assert "rudin2009" in description
+    assert "precbench run rudin2009/tables-1-2" in description
     of_paper = {
         member["name"] for member in listed("deviations", "--paper", "gultekin")
     }
@@ -362,10 +435,9 @@ each_kind = pytest.mark.parametrize(
     ],
 )
 def test_no_verdict_without_results(tmp_path, published_claim, cells, changes, reason):
-    if isinstance(published_claim, FactClaim) and (
-        "status" in changes or len(cells) == 1
-    ):
-        return  # a count of rows needs no values
+    needs_values = not isinstance(published_claim, FactClaim)
+    if not needs_values and ("status" in changes or len(cells) == 1):
+        return
     folder = write_results(tmp_path, cells, seconds=TIMED | {"c": 1.0}, **changes)
     [row] = judged([published_claim], folder)
     assert row.verdict == Verdict.NO_DATA
@@ -376,14 +448,15 @@ def test_no_verdict_without_results(tmp_path, published_claim, cells, changes, r
 
 @each_kind
 def test_no_verdict_without_a_config(tmp_path, published_claim):
-    good = write_results(tmp_path, CELLS, seconds=TIMED)
-    assert judged([published_claim], good)[0].verdict is Verdict.REPRODUCED
+    folder = write_results(tmp_path, CELLS, seconds=TIMED)
+    assert judged([published_claim], folder)[0].verdict is Verdict.REPRODUCED
     for update, reason in (
         ({"untested": "no experiment times it"}, "no experiment times it"),
         ({"config": "kar2099/fig1"}, "there is no config kar2099/fig1 yet"),
     ):
-        [row] = judged([published_claim.model_copy(update=update)], good)
-        assert (row.verdict, row.reason) == (Verdict.NO_CONFIG, reason)
+        [row] = judged([published_claim.model_copy(update=update)], folder)
+        assert row.verdict is Verdict.NO_CONFIG
+        assert row.reason == reason
 
 
 def test_one_stand_in_split_excludes_all(tmp_path):

@@ -28,9 +28,10 @@ from tests.claims.helpers import (
     write_results,
     write_sweep,
 )
-from tests.sentences import names, tells
+from tests.sentences import names, raises, tells
 
 DEVIATION = {"deviations": ["half-scores"]}
+# values of solvers by split
 HARD = np.tile([0.0, 0.5], 15)
 EVEN = np.linspace(0.2, 0.9, 20)
 CERTAIN = {"deterministic": True}
@@ -168,18 +169,18 @@ def test_orders(tmp_path, wins, losses, ties, verdict):
             {},
             TREND_ONLY,
             id="best of two, p = 0.15; 0.006 for a coin",
-        ),  # p = 0.15; 0.006 for a coin
+        ),
         pytest.param(
             ["a", "b"], ["c"], 18, {}, REPRODUCED, id="best of two, p = 0.018"
-        ),  # p = 0.018
+        ),
         pytest.param(
             ["c"],
             ["a", "b"],
             8,
             {},
             NOT_REPRODUCED,
-            id="one against two, most splits lost",
-        ),  # most splits, whatever chance gives
+            id="one against two, most splits lost, whatever chance gives",
+        ),
         pytest.param(["c"], ["a", "b"], 15, {}, REPRODUCED, id="one against two"),
         # One draw of the paper: two of three, or one of three, by chance.
         pytest.param(
@@ -233,135 +234,166 @@ def test_the_best_of_several_is_against_chance(
     assert (f"against {chance:.0%} by chance" in row.reason) == (chance != 0.5)
 
 
-def test_compared_values_of_an_order(tmp_path):
-    n = 30
-    low, high = normal(n, 0.3), normal(n, 0.7, seed=1)
-    risk = "pnorm_risk(p=4)"
+RISK = "pnorm_risk(p=4)"  # of which less is better
+
+
+def sides(better, worse, **fields):
+    """Return the claim that one side of several solvers is better than another."""
+    return claim("order", "better", better=better, worse=worse, **fields)
+
+
+@pytest.mark.parametrize(
+    ("published_claim", "verdict"),
+    [
+        pytest.param(order("high", "low"), REPRODUCED, id="more is better"),
+        pytest.param(order("low", "high"), NOT_REPRODUCED, id="less is worse"),
+        pytest.param(
+            order("low", "high", metric=RISK), REPRODUCED, id="less risk is better"
+        ),
+        pytest.param(
+            order("high", "low", metric=RISK), NOT_REPRODUCED, id="more risk is worse"
+        ),
+        pytest.param(
+            order("high", "low", metric="dcg"), REPRODUCED, id="on the test part"
+        ),
+        pytest.param(
+            order("low", "high", metric="dcg", part="training"),
+            REPRODUCED,
+            id="on the training part",
+        ),
+        pytest.param(
+            sides(["other", "high"], ["low", "other"]), REPRODUCED, id="the best"
+        ),
+        pytest.param(
+            sides(["low", "high"], ["between"], metric=RISK),
+            REPRODUCED,
+            id="the least risk",
+        ),
+        pytest.param(
+            sides(["low", "other"], ["low", "high"], of="gap"),
+            REPRODUCED,
+            id="the smaller gap",
+        ),
+        pytest.param(
+            sides(["low", "high"], ["low", "other"], of="gap"),
+            NOT_REPRODUCED,
+            id="the larger gap",
+        ),
+    ],
+)
+def test_compared_values_of_an_order(tmp_path, published_claim, verdict):
+    low = normal(30, 0.3)
+    high = normal(30, 0.7, seed=1)
     cells = auc_of(low=low, high=high, other=low - 0.01)
-    cells["housing", "low", risk, "test"] = low
-    cells["housing", "high", risk, "test"] = high
-    cells["housing", "between", risk, "test"] = (low + high) / 2
+    cells["housing", "low", RISK, "test"] = low
+    cells["housing", "high", RISK, "test"] = high
+    cells["housing", "between", RISK, "test"] = (low + high) / 2
     cells["housing", "low", "dcg", "test"] = low
     cells["housing", "high", "dcg", "test"] = high
     cells["housing", "low", "dcg", "training"] = high
     cells["housing", "high", "dcg", "training"] = low
-    folder = write_results(tmp_path, cells)
-    best = claim("order", "x", better=["other", "high"], worse=["low", "other"])
-    near = claim("order", "x", better=["low", "other"], worse=["low", "high"], of="gap")
-    far = near.model_copy(update={"better": near.worse, "worse": near.better})
-    expect(
-        folder,
-        (order("high", "low"), REPRODUCED),
-        (order("low", "high"), NOT_REPRODUCED),
-        (order("low", "high", metric=risk), REPRODUCED),
-        (order("high", "low", metric=risk), NOT_REPRODUCED),
-        (order("high", "low", metric="dcg"), REPRODUCED),
-        (order("low", "high", metric="dcg", part="training"), REPRODUCED),
-        (best, REPRODUCED),
-        (near, REPRODUCED),
-        (far, NOT_REPRODUCED),
-        (
-            claim("order", "x", better=["low", "high"], worse=["between"], metric=risk),
-            REPRODUCED,
-        ),
-    )
+    [row] = judged([published_claim], write_results(tmp_path, cells))
+    assert row.verdict is verdict
 
 
-def write_curves(folder, curves, n=MIN_SPLITS):
-    """Write results whose splits all have these curves, of a checkpoint each second."""
-    path = (
-        write_results(folder, auc_of(**dict.fromkeys(curves, np.ones(n))))
-        / "results.csv"
-    )
-    final = pd.read_csv(path)[lambda rows: rows["final"]]
-    points = [
-        final[final["solver"] == solver].assign(
-            checkpoint=i,
-            rows_seen=i,
-            wall_seconds=i * step,
-            value=value,
-            final=i == len(values),
-        )
-        for solver, (step, values) in curves.items()
-        for i, value in enumerate([0.5, *values])
-    ]
+@dataclass(frozen=True)
+class Curves:
+    """Values of two solvers at their checkpoints, after 0.5 at w = 0."""
+
+    smooth: list  # a checkpoint each 0.01 s
+    zigzag: list  # a checkpoint each second
+
+
+def write_curves(folder, curves):
+    """Write results whose splits all have these curves."""
+    ends = {"smooth": [1.0] * MIN_SPLITS, "zigzag": [1.0] * MIN_SPLITS}
+    path = write_results(folder, auc_of(**ends)) / "results.csv"
+    table = pd.read_csv(path)
+    final = table[table["final"]]
+    points = []
+    for solver, values, seconds in (
+        ("smooth", curves.smooth, 0.01),
+        ("zigzag", curves.zigzag, 1.0),
+    ):
+        of_solver = final[final["solver"] == solver]
+        for i, value in enumerate([0.5, *values]):
+            point = of_solver.assign(
+                checkpoint=i,
+                rows_seen=i,
+                wall_seconds=i * seconds,
+                value=value,
+                final=i == len(values),
+            )
+            points.append(point)
     pd.concat(points).to_csv(path, index=False)
     return path.parent
 
 
-CURVES_OF = {
-    "smooth": (0.01, [0.6, 0.7, 0.8, 0.79]),
-    "zig": (1.0, [0.8, 0.3, 0.785, 0.2, 0.78]),
-}
+FALLING = Curves(smooth=[0.6, 0.7, 0.8, 0.79], zigzag=[0.8, 0.3, 0.785, 0.2, 0.78])
+RISING = Curves(smooth=[0.3, 0.46, 0.6], zigzag=[0.1, 0.3, 0.2, 0.45])
+# Tied scores may have a high value: here that of w = 0, which the first row keeps.
+TIED_AT_FIRST = Curves(smooth=[0.3, 0.46], zigzag=[0.5, 0.3, 0.2, 0.45])
 
 
 def test_whole_curves_are_compared(tmp_path):
-    folder = write_curves(tmp_path, CURVES_OF)
+    folder = write_curves(tmp_path, FALLING)
     falls = {"of": "falls", "fall_by": 0.02}
     expect(
         folder,
-        (order("smooth", "zig", **falls), REPRODUCED),  # 0 of 3 steps against 2 of 4
-        (order("zig", "smooth", **falls), NOT_REPRODUCED),
-        (order("smooth", "zig", of="shortfall"), REPRODUCED),  # 0.1 against 0.279
-        (order("zig", "smooth", of="shortfall"), NOT_REPRODUCED),
-        (
-            order("smooth", "zig", of="falls", fall_by=0.6),
-            NOT_REPRODUCED,
-        ),  # no step of either
+        # 0 of 3 steps against 2 of 4
+        (order("smooth", "zigzag", **falls), REPRODUCED),
+        (order("zigzag", "smooth", **falls), NOT_REPRODUCED),
+        # no step of either
+        (order("smooth", "zigzag", of="falls", fall_by=0.6), NOT_REPRODUCED),
+        # 0.1 against 0.279
+        (order("smooth", "zigzag", of="shortfall"), REPRODUCED),
+        (order("zigzag", "smooth", of="shortfall"), NOT_REPRODUCED),
         # 0.7 against 0.2
-        (order("smooth", "zig", checkpoint=2, worse_checkpoint=4), REPRODUCED),
-        (order("smooth", "zig", checkpoint=2, worse_checkpoint=3), NOT_REPRODUCED),
+        (order("smooth", "zigzag", checkpoint=2, worse_checkpoint=4), REPRODUCED),
+        (order("smooth", "zigzag", checkpoint=2, worse_checkpoint=3), NOT_REPRODUCED),
     )
 
 
 @pytest.mark.parametrize(
-    ("curves", "fields", "expected"),
+    ("curves", "within", "slower", "faster"),
     [
+        pytest.param(FALLING, 0.001, 1.0, 0.03, id="to 0.779"),
+        pytest.param(FALLING, 0.1, 1.0, 0.02, id="to 0.68"),
+        pytest.param(FALLING, None, 5.0, 0.04, id="to the final weights"),
         pytest.param(
-            CURVES_OF,
-            {"within": 0.001},
-            100 / 3,
-            id="0.78 at once, and at the third step",
-        ),  # 0.78 at once, and at the third
-        pytest.param(CURVES_OF, {"within": 0.1}, 50, id="within 0.1"),
-        pytest.param(
-            CURVES_OF, {}, 125, id="5 s and 0.04 s, to the final weights"
-        ),  # 5 s and 0.04 s, to the final weights
-        # To the final value of the worse side: 4 s, and 0.02 s to 0.44.
-        pytest.param(
-            {"smooth": (0.01, [0.3, 0.46, 0.6]), "zig": (1.0, [0.1, 0.3, 0.2, 0.45])},
-            {"within": 0.01},
-            200,
-            id="to the final value of the worse side: 4 s, and 0.02 s to 0.44",
+            RISING, 0.01, 4.0, 0.02, id="to the final value of the worse side, 0.44"
         ),
-        # Tied scores may have a high value: that of untrained weights is no accuracy.
         pytest.param(
-            {"smooth": (0.01, [0.3, 0.46]), "zig": (1.0, [0.5, 0.3, 0.2, 0.45])},
-            {"within": 0.01},
-            200,
-            id="a high value of untrained weights is no accuracy",
+            TIED_AT_FIRST, 0.01, 4.0, 0.02, id="to 0.44, which w = 0 does not count for"
         ),
     ],
 )
-def test_times_to_an_accuracy(tmp_path, curves, fields, expected):
-    fields = fields | {"metric": "auc", "slower": "zig", "faster": "smooth"}
-    falls = order("smooth", "zig", of="falls", fall_by=0.15)
-    times, zigzag = judged(
-        [claim("ratio", "30", **fields), falls], write_curves(tmp_path, curves)
-    )
-    assert float(times.measured) == pytest.approx(expected, rel=5e-3)
-    # From 0.5, at w = 0, to 0.3 is no step.
-    assert (zigzag.measured == "holds in 0 of 20, fails in 0") == (
-        curves is not CURVES_OF
-    )
+def test_times_to_an_accuracy(tmp_path, curves, within, slower, faster):
+    fields = {"slower": "zigzag", "faster": "smooth", "metric": "auc"}
+    published_claim = claim("ratio", "30", within=within, **fields)
+    [row] = judged([published_claim], write_curves(tmp_path, curves))
+    assert float(row.measured) == pytest.approx(slower / faster, rel=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("curves", "n_splits"),
+    [
+        pytest.param(FALLING, MIN_SPLITS, id="two of four steps"),
+        pytest.param(RISING, 0, id="no step"),
+        pytest.param(TIED_AT_FIRST, 0, id="from 0.5 to 0.3, but 0.5 is of w = 0"),
+    ],
+)
+def test_steps_that_fall_by_more_than_15_percent(tmp_path, curves, n_splits):
+    published_claim = order("smooth", "zigzag", of="falls", fall_by=0.15)
+    [row] = judged([published_claim], write_curves(tmp_path, curves))
+    assert row.measured == f"holds in {n_splits} of {MIN_SPLITS}, fails in 0"
 
 
 def test_small_spread(tmp_path):
     draws = normal(30, spread=0.02)
     error = draws.std(ddof=1) / 30**0.5
-    low, high = (
-        claim("spread", "small", solver="a", at_most=f * error) for f in (0.99, 1.01)
-    )
+    low = claim("spread", "small", solver="a", at_most=0.99 * error)
+    high = claim("spread", "small", solver="a", at_most=1.01 * error)
     [row, _] = expect(
         write_results(tmp_path, auc_of(a=draws)),
         (high, REPRODUCED),
@@ -374,40 +406,66 @@ def test_small_spread(tmp_path):
     )
 
 
-def falling_behind(tmp_path, n=20, **shares):
-    """Judge that a is steady and b is not, with their values on two data sets."""
-    cells = {
-        (name, solver, "auc", "test"): [value] * n
-        for solver, values in shares.items()
-        for name, value in zip(("housing", "adult"), values, strict=True)
+@dataclass(frozen=True)
+class Shortfall:
+    """Values on two data sets, and verdicts on how far b falls behind."""
+
+    values: dict  # by solver
+    more_than_a: Verdict
+    by_over_5_percent: Verdict
+    n_splits: int = MIN_SPLITS
+
+
+SHORTFALLS = {
+    "b by a half, a by a tenth": Shortfall(
+        {"a": (0.9, 0.8), "b": (1.0, 0.5)},
+        more_than_a=REPRODUCED,
+        by_over_5_percent=REPRODUCED,
+    ),
+    "b by a tenth, a by a half": Shortfall(
+        {"a": (0.5, 1.0), "b": (1.0, 0.9)},
+        more_than_a=NOT_REPRODUCED,
+        by_over_5_percent=REPRODUCED,
+    ),
+    "b by 4 %, a by 1 %": Shortfall(
+        {"a": (1.0, 0.99), "b": (0.96, 1.0)},
+        more_than_a=REPRODUCED,
+        by_over_5_percent=NOT_REPRODUCED,
+    ),
+    "both, behind another solver": Shortfall(
+        {"a": (0.8, 0.8), "b": (0.9, 0.9), "c": (1.0, 1.0)},
+        more_than_a=NOT_REPRODUCED,
+        by_over_5_percent=REPRODUCED,
+    ),
+    "too few splits": Shortfall(
+        {"a": (0.9, 0.8), "b": (1.0, 0.5)},
+        more_than_a=INCONCLUSIVE,
+        by_over_5_percent=INCONCLUSIVE,
+        n_splits=MIN_SPLITS - 1,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SHORTFALLS.values(), ids=SHORTFALLS)
+def test_consistency_is_the_largest_shortfall(tmp_path, case):
+    cells = {}
+    for solver, (on_housing, on_adult) in case.values.items():
+        cells["housing", solver, "auc", "test"] = [on_housing] * case.n_splits
+        cells["adult", solver, "auc", "test"] = [on_adult] * case.n_splits
+    fields = {
+        "datasets": ["housing", "adult"],
+        "metric": "auc",
+        "among": list(case.values),
+        "unsteady": ["b"],
     }
-    fields = {"datasets": ["housing", "adult"], "metric": "auc", "among": list(shares)}
-    fields["unsteady"] = ["b"]
-    folder = write_results(tmp_path / str((shares, n)), cells)
-    steady = claim("consistency", "the most", steady=["a"], **fields)
-    large = claim("consistency", "large", margin=0.05, **fields)
-    return [judged([about], folder)[0].verdict for about in (steady, large)]
-
-
-def test_consistency_is_the_largest_shortfall(tmp_path):
-    assert falling_behind(tmp_path, a=(0.9, 0.8), b=(1.0, 0.5)) == [
-        REPRODUCED,
-        REPRODUCED,
-    ]
-    assert falling_behind(tmp_path, a=(0.5, 1.0), b=(1.0, 0.9)) == [
-        NOT_REPRODUCED,
-        REPRODUCED,
-    ]
-    assert falling_behind(tmp_path, a=(1.0, 0.99), b=(0.96, 1.0)) == [
-        REPRODUCED,
-        NOT_REPRODUCED,
-    ]
-    assert falling_behind(tmp_path, a=(0.8, 0.8), b=(0.9, 0.9), c=(1.0, 1.0)) == [
-        NOT_REPRODUCED,
-        REPRODUCED,
-    ]
-    assert (
-        falling_behind(tmp_path, n=19, a=(0.9, 0.8), b=(1.0, 0.5)) == [INCONCLUSIVE] * 2
+    folder = write_results(tmp_path, cells)
+    expect(
+        folder,
+        (claim("consistency", "the most", steady=["a"], **fields), case.more_than_a),
+        (
+            claim("consistency", "large", margin=0.05, **fields),
+            case.by_over_5_percent,
+        ),
     )
 
 
@@ -449,73 +507,123 @@ def test_variation_over_a_sweep(tmp_path, means, spread, n, verdict):
     assert row.measured.endswith("%")
 
 
-def test_points_of_a_sweep_are_compared(tmp_path):
+@pytest.fixture
+def sweep(tmp_path):
+    """Results of two solvers at three points of a sweep."""
     folder = write_results(tmp_path, auc_of(a=[0.5] * 20, b=[0.5] * 20))
     table = pd.read_csv(folder / "results.csv").query("final")
-    means = [{"a": 0.8, "b": 0.5}, {"a": 0.79, "b": 0.49}, {"a": 0.4, "b": 0.48}]
+    of_a = table[table["solver"] == "a"]
+    of_b = table[table["solver"] == "b"]
     points = []
-    for mean_of in means:
-        parts = [
-            table[table["solver"] == solver].assign(value=normal(20, centre, 1e-4))
-            for solver, centre in mean_of.items()
+    for mean_of_a, mean_of_b in ((0.8, 0.5), (0.79, 0.49), (0.4, 0.48)):
+        at_point = [
+            of_a.assign(value=normal(20, mean_of_a, 1e-4)),
+            of_b.assign(value=normal(20, mean_of_b, 1e-4)),
         ]
-        points.append(pd.concat(parts))
+        points.append(pd.concat(at_point))
     write_sweep(folder, "batch_size", points)
-    one, two, three = (f"batch_size={i}" for i in range(3))
-    fields = {"dataset": "housing", "solver": "a", "metric": "auc", "at_most": 0.05}
-    [*_, missing] = expect(
-        folder,
-        (order("a", "a", at=two, worse_at=three), REPRODUCED),
-        (order("a", "a", at=three, worse_at=two), NOT_REPRODUCED),
-        (order("a", "b", at=three), NOT_REPRODUCED),
-        (order("b", "a", of="variation"), REPRODUCED),
-        (order("a", "b", of="variation"), NOT_REPRODUCED),
-        (claim("variation", "5%", points=[one, two], **fields), REPRODUCED),
-        (claim("variation", "5%", **fields), NOT_REPRODUCED),
-        (order("a", "b", at="batch_size=9"), NO_DATA),
-    )
-    tells(missing.reason, "batch_size=9")
+    return folder
 
 
-def test_ratios_of_times(tmp_path):
+FIRST, SECOND, THIRD = "batch_size=0", "batch_size=1", "batch_size=2"
+
+
+def small_variation(**fields):
+    """Return the claim that solver a varies by 5 % at most."""
+    return claim("variation", "5%", solver="a", metric="auc", at_most=0.05, **fields)
+
+
+@pytest.mark.parametrize(
+    ("published_claim", "verdict"),
+    [
+        pytest.param(
+            order("a", "a", at=SECOND, worse_at=THIRD),
+            REPRODUCED,
+            id="one solver at two points",
+        ),
+        pytest.param(
+            order("a", "a", at=THIRD, worse_at=SECOND),
+            NOT_REPRODUCED,
+            id="one solver at two points, turned",
+        ),
+        pytest.param(
+            order("a", "b", at=THIRD), NOT_REPRODUCED, id="two solvers at a point"
+        ),
+        pytest.param(order("b", "a", of="variation"), REPRODUCED, id="less variation"),
+        pytest.param(
+            order("a", "b", of="variation"), NOT_REPRODUCED, id="more variation"
+        ),
+        pytest.param(
+            small_variation(points=[FIRST, SECOND]), REPRODUCED, id="at two points"
+        ),
+        pytest.param(small_variation(), NOT_REPRODUCED, id="at all points"),
+    ],
+)
+def test_points_of_a_sweep_are_compared(sweep, published_claim, verdict):
+    [row] = judged([published_claim], sweep)
+    assert row.verdict is verdict
+
+
+def test_a_point_that_the_sweep_has_not_is_named(sweep):
+    [row] = judged([order("a", "b", at="batch_size=9")], sweep)
+    assert row.verdict is NO_DATA
+    tells(row.reason, "batch_size=9")
+
+
+TURNED = claim("ratio", "3", slower="a", faster="b")
+
+
+@pytest.mark.parametrize(
+    ("published_claim", "verdict", "measured"),
+    [
+        pytest.param(ratio("3"), REPRODUCED, "3", id="equal"),
+        pytest.param(ratio("1.6"), REPRODUCED, "3", id="less than twice the print"),
+        pytest.param(ratio("5.9"), REPRODUCED, "3", id="more than half of the print"),
+        pytest.param(ratio("1.4"), TREND_ONLY, "3", id="more than twice the print"),
+        pytest.param(ratio("6.1"), TREND_ONLY, "3", id="less than half of the print"),
+        pytest.param(ratio("1.4", at_least=True), REPRODUCED, "3", id="at least"),
+        pytest.param(
+            ratio("3.1", at_least=True), TREND_ONLY, "3", id="less than at least"
+        ),
+        pytest.param(
+            ratio("3", **DEVIATION), WITH_DEVIATION, "3", id="with a deviation"
+        ),
+        pytest.param(TURNED, NOT_REPRODUCED, "0.333", id="the other side is faster"),
+    ],
+)
+def test_ratios_of_times(tmp_path, published_claim, verdict, measured):
     values = [0.5] * MIN_TIMED_SPLITS
     folder = write_results(tmp_path, auc_of(a=values, b=values), seconds=TIMED)
-    [first, *_, turned] = expect(
-        folder,
-        (ratio("3"), REPRODUCED),
-        (ratio("1.6"), REPRODUCED),
-        (ratio("5.9"), REPRODUCED),
-        (ratio("1.4"), TREND_ONLY),
-        (ratio("6.1"), TREND_ONLY),
-        (ratio("1.4", at_least=True), REPRODUCED),
-        (ratio("3.1", at_least=True), TREND_ONLY),
-        (ratio("3", **DEVIATION), WITH_DEVIATION),
-        (claim("ratio", "3", slower="a", faster="b"), NOT_REPRODUCED),
-    )
-    assert first.measured == "3"
-    assert turned.measured == "0.333"
-    assert first.runs == MIN_TIMED_SPLITS
+    [row] = judged([published_claim], folder)
+    assert row.verdict is verdict
+    assert row.measured == measured
+    assert row.runs == MIN_TIMED_SPLITS
 
 
 def test_a_ratio_is_the_median_over_paired_splits(tmp_path):
-    folder = write_results(
-        tmp_path, auc_of(a=[0.5] * 5, b=dict.fromkeys(range(4, -1, -1), 0.5))
-    )
+    values = [0.5] * 5
+    in_reverse = dict.fromkeys(range(4, -1, -1), 0.5)
+    folder = write_results(tmp_path, auc_of(a=values, b=in_reverse))
     table = pd.read_csv(folder / "results.csv")
-    slow = table["solver"] == "b"
-    table["wall_seconds"] = (table["split"] + 1.0) * np.where(
-        slow, [2, 9, 3, 4, 1] * 4, 1
-    )
-    ratios = (
-        table[slow & table["final"]].set_index("split")["wall_seconds"]
-        / table[~slow & table["final"]].set_index("split")["wall_seconds"]
-    )
+    is_slow = table["solver"] == "b"
+    factors = np.where(is_slow, [2, 9, 3, 4, 1] * 4, 1)
+    table["wall_seconds"] = (table["split"] + 1.0) * factors
     table.to_csv(folder / "results.csv", index=False)
+    final = table[table["final"]].pivot(
+        index="split", columns="solver", values="wall_seconds"
+    )
+    median = (final["b"] / final["a"]).median()
     [row] = judged([ratio()], folder)
-    assert float(row.measured) == pytest.approx(ratios.median(), rel=1e-2)
+    assert float(row.measured) == pytest.approx(median, rel=1e-2)
 
 
-@pytest.mark.parametrize("timed", [ratio(), order(metric=WALL_SECONDS)])
+@pytest.mark.parametrize(
+    "timed",
+    [
+        pytest.param(ratio(), id="ratio"),
+        pytest.param(order(metric=WALL_SECONDS), id="order"),
+    ],
+)
 @pytest.mark.parametrize(
     ("changes", "verdict", "words"),
     [
@@ -539,8 +647,7 @@ def test_times_must_be_of_one_sequential_run(tmp_path, timed, changes, verdict, 
     """Of those that are compared; values may come from two runs."""
     cells = auc_of(**dict.fromkeys("abc", [0.5] * MIN_SPLITS))
     folder = write_results(tmp_path, cells, seconds=TIMED | {"c": 1.0}, **changes)
-    of_times, of_values = judged([timed, order(number=1)], folder)
-    assert (of_times.verdict, of_values.verdict) == (verdict, NOT_REPRODUCED)
+    of_times, _ = expect(folder, (timed, verdict), (order(), NOT_REPRODUCED))
     names(of_times.reason, words)
 
 
@@ -594,20 +701,43 @@ MINIMA = pd.DataFrame(
 AT_ZERO = {"solver": "b", "study": "minima", "config": "kar2015/minima", "cell": {}}
 
 
-def test_nothing_rests_on_a_problem_whose_minimum_is_at_zero(tmp_path):
+@pytest.mark.parametrize(
+    ("studies", "verdict", "words", "runs"),
+    [
+        pytest.param(
+            {"minima": MINIMA}, NO_POWER, "b w = 0 housing", MIN_SPLITS, id="at zero"
+        ),
+        pytest.param(
+            {"minima": MINIMA.assign(value=0.0)},
+            REPRODUCED,
+            "",
+            MIN_SPLITS,
+            id="elsewhere",
+        ),
+        pytest.param({}, NO_DATA, "kar2015/minima", 0, id="no study"),
+        pytest.param(
+            {"minima": MINIMA[1:]}, NO_DATA, "housing", 0, id="not this data set"
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    "published_claim",
+    [
+        pytest.param(order(minimum=AT_ZERO), id="order"),
+        pytest.param(ratio(minimum=AT_ZERO), id="ratio"),
+    ],
+)
+def test_nothing_rests_on_a_problem_whose_minimum_is_at_zero(
+    tmp_path, published_claim, studies, verdict, words, runs
+):
     """What the solver returns is a point on the way to a ranking of nothing."""
     cells = auc_of(a=[0.9] * MIN_SPLITS, b=[0.5] * MIN_SPLITS)
     folder = write_results(tmp_path, cells, seconds=TIMED)
-    for values, verdict, words in (
-        ({"minima": MINIMA}, NO_POWER, "b w = 0 housing"),
-        ({"minima": MINIMA.assign(value=0.0)}, REPRODUCED, ""),
-        ({}, NO_DATA, "kar2015/minima"),
-        ({"minima": MINIMA[1:]}, NO_DATA, "housing"),
-    ):
-        claims = (order(minimum=AT_ZERO), verdict), (ratio(minimum=AT_ZERO), verdict)
-        for row in expect(folder, *claims, values=values):
-            assert all(word in row.reason for word in words.split())
-            assert row.runs == (0 if verdict is NO_DATA else MIN_SPLITS)
+    [row] = judged([published_claim], folder, values=studies)
+    assert row.verdict is verdict
+    assert row.runs == runs
+    for word in words.split():
+        assert word in row.reason
 
 
 def test_the_others_are_compared_without_it(tmp_path):
@@ -630,44 +760,91 @@ def test_the_others_are_compared_without_it(tmp_path):
         (consistent, NOT_REPRODUCED),
         values={"minima": MINIMA.assign(value=0.0)},
     )
-    for row in expect(
+    rows = expect(
         folder, (both, REPRODUCED), (consistent, REPRODUCED), values={"minima": MINIMA}
-    ):
+    )
+    for row in rows:
         tells(row.reason, "b w = 0")
 
 
-@pytest.mark.parametrize(("cut", "verdict"), [(9, REPRODUCED), (10, INCONCLUSIVE)])
-def test_no_value_of_fits_that_were_stopped_decides(tmp_path, cut, verdict):
-    """Half of them are too many; of fewer the others decide."""
-    cells = auc_of(a=[0.9] * MIN_SPLITS, **{name: [0.5] * MIN_SPLITS for name in "bcd"})
-    folder = write_results(tmp_path, cells)
-    stop(folder, "b", cut)
-    [row, others] = expect(folder, (order(), verdict), (order(worse="c"), REPRODUCED))
-    assert row.measured == "holds in 20 of 20, fails in 0"
-    assert others.reason.startswith("sign")
-    tells(
-        row.reason, f"b {cut} {MIN_SPLITS} housing" if verdict is INCONCLUSIVE else ""
-    )
-    [row] = expect(
-        folder, (claim("order", "better", better=["a"], worse=["b", "c"]), REPRODUCED)
-    )
-    assert ("left out" in row.reason) == (verdict is INCONCLUSIVE)
-    stop(folder, "c", cut)
-    [row] = expect(
-        folder,
-        (claim("order", "better", better=["a"], worse=["b", "c", "d"]), REPRODUCED),
-    )
-    assert row.reason.count("left out") == (
-        2 if verdict is INCONCLUSIVE else 0
-    )  # b and c
-    stop(folder, "b", cut, "tuning limit")
-    for row in judged([order(), order(metric=WALL_SECONDS, number=1)], folder):
-        # With another parameter both the value and the time would be others.
-        assert (row.verdict is INCONCLUSIVE) == (verdict is INCONCLUSIVE)
-        tells(row.reason, f"tuning limit {cut}")
+def better_than(*worse):
+    return claim("order", "better", better=["a"], worse=list(worse))
 
 
-@pytest.mark.parametrize(("n", "verdict"), [(9, REPRODUCED), (10, INCONCLUSIVE)])
+@pytest.fixture
+def four_solvers(tmp_path):
+    """Results in which a is the best of four."""
+    worse = {name: [0.5] * MIN_SPLITS for name in "bcd"}
+    return write_results(tmp_path, auc_of(a=[0.9] * MIN_SPLITS, **worse))
+
+
+HALF = MIN_SPLITS // 2
+
+
+def test_no_value_of_fits_that_were_stopped_decides(four_solvers):
+    """Where half of them were stopped."""
+    stop(four_solvers, "b", HALF)
+    stopped, other = expect(
+        four_solvers, (better_than("b"), INCONCLUSIVE), (better_than("c"), REPRODUCED)
+    )
+    assert stopped.measured == "holds in 20 of 20, fails in 0"
+    tells(stopped.reason, f"b {HALF} {MIN_SPLITS} housing")
+    assert other.reason.startswith("sign")
+
+
+def test_values_decide_if_fewer_than_half_of_the_fits_were_stopped(four_solvers):
+    stop(four_solvers, "b", HALF - 1)
+    [stopped] = expect(four_solvers, (better_than("b"), REPRODUCED))
+    assert stopped.measured == "holds in 20 of 20, fails in 0"
+
+
+@pytest.mark.parametrize(
+    ("n_stopped", "n_left_out"),
+    [
+        pytest.param(HALF, [1, 2], id="half"),
+        pytest.param(HALF - 1, [0, 0], id="fewer than half"),
+    ],
+)
+def test_solvers_whose_fits_were_stopped_are_left_out(
+    four_solvers, n_stopped, n_left_out
+):
+    stop(four_solvers, "b", n_stopped)
+    [row] = expect(four_solvers, (better_than("b", "c"), REPRODUCED))
+    assert row.reason.count("left out") == n_left_out[0]
+    stop(four_solvers, "c", n_stopped)
+    [row] = expect(four_solvers, (better_than("b", "c", "d"), REPRODUCED))
+    assert row.reason.count("left out") == n_left_out[1]
+
+
+@pytest.mark.parametrize(
+    ("n_stopped", "verdict", "verdict_on_times"),
+    [
+        pytest.param(HALF, INCONCLUSIVE, INCONCLUSIVE, id="half"),
+        # all times are equal
+        pytest.param(HALF - 1, REPRODUCED, NOT_REPRODUCED, id="fewer than half"),
+    ],
+)
+def test_no_fits_decide_whose_tuning_was_stopped(
+    four_solvers, n_stopped, verdict, verdict_on_times
+):
+    """With another parameter both the value and the time would be others."""
+    stop(four_solvers, "b", n_stopped, "tuning limit")
+    rows = expect(
+        four_solvers,
+        (order(), verdict),
+        (order(metric=WALL_SECONDS), verdict_on_times),
+    )
+    for row in rows:
+        tells(row.reason, f"tuning limit {n_stopped}")
+
+
+@pytest.mark.parametrize(
+    ("n", "verdict"),
+    [
+        pytest.param(HALF - 1, REPRODUCED, id="fewer than half"),
+        pytest.param(HALF, INCONCLUSIVE, id="half"),
+    ],
+)
 def test_a_minimum_that_was_not_reached_decides_nothing(tmp_path, n, verdict):
     """But the way to it may be judged."""
     values = [0.9] * MIN_SPLITS
@@ -680,29 +857,61 @@ def test_a_minimum_that_was_not_reached_decides_nothing(tmp_path, n, verdict):
     cell = {"quantity": "w = 0 is a minimiser"}
     minimum = Minimum(solver="b", study="study", config="letter", cell=cell)
     study = pd.DataFrame({"dataset": ["housing"], **cell, "value": [0.0]})
-    cases = (order(minimum=minimum), verdict), (order(), REPRODUCED)
-    [row, _] = expect(folder, *cases, values={"study": study})
+    [row, _] = expect(
+        folder,
+        (order(minimum=minimum), verdict),
+        (order(), REPRODUCED),
+        values={"study": study},
+    )
     tells(row.reason, f"max_iter {n} {MIN_SPLITS} housing")
 
 
-def test_a_time_that_was_cut_short_is_a_lower_bound(tmp_path):
-    """So it may be too long still, and else nothing is known.
-
-    To an accuracy it is none.
-    """
+@pytest.mark.parametrize(
+    ("published_claim", "verdict"),
+    [
+        pytest.param(order(metric=WALL_SECONDS), REPRODUCED, id="it is too long still"),
+        pytest.param(
+            order("b", "a", metric=WALL_SECONDS), INCONCLUSIVE, id="it may be longer"
+        ),
+        pytest.param(ratio(at_least=True), REPRODUCED, id="the ratio is enough"),
+        pytest.param(
+            ratio("100", at_least=True), INCONCLUSIVE, id="the ratio may be larger"
+        ),
+        pytest.param(
+            ratio(at_least=True, within=0.1, metric="auc"),
+            INCONCLUSIVE,
+            id="to an accuracy it is no bound",
+        ),
+    ],
+)
+def test_a_time_that_was_cut_short_is_a_lower_bound(tmp_path, published_claim, verdict):
     values = [0.5] * MIN_SPLITS
     folder = write_results(tmp_path, auc_of(a=values, b=values), seconds=TIMED)
     stop(folder, "b", MIN_SPLITS)
-    rows = expect(
+    [row] = judged([published_claim], folder)
+    assert row.verdict is verdict
+    tells(row.reason, "b 20 20 housing")
+
+
+def test_a_ratio_counts_the_stopped_trials_that_have_its_metric(tmp_path):
+    """Of 20 trials 10 have the metric, and 5 of these were stopped: too many."""
+    cells = auc_of(a=[0.5] * MIN_SPLITS, b=[0.5] * MIN_SPLITS)
+    for solver in "ab":
+        cells["housing", solver, "f1", "test"] = [0.5] * (MIN_SPLITS // 2)
+    folder = write_results(tmp_path, cells, seconds=TIMED)
+    stop(folder, "b", MIN_SPLITS // 4)
+    to_f1, to_auc = expect(
         folder,
-        (order(metric=WALL_SECONDS), REPRODUCED),
-        (order("b", "a", metric=WALL_SECONDS), INCONCLUSIVE),
-        (ratio(at_least=True), REPRODUCED),
-        (ratio("100", at_least=True), INCONCLUSIVE),
-        (ratio(at_least=True, within=0.1, metric="auc"), INCONCLUSIVE),
+        (ratio(within=0.1, metric="f1"), INCONCLUSIVE),
+        (ratio(within=0.1, metric="auc"), REPRODUCED),
     )
-    for row in rows:
-        tells(row.reason, "b 20 20 housing")
+    assert to_f1.reason == "a limit stopped b in 5 of 10 on housing"
+    tells(to_auc.reason, "b 5 20 housing")
+
+
+def test_times_to_an_accuracy_need_a_metric():
+    with raises(ValueError, "within metric"):
+        ratio(within=0.1)
 
 
 def stop(folder, solver, n, by="limit"):
@@ -713,19 +922,21 @@ def stop(folder, solver, n, by="limit"):
 
 
 @pytest.mark.parametrize(
-    ("printed", "would"), [("0.5", REPRODUCED), ("0.9", NOT_REPRODUCED)]
+    ("printed", "verdict"), [("0.5", REPRODUCED), ("0.9", NOT_REPRODUCED)]
 )
 def test_what_another_source_says_was_printed_is_never_decided(
-    tmp_path, printed, would
+    tmp_path, printed, verdict
 ):
     folder = write_results(tmp_path, auc_of(a=normal(20, 0.5)))
-    first = mean(printed, runs=1, secondhand=False)
-    second = mean(printed, runs=1, secondhand=True)
-    read, heard = expect(folder, (first, would), (second, INCONCLUSIVE))
-    assert heard.reason.startswith(f"would be {would}; ")
-    assert heard.measured == read.measured
-    assert apart(first) == ""
-    assert apart(second) == ", second-hand"
+    firsthand = mean(printed, runs=1, secondhand=False)
+    secondhand = mean(printed, runs=1, secondhand=True)
+    decided, undecided = expect(
+        folder, (firsthand, verdict), (secondhand, INCONCLUSIVE)
+    )
+    assert undecided.reason.startswith(f"would be {verdict}; ")
+    assert undecided.measured == decided.measured
+    assert apart(firsthand) == ""
+    assert apart(secondhand) == ", second-hand"
 
 
 def test_what_was_chosen_after_our_results_can_fail_but_not_pass(tmp_path):

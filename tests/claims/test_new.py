@@ -38,19 +38,26 @@ def test_a_number_keeps_its_digits(desk):
     assert claim.printed == "0.550"
     assert claim.runs == 5
     assert claim.experiment == claim.config == "letter"
-    about = json.loads(new("section-6/avg", *ONE, "--printed", "0.550", "--json"))
-    assert about["ids"] == [claim.id]
-    assert about["file"] is None
-    assert about["entry"]["printed"] == "0.550"
-    assert new(
-        "section-6/avg", *ONE, "--printed", "0.550", "--to", "second.published.yaml"
-    )
-    [claim] = read_claims(desk / "second.published.yaml")  # a file of another name
+
+
+def test_a_new_claim_as_json():
+    text = new("section-6/avg", *ONE, "--printed", "0.550", "--json")
+    content = json.loads(text)
+    assert content["ids"] == ["kar2015/section-6/avg"]
+    assert content["file"] is None
+    assert content["entry"]["printed"] == "0.550"
+
+
+def test_a_file_of_another_name_names_the_config(desk):
+    file = desk / "second.published.yaml"
+    assert new("section-6/avg", *ONE, "--printed", "0.550", "--to", file.name)
+    [claim] = read_claims(file)
     assert claim.config == "letter"
 
 
 def test_a_table_and_more_claims_come_into_one_file(desk):
-    (desk / "x.published.yaml").write_text(
+    file = desk / "x.published.yaml"
+    file.write_text(
         "# A comment.\npaper: kar2015\nexperiment: letter\nclaims:\n  # Another.\n"
         "  - {id: section-1/a, where: x, kind: statement, printed: y, reason: z}\n"
     )
@@ -63,7 +70,7 @@ def test_a_table_and_more_claims_come_into_one_file(desk):
         "--to",
         "x.published.yaml",
     )
-    printed = new(
+    output = new(
         "section-6/rows",
         "kind=fact",
         "dataset=letter",
@@ -73,10 +80,11 @@ def test_a_table_and_more_claims_come_into_one_file(desk):
         "--to",
         "x.published.yaml",
     )
-    assert printed == "x.published.yaml: 1 claim added\n"
-    text = (desk / "x.published.yaml").read_text()
-    assert text.startswith("# A comment.\n") and "  # Another.\n" in text
-    claims = {claim.id: claim for claim in read_claims(desk / "x.published.yaml")}
+    assert output == "x.published.yaml: 1 claim added\n"
+    text = file.read_text()
+    assert text.startswith("# A comment.\n")
+    assert "  # Another.\n" in text
+    claims = {claim.id: claim for claim in read_claims(file)}
     assert len(claims) == 6
     assert "kar2015/section-1/a" in claims
     assert claims["kar2015/section-6/rows"].printed == "20,000"

@@ -25,6 +25,7 @@ def with_mistake(folder_of_claims, monkeypatch):
     monkeypatch.setattr(published, "shipped", lambda _: folder_of_claims)
 
     def refusal(old, new, file="rudin2009/table-3-magic"):
+        """Return the line of the mistake, and the message."""
         path = folder_of_claims / f"{file}.published.yaml"
         text = path.read_text()
         assert old in text
@@ -33,7 +34,8 @@ def with_mistake(folder_of_claims, monkeypatch):
             lines = mistakes(load_claims)
         finally:
             path.write_text(text)
-        return text[: text.index(old)].count("\n") + 1, "\n".join(lines)
+        line = text[: text.index(old)].count("\n") + 1
+        return line, "\n".join(lines)
 
     return refusal
 
@@ -111,9 +113,8 @@ def with_mistake(folder_of_claims, monkeypatch):
 def test_mistakes_are_reported_with_their_line(with_mistake, old, new, offset, places):
     line, message = with_mistake(old, new)
     names(message, f"table-3-magic.published.yaml:{line + offset}")
-    assert any(f":{line + offset}:" in text for text in naming(message, places)), (
-        message
-    )
+    lines = naming(message, places)
+    assert any(f":{line + offset}:" in text for text in lines), message
 
 
 @pytest.mark.parametrize(
@@ -216,20 +217,21 @@ claims:
 """)
     monkeypatch.setattr(published, "shipped", lambda _: tmp_path)
     claims = {c.id: c for c in load_claims()}
-    names = ["/up", "/0.5", ""]
-    repeated = [f"toy/table-{n}/{x}{way}" for n, x, way in product((1, 2), "ab", names)]
+    repeated = [
+        f"toy/table-{n}/{name}{way}"
+        for n, name, way in product((1, 2), "ab", ("/up", "/0.5", ""))
+    ]
     assert list(claims) == ["toy/table-2/f1/a", "toy/table-2/f2/a", *repeated]
     assert claims["toy/table-2/f1/a"].cell == {"list": "a", "column": "f1"}
     assert claims["toy/table-2/f2/a"].cell == {"list": "a"}
-    up, plain = claims["toy/table-2/b/up"], claims["toy/table-2/b"]
-    assert (up.where, up.printed) == ("Table 2, b", "4")
-    assert up.cell == {"scale": 2, "share": "1/2", "list": "b{2}"}  # a number stays one
+    inner = claims["toy/table-2/b/up"]
+    assert inner.where == "Table 2, b"
+    assert inner.printed == "4"
+    # a number stays a number
+    assert inner.cell == {"scale": 2, "share": "1/2", "list": "b{2}"}
+    plain = claims["toy/table-2/b"]
     assert plain.printed == "5"
-    assert plain.cell == {
-        "scale": 2,
-        "share": "1/2",
-        "list": "f1",
-    }
+    assert plain.cell == {"scale": 2, "share": "1/2", "list": "f1"}
 
 
 def test_example_of_the_page(tmp_path, monkeypatch):
@@ -259,21 +261,30 @@ def test_page_names_every_kind_and_verdict(claims):
     assert [v for v in Verdict if f"\n| {v} | " in page] == list(Verdict)
 
 
-def test_mistakes_in_other_files(with_mistake):
+def test_a_misspelt_field_of_a_deviation(with_mistake):
     line, message = with_mistake("    evidence:", "    evidnce:", "deviations")
     names(message, f"deviations.published.yaml:{line}:5 deviations.half-scores.evidnce")
+
+
+def test_an_unknown_deviation_of_a_reading(with_mistake):
     _, message = with_mistake(
         "deviation: half-scores", "deviation: x", "rudin2009/tables-1-2"
     )
     names(message, "tables[0].rows.swap-none 'x'")
-    both = "  - id: figure-8/most-cases\n    where"
+
+
+def test_a_misspelt_field_is_not_reported_as_missing_too(with_mistake):
     _, message = with_mistake(
-        both, "  - id: figure-8/most-cases\n    whre", "rudin2009/fig-8"
+        "  - id: figure-8/most-cases\n    where",
+        "  - id: figure-8/most-cases\n    whre",
+        "rudin2009/fig-8",
     )
     names(message, "claims[0].whre figure-8/most-cases 'where'")
     assert "is missing" not in message
+
+
+def test_a_statement_that_is_untested_has_no_reason(with_mistake):
     reason = '    reason: \'"relatively"'
-    _, message = with_mistake(
-        reason, "    untested: x\n" + reason, "kar2015/fig3-batch"
-    )
+    untested = "    untested: x\n" + reason
+    _, message = with_mistake(reason, untested, "kar2015/fig3-batch")
     names(message, "kdd08/stable")

@@ -42,7 +42,22 @@ class Minimum(Section):
     cell: Selection
 
 
-class _Doubt(NamedTuple):
+class Doubt(NamedTuple):
+    """Why the results of a solver decide nothing, and the verdict then."""
+
+    verdict: Verdict
+    reason: str
+
+
+class _FinalRows(NamedTuple):
+    """A row for each trial of a solver on a data set."""
+
+    solver: str
+    dataset: str
+    rows: pd.DataFrame
+
+
+class _EndedEarly(NamedTuple):
     """Trials of a solver on a data set that ended before they should."""
 
     solver: str
@@ -122,10 +137,9 @@ class Claim(Section):
     @property
     def in_words(self) -> bool:
         """Whether the verdict needs no printed number, as of two measured sides."""
-        fields = self.number_unless
-        return fields is None or any(
-            getattr(self, field) is not None for field in fields
-        )
+        if self.number_unless is None:
+            return True
+        return any(getattr(self, field) is not None for field in self.number_unless)
 
     @property
     def data(self) -> tuple[str, ...]:
@@ -142,11 +156,8 @@ class Claim(Section):
         names: list[str] = []
         for field in fields:
             value = getattr(self, field, ())
-            if isinstance(value, str):
-                names += [value] if value else []
-            else:
-                names += value
-        return tuple(names)
+            names += [value] if isinstance(value, str) else value
+        return tuple(name for name in names if name)
 
     @property
     def is_testable(self) -> bool:
@@ -168,11 +179,12 @@ class Claim(Section):
     @model_validator(mode="after")
     def _check_printed(self) -> Self:
         """Refuse a `printed` that is no number, if the verdict needs one."""
-        if not (self.untested or self.in_words):  # an untested claim gets no verdict
-            try:
-                parse_printed(self.printed)
-            except InputError as error:
-                refuse(at((), [str(error)]))  # (): the claim as a whole
+        if self.in_words or self.untested:  # an untested claim gets no verdict
+            return self
+        try:
+            parse_printed(self.printed)
+        except InputError as error:
+            refuse(at((), [str(error)]))  # (): the claim as a whole
         return self
 
     @abstractmethod
@@ -198,54 +210,56 @@ class Claim(Section):
         """Judge the claim without doubtful solvers, which the reason names."""
         claim = self
         row = claim.judge(evidence)
-        dropped: list[str] = []
-        for solver, (verdict, reason) in self.doubts(evidence).items():
-            reduced = claim.drop_solver(solver)
-            if reduced is None:  # nothing is left to compare: the doubt is the verdict
-                reason = _joined(reason, row.reason, *dropped)
-                return replace(row, verdict=verdict, reason=reason)
-            claim = reduced
+        left_out: list[str] = []
+        for solver, doubt in self.doubts(evidence).items():
+            others = claim.drop_solver(solver)
+            if others is None:  # nothing is left to compare: the doubt is the verdict
+                reason = _joined(doubt.reason, row.reason, *left_out)
+                return replace(row, verdict=doubt.verdict, reason=reason)
+            claim = others
             row = claim.judge(evidence)
-            dropped.append(f"left out, as {reason}")
-        # Doubts about too few trials to leave a solver out are only named.
-        remaining = [
-            *claim._stopped(evidence, "tuning limit"),
-            *claim._unconverged(evidence),
-        ]
-        texts = [doubt.text for doubt in remaining]
-        row = replace(row, reason=_joined(row.reason, *dropped, *texts))
-        stopped = [doubt.text for doubt in claim._stopped(evidence)]
-        if self.is_timed and stopped:
-            # The full time is at least the time cut short, so a claim that fails might
-            # hold.
-            verdict = row.verdict if row.verdict.holds else Verdict.INCONCLUSIVE
-            reason = f"{', '.join(stopped)}: a time is at least that"
-            return replace(row, verdict=verdict, reason=_joined(row.reason, reason))
-        return row
+            left_out.append(f"left out, as {doubt.reason}")
+        # Too few trials to leave a solver out are only named.
+        few = [*claim._stopped(evidence, "tuning limit"), *claim._unconverged(evidence)]
+        reason = _joined(row.reason, *left_out, *(early.text for early in few))
+        return claim._with_times_cut_short(replace(row, reason=reason), evidence)
 
-    def doubts(self, evidence: Evidence) -> dict[str, tuple[Verdict, str]]:
-        """Return verdict and reason by solver whose results decide nothing.
+    def _with_times_cut_short(self, row: LedgerRow, evidence: Evidence) -> LedgerRow:
+        """Return the row, undecided if a time would decide that a limit cut short.
+
+        The full time is at least the time cut short: a claim that fails might hold.
+        """
+        stopped = [early.text for early in self._stopped(evidence)]
+        if not self.is_timed or not stopped:
+            return row
+        verdict = row.verdict if row.verdict.holds else Verdict.INCONCLUSIVE
+        reason = f"{', '.join(stopped)}: a time is at least that"
+        return replace(row, verdict=verdict, reason=_joined(row.reason, reason))
+
+    def doubts(self, evidence: Evidence) -> dict[str, Doubt]:
+        """Return by solver why its results decide nothing, if they do not.
 
         A solver is doubtful if, on a data set of the claim, its problem has the minimum
         at w = 0, or if half or more of its trials or tunings were stopped by a limit,
         or half or more of its trials ended before the tolerance: with other parameters,
         values and times would differ.
         """
-        doubts: dict[str, tuple[Verdict, str]] = {}
+        doubts: dict[str, Doubt] = {}
         if self.minimum is not None:
             at_zero = self._datasets_at_zero(self.minimum, evidence)
             if at_zero:
                 solver = self.minimum.solver
                 reason = f"the minimum of {solver} is w = 0 on {', '.join(at_zero)}"
-                doubts[solver] = Verdict.NO_POWER, reason
-        ended_early = [*self._stopped(evidence, "tuning limit")]
+                doubts[solver] = Doubt(Verdict.NO_POWER, reason)
+        ended_early = list(self._stopped(evidence, "tuning limit"))
         # Where times alone decide, trained trials may be cut short.
         if self.is_decided_by_values:
             ended_early += self._stopped(evidence, "limit")
         ended_early += self._unconverged(evidence)
-        for doubt in ended_early:
-            if doubt.is_serious:
-                doubts.setdefault(doubt.solver, (Verdict.INCONCLUSIVE, doubt.text))
+        for early in ended_early:
+            # The first doubt about a solver counts.
+            if early.is_serious and early.solver not in doubts:
+                doubts[early.solver] = Doubt(Verdict.INCONCLUSIVE, early.text)
         return doubts
 
     def _datasets_at_zero(self, minimum: Minimum, evidence: Evidence) -> list[str]:
@@ -282,7 +296,7 @@ class Claim(Section):
         """Whether final weights or times are compared, not the way to them."""
         return True
 
-    def _stopped(self, evidence: Evidence, by: str = "limit") -> Iterator[_Doubt]:
+    def _stopped(self, evidence: Evidence, by: str = "limit") -> Iterator[_EndedEarly]:
         """Yield how many trials a limit stopped, by solver and data set, if any.
 
         The limit is that of training, "limit", or "tuning limit".
@@ -291,9 +305,9 @@ class Claim(Section):
             n = int((rows["stopped"] == by).sum())
             if n:
                 text = f"a {by} stopped {solver} in {n} of {len(rows)} on {dataset}"
-                yield _Doubt(solver, 2 * n >= len(rows), text)
+                yield _EndedEarly(solver, 2 * n >= len(rows), text)
 
-    def _unconverged(self, evidence: Evidence) -> Iterator[_Doubt]:
+    def _unconverged(self, evidence: Evidence) -> Iterator[_EndedEarly]:
         """Yield how many trials ended at max_iter, before the tolerance, by data set.
 
         Only the solver counts whose minimum the claim is about.
@@ -301,15 +315,17 @@ class Claim(Section):
         if self.minimum is None or not self.is_about_the_end:
             return
         for solver, dataset, rows in self._final_rows(evidence):
-            n = int(((rows["converged"] == "False") & (rows["stopped"] == "")).sum())
-            if n and solver == self.minimum.solver:
+            if solver != self.minimum.solver:
+                continue
+            # Others that have not converged were stopped by a limit.
+            is_at_max_iter = (rows["converged"] == "False") & (rows["stopped"] == "")
+            n = int(is_at_max_iter.sum())
+            if n:
                 text = f"{solver} ended at max_iter in {n} of {len(rows)} on {dataset}"
-                yield _Doubt(solver, 2 * n >= len(rows), text)
+                yield _EndedEarly(solver, 2 * n >= len(rows), text)
 
-    def _final_rows(
-        self, evidence: Evidence
-    ) -> Iterator[tuple[str, str, pd.DataFrame]]:
-        """Yield solver, data set and final rows of what was measured."""
+    def _final_rows(self, evidence: Evidence) -> Iterator[_FinalRows]:
+        """Yield the final rows of the solvers on the data sets, if measured."""
         outcomes = evidence.outcomes.get(self.experiment)
         if outcomes is None:
             return
@@ -319,9 +335,10 @@ class Claim(Section):
         for solver in dict.fromkeys(self.labels):
             for dataset in self.data:
                 try:
-                    yield solver, dataset, outcomes.final_rows(dataset, solver, metric)
+                    rows = outcomes.final_rows(dataset, solver, metric)
                 except MissingError:
-                    continue  # not measured, so not compared
+                    continue  # not compared
+                yield _FinalRows(solver, dataset, rows)
 
     def results_in(self, results: Mapping[str, _Results]) -> _Results:
         """Return the results of the experiment that decides the claim."""
@@ -439,18 +456,25 @@ def _joined(*reasons: str) -> str:  # without reasons that are ""
 def make_ledger(claims: Sequence[Claim], evidence: Evidence) -> list[LedgerRow]:
     """Return the row of each claim with its verdict, in the order of the claims."""
     rows: list[LedgerRow] = []
+    # Claims of a kind are judged together: cells of a row depend on each other.
     by_kind: dict[type[Claim], list[Claim]] = {}
     for claim in claims:
-        reason = claim.untested  # why nothing decides the claim yet, else ""
-        config = shipped("configs") / f"{claim.config}.yaml"
-        if claim.is_testable and not config.exists():
-            reason = f"there is no config {claim.config} yet"
-        if reason:
-            rows.append(claim.ledger_row(Verdict.NO_CONFIG, reason=reason))
+        obstacle = _obstacle(claim)
+        if obstacle:
+            rows.append(claim.ledger_row(Verdict.NO_CONFIG, reason=obstacle))
         else:
             by_kind.setdefault(type(claim), []).append(claim)
-    for kind, of_kind in by_kind.items():
-        # Claims of a kind are judged together: cells of a row depend on each other.
-        rows += kind.judge_all(of_kind, evidence)
+    for kind, claims_of_kind in by_kind.items():
+        rows += kind.judge_all(claims_of_kind, evidence)
     place_of = {claim.id: i for i, claim in enumerate(claims)}
     return sorted(rows, key=lambda row: place_of[row.id])
+
+
+def _obstacle(claim: Claim) -> str:
+    """Return why no experiment decides a claim yet; "" if one does, or if none can."""
+    if claim.untested:
+        return claim.untested
+    config = shipped("configs") / f"{claim.config}.yaml"
+    if claim.is_testable and not config.exists():
+        return f"there is no config {claim.config} yet"
+    return ""

@@ -5,8 +5,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from pydantic import PositiveInt
+from pydantic import PositiveInt, model_validator
 
 from precbench.claims.evidence import Evidence, MissingError
 from precbench.claims.kinds.kind import MeasuredClaim
@@ -16,6 +15,7 @@ from precbench.claims.verdicts import (
     MIN_REPETITIONS,
     MIN_SPLITS,
     Placement,
+    PrintedRow,
     Verdict,
     has_spread,
     parse_printed,
@@ -24,6 +24,7 @@ from precbench.claims.verdicts import (
     sign_test,
 )
 from precbench.core.errors import InputError
+from precbench.core.yaml.models import at, refuse
 
 
 class MeanClaim(MeasuredClaim):
@@ -46,6 +47,14 @@ class MeanClaim(MeasuredClaim):
     # first column of the row: the trend is the difference from it
     first_solver: str = ""
     first_printed: str = ""
+
+    @model_validator(mode="after")
+    def _check_logarithm(self) -> Self:
+        """Refuse `logarithm` where digits are compared."""
+        if self.averaged and self.logarithm:
+            mistake = "compares the digits of means, not of logarithms: leave one out"
+            refuse(at(("averaged",), [mistake]))
+        return self
 
     @property
     def is_one_draw(self) -> bool:
@@ -86,25 +95,27 @@ class MeanClaim(MeasuredClaim):
         """Judge a mean of many draws by its digits, of a few draws by an interval."""
         cell = self.draws(evidence)
         mean = float(cell.draws.mean())
-        fields: dict[str, Any] = {"measured": f"{mean:.6g}"}
+        measured = np.exp(mean) if self.logarithm else mean
+        fields: dict[str, Any] = {"measured": f"{measured:.6g}"}
         if len(cell.draws) < MIN_SPLITS or not np.isfinite(cell.draws).all():
             return cell.undecided(f"needs {MIN_SPLITS} repetitions", **fields)
+        distance = abs(self.scaled(self.printed) - mean)
         if self.runs is None:  # the print is a mean over many draws
             unit = parse_printed(self.printed, self.power_of_ten).unit
             rounding = 1e-9 * unit  # of the difference
-            limit = max(self.margin, unit / 2) + rounding
-        else:
-            limit = prediction_half_width(cell.draws.to_numpy(), self.runs)
-            fields["smallest_error"] = limit / abs(mean) if mean else None
-        holds = abs(self.scaled(self.printed) - mean) <= limit
-        if holds or self.runs is None:
+            holds = distance <= max(self.margin, unit / 2) + rounding
             return cell.row(*self.judged(holds), **fields)
-        trend, text = _trend(cell, evidence)
-        reason = (
+
+        limit = prediction_half_width(cell.draws.to_numpy(), self.runs)
+        fields["smallest_error"] = cell.relative(limit)
+        if distance <= limit:
+            return cell.row(*self.judged(holds=True), **fields)
+        trend = _trend(cell, evidence)
+        fields["reason"] = (
             f"farther than {limit:.3g}, which chance allows for means of {self.runs};"
-            f" {text}"
+            f" {trend.text}"
         )
-        return cell.row(*self.judged(holds=False, trend=trend), reason=reason, **fields)
+        return cell.row(*self.judged(holds=False, trend=trend.is_as_printed), **fields)
 
     @classmethod
     def judge_all(
@@ -139,6 +150,13 @@ class _Draws(NamedTuple):
             self.claim.part,
         )
 
+    def relative(self, error: float) -> float | None:
+        """Return an error as a share of our mean, which is None if the mean is 0."""
+        if self.claim.logarithm:
+            return float(np.expm1(error))
+        mean = float(self.draws.mean())
+        return error / abs(mean) if mean != 0 else None
+
     def row(
         self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any
     ) -> LedgerRow:
@@ -148,8 +166,9 @@ class _Draws(NamedTuple):
             quartiles = np.quantile(self.draws, [0.25, 0.5, 0.75])
             if self.claim.logarithm:
                 quartiles = np.exp(quartiles)
-            q25, q50, q75 = quartiles
-            fields |= {"measured": f"{q50:.6g}", "spread": f"{q25:.4g} to {q75:.4g}"}
+            lower, median, upper = quartiles
+            fields["measured"] = f"{median:.6g}"
+            fields["spread"] = f"{lower:.4g} to {upper:.4g}"
         return self.claim.ledger_row(verdict, deviations, **fields | other)
 
     def undecided(self, reason: str, **other: Any) -> LedgerRow:
@@ -196,49 +215,45 @@ def _judge_comparable(
     rows: Sequence[Sequence[_Draws]], evidence: Evidence
 ) -> Iterator[LedgerRow]:
     """Judge cells by how far out their rows lie among the draws that all share."""
-    placements = place([_printed_and_drawn(row) for row in rows])
+    placements = place([_printed_row(row) for row in rows])
     # A power of ten that is our choice is also tried lower by one and higher by one.
-    shifted = {
-        shift: place([_printed_and_drawn(row, shift) for row in rows])
-        for shift in (-1, 1)
-    }
+    placements_below = place([_printed_row(row, shift=-1) for row in rows])
+    placements_above = place([_printed_row(row, shift=1) for row in rows])
     # The columns are looked at in rows that pass; other rows differ anyhow.
     passed: list[_Draws] = []
     for row, placement in zip(rows, placements, strict=True):
-        if placement.p_of_all > LEVEL:
+        if placement.passes:
             passed += row
     misfits = _misfits(passed)
-    for row_number, row in enumerate(rows):
+    for row, placement, below, above in zip(
+        rows, placements, placements_below, placements_above, strict=True
+    ):
         power = row[0].claim.power_of_ten  # the same for all cells of the row
-        fits = [
-            f"10^{power + shift}"
-            for shift, placed in shifted.items()
-            if placed[row_number].p_of_all > LEVEL
-        ]
-        ambiguity = ""
-        if power > 0 and fits:
-            ambiguity = (
-                f"with the power 10^{power}, which is ours; {' and '.join(fits)} pass"
-                " as well"
-            )
+        ambiguity = _ambiguity(power, below, above) if power > 0 else ""
         for i, cell in enumerate(row):
             misfit = ""
             if power > 0 and cell.claim.logarithm:
                 misfit = misfits.get(cell.column, "")
-            yield _judge_cell(
-                cell, placements[row_number], i, evidence, misfit, ambiguity
-            )
+            yield _judge_cell(cell, placement, i, evidence, misfit, ambiguity)
 
 
-def _printed_and_drawn(
-    cells: Sequence[_Draws], shift: int = 0
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the printed values of a row, our powers of ten shifted, and our draws.
+def _ambiguity(power: int, below: Placement, above: Placement) -> str:
+    """Return which powers of ten beside ours pass as well; "" if none does."""
+    others = []
+    if below.passes:
+        others.append(f"10^{power - 1}")
+    if above.passes:
+        others.append(f"10^{power + 1}")
+    if not others:
+        return ""
+    which = " and ".join(others)
+    return f"with the power 10^{power}, which is ours; {which} pass as well"
 
-    Their shapes are (n_cells,) and (n_repetitions, n_cells), as `place` takes them.
-    """
+
+def _printed_row(cells: Sequence[_Draws], shift: int = 0) -> PrintedRow:
+    """Return the print of a row, our powers of ten shifted, and our draws."""
     printed = [cell.claim.scaled(cell.claim.printed, shift) for cell in cells]
-    return np.array(printed), np.column_stack([cell.draws for cell in cells])
+    return PrintedRow(np.array(printed), np.column_stack([c.draws for c in cells]))
 
 
 def _misfits(cells: Iterable[_Draws]) -> dict[tuple[str, ...], str]:
@@ -249,12 +264,12 @@ def _misfits(cells: Iterable[_Draws]) -> dict[tuple[str, ...], str]:
     columns = _columns_with_our_power(cells)
     if not columns:
         return {}
-    placements = place([_printed_and_drawn(column) for column in columns.values()])
+    placements = place([_printed_row(column) for column in columns.values()])
     misfits = {}
     for name, placement in zip(columns, placements, strict=True):
-        p = placement.p_of_all
-        if p <= LEVEL:
-            misfits[name] = f"powers of ten with the others of the column: p = {p:.2g}"
+        if not placement.passes:
+            p = f"p = {placement.p_of_all:.2g}"
+            misfits[name] = f"powers of ten with the others of the column: {p}"
     return misfits
 
 
@@ -287,51 +302,50 @@ def _judge_cell(
     objection.
     """
     claim = cell.claim
-    error = float(placement.smallest_error[i])
-    fields: dict[str, Any] = {
-        "reason": f"row: p = {placement.p:.2g}, of all rows {placement.p_of_all:.2g}",
-    }
-    mean = float(cell.draws.mean())
-    if claim.logarithm:
-        fields["smallest_error"] = float(np.expm1(error))  # relative, from a logarithm
-    elif mean != 0:
-        fields["smallest_error"] = error / abs(mean)
+    reason = f"row: p = {placement.p:.2g}, of all rows {placement.p_of_all:.2g}"
     printed = claim.scaled(claim.printed)
-    if not cell.draws.min() <= printed <= cell.draws.max():
-        where = "below" if printed < cell.draws.min() else "above"
-        fields["reason"] += f"; {where} all draws"
-    if placement.p_of_all <= LEVEL:  # the row differs
-        trend, text = _trend(cell, evidence)
-        fields["reason"] += f"; {text}"
-        return cell.row(*claim.judged(holds=False, trend=trend), **fields)
-    if misfit:
-        fields["reason"] += f"; {misfit}"
-        return cell.row(Verdict.NOT_REPRODUCED, **fields)
-    if ambiguity:
-        fields["reason"] += f"; {ambiguity}"
-        return cell.row(Verdict.NO_POWER, **fields)
-    return cell.row(*claim.judged(holds=True), **fields)
+    if printed < cell.draws.min():
+        reason += "; below all draws"
+    elif printed > cell.draws.max():
+        reason += "; above all draws"
+    error = cell.relative(float(placement.smallest_error[i]))
+    if not placement.passes:
+        trend = _trend(cell, evidence)
+        verdict, deviations = claim.judged(holds=False, trend=trend.is_as_printed)
+        reason += f"; {trend.text}"
+    elif misfit:
+        verdict, deviations = Verdict.NOT_REPRODUCED, []
+        reason += f"; {misfit}"
+    elif ambiguity:
+        verdict, deviations = Verdict.NO_POWER, []
+        reason += f"; {ambiguity}"
+    else:
+        verdict, deviations = claim.judged(holds=True)
+    return cell.row(verdict, deviations, reason=reason, smallest_error=error)
 
 
-def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:
-    """Return whether the trend is as printed, and why, in words.
+class _Trend(NamedTuple):
+    """On which side of the first cell of its row a cell lies."""
 
-    The trend is on which side of the first cell of its row a cell lies.
-    """
+    is_as_printed: bool
+    text: str  # why
+
+
+def _trend(cell: _Draws, evidence: Evidence) -> _Trend:
+    """Compare a cell with the first of its row, by a sign test over our draws."""
     claim = cell.claim
     if claim.first_solver in ("", claim.solver):
-        return False, "it is the first of its row"
+        return _Trend(False, "it is the first of its row")
     try:
         first = claim.model_copy(update={"solver": claim.first_solver}).draws(evidence)
     except MissingError:
-        return False, "the first of its row was not measured"
+        return _Trend(False, "the first of its row was not measured")
     own, of_first = cell.draws.align(first.draws, join="inner")
-    # 1 if the print is above the first print, -1 if below: times this, larger is the
-    # printed side.
-    printed_side = np.sign(
-        claim.scaled(claim.printed) - claim.scaled(claim.first_printed)
-    )
-    test = sign_test(printed_side * own.to_numpy(), printed_side * of_first.to_numpy())
-    is_as_printed = bool(test.p <= LEVEL) and len(own) >= MIN_SPLITS
+    # Times the sign of the printed difference, draws are larger on the printed side;
+    # if the prints are equal, all draws tie.
+    difference = claim.scaled(claim.printed) - claim.scaled(claim.first_printed)
+    sign = np.sign(difference)
+    test = sign_test(sign * own.to_numpy(), sign * of_first.to_numpy())
+    is_as_printed = test.p <= LEVEL and len(own) >= MIN_SPLITS
     text = f"on the printed side of the first of its row in {test.wins} of {len(own)}"
-    return is_as_printed, text
+    return _Trend(is_as_printed, text)

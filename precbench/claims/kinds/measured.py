@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from itertools import permutations
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import Field, PositiveFloat
+from pydantic import Field, PositiveFloat, model_validator
 
 from precbench.claims.evidence import WALL_SECONDS, Evidence, MissingError, Outcomes
 from precbench.claims.kinds.kind import Claim, MeasuredClaim, Texts
@@ -24,7 +24,7 @@ from precbench.claims.verdicts import (
     sign_test,
 )
 from precbench.core.text import count
-from precbench.core.yaml.models import Items
+from precbench.core.yaml.models import Items, at, refuse
 
 
 class OrderClaim(MeasuredClaim):
@@ -97,7 +97,7 @@ class OrderClaim(MeasuredClaim):
             reason += f" against {self.chance:.0%} by chance"
         # The paper's single draw is no surprise if more than 5 % of our draws are like
         # that draw.
-        compatible = not self.one_draw or wins > LEVEL * n_splits
+        compatible = wins > LEVEL * n_splits if self.one_draw else True
         if p <= LEVEL and compatible:
             return self.ledger_row(*self.judged(holds=True), reason=reason, **fields)
         if self.one_draw and compatible:
@@ -111,16 +111,18 @@ class OrderClaim(MeasuredClaim):
 
     def _sides(self, outcomes: Outcomes) -> tuple[pd.Series, pd.Series]:
         """Return what is compared of the two sides, on common splits."""
-        checkpoint_of_worse = self.worse_checkpoint
-        if checkpoint_of_worse is None:
-            checkpoint_of_worse = self.checkpoint
-        elif checkpoint_of_worse == "last":
-            checkpoint_of_worse = None  # the final weights
         better = self._side(outcomes, self.better, self.checkpoint, self.at)
         worse = self._side(
-            outcomes, self.worse, checkpoint_of_worse, self.worse_at or self.at
+            outcomes, self.worse, self._checkpoint_of_worse, self.worse_at or self.at
         )
         return better.align(worse, join="inner")
+
+    @property
+    def _checkpoint_of_worse(self) -> int | None:
+        """The checkpoint of the worse side; None: the final weights."""
+        if self.worse_checkpoint is None:
+            return self.checkpoint
+        return None if self.worse_checkpoint == "last" else self.worse_checkpoint
 
     def _side(
         self,
@@ -143,25 +145,35 @@ class OrderClaim(MeasuredClaim):
         self, outcomes: Outcomes, solver: str, checkpoint: int | None, point: str
     ) -> pd.Series:
         """Return by split what is compared of a solver, so that larger is better."""
-        cell = self.dataset, solver, self.metric, self.part
+        cell = (self.dataset, solver, self.metric, self.part)
         if self.of in ("falls", "shortfall"):
-            by_split = {}
-            for split, curve in outcomes.curves(*cell).items():
-                by_split[split] = self._read_curve(curve["value"].to_numpy())
-            return pd.Series(by_split)
+            curves = outcomes.curves(*cell)
+            return pd.Series(
+                {
+                    split: self._read_curve(curve["value"].to_numpy())
+                    for split, curve in curves.items()
+                }
+            )
         if self.of == "variation":
             points = outcomes.sweep(*cell, points=[point] if point else [])
-            # minus the variation
+            # minus the variation, 1 - least / largest
             return points.min(axis=1) / points.max(axis=1) - 1
-        if point:
-            values = outcomes.sweep(*cell, points=[point])[point]
-        elif self.metric == WALL_SECONDS:
-            values = outcomes.times(self.dataset, solver)
-            outcomes.refuse_different_runs(self.dataset, self.labels)
-        else:
-            values = outcomes.values(*cell, checkpoint)
+        values = self._read_values(outcomes, solver, checkpoint, point)
         smaller_is_better = self.metric in (WALL_SECONDS, *outcomes.run.losses)
         return -values if smaller_is_better else values
+
+    def _read_values(
+        self, outcomes: Outcomes, solver: str, checkpoint: int | None, point: str
+    ) -> pd.Series:
+        """Return by split the value at a point or a checkpoint, or the seconds."""
+        cell = (self.dataset, solver, self.metric, self.part)
+        if point:
+            return outcomes.sweep(*cell, points=[point])[point]
+        if self.metric == WALL_SECONDS:
+            times = outcomes.times(self.dataset, solver)
+            outcomes.refuse_different_runs(self.dataset, self.labels)
+            return times
+        return outcomes.values(*cell, checkpoint)
 
     def _read_curve(self, values: NDArray[np.float64]) -> float:
         """Return minus the share of steps that fall, or minus the shortfall."""
@@ -190,6 +202,13 @@ class RatioClaim(Claim):
     # whether any larger ratio agrees, not only a ratio near the print
     at_least: bool = False
 
+    @model_validator(mode="after")
+    def _check_metric(self) -> Self:
+        """Require a metric for times to an accuracy."""
+        if self.within is not None and not self.metric:
+            refuse(at(("within",), ["needs the key metric, whose values it is of"]))
+        return self
+
     @property
     def is_timed(self) -> bool:  # in any case
         return True
@@ -202,12 +221,16 @@ class RatioClaim(Claim):
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge by the median over the splits of the ratio of the two times."""
         outcomes = self.results_in(evidence.outcomes)
-        slower = outcomes.times(self.dataset, self.slower)
-        faster = outcomes.times(self.dataset, self.faster)
+        times = pd.DataFrame(
+            {
+                "slower": outcomes.times(self.dataset, self.slower),
+                "faster": outcomes.times(self.dataset, self.faster),
+            }
+        )
         outcomes.refuse_different_runs(self.dataset, self.labels)
         if self.within is not None:
-            slower, faster = self._times_to_accuracy(self.within, outcomes)
-        ratios = (slower / faster).dropna()  # of common splits
+            times = self._times_to_accuracy(self.within, outcomes)
+        ratios = (times["slower"] / times["faster"]).dropna()  # of common splits
         if len(ratios) < MIN_TIMED_SPLITS:
             reason = f"needs {MIN_TIMED_SPLITS} splits that both sides have"
             return self.undecided(reason, runs=len(ratios))
@@ -215,9 +238,10 @@ class RatioClaim(Claim):
         fields: dict[str, Any] = {"measured": f"{ratio:.3g}", "runs": len(ratios)}
         if self._agrees(ratio):
             return self.ledger_row(*self.judged(holds=True), **fields)
-        reason = f"the {'same' if ratio > 1 else 'other'} side is the faster"
+        same_is_faster = ratio > 1
+        reason = f"the {'same' if same_is_faster else 'other'} side is the faster"
         return self.ledger_row(
-            *self.judged(holds=False, trend=ratio > 1), reason=reason, **fields
+            *self.judged(holds=False, trend=same_is_faster), reason=reason, **fields
         )
 
     def _agrees(self, ratio: float) -> bool:
@@ -227,28 +251,27 @@ class RatioClaim(Claim):
         # Times differ between machines: a ratio agrees up to a factor of 2.
         return printed / 2 <= ratio <= printed * 2
 
-    def _times_to_accuracy(
-        self, within: float, outcomes: Outcomes
-    ) -> tuple[pd.Series, pd.Series]:
+    def _times_to_accuracy(self, within: float, outcomes: Outcomes) -> pd.DataFrame:
         """Return by split when the slower and the faster side reach a common accuracy.
 
         It is the worse of their final values, less `within`.
         """
         curves_of_slower = outcomes.curves(self.dataset, self.slower, self.metric)
         curves_of_faster = outcomes.curves(self.dataset, self.faster, self.metric)
-        seconds = {}
+        times = {}
         for split in curves_of_slower.keys() & curves_of_faster.keys():
-            curves = curves_of_slower[split], curves_of_faster[split]
-            target = min(curve["value"].iloc[-1] for curve in curves) - within
-            # The last checkpoint of each side reaches the target, if no other does.
-            seconds[split] = [
-                curve.loc[curve["value"] >= target, WALL_SECONDS].iloc[0]
-                for curve in curves
-            ]
-        times = pd.DataFrame.from_dict(
-            seconds, orient="index", columns=["slower", "faster"]
-        )
-        return times["slower"], times["faster"]
+            slower = curves_of_slower[split]
+            faster = curves_of_faster[split]
+            worse = min(slower["value"].iloc[-1], faster["value"].iloc[-1])
+            accuracy = worse - within
+            times[split] = [_time_to(accuracy, slower), _time_to(accuracy, faster)]
+        columns = ["slower", "faster"]
+        return pd.DataFrame.from_dict(times, orient="index", columns=columns)
+
+
+def _time_to(accuracy: float, curve: pd.DataFrame) -> float:
+    """Return the seconds of the first checkpoint that reaches an accuracy."""
+    return curve.loc[curve["value"] >= accuracy, WALL_SECONDS].iloc[0]
 
 
 class SpreadClaim(MeasuredClaim):

@@ -58,35 +58,39 @@ class ExactClaim(Claim):
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge by the first reading that agrees with the print, or by the first."""
         table = self.results_in(evidence.values)
-        results = [self._read(reading, table) for reading in self.readings]
-        for reading, result in zip(self.readings, results, strict=True):
-            if result.agrees:
+        # All are read before one is judged, as a mistake in any of them is refused.
+        values = [self._read(reading, table) for reading in self.readings]
+        for reading, value in zip(self.readings, values, strict=True):
+            if value.agrees:
                 more = [reading.deviation] if reading.deviation else []
-                verdict = self.judged(True, more=more)
-                return self.ledger_row(*verdict, measured=result.measured, runs=1)
-        return self.ledger_row(
-            Verdict.NOT_REPRODUCED, measured=results[0].measured, runs=1
-        )
+                verdict, deviations = self.judged(holds=True, more=more)
+                return self.ledger_row(
+                    verdict, deviations, measured=value.measured, runs=1
+                )
+        first = values[0]
+        return self.ledger_row(Verdict.NOT_REPRODUCED, measured=first.measured, runs=1)
 
     def _read(self, reading: Reading, table: pd.DataFrame) -> "_ReadValue":
         """Return the study's value under a reading, and whether the print agrees."""
         rows = self.selected(table, {**self.cell, **reading.cell})
-        if self.argmin is not None:
-            # a row for each entry that competes
-            rows = rows[rows[self.argmin].isin(self.among)]
-        n_expected = len(self.among) or 1
-        if len(rows) != n_expected:
-            raise InputError(
-                f"claim {self.id}: `cell` selects {len(rows)} values of the study, but"
-                f" needs {n_expected}; give `cell`"
-                f" {'more' if len(rows) > n_expected else 'fewer'} columns"
-            )
-        if self.argmin is not None:
-            smallest = str(rows[self.argmin].iloc[int(rows["value"].argmin())])
-            # f_1 in print is f1
-            return _ReadValue(smallest, smallest == self.printed.replace("_", ""))
-        value = float(rows["value"].iloc[0])  # of the only row
-        return _ReadValue(f"{value:.8g}", self._agrees(value))
+        if self.argmin is None:
+            self._refuse_other_number(rows, 1)
+            value = float(rows["value"].iloc[0])
+            return _ReadValue(f"{value:.8g}", self._agrees(value))
+        competing = rows[rows[self.argmin].isin(self.among)]
+        self._refuse_other_number(competing, max(1, len(self.among)))
+        smallest = str(competing[self.argmin].iloc[int(competing["value"].argmin())])
+        # f_1 in print is f1
+        return _ReadValue(smallest, smallest == self.printed.replace("_", ""))
+
+    def _refuse_other_number(self, rows: pd.DataFrame, n_needed: int) -> None:
+        if len(rows) == n_needed:
+            return
+        change = "more" if len(rows) > n_needed else "fewer"
+        raise InputError(
+            f"claim {self.id}: `cell` selects {len(rows)} values of the study, but"
+            f" needs {n_needed}; give `cell` {change} columns"
+        )
 
     def _agrees(self, value: float) -> bool:
         """Return whether a value agrees with the print.
@@ -156,17 +160,16 @@ class BoundClaim(Claim):
         else:
             informative = bounds < self.counterparts(table, self.cell, self.trivial)
             condition = "lie below what does not obey the claim"
-            fields["reason"] = f"{informative.sum()} of {len(holds)} bounds {condition}"
+        reason = f"{informative.sum()} of {len(holds)} bounds {condition}"
         if informative.mean() < MIN_INFORMATIVE:
-            reason = (
-                f"{informative.sum()} of {len(holds)} bounds {condition}, fewer than"
-                " half"
-            )
-            return self.ledger_row(Verdict.NO_POWER, **fields | {"reason": reason})
+            reason += ", fewer than half"
+            return self.ledger_row(Verdict.NO_POWER, reason=reason, **fields)
         if self.open_constant:
             reason = "it holds with the constant 1, but the constant is open"
-            return self.ledger_row(Verdict.TREND_ONLY, **fields | {"reason": reason})
-        return self.ledger_row(*self.judged(holds=True), **fields)
+            return self.ledger_row(Verdict.TREND_ONLY, reason=reason, **fields)
+        if self.trivial is None:  # nothing to say of bounds that all could have failed
+            reason = ""
+        return self.ledger_row(*self.judged(holds=True), reason=reason, **fields)
 
 
 def _compared_in_words(left: NDArray, right: NDArray, n_holding: int) -> str:
@@ -226,18 +229,19 @@ class RateClaim(Claim):
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge whether the slopes of the curves show the rate, by joint intervals."""
         curves = list(self._curves(self.results_in(evidence.values)))
-        positive = [(x, values) for x, values in curves if (values > 0).all()]
+        positive = [curve for curve in curves if (curve.values > 0).all()]
         # All intervals hold together in 95 of 100 cases, by Bonferroni's rule.
-        slopes = [fitted_slope(*curve, LEVEL / len(positive)) for curve in positive]
-        runs = sum(len(values) for _, values in curves)
+        slopes = [
+            fitted_slope(curve.log_sizes, curve.values, LEVEL / len(positive))
+            for curve in positive
+        ]
+        runs = sum(len(curve.values) for curve in curves)
         if not slopes:
             reason = "0 against 0 decides nothing"
             return self.ledger_row(
                 Verdict.NO_POWER, measured="0", runs=runs, reason=reason
             )
-        trivial = self.trivial
-        if trivial is None:  # a falling rate: no fall; a growing rate: a power more
-            trivial = 0.0 if self.exponent < 0 else self.exponent + 1
+        trivial = self._trivial_slope
         n_informative = sum(slope.high < trivial for slope in slopes)
         n_slower_than_rate = sum(slope.low > self.exponent for slope in slopes)
         out_of = f"of {len(curves)} curves"
@@ -258,20 +262,39 @@ class RateClaim(Claim):
         measured = _slopes_in_words(slopes)
         return self.ledger_row(verdict, measured=measured, runs=runs, reason=reason)
 
-    def _curves(self, table: pd.DataFrame) -> Iterator[tuple[NDArray, NDArray]]:
-        """Yield for each curve the logarithms of its sizes, and its values."""
+    @property
+    def _trivial_slope(self) -> float:
+        """The slope of what does not obey the rate."""
+        if self.trivial is not None:
+            return self.trivial
+        if self.exponent < 0:  # the rate falls: no fall
+            return 0.0
+        return self.exponent + 1
+
+    def _curves(self, table: pd.DataFrame) -> Iterator["_Curve"]:
+        """Yield the curves, which differ in a column that names no size."""
         rows = self.selected(table, self.cell)
         sizes = rows[self.against].to_numpy(dtype=float)
         if self.by is not None:
             # 1 / rate stands for a size
-            x = -np.log(self.counterparts(table, self.cell, self.by))
+            log_sizes = -np.log(self.counterparts(table, self.cell, self.by))
         elif self.times_log:
-            x = np.log(sizes * np.log(sizes))
+            log_sizes = np.log(sizes * np.log(sizes))
         else:
-            x = np.log(sizes)
-        keys = [c for c in table if c not in ("value", self.against)]  # of a curve
-        for _, curve in rows.assign(x=x).groupby(keys, sort=False, dropna=False):
-            yield curve["x"].to_numpy(), curve["value"].to_numpy(dtype=float)
+            log_sizes = np.log(sizes)
+        keys = [column for column in table if column not in ("value", self.against)]
+        with_sizes = rows.assign(log_size=log_sizes)
+        for _, curve in with_sizes.groupby(keys, sort=False, dropna=False):
+            yield _Curve(
+                curve["log_size"].to_numpy(), curve["value"].to_numpy(dtype=float)
+            )
+
+
+class _Curve(NamedTuple):
+    """Values of a study by size."""
+
+    log_sizes: NDArray[np.float64]
+    values: NDArray[np.float64]
 
 
 def _slopes_in_words(slopes: list[Slope]) -> str:

@@ -1,7 +1,7 @@
 """How the seconds and the memory of a solver grow: a paper's O(...), measured."""
 
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -13,11 +13,13 @@ from precbench.core.yaml.models import Name, Problem, Section, at, refuse, unkno
 from precbench.solvers import SOLVERS, Ranker
 from precbench.solvers.common.base import untraced
 
-_ROWS, _FEATURES = "rows", "features"
+# what may grow besides the parameters of the solver
+_ROWS = "rows"
+_FEATURES = "features"
 
 
 class CostCurve(Section):
-    """Fits of one solver: what `grows` has each of the `sizes`, the rest is fixed."""
+    """Fits of one solver: all that `grows` has each of the sizes, the rest is fixed."""
 
     solver: str
     # rows, features, parameters of the solver
@@ -33,21 +35,31 @@ class CostCurve(Section):
 
     @model_validator(mode="after")
     def _check_parameters(self) -> Self:
-        """Refuse an unknown solver, and parameters that it lacks or rejects, by key."""
+        """Refuse an unknown solver, and parameters that it lacks or rejects."""
         refuse(at(("solver",), unknown("solver", self.solver, SOLVERS)))
-        solver_class = SOLVERS[self.solver]
-        known = solver_class().get_params()
+        known = SOLVERS[self.solver]().get_params()
         problems: list[Problem] = []
+        for i, name in enumerate(self.grows):
+            if name not in (_ROWS, _FEATURES):
+                names = (_ROWS, _FEATURES, *known)
+                mistakes = self._mistakes_in(name, self.sizes[0], names)
+                problems += at(("grows", i), mistakes)
         for name, value in self.parameters.items():
-            mistakes = unknown(f"parameter of {self.solver}", name, known)
-            if not mistakes:
-                try:
-                    solver_class(**{name: value})._validate_params()
-                except (TypeError, ValueError) as error:
-                    mistakes = [str(error)]
+            mistakes = self._mistakes_in(name, value, known)
             problems += at(("parameters", name), mistakes)
         refuse(problems)
         return self
+
+    def _mistakes_in(self, name: str, value: Any, known: Collection[str]) -> list[str]:
+        """Return why the solver takes no such parameter, if it does not."""
+        mistakes = unknown(f"parameter of {self.solver}", name, known)
+        if mistakes:
+            return mistakes
+        try:
+            SOLVERS[self.solver](**{name: value})._validate_params()
+        except (TypeError, ValueError) as error:
+            return [str(error)]
+        return []
 
 
 @table_of("curve", "size", "quantity", "value")
@@ -86,8 +98,10 @@ def _cost(curve: CostCurve, size: int, entropy: list[int]) -> float:
     solver = SOLVERS[curve.solver](**parameters)
     if curve.measure == "bytes":
         return _bytes(solver, X, y)
-    seconds, _with_checks = timed_fit(solver, X, y)
-    return max(seconds, 1e-9)  # above 0, for the slope of logs, see `exponent`
+    seconds = timed_fit(solver, X, y)
+    return max(
+        seconds.after_checks, 1e-9
+    )  # above 0, for the slope of logs, see `exponent`
 
 
 def _bytes(solver: Ranker, X: Any, y: Any) -> float:

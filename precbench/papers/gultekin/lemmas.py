@@ -31,7 +31,7 @@
 # with eps / 5.
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -183,6 +183,7 @@ def pair_bounds(
     X /= np.linalg.norm(X, axis=1).max()
     all_rows = _Sample.whole(X[y > 0], X[y < 0])
     at_zero: dict[int, float] = {}  # by n: the excess of w = 0, where R_N is 0
+    statements: dict[int, list[_PairStatement]] = {}  # by n
     for n in rows:
         rng = np.random.default_rng([seed, 2, n])
         sample = all_rows.drawn(n // 2, rng)  # whose pairs are drawn
@@ -190,19 +191,20 @@ def pair_bounds(
         at_zero[n] = -risk(risk.minimiser(radius))
         of_samples = _sample_deviations(all_rows, n, pairs, draws, radius, rng)
         yield from _compare_samples(of_samples, n, pairs, delta, bounds)
-        statements = []
+        statements[n] = []
         for s in pairs:
             deviations = _pair_deviations(sample, s, draws, radius, rng)
-            statements += _pair_statements(deviations, s, delta, risk.norm)
-        for statement in statements:
-            stated = {name: statement.epsilon(b) for name, b in bounds.items()}
+            statements[n] += _pair_statements(deviations, s, risk.norm)
+        for statement in statements[n]:
+            stated = {name: statement.epsilon(b, delta) for name, b in bounds.items()}
             yield from _compare(
                 statement.name, n, statement.pairs, statement.values, delta, stated
             )
     for n, excess in at_zero.items():
         yield _Row("deviation", "w = 0", n, np.nan, np.nan, "measured", excess)
-    for statement in statements:  # of the last sample size
-        yield from _probabilities(statement, rows[-1], points, bounds)
+    last = rows[-1]
+    for statement in statements[last]:
+        yield from _probabilities(statement, last, delta, points, bounds)
     yield from _coins(coins, points, radius)
 
 
@@ -272,47 +274,46 @@ def _moments(
     return shares @ rows, (rows.T * shares) @ rows
 
 
-class _SampleDeviations(NamedTuple):
-    """What Lemma 1, Theorem 1 and Theorem 3 bound, by sample of n rows."""
+class _SampleDeviation(NamedTuple):
+    """What Lemma 1, Theorem 1 and Theorem 3 bound, of one sample of n rows."""
 
-    lemma_1: NDArray[np.float64]
-    theorem_1: NDArray[np.float64]
-    theorem_3: NDArray[np.float64]  # a column for each number of pairs
-    norms: NDArray[np.float64]  # ||Sigma_N||
+    lemma_1: float  # an upper bound of this deviation
+    theorem_1: float
+    theorem_3: list[float]  # by number of pairs
+    norm: float  # ||Sigma_N||
 
 
 def _sample_deviations(
-    whole: _Sample,
+    population: _Sample,
     n: int,
     pairs: list[int],
     draws: int,
     radius: float,
     rng: np.random.Generator,
-) -> _SampleDeviations:
+) -> list[_SampleDeviation]:
     """Draw samples of n rows, and measure how far each deviates from the population."""
-    risk = whole.risk()  # R
+    risk = population.risk()  # R
     least = risk(risk.minimiser(radius))  # R(w*)
-    suprema, excesses, excesses_of_pairs, norms = [], [], [], []
+    deviations = []
     for _ in range(draws):
-        sample = whole.drawn(n // 2, rng)
+        sample = population.drawn(n // 2, rng)
         sample_risk = sample.risk()  # R_N
         difference = sample_risk - risk
-        # An upper bound of max |R_N - R| over the ball, as both terms have their own
-        # maximiser: W^2 ||Sigma_N - Sigma|| / 2 + W ||mu_N - mu||.
-        supremum = radius**2 * difference.norm / 2
-        supremum += radius * float(np.linalg.norm(difference.mean))
-        suprema.append(supremum)
-        w_s = [sample.risk_of(s, rng).minimiser(radius) for s in pairs]
-        excesses_of_pairs.append([risk(w) - least for w in w_s])
+        # max |R_N - R| over the ball is at most W^2 ||Sigma_N - Sigma|| / 2 +
+        # W ||mu_N - mu||, as each term has its own maximiser.
+        most = radius**2 * difference.norm / 2
+        most += radius * float(np.linalg.norm(difference.mean))
         w_n = sample_risk.minimiser(radius)
-        excesses.append(risk(w_n) - least)
-        norms.append(sample_risk.norm)
-    return _SampleDeviations(
-        np.array(suprema),
-        np.array(excesses),
-        np.array(excesses_of_pairs),
-        np.array(norms),
-    )
+        w_s = [sample.risk_of(s, rng).minimiser(radius) for s in pairs]
+        deviations.append(
+            _SampleDeviation(
+                lemma_1=most,
+                theorem_1=risk(w_n) - least,
+                theorem_3=[risk(w) - least for w in w_s],
+                norm=sample_risk.norm,
+            )
+        )
+    return deviations
 
 
 class _PairDeviations(NamedTuple):
@@ -342,21 +343,25 @@ def _pair_deviations(
 
 
 def _compare_samples(
-    deviations: _SampleDeviations,
+    deviations: list[_SampleDeviation],
     n: int,
     pairs: list[int],
     delta: float,
     bounds: _BoundsByName,
 ) -> Iterator[_Row]:
     """Yield Lemma 1, Theorem 1, then Theorem 3 for each number of pairs."""
+    values = [sample.lemma_1 for sample in deviations]
     lemma_1 = {name: b.uniform(n, delta) for name, b in bounds.items()}
-    yield from _compare("Lemma 1", n, np.nan, deviations.lemma_1, delta, lemma_1)
+    yield from _compare("Lemma 1", n, np.nan, values, delta, lemma_1)
     # Theorem 1 is Lemma 1 with eps / 2.
+    values = [sample.theorem_1 for sample in deviations]
     theorem_1 = {name: 2 * eps for name, eps in lemma_1.items()}
-    yield from _compare("Theorem 1", n, np.nan, deviations.theorem_1, delta, theorem_1)
+    yield from _compare("Theorem 1", n, np.nan, values, delta, theorem_1)
     # Theorem 3 is Lemma 1 and Theorem 2 with eps / 5, and with half of delta each.
-    norm = float(deviations.norms.max())  # the largest: one bound for all samples
-    for s, values in zip(pairs, deviations.theorem_3.T, strict=True):
+    # The largest norm makes one bound for all samples.
+    norm = max(sample.norm for sample in deviations)
+    for i, s in enumerate(pairs):
+        values = [sample.theorem_3[i] for sample in deviations]
         theorem_3 = {
             name: 5 * max(b.uniform(n, delta / 2), b.theorem_2(s, delta / 2, norm))
             for name, b in bounds.items()
@@ -370,36 +375,38 @@ class _PairStatement(NamedTuple):
     name: str
     pairs: int  # S
     values: NDArray[np.float64]  # the deviations
-    epsilon: Callable[[Bounds], float]  # for the delta of the study
-    probability: Callable[[Bounds, NDArray], NDArray]  # delta for each eps
+    norm: float  # ||Sigma_N||
+
+    def epsilon(self, bounds: Bounds, delta: float) -> float:
+        """Return the eps at which the statement's bound is delta."""
+        if self.name == _QUADRATIC:
+            return bounds.quadratic(self.pairs, delta, self.norm)
+        if self.name == _LINEAR:
+            return bounds.linear(self.pairs, delta, bounds.lemma_factor)
+        return bounds.theorem_2(self.pairs, delta, self.norm)
+
+    def probability(self, bounds: Bounds, epsilon: NDArray) -> NDArray:
+        """Return the statement's bound at each eps."""
+        if self.name == _QUADRATIC:
+            return bounds.quadratic_probability(self.pairs, epsilon, self.norm)
+        if self.name == _LINEAR:
+            factor = bounds.lemma_factor
+            return bounds.linear_probability(self.pairs, epsilon, factor)
+        return bounds.theorem_2_probability(self.pairs, epsilon, self.norm)
+
+
+_QUADRATIC = "Lemma 2 (i)"
+_LINEAR = "Lemma 2 (ii)"
 
 
 def _pair_statements(
-    deviations: _PairDeviations, s: int, delta: float, norm: float
+    deviations: _PairDeviations, s: int, norm: float
 ) -> list[_PairStatement]:
     """Return the statements about deviations of s pairs; `norm` is ||Sigma_N||."""
     return [
-        _PairStatement(
-            "Lemma 2 (i)",
-            s,
-            deviations.quadratic,
-            epsilon=lambda b: b.quadratic(s, delta, norm),
-            probability=lambda b, eps: b.quadratic_probability(s, eps, norm),
-        ),
-        _PairStatement(
-            "Lemma 2 (ii)",
-            s,
-            deviations.linear,
-            epsilon=lambda b: b.linear(s, delta, b.lemma_factor),
-            probability=lambda b, eps: b.linear_probability(s, eps, b.lemma_factor),
-        ),
-        _PairStatement(
-            "Theorem 2",
-            s,
-            deviations.theorem_2,
-            epsilon=lambda b: b.theorem_2(s, delta, norm),
-            probability=lambda b, eps: b.theorem_2_probability(s, eps, norm),
-        ),
+        _PairStatement(_QUADRATIC, s, deviations.quadratic, norm),
+        _PairStatement(_LINEAR, s, deviations.linear, norm),
+        _PairStatement("Theorem 2", s, deviations.theorem_2, norm),
     ]
 
 
@@ -407,7 +414,7 @@ def _compare(
     statement: str,
     n: int,
     s: float,
-    values: NDArray,
+    values: NDArray | list[float],
     delta: float,
     stated: dict[str, float],  # by version of the bounds
 ) -> Iterator[_Row]:
@@ -418,11 +425,15 @@ def _compare(
 
 
 def _probabilities(
-    statement: _PairStatement, n: int, points: int, bounds: _BoundsByName
+    statement: _PairStatement,
+    n: int,
+    delta: float,
+    points: int,
+    bounds: _BoundsByName,
 ) -> Iterator[_Row]:
     """Yield the share of draws whose deviation reaches epsilon, and its bounds."""
-    # Epsilon goes from the median deviation to where the re-derived bound is delta.
-    end = statement.epsilon(bounds["re-derived"])
+    # Epsilon goes from the median deviation to where the re-derived bound is `delta`.
+    end = statement.epsilon(bounds["re-derived"], delta)
     epsilon = np.geomspace(np.median(statement.values), end, points)
     curves = {"measured": (statement.values >= epsilon[:, np.newaxis]).mean(axis=1)}
     for name, b in bounds.items():

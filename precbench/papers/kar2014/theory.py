@@ -33,7 +33,9 @@ Converging = Annotated[
 ]
 
 DELTA = 0.05  # the probability with which a bound may fail
-SINGLE, BATCHES = "single rows", "batches of sqrt(T)"
+# how a player takes the rows of a stream
+SINGLE = "single rows"
+BATCHES = "batches of sqrt(T)"
 # The Lipschitz constant of the loss (3), in units of that of `struct`: up to a constant
 # (3) at w is 4 times `struct` at w / 2.
 _SLOPE = 2.0
@@ -64,8 +66,12 @@ def regret(
                 player = FTRL(
                     objective, top=top, beta=beta, radius=radius, shuffle=False
                 )
-                for way, values in _play(player, X[:horizon], y[:horizon]):
-                    yield from rows_of(values, dataset, objective, way, horizon)
+                single = _play_rows(player, X[:horizon], y[:horizon])
+                yield from rows_of(single, dataset, objective, SINGLE, horizon)
+                batches = _play_batches(
+                    player, X[:horizon], y[:horizon], bound_of_rows=single["bound"]
+                )
+                yield from rows_of(batches, dataset, objective, BATCHES, horizon)
                 if objective == "pauc":
                     values = _extreme_streams(player, X, y, horizon)
                     yield from rows_of(values, dataset, objective, SINGLE, horizon)
@@ -101,8 +107,9 @@ class _Scale(NamedTuple):
 
 def _scale(player: FTRL, y: NDArray) -> _Scale:
     """Return the scale of the regret in Theorem 1, or for "pauc" in Theorem 3."""
-    n, n_pos = len(y), int(np.sum(y > 0))
+    n = len(y)
     if player.objective == "pauc":
+        n_pos = int(np.sum(y > 0))
         n_neg = n - n_pos
         # beta T_+ T_- pairs; O(sqrt(1 / T_+ + 1 / T_-))
         return _Scale(
@@ -112,27 +119,31 @@ def _scale(player: FTRL, y: NDArray) -> _Scale:
     return _Scale(n, rate=math.sqrt(1 / n))
 
 
-def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield the regret of FTRL and its bounds, by single rows, then by batches."""
-    scale = _scale(player, y)
+def _play_rows(player: FTRL, X: Any, y: NDArray) -> dict[str, float]:
+    """Return the regret of FTRL that plays row by row, its bounds and its steps."""
     weights = [np.zeros(X.shape[1])]  # w_0, w_1, ...
     player.set_params(batch_size=1)
     player.fit(X, y, trace=partial(_append_weights, weights))
     leader = player.leader(X, y)
+    scale = _scale(player, y)
     values = _regret_and_bounds(player, leader, y, scale)
-    bound_of_single = values["bound"]
-    yield SINGLE, values | _steps(player, X, y, weights, leader, scale.divisor)
+    return values | _steps(player, X, y, weights, leader, scale.divisor)
 
+
+def _play_batches(
+    player: FTRL, X: Any, y: NDArray, bound_of_rows: float
+) -> dict[str, float]:
+    """Return the regret of FTRL that plays sqrt(T) rows at a time, and its bounds."""
     size = math.ceil(math.sqrt(len(y)))
     player.set_params(batch_size=size).fit(X, y)
-    values = _regret_and_bounds(player, player.leader(X, y), y, scale)
+    values = _regret_and_bounds(player, player.leader(X, y), y, _scale(player, y))
     # Lemma 13: R(T, s) <= sqrt(s) R(T)
-    values["sqrt(s) times the bound"] = math.sqrt(size) * bound_of_single
+    values["sqrt(s) times the bound"] = math.sqrt(size) * bound_of_rows
     if player.objective != "pauc":
         # By the proof of Lemma 13 the regret of (3) is at most 6 ||w*|| sqrt(s / T).
         # (3) is 4 times our loss, at 2 w: 6 * 2 / 4 = 3.
         values["proof of Lemma 13"] = 3 * player.radius * math.sqrt(size / len(y))
-    yield BATCHES, values
+    return values
 
 
 def _append_weights(weights: list[NDArray[np.float64]], player: Any) -> None:
@@ -150,18 +161,15 @@ def _regret_and_bounds(
     The regret (Section 3) is sum_t L_t(w_t) / T - least loss in the ball / T; "pauc"
     divides by beta T_+ T_- instead (Theorem 3).
     """
-    least_regret, error = _regret_against(leader, player)
-    at_most = least_regret / scale.divisor + error / scale.divisor
+    regret = _regret_against(leader, player)
+    at_most = regret.at_least / scale.divisor + regret.error / scale.divisor
     # Theorem 1: ||w*|| sqrt(2 sum_t G_t^2) / T, with the G_t of `FTRL`
-    bound = (
-        player.radius
-        * math.sqrt(2 * float(np.sum(player.lipschitz_**2)))
-        / scale.divisor
-    )
+    sum_of_squares = float(np.sum(player.lipschitz_**2))
+    bound = player.radius * math.sqrt(2 * sum_of_squares) / scale.divisor
     # Batches of s rows have at most sqrt(s) times the regret (Lemma 13).
     rate = math.sqrt(player.batch_size) * scale.rate
     return {
-        "regret": least_regret / scale.divisor,
+        "regret": regret.at_least / scale.divisor,
         "regret, at most": at_most,
         "bound": bound,
         "rate": rate,
@@ -170,12 +178,19 @@ def _regret_and_bounds(
     }
 
 
-def _regret_against(leader: Leader, player: FTRL) -> tuple[float, float]:
-    """Return a lower bound of the regret against the leader, and its largest error."""
+class _Regret(NamedTuple):
+    """The regret of a fitted player, not divided."""
+
+    at_least: float
+    error: float  # the most by which it is larger
+
+
+def _regret_against(leader: Leader, player: FTRL) -> _Regret:
+    """Return the regret of a fitted player against the leader."""
     # The leader's loss may be `gap` above the least one, each played w may be `error_`
     # from the exact one.
     error = leader.gap + player.error_ * float(np.sum(player.lipschitz_))
-    return float(np.sum(player.penalties_)) - leader.loss, error
+    return _Regret(float(np.sum(player.penalties_)) - leader.loss, error)
 
 
 def _steps(
@@ -221,29 +236,36 @@ def _extreme_streams(
     pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     # "an adversary may wish to provide the lone positive point in the last round"
     lone = np.append(neg[: horizon - 1], pos[0])
-    least_of_lone, _ = _regret_of_rows(player, X, y, lone)
     half = min(horizon // 2, len(pos), len(neg))
     balanced = np.sort(np.concatenate([pos[:half], neg[:half]]))  # in the order of X
-    _, most_of_balanced = _regret_of_rows(player, X, y, balanced)
     return {
-        "regret, lone positive": least_of_lone,
-        "regret, balanced": most_of_balanced,
+        "regret, lone positive": _regret_of(player, X[lone], y[lone]).at_least,
+        "regret, balanced": _regret_of(player, X[balanced], y[balanced]).at_most,
     }
 
 
-def _regret_of_rows(
-    player: FTRL, X: Any, y: NDArray, rows: NDArray[np.intp]
-) -> tuple[float, float]:
-    """Play these rows one by one; return a lower and an upper bound of the regret."""
-    player.set_params(batch_size=1).fit(X[rows], y[rows])
-    divisor = _scale(player, y[rows]).divisor
-    least, error = _regret_against(player.leader(X[rows], y[rows]), player)
-    return least / divisor, (least + error) / divisor
+class _Limits(NamedTuple):
+    """Limits of a regret, divided by what divides the losses."""
+
+    at_least: float
+    at_most: float
+
+
+def _regret_of(player: FTRL, X: Any, y: NDArray) -> _Limits:
+    """Play a stream row by row, and return the limits of the regret."""
+    player.set_params(batch_size=1).fit(X, y)
+    regret = _regret_against(player.leader(X, y), player)
+    divisor = _scale(player, y).divisor
+    return _Limits(
+        at_least=regret.at_least / divisor,
+        at_most=(regret.at_least + regret.error) / divisor,
+    )
 
 
 def _loss_at_zero(player: FTRL, y: NDArray) -> float:
     """Return the loss of w = 0 on all rows, where all scores tie."""
-    n, n_pos = len(y), int(np.sum(y > 0))
+    n = len(y)
+    n_pos = int(np.sum(y > 0))
     if player.objective == "pauc":
         # The hinge is 1 for each positive with each of the share beta of the negatives.
         return n_pos * resolve_k(player.beta, n - n_pos)
@@ -254,22 +276,25 @@ def _loss_at_zero(player: FTRL, y: NDArray) -> float:
 def _constants(top: float, trials: int, seed: int) -> dict[str, float]:
     """Return the constants that Lemmas 2, 10, 12 and Case 2.1 state, and measured ones.
 
-    Measured are the largest ratios of random points; those of Lemma 10 stand in
-    `_steps`.
+    Measured are the largest ratios of random points; that of Lemma 10 is measured on
+    streams, by `_steps`.
     """
     rng = np.random.default_rng(seed)
-    lists, cases, penalties = [], [], []
+    ratios_of_lemma_2 = []
+    ratios_of_case_2_1 = []
+    ratios_of_lemma_12 = []
     for i in range(trials):
-        points = _draw_points(rng, is_adverse=i % 2 == 1)
-        lists.append(_lemma_2(points))
-        cases.append(_case_2_1(points))
-        penalties.append(_lemma_12(points, top))
+        is_every_second = i % 2 == 1
+        points = _draw_points(rng, is_adverse=is_every_second)
+        ratios_of_lemma_2.append(_lemma_2(points))
+        ratios_of_case_2_1.append(_case_2_1(points))
+        ratios_of_lemma_12.append(_lemma_12(points, top))
     return {
-        "Lemma 2, largest ratio": max(lists),
+        "Lemma 2, largest ratio": max(ratios_of_lemma_2),
         "Lemma 2, stated": 3.0,
-        "Case 2.1, largest ratio": max(cases),
+        "Case 2.1, largest ratio": max(ratios_of_case_2_1),
         "Case 2.1, stated": 9.0,
-        "Lemma 12, largest ratio": max(penalties),
+        "Lemma 12, largest ratio": max(ratios_of_lemma_12),
         "Lemma 12, stated": 8.0,
         "Lemma 10, stated": 1.0,
     }
@@ -300,8 +325,8 @@ def _draw_points(rng: np.random.Generator, *, is_adverse: bool) -> _Points:
     n = int(rng.integers(3, 30))
     X = rng.standard_normal((n, _FEATURES))
     w = rng.standard_normal(_FEATURES)
-    # near or far
-    v = w + 10.0 ** rng.uniform(-4, 1) * rng.standard_normal(_FEATURES)
+    distance = 10.0 ** rng.uniform(-4, 1)  # its order of magnitude
+    v = w + distance * rng.standard_normal(_FEATURES)
     if is_adverse:
         axis = (w - v) / np.linalg.norm(w - v)
         X = rng.choice([-1.0, 1.0], (n, 1)) * axis + 1e-3 * X
@@ -317,7 +342,8 @@ def _lemma_2(points: _Points) -> float:
 
     Lemma 2: |z_{i_k} - z'_{j_k}| <= 3 ||w - v||, where z is at w and z' at v.
     """
-    sorted_at_w, sorted_at_v = np.sort(points.z(points.w)), np.sort(points.z(points.v))
+    sorted_at_w = np.sort(points.z(points.w))
+    sorted_at_v = np.sort(points.z(points.v))
     return float(np.abs(sorted_at_w - sorted_at_v).max()) / points.distance
 
 
@@ -328,8 +354,10 @@ def _case_2_1(points: _Points) -> float:
     of the sorted lists of the others, then
     2 (z_{i_a} - z'_{j_a}) - (z_t - z'_t) <= 9 ||w - v||.
     """
-    at_w, at_v = points.z(points.w), points.z(points.v)
-    sorted_at_w, sorted_at_v = np.sort(at_w[:-1])[::-1], np.sort(at_v[:-1])[::-1]
+    at_w = points.z(points.w)
+    at_v = points.z(points.v)
+    sorted_at_w = np.sort(at_w[:-1])[::-1]  # from the largest down
+    sorted_at_v = np.sort(at_v[:-1])[::-1]
     in_case = (at_w[-1] <= sorted_at_w) & (at_v[-1] <= sorted_at_v)
     change = 2 * (sorted_at_w - sorted_at_v) - (at_w[-1] - at_v[-1])
     return float(np.abs(change[in_case]).max(initial=0.0)) / points.distance
@@ -341,26 +369,29 @@ def _lemma_12(points: _Points, top: float) -> float:
     Lemma 12: |L_t(w) - L_t(v)| <= 8 ||w - v||. L_t is the loss (3) with the row t less
     the loss without it, here for PRBEP (k is n_pos) and for prec@k.
     """
-    X, y, w, v = points
-    n, positive = len(y), y > 0
-    ks = [
-        (int(np.sum(positive)), int(np.sum(positive[:-1]))),  # of PRBEP
-        (resolve_k(top, n), resolve_k(top, n - 1)),  # of prec@k
-    ]
-    changes = []
-    for k, k_before in ks:
-        penalty = _penalty(X @ w, positive, k, k_before)
-        changes.append(abs(_penalty(X @ v, positive, k, k_before) - penalty))
-    return _SLOPE * float(max(changes)) / points.distance
+    n = len(points.y)
+    positive = points.y > 0
+    n_pos = int(np.sum(positive))
+    n_pos_before = int(np.sum(positive[:-1]))
+    of_prbep = _change_of_penalty(points, n_pos, n_pos_before)
+    of_prec = _change_of_penalty(points, resolve_k(top, n), resolve_k(top, n - 1))
+    return _SLOPE * max(of_prbep, of_prec) / points.distance
 
 
-def _penalty(
-    scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int, k_before: int
-) -> float:
-    """Return `struct` with the last row, for k, less `struct` without it."""
-    loss, _ = struct(scores, positive, k)
-    loss_before, _ = struct(scores[:-1], positive[:-1], k_before)
-    return loss - loss_before
+def _change_of_penalty(points: _Points, k: int, k_before: int) -> float:
+    """Return |L_t(w) - L_t(v)| of the last row, in units of `struct`.
+
+    `k` is that of all rows, `k_before` that of the rows before the last.
+    """
+
+    def penalty(weights: NDArray[np.float64]) -> float:
+        scores = points.X @ weights
+        positive = points.y > 0
+        loss, _gradient = struct(scores, positive, k)
+        loss_before, _gradient = struct(scores[:-1], positive[:-1], k_before)
+        return loss - loss_before
+
+    return float(abs(penalty(points.v) - penalty(points.w)))
 
 
 @table_of("dataset", "objective", "size", "quantity", "value")
@@ -389,7 +420,7 @@ def uniform_convergence(
         scores = np.asarray(W @ X.T)  # a row for each w
         for objective in objectives:
             measure = partial(_mean_loss, objective, top=top, beta=beta)
-            on_all_rows = [measure(s, positive) for s in scores]
+            on_all_rows = [measure(of_w, positive) for of_w in scores]
             for size in sizes:
                 drawn = [
                     rng.choice(len(y), size, replace=False) for _ in range(samples)
@@ -424,9 +455,12 @@ def _deviations(
         has_both_classes = 0 < np.sum(positive[rows]) < len(rows)
         if not has_both_classes:
             continue
+        on_sample = [
+            measure(of_w, positive[rows]) for of_w in scores.take(rows, axis=1)
+        ]
         by_w = [
-            abs(measure(s, positive[rows]) - on_all)
-            for s, on_all in zip(scores.take(rows, axis=1), on_all_rows, strict=True)
+            abs(sampled - whole)
+            for sampled, whole in zip(on_sample, on_all_rows, strict=True)
         ]
         deviations.append(max(by_w))
     return deviations
@@ -477,7 +511,7 @@ def error_bounds(
                 average=True,
                 shuffle=False,
             )
-            _, least_risk = _best(player, X, y)  # a lower bound of the mean loss
+            least_risk = _best(player, X, y).least_risk
             for horizon in horizons:
                 values = _theorem_4(
                     player, X, y, horizon, streams, measure, least_risk, seed
@@ -521,18 +555,25 @@ def _one_pass(
 
 def _terms(player: FTRL, y: NDArray) -> float:
     """Return the number of rows, or of pairs, over which an objective sums its loss."""
-    n, n_pos = len(y), int(np.sum(y > 0))
-    if player.objective == "pauc":
-        return n_pos * resolve_k(player.beta, n - n_pos)
-    return n
+    if player.objective != "pauc":
+        return len(y)
+    n_pos = int(np.sum(y > 0))
+    n_neg = len(y) - n_pos
+    return n_pos * resolve_k(player.beta, n_neg)
 
 
-def _best(player: FTRL, X: Any, y: NDArray) -> tuple[NDArray[np.float64], float]:
-    """Return the best w in the ball, and a lower bound of the least mean loss."""
+class _Best(NamedTuple):
+    """The best w in the ball, as far as it was found."""
+
+    w: NDArray[np.float64]  # w*
+    least_risk: float  # a lower bound of the mean loss of w*
+
+
+def _best(player: FTRL, X: Any, y: NDArray) -> _Best:
     # `leader` needs a fit, to any rows: here to the first row of each class.
     two = [np.argmax(y > 0), np.argmax(y < 0)]
     leader = player.fit(X[two], y[two]).leader(X, y)
-    return leader.w, (leader.loss - leader.gap) / _terms(player, y)
+    return _Best(leader.w, (leader.loss - leader.gap) / _terms(player, y))
 
 
 def _theorem_4(
@@ -558,8 +599,8 @@ def _theorem_4(
     for _ in range(streams):
         drawn = rng.choice(len(y), horizon, replace=False)
         player.fit(X[drawn], y[drawn])  # `coef_` is the mean of the w_t
-        least_regret, _ = _regret_against(player.leader(X[drawn], y[drawn]), player)
-        regrets.append(least_regret / _terms(player, y[drawn]))
+        regret = _regret_against(player.leader(X[drawn], y[drawn]), player)
+        regrets.append(regret.at_least / _terms(player, y[drawn]))
         excesses.append(measure(X @ player.coef_, y > 0) - least_risk)
     risk_at_zero = measure(np.zeros(len(y)), y > 0)
     return {
@@ -578,7 +619,7 @@ def _theorem_6(
     orders: int,  # passes
     samples: int,  # of as many rows as a buffer
     measure: "_Measure",  # of scores and positives: the mean loss
-    best: tuple[NDArray[np.float64], float],  # w*, and a lower bound of its mean loss
+    best: _Best,  # on these rows
     seed: int,
 ) -> dict[str, float]:
     """Return the excess risk of passes of 1PMB and its bound by Theorem 6.
@@ -587,32 +628,32 @@ def _theorem_6(
     random rows the risk deviates by at most alpha from the risk on all n rows, for all
     w.
     """
-    best_w, least_risk = best
     size = int(solver.batch_size)
     positive = y > 0
     rng = np.random.default_rng([seed, size])
-    weights = [best_w]  # w*, then one w for each order
+    weights = [best.w]  # w*, then one w for each order
     excesses = []
     for _ in range(orders):
         order = rng.permutation(len(y))
         w = solver.fit(X[order], y[order]).coef_
         weights.append(w)
-        excesses.append(measure(X @ w, positive) - least_risk)
-    scores_and_losses = [(X @ w, measure(X @ w, positive)) for w in weights]
+        excesses.append(measure(X @ w, positive) - best.least_risk)
+    all_scores = [X @ w for w in weights]
+    losses = [measure(scores, positive) for scores in all_scores]
     alpha = 0.0  # over samples and these w
     for _ in range(samples):
         drawn = rng.choice(len(y), size, replace=False)
         has_both_classes = 0 < np.sum(positive[drawn]) < size
         if not has_both_classes:
             continue
-        for scores, loss in scores_and_losses:
+        for scores, loss in zip(all_scores, losses, strict=True):
             deviation = abs(measure(scores[drawn], positive[drawn]) - loss)
             alpha = max(alpha, deviation)
     return {
         "excess": float(np.quantile(excesses, 1 - DELTA)),
         # the open constant is taken as 1
         "bound": 2 * alpha + math.sqrt(size / len(y)),
-        "w = 0": measure(np.zeros(len(y)), positive) - least_risk,
+        "w = 0": measure(np.zeros(len(y)), positive) - best.least_risk,
     }
 
 
@@ -649,9 +690,10 @@ def _mean_loss(
 
 def _logistic_pauc(scores: NDArray, positive: NDArray[np.bool_], beta: float) -> float:
     """Return (5) with phi(c) = log(1 + e^-c), as a mean over its pairs."""
-    neg = -np.sort(-scores[~positive])
+    neg = -np.sort(-scores[~positive])  # from the highest down
     top_neg = neg[: resolve_k(beta, len(neg))]
-    return float(np.logaddexp(0, top_neg - scores[positive][:, None]).mean())
+    pos = scores[positive][:, np.newaxis]
+    return float(np.logaddexp(0, top_neg - pos).mean())
 
 
 def _g_mean(scores: NDArray, positive: NDArray[np.bool_]) -> float:
@@ -663,7 +705,8 @@ def _g_mean(scores: NDArray, positive: NDArray[np.bool_]) -> float:
     n_pos times its value is n_pos (1 - sqrt(a / n_pos) sqrt(1 - b / n_neg)) - sum of
     the other positives + sum of these negatives.
     """
-    pos, neg = -np.sort(-scores[positive]), -np.sort(-scores[~positive])
+    pos = -np.sort(-scores[positive])  # from the highest down
+    neg = -np.sort(-scores[~positive])
     n_pos, n_neg = len(pos), len(neg)
     sums_of_others = np.append(0.0, np.cumsum(pos[::-1]))[::-1]  # by a
     sums_of_neg = np.append(0.0, np.cumsum(neg))  # by b

@@ -76,9 +76,10 @@ def precision_bounds(
         )
         for measure, by_size in deviations.items():
             for size, values in zip(sample_sizes, by_size, strict=True):
+                quantities = _theorem_12(values, size)
                 # without a solver and a split
                 yield from rows_of(
-                    _rate(values, size), "Theorem 12", measure, "", name, np.nan, size
+                    quantities, "Theorem 12", measure, "", name, np.nan, size
                 )
         # a stream of random numbers for Lemma 22 alone
         rng = np.random.default_rng([seed, 22])
@@ -128,15 +129,16 @@ def precision_rates(
     for length in lengths:
         k_of_average_batch = math.ceil(k * share_of_pos * length)
         step = eta0 / k_of_average_batch
-        constants: dict[tuple[str, str], list[float]] = {}  # by theorem and solver
+        by_statement: dict[tuple[str, str], list[float]] = {}  # theorem and solver
         for _ in range(repetitions):
             drawn = rng.integers(len(data.y), size=length**2)  # b batches of b rows
             X = np.asarray(data.X)[drawn]
             stream = _Stream(population, X, data.y[drawn], length)
-            for key, constant in _constants(stream, step, radius):
-                constants.setdefault(key, []).append(constant)
-        for (theorem, solver), of_streams in constants.items():
-            yield theorem, solver, length, "constant", float(np.mean(of_streams))
+            for constant in _constants(stream, step, radius):
+                key = (constant.theorem, constant.solver)
+                by_statement.setdefault(key, []).append(constant.value)
+        for (theorem, solver), constants in by_statement.items():
+            yield theorem, solver, length, "constant", float(np.mean(constants))
 
 
 def _with_optimum(name: str) -> Dataset:
@@ -273,6 +275,25 @@ class _Statement(NamedTuple):
     quantities: Mapping[str, float]
 
 
+class _Variant(NamedTuple):
+    """A perceptron, and what the paper says of it."""
+
+    surrogate: str
+    solver: str
+    theorem: str  # that bounds its mistakes by the surrogate
+    corollary: str  # that bounds its mistakes by a margin
+    margin: str
+    lemma: str  # how far a step turns w
+
+
+_AVG = _Variant(
+    "avg", "perceptron-avg", "Theorem 7", "Corollary 8", "average", "Lemma 19"
+)
+_MAX = _Variant(
+    "max", "perceptron-max", "Theorem 9", "Corollary 10", "strong", "Lemma 20"
+)
+
+
 def _statements(
     stream: _Stream, eta0: float, radius: float
 ) -> Iterator[tuple[str, Iterator[_Statement]]]:
@@ -284,22 +305,19 @@ def _statements(
         "epochs": 1,
         "shuffle": False,
     }
-    for variant, theorem, corollary in (("avg", 7, 8), ("max", 9, 10)):
-        weights, mistakes = _path(stream, PerceptronAtK(variant, **options))
-        bounds = _mistake_bounds(stream, mistakes, variant, theorem, corollary)
+    for variant in (_AVG, _MAX):
+        perceptron = PerceptronAtK(variant.surrogate, **options)
+        weights, mistakes = _path(stream, perceptron)
+        bounds = _mistake_bounds(stream, mistakes, variant)
         steps = _steps(stream, np.array(weights), mistakes, variant)
         online = _online_to_batch(stream, weights[1:-1], mistakes[1:])  # w_1 to w_(T-1)
-        yield f"perceptron-{variant}", itertools.chain(bounds, steps, online)
+        yield variant.solver, itertools.chain(bounds, steps, online)
     sgd = SGDAtK("avg", eta0=eta0, radius=radius, **options).fit(stream.X, stream.y)
     yield "sgd-avg", _convergence(stream, sgd, radius)
 
 
 def _mistake_bounds(
-    stream: _Stream,
-    mistakes: NDArray[np.int64],
-    surrogate: str,
-    theorem: int,
-    corollary: int,
+    stream: _Stream, mistakes: NDArray[np.int64], variant: _Variant
 ) -> Iterator[_Statement]:
     """Yield the number of mistakes, and its bounds by a theorem and its corollary.
 
@@ -310,16 +328,15 @@ def _mistake_bounds(
     sum_t Delta_t <= 4 k R^2 / gamma^2, with the least margin gamma of w* on a batch.
     """
     optimum: Any = stream.population.data.optimum
-    kappa = stream.population.k
     batches = [batch for batch in stream.batches if batch.k]
-    scores = [batch.X @ optimum for batch in batches]
+    all_scores = [batch.X @ optimum for batch in batches]
     most_k = max(batch.k for batch in batches)
     reach = stream.largest_norm * math.sqrt(4 * most_k)
     bounds = []
     for c in _MULTIPLES:  # w = c w*, so ||w|| is c
         losses = [
-            _measured(f"{surrogate} surrogate", kappa, c * s, batch.y)
-            for s, batch in zip(scores, batches, strict=True)
+            _surrogate_of(stream, variant, c * scores, batch)
+            for scores, batch in zip(all_scores, batches, strict=True)
         ]
         bounds.append((c * reach + math.sqrt(sum(losses))) ** 2)
     quantities = {
@@ -327,33 +344,42 @@ def _mistake_bounds(
         "bound": float(min(bounds)),
         "trivial": float(sum(batch.k for batch in batches)),
     }
-    yield _Statement(f"Theorem {theorem}", "mistakes", quantities)
+    yield _Statement(variant.theorem, "mistakes", quantities)
 
-    kind = {"avg": "average", "max": "strong"}[surrogate]
     gammas = []
-    for s, batch in zip(scores, batches, strict=True):
+    for scores, batch in zip(all_scores, batches, strict=True):
         if (batch.y < 0).any():  # both classes
-            gammas.append(getattr(margins(s, batch.y, batch.k), kind))
+            of_batch = margins(scores, batch.y, batch.k)
+            gammas.append(getattr(of_batch, variant.margin))
     gamma = min(gammas)
     if gamma > 0:  # else the corollary says nothing
         quantities = quantities | {"bound": (reach / gamma) ** 2}
-        yield _Statement(f"Corollary {corollary}", "mistakes", quantities)
+        yield _Statement(variant.corollary, "mistakes", quantities)
+
+
+def _surrogate_of(
+    stream: _Stream, variant: _Variant, scores: NDArray[np.float64], batch: _Batch
+) -> float:
+    """Return the surrogate of a perceptron on a batch, L_t."""
+    measure = f"{variant.surrogate} surrogate"
+    return _measured(measure, stream.population.k, scores, batch.y)
 
 
 def _steps(
     stream: _Stream,
     weights: NDArray[np.float64],
     mistakes: NDArray[np.int64],
-    surrogate: str,
+    variant: _Variant,
 ) -> Iterator[_Statement]:
     """Yield how Lemmas 18 and 19 (avg) or 20 (max) hold on batches with mistakes."""
     optimum: Any = stream.population.data.optimum
     batches = stream.batches
     # Lemma 18: ||w_t||^2 - ||w_{t-1}||^2 <= 4 k R^2 Delta_t, as a ratio
     growth = np.diff(np.sum(weights**2, axis=1))
-    k_of_batch = [batch.k for batch in batches]
-    allowed = 4 * stream.largest_norm**2 * mistakes * k_of_batch
-    ratios = growth[mistakes > 0] / allowed[mistakes > 0]
+    ks = [batch.k for batch in batches]
+    allowed = 4 * stream.largest_norm**2 * mistakes * ks
+    has_mistakes = mistakes > 0
+    ratios = growth[has_mistakes] / allowed[has_mistakes]
     quantities = {"measured": float(ratios.max()), "bound": 1.0}
     yield _Statement("Lemma 18", "norm", quantities)
 
@@ -365,13 +391,10 @@ def _steps(
             continue
         scores = batch.X @ optimum
         for c in _MULTIPLES:
-            loss = _measured(
-                f"{surrogate} surrogate", stream.population.k, c * scores, batch.y
-            )
+            loss = _surrogate_of(stream, variant, c * scores, batch)
             excesses.append(mistakes[t] - loss - c * progress[t])
-    lemma = {"avg": "Lemma 19", "max": "Lemma 20"}[surrogate]
     quantities = {"measured": float(max(excesses)), "bound": 0.0}
-    yield _Statement(lemma, "progress", quantities)
+    yield _Statement(variant.lemma, "progress", quantities)
 
 
 def _online_to_batch(
@@ -425,7 +448,7 @@ def _convergence(
 
 
 def _open_ended(measured: float, explicit: float, rate: float) -> dict[str, float]:
-    """Return these and the least constant C: measured <= explicit + C rate."""
+    """Return the parts of measured <= explicit + C rate, with the least constant C."""
     constant = max(0.0, (measured - explicit) / rate)
     return {
         "measured": measured,
@@ -435,19 +458,27 @@ def _open_ended(measured: float, explicit: float, rate: float) -> dict[str, floa
     }
 
 
-def _constants(
-    stream: _Stream, eta0: float, radius: float
-) -> Iterator[tuple[tuple[str, str], float]]:
-    """Yield (theorem, solver) and the least constant that suffices on a stream."""
+class _Constant(NamedTuple):
+    """The least constant that suffices on a stream."""
+
+    theorem: str
+    solver: str
+    value: float
+
+
+def _constants(stream: _Stream, eta0: float, radius: float) -> Iterator[_Constant]:
+    """Yield the constants that the paper leaves open."""
     for solver, statements in _statements(stream, eta0, radius):
         for statement in statements:
             if "constant" not in statement.quantities:
                 continue  # the statement has no open constant
-            yield (statement.theorem, solver), statement.quantities["constant"]
+            constant = statement.quantities["constant"]
+            yield _Constant(statement.theorem, solver, constant)
             # Corollary 14 joins Theorems 13 and 7.
-            if statement.theorem == "Theorem 13" and solver == "perceptron-avg":
+            if statement.theorem == "Theorem 13" and solver == _AVG.solver:
                 loss = statement.quantities["measured"]
-                yield ("Corollary 14", solver), _constant_of_corollary_14(stream, loss)
+                constant = _constant_of_corollary_14(stream, loss)
+                yield _Constant("Corollary 14", solver, constant)
 
 
 def _constant_of_corollary_14(stream: _Stream, loss: float) -> float:
@@ -543,7 +574,7 @@ def _top_averages(
     }
 
 
-def _rate(deviations: NDArray[np.float64], size: int) -> dict[str, float]:
+def _theorem_12(deviations: NDArray[np.float64], size: int) -> dict[str, float]:
     """Return a quantile of deviations, and the rate and constant of Theorem 12."""
     measured = float(np.quantile(deviations, 1 - DELTA))
     rate = math.sqrt(math.log(1 / DELTA) / size)

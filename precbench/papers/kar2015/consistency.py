@@ -2,9 +2,10 @@
 
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
-from precbench.claims.evidence import Evidence
+from precbench.claims.evidence import Evidence, Outcomes
 from precbench.claims.kinds.kind import Claim, Texts
 from precbench.claims.ledger import LedgerRow
 from precbench.claims.verdicts import LEVEL, MIN_SPLITS, sign_test
@@ -33,34 +34,38 @@ class ConsistencyClaim(Claim):
 
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge by a sign test whether the `unsteady` fall behind by more."""
-        outcomes = self.results_in(evidence.outcomes)
-        # by data set: 1 - value / best value, a row per split, a column per solver
-        behind = []
-        for dataset in self.datasets:
-            columns = {s: outcomes.values(dataset, s, self.metric) for s in self.among}
-            values = pd.concat(columns, axis=1, join="inner")
-            behind.append(1 - values.div(values.max(axis=1), axis=0))
-        by_split = pd.concat(behind).groupby(level=0)
-        # of splits with all data sets
-        largest = by_split.max()[by_split.size() == len(behind)]
-        unsteady = largest[[*self.unsteady]].min(axis=1)  # the solver least behind
-        # Of the steady solver most behind; without a steady solver: zeros on the same
-        # splits.
-        steady = largest[[*self.steady]].max(axis=1) if self.steady else 0 * unsteady
-        wins, losses, p = sign_test(
-            unsteady.to_numpy(), (steady + self.margin).to_numpy()
-        )
-        shares = ", ".join(
-            f"{s} {largest[s].mean():.0%}" for s in (*self.steady, *self.unsteady)
-        )
+        largest = self._largest_shares(self.results_in(evidence.outcomes))
+        n_splits = len(largest)
+        least_unsteady = largest[[*self.unsteady]].min(axis=1).to_numpy()
+        most_steady = np.zeros(n_splits)
+        if self.steady:
+            most_steady = largest[[*self.steady]].max(axis=1).to_numpy()
+        wins, losses, p = sign_test(least_unsteady, most_steady + self.margin)
+        means = [
+            f"{solver} {largest[solver].mean():.0%}"
+            for solver in (*self.steady, *self.unsteady)
+        ]
+        outcome = f"holds in {wins} of {n_splits}, fails in {losses}"
         fields: dict[str, Any] = {
-            "runs": len(largest),
-            "measured": (
-                f"holds in {wins} of {len(largest)}, fails in {losses}; behind by"
-                f" {shares}"
-            ),
+            "runs": n_splits,
+            "measured": f"{outcome}; behind by {', '.join(means)}",
         }
-        if len(largest) < MIN_SPLITS:
+        if n_splits < MIN_SPLITS:
             return self.undecided(f"needs {MIN_SPLITS} splits", **fields)
         fields["reason"] = f"sign test: p = {p:.2g}"
         return self.ledger_row(*self.judged(p <= LEVEL, trend=wins > losses), **fields)
+
+    def _largest_shares(self, outcomes: Outcomes) -> pd.DataFrame:
+        """Return by split, in a column for each solver, the most it falls behind.
+
+        On a data set this is 1 - value / best value. Only splits count that all data
+        sets have.
+        """
+        by_dataset = []
+        for dataset in self.datasets:
+            columns = {s: outcomes.values(dataset, s, self.metric) for s in self.among}
+            values = pd.concat(columns, axis=1, join="inner")
+            by_dataset.append(1 - values.div(values.max(axis=1), axis=0))
+        by_split = pd.concat(by_dataset).groupby(level=0)
+        largest = by_split.max()
+        return largest[by_split.size() == len(by_dataset)]

@@ -70,10 +70,8 @@ def precision_laws(
             excess = max(_relative(law.excess, case) for case in cases)
             control = max(_relative(law.control, case) for case in cases)
             yield from _rows(law, sort, excess, control, vectors)
-        excess, control = (
-            max(_climb(quantity, rng, most_rows, steps) for _ in range(starts))
-            for quantity in (law.excess, law.control)
-        )
+        excess = max(_climb(law.excess, rng, most_rows, steps) for _ in range(starts))
+        control = max(_climb(law.control, rng, most_rows, steps) for _ in range(starts))
         # A climb tries its start and `steps` moves.
         yield from _rows(law, "sought", excess, control, starts * (steps + 1))
 
@@ -205,26 +203,33 @@ def _xi_excess(surrogate: str, case: _Case) -> float:
     return xi - _loss(surrogate, case)
 
 
-def _lemma_16(case: _Case, sign: float = 1.0) -> float:
-    """Return `sign` * (mean of the k least scores - mean of the k' least scores).
+def _lemma_16(case: _Case) -> float:
+    """Return the mean of the k least scores less that of the k' least scores.
 
     Lemma 16: for k <= k' the first mean is at most the second. Here k' is n_pos > k.
     """
     n_pos = case.positive.sum()
     ordered = np.sort(case.scores)
-    return sign * float(ordered[: case.k].mean() - ordered[:n_pos].mean())
+    return float(ordered[: case.k].mean() - ordered[:n_pos].mean())
 
 
-def _lemma_21(case: _Case, share: float = 1.0) -> float:
-    """Return |g(v) - g(u)| - `share` * max_i |v_i - u_i|, g a maximum of 1-Lipschitz f.
+def _lemma_16_reversed(case: _Case) -> float:
+    return -_lemma_16(case)
 
-    Lemma 21: such a g is 1-Lipschitz. Here g is the mean of the k largest scores, the
-    maximum over all sets of k scores of their mean.
+
+def _lemma_21(case: _Case, constant: float = 1.0) -> float:
+    """Return |g(v) - g(u)| - constant max_i |v_i - u_i|, g a maximum of 1-Lipschitz f.
+
+    Lemma 21: such a g is Lipschitz with the constant 1; the control has a smaller one.
+    Here g is the mean of the k largest scores, the maximum over all sets of k scores of
+    their mean.
     """
     # From v to u positives move by the first score, negatives by half of it.
     other = case.scores + case.scores[0] * np.where(case.positive, 1.0, 0.5)
-    change = np.mean(np.sort(case.scores)[-case.k :] - np.sort(other)[-case.k :])
-    return float(abs(change) - share * np.abs(case.scores - other).max())
+    largest = np.sort(case.scores)[-case.k :]
+    largest_after = np.sort(other)[-case.k :]
+    change = np.mean(largest - largest_after)
+    return float(abs(change) - constant * np.abs(case.scores - other).max())
 
 
 # --- laws ---
@@ -295,14 +300,12 @@ _LAWS = (
         excess=partial(_xi_excess, "ramp"),
         control=partial(_xi_excess, "struct"),
     ),
-    _Law(
-        "Lemma 16", "k <= k'", excess=_lemma_16, control=partial(_lemma_16, sign=-1.0)
-    ),
+    _Law("Lemma 16", "k <= k'", excess=_lemma_16, control=_lemma_16_reversed),
     _Law(
         "Lemma 21",
         "1-Lipschitz",
         excess=_lemma_21,
-        control=partial(_lemma_21, share=0.5),
+        control=partial(_lemma_21, constant=0.5),
     ),
 )
 

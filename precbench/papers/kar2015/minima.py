@@ -30,9 +30,11 @@ from pydantic import Field, PositiveFloat
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from precbench.core.errors import InputError
 from precbench.core.kinds import Scaling
 from precbench.core.seeds import trial_seed
 from precbench.core.studies import Count, DatasetNames, Seed, table_of
+from precbench.core.yaml.models import matching
 from precbench.data import DATASETS, load_dataset
 from precbench.data.preprocess import Scaler
 from precbench.data.splits import split_rows
@@ -43,9 +45,6 @@ from precbench.solvers import CuttingPlane, SGDAtK, as_rows, linear_scores
 from precbench.solvers.common.base import untraced
 
 _MINIMISER = "w = 0 is a minimiser"
-# Negatives in the first linear programme of `is_least_at_zero`, and added to each next
-# one; chosen, as the answer does not depend on them.
-_FIRST_NEGATIVES, _MORE_NEGATIVES = 30_000, 10_000
 _SAME = 1e-7  # the tolerance of the linear programmes
 _ROWS: dict[str, Scaling] = {"as scaled": "none", "of norm 1": "unit-norm"}
 
@@ -113,23 +112,39 @@ def _ratios_of(
 _Measure = Callable[..., float]  # of labels and scores
 
 
-def _problem(name: str, beta: float) -> tuple[dict[str, Any], _Measure]:
-    """Return the parameters of `CuttingPlane` for a problem, and its measure.
+class _Problem(NamedTuple):
+    """What `CuttingPlane` minimises, and what is measured of its weights."""
 
-    `name` is ``pauc``, ``f1`` or ``prec@K``, K a share of the positives.
-    """
+    parameters: dict[str, Any]  # of `CuttingPlane`
+    measure: _Measure
+
+
+def _problem(name: str, beta: float) -> _Problem:
+    """Return the problem ``pauc``, ``f1`` or ``prec@K``, K a share of the positives."""
     if name == "pauc":
-        return {"objective": "pauc", "beta": beta}, partial(partial_auc, beta=beta)
+        return _Problem(
+            {"objective": "pauc", "beta": beta}, partial(partial_auc, beta=beta)
+        )
     if name == "f1":
-        return {"objective": "f1"}, f1
+        return _Problem({"objective": "f1"}, f1)
     k = float(name.removeprefix("prec@"))
-    return {"k": k, "at_least_k": True}, partial(precision_at_k, k=k)
+    return _Problem({"k": k, "at_least_k": True}, partial(precision_at_k, k=k))
+
+
+_ProblemName = Annotated[
+    str,
+    matching(
+        # K above 0, at most 1
+        r"pauc|f1|prec@(0?\.\d*[1-9]\d*|1(\.0*)?)",
+        "should be pauc, f1, or prec@ with a share of the positives such as prec@0.25",
+    ),
+]
 
 
 @table_of("dataset", "problem", "C", "iteration", "quantity", "value")
 def cutting_plane_minima(
     datasets: DatasetNames,
-    problems: Annotated[list[str], Field(min_length=1)],
+    problems: Annotated[list[_ProblemName], Field(min_length=1)],
     beta: Annotated[float, Field(gt=0, le=1)],  # of the negatives, for "pauc"
     C: Annotated[list[PositiveFloat], Field(min_length=1)],  # of the cutting plane
     max_iter: Count,
@@ -142,6 +157,12 @@ def cutting_plane_minima(
     # the positives, the least number of ones of a labelling. `paths` names the data
     # sets for which every iterate of the first problem is shown. Measures (partial AUC,
     # F1 or precision) are of the test rows.
+    for name in paths:
+        if name not in datasets:
+            raise InputError(
+                f"paths: {name} is none of the data sets {', '.join(datasets)};"
+                " name one of these"
+            )
     for name in datasets:
         dataset = load_dataset(name)
         parts = split_rows(
@@ -239,71 +260,109 @@ def _with_intercept(solver: CuttingPlane) -> NDArray[np.float64]:
     return np.append(solver.coef_, getattr(solver, "intercept_", []))
 
 
+class _Weights(NamedTuple):
+    """What the weights of the rows of a class obey."""
+
+    total: float  # their sum
+    most: float  # of each
+    least_rows: int  # whose weights, as large as allowed, reach the sum
+
+
 def is_least_at_zero(
-    X: Any, positive: NDArray[np.bool_], k: float | int, surrogate: str
+    X: Any,
+    positive: NDArray[np.bool_],
+    k: float | int,
+    surrogate: str,
+    n_first: int = 30_000,
+    n_more: int = 10_000,
 ) -> bool:
-    """Return whether w = 0 minimises a surrogate, by a linear programme.
+    """Return whether w = 0 minimises a surrogate, by linear programmes.
 
     It does so if, with some bounded weights, the sums of positives and negatives are
     equal, see the head of the file. `k` is a count, or a fraction of the positives; for
-    "pauc" of the negatives, the head's beta.
+    "pauc" of the negatives, the head's beta. `n_first` and `n_more` are the negatives
+    in the first linear programme, and those added to each next one: the answer does not
+    depend on them.
     """
-    n_pos = int(positive.sum())
-    n_of_share = len(positive) - n_pos if surrogate == "pauc" else n_pos
-    count = resolve_k(k, n_of_share)
-    # The negatives' weights sum to `total`, each at most `most_neg`: 1 and 1/k (avg,
-    # max), 1 and 1/ceil(beta n_neg) (pauc), 1 and 1/n_pos (at least k ones), k/n_pos
-    # and 1/n_pos (exactly k).
-    total = count / n_pos if surrogate == "struct" else 1.0
-    most_neg = 1 / n_pos if surrogate.startswith("struct") else 1 / count
     neg = X[~positive]
     pos = X[positive]
-    mean_pos = _mean(pos)
-    if surrogate != "max":  # all positives have the same weight: take their mean
-        pos = mean_pos[np.newaxis]
-    # the least numbers of rows whose weights, as large as allowed, reach their sum
-    least_pos = min(count, pos.shape[0])
-    least_neg = n_pos if surrogate == "struct, at least k" else count
-    most_pos = 1 / least_pos
-    if neg.shape[0] < least_neg:
+    n_pos = pos.shape[0]
+    n_of_share = neg.shape[0] if surrogate == "pauc" else n_pos
+    count = resolve_k(k, n_of_share)
+    of_neg = _weights_of_neg(surrogate, count, n_pos)
+    if neg.shape[0] < of_neg.least_rows:
         return False
+    if surrogate == "max":
+        of_pos = _Weights(total=1.0, most=1 / count, least_rows=count)
+    else:  # all positives have the same weight: take their mean
+        pos = _mean(pos)[np.newaxis]
+        of_pos = _Weights(total=1.0, most=1.0, least_rows=1)
+    return _sums_can_be_equal(neg, pos, of_neg, of_pos, n_first, n_more)
+
+
+def _weights_of_neg(surrogate: str, count: int, n_pos: int) -> _Weights:
+    """Return what the weights of negatives obey; `count` is k, or ceil(beta n_neg)."""
+    if surrogate == "struct":  # exactly k ones
+        return _Weights(total=count / n_pos, most=1 / n_pos, least_rows=count)
+    if surrogate == "struct, at least k":
+        return _Weights(total=1.0, most=1 / n_pos, least_rows=n_pos)
+    return _Weights(total=1.0, most=1 / count, least_rows=count)
+
+
+def _sums_can_be_equal(
+    neg: Any,
+    pos: Any,
+    of_neg: _Weights,
+    of_pos: _Weights,
+    n_first: int,  # negatives
+    n_more: int,
+) -> bool:
+    """Return whether a weighted sum of negatives can equal one of positives."""
     # Equal sums with some of the negatives are equal sums. So the programme begins with
     # those that lie farthest towards the positives, and adds those whose prices say
     # that they reduce the distance of the sums. There are none with all negatives, if
     # in the direction of the prices the highest sum of negatives lies below the lowest
     # of positives.
-    n_first = max(_FIRST_NEGATIVES, 2 * least_neg)
-    used = np.argsort(-(neg @ (mean_pos - _mean(neg))), kind="stable")[:n_first]
+    n_first = max(n_first, 2 * of_neg.least_rows)
+    towards_pos = neg @ (_mean(pos) - _mean(neg))
+    used = np.argsort(-towards_pos, kind="stable")[:n_first]
     while True:
-        distance, prices = _least_distance(neg[used], pos, total, most_neg, most_pos)
-        if distance <= _SAME:
+        solution = _least_distance(neg[used], pos, of_neg, of_pos)
+        if solution.distance <= _SAME:
             return True
-        direction, price_of_sum = prices[: X.shape[1]], prices[X.shape[1]]
-        scores = neg @ direction
-        highest = most_neg * np.sort(scores)[-least_neg:].sum()
-        lowest = most_pos * np.sort(pos @ direction)[:least_pos].sum()
+        scores_of_neg = neg @ solution.direction
+        scores_of_pos = pos @ solution.direction
+        highest = of_neg.most * np.sort(scores_of_neg)[-of_neg.least_rows :].sum()
+        lowest = of_pos.most * np.sort(scores_of_pos)[: of_pos.least_rows].sum()
         if lowest - highest > _SAME:
             return False
-        gain = scores + price_of_sum
+        gain = scores_of_neg + solution.price_of_total
         gain[used] = 0
-        better = np.argsort(-gain, kind="stable")[:_MORE_NEGATIVES]
-        better = better[gain[better] > 0]
-        assert better.size, "the prices of the linear programme are inexact"
-        used = np.append(used, better)
+        best = np.argsort(-gain, kind="stable")[:n_more]
+        added = best[gain[best] > 0]
+        assert added.size, "the prices of the linear programme are inexact"
+        used = np.append(used, added)
 
 
 def _mean(rows: Any) -> NDArray[np.float64]:
     return np.asarray(rows.mean(axis=0), dtype=float).ravel()
 
 
-def _least_distance(
-    neg: Any, pos: Any, total: float, most_neg: float, most_pos: float
-) -> tuple[float, NDArray[np.float64]]:
-    """Return the least L1 distance between weighted sums of rows, and the prices.
+class _Solution(NamedTuple):
+    """The least distance of two weighted sums of rows, and prices."""
 
-    Over u, v and d+, d- >= 0, the least sum of all d+ and d- with
-    neg' u - pos' v + d+ - d- = 0, sum u = total, 0 <= u <= most_neg, sum v = 1 and
-    0 <= v <= most_pos. The prices are of the features, then of the two sums.
+    distance: float  # L1
+    direction: NDArray[np.float64]  # the prices of the features
+    price_of_total: float  # of the weights of negatives
+
+
+def _least_distance(
+    neg: Any, pos: Any, of_neg: _Weights, of_pos: _Weights
+) -> _Solution:
+    """Return how near a weighted sum of negatives comes to one of positives.
+
+    Over weights u of negatives, v of positives and d+, d- >= 0, the least sum of all d+
+    and d- with neg' u - pos' v + d+ - d- = 0.
     """
     from scipy.optimize import linprog
 
@@ -316,13 +375,15 @@ def _least_distance(
         [None, np.ones((1, n_pos)), None, None],
     ]
     sizes = [n_neg, n_pos, 2 * n_features]
+    bounds = [[0, of_neg.most], [0, of_pos.most], [0, np.inf]]
     result = linprog(
         np.repeat([0.0, 0.0, 1.0], sizes),
         A_eq=sparse.block_array(blocks, format="csc"),
-        b_eq=np.append(np.zeros(n_features), [total, 1]),
-        bounds=np.repeat([[0, most_neg], [0, most_pos], [0, np.inf]], sizes, axis=0),
+        b_eq=np.append(np.zeros(n_features), [of_neg.total, of_pos.total]),
+        bounds=np.repeat(bounds, sizes, axis=0),
         method="highs",
     )
     # a solution exists: any weights of these sums
     assert result.status == 0, result.message
-    return result.fun, result.eqlin.marginals
+    prices = result.eqlin.marginals
+    return _Solution(result.fun, prices[:n_features], prices[n_features])

@@ -89,11 +89,11 @@ def pnorm_shares(
     over the negatives. The share of a pair is
     height_k^p / risk * e^(s_k - s_i) / height_k.
     """
-    z = _differences(y_true, y_score)
+    differences = _differences(y_true, y_score)
     # in logarithms, in which nothing overflows
-    log_heights = np.logaddexp.reduce(z, axis=0)
+    log_heights = np.logaddexp.reduce(differences, axis=0)
     log_risk = np.logaddexp.reduce(p * log_heights)
-    return np.exp((p - 1) * log_heights + z - log_risk)
+    return np.exp((p - 1) * log_heights + differences - log_risk)
 
 
 def ir_shares(y_true: ArrayLike, y_score: ArrayLike) -> NDArray[np.float64]:
@@ -102,9 +102,9 @@ def ir_shares(y_true: ArrayLike, y_score: ArrayLike) -> NDArray[np.float64]:
     The objective is sum_i ln(1 + sum_i), with sum_i = sum_k e^(s_k - s_i). The share of
     a pair is ln(1 + sum_i) / objective * e^(s_k - s_i) / sum_i.
     """
-    z = _differences(y_true, y_score)
-    log_sums = np.logaddexp.reduce(z, axis=1, keepdims=True)
-    contributions = np.logaddexp(0, log_sums) * np.exp(z - log_sums)
+    differences = _differences(y_true, y_score)
+    log_sums = np.logaddexp.reduce(differences, axis=1, keepdims=True)
+    contributions = np.logaddexp(0, log_sums) * np.exp(differences - log_sums)
     return contributions / contributions.sum()
 
 
@@ -114,7 +114,9 @@ def _differences(y_true: ArrayLike, y_score: ArrayLike) -> NDArray[np.float64]:
     Both go from the highest score down.
     """
     positive, scores = check_ranking(y_true, y_score)
-    return -np.sort(-scores[~positive]) + np.sort(-scores[positive])[:, None]
+    s_i = -np.sort(-scores[positive])
+    s_k = -np.sort(-scores[~positive])
+    return s_k - s_i[:, np.newaxis]
 
 
 def discount_factors(
@@ -192,25 +194,25 @@ def one_dimensional(
     for interval, share in zip(_INTERVALS, _shares(epsilon), strict=True):
         yield "distribution", "", interval, share
 
-    # at most the probability that "increasing" is chosen
+    # at most the probability that the increasing function is chosen
     bound = (1 - epsilon) ** m
-    facts = {
+    of_sets = {
         "(1 - epsilon)^m": bound,
         "share that miss epsilon": drawn["missed"].mean(),
         "share with a tie": drawn["tied"].mean(),
     }
-    for quantity, value in facts.items():
+    for quantity, value in of_sets.items():
         yield "training sets", "", quantity, value
 
     r_max_where_chosen = drawn.loc[drawn["chosen"], "increasing R_max / I"]
     is_consistent = _is_at_least(bound, len(r_max_where_chosen), repetitions)
-    facts = {
+    of_increasing = {
         "share that choose it": drawn["chosen"].mean(),
         "consistent with at least (1 - epsilon)^m": float(is_consistent),
         "R_max / I where chosen": r_max_where_chosen.mean(),
         "5 % quantile of AUC": float(drawn["increasing AUC"].quantile(0.05)),
     }
-    for quantity, value in facts.items():
+    for quantity, value in of_increasing.items():
         yield "training sets", "increasing", quantity, value
 
     parts = {
@@ -269,7 +271,10 @@ def _measure_both(sample: _LineSample) -> dict[str, float]:
 
 
 def _is_at_least(probability: float, successes: int, draws: int) -> bool:
-    """Return whether a binomial test at the level of 1 % does not refute it."""
+    """Return whether so many successes agree with at least this probability.
+
+    They do unless a binomial test refutes it at the level of 1 %.
+    """
     from scipy.stats import binom
 
     return bool(binom.cdf(successes, draws, probability) >= 0.01)
@@ -318,7 +323,11 @@ def means_of_fits(values: Iterable[FitValue]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)[[*keys, "statistic", "value"]]
 
 
-Rows = tuple[NDArray[np.float64], NDArray[np.float64]]
+class Rows(NamedTuple):
+    """Rows of a data set, with their labels."""
+
+    X: NDArray[np.float64]
+    y: NDArray[np.float64]
 
 
 def training_sets(
@@ -334,17 +343,18 @@ def training_sets(
     for repetition in range(repetitions):
         order = np.random.default_rng([seed, repetition]).permutation(len(y))
         train, test = order[:rows], order[rows:]
-        yield (X[train], y[train]), (X[test], y[test])
+        yield Rows(X[train], y[train]), Rows(X[test], y[test])
 
 
-def scaled_to_unit(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return rows and labels of a data set, each feature scaled to [0, 1]."""
+def scaled_to_unit(name: str) -> Rows:
+    """Return all rows of a data set, each feature scaled to [0, 1]."""
     data = load_dataset(name)
     X: Any = data.X
     X = X.toarray() if sparse.issparse(X) else X
     X = X - X.min(axis=0)
     largest = X.max(axis=0)
-    return X / np.where(largest > 0, largest, 1), data.y  # a constant feature becomes 0
+    divisor = np.where(largest > 0, largest, 1)  # a constant feature becomes 0
+    return Rows(X / divisor, data.y)
 
 
 def _compare_pushes(
@@ -357,7 +367,8 @@ def _compare_pushes(
 ) -> Iterator[FitValue]:
     """Fit the pushes of Section 7, and measure them on training and test rows."""
     X, y = train
-    positives, negatives = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
+    positives = np.flatnonzero(y > 0)
+    negatives = np.flatnonzero(y < 0)
     if len(positives) <= crucial:
         raise InputError(
             f"crucial = {crucial} is not below the {len(positives)} positives of a"
@@ -376,20 +387,20 @@ def _compare_pushes(
     fits[CRUCIAL] = PNormPush(p).fit_pairs(X, should_rank_above)
 
     for name, fit in fits.items():
-        for part, (X_part, y_part) in (("training", train), ("test", test)):
-            scores = X_part @ fit.coef_
-            top = pnorm_risk(y_part, scores, p)
+        for part, rows in (("training", train), ("test", test)):
+            scores = rows.X @ fit.coef_
+            top = pnorm_risk(rows.y, scores, p)
             # With negated labels and scores the risk sums over positives.
-            bottom = pnorm_risk(-y_part, -scores, p)
+            bottom = pnorm_risk(-rows.y, -scores, p)
             yield FitValue(dataset, name, part, "top, R^(1/p)", top ** (1 / p))
             yield FitValue(dataset, name, part, "bottom, R^(1/p)", bottom ** (1 / p))
-            yield FitValue(dataset, name, part, "AUC", auc(y_part, scores))
+            yield FitValue(dataset, name, part, "AUC", auc(rows.y, scores))
 
     # the share of crucial pairs, and of all other pairs, in order
     others = np.setdiff1d(positives, lowest)
     for name in ("top", CRUCIAL):
         scores = X @ fits[name].coef_
         for measure, pos in ((CRUCIAL, lowest), ("other pairs", others)):
-            rows = np.concatenate([pos, negatives])
-            share = auc(y[rows], scores[rows])
+            numbers = np.concatenate([pos, negatives])
+            share = auc(y[numbers], scores[numbers])
             yield FitValue(dataset, name, "training", measure, share)

@@ -115,18 +115,17 @@ def _scaled(scale: Any) -> str:
 
 
 def _with_powers(result: Result) -> pd.DataFrame:
-    """Return the rows of risks R with a power p: ``loss``, ``p`` and norm R^(1/p)."""
-    risks = []
+    """Return the rows of p-norm risks R, with their p, loss and norm R^(1/p)."""
+    p_of = {}  # by label of the measure
+    loss_of = {}
     for label, metric in _measures(result).items():
         if metric.name == "pnorm_risk" and not metric.params.get("log"):
-            loss = metric.params.get("loss", "zero-one")
-            risks.append(
-                {"measure": label, "p": float(metric.params["p"]), "loss": loss}
-            )
-    # The merge, on "measure", leaves out the rows of other measures.
-    risks_by_label = pd.DataFrame(risks, columns=["measure", "p", "loss"])
-    table = result.values.merge(risks_by_label)
-    return table.assign(norm=table["value"] ** (1 / table["p"]))
+            p_of[label] = float(metric.params["p"])
+            loss_of[label] = metric.params.get("loss", "zero-one")
+    rows = result.values[result.values["measure"].isin(p_of)]
+    p = rows["measure"].map(p_of)
+    loss = rows["measure"].map(loss_of)
+    return rows.assign(p=p, loss=loss, norm=rows["value"] ** (1 / p))
 
 
 def _pair_tables(result: Result) -> Iterator[Table]:
@@ -226,7 +225,7 @@ def _draw_fits(figure: SubFigure, result: Result) -> None:
 
 def _theorem_tables(result: Result) -> Iterator[Table]:
     """Yield a table of what has no size, and one of deviations by size."""
-    # without the limit of all ratios
+    # The row of no statement, 1, is what claims compare the ratios with.
     table = result.values[result.values["statement"] != ""]
     has_size = table["size"].notna()
     yield value_table(result, table[~has_size], ["statement", "p", "quantity"])

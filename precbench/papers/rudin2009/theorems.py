@@ -220,20 +220,19 @@ def _lipschitz(
             # rows of the sample
             i = rng.integers(0, n_pos, 3)
             k = n_pos + rng.integers(0, n_neg, 3)
-            l_1, l_2 = (
-                _ramp_risk(f[:n_pos], f[n_pos:], theta, p)
-                - _ramp_risk(f[i], f[k], theta, p)
-                for f in (f_1, f_2)
-            )
+            l_1 = _ramp_risk(f_1[:n_pos], f_1[n_pos:], theta, p)
+            l_1 -= _ramp_risk(f_1[i], f_1[k], theta, p)
+            l_2 = _ramp_risk(f_2[:n_pos], f_2[n_pos:], theta, p)
+            l_2 -= _ramp_risk(f_2[i], f_2[k], theta, p)
             distance = float(np.abs(f_1 - f_2).max())
             largest = max(largest, (l_1 - l_2) / (4 / theta * distance))
         yield _Row("Lemma 5", p, size=np.nan, quantity="largest ratio", value=largest)
 
 
 class _Projections(NamedTuple):
-    """Rankers that are projections of normal rows, negatives N(0, I), on directions.
+    """Rankers that project normal rows on directions, so that all scores are normal.
 
-    Positives are N((distance, 0, ...), I), so that all scores are normal.
+    Negatives are N(0, I), positives N((distance, 0, ...), I).
     """
 
     directions: NDArray[np.float64]  # a row for each ranker
@@ -361,8 +360,8 @@ def _compare_minimisers(
 ) -> Iterator[_Row]:
     """Yield how much the losses of the minimisers of R_p,exp differ.
 
-    By Theorem 4 they do not. L-BFGS finds two minimisers from random starts, Newton's
-    method a third (of dependent features).
+    By Theorem 4 they do not. L-BFGS finds two minimisers from random starts; without
+    the dependent features Newton's method finds a third.
     """
     for p in powers:
         largest = {"dependent features": 0.0, "unbounded": 0.0}
@@ -372,9 +371,8 @@ def _compare_minimisers(
             positive = X[:, 0] + rng.standard_normal(40) * 0.5 > 0.5
             positive[:2] = [True, False]
 
-            dependent = np.hstack(
-                [X, X @ rng.standard_normal((3, 3)), np.ones((40, 1))]
-            )
+            mixed = X @ rng.standard_normal((3, 3))
+            dependent = np.hstack([X, mixed, np.ones((40, 1))])
             newton = PNormPush(p, method="newton", max_iter=200).fit(X, positive)
             scores = [] if newton.unbounded_ else [X @ newton.coef_]
             scores += _two_minimisers(rng, dependent, positive, p)
@@ -410,8 +408,9 @@ def _largest_gap(scores: list[NDArray], positive: NDArray[np.bool_]) -> float:
 
     Minimisers should agree in the losses of all pairs, not in the scores.
     """
-    first, *others = (np.exp(s[~positive] - s[positive][:, None]) for s in scores)
-    return max(float(np.abs(losses - first).max()) for losses in others)
+    losses = [np.exp(s[~positive] - s[positive][:, np.newaxis]) for s in scores]
+    first, *others = losses
+    return max(float(np.abs(other - first).max()) for other in others)
 
 
 def _log_risk(
@@ -437,7 +436,8 @@ def _log_adaboost_risk(pos: NDArray, neg: NDArray, w: NDArray) -> tuple[float, N
 
     The last weight of f is its constant.
     """
-    z = np.concatenate([-(pos @ w[:-1]) - w[-1], neg @ w[:-1] + w[-1]])  # -y f(x)
+    weights, constant = w[:-1], w[-1]
+    z = np.concatenate([-(pos @ weights) - constant, neg @ weights + constant])  # -y f
     shares = softmax(z) * np.repeat([-1, 1], [len(pos), len(neg)])
     by_w = pos.T @ shares[: len(pos)] + neg.T @ shares[len(pos) :]
     return float(logsumexp(z)), np.append(by_w, shares.sum())
@@ -489,10 +489,10 @@ def _compare_objectives(
 ) -> Iterator[FitValue]:
     """Minimise all objectives, and measure them on training and test rows."""
     with threadpool_limits(1):  # the same results on any number of cores
-        fits = [*_minimise_objectives(*train, powers)]
+        fits = list(_minimise_objectives(train.X, train.y, powers))
     for fit, w in fits:
-        for part, (X, y) in (("training", train), ("test", test)):
-            for measure, value in _measures(y, X @ w, powers):
+        for part, rows in (("training", train), ("test", test)):
+            for measure, value in _measures(rows.y, rows.X @ w, powers):
                 yield FitValue(dataset, fit, part, measure, value)
 
 
@@ -500,7 +500,9 @@ def _minimise_objectives(
     X: NDArray, y: NDArray, powers: list[float]
 ) -> Iterator[tuple[str, NDArray]]:
     """Yield names and minimisers of all objectives."""
-    pos, neg, zero = X[y > 0], X[y < 0], np.zeros(X.shape[1])
+    pos = X[y > 0]
+    neg = X[y < 0]
+    zero = np.zeros(X.shape[1])
     w = zero  # the minimiser for one p is the start for the next p
     for p in powers:
         w = _minimise(_log_risk(pos, neg, p), w)
@@ -508,7 +510,8 @@ def _minimise_objectives(
     adaboost = partial(_log_adaboost_risk, pos, neg)
     # without the constant
     yield "AdaBoost", _minimise(adaboost, np.append(zero, 0.0))[:-1]
-    yield "e^r", _minimise(partial(_log_exponential_price, pos, neg), w)
+    exponential_price = partial(_log_exponential_price, pos, neg)
+    yield "e^r", _minimise(exponential_price, w)
     p = max(powers)
     # R_max is the limit of the p-norm: raise p, from the last minimiser
     while p < _STEEP:
@@ -524,7 +527,8 @@ def _measures(
 
     A height is the share of positives that are not above the negative.
     """
-    n_pos, n_neg = int(np.sum(y > 0)), int(np.sum(y < 0))
+    n_pos = int(np.sum(y > 0))
+    n_neg = int(np.sum(y < 0))
     yield "AUC", auc(y, scores)
     for p in powers:
         # R_p,1 is the sum of the heights^p, of the zero-one loss.

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,12 +32,26 @@ from precbench.solvers.common.parameters import (
 from precbench.solvers.common.rows import STORED, Rows, as_rows
 
 _EPS = float(np.finfo(np.float64).eps)
-_Noise = tuple[NDArray[np.float64], NDArray[np.float64]]  # a and b, see `_minimise`
 _BLOCK_ROWS = 8192  # most rows of one class that BLAS multiplies at a time
 _LEAST_BLOCK_ROWS = 64
 _BLOCK_PRODUCTS = 2**29  # products of entries in a block: about 0.05 s
 _SLICE_PRODUCTS = 2**22  # of entries, between two calls of the trace: about 0.01 s
-_SLICE_PAIRS = 2**13  # most pairs that are summed apart, since longer sums lose digits
+_SLICE_PAIRS = 2**13  # most pairs that are summed apart, see `PairSums`
+
+
+class Noise(NamedTuple):
+    """A bound of rounding errors: ``a[j] * b[k]`` at the entry [j, k] of a matrix."""
+
+    a: NDArray[np.float64]
+    b: NDArray[np.float64]
+
+
+class Moments(NamedTuple):
+    """The first two moments of the differences ``x_i - x_j`` over pairs."""
+
+    mean: NDArray[np.float64]
+    second: NDArray[np.float64]
+    noise: Noise | None = None  # of `second`
 
 
 class SquaredPairRanker(LinearRanker):
@@ -72,17 +86,9 @@ class SquaredPairRanker(LinearRanker):
         what = f"{MATRICES} matrices of n_features x n_features"
         return MATRICES * n_features**2, what
 
-    def _minimise(
-        self,
-        mean: NDArray[np.float64],
-        second: NDArray[np.float64],
-        noise: _Noise | None = None,
-    ) -> None:
-        """Set `coef_` to the w in the ball of least ``w' second w / 2 - mean' w``.
-
-        A `noise` (a, b) says that ``second[j, k]`` has a rounding error of at most
-        ``a[j] * b[k]``.
-        """
+    def _minimise(self, moments: Moments) -> None:
+        """Set `coef_` to the w in the ball of least ``w' second w / 2 - mean' w``."""
+        mean, second, noise = moments
         if not (np.isfinite(second).all() and np.isfinite(mean).all()):
             # `fit` reports these weights as an overflow.
             self.coef_ = np.full_like(mean, np.nan)
@@ -93,8 +99,8 @@ class SquaredPairRanker(LinearRanker):
         floor = np.full(len(mean), len(mean) * _EPS * greatest_curvature)
         if noise is not None:
             # v' second v of an axis v is off by at most (a' |v|) (b' |v|).
-            a, b = noise
-            floor = np.maximum(floor, (a @ np.abs(axes)) * (b @ np.abs(axes)))
+            errors = (noise.a @ np.abs(axes)) * (noise.b @ np.abs(axes))
+            floor = np.maximum(floor, errors)
         self.coef_ = minimise_along_axes(
             curvatures, axes, floor, mean, self.radius, mean_in_range=True
         )
@@ -118,10 +124,7 @@ class SquaredPairRanker(LinearRanker):
         neg = np.flatnonzero(labels < 0).astype(np.int32)
         length = _pairs_per_slice(rows, n)
         scratch = _scratch(n)
-        # Sums over the slices that are complete, and over the current slice.
-        sums, products = np.zeros(n), np.zeros((n, n))
-        part_sums, part_products = np.zeros(n), np.zeros((n, n))
-        self._sums = sums, products, part_sums, part_products  # for `catch_up`
+        self._sums = PairSums(n)  # an attribute for `catch_up`
         start = 0
         while start < n_pairs:
             # Go on to the end of the slice, or to the trace's `next_rows` if this comes
@@ -129,29 +132,51 @@ class SquaredPairRanker(LinearRanker):
             # depends on the trace.
             checkpoint = max(start + 1, getattr(trace, "next_rows", n_pairs))
             stop = min(n_pairs, start - start % length + length, checkpoint)
-            add_pairs(  # adds to the last two arguments in place
+            add_pairs(
                 rows,
                 pos,
                 neg,
                 pair_numbers(start, stop),
                 *scratch,
-                part_sums,
-                part_products,
+                self._sums.of_slice,
+                self._sums.products_of_slice,
             )
-            if stop % length == 0 or stop == n_pairs:  # the slice ends
-                sums += part_sums
-                products += part_products
-                part_sums.fill(0)
-                part_products.fill(0)
+            if stop % length == 0 or stop == n_pairs:
+                self._sums.end_slice()
             self.n_rows_seen_ += stop - start
             start = stop
             if start < n_pairs and trace(self):
                 self.catch_up()
                 del self._sums
                 return False
-        self._minimise(mean=sums / n_pairs, second=_symmetric(products) / n_pairs)
+        self._minimise(self._sums.moments(n_pairs))
         del self._sums
         return True
+
+
+class PairSums:
+    """Sums of differences z of pairs, and of the products z z', which kernels fill.
+
+    Those of the current slice are kept apart, since longer sums lose digits.
+    """
+
+    def __init__(self, n_features: int):
+        self.before_slice = np.zeros(n_features)
+        self.products_before_slice = np.zeros((n_features, n_features))
+        self.of_slice = np.zeros(n_features)
+        self.products_of_slice = np.zeros((n_features, n_features))
+
+    def end_slice(self) -> None:
+        self.before_slice += self.of_slice
+        self.products_before_slice += self.products_of_slice
+        self.of_slice.fill(0)
+        self.products_of_slice.fill(0)
+
+    def moments(self, n_pairs: int) -> Moments:
+        """Return the moments of all `n_pairs` pairs so far."""
+        sums = self.before_slice + self.of_slice
+        products = self.products_before_slice + self.products_of_slice
+        return Moments(mean=sums / n_pairs, second=_symmetric(products) / n_pairs)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -340,7 +365,7 @@ class BBR(SquaredPairRanker):
         self._moments = total
         if total.counts.all():  # rows of both classes have come
             with np.errstate(over="ignore", invalid="ignore"):
-                self._minimise(*total.of_differences())  # mean, second moment, noise
+                self._minimise(total.of_differences())
         return True
 
 
@@ -442,10 +467,7 @@ class LCBR(SquaredPairRanker):
         """Set `coef_` from the pairs visited so far, which `n_rows_seen_` counts."""
         is_learning = hasattr(self, "_sums")  # in the course of `_learn_from_pairs`
         if self.n_rows_seen_ and is_learning:
-            sums, products, part_sums, part_products = self._sums
-            mean = (sums + part_sums) / self.n_rows_seen_
-            second = _symmetric(products + part_products) / self.n_rows_seen_
-            self._minimise(mean, second)
+            self._minimise(self._sums.moments(self.n_rows_seen_))
 
 
 class ClassMoments:
@@ -525,7 +547,8 @@ class ClassMoments:
     def join(self, other: "ClassMoments") -> "ClassMoments":
         """Add the moments of other rows, shifted to this origin; return self."""
         shift = other.origin - self.origin
-        for c, (n, total) in enumerate(zip(other.counts, other.sums, strict=True)):
+        for c in range(2):  # the classes
+            n, total = other.counts[c], other.sums[c]
             # With total = sum z over the rows of `other`,
             #     sum (z + shift)(z + shift)' = sum z z' + cross + cross',
             #     cross = (total + n/2 shift) shift',
@@ -536,12 +559,8 @@ class ClassMoments:
         self.counts += other.counts
         return self
 
-    def of_differences(self) -> tuple[NDArray[np.float64], NDArray[np.float64], _Noise]:
-        """Return the moments of ``x_i - x_j`` over all pairs, and a noise (a, b).
-
-        The rounding error of the entry [j, k] of the second moment is at most
-        ``a[j] * b[k]``.
-        """
+    def of_differences(self) -> Moments:
+        """Return the moments over all pairs of a positive and a negative."""
         # With means m and second moments S of the positives (1) and negatives (0),
         #     mean = m_1 - m_0,
         #     second = S_1 + S_0 - m_1 m_0' - m_0 m_1'.
@@ -551,8 +570,10 @@ class ClassMoments:
         cross = np.outer(pos_mean, neg_mean)
         second -= cross
         second -= cross.T
-        noise_of_cross = _EPS * self.counts.sum() * np.abs(pos_mean), np.abs(neg_mean)
-        return pos_mean - neg_mean, second, noise_of_cross
+        noise_of_cross = Noise(
+            _EPS * self.counts.sum() * np.abs(pos_mean), np.abs(neg_mean)
+        )
+        return Moments(pos_mean - neg_mean, second, noise_of_cross)
 
 
 def _block_length(n_features: int) -> int:

@@ -23,8 +23,10 @@ cdef inline Py_ssize_t gather(
     int* columns,
     int* places,
 ) noexcept nogil:
-    """Add ``sign`` times sparse row i to the m entries of z; return the new number of entries."""
-    # Updates ``columns``, that of each entry of z, and ``places``, the entry of each column, or -1.
+    """Add ``sign`` times sparse row i to the m entries of z; return the new number of entries.
+
+    Update ``columns``, that of each entry of z, and ``places``, the entry of each column, or -1.
+    """
     cdef Py_ssize_t entry
     cdef int column
     for entry in range(X.indptr[i], X.indptr[i + 1]):
@@ -58,10 +60,10 @@ cdef inline void add_sparse(
         places[columns[a]] = -1
 
 
-# Add a dense z to ``sums``, and z z' to the upper triangle of ``products``.
 cdef inline void add_dense(
     const double* z, Py_ssize_t n, double* sums, double* products
 ) noexcept nogil:
+    """Add a dense z to ``sums``, and z z' to the upper triangle of ``products``."""
     cdef Py_ssize_t a
     for a in range(n):
         sums[a] += z[a]
@@ -139,9 +141,11 @@ def fill_blocks(
     Py_ssize_t[::1] filled,
     double[:, ::1] sums,
 ):
-    """Copy dense rows, less ``shift``, to the block of their class until a block is full."""
-    # Returns the next row. From row ``start`` on each row is copied to ``blocks`` (2, m, n), behind
-    # the ``filled`` (2,) rows, and added to ``sums`` (2, n); the positives are class 0.
+    """Copy dense rows, less ``shift``, to the block of their class until a block is full.
+
+    Return the next row. From row ``start`` on each row is copied to ``blocks`` (2, m, n), behind
+    the ``filled`` (2,) rows, and added to ``sums`` (2, n); the positives are class 0.
+    """
     cdef Py_ssize_t n = sums.shape[1], i = start, j
     cdef Rows X = rows_of(rows)
     cdef int c

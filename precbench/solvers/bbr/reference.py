@@ -24,7 +24,9 @@ def pair_moments(
     if pairs is None:
         pairs = [(i, j) for i in range(len(pos)) for j in range(len(neg))]
     pairs = list(pairs)
-    mean, second = np.zeros(X.shape[1]), np.zeros((X.shape[1], X.shape[1]))
+    n_features = X.shape[1]
+    mean = np.zeros(n_features)
+    second = np.zeros((n_features, n_features))
     for i, j in pairs:
         z = pos[i] - neg[j]
         mean += z / len(pairs)
@@ -49,5 +51,9 @@ def minimiser(
     w = solution(0.0)
     if radius is None or np.linalg.norm(w) <= radius:
         return w
-    top = float(np.linalg.norm(mean)) / radius  # where the norm is below the radius
-    return solution(brentq(lambda m: np.linalg.norm(solution(m)) - radius, 0.0, top))
+
+    def excess(m: float) -> float:
+        return float(np.linalg.norm(solution(m)) - radius)
+
+    high = float(np.linalg.norm(mean)) / radius  # there the norm is below the radius
+    return solution(brentq(excess, 0.0, high))

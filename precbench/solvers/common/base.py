@@ -71,7 +71,7 @@ _VECTORS = 8  # weights, gradients and the like that every solver holds, roughly
 Trace = Callable[[Any], bool | None]
 
 
-def memory_limit() -> int:
+def memory_limit(container_limit: Path = _CONTAINER_LIMIT) -> int:
     """Return the least limit of machine, process and container, in bytes."""
     machine_limit = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limits = [machine_limit]
@@ -80,7 +80,7 @@ def memory_limit() -> int:
         limits.append(process_limit)
     # There may be no control group, or its text may be "max", which is no number.
     with suppress(OSError, ValueError):
-        limits.append(int(_CONTAINER_LIMIT.read_text()))
+        limits.append(int(container_limit.read_text()))
     return min(limits)
 
 
@@ -146,14 +146,14 @@ def warn(message: str) -> None:
 def top_of_training(k: TopK, labels: NDArray[Any]) -> int:
     """Return `k` as a number of training rows; warn if it exceeds the positives."""
     n_pos = int(np.count_nonzero(labels > 0))
-    capped, uncapped = training_k(k, n_pos, len(labels))
-    if uncapped > n_pos:
+    top = training_k(k, n_pos, len(labels))
+    if top.uncapped > n_pos:
         warn(
-            f"k = {k} ({uncapped:,} rows) exceeds the number of positives, {n_pos:,};"
-            f" training uses k = {n_pos:,}; to avoid this warning give a k of at most"
-            f" {n_pos:,} rows"
+            f"k = {k} ({top.uncapped:,} rows) exceeds the number of positives,"
+            f" {n_pos:,}; training uses k = {n_pos:,}; to avoid this warning give a k"
+            f" of at most {n_pos:,} rows"
         )
-    return capped
+    return top.capped
 
 
 class Ranker(ClassifierMixin, BaseEstimator, ABC):
@@ -305,9 +305,9 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         scores = self._scores(X)
         # `predict` marks as many rows as `k` says, whatever the cap of training.
         n_pos = int(np.count_nonzero(labels > 0))
-        _capped, uncapped = training_k(self._judged_at, n_pos, len(labels))
+        top = training_k(self._judged_at, n_pos, len(labels))
         if np.isfinite(scores).all():  # else the overflow is reported
-            self.threshold_ = cut_below(scores, uncapped)
+            self.threshold_ = cut_below(scores, top.uncapped)
 
     def _report_overflow(self, trace: Trace | None) -> None:
         """Raise an error if weights are not finite, or warn if there is a trace.

@@ -88,7 +88,7 @@ class Piece(NamedTuple):
     batch_size: int  # rows of a batch; the last may be shorter
 
 
-class Step:
+class Step(ABC):
     """What a method knows while it visits rows: weights w, and what a subclass adds.
 
     The driver counts the batches in `t`.
@@ -145,11 +145,12 @@ class Step:
         # The w that is the model where it is neither the last w nor the mean.
         self.chosen_w: NDArray[np.float64] | None = None
 
+    @abstractmethod
     def set_parameters(self, solver: Any) -> None:
         """Take the parameters of the solver, which may have changed since."""
-        raise NotImplementedError
 
     @staticmethod
+    @abstractmethod
     def visit(
         steps: Sequence[Any],
         rows: Rows,
@@ -161,7 +162,6 @@ class Step:
 
         Change w in place; after each batch add w to `w_sum`, unless `w_sum` is empty.
         """
-        raise NotImplementedError
 
     def prepare(self, labels: NDArray[np.int8], batch_size: int) -> None:
         """Prepare a fit, before the trace starts the clock."""
@@ -482,13 +482,7 @@ def visit_piece(fits: list[Fit], piece: Piece) -> list[Fit]:
     rows, labels, order, batch_size = piece
     start = 0
     while fits and start < len(order):
-        length = min(len(order) - start, rows.per_slice())
-        for solver, trace in fits:
-            n_fast_rows = VALUES_PER_SLICE // solver._step.values_per_row
-            length = min(length, max(1, n_fast_rows))
-            if hasattr(trace, "next_rows"):
-                n_rows_until_due = trace.next_rows - solver.n_rows_seen_
-                length = min(length, max(1, n_rows_until_due))
+        length = min(len(order) - start, rows_until_traces(fits, rows))
         # A batch cut in two would be two steps: the slice ends with a whole batch.
         n_batches = -(-length // batch_size)  # rounded up
         stop = min(len(order), start + n_batches * batch_size)
@@ -504,6 +498,18 @@ def visit_piece(fits: list[Fit], piece: Piece) -> list[Fit]:
         fits = call_traces(fits)
         start = stop
     return fits
+
+
+def rows_until_traces(fits: Iterable[Fit], rows: Rows) -> int:
+    """Return how many rows to visit before the traces are called, at least one."""
+    length = rows.per_slice()
+    for solver, trace in fits:
+        n_fast_rows = VALUES_PER_SLICE // solver._step.values_per_row
+        length = min(length, max(1, n_fast_rows))
+        if hasattr(trace, "next_rows"):
+            n_rows_until_due = trace.next_rows - solver.n_rows_seen_
+            length = min(length, max(1, n_rows_until_due))
+    return length
 
 
 def learn_more(

@@ -95,15 +95,15 @@ def with_short_indices(X: Any) -> Any:
     """Return a CSR matrix with int32 indices within its shape; a dense one as it is."""
     if not sparse.issparse(X):
         return X
-    n_columns = X.shape[1]
-    if max(X.nnz, n_columns) > np.iinfo(np.int32).max:
-        if X.nnz > n_columns:
-            raise InputError(
-                f"the sparse matrix has {X.nnz:,} entries, more than 2**31 - 1; train"
-                " on fewer rows, or in pieces with partial_fit"
-            )
+    largest_index = np.iinfo(np.int32).max
+    if X.nnz > largest_index:
         raise InputError(
-            f"the sparse matrix has {n_columns:,} columns, more than 2**31 - 1; drop"
+            f"the sparse matrix has {X.nnz:,} entries, more than 2**31 - 1; train on"
+            " fewer rows, or in pieces with partial_fit"
+        )
+    if X.shape[1] > largest_index:
+        raise InputError(
+            f"the sparse matrix has {X.shape[1]:,} columns, more than 2**31 - 1; drop"
             " columns"
         )
     check_form(X)

@@ -88,18 +88,20 @@ class WeightedRanker(Ranker):
                 f" {int(np.argmin(weights)) + 1}, counted from 1; give weights of at"
                 " least 0"
             )
-        positive = weights > 0
-        extreme = positive & ((weights < 1 / MOST_WEIGHT) | (weights > MOST_WEIGHT))
-        if extreme.any():
-            row = int(np.argmax(extreme))
+        least_weight = 1 / MOST_WEIGHT
+        is_used = weights > 0
+        is_extreme = is_used & ((weights < least_weight) | (weights > MOST_WEIGHT))
+        if is_extreme.any():
+            row = int(np.argmax(is_extreme))
             raise InputError(
                 f"sample_weight has {weights[row]:g} for row {row + 1}, counted from 1,"
-                f" outside of {1 / MOST_WEIGHT:g} to {MOST_WEIGHT:g}; divide the"
-                " weights by their mean"
+                f" outside of {least_weight:g} to {MOST_WEIGHT:g}; divide the weights"
+                " by their mean"
             )
-        if not positive.all():
-            X, labels, weights = X[positive], labels[positive], weights[positive]
-            if not 0 < np.count_nonzero(labels > 0) < len(labels):
+        if not is_used.all():
+            X, labels, weights = X[is_used], labels[is_used], weights[is_used]
+            n_pos = int(np.count_nonzero(labels > 0))
+            if n_pos in (0, len(labels)):
                 raise InputError(
                     "sample_weight is above 0 for rows of one class only; give weights"
                     " above 0 to rows of both classes"
@@ -118,8 +120,10 @@ class WeightedRanker(Ranker):
             return None
         signed = signed_weights(class_weight, self.classes_)
         if signed == "balanced":
-            sums = [self._weights[labels == sign].sum() for sign in (-1, 1)]
-            neg_weight, pos_weight = (sum(sums) / (2 * total) for total in sums)
+            neg_sum = self._weights[labels == -1].sum()
+            pos_sum = self._weights[labels == 1].sum()
+            neg_weight = (neg_sum + pos_sum) / (2 * neg_sum)
+            pos_weight = (neg_sum + pos_sum) / (2 * pos_sum)
         else:
             neg_weight, pos_weight = compute_class_weight(
                 signed, classes=np.array([-1, 1]), y=labels

@@ -193,9 +193,11 @@ class CuttingPlane(LinearRanker):
     )
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        # A turn assesses the iterate, which is 0 in the first turn, adds planes there
-        # and near `best`, the point of the least P, and finds the next iterate. The
-        # state before any row is read is traced, too.
+        """Add planes below the risk, and minimise over them, until P is near its bound.
+
+        A turn assesses the iterate, which is 0 in the first turn, adds planes there and
+        near `best`, the point of the least P, and finds the next iterate.
+        """
         risk = TrainingRisk(
             X,
             labels,
@@ -211,7 +213,7 @@ class CuttingPlane(LinearRanker):
         self.lower_bound_ = -np.inf
         self.primal_path_ = self.best_path_ = self.lower_bound_path_ = np.empty(0)
         self.converged_ = False
-        if trace(self):
+        if trace(self):  # before any row is read
             return
         bundle = Bundle(self.C, risk.n_weights)
         best = iterate = risk.at(self.best_weights_)
@@ -295,32 +297,34 @@ class TrainingRisk:
         beta: float,
         at_least: bool = False,
     ):
-        self._rows, self._positive = as_rows(X), labels > 0
-        n, n_pos = len(labels), int(np.count_nonzero(self._positive))
+        self._rows = as_rows(X)
+        self._positive = labels > 0
+        n = len(labels)
+        n_pos = int(np.count_nonzero(self._positive))
         # In the scores s
         #     risk = percent * evaluate(s / spread).
         # For "prec@k" and "f1" the spread turns the weight of s in `evaluate` into the
         # 1/n of `CuttingPlane`.
         self._evaluate: _Evaluate
-        if objective != "prec@k":
+        self._spread: float
+        if objective == "prec@k" and at_least:  # weighs s by 1
+            self._evaluate = partial(_at_least_k, k=top_of_training(k, labels))
+            self._percent = 100.0
+            self._spread = n
+            self.has_intercept = True  # as in SVMperf
+        elif objective == "prec@k":  # weighs s by 1, and is k times the risk
+            top = top_of_training(k, labels)
+            self._evaluate = PrecisionAtK(top).evaluate
+            self._percent = 100.0 / top
+            self._spread = n / top
+            self.has_intercept = False
+        else:
             parameters = {"beta": beta} if objective == "pauc" else {}
             self._evaluate = OBJECTIVES[objective](**parameters).evaluate
             self._percent = 100.0
             # "f1" weighs s by 1/n_pos; "auc" and "pauc" are hinges of s itself.
             self._spread = n / n_pos if objective == "f1" else 1.0
             self.has_intercept = OBJECTIVES[objective].has_threshold
-        else:
-            top = top_of_training(k, labels)
-            # Both weigh s by 1, and `PrecisionAtK` is k times the risk.
-            if at_least:
-                self._evaluate = partial(_at_least_k, k=top)
-                self._percent = 100.0
-                self._spread = n
-            else:
-                self._evaluate = PrecisionAtK(top).evaluate
-                self._percent = 100.0 / top
-                self._spread = n / top
-            self.has_intercept = at_least  # as in SVMperf
         self._n_features = X.shape[1]  # without the intercept
         self.n_weights = X.shape[1] + self.has_intercept
 
@@ -387,70 +391,87 @@ class _Tangent(NamedTuple):
     offset: float
     slope: float
 
+    def at(self, t: float) -> float:
+        return self.offset + self.slope * t
+
+
+class _Parabola(NamedTuple):
+    """The function ``constant + linear t + 1/2 square t^2``."""
+
+    constant: float
+    linear: float
+    square: float
+
+    def at(self, t: float) -> float:
+        return self.constant + t * (self.linear + 0.5 * t * self.square)
+
+    def slope_at(self, t: float) -> float:
+        return self.linear + t * self.square
+
 
 def _search(
     best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bound: float
 ) -> Point:
     """Return the point of the least P on the ray from the best point to the iterate."""
     # At w = origin.w + t direction
-    #     P = 1/2 ||origin.w||^2 + linear t + 1/2 square t^2 + C risk(t).
+    #     P = penalty(t) + C risk(t),   penalty(t) = 1/2 ||w||^2.
     # The convex risk lies above its tangents `left` and `right` at the ends of an
     # interval of t around the minimum of P. The next probe, which becomes a new end, is
-    # where the parabola plus the higher of these tangents is least.
+    # where the penalty plus the higher of these tangents is least.
     origin = best
-    direction = iterate.w - best.w
-    scores_change = iterate.scores - best.scores  # per unit of t
-    linear, square = dot(best.w, direction), dot(direction, direction)
+    direction = iterate.w - origin.w
+    scores_change = iterate.scores - origin.scores  # per unit of t
+    penalty = _Parabola(
+        constant=0.5 * dot(origin.w, origin.w),
+        linear=dot(origin.w, direction),
+        square=dot(direction, direction),
+    )
 
     def tangent(t: float, point: Point) -> _Tangent:  # of C times the risk, at t
         slope = C * dot(point.subgradient, scores_change)
         return _Tangent(C * point.risk - slope * t, slope)
 
-    left = tangent(0.0, best)
+    left = tangent(0.0, origin)
     right: _Tangent | None = None  # no right end yet
-    is_rising = linear + left.slope >= 0
-    if is_rising or not square:  # without `square` the ray is too short to tell
+    is_rising = penalty.linear + left.slope >= 0
+    is_too_short = not penalty.square  # for the ray to tell
+    if is_rising or is_too_short:
         return best
-    t, probe = 1.0, iterate  # the iterate is the point at t = 1
+    probe = iterate
+    t = 1.0  # where the iterate is
     for _ in range(_MOST_PROBES):
         if probe.primal(C) < best.primal(C):
             best = probe
         latest = tangent(t, probe)
-        slope = linear + t * square + latest.slope  # of P at t
+        slope = penalty.slope_at(t) + latest.slope  # of P at t
         if slope < 0:  # the minimum lies beyond
             left = latest
         else:
             right = latest
-        t = _lowest(left, right, linear, square)
+        t = _lowest(penalty, left, right)
         tangents = [left] if right is None else [left, right]
-        higher_tangent = max(line.offset + line.slope * t for line in tangents)
-        least = (
-            0.5 * dot(origin.w, origin.w)
-            + t * (linear + 0.5 * t * square)
-            + higher_tangent
-        )
         # No point of the ray has P < least. Stop if P = least would close at most 10 %
         # of the gap.
-        if best.primal(C) - least <= 0.1 * (best.primal(C) - lower_bound):
+        least = penalty.at(t) + max(line.at(t) for line in tangents)
+        gap = best.primal(C) - lower_bound
+        if best.primal(C) - least <= 0.1 * gap:
             break
         probe = risk.between(origin, iterate, t)
     return best
 
 
-def _lowest(
-    left: _Tangent, right: _Tangent | None, linear: float, square: float
-) -> float:
-    """Return the t of the least value of a parabola plus the higher of two tangents.
-
-    The parabola is ``linear t + 1/2 square t^2``.
-    """
-    least_left = -(linear + left.slope) / square  # with the left tangent alone
+def _lowest(parabola: _Parabola, left: _Tangent, right: _Tangent | None) -> float:
+    """Return the t of the least value of a parabola plus the higher of two tangents."""
+    # Before the crossing the left tangent is the higher one, after it the right one.
+    lowest_on_left = -(parabola.linear + left.slope) / parabola.square
     if right is None:
-        return least_left
+        return lowest_on_left
     if right.slope <= left.slope:  # for a convex risk by rounding only
-        return least_left
-    # With the right tangent alone the least value comes before `least_left`. Before the
-    # crossing the left tangent is the higher one, after it the right one.
-    least_right = -(linear + right.slope) / square
+        return lowest_on_left
+    lowest_on_right = -(parabola.linear + right.slope) / parabola.square
     crossing = (left.offset - right.offset) / (right.slope - left.slope)
-    return min(max(crossing, least_right), least_left)
+    if lowest_on_left < crossing:
+        return lowest_on_left
+    if lowest_on_right > crossing:
+        return lowest_on_right
+    return crossing  # falling before it, rising after it

@@ -8,8 +8,10 @@ from precbench.core.kernels.rows cimport precbench_axpy, precbench_dot
 
 
 def worst_table(const double[::1] pos, const double[::1] neg, Py_ssize_t k):
-    """Return the numbers (a, b), a + b >= k, of the largest ``b / (a + b)`` plus sum of scores."""
-    # The sum is over the first a of ``pos`` and the first b of ``neg``, both in descending order.
+    """Return the numbers (a, b), a + b >= k, of the largest ``b / (a + b)`` plus sum of scores.
+
+    The sum is over the first a of ``pos`` and the first b of ``neg``, both in descending order.
+    """
     # For each m = a + b the best a is found: a positive in place of a negative lowers b / m by
     # 1 / m, which pays up to some a, and this a never falls as m grows. Ties go to the least m.
     cdef Py_ssize_t n_pos = pos.shape[0], n_neg = neg.shape[0]
@@ -46,9 +48,12 @@ def solve_master(
     double tol,
     Py_ssize_t max_steps,
 ):
-    """Minimise 1/2 alpha' K alpha - b' alpha over ``alpha`` >= 0, whose sum stays, in place."""
-    # Returns the number of steps, and writes ``gradient``, K alpha - b; of ``K`` the leading m x m
-    # block counts. A step moves weight to ``up``, of the least gradient, from ``down``, of most
+    """Minimise 1/2 alpha' K alpha - b' alpha over ``alpha`` >= 0, whose sum stays, in place.
+
+    Return the number of steps, and write ``gradient``, K alpha - b; of ``K`` the leading m x m
+    block counts.
+    """
+    # A step moves weight to ``up``, of the least gradient, from ``down``, of most
     # gain by second order (Fan, Chen and Lin 2005). At the end no weight is ``tol`` above ``up``.
     cdef Py_ssize_t m = b.shape[0], i, j, up, down, n_steps = 0
     cdef double best, gain, gap, worst, curvature, step

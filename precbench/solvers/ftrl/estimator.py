@@ -213,7 +213,8 @@ class FTRL(LinearRanker):
         `used_columns` are the columns of X that the loss has, `starts` the first row of
         each batch.
         """
-        n_features, n_rows = len(self.coef_), len(loss.positive)
+        n_features = len(self.coef_)
+        n_rows = len(loss.positive)
         # Since eta ||w|| <= sum_t G_t for each w, the regulariser may reach
         #     eta ||w||^2 <= (sum_t G_t)^2 / eta.
         penalty_overflows = not np.isfinite(self.lipschitz_.sum() ** 2 / self.eta_)
@@ -239,14 +240,15 @@ class FTRL(LinearRanker):
             )
             if descent is None:  # the trace ends the fit
                 break
-            w, risk_before = descent.point.w, descent.point.risk
+            w = descent.point.w
+            risk_before = descent.point.risk
+            n_failed += not descent.converged
             # Publish the model and what describes the steps so far.
-            self.gap_ = max(self.gap_, descent.gap)
-            self.error_ = max(self.error_, descent.error)
             self.coef_ = np.zeros(n_features)
             self.coef_[used_columns] = mean if self.average else w
             self.penalties_ = penalties[: t + 1]
-            n_failed += not descent.converged
+            self.gap_ = max(self.gap_, descent.gap)
+            self.error_ = max(self.error_, descent.error)
             self.n_iter_ += 1
             self.n_rows_seen_ += n_so_far * descent.n_evaluations
             if trace(self):
@@ -319,9 +321,9 @@ class FTRL(LinearRanker):
     def _loss(self, X: Any, positive: NDArray[np.bool_]) -> IncrementalLoss:
         if self.objective == "pauc":
             return IncrementalPartialAUC(X, positive, float(self.beta))
-        return IncrementalStruct(
-            X, positive, self.top if self.objective == "prec@k" else None
-        )
+        if self.objective == "prec@k":
+            return IncrementalStruct(X, positive, self.top)
+        return IncrementalStruct(X, positive, top=None)  # as many as positives
 
     def _eta(self) -> float:
         """Return the given `eta`, or ``sqrt(2 sum_t G_t^2) / radius``."""
@@ -354,7 +356,7 @@ class FTRL(LinearRanker):
         best = point
         lower = Bound(value=-np.inf, curvature=eta)
         target_gap = max(tol, lower.gap_within(distance, eta))
-        gap = 0.0
+        gap = 0.0  # none is known yet
         least_gap = np.inf
         n_idle = 0  # evaluations since the least gap
         for n_evaluations in range(1, self.max_iter + 1):
@@ -369,8 +371,10 @@ class FTRL(LinearRanker):
             if gap <= target_gap:
                 break
             n_idle += 1
-            if gap < least_gap - _EPS * abs(lower.value):  # by more than rounding
-                least_gap, n_idle = gap, 0
+            rounding = _EPS * abs(lower.value)
+            if gap < least_gap - rounding:
+                least_gap = gap
+                n_idle = 0
             if n_idle == _PATIENCE:
                 break
             if n_evaluations % _BETWEEN_TRACES == 0 and trace(self):

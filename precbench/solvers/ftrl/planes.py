@@ -131,9 +131,11 @@ class IncrementalStruct(IncrementalLoss):
         return struct(scores, self.positive[:n], self._n_ones[n])
 
     def extension(self, start, scores, chosen):
-        # The new rows add to the loss at least their struct surrogate, with the ones
-        # they add to k. All planes get the slope and the offset of the plane that
-        # touches this surrogate at the new scores.
+        """Return a plane that touches the struct surrogate of the new rows.
+
+        Their surrogate, with the ones that they add to k, is the least that they add to
+        the loss. So all planes get the same slope and offset.
+        """
         n = len(scores)
         n_new_ones = self._n_ones[n] - self._n_ones[start]
         value, by_new_scores = struct(
@@ -157,11 +159,16 @@ class IncrementalPartialAUC(IncrementalLoss):
         self._n_top = k_by_size(beta, n_neg[-1])[n_neg]
 
     def lipschitz(self) -> NDArray[np.float64]:
-        # With f(s) the sum of the hinges of a score s with all positives, and m
-        # negatives in the top, a new negative of score s adds
-        #     max(0, f(s) - f(s_(m)))   or, if the top grows,   f(max(s, s_(m+1))).
-        # A new positive adds its hinges with m negatives. Each hinge moves like a
-        # difference of two scores.
+        """Return 2 R, R the largest norm, times the pairs that each row may add.
+
+        With f(s) the sum of the hinges of a score s with all positives, and m negatives
+        in the top, a new negative of score s adds
+
+            max(0, f(s) - f(s_(m)))   or, if the top grows,   f(max(s, s_(m+1))).
+
+        A new positive adds its hinges with m negatives. Each hinge moves like a
+        difference of two scores.
+        """
         pairs = np.where(self.positive, self._n_top[1:], self._n_pos[1:])
         return 2 * self.largest_norm * pairs
 
@@ -252,14 +259,15 @@ class Planes(Bundle):
         """Extend all planes from the first `start` rows to all rows of `point`."""
         m = self._n_planes
         added, offsets = self.loss.extension(start, point.scores, self._chosen[:m])
+        self._offsets[:m] += offsets
         slopes, gram = self._slopes[:m], self._gram[:m, :m]  # views, changed in place
-        if added.ndim == 1:  # one a for all planes
+        if added.ndim == 1:  # the same a for all planes
             # (s + a)'(t + a) = s't + s'a + t'a + a'a
             products = linear_scores(as_rows(slopes), added)
             gram += products + products[:, np.newaxis] + dot(added, added)
-        slopes += added
-        self._offsets[:m] += offsets
-        if added.ndim == 2:  # a slope for each plane: compute all products
+            slopes += added
+        else:  # one for each plane: compute all products anew
+            slopes += added
             for i, slope in enumerate(slopes):
                 products = linear_scores(as_rows(slopes[: i + 1]), slope)
                 gram[i, : i + 1] = gram[: i + 1, i] = products
@@ -274,10 +282,7 @@ class Planes(Bundle):
         # If the best w of the ball has the norm `radius`, this w is also the best of
         # all w for a stronger penalty, strength/2 ||w||^2. A turn solves for one
         # strength; with its `next_strength` the same mean slope gives a w in the ball.
-        # The strength sought is equal to its `next_strength`, and secants of two turns
-        # lead there.
-        too_weak, too_strong = eta, np.inf  # strengths, around the strength sought
-        strength_before = next_before = np.nan  # of the turn before: none yet
+        search = _StrengthSearch(eta)
         for _ in range(_MOST_TURNS):
             self._rescale(max(eta, self._strength))
             strength = self._strength
@@ -290,20 +295,7 @@ class Planes(Bundle):
             bound = self.bound_in_ball(eta, radius)
             if primal - bound.value <= tol:
                 break
-            if next_strength > strength:  # w left the ball: the penalty is too weak
-                too_weak = max(too_weak, strength)
-            else:
-                too_strong = min(too_strong, strength)
-            # Go on with `next_strength`, or with a secant of two turns if this lies
-            # between the two strengths.
-            self._strength = next_strength
-            if strength_before != strength:
-                steepness = (next_strength - next_before) / (strength - strength_before)
-                if steepness < 1:  # else the secant leads away, or is NaN in turn 1
-                    secant = (next_strength - steepness * strength) / (1 - steepness)
-                    if too_weak < secant < too_strong:
-                        self._strength = secant
-            strength_before, next_before = strength, next_strength
+            self._strength = search.after(strength, next_strength)
         return w, bound
 
     def _best(self, tol: float) -> NDArray[np.float64]:
@@ -380,10 +372,10 @@ class Planes(Bundle):
         rank = int(np.sum(sizes > _RANK * sizes.max(initial=0.0)))
         U, sizes, V = U[:, :rank], sizes[:rank], V[:rank]
         coordinates = U.T @ rises
-        minus_unmet_rises = U @ coordinates - rises  # those that no w_change brings
-        if np.abs(minus_unmet_rises).max(initial=0.0) > tol:
+        unmet_rises = rises - U @ coordinates  # those that no w_change brings
+        if np.abs(unmet_rises).max(initial=0.0) > tol:
             # There is no corner: raise the mean height at the same w.
-            return _Move(minus_unmet_rises, np.zeros_like(gradient), length=np.inf)
+            return _Move(-unmet_rises, np.zeros_like(gradient), length=np.inf)
         # Within the span of the edges the rises determine w_change, so that there
         # others_change has to bring the gradient to 0; outside of the span w_change
         # does.
@@ -412,6 +404,38 @@ class Planes(Bundle):
         self._C = 1 / strength
         alpha = self._alpha[: self._n_planes]
         alpha *= self._C / alpha.sum()  # in place: a view
+
+
+class _StrengthSearch:
+    """The search for a strength of the penalty that is its own `next_strength`."""
+
+    def __init__(self, eta: float):
+        self._too_weak = eta  # the strength sought lies between these two
+        self._too_strong = np.inf
+        self._previous_strength = np.nan  # of the turn before: none yet
+        self._previous_next = np.nan
+
+    def after(self, strength: float, next_strength: float) -> float:
+        """Return the strength to try after a turn.
+
+        It is the secant of the last two turns if this leads to the strength sought,
+        else `next_strength`.
+        """
+        if next_strength > strength:  # w left the ball: the penalty is too weak
+            self._too_weak = max(self._too_weak, strength)
+        else:
+            self._too_strong = min(self._too_strong, strength)
+        to_try = next_strength
+        if self._previous_strength != strength:
+            rise = next_strength - self._previous_next
+            steepness = rise / (strength - self._previous_strength)
+            if steepness < 1:  # else the secant leads away; NaN after the first turn
+                secant = (next_strength - steepness * strength) / (1 - steepness)
+                if self._too_weak < secant < self._too_strong:
+                    to_try = secant
+        self._previous_strength = strength
+        self._previous_next = next_strength
+        return to_try
 
 
 class _Move(NamedTuple):

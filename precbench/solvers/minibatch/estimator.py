@@ -112,7 +112,7 @@ class MiniBatchStep(Step):
         batch_size: int,
     ) -> None:
         # The kernel reads the rows once for `n_together` solvers and changes their w in
-        # place; a comment there states the lengths of the scratch arrays.
+        # place, and states the lengths of the scratch arrays.
         n_together = min(len(steps), MOST_CANDIDATES)
         real_scratch = np.empty((n_together + 3) * batch_size)
         int_scratch = np.empty(5 * batch_size, dtype=np.int32)
@@ -125,32 +125,42 @@ class MiniBatchStep(Step):
                 continue
             n_rows_of_batch = min(batch_size, len(part))
             n_batches = -(-len(part) // batch_size)  # rounded up
-            candidates = []
-            for step in steps:
-                rule = step.rule
-                top = rule.share_of_negatives if rule.code == PAUC else rule.k
-                first = step.t + n_batches_before + 1  # t of the part's first batch
-                # kar2015, Algorithm 3:
-                #     w_t = P_W[w_{t-1} - eta0 / sqrt(t) g_t],   t = 1, 2, ...
-                eta = np.ones(n_batches)
-                if rule.eta0 is not None:
-                    eta = rule.eta0 / np.sqrt(np.arange(first, first + n_batches))
-                candidates.append(
-                    Candidate(
-                        rule=rule.code,
-                        k_of=k_by_size(top, n_rows_of_batch),
-                        eta=eta,
-                        radius=np.inf if rule.radius is None else rule.radius,
-                        w=step.w,
-                        w_sum=step.w_sum,
-                        counts=step.counts,
-                    )
-                )
+            candidates = [
+                step.candidate(n_batches_before, n_batches, n_rows_of_batch)
+                for step in steps
+            ]
             for i in range(0, len(candidates), n_together):
-                together = candidates[i : i + n_together]
                 minibatch_pass(
-                    rows, labels, part, batch_size, together, real_scratch, int_scratch
+                    rows,
+                    labels,
+                    part,
+                    batch_size,
+                    candidates[i : i + n_together],
+                    real_scratch,
+                    int_scratch,
                 )
+
+    def candidate(
+        self, n_batches_before: int, n_batches: int, n_rows_of_batch: int
+    ) -> Candidate:
+        """Return what the kernel reads for the next batches but `n_batches_before`."""
+        rule = self.rule
+        top = rule.share_of_negatives if rule.code == PAUC else rule.k
+        # kar2015, Algorithm 3:
+        #     w_t = P_W[w_{t-1} - eta0 / sqrt(t) g_t],   t = 1, 2, ...
+        first_t = self.t + n_batches_before + 1
+        eta = np.ones(n_batches)
+        if rule.eta0 is not None:
+            eta = rule.eta0 / np.sqrt(np.arange(first_t, first_t + n_batches))
+        return Candidate(
+            rule=rule.code,
+            k_of=k_by_size(top, n_rows_of_batch),
+            eta=eta,
+            radius=np.inf if rule.radius is None else rule.radius,
+            w=self.w,
+            w_sum=self.w_sum,
+            counts=self.counts,
+        )
 
     def finish_pass(self, rows: Rows, labels: NDArray[np.int8]) -> None:
         """Keep w as the best one if its precision at k on all rows is no lower."""
@@ -161,11 +171,13 @@ class MiniBatchStep(Step):
             return
         positive = labels > 0
         n_pos = int(np.count_nonzero(positive))
-        k, _uncapped = training_k(self.rule.k, n_pos, len(labels))
+        k = training_k(self.rule.k, n_pos, len(labels)).capped
         # The rows tied at the end of the top share the places that are left there:
         # prec@k counts its mean over their orders.
-        above, tied, n_places = split_at(scores, k)
-        precision = float(positive[above].sum() + n_places * positive[tied].mean()) / k
+        top = split_at(scores, k)
+        hits_above = positive[top.above].sum()
+        hits_of_tied = top.n_tied_in_top * positive[top.tied].mean()
+        precision = float(hits_above + hits_of_tied) / k
         if precision >= self.best_precision:
             self.best_precision = precision
             self.chosen_w = self.w.copy()  # later steps change w in place

@@ -315,7 +315,8 @@ cdef double descend(
     return add_active(batch, X, rows, step, batch.first, batch.n_first, 1, total, w)
 
 
-cdef void project(double* w, Py_ssize_t n, double radius) noexcept nogil:  # w into the ball
+cdef void project(double* w, Py_ssize_t n, double radius) noexcept nogil:
+    """Move w to the nearest point of the ball."""
     cdef Py_ssize_t j
     cdef double norm = 0
     for j in range(n):
@@ -339,7 +340,8 @@ cdef void split_labels(Batch* batch, const signed char* y, const int* rows) noex
     batch.n_pos = n_pos
 
 
-cdef bint all_finite(const double* x, Py_ssize_t n) noexcept nogil:  # no inf, no NaN
+cdef bint all_finite(const double* x, Py_ssize_t n) noexcept nogil:
+    """Return whether no value is infinite or NaN."""
     cdef Py_ssize_t j
     for j in range(n):
         if not isfinite(x[j]):
@@ -402,14 +404,16 @@ def minibatch_pass(
     double[::1] real_scratch,
     int[::1] int_scratch,
 ):
-    """Visit the rows of ``order`` in batches; each candidate learns as if it were alone."""
-    # ``candidates`` has a `Candidate` of estimator.py for each solver. The pass updates their w,
-    # counts (2,) and, unless it is empty, w_sum, to which each w_t is added. The scratch arrays are
-    # ``real_scratch`` ((len(candidates) + 3) * batch_size,), ``int_scratch`` (5 * batch_size,).
+    """Visit the rows of ``order`` in batches; each candidate learns as if it were alone.
+
+    ``candidates`` has a `Candidate` of estimator.py for each solver. The pass updates their w,
+    counts (2,) and, unless it is empty, w_sum, to which each w_t is added. The scratch arrays are
+    ``real_scratch`` ((len(candidates) + 3) * batch_size,), ``int_scratch`` (5 * batch_size,).
+    """
     cdef Py_ssize_t n_candidates = len(candidates), j, m, n_batches = 0, n_left = order.shape[0]
     cdef Rows X = rows_of(rows)
     cdef const int* visited = &order[0]
-    cdef Candidate all_of[MOST_CANDIDATES]
+    cdef Candidate learners[MOST_CANDIDATES]
     cdef const double* weights[MOST_CANDIDATES]
     cdef double* scores[MOST_CANDIDATES]
     cdef const double[::1] eta
@@ -425,16 +429,16 @@ def minibatch_pass(
         w = candidate.w
         w_sum = candidate.w_sum
         counts = candidate.counts
-        all_of[m].rule = candidate.rule
-        all_of[m].radius = candidate.radius
-        all_of[m].k_of = &k_of[0]
-        all_of[m].eta = &eta[0]
-        all_of[m].counts = &counts[0]
-        all_of[m].w = &w[0]
-        all_of[m].w_sum = &w_sum[0] if w_sum.shape[0] else NULL
-        all_of[m].scores = &real_scratch[(3 + m) * batch_size]
-        weights[m] = all_of[m].w
-        scores[m] = all_of[m].scores
+        learners[m].rule = candidate.rule
+        learners[m].radius = candidate.radius
+        learners[m].k_of = &k_of[0]
+        learners[m].eta = &eta[0]
+        learners[m].counts = &counts[0]
+        learners[m].w = &w[0]
+        learners[m].w_sum = &w_sum[0] if w_sum.shape[0] else NULL
+        learners[m].scores = &real_scratch[(3 + m) * batch_size]
+        weights[m] = learners[m].w
+        scores[m] = learners[m].scores
     batch.coef = &real_scratch[0]
     batch.scratch = &real_scratch[batch_size]
     batch.pos = &int_scratch[0]
@@ -450,7 +454,7 @@ def minibatch_pass(
             score_rows(&X, visited, batch.n, n_left, weights, n_candidates, scores)
             split_labels(&batch, &y[0], visited)
             for m in range(n_candidates):
-                learn(&all_of[m], &batch, &X, visited, all_of[m].eta[n_batches])
+                learn(&learners[m], &batch, &X, visited, learners[m].eta[n_batches])
             n_batches += 1
             n_left -= batch.n
             visited += batch.n

@@ -49,12 +49,12 @@ def batch_step(
     The rule is "perceptron-avg" or "perceptron-max", a surrogate of kar2015 by its
     name, or an objective of kar2014; c is a subgradient of the last two in the scores.
     """
-    if isinstance(rule, Loss):  # kar2014, appendix H
-        return rule.evaluate(scores, positive)[1]
-    if rule.startswith("perceptron-"):
+    if isinstance(rule, str) and rule.startswith("perceptron-"):
         return perceptron_step(scores, positive, k, rule.removeprefix("perceptron-"))
-    surrogate: Any = SURROGATES[rule]  # kar2015 (7), (6), (4) or (3)
-    return replace(surrogate, k=k).evaluate(scores, positive)[1]
+    # Objective of kar2014, appendix H, or surrogate of kar2015: (7), (6), (4), (3).
+    loss = rule if isinstance(rule, Loss) else replace(SURROGATES[rule], k=k)
+    _value, subgradient = loss.evaluate(scores, positive)
+    return subgradient
 
 
 def path(

@@ -7,6 +7,7 @@ are cut into pieces for `partial_fit`. A row without an earlier row to compare w
 `fit` of SPAM has no such row, for it knows the means of both classes from the start.
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -48,11 +49,11 @@ class OnlineStep(Step):
         for step in steps:
             step.learn(rows, labels, order)
 
+    @abstractmethod
     def learn(
         self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]
     ) -> None:
         """Take a step at each row of `order`, and change the state in place."""
-        raise NotImplementedError
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -603,11 +604,11 @@ class SPAMStep(OnlineStep):
 
     def read_totals(self, rows: Rows, labels: NDArray[np.int8]) -> None:
         """Set the count and the sum of the rows of each class."""
-        for c, in_class in enumerate((labels < 0, labels > 0)):
+        negative, positive = labels < 0, labels > 0
+        for c, in_class in enumerate((negative, positive)):
+            indicator = in_class.astype(np.float64)
             self.counts[c] = np.count_nonzero(in_class)
-            self.sums[c] = weighted_sum(
-                rows, in_class.astype(np.float64), rows.n_features
-            )
+            self.sums[c] = weighted_sum(rows, indicator, rows.n_features)
         self.means_are_known = True
 
     def learn(

@@ -45,20 +45,21 @@ cdef extern from "online_auc.h":
     ) noexcept nogil
 
 
-# Set w to NaN: scores have overflowed.
 cdef inline void poison(double* w, Py_ssize_t d) noexcept nogil:
+    """Set w to NaN: scores have overflowed."""
     cdef Py_ssize_t j
     for j in range(d):
         w[j] = NAN
 
 
-cdef inline void add_to(double[::1] w_sum, const double* w) noexcept nogil:  # if w_sum has room
+cdef inline void add_to(double[::1] w_sum, const double* w) noexcept nogil:
+    """Add w to ``w_sum``, unless ``w_sum`` is empty."""
     if w_sum.shape[0]:
         precbench_axpy(1, w, &w_sum[0], w_sum.shape[0])
 
 
-# Write row i as a dense one to x.
 cdef inline void unpack(const Rows* X, Py_ssize_t i, double* x) noexcept nogil:
+    """Write row i as a dense one to x."""
     memset(x, 0, X.n_cols * sizeof(double))
     row_axpy(X, i, 1, x)
 
@@ -109,6 +110,62 @@ cdef void shrink(double* w, Py_ssize_t d, double threshold, double factor) noexc
         w[j] *= factor
 
 
+cdef void compare_in_turn(
+    const double* x,
+    double sign,
+    const double* stored,
+    Py_ssize_t n_stored,
+    double most,
+    double* w,
+    Py_ssize_t d,
+    double* difference,
+) noexcept nogil:
+    """Step along ``sign (x - z)`` for one stored row z after the other, as far as its loss asks."""
+    # The step is min(most, loss / |x - z|^2), with loss = max(0, 1 - margin).
+    cdef Py_ssize_t j
+    cdef double margin, square
+    cdef double[4] products
+    for j in range(n_stored):
+        precbench_compare(x, stored + j * d, sign, w, d, difference, products)
+        margin = products[0]  # sign <w, x - z>
+        square = products[1]  # |x - z|^2
+        if not isfinite(margin):
+            poison(w, d)
+        elif margin < 1:
+            if not isfinite(square):
+                poison(w, d)
+            elif most * square <= 1 - margin:
+                precbench_axpy(most, difference, w, d)
+            else:
+                precbench_axpy((1 - margin) / square, difference, w, d)
+
+
+cdef void compare_at_once(
+    const double* x,
+    double score,
+    double sign,
+    const double* stored,
+    Py_ssize_t n_stored,
+    double most,
+    double* w,
+    Py_ssize_t d,
+    double* margins,
+) noexcept nogil:
+    """Add ``most sign (x - z)`` to w for each stored row z with a margin <= 1 under the old w."""
+    cdef Py_ssize_t j
+    cdef double n_violating = 0
+    precbench_multiply(stored, n_stored, w, d, margins)
+    for j in range(n_stored):
+        margins[j] = sign * (score - margins[j])
+        n_violating += margins[j] <= 1
+    for j in range(n_stored):
+        if margins[j] <= 1:
+            precbench_axpy(-sign * most, stored + j * d, w, d)
+        elif not isfinite(margins[j]):
+            poison(w, d)
+    precbench_axpy(sign * most * n_violating, x, w, d)
+
+
 def oam_pass(
     rows,
     const signed char[::1] y,
@@ -122,57 +179,37 @@ def oam_pass(
     long long[::1] counts,
     double[::1] scratch,
 ):
-    """Visit the rows of ``order`` with OAM, and keep some of them in ``reservoirs``."""
-    # Row t is written to place ``places[t]`` of the reservoir of its class, and to none if there
-    # is no such place. ``reservoirs`` (2, size, n_features); ``scratch`` (2 * n_features + size,).
+    """Visit the rows of ``order`` with OAM, and keep some of them in ``reservoirs``.
+
+    Row t is written to place ``places[t]`` of the reservoir of its class, and to none if there is
+    no such place. ``reservoirs`` (2, size, n_features); ``scratch`` (2 * n_features + size,).
+    """
     cdef Py_ssize_t d = w.shape[0], size = reservoirs.shape[1]
-    cdef Py_ssize_t position, j, label, n_stored
-    cdef double sign, most, score, margin, total
-    cdef double[4] products
+    cdef Py_ssize_t position, label, other, n_stored
+    cdef double sign, most, score
     cdef Rows X = rows_of(rows)
     cdef double* weights = &w[0]
     cdef double* x = &scratch[0]
     cdef double* difference = &scratch[d]
     cdef double* margins = &scratch[2 * d]
-    cdef const double* reservoir
+    cdef const double* stored  # rows of the other class
     with nogil:
         for position in range(order.shape[0]):
             label = y[order[position]] > 0
+            other = 1 - label
             sign = 1 if label else -1
             unpack(&X, order[position], x)
-            n_stored = min(size, counts[1 - label])
+            stored = &reservoirs[other, 0, 0]
+            n_stored = min(size, counts[other])
             # C_t / 2: a stored row stands for count / size rows of its class.
-            most = C / 2 * max(1.0, <double>counts[1 - label] / size)
+            most = C / 2 * max(1.0, <double>counts[other] / size)
             score = precbench_dot(x, weights, d)
-            reservoir = &reservoirs[1 - label, 0, 0]
             if not isfinite(score):
                 poison(weights, d)
             elif sequential:
-                for j in range(n_stored):
-                    precbench_compare(x, reservoir + j * d, sign, weights, d, difference, products)
-                    margin = products[0]  # sign <w, x - stored row>
-                    total = products[1]  # |x - stored row|^2
-                    if not isfinite(margin):
-                        poison(weights, d)
-                    elif margin < 1:
-                        if not isfinite(total):
-                            poison(weights, d)
-                        elif most * total <= 1 - margin:
-                            precbench_axpy(most, difference, weights, d)
-                        else:
-                            precbench_axpy((1 - margin) / total, difference, weights, d)
+                compare_in_turn(x, sign, stored, n_stored, most, weights, d, difference)
             else:
-                total = 0  # here the number of margins <= 1
-                precbench_multiply(reservoir, n_stored, weights, d, margins)
-                for j in range(n_stored):
-                    margins[j] = sign * (score - margins[j])
-                    total += margins[j] <= 1
-                for j in range(n_stored):
-                    if margins[j] <= 1:
-                        precbench_axpy(-sign * most, reservoir + j * d, weights, d)
-                    elif not isfinite(margins[j]):
-                        poison(weights, d)
-                precbench_axpy(sign * most * total, x, weights, d)
+                compare_at_once(x, score, sign, stored, n_stored, most, weights, d, margins)
             counts[label] += 1
             if places[position] < size:
                 unpack(&X, order[position], &reservoirs[label, places[position], 0])
@@ -191,8 +228,10 @@ def pgd_pass(
     double[:, ::1] moments,
     double[::1] scratch,
 ):
-    """Visit the rows of ``order`` with PGD and step lengths ``eta``; ``moments`` is M_0 + M_1."""
-    # ``scratch`` (n_features,) is for g, the gradient without the last step's multiple of x_t.
+    """Visit the rows of ``order`` with PGD and step lengths ``eta``; ``moments`` is M_0 + M_1.
+
+    ``scratch`` (n_features,) is for g, the gradient without its multiple of x_t.
+    """
     cdef Py_ssize_t d = w.shape[0], position, i, j, label
     cdef double n, score, error, mean_score
     cdef Rows X = rows_of(rows)
@@ -239,9 +278,11 @@ def adaoam_pass(
     double[::1] squares,
     double[::1] scratch,
 ):
-    """Visit the rows of ``order`` with AdaOAM; ``squares`` sums the squared gradients."""
-    # ``scratch`` (2 * n_features,): the gradient g, and the divisor of each coordinate's step.
-    cdef Py_ssize_t d = w.shape[0], position, i, j, label
+    """Visit the rows of ``order`` with AdaOAM; ``squares`` sums the squared gradients.
+
+    ``scratch`` (2 * n_features,) is for the gradient g, and the divisor of each coordinate's step.
+    """
+    cdef Py_ssize_t d = w.shape[0], position, i, j, label, other
     cdef double n, sign, score, mean_score, norm
     # At w = 0 the objective is 1/2, which reg/2 |w|^2 exceeds outside of this ball.
     cdef double radius = 1 / sqrt(reg)
@@ -254,14 +295,15 @@ def adaoam_pass(
         for position in range(order.shape[0]):
             i = order[position]
             label = y[i] > 0
+            other = 1 - label
             sign = 1 if label else -1
-            n = counts[1 - label]
-            s = &sums[1 - label, 0]
+            n = counts[other]
+            s = &sums[other, 0]
             score = row_dot(&X, i, weights)
             if not isfinite(score):
                 poison(weights, d)
             elif n > 0:
-                precbench_multiply(&moments[1 - label, 0, 0], d, weights, d, g)
+                precbench_multiply(&moments[other, 0, 0], d, weights, d, g)
                 for j in range(d):
                     g[j] *= 1 / n
                 mean_score = precbench_dot(s, weights, d) / n
@@ -296,25 +338,28 @@ def spam_pass(
     double[::1] counts,
     double[:, ::1] sums,
 ):
-    """Visit the rows of ``order`` with SPAM and step lengths ``eta``."""
-    # If ``running``, each row enters n_c and s_c before its step; else n_c and s_c are constant.
-    cdef Py_ssize_t d = w.shape[0], position, i, label
-    cdef double share, other, residual, step
+    """Visit the rows of ``order`` with SPAM and step lengths ``eta``.
+
+    If ``running``, each row enters n_c and s_c before its step; else n_c and s_c are constant.
+    """
+    cdef Py_ssize_t d = w.shape[0], position, i, label, other
+    cdef double share_of_other, mean_score_of_other, residual, step
     cdef Rows X = rows_of(rows)
     cdef double* weights = &w[0]
     with nogil:
         for position in range(order.shape[0]):
             i = order[position]
             label = y[i] > 0
+            other = 1 - label
             if running:
                 counts[label] += 1
                 row_axpy(&X, i, 1, &sums[label, 0])
             if counts[0] > 0 and counts[1] > 0:
                 step = eta[position]
-                share = counts[1 - label] / (counts[0] + counts[1])  # of the other class
-                other = precbench_dot(&sums[1 - label, 0], weights, d) / counts[1 - label]
-                residual = row_dot(&X, i, weights) - other - (1 if label else -1)
-                row_axpy(&X, i, -2 * step * share * residual, weights)
+                share_of_other = counts[other] / (counts[0] + counts[1])
+                mean_score_of_other = precbench_dot(&sums[other, 0], weights, d) / counts[other]
+                residual = row_dot(&X, i, weights) - mean_score_of_other - (1 if label else -1)
+                row_axpy(&X, i, -2 * step * share_of_other * residual, weights)
                 if not isfinite(residual):
                     poison(weights, d)
                 shrink(weights, d, step * l1_reg, 1 / (1 + step * reg))

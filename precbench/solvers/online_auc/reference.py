@@ -84,17 +84,20 @@ def adaoam_path(
 def _projected(
     u: NDArray[np.float64], h: NDArray[np.float64], radius: float
 ) -> NDArray[np.float64]:
-    """Return the point of the ball nearest to u in the norm with the weights h."""
+    """Return the w of the ball ``||w|| <= radius`` of least ``sum(h (w - u)^2)``.
+
+    Outside of the ball it is ``h u / (h + nu)``, for the nu that puts it on the sphere.
+    """
     if np.linalg.norm(u) <= radius:
         return u
 
     def excess(nu: float) -> float:
         return float(np.linalg.norm(h * u / (h + nu)) - radius)
 
-    top = 1.0
-    while excess(top) > 0:
-        top *= 2
-    nu = brentq(excess, 0, top, xtol=1e-300, rtol=4 * np.finfo(float).eps)
+    high = 1.0
+    while excess(high) > 0:
+        high *= 2
+    nu = brentq(excess, 0, high, xtol=1e-300, rtol=4 * np.finfo(float).eps)
     return h * u / (h + nu)
 
 

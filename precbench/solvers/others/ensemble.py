@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import sklearn
@@ -33,19 +33,23 @@ _FEW_POSITIVES = 100  # with fewer in all folds the rows are divided again
 _MOST_DIVISIONS = 3
 _PENALTY = 0.01  # on the squared distance of the weights from equal ones
 
-_Recipe = tuple[str, Ranker]  # name of a member, and its unfitted solver
+
+class _Recipe(NamedTuple):
+    """How to make a member: its name, and its unfitted solver."""
+
+    name: str
+    solver: Ranker
 
 
 def _fit_member(
     recipe: _Recipe, X: Any, labels: NDArray[np.int8]
 ) -> tuple[Member, float]:
     """Return a fitted member, and the number to add to its scores for log odds."""
-    name, solver = recipe
     # A traced fit does without the threshold, which takes scores of all rows.
-    fitted: Any = solver.fit(X, labels, trace=untraced)
+    fitted: Any = recipe.solver.fit(X, labels, trace=untraced)
     if isinstance(fitted, LogisticRegressionRanker):
-        return Member(name, coef=fitted.coef_), fitted.offset_
-    return Member(name, trees=fitted.to_trees()), 0.0
+        return Member(recipe.name, coef=fitted.coef_), fitted.offset_
+    return Member(recipe.name, trees=fitted.to_trees()), 0.0
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -134,18 +138,20 @@ class Ensemble(NonlinearRanker):
     def _recipes(self, seed: int) -> Iterator[_Recipe]:
         """Yield the names and unfitted solvers of the members, linear ones first."""
         common: dict[str, Any] = {"random_state": seed, "n_jobs": self.n_jobs}
-        yield "logistic-regression, C = 0.01", LogisticRegressionRanker(C=0.01)
-        yield "logistic-regression, C = 1", LogisticRegressionRanker()
-        yield "extra-trees", ExtraTrees(n_estimators=self.n_estimators, **common)
-        for leaves, rows_per_leaf in ((7, 5), (31, 20)):
-            solver = HistGradientBoosting(
-                max_iter=self.n_estimators,
-                max_leaf_nodes=leaves,
-                min_samples_leaf=rows_per_leaf,
-                l2_regularization=1.0,
-                **common,
-            )
-            yield f"hist-gradient-boosting, {leaves} leaves", solver
+        yield _Recipe("logistic-regression, C = 0.01", LogisticRegressionRanker(C=0.01))
+        yield _Recipe("logistic-regression, C = 1", LogisticRegressionRanker())
+        yield _Recipe(
+            "extra-trees", ExtraTrees(n_estimators=self.n_estimators, **common)
+        )
+        boosted: dict[str, Any] = {"max_iter": self.n_estimators, **common}
+        small = HistGradientBoosting(
+            max_leaf_nodes=7, min_samples_leaf=5, l2_regularization=1.0, **boosted
+        )
+        yield _Recipe("hist-gradient-boosting, 7 leaves", small)
+        large = HistGradientBoosting(
+            max_leaf_nodes=31, min_samples_leaf=20, l2_regularization=1.0, **boosted
+        )
+        yield _Recipe("hist-gradient-boosting, 31 leaves", large)
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         """Weigh the members by held-out folds; fit those of weight > 0 to all rows."""
@@ -179,28 +185,18 @@ class Ensemble(NonlinearRanker):
         if n_folds < 2:
             # No row of the rarer class can be held out: weigh all members alike.
             return np.full(len(recipes), 1 / len(recipes)), 0.0
-        scores, positive = [], []  # of the held-out folds
-        n_pos_scored = 0
-        # A division into folds scores all n_pos: divide until 100 are scored, but at
-        # most 3 times.
-        n_divisions = min(_MOST_DIVISIONS, ceil(_FEW_POSITIVES / n_pos))
-        for division in range(n_divisions):
-            folds = StratifiedKFold(
-                n_folds, shuffle=True, random_state=(seed + division) % 2**32
-            )
-            for fitting, held_out in folds.split(labels, labels):
-                log_odds = []
-                for recipe in recipes:
-                    member, offset = _fit_member(recipe, X[fitting], labels[fitting])
-                    log_odds.append(member.scores(X[held_out]) + offset)
-                is_positive = labels[held_out] > 0
-                scores.append(np.column_stack(log_odds))
-                positive.append(is_positive)
-                self.n_rows_seen_ += len(recipes) * len(fitting)
-                n_pos_scored += int(np.count_nonzero(is_positive))
-                # Several divisions score fewer than 200: this ends the only division.
-                if n_pos_scored >= _ENOUGH_SCORED:
-                    break
+        scores = []
+        positive = []
+        for fold in _folds(labels, n_folds, seed):
+            log_odds = []
+            for recipe in recipes:
+                member, offset = _fit_member(
+                    recipe, X[fold.fitting], labels[fold.fitting]
+                )
+                log_odds.append(member.scores(X[fold.held_out]) + offset)
+            scores.append(np.column_stack(log_odds))
+            positive.append(labels[fold.held_out] > 0)
+            self.n_rows_seen_ += len(recipes) * len(fold.fitting)
         return _stack(np.concatenate(scores), np.concatenate(positive))
 
     def scores_after(self, X: Any, n_iter: int) -> NDArray[np.float64]:
@@ -228,6 +224,33 @@ class Ensemble(NonlinearRanker):
         There are no members before the training has ended.
         """
         return self.members_ if self.n_iter_ else []
+
+
+class _Fold(NamedTuple):
+    """The rows that members learn from, and the others, which they score."""
+
+    fitting: NDArray[np.intp]
+    held_out: NDArray[np.intp]
+
+
+def _folds(labels: NDArray[np.int8], n_folds: int, seed: int) -> Iterator[_Fold]:
+    """Yield stratified folds until enough positives were held out.
+
+    A division into folds holds out each positive once. Where they are few the rows are
+    divided again, at most `_MOST_DIVISIONS` times.
+    """
+    n_pos = int(np.count_nonzero(labels > 0))
+    n_divisions = min(_MOST_DIVISIONS, ceil(_FEW_POSITIVES / n_pos))
+    n_pos_held_out = 0
+    for division in range(n_divisions):
+        folds = StratifiedKFold(
+            n_folds, shuffle=True, random_state=(seed + division) % 2**32
+        )
+        for fitting, held_out in folds.split(labels, labels):
+            yield _Fold(fitting, held_out)
+            n_pos_held_out += int(np.count_nonzero(labels[held_out] > 0))
+            if n_pos_held_out >= _ENOUGH_SCORED:
+                return
 
 
 def _stack(

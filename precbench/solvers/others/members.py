@@ -84,21 +84,17 @@ class Member:
             part, _separator, array_name = full_name.partition("_")
             parts[part][array_name] = array
         coef = parts["coef"].get("")
-        rebuilt = None
         if coef is None:
             assert trees is not None
             rebuilt = Trees.from_arrays(parts["tree"], **trees)
             width = rebuilt.n_features
-        elif parts["tree"] or trees is not None:
-            raise ValueError(
-                f"member {name!r} has both weights and trees, not just one; {AGAIN}"
-            )
-        elif not is_vector(coef):
-            raise ValueError(
-                f"member {name!r} has weights of the type {coef.dtype} and shape"
-                f" {coef.shape}, not a vector of finite numbers; {AGAIN}"
-            )
         else:
+            if parts["tree"] or trees is not None:
+                raise ValueError(
+                    f"member {name!r} has both weights and trees, not just one; {AGAIN}"
+                )
+            _check_weights(coef, name)
+            rebuilt = None
             width = len(coef)
         features = None
         if parts["random"]:
@@ -115,6 +111,15 @@ class Member:
                 " weight and a feature; " + AGAIN
             )
         return member
+
+
+def _check_weights(coef: NDArray[Any], name: str) -> None:
+    """Raise an error if untrusted weights are no vector of finite numbers."""
+    if not is_vector(coef):
+        raise ValueError(
+            f"member {name!r} has weights of the type {coef.dtype} and shape"
+            f" {coef.shape}, not a vector of finite numbers; {AGAIN}"
+        )
 
 
 def _random_features(

@@ -92,11 +92,12 @@ class Trees:
                 " trees, or trees of fewer leaves"
             )
         roots = np.cumsum([0, *lengths])[:-1]
-        # There may be no trees, hence the empty arrays at the start.
-        feature = np.concatenate([np.empty(0, np.int32), *(t.feature for t in trees)])
-        value = np.concatenate([np.empty(0, np.float64), *(t.value for t in trees)])
-        right = np.concatenate([np.empty(0, np.int32), *(t.right for t in trees)])
-        cover = np.concatenate([np.empty(0, np.float32), *(t.cover for t in trees)])
+        # There may be no trees, hence the tree without nodes at the start.
+        parts = [NO_NODES, *trees]
+        feature = np.concatenate([tree.feature for tree in parts])
+        value = np.concatenate([tree.value for tree in parts])
+        right = np.concatenate([tree.right for tree in parts])
+        cover = np.concatenate([tree.cover for tree in parts])
         # The numbers of right children counted from the root of each tree so far.
         root_of_nodes = np.repeat(roots, lengths)
         right = np.where(feature >= 0, right + root_of_nodes, 0).astype(np.int32)
@@ -136,11 +137,13 @@ class Trees:
         finite, or a row could leave the arrays or go round in circles: each node but a
         root must be the child of exactly one earlier node of its tree.
         """
-        splits, feature, value, right, root, cover = (
-            arrays[name]
-            for name in ("splits", "feature", "value", "right", "root", "cover")
-        )
-        n_features, n_nodes = len(splits), len(feature)  # splits: one count by feature
+        feature = arrays["feature"]
+        value = arrays["value"]
+        right = arrays["right"]
+        root = arrays["root"]
+        cover = arrays["cover"]
+        n_features = len(arrays["splits"])  # which has a count for each feature
+        n_nodes = len(feature)
         _require(type(base) is float and np.isfinite(base), "base is no finite number")
         _require(type(is_forest) is bool, "is_forest is neither true nor false")
         for name, array in arrays.items():
@@ -163,20 +166,20 @@ class Trees:
             leaf_value = value[feature < 0]
             has_probabilities = ((leaf_value >= 0) & (leaf_value <= 1)).all()
             _require(has_probabilities, "a leaf of a forest is no probability")
-        ends = np.append(root, n_nodes)
-        lengths = np.diff(ends)
-        roots_ascend = ends[0] == 0 and (lengths >= 1).all()
+        bounds = np.append(root, n_nodes)  # where each tree begins, and the last ends
+        lengths = np.diff(bounds)
+        roots_ascend = bounds[0] == 0 and (lengths >= 1).all()
         _require(roots_ascend, "the roots do not ascend from node 0")
-        node = np.arange(n_nodes)
-        end_of_tree = np.repeat(ends[1:], lengths)  # for each node
-        is_inner = feature >= 0
-        right_is_later = ((right > node + 1) & (right < end_of_tree))[is_inner].all()
-        # Each node is one child, or one root.
-        places = np.concatenate([node[is_inner] + 1, right[is_inner], root])
-        _require(
-            right_is_later and (np.bincount(places, minlength=n_nodes) == 1).all(),
-            "a node is not the child of exactly one earlier node",
-        )
+        inner = np.flatnonzero(feature >= 0)
+        left_child = inner + 1
+        right_child = right[inner]
+        end_of_tree = np.repeat(bounds[1:], lengths)[inner]
+        is_later = (right_child > left_child) & (right_child < end_of_tree)
+        misplaced = "a node is not the child of exactly one earlier node"
+        _require(is_later.all(), misplaced)
+        children_and_roots = np.concatenate([left_child, right_child, root])
+        n_uses = np.bincount(children_and_roots, minlength=n_nodes)
+        _require((n_uses == 1).all(), misplaced)
         return cls(n_features, feature, value, right, root, cover, base, is_forest)
 
 
@@ -225,6 +228,14 @@ class Tree(NamedTuple):
         # A cover of 0, as of libraries that count no training rows, becomes 1.
         cover = np.where(cover > 0, cover, 1)[order].astype(np.float32)
         return cls(feature, value[order].astype(np.float64), right, cover)
+
+
+NO_NODES = Tree(
+    feature=np.empty(0, np.int32),
+    value=np.empty(0, np.float64),
+    right=np.empty(0, np.int32),
+    cover=np.empty(0, np.float32),
+)
 
 
 def forest_trees(forest: Any, n_features: int) -> Trees:

@@ -5,7 +5,6 @@ include "source.pxi"
 from precbench.core.kernels.rows cimport DOUBLES, Rows, precbench_from, precbench_value, rows_of
 
 
-# The value of the leaf (feature < 0) that row x reaches from a node, whose left child is node + 1.
 cdef inline double leaf(
     const void* x,
     int kind,
@@ -14,6 +13,10 @@ cdef inline double leaf(
     const int[::1] right,
     int node,
 ) noexcept nogil:
+    """Return the value of the leaf (feature < 0) that row x reaches from a node.
+
+    The left child of a node is the next node.
+    """
     while feature[node] >= 0:
         if precbench_value(x, feature[node], kind) <= value[node]:
             node += 1
@@ -31,9 +34,11 @@ def add_trees(
     double[::1] row,
     double[::1] scores,
 ):
-    """Add to ``scores[i]`` the values of the leaves that row i reaches, tree by tree."""
-    # ``value``: the threshold of an inner node, the result of a leaf; ``right``: the right child.
-    # ``row`` is scratch for one row of a CSR matrix, all 0 before and after.
+    """Add to ``scores[i]`` the values of the leaves that row i reaches, tree by tree.
+
+    ``value`` has the threshold of an inner node, or the result of a leaf; ``right`` the right
+    child. ``row`` is scratch for one row of a CSR matrix, all 0 before and after.
+    """
     cdef Rows X = rows_of(rows)
     cdef Py_ssize_t i, j, tree
     cdef const void* x

@@ -35,6 +35,8 @@ from precbench.solvers.push.risks import (
     PairLists,
     PairwiseRisk,
     PushRisk,
+    Side,
+    Term,
 )
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -374,25 +376,36 @@ class PairPushRanker(PushRanker):
     def _risk(self, X: Any, labels: NDArray[np.int8]) -> PushRisk:
         """Return the risk of the chosen loss, at the top, the bottom or both."""
         if self.loss == "exponential":
-            # A term has the rates of positives and of negatives, and a constant.
-            top = (1.0, self.p, 0.0)
-            bottom = (self.p, 1.0, self._bottom_constant())
-            terms = {"top": [top], "bottom": [bottom], "both": [top, bottom]}[self.push]
-            return ExponentialRisk(X, labels, self.p, np.array(terms))
+            return ExponentialRisk(X, labels, self.p, self._terms())
         sides = self._sides(
             above=PairLists.of_labels(labels), below=PairLists.of_labels(-labels)
         )
         return PairwiseRisk(X, Classes(labels), self.p, logistic=True, sides=sides)
 
-    def _sides(
-        self, above: PairLists, below: PairLists
-    ) -> list[tuple[float, float, PairLists]]:
-        """Return sign, constant and relation of each term of a `PairwiseRisk`."""
-        # The bottom push is the top push of the scores times -1: the rows below are the
-        # upper rows.
-        top = (1.0, 0.0, above)
-        bottom = (-1.0, self._bottom_constant(), below)
-        return {"top": [top], "bottom": [bottom], "both": [top, bottom]}[self.push]
+    def _terms(self) -> list[Term]:
+        """Return the terms of an `ExponentialRisk`: top, bottom or both."""
+        p = float(self.p)
+        terms = []
+        if self.push in ("top", "both"):
+            terms.append(Term(rate_pos=1.0, rate_neg=p, constant=0.0))
+        if self.push in ("bottom", "both"):
+            terms.append(
+                Term(rate_pos=p, rate_neg=1.0, constant=self._bottom_constant())
+            )
+        return terms
+
+    def _sides(self, above: PairLists, below: PairLists) -> list[Side]:
+        """Return the terms of a `PairwiseRisk`: top, bottom or both.
+
+        `above` lists for each row the rows that should rank above it, `below` those
+        that should rank below it.
+        """
+        sides = []
+        if self.push in ("top", "both"):
+            sides.append(Side(sign=1.0, constant=0.0, pairs=above))
+        if self.push in ("bottom", "both"):
+            sides.append(Side(sign=-1.0, constant=self._bottom_constant(), pairs=below))
+        return sides
 
     def _bottom_constant(self) -> float:
         """Return what `bottom_weight` adds to log(R) / p at the bottom."""

@@ -51,24 +51,24 @@ def class_sums(
     cdef int c
     cdef double scale, e
     cdef double[2] rates
-    cdef double[2] tops
+    cdef double[2] new_peaks
     rates[0] = -rate_pos
     rates[1] = rate_neg
     with nogil:
         first = start
         while first < stop:
             last = min(first + BLOCK, stop)
-            tops[0] = peaks[0]
-            tops[1] = peaks[1]
+            new_peaks[0] = peaks[0]
+            new_peaks[1] = peaks[1]
             for i in range(first, last):
                 scores[i] = row_dot(&X, i, &w[0])
                 c = labels[i] < 0
-                tops[c] = max(tops[c], rates[c] * scores[i])
+                new_peaks[c] = max(new_peaks[c], rates[c] * scores[i])
             for c in range(2):
-                if tops[c] > peaks[c]:
+                if new_peaks[c] > peaks[c]:
                     # For the first rows of a class exp(-inf) = 0, times sums that are 0.
-                    scale = exp(peaks[c] - tops[c])
-                    peaks[c] = tops[c]
+                    scale = exp(peaks[c] - new_peaks[c])
+                    peaks[c] = new_peaks[c]
                     totals[c] *= scale
                     for j in range(n):
                         sums[c, j] *= scale
@@ -139,8 +139,11 @@ def derivatives_along(
     double power,
     double step,
 ):
-    """Return first and second derivative of ``1/power log sum_m exp(power (G_m + c_m))``."""
-    # By the step. ``terms`` has one row or two, (a, b, c): the rates and the constant of a term.
+    """Return two derivatives by the step of ``1/power log sum_m exp(power (G_m + c_m))``.
+
+    They are the first and the second one at ``scores + step * direction``. ``terms`` has one row
+    or two, (a, b, c): the rates and the constant of a term.
+    """
     cdef Py_ssize_t n = scores.shape[0], m
     cdef double slope, curvature, share
     cdef Term[2] at_step
@@ -171,8 +174,10 @@ def pair_heights(
     Py_ssize_t last,
     double[::1] log_heights,
 ):
-    """Write log h_m to ``log_heights[m]`` for first <= m < last; h_m is the h_k of k = lower[m]."""
-    # The rows ``upper[starts[m]:stops[m]]``, at least one, should rank above the row ``lower[m]``.
+    """Write log h_m to ``log_heights[m]`` for first <= m < last; h_m is the h_k of k = lower[m].
+
+    The rows ``upper[starts[m]:stops[m]]``, at least one, should rank above the row ``lower[m]``.
+    """
     cdef Py_ssize_t m, j
     cdef double score, peak, total, z
     with nogil:

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -25,6 +25,10 @@ _EVALUATED = 2**21  # pairs that a kernel visits in a fraction of 0.1 s
 _BLOCK_VALUES = 2**20  # of a temporary matrix
 _THIN = 0.2  # below this share of non-zeros sparse products are faster than dense ones
 _ROUNDING = 1e-6  # relative to the greatest difference of scores
+# A step along a direction is the last if it changes by at most this share of itself: by
+# Newton's method it then has all digits, and bisection goes on to the last digits.
+_NEWTON_TOL = 1e-9
+_BISECTION_TOL = 4e-16
 
 
 class Evaluation(NamedTuple):
@@ -108,38 +112,48 @@ class PairLists(NamedTuple):
             yield first, stop
             first = stop
 
-    def blocks(
-        self, most: int
-    ) -> Iterator[tuple[slice, NDArray[np.int32], NDArray[np.intp]]]:
-        """Yield each slice of the lists with its upper rows, one list after the other.
-
-        In third place come the places among these rows where the lists begin, followed
-        by the number of these rows.
-        """
+    def blocks(self, most: int) -> Iterator["PairBlock"]:
+        """Yield the lists in blocks of at most `most` pairs, or of one longer list."""
         for first, stop in self.slices(most):
-            part = slice(first, stop)
-            lists = zip(self.starts[part], self.stops[part], strict=True)
-            upper = np.concatenate([self.upper[begin:end] for begin, end in lists])
-            lengths = self.stops[part] - self.starts[part]
-            begins = np.concatenate(([0], np.cumsum(lengths)))
-            yield part, upper, begins
+            lists = slice(first, stop)
+            starts, stops = self.starts[lists], self.stops[lists]
+            upper = [
+                self.upper[start:end] for start, end in zip(starts, stops, strict=True)
+            ]
+            lengths = stops - starts
+            begins = np.cumsum(lengths) - lengths
+            yield PairBlock(lists, np.concatenate(upper), begins, lengths)
 
     def differences(self, values: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
         """Yield ``values[upper] - values[lower]`` of all pairs, in blocks."""
-        for part, upper, begins in self.blocks(_BLOCK_VALUES):
-            yield values[upper] - np.repeat(values[self.lower[part]], np.diff(begins))
+        for block in self.blocks(_BLOCK_VALUES):
+            lower_values = values[self.lower[block.lists]]
+            yield values[block.upper] - np.repeat(lower_values, block.lengths)
 
     def extreme_gaps(self, values: NDArray[np.float64]) -> tuple[float, float]:
         """Return the least and greatest gap, as `Classes.extreme_gaps` does."""
-        ranges = [(block.min(), block.max()) for block in self.differences(values)]
-        least = min(block_least for block_least, _most in ranges)
-        most = max(block_most for _least, block_most in ranges)
-        return float(least), float(most)
+        least_by_block = []
+        most_by_block = []
+        for gaps in self.differences(values):
+            least_by_block.append(gaps.min())
+            most_by_block.append(gaps.max())
+        return float(min(least_by_block)), float(max(most_by_block))
 
     def least_gap_above_0(self, values: NDArray[np.float64]) -> float:
         """Return the least gap above 0, as `Classes.least_gap_above_0` does."""
-        blocks = self.differences(values)
-        return float(min(block[block > 0].min(initial=np.inf) for block in blocks))
+        least = math.inf
+        for gaps in self.differences(values):
+            least = min(least, float(gaps[gaps > 0].min(initial=np.inf)))
+        return least
+
+
+class PairBlock(NamedTuple):
+    """Some of the lists, with their upper rows one list after the other."""
+
+    lists: slice  # numbers of the lists
+    upper: NDArray[np.int32]
+    begins: NDArray[np.int64]  # place in `upper` where each list begins
+    lengths: NDArray[np.int32]  # number of pairs of each list
 
 
 class PushRisk(ABC):
@@ -238,7 +252,15 @@ def _dense(X: Any) -> NDArray[np.float64]:
     return (X.toarray() if sparse.issparse(X) else X).astype(np.float64, copy=False)
 
 
-class _Terms(NamedTuple):
+class Term(NamedTuple):
+    """A term of an `ExponentialRisk`: the rates (a, b) of its G, and what is added."""
+
+    rate_pos: float
+    rate_neg: float
+    constant: float
+
+
+class _TermValues(NamedTuple):
     """The terms of an `ExponentialRisk` at one w; of two classes, positives first."""
 
     scores: NDArray[np.float64]
@@ -255,20 +277,20 @@ class _Terms(NamedTuple):
 class ExponentialRisk(PushRisk):
     """``log(R) / p`` for the exponential loss and all pairs of two classes."""
 
-    # `terms` holds the rates (a, b) and a constant c of each term of R. With the G of
-    # the kernels,
-    #     v_m = G_m + c_m   for term m,
+    # With the G of the kernels, and the constant c_m of term m,
+    #     v_m = G_m + c_m,
     #     log(R) / p = 1/p log sum_m exp(p v_m).
 
     def __init__(
-        self, X: Any, labels: NDArray[np.int8], p: float, terms: NDArray[np.float64]
+        self, X: Any, labels: NDArray[np.int8], p: float, terms: Sequence[Term]
     ):
         super().__init__(X, Classes(labels))
         self.labels = labels
         self.p = p
         self.terms = terms
+        highest_rate = max(max(term.rate_pos, term.rate_neg) for term in terms)
         # A step of this length changes exponents by 4 at most.
-        self.reach = 4 / float(terms[:, :2].max())
+        self.reach = 4 / highest_rate
 
     def at(self, w: NDArray[np.float64]) -> Evaluation:
         at_w = self._terms_at(w)
@@ -284,15 +306,16 @@ class ExponentialRisk(PushRisk):
             at_w.scores, value, gradient, log_risk=self.p * value, noise=noise
         )
 
-    def _terms_at(self, w: NDArray[np.float64]) -> _Terms:
+    def _terms_at(self, w: NDArray[np.float64]) -> _TermValues:
         """Return the scores at w, and the values and means of all terms."""
-        rows, n_terms = self.rows, len(self.terms)
+        rows = self.rows
+        n_terms = len(self.terms)
         length = max(1, rows.per_slice() // 4)  # of a slice, in rows
         scores = np.empty(rows.n_rows)
         values = np.empty(n_terms)
         logs = np.empty((n_terms, 2))
         means = np.zeros((n_terms, 2, len(w)))
-        for m, (rate_pos, rate_neg, constant) in enumerate(self.terms.tolist()):
+        for m, term in enumerate(self.terms):
             # The kernel updates `peaks`, `totals` and the sums in `means[m]` in place.
             peaks = np.full(2, -np.inf)
             totals = np.zeros(2)
@@ -301,8 +324,8 @@ class ExponentialRisk(PushRisk):
                     rows,
                     self.labels,
                     w,
-                    rate_pos=rate_pos,
-                    rate_neg=rate_neg,
+                    rate_pos=term.rate_pos,
+                    rate_neg=term.rate_neg,
                     start=start,
                     stop=min(rows.n_rows, start + length),
                     scores=scores,
@@ -312,8 +335,11 @@ class ExponentialRisk(PushRisk):
                 )
             means[m] /= totals[:, None]
             logs[m] = peaks + np.log(totals)
-            values[m] = logs[m, 0] / rate_pos + logs[m, 1] / rate_neg + constant  # v_m
-        return _Terms(scores, values, logs, means)
+            log_pos, log_neg = logs[m]
+            values[m] = (
+                log_pos / term.rate_pos + log_neg / term.rate_neg + term.constant
+            )
+        return _TermValues(scores, values, logs, means)
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the matrix of second derivatives of log(R) / p."""
@@ -328,49 +354,54 @@ class ExponentialRisk(PushRisk):
         total = -self.p * np.outer(mean, mean)
         negative = self.labels < 0
         class_number = negative.astype(np.intp)
-        for m, (rate_pos, rate_neg, _constant) in enumerate(self.terms):
+        for m, term in enumerate(self.terms):
             total += shares[m] * self.p * np.outer(gradients[m], gradients[m])
-            exponents = np.where(negative, rate_neg, -rate_pos) * at_w.scores
+            rates = np.where(negative, term.rate_neg, -term.rate_pos)
             # The weights of each class sum to 1.
-            weights = np.exp(exponents - at_w.logs[m, class_number])
+            weights = np.exp(rates * at_w.scores - at_w.logs[m, class_number])
             mean_pos, mean_neg = at_w.means[m]
-            total += shares[m] * rate_pos * self.scatter(weights * ~negative, mean_pos)
-            total += shares[m] * rate_neg * self.scatter(weights * negative, mean_neg)
+            scatter_pos = self.scatter(weights * ~negative, mean_pos)
+            total += shares[m] * term.rate_pos * scatter_pos
+            scatter_neg = self.scatter(weights * negative, mean_neg)
+            total += shares[m] * term.rate_neg * scatter_neg
         return total
 
     def _root_along(self, point: Evaluation, unit: NDArray[np.float64]) -> float:
-        # The derivative grows with the step. Newton's method finds its root, which lies
-        # between `low` and `high`. Until both are finite each change of the step is
-        # bounded; afterwards the steps stay between the two.
+        """Find the root by Newton's method.
+
+        The derivative grows with the step: its root is between `low`, the last step
+        where it was negative, and `high`, the last where it was positive. Until both
+        are finite each change of the step is bounded; afterwards the steps stay between
+        the two.
+        """
+        terms = np.array(self.terms)
         low, high = -math.inf, math.inf
         step = 0.0
-        is_done = False
-        while not is_done:
-            slope, curvature = derivatives_along(  # first and second derivative
-                point.scores, self.labels, unit, self.terms, self.p, step
+        while True:
+            slope, curvature = derivatives_along(
+                point.scores, self.labels, unit, terms, self.p, step
             )
+            if abs(slope) <= _EPS:  # 0 but for rounding
+                return step
             if slope < 0:
                 low = step
             else:
                 high = step
-            proposal = step - slope / curvature if curvature > 0 else math.inf
-            # A Newton step that changes the step by less than this share has all digits
-            # and is the last.
-            tol = 1e-9
-            if math.isinf(low) or math.isinf(high):
-                # The bound grows with the step, so that far roots are reached soon.
-                most = self.reach + 4 * abs(step)
-                if not abs(proposal - step) <= most:  # too far, or NaN
-                    proposal = step + (most if slope < 0 else -most)
-                    tol = 0.0  # a bounded step is never the last
-            elif not low < proposal < high:
-                proposal = low + (high - low) / 2
-                tol = 4e-16  # bisection goes on to the last digits
-            if abs(slope) <= _EPS:  # 0 but for rounding: this step is the root
-                break
-            is_done = abs(proposal - step) <= tol * abs(step)
-            step = proposal
-        return step
+            has_both_ends = math.isfinite(low) and math.isfinite(high)
+            newton_step = step - slope / curvature if curvature > 0 else math.inf
+            # The bound grows with the step, so that far roots are reached soon.
+            most = self.reach + 4 * abs(step)
+            if has_both_ends and low < newton_step < high:
+                next_step, tol = newton_step, _NEWTON_TOL
+            elif has_both_ends:
+                next_step, tol = low + (high - low) / 2, _BISECTION_TOL
+            elif abs(newton_step - step) <= most:
+                next_step, tol = newton_step, _NEWTON_TOL
+            else:  # too far, or NaN: a bounded step is never the last
+                next_step, tol = step + (most if slope < 0 else -most), 0.0
+            if abs(next_step - step) <= tol * abs(step):
+                return next_step
+            step = next_step
 
 
 class ScoreRisk(PushRisk):
@@ -396,13 +427,23 @@ class ScoreRisk(PushRisk):
         return brentq(slope, 0.0, end, xtol=1e-300, rtol=4 * _EPS)  # to the last digits
 
 
+class Side(NamedTuple):
+    """A term of a `PairwiseRisk`: the push at the top or at the bottom.
+
+    The push at the bottom is the push at the top of the negated scores, with all pairs
+    turned round.
+    """
+
+    sign: float  # of the scores: 1 at the top, -1 at the bottom
+    constant: float  # the logarithm of the weight of the term, divided by p
+    pairs: PairLists
+
+
 class PairwiseRisk(ScoreRisk):
     """The risk over listed pairs, with the exponential or the logistic loss."""
 
     # Minimised is log(R) / p for the exponential loss and R^(1/p), the p-norm of the
-    # h_k, for the logistic loss: each is convex. `sides` holds for each term of R a
-    # sign, a constant to be added to log h_k, and a relation. The push at the bottom is
-    # the push at the top of the negated scores with all pairs turned round.
+    # h_k, for the logistic loss: each is convex.
 
     def __init__(
         self,
@@ -410,7 +451,7 @@ class PairwiseRisk(ScoreRisk):
         relation: Classes | PairLists,
         p: float,
         logistic: bool,
-        sides: list[tuple[float, float, PairLists]],
+        sides: Sequence[Side],
     ):
         super().__init__(X, relation)
         self.p = p
@@ -433,93 +474,86 @@ class PairwiseRisk(ScoreRisk):
         self, scores: NDArray[np.float64]
     ) -> tuple[float, NDArray[np.float64]]:
         # h_k is the sum of the loss over the pairs of row k: of negatives k at the top,
-        # of positives k, with turned signs, at the bottom. Then
-        #     log(R) / p = 1/p log sum_k h_k^p,
-        #     its gradient = sum_k o_k h_k' / h_k,   o_k = h_k^p / R.
-        heights_by_side = self._log_heights(scores)  # log h_k
-        log_risks = self.p * np.concatenate(heights_by_side)
-        ends = np.cumsum([len(log_heights) for log_heights in heights_by_side])
+        # of positives k, with turned signs, at the bottom. With the weight c of the
+        # side of row k,
+        #     log(R) / p = 1/p log sum_k c h_k^p,
+        #     its gradient = sum_k o_k h_k' / h_k,   o_k = c h_k^p / R.
+        weighted_by_side = self._weighted_log_heights(scores)
+        log_risks = self.p * np.concatenate(weighted_by_side)
+        ends = np.cumsum([len(weighted) for weighted in weighted_by_side])
         shares_by_side = np.split(softmax(log_risks), ends[:-1])  # o_k
         gradient = np.zeros(len(scores))
-        for (sign, constant, pairs), log_heights, shares in zip(
-            self.sides, heights_by_side, shares_by_side, strict=True
+        for side, weighted, shares in zip(
+            self.sides, weighted_by_side, shares_by_side, strict=True
         ):
-            signed = sign * scores
+            signed = side.sign * scores
             gradient_of_side = np.zeros(len(scores))
-            for first, stop in pairs.slices(_EVALUATED):
+            for first, stop in side.pairs.slices(_EVALUATED):
                 pair_gradient(
                     signed,
-                    *pairs,
+                    *side.pairs,
                     logistic=self.logistic,
                     first=first,
                     last=stop,
-                    log_heights=log_heights - constant,  # log h_k
-                    weights=shares,  # o_k
+                    log_heights=weighted - side.constant,
+                    weights=shares,
                     gradient=gradient_of_side,
                 )
-            gradient += sign * gradient_of_side
+            gradient += side.sign * gradient_of_side
         return float(logsumexp(log_risks)) / self.p, gradient
 
-    def _log_heights(self, scores: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    def _weighted_log_heights(
+        self, scores: NDArray[np.float64]
+    ) -> list[NDArray[np.float64]]:
         """Return by side ``log h_k`` of its lower rows k, plus the side's constant."""
-        heights = []
-        for sign, constant, pairs in self.sides:
-            log_heights = np.empty(len(pairs.lower))
-            signed = sign * scores
-            for first, stop in pairs.slices(_EVALUATED):
+        weighted_by_side = []
+        for side in self.sides:
+            log_heights = np.empty(len(side.pairs.lower))
+            signed = side.sign * scores
+            for first, stop in side.pairs.slices(_EVALUATED):
                 pair_heights(
                     signed,
-                    *pairs,
+                    *side.pairs,
                     logistic=self.logistic,
                     first=first,
                     last=stop,
                     log_heights=log_heights,
                 )
-            heights.append(log_heights + constant)
-        return heights
+            weighted_by_side.append(log_heights + side.constant)
+        return weighted_by_side
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the matrix of second derivatives, summed over blocks of pairs (i, k).
 
         They are those of log(R) / p or, with the logistic loss, of R^(1/p).
         """
-        # With h_k, the sum of the loss over the pairs of k, and o_k = h_k^p / R,
+        # With h_k and o_k as in `by_scores`,
         #     (log(R) / p)'' = sum_k o_k (h_k'' / h_k + (p - 1) r_k r_k') - p g g',
         #     r_k = h_k' / h_k,   g = sum_k o_k r_k,
         #     (R^(1/p))'' = R^(1/p) ((log(R) / p)'' + g g').
         scores = linear_scores(self.rows, w)
-        heights_by_side = self._log_heights(scores)
-        log_risk = float(logsumexp(self.p * np.concatenate(heights_by_side)))
+        weighted_by_side = self._weighted_log_heights(scores)
+        log_risk = float(logsumexp(self.p * np.concatenate(weighted_by_side)))
         n_features = len(w)
         n_block_pairs = max(1, _BLOCK_VALUES // n_features)
         total = np.zeros((n_features, n_features))
         mean = np.zeros(n_features)
-        for (sign, constant, pairs), log_heights in zip(
-            self.sides, heights_by_side, strict=True
-        ):
-            for part, upper, begins in pairs.blocks(n_block_pairs):
-                lower = pairs.lower[part]  # the rows k
-                n_upper = np.diff(begins)  # pairs of each k
-                # Of each pair: z = s_k - s_i, at the bottom s_i - s_k, and log h_k.
-                z = sign * (np.repeat(scores[lower], n_upper) - scores[upper])
-                log_h = np.repeat(log_heights[part] - constant, n_upper)
-                # The first and the second derivative of the loss in z, each divided by
-                # h_k: with the logistic loss, where expit(z) = exp(-ln(1 + exp(-z))),
-                #     expit(z) / h_k   and   expit(z) expit(-z) / h_k,
-                # with the exponential loss both exp(z) / h_k.
-                if self.logistic:
-                    slope = np.exp(-np.logaddexp(0, -z) - log_h)
-                    curvature = slope * expit(-z)
-                else:
-                    slope = np.exp(z - log_h)
-                    curvature = slope
-                shares = np.exp(self.p * log_heights[part] - log_risk)  # o_k
-                differences = sign * (  # x_k - x_i
-                    np.repeat(_dense(self.X[lower]), n_upper, axis=0)
-                    - _dense(self.X[upper])
+        for side, weighted in zip(self.sides, weighted_by_side, strict=True):
+            for block in side.pairs.blocks(n_block_pairs):
+                lower = side.pairs.lower[block.lists]  # the rows k
+                # Of each pair: z = s_k - s_i, at the bottom s_i - s_k, its gradient in
+                # w, and log h_k.
+                lower_scores = np.repeat(scores[lower], block.lengths)
+                z = side.sign * (lower_scores - scores[block.upper])
+                lower_rows = np.repeat(_dense(self.X[lower]), block.lengths, axis=0)
+                differences = side.sign * (lower_rows - _dense(self.X[block.upper]))
+                log_heights = weighted[block.lists] - side.constant
+                slope, curvature = self._loss_derivatives(
+                    z, np.repeat(log_heights, block.lengths)
                 )
-                r = np.add.reduceat(differences * slope[:, None], begins[:-1])  # r_k
-                weights = np.repeat(shares, n_upper) * curvature
+                shares = np.exp(self.p * weighted[block.lists] - log_risk)  # o_k
+                r = np.add.reduceat(differences * slope[:, None], block.begins)  # r_k
+                weights = np.repeat(shares, block.lengths) * curvature
                 total += differences.T @ (differences * weights[:, None])
                 total += (self.p - 1) * (r.T @ (r * shares[:, None]))
                 mean += shares @ r  # g
@@ -528,6 +562,22 @@ class PairwiseRisk(ScoreRisk):
             factor = total - (self.p - 1) * np.outer(mean, mean)
             return np.exp(log_risk / self.p) * factor
         return total - self.p * np.outer(mean, mean)
+
+    def _loss_derivatives(
+        self, z: NDArray[np.float64], log_heights: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return first and second derivative of the loss in z, each divided by h_k.
+
+        `log_heights` holds log h_k of each pair.
+        """
+        # With the logistic loss, where expit(z) = exp(-ln(1 + exp(-z))), they are
+        #     expit(z) / h_k   and   expit(z) expit(-z) / h_k,
+        # with the exponential loss both are exp(z) / h_k.
+        if self.logistic:
+            slope = np.exp(-np.logaddexp(0, -z) - log_heights)
+            return slope, slope * expit(-z)
+        slope = np.exp(z - log_heights)
+        return slope, slope
 
 
 class InformationRetrievalRisk(ScoreRisk):

@@ -141,10 +141,11 @@ class TopPush(LinearRanker):
     row_cost = 2.0
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        # Projected gradient steps minimise -D divided by C/m, which is
+        """Maximise the dual D by projected gradient steps with momentum."""
+        # They minimise -D divided by C/m, which is
         #     f(c) = C/m ||v||^2 / 2 + sum_i (c_i^2 / 4 - c_i),   i positive.
-        # `now` is the last iterate, and each step starts from `ahead`, the iterate
-        # extrapolated by its momentum.
+        # Each step starts from `ahead`, the current iterate extrapolated by its
+        # momentum.
         rows = as_rows(X)
         n_top = self._count(int(np.count_nonzero(labels < 0)))  # K
         is_positive = (labels > 0).astype(np.float64)  # 1 or 0
@@ -154,11 +155,13 @@ class TopPush(LinearRanker):
         self.lower_bound_ = 0.0  # D(0)
         self.gap_ = self.primal_
         self.converged_ = False
-        n = rows.n_rows
-        now = ahead = _Point(
-            c=np.zeros(n), v=np.zeros(rows.n_features), scores=np.zeros(n)
+        current = ahead = _Point(
+            c=np.zeros(rows.n_rows),
+            v=np.zeros(rows.n_features),
+            scores=np.zeros(rows.n_rows),
         )
-        momentum = lipschitz = 1.0  # the step has the length 1 / lipschitz
+        momentum = 1.0
+        lipschitz = 1.0  # the step has the length 1 / lipschitz
         while not trace(self) and self.n_iter_ < self.max_iter and not self.converged_:
             # The gradient of f at `ahead` is C/m X v + c_i / 2 - 1, the last two terms
             # for positives only.
@@ -167,7 +170,8 @@ class TopPush(LinearRanker):
             while True:
                 c = _project(ahead.c - gradient / lipschitz, labels, n_top)
                 v = weighted_sum(rows, c, rows.n_features)  # X' c
-                step, change = c - ahead.c, v - ahead.v
+                step = c - ahead.c
+                change = v - ahead.v
                 # The second derivative of f along the step, times the square of its
                 # length.
                 curvature = (
@@ -177,17 +181,18 @@ class TopPush(LinearRanker):
                 if not is_too_long:
                     break
                 lipschitz *= 2  # never halved again: the steps only get shorter
-            before, now = now, _Point(c, v, linear_scores(rows, v))
-            self._assess(now, labels, weight, n_top)
+            previous = current
+            current = _Point(c, v, linear_scores(rows, v))
+            self._assess(current, labels, weight, n_top)
             if not np.isfinite(self.gap_):
                 # `fit` reports these weights as an overflow.
                 self.coef_ = np.full_like(self.coef_, np.nan)
                 return
-            turns_back = dot(step, c - before.c) < 0  # against the move to `now`
-            if turns_back:
-                ahead, momentum = now, 1.0
+            turns_back = dot(step, current.c - previous.c) < 0
+            if turns_back:  # the step went against the move of the iterates: restart
+                ahead, momentum = current, 1.0
             else:
-                ahead, momentum = _extrapolate(before, now, momentum)
+                ahead, momentum = _extrapolate(previous, current, momentum)
 
     def _count(self, n_neg: int) -> int:
         """Return K, the parameter `top_negatives`, as a count of negatives."""
@@ -225,17 +230,19 @@ class TopPush(LinearRanker):
         self.n_rows_seen_ += len(labels)
 
 
-def _extrapolate(before: _Point, now: _Point, momentum: float) -> tuple[_Point, float]:
-    """Return the point beyond `now` to which momentum carries, and the next momentum.
+def _extrapolate(
+    previous: _Point, current: _Point, momentum: float
+) -> tuple[_Point, float]:
+    """Return the point ahead, to which momentum carries, and the next momentum.
 
     The momenta are Nesterov's sequence.
     """
     next_momentum = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
     factor = (momentum - 1) / next_momentum
     ahead = _Point(
-        c=now.c + factor * (now.c - before.c),
-        v=now.v + factor * (now.v - before.v),
-        scores=now.scores + factor * (now.scores - before.scores),
+        c=current.c + factor * (current.c - previous.c),
+        v=current.v + factor * (current.v - previous.v),
+        scores=current.scores + factor * (current.scores - previous.scores),
     )
     return ahead, next_momentum
 

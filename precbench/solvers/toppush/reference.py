@@ -76,17 +76,18 @@ def toppush(
     weight = C / positive.sum()  # C/m
     lipschitz = weight * np.linalg.norm(X, 2) ** 2 + 0.5  # of the gradient of -D m/C
     length = 1 / lipschitz
-    now = ahead = np.zeros(len(y))
+    current = ahead = np.zeros(len(y))
     momentum = 1.0
     for _ in range(n_steps):
         gradient = weight * X @ (X.T @ ahead) + positive * (ahead / 2 - 1)  # of -D m/C
-        before, start = now, ahead
-        now = projected(start - length * gradient, y, n_top)
-        turns_back = (now - start) @ (now - before) < 0
+        previous = current
+        current = projected(ahead - length * gradient, y, n_top)
+        turns_back = (current - ahead) @ (current - previous) < 0
         if turns_back:  # the restart of O'Donoghue, Candes 2015
-            momentum, ahead = 1.0, now
+            ahead, momentum = current, 1.0
         else:
             next_momentum = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
-            ahead = now + (momentum - 1) / next_momentum * (now - before)
+            factor = (momentum - 1) / next_momentum
+            ahead = current + factor * (current - previous)
             momentum = next_momentum
-    return weight * X.T @ now
+    return weight * X.T @ current
